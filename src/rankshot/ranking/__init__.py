@@ -1,0 +1,1 @@
+"""The statistics of rankings: values, files, distances, consensus, models."""

@@ -1,0 +1,191 @@
+"""One order for many rankings: Borda's, and Kemeny's by search or with proof."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot.ranking.blocks import ABSENT, levels, row_blocks
+from rankshot.ranking.errors import RankshotError
+from rankshot.ranking.kemeny_exact import solve_exactly
+from rankshot.ranking.kemeny_search import (
+    adjacent_search,
+    insertion_search,
+    reversed_weight,
+)
+from rankshot.ranking.precedence import precedence
+from rankshot.ranking.rankings import Rankings
+
+Method = Literal["adjacent", "insertion", "exact"]
+METHODS = ("adjacent", "insertion", "exact")
+
+
+@dataclass(frozen=True)
+class Consensus:
+    """An order of all items that stands for many rankings.
+
+    Attributes
+    ----------
+    order : tuple of str
+        The items, best first; a tie (Borda's alone has any) is a tuple inside the tuple.
+    score : float
+        Kemeny's score: the weight of the pairs that the order reverses, summed over the
+        rankings. For full rankings it is the sum of their Kendall distances to the order.
+    bound : float
+        No order has a smaller score than this.
+    optimal : bool
+        Whether that proves that no order is better.
+    """
+
+    order: tuple[str | tuple[str, ...], ...]
+    score: float
+    bound: float
+    optimal: bool
+
+
+def borda(rankings: Rankings) -> Consensus:
+    """Order the items by their average place.
+
+    Tied items share the mean of their places, and so does what a top-K list leaves out. In a
+    subset ranking the places count as fractions of its length. Items of equal average are
+    tied: nothing breaks the tie.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_orders(
+    ...     [["a", "b", "c"], ["b", "a", "c"], ["c"]], items=["a", "b", "c"])
+    >>> rs.borda(votes).order
+    (('a', 'b'), 'c')
+    """
+    average = average_places(rankings)
+    order = tied_order(average, rankings.items, closer_than=1e-9)
+    W = precedence(rankings)
+    place = np.searchsorted(_group_starts(average), average, side="right")
+    reversed_pairs = place[:, None] < place
+    score = float(W.T[reversed_pairs].sum())
+    tied = (place[:, None] == place) & ~np.eye(len(place), dtype=bool)
+    score += float(np.minimum(W, W.T)[tied].sum() / 2)
+    bound = _majority_bound(W)
+    return Consensus(order, score, bound, optimal=score <= bound)
+
+
+def kemeny(
+    rankings: Rankings,
+    method: Method = "insertion",
+    *,
+    time_limit: float | None = None,
+    verbose: bool = False,
+) -> Consensus:
+    """Find the order with the smallest sum of Kendall distances to the rankings.
+
+    Top-K lists, ties and subset rankings count the pairs that they put in order, and no others.
+
+    Parameters
+    ----------
+    rankings : Rankings
+        What to merge; weights count.
+    method : {"adjacent", "insertion", "exact"}
+        ``"adjacent"`` is the paper's search: from the average ranking, swap the neighbours
+        that help most, at most 1,000 times. ``"insertion"`` moves single items anywhere and
+        shakes the order now and then; it is stronger and usually finds an optimum. ``"exact"``
+        proves optimality by linear and, where needed, integer programming.
+    time_limit : float, optional
+        Seconds that ``"exact"`` may take; then it returns the best order and bound so far.
+    verbose : bool
+        Show progress.
+
+    Returns
+    -------
+    Consensus
+        ``optimal`` says whether the bound proves the order to be one of the best.
+
+    Notes
+    -----
+    Where several orders are best, which one is returned depends on the items' averages and
+    names, never on the order in which they were listed.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_orders(
+    ...     [["a", "b", "c"], ["a", "b", "c"], ["b", "c", "a"]], items=["a", "b", "c"])
+    >>> rs.kemeny(votes, method="exact")
+    Consensus(order=('a', 'b', 'c'), score=2.0, bound=2.0, optimal=True)
+    """
+    if method not in METHODS:
+        raise RankshotError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
+    if time_limit is not None and not time_limit > 0:
+        raise RankshotError(f"time_limit must be positive, not {time_limit!r}")
+    if len(rankings) == 0:
+        raise RankshotError("there are no rankings to merge")
+    start = _canonical_start(rankings)
+    W = precedence(rankings)[np.ix_(start, start)]
+    bound = _majority_bound(W)
+    if method == "adjacent":
+        found = adjacent_search(W)
+    elif method == "insertion":
+        found = insertion_search(W)
+    else:
+        found, bound = solve_exactly(W, time_limit=time_limit, verbose=verbose)
+    score = reversed_weight(W, found)
+    order = tuple(rankings.items[i] for i in start[found])
+    return Consensus(order, score, bound, optimal=score <= bound)
+
+
+def average_places(rankings: Rankings) -> NDArray[np.float64]:
+    """Return the mean place of every item, as a fraction of the ranking's length.
+
+    An item that no ranking places counts as placed in the middle.
+    """
+    C = rankings.n_items
+    total, weight = np.zeros(C), np.zeros(C)
+    for rows in row_blocks(len(rankings), C):
+        block = rankings[rows]
+        table = levels(block)
+        present = table != ABSENT
+        size = present.sum(axis=1)
+        fractions = _mean_places(table) / size[:, None]
+        total += block.weights @ np.where(present, fractions, 0.0)
+        weight += block.weights @ present
+    return np.divide(total, weight, out=np.full(C, 0.5), where=weight > 0)
+
+
+def _mean_places(table: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Return places 1/2, 3/2, … of each row's present items, tied items sharing their mean."""
+    n, C = table.shape
+    cell = np.arange(n)[:, None] * (C + 2) + table + 1
+    sizes = np.bincount(cell.ravel(), minlength=n * (C + 2)).reshape(n, C + 2)
+    sizes[:, 0] = 0
+    ends = np.cumsum(sizes, axis=1)
+    middles = ends - sizes / 2
+    return np.take_along_axis(middles, table + 1, axis=1)
+
+
+def tied_order(
+    values: NDArray[np.float64], items: tuple[str, ...], closer_than: float
+) -> tuple[str | tuple[str, ...], ...]:
+    """Order items by value, smallest first; neighbours ``closer_than`` that are tied."""
+    by_value = np.argsort(values, kind="stable")
+    gaps = np.flatnonzero(np.diff(values[by_value]) > closer_than) + 1
+    groups = [tuple(sorted(items[i] for i in group)) for group in np.split(by_value, gaps)]
+    return tuple(group[0] if len(group) == 1 else group for group in groups)
+
+
+def _group_starts(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    ranked = np.sort(values)
+    return ranked[np.concatenate([[True], np.diff(ranked) > 1e-9])]
+
+
+def _canonical_start(rankings: Rankings) -> NDArray[np.intp]:
+    """Sort the items by average place, then by name: the columns' order decides nothing."""
+    average = np.round(average_places(rankings), 12)
+    return np.lexsort((np.array(rankings.items), average))
+
+
+def _majority_bound(W: NDArray[np.float64]) -> float:
+    """At least the smaller side of every pair is reversed, whatever the order."""
+    return float(np.triu(np.minimum(W, W.T), 1).sum())

@@ -1,0 +1,237 @@
+"""Kendall's distance between rankings, for all pairs at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from rankshot.ranking.blocks import BLOCK_CELLS, levels
+from rankshot.ranking.errors import RankshotError
+from rankshot.ranking.rankings import Rankings
+
+Floats = NDArray[np.float32]
+
+TILE_ROWS = 512
+TILE_PAIRS = BLOCK_CELLS // TILE_ROWS
+"""A tile compares `TILE_ROWS` rankings on `TILE_PAIRS` pairs of items at a time."""
+
+DENSE_ADVANTAGE = 30
+"""How many multiplications a dense product does in the time of one in a sparse product."""
+
+
+def kendall_distance(
+    a: Rankings, b: Rankings | None = None, k: int | None = None
+) -> NDArray[np.float64]:
+    r"""Return the matrix of Kendall distances between the rankings of ``a`` and of ``b``.
+
+    For full rankings it is the number of pairs that the two put in opposite orders (the
+    paper's equation 3). A ranking with ties, and a top-K list, stands for all full rankings
+    that refine it, and the distance is the Hausdorff distance between the two sets,
+
+    .. math:: d(a, b) = |U| + \max(|S|, |T|),
+
+    with U the pairs in opposite orders, S those tied in a alone, T those tied in b alone
+    (Critchlow 1985; Fagin et al. 2006). What a top-K list leaves out is tied after its last
+    item, so lists of different lengths are covered; for two lists of one length the value is
+    Critchlow's top-K distance, the paper's equation 4 with its misprint mended
+    (``D`` is the set of items that only the *second* list names).
+
+    Parameters
+    ----------
+    a, b : Rankings
+        Over the same items; ``b`` is ``a`` by default. Subset rankings are refused: the
+        distance to a ranking of other items is undefined.
+    k : int, optional
+        Compare only the first k of each; a tie that k cuts is kept whole.
+
+    Returns
+    -------
+    ndarray of shape (len(a), len(b))
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> r = rs.Rankings.from_orders(
+    ...     [["a", "b", "c", "d"], ["d", "c", "b", "a"], ["a"]], items=["a", "b", "c", "d"])
+    >>> rs.kendall_distance(r)
+    array([[0., 6., 3.],
+           [6., 0., 6.],
+           [3., 6., 0.]])
+    """
+    first = _comparable(a, k)
+    second = first if b is None else _comparable(b.with_items(a.items), k)
+    distance = np.empty((len(first), len(second)))
+    step = max(1, min(TILE_ROWS, BLOCK_CELLS // a.n_items))
+    for i in range(0, len(first), step):
+        tile_a = first[i : i + step]
+        for j in range(i if b is None else 0, len(second), step):
+            tile_b = tile_a if b is None and i == j else second[j : j + step]
+            distance[i : i + step, j : j + step] = _tile(tile_a, tile_b)
+            if b is None:
+                distance[j : j + step, i : i + step] = distance[i : i + step, j : j + step].T
+    return distance
+
+
+def _comparable(rankings: Rankings, k: int | None) -> Rankings:
+    partial = rankings.is_subset & (rankings.n_listed < rankings.n_items)
+    if partial.any():
+        raise RankshotError(
+            f"ranking {int(np.argmax(partial))} compares only a subset of the items: "
+            "no distance is defined between rankings of different items"
+        )
+    return rankings if k is None else rankings.top(k)
+
+
+def _tile(a: Rankings, b: Rankings) -> NDArray[np.float64]:
+    """Return |U| + max(|S|, |T|) for every pair of two small sets of rankings."""
+    if _has_ties(a) or _has_ties(b):
+        agreement, both = _sign_products(a, b)
+        ordered_a, ordered_b = _pairs_ordered(a), _pairs_ordered(b)
+        discordant = (both - agreement) / 2
+    else:
+        # Without ties inside the lists, all but the order of the items that both lists name
+        # follows from how many those are.
+        member_a, member_b = _members(a), _members(b)
+        shared = (member_a @ member_b.T).astype(float)
+        both = _ordered_in_both(a, b, shared)
+        ordered_a, ordered_b = _pairs(a.n_items) - _tied(a), _pairs(b.n_items) - _tied(b)
+        if _sparse_is_cheaper(a, b):
+            discordant = _discordant_lists(a, b, member_a, member_b, shared)
+        else:
+            discordant = (both - _sign_products(a, b, both=False)[0]) / 2
+    return discordant + np.maximum(ordered_a[:, None] - both, ordered_b - both)
+
+
+def _has_ties(rankings: Rankings) -> bool:
+    return bool(np.any(rankings.places[rankings.starts[1:] - 1] + 1 < rankings.n_listed))
+
+
+def _pairs(n: int | NDArray[np.int64]) -> NDArray[np.float64]:
+    return np.asarray(n) * (np.asarray(n) - 1.0) / 2
+
+
+# -------------------------------------------------------------------- any rankings
+
+
+def _sign_products(
+    a: Rankings, b: Rankings, *, both: bool = True
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return, for all pairs of rankings, s_a · s_b and |s_a| · |s_b| over all pairs of items.
+
+    The sign s of a pair of items is -1, 0 or 1. The first product counts concordant minus
+    discordant pairs, the second, wanted only where ``both`` is, those ordered in both.
+    """
+    levels_a, levels_b = (levels(r).astype(np.float32) for r in (a, b))
+    product = np.zeros((len(a), len(b)))
+    ordered_in_both = np.zeros((len(a), len(b)))
+    for run in _runs_of_pairs(a.n_items, TILE_PAIRS):
+        signs_a = _signs(levels_a, run)
+        signs_b = signs_a if a is b else _signs(levels_b, run)
+        product += signs_a @ signs_b.T
+        if both:
+            ordered_in_both += np.abs(signs_a) @ np.abs(signs_b).T
+    return product, ordered_in_both
+
+
+def _signs(table: Floats, run: list[tuple[int, int, int]]) -> Floats:
+    signs = np.empty((len(table), sum(end - begin for _, begin, end in run)), np.float32)
+    column = 0
+    for i, begin, end in run:
+        width = end - begin
+        np.subtract(table[:, i : i + 1], table[:, begin:end], out=signs[:, column : column + width])
+        column += width
+    # Levels are whole numbers: clipping their difference gives its sign.
+    return np.clip(signs, -1, 1, out=signs)
+
+
+def _runs_of_pairs(n_items: int, width: int) -> Iterator[list[tuple[int, int, int]]]:
+    """Walk through the pairs (i, j) with i < j, at most ``width`` at a time, as (i, j, j end)."""
+    run: list[tuple[int, int, int]] = []
+    room = width
+    for i in range(n_items - 1):
+        begin = i + 1
+        while begin < n_items:
+            end = min(n_items, begin + room)
+            run.append((i, begin, end))
+            room -= end - begin
+            begin = end
+            if room == 0:
+                yield run
+                run, room = [], width
+    if run:
+        yield run
+
+
+def _pairs_ordered(rankings: Rankings) -> NDArray[np.float64]:
+    """Return how many pairs of items each ranking puts in order."""
+    C = rankings.n_items
+    bucket = rankings.entry_rows * C + rankings.places
+    sizes = np.bincount(bucket, minlength=len(rankings) * C).reshape(-1, C)
+    tied = _pairs(sizes).sum(axis=1) + _pairs(C - rankings.n_listed)
+    return np.asarray(_pairs(C) - tied)
+
+
+# -------------------------------------------------------------------- lists without ties
+
+
+def _members(rankings: Rankings) -> Floats:
+    table = np.zeros((len(rankings), rankings.n_items), np.float32)
+    table[rankings.entry_rows, rankings.entries] = 1
+    return table
+
+
+def _tied(rankings: Rankings) -> NDArray[np.float64]:
+    return _pairs(rankings.n_items - rankings.n_listed)
+
+
+def _ordered_in_both(a: Rankings, b: Rankings, shared: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Count the pairs ordered in both: all, less those tied in a, in b, but not in both twice."""
+    left_by_both = a.n_items - a.n_listed[:, None] - b.n_listed + shared
+    tied_in_both = left_by_both * (left_by_both - 1) / 2
+    return np.asarray(_pairs(a.n_items) - _tied(a)[:, None] - _tied(b) + tied_in_both)
+
+
+def _sparse_is_cheaper(a: Rankings, b: Rankings) -> bool:
+    """Compare the multiplications of the two ways to count inversions, by a rough model."""
+    dense = float(len(a) * len(b)) * float(_pairs(a.n_items))
+    # Lists that agree share all their pairs of items: that is the worst case.
+    sparse = float(_pairs(a.n_listed).sum()) * len(b)
+    return sparse * DENSE_ADVANTAGE < dense * 10
+
+
+def _discordant_lists(
+    a: Rankings, b: Rankings, member_a: Floats, member_b: Floats, shared: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Count discordant pairs: both items in both lists, or one, or each in one list alone.
+
+    With A the shared items and places counted from 0, an item of A has a(i) items before it
+    in list a, so Σ_A a(i) - |A|(|A| - 1)/2 of them are not in A: they come after it in b.
+    """
+    signs_a, signs_b = _pair_signs(a), _pair_signs(b)
+    agreement = (signs_a @ signs_b.T).toarray()
+    inverted = (_pairs(shared) - agreement) / 2
+    placed_a, placed_b = _members(a), _members(b)
+    placed_a[a.entry_rows, a.entries] = a.places
+    placed_b[b.entry_rows, b.entries] = b.places
+    passed = placed_a @ member_b.T + member_a @ placed_b.T - shared * (shared - 1)
+    apart = (a.n_listed[:, None] - shared) * (b.n_listed - shared)
+    return np.asarray(inverted + passed + apart)
+
+
+def _pair_signs(rankings: Rankings) -> csr_array:
+    """Return the signs of the pairs of items that a list names: ±1 in column i C + j, i < j."""
+    C = rankings.n_items
+    rows, columns, signs = [], [], []
+    for size in np.unique(rankings.n_listed):
+        these = np.flatnonzero(rankings.n_listed == size)
+        lists = rankings.entries[rankings.starts[these][:, None] + np.arange(size)].astype(np.int64)
+        earlier, later = np.triu_indices(size, 1)
+        i, j = lists[:, earlier], lists[:, later]
+        rows.append(np.repeat(these, earlier.size))
+        columns.append((np.minimum(i, j) * C + np.maximum(i, j)).ravel())
+        signs.append(np.where(i < j, np.float32(1), np.float32(-1)).ravel())
+    data = np.concatenate(signs), (np.concatenate(rows), np.concatenate(columns))
+    return csr_array(data, shape=(len(rankings), C * C))

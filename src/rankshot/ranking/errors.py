@@ -1,0 +1,35 @@
+"""The one error class of the package."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class RankshotError(ValueError):
+    """Bad input, or an answer that does not exist; the message names the offending value.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> rs.Rankings.from_orders([["cat", "dgo"]], items=["cat", "dog"])
+    Traceback (most recent call last):
+        ...
+    rankshot.ranking.errors.RankshotError: ranking 0: unknown item 'dgo' (did you mean 'dog'?)
+    """
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """Return `` (did you mean 'dog'?)``, or nothing where no known name is close."""
+    close = get_close_matches(str(name), list(known), n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def listed(names: Iterable[object], most: int = 8) -> str:
+    """Join names for a message, and count those left out beyond ``most``."""
+    names = [repr(name) for name in names]
+    tail = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + tail

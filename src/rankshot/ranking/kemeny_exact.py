@@ -1,0 +1,193 @@
+"""Kemeny's consensus with proof, by linear and integer programming (SciPy's HiGHS).
+
+A variable x_ij says that i comes before j. An order obeys x_ij + x_jk - x_ik ∈ {0, 1} for
+every triple; there are C³/6 of them, and hardly any binds. The solver starts without them,
+adds those that its answer violates, and repeats. What comes out is nearly always integral;
+where it is not, the same rows go to the integer solver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from graphlib import TopologicalSorter
+from time import monotonic
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import csr_array, vstack
+from scipy.sparse.csgraph import connected_components
+
+from rankshot.ranking.kemeny_search import insertion_search, reversed_weight, settled
+from rankshot.ranking.progress import ProgressLine
+
+Floats = NDArray[np.float64]
+Items = NDArray[np.intp]
+
+TOLERANCE = 1e-6
+ROWS_PER_ITEM = 50
+"""At most this many new rows for each item in a round: more only slow the solver down."""
+
+
+def solve_exactly(
+    W: Floats, *, time_limit: float | None = None, verbose: bool = False
+) -> tuple[Items, float]:
+    """Return an order and a lower bound on the score of any order.
+
+    Where every item of one group is preferred by a majority to every item of another, some
+    best order keeps the groups apart (Condorcet's principle, extended): each group is a
+    problem of its own.
+    """
+    deadline = np.inf if time_limit is None else monotonic() + time_limit
+    order: list[Items] = []
+    bound = 0.0
+    groups = majority_groups(W)
+    member = np.empty(len(W), int)
+    for number, group in enumerate(groups):
+        member[group] = number
+    apart = member[:, None] < member
+    bound += float(W.T[apart].sum())
+    with ProgressLine("kemeny", enabled=verbose) as line:
+        for group in groups:
+            best, least = _solve_group(W[np.ix_(group, group)], deadline, line.update)
+            order.append(group[best])
+            bound += least
+    return np.concatenate(order), bound
+
+
+def majority_groups(W: Floats) -> list[Items]:
+    """Split the items into groups, best first, that no strict majority puts the other way."""
+    beats = W > W.T
+    count, label = connected_components(csr_array(beats), connection="strong")
+    if count == 1:
+        return [np.arange(len(W))]
+    graph: dict[int, set[int]] = {number: set() for number in range(count)}
+    winners, losers = np.nonzero(beats)
+    for winner, loser in np.unique(np.column_stack([label[winners], label[losers]]), axis=0):
+        if winner != loser:
+            graph[int(loser)].add(int(winner))
+    return [np.flatnonzero(label == number) for number in TopologicalSorter(graph).static_order()]
+
+
+def _solve_group(W: Floats, deadline: float, report: Callable[[str], None]) -> tuple[Items, float]:
+    """Solve one irreducible problem: an order, and a bound on all orders."""
+    order = insertion_search(W)
+    score = reversed_weight(W, order)
+    program = _Program(W)
+    bound = program.floor
+    x = program.majority()
+    integer = False
+    while program.lifted(bound) < score:
+        rows_added = program.add_violated(x)
+        if rows_added == 0:
+            if integer or _is_integral(x):
+                break
+            integer = True
+        solution = program.solve(integer=integer, seconds=deadline - monotonic())
+        if solution is None:
+            break
+        x, least = solution
+        bound = max(bound, least)
+        rounded = settled(W, program.order_of(x))
+        if (rounded_score := reversed_weight(W, rounded)) < score:
+            order, score = rounded, rounded_score
+        report(f"{len(W)} items, {program.n_rows} rows, score {score:g}, bound {bound:.2f}")
+    return order, min(program.lifted(bound), score)
+
+
+def _is_integral(x: Floats) -> bool:
+    return bool(np.all(np.minimum(x, 1 - x) < TOLERANCE))
+
+
+class _Program:
+    """min Σ_{i<j} cost_ij x_ij + constant over 0 ≤ x ≤ 1 and the rows added so far."""
+
+    def __init__(self, W: Floats) -> None:
+        self.n_items = len(W)
+        self.i, self.j = np.triu_indices(self.n_items, 1)
+        self.number = np.zeros((self.n_items, self.n_items), int)
+        self.number[self.i, self.j] = np.arange(self.i.size)
+        self.cost = W[self.j, self.i] - W[self.i, self.j]
+        self.constant = float(W[self.i, self.j].sum())
+        self.floor = self.constant + float(np.minimum(self.cost, 0).sum())
+        self.step = _common_step(self.cost)
+        self.rows = csr_array((0, self.i.size))
+        self.limits = np.zeros(0)
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.limits)
+
+    def majority(self) -> Floats:
+        """Return the best x without any row: every pair by its majority."""
+        return (self.cost <= 0).astype(float)
+
+    def lifted(self, bound: float) -> float:
+        """Raise a bound to the next value that a score can have: they lie whole steps apart."""
+        if self.step == 0:
+            return bound + TOLERANCE * max(1.0, abs(bound))
+        return self.floor + self.step * np.ceil((bound - self.floor) / self.step - TOLERANCE)
+
+    def order_of(self, x: Floats) -> Items:
+        """Sort the items by how many others they precede; exact where x is an order."""
+        precede = np.zeros((self.n_items, self.n_items))
+        precede[self.i, self.j] = x
+        precede[self.j, self.i] = 1 - x
+        return np.argsort(-precede.sum(axis=1), kind="stable")
+
+    def add_violated(self, x: Floats) -> int:
+        """Add the rows of the triples whose transitivity x violates, and count them."""
+        most = ROWS_PER_ITEM * self.n_items
+        i, j, k, excess = self._violated_triples(x)
+        if i.size > most:
+            worst = np.argsort(-np.abs(excess), kind="stable")[:most]
+            i, j, k, excess = i[worst], j[worst], k[worst], excess[worst]
+        sign = np.sign(excess)
+        columns = np.column_stack([self.number[i, j], self.number[j, k], self.number[i, k]])
+        values = sign[:, None] * np.array([1.0, 1.0, -1.0])
+        starts = np.arange(0, columns.size + 1, 3)
+        new = csr_array((values.ravel(), columns.ravel(), starts), shape=(i.size, x.size))
+        self.rows = vstack([self.rows, new], format="csr")
+        # Above: x_ij + x_jk - x_ik ≤ 1. Below, turned around: -(x_ij + x_jk - x_ik) ≤ 0.
+        self.limits = np.concatenate([self.limits, (sign > 0).astype(float)])
+        return int(i.size)
+
+    def _violated_triples(self, x: Floats) -> tuple[Items, Items, Items, Floats]:
+        X = np.zeros((self.n_items, self.n_items))
+        X[self.i, self.j] = x
+        found = []
+        for i in range(self.n_items - 2):
+            row = X[i, i + 1 :]
+            s = row[:, None] + X[i + 1 :, i + 1 :] - row
+            excess = np.triu(np.where(s > 1 + TOLERANCE, s - 1, np.minimum(s + TOLERANCE, 0)), 1)
+            j, k = np.nonzero(excess)
+            found.append((np.full(j.size, i), j + i + 1, k + i + 1, excess[j, k]))
+        if not found:
+            nothing = np.zeros(0, np.intp)
+            return nothing, nothing, nothing, np.zeros(0)
+        i_s, j_s, k_s, excesses = (np.concatenate(part) for part in zip(*found, strict=True))
+        return i_s, j_s, k_s, excesses
+
+    def solve(self, *, integer: bool, seconds: float) -> tuple[Floats, float] | None:
+        """Return the best x and a lower bound, or None where the time is up."""
+        if seconds <= 0:
+            return None
+        result = milp(
+            self.cost,
+            integrality=np.ones(self.i.size) if integer else None,
+            bounds=Bounds(0, 1),
+            constraints=LinearConstraint(self.rows, -np.inf, self.limits),
+            options={} if np.isinf(seconds) else {"time_limit": seconds},
+        )
+        bound = result.mip_dual_bound if integer else result.fun
+        # A relaxation that ran out of time bounds nothing; a tree search always does.
+        if result.x is None or bound is None or not (integer or result.success):
+            return None
+        return result.x, float(bound) + self.constant
+
+
+def _common_step(cost: Floats) -> float:
+    """Return the largest number that divides every cost, or 0 where they are not whole."""
+    if not np.all(cost == np.rint(cost)):
+        return 0.0
+    return float(np.gcd.reduce(cost.astype(np.int64)))

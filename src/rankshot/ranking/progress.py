@@ -1,0 +1,46 @@
+"""One line on the screen for work that takes long, when the caller asks for it."""
+
+from __future__ import annotations
+
+import sys
+from time import monotonic
+from typing import TextIO
+
+INTERVAL = 0.1
+"""Seconds between two updates: more often is flicker."""
+
+
+class ProgressLine:
+    """A line that rewrites itself on a terminal, and ends as plain text anywhere else.
+
+    Examples
+    --------
+    >>> with ProgressLine("fit", enabled=False) as line:
+    ...     line.update("iteration 1")
+    """
+
+    def __init__(self, label: str, *, enabled: bool, stream: TextIO | None = None) -> None:
+        self.label = label
+        self.enabled = enabled
+        self.stream = sys.stderr if stream is None else stream
+        self._last = ""
+        self._shown_at = -INTERVAL
+
+    def __enter__(self) -> ProgressLine:
+        return self
+
+    def update(self, text: str) -> None:
+        """Show ``text`` behind the label."""
+        if not self.enabled:
+            return
+        self._last = text
+        now = monotonic()
+        if self.stream.isatty() and now - self._shown_at >= INTERVAL:
+            self._shown_at = now
+            self.stream.write(f"\r\x1b[K{self.label}: {text}")
+            self.stream.flush()
+
+    def __exit__(self, *exc: object) -> None:
+        if self._last:
+            start = "\r\x1b[K" if self.stream.isatty() else ""
+            self.stream.write(f"{start}{self.label}: {self._last}\n")

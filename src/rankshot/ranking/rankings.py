@@ -1,0 +1,435 @@
+"""`Rankings`: many rankings of named items in one immutable value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankshot.ranking import display
+from rankshot.ranking.columns import (
+    Kind,
+    Labels,
+    checked_weights,
+    distinct,
+    label_column,
+    subset_flags,
+)
+from rankshot.ranking.encode import (
+    Entries,
+    Order,
+    Where,
+    as_names,
+    encode_orders,
+    encode_positions,
+    items_of,
+    number_table,
+    numbered,
+    refuse_cells,
+    starts_of,
+)
+from rankshot.ranking.errors import RankshotError, did_you_mean
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rankings:
+    """Rankings of C named items: full, top-K or of a subset, with ties and weights.
+
+    Build one with `from_orders`, `from_positions` or `from_scores`, or read a file with
+    `read_rankings`. The arrays are read-only; every method returns a new value.
+
+    A *top-K* ranking orders its first K items and puts all others of ``items`` after them, in
+    no order. A *subset* ranking compares only the items it lists and says nothing of the
+    others. A *tie* means that the order inside it is unknown, each as likely as the others.
+    A tie that K cuts (two of three tied items belong to the first K, unknown which) is kept
+    whole, and ``lengths`` says how many of the listed items count.
+
+    Attributes
+    ----------
+    items : tuple of str
+        What is ranked.
+    entries, places, starts : ndarray
+        Row ``i`` lists items ``entries[starts[i]:starts[i + 1]]``, best first, at ``places``
+        0, 1, 2, …; equal places are tied.
+    lengths : ndarray
+        K of each ranking: how many of its items are ordered before the rest.
+    is_subset : ndarray of bool
+        True for a subset ranking.
+    weights : ndarray
+        How often each ranking counts.
+    targets, sources, raters : ndarray of str or None
+        What each ranking describes, where it came from, who gave it.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> animals = ["leopard", "tiger", "lion", "fox", "whale"]
+    >>> rs.Rankings.from_orders(
+    ...     [["leopard", ["tiger", "lion"], "fox"], ["lion", "tiger"]],
+    ...     items=animals, targets="cat")
+    Rankings: 2 rankings of 5 items, 1 target
+      cat: leopard > tiger = lion > fox
+      cat: lion > tiger
+    """
+
+    items: tuple[str, ...]
+    entries: NDArray[np.int32]
+    places: NDArray[np.int32]
+    starts: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    is_subset: NDArray[np.bool_]
+    weights: NDArray[np.float64]
+    targets: NDArray[np.object_]
+    sources: NDArray[np.object_]
+    raters: NDArray[np.object_]
+
+    def __post_init__(self) -> None:
+        for field in fields(self)[1:]:
+            getattr(self, field.name).flags.writeable = False
+
+    # ---------------------------------------------------------------- building
+
+    @classmethod
+    def from_orders(
+        cls,
+        orders: Iterable[Order],
+        *,
+        items: Iterable[Any] | None = None,
+        targets: Labels = None,
+        sources: Labels = None,
+        raters: Labels = None,
+        weights: ArrayLike | None = None,
+        kind: Kind | Sequence[Kind] = "top",
+        where: Where = numbered,
+    ) -> Rankings:
+        """Build from lists of names, best first; a tie is a list inside the list.
+
+        Parameters
+        ----------
+        orders : iterable of lists
+            For example ``[["leopard", ["tiger", "lion"], "fox"]]``.
+        items : iterable of names, optional
+            All items that could be ranked. By default those that occur, sorted by name; an
+            item that nobody lists is then unknown.
+        targets, sources, raters : list of str, or one str for all, optional
+            What each ranking describes, where it came from, who gave it.
+        weights : array-like, optional
+            How often each ranking counts; 1 by default.
+        kind : {"top", "subset"}, or one for each ranking
+            Whether items that are not listed come after the listed ones, or were not compared.
+        where : callable, optional
+            Names row ``i`` in an error message.
+        """
+        orders = list(orders)
+        names = as_names(items) if items is not None else items_of(orders)
+        entries = encode_orders(orders, names, where)
+        return cls._from_entries(names, entries, targets, sources, raters, weights, kind, where)
+
+    @classmethod
+    def from_positions(
+        cls,
+        positions: ArrayLike,
+        *,
+        items: Iterable[Any],
+        targets: Labels = None,
+        sources: Labels = None,
+        raters: Labels = None,
+        weights: ArrayLike | None = None,
+        kind: Kind | Sequence[Kind] = "top",
+    ) -> Rankings:
+        """Build from the place of each item: 1 is best, equal places tie, 0 is not listed.
+
+        Examples
+        --------
+        >>> Rankings.from_positions([[2, 1, 0, 1]], items=list("abcd"))
+        Rankings: 1 ranking of 4 items
+          b = d > a
+        """
+        names = as_names(items)
+        table = number_table(positions, len(names), "positions")
+        refuse_cells(~np.isfinite(table) | (table < 0), table, names, "positions must be 0 or more")
+        entries = encode_positions(table, placed=table != 0)
+        if np.any(np.diff(entries.starts) == 0):
+            row = int(np.argmin(np.diff(entries.starts)))
+            raise RankshotError(f"ranking {row}: the ranking is empty (all its positions are 0)")
+        return cls._from_entries(names, entries, targets, sources, raters, weights, kind, numbered)
+
+    @classmethod
+    def from_scores(
+        cls,
+        scores: ArrayLike,
+        *,
+        items: Iterable[Any],
+        k: int | None = None,
+        targets: Labels = None,
+        sources: Labels = None,
+        raters: Labels = None,
+        weights: ArrayLike | None = None,
+    ) -> Rankings:
+        """Rank the items of each row by score, largest first; equal scores tie.
+
+        ``k`` keeps the first k, as `top` does.
+
+        Examples
+        --------
+        >>> Rankings.from_scores([[.1, .7, .7, .3]], items=list("abcd"), k=3)
+        Rankings: 1 ranking of 4 items
+          b = c > d
+        """
+        names = as_names(items)
+        table = number_table(scores, len(names), "scores")
+        refuse_cells(np.isnan(table), table, names, "scores must be numbers")
+        entries = encode_positions(-table, placed=np.ones(table.shape, bool))
+        full = cls._from_entries(names, entries, targets, sources, raters, weights, "top", numbered)
+        return full if k is None else full.top(k)
+
+    @classmethod
+    def _from_entries(
+        cls,
+        names: tuple[str, ...],
+        entries: Entries,
+        targets: Labels,
+        sources: Labels,
+        raters: Labels,
+        weights: ArrayLike | None,
+        kind: Kind | Sequence[Kind],
+        where: Where,
+    ) -> Rankings:
+        n = entries.starts.size - 1
+        return cls(
+            items=names,
+            entries=entries.items,
+            places=entries.places,
+            starts=entries.starts,
+            lengths=np.diff(entries.starts),
+            is_subset=subset_flags(kind, n, where),
+            weights=checked_weights(weights, n, where),
+            targets=label_column(targets, n, "targets", where),
+            sources=label_column(sources, n, "sources", where),
+            raters=label_column(raters, n, "raters", where),
+        )
+
+    # ---------------------------------------------------------------- reading
+
+    @property
+    def n_items(self) -> int:
+        """C: how many items there are."""
+        return len(self.items)
+
+    @property
+    def n_listed(self) -> NDArray[np.int64]:
+        """How many items each ranking lists, those of a cut tie included."""
+        return np.diff(self.starts)
+
+    @property
+    def target_names(self) -> tuple[str, ...]:
+        """The targets that occur, sorted."""
+        return distinct(self.targets)
+
+    @property
+    def source_names(self) -> tuple[str, ...]:
+        """The sources that occur, sorted."""
+        return distinct(self.sources)
+
+    @property
+    def rater_names(self) -> tuple[str, ...]:
+        """The raters that occur, sorted."""
+        return distinct(self.raters)
+
+    @property
+    def entry_rows(self) -> NDArray[np.int64]:
+        """The row that owns each entry."""
+        return np.repeat(np.arange(len(self)), self.n_listed)
+
+    def orders(self) -> list[list[str | list[str]]]:
+        """Return the rankings as lists of names, best first, ties as lists inside the lists."""
+        names = np.array(self.items, dtype=object)[self.entries].tolist()
+        places, starts = self.places.tolist(), self.starts.tolist()
+        orders: list[list[str | list[str]]] = []
+        for begin, end in zip(starts[:-1], starts[1:], strict=True):
+            groups: list[list[str]] = [[] for _ in range(places[end - 1] + 1)]
+            for name, place in zip(names[begin:end], places[begin:end], strict=True):
+                groups[place].append(name)
+            orders.append([group[0] if len(group) == 1 else group for group in groups])
+        return orders
+
+    def positions(self) -> NDArray[np.int32]:
+        """Return the place of every item in every ranking, from 1; 0 where it is not listed."""
+        positions = np.zeros((len(self), self.n_items), np.int32)
+        positions[self.entry_rows, self.entries] = self.places + 1
+        return positions
+
+    def __len__(self) -> int:
+        return self.starts.size - 1
+
+    def __iter__(self) -> Iterator[Rankings]:
+        return (self[row] for row in range(len(self)))
+
+    def __getitem__(self, rows: int | slice | ArrayLike) -> Rankings:
+        """Select rankings by number, slice, index array or mask; always returns `Rankings`."""
+        index = np.arange(len(self))[rows]
+        index = np.atleast_1d(index)
+        sizes = self.n_listed[index]
+        starts = starts_of(sizes)
+        gather = np.arange(starts[-1]) + np.repeat(self.starts[index] - starts[:-1], sizes)
+        return Rankings(
+            self.items,
+            self.entries[gather],
+            self.places[gather],
+            starts,
+            *(column[index] for column in self._columns()),
+        )
+
+    def _columns(self) -> tuple[NDArray[Any], ...]:
+        return (
+            self.lengths,
+            self.is_subset,
+            self.weights,
+            self.targets,
+            self.sources,
+            self.raters,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Rankings):
+            return NotImplemented
+        return self.items == other.items and all(
+            np.array_equal(getattr(self, field.name), getattr(other, field.name))
+            for field in fields(self)[1:]
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return display.as_text(self)
+
+    def _repr_html_(self) -> str:
+        return display.as_html(self)
+
+    # ---------------------------------------------------------------- deriving
+
+    def select(
+        self, *, target: str | None = None, source: str | None = None, rater: str | None = None
+    ) -> Rankings:
+        """Keep the rankings of one target, one source, one rater, or their intersection."""
+        keep = np.ones(len(self), bool)
+        for what, wanted in (("target", target), ("source", source), ("rater", rater)):
+            if wanted is None:
+                continue
+            labels = getattr(self, f"{what}s")
+            found = labels == wanted
+            if not found.any():
+                known = distinct(labels)
+                raise RankshotError(f"no {what} {wanted!r}{did_you_mean(wanted, known)}")
+            keep &= found
+        return self[keep]
+
+    def by_target(self) -> Mapping[str, Rankings]:
+        """Return the rankings of each target, in the order of `target_names`."""
+        return {target: self.select(target=target) for target in self.target_names}
+
+    def top(self, k: int) -> Rankings:
+        """Keep the first ``k`` places' worth of items; a tie that k cuts is kept whole.
+
+        What a subset ranking lists after the cut stays, tied last: it was compared, and lost.
+
+        Examples
+        --------
+        >>> r = Rankings.from_orders([["a", ["b", "c"], "d"]], items=list("abcde")).top(2)
+        >>> r, r.lengths
+        (Rankings: 1 ranking of 5 items
+          a > b = c (first 2), array([2]))
+        """
+        if not 1 <= k <= self.n_items:
+            raise RankshotError(f"k={k} is not between 1 and the {self.n_items} items")
+        lengths = np.minimum(self.lengths, k)
+        rows = self.entry_rows
+        last_place = self.places[self.starts[:-1] + lengths - 1]
+        inside = self.places <= last_place[rows]
+        keep = inside | self.is_subset[rows]
+        places = np.where(inside, self.places, last_place[rows] + 1)[keep]
+        sizes = np.bincount(rows[keep], minlength=len(self))
+        cut = replace(
+            self,
+            entries=self.entries[keep],
+            places=places.astype(np.int32),
+            starts=starts_of(sizes),
+            lengths=lengths,
+        )
+        # A tail merged into one tie has lost its order: put it in ascending order again.
+        by_place = np.lexsort((cut.entries, cut.places, cut.entry_rows))
+        return replace(cut, entries=cut.entries[by_place])
+
+    def unique(self) -> Rankings:
+        """Merge equal rankings of the same target and add their weights.
+
+        Sources and raters are dropped: a merged ranking has many. The first of each comes first.
+
+        Examples
+        --------
+        >>> votes = Rankings.from_orders([["a", "b"], ["b"], ["a", "b"]], items=list("abc"))
+        >>> votes.unique().weights
+        array([2., 1.])
+        """
+        group = self._group_numbers()
+        _, first, member = np.unique(group, return_index=True, return_inverse=True)
+        weights = np.bincount(member, self.weights, minlength=first.size)
+        by_first = np.argsort(first)
+        merged = self[first[by_first]]
+        nobody = np.full(len(merged), None, object)
+        return replace(merged, weights=weights[by_first], sources=nobody, raters=nobody.copy())
+
+    def _group_numbers(self) -> NDArray[np.int64]:
+        """Number the rankings so that two have one number exactly when they are equal."""
+        sizes = self.n_listed
+        _, target = np.unique(
+            np.array(["" if t is None else "t" + t for t in self.targets], dtype=object),
+            return_inverse=True,
+        )
+        group = np.empty(len(self), np.int64)
+        used = 0
+        for size in np.unique(sizes):
+            rows = np.flatnonzero(sizes == size)
+            gather = self.starts[rows][:, None] + np.arange(size)
+            head = np.column_stack([target[rows], self.lengths[rows], self.is_subset[rows]])
+            table = np.hstack([head, self.entries[gather], self.places[gather]]).astype(np.int32)
+            _, number = np.unique(table, axis=0, return_inverse=True)
+            group[rows] = number.ravel() + used
+            used = int(group[rows].max()) + 1
+        return group
+
+    def with_items(self, items: Iterable[Any]) -> Rankings:
+        """Return the same rankings over the same items, listed in another order."""
+        names = as_names(items)
+        if names == self.items:
+            return self
+        if set(names) != set(self.items):
+            odd = sorted(set(names) ^ set(self.items))[0]
+            holder = "rankings" if odd in self.items else "other side"
+            raise RankshotError(f"the items differ: only the {holder} have {odd!r}")
+        code = {name: i for i, name in enumerate(names)}
+        recode = np.array([code[name] for name in self.items], np.int32)
+        entries = recode[self.entries]
+        by_place = np.lexsort((entries, self.places, self.entry_rows))
+        return replace(self, items=names, entries=entries[by_place])
+
+    @staticmethod
+    def concatenate(parts: Iterable[Rankings]) -> Rankings:
+        """Put the rankings of several values, over the same items, into one."""
+        parts = list(parts)
+        if not parts:
+            raise RankshotError("nothing to concatenate")
+        aligned = [part.with_items(parts[0].items) for part in parts]
+        columns = [
+            np.concatenate(column) for column in zip(*(p._columns() for p in aligned), strict=True)
+        ]
+        return Rankings(
+            parts[0].items,
+            np.concatenate([part.entries for part in aligned]),
+            np.concatenate([part.places for part in aligned]),
+            starts_of(np.concatenate([part.n_listed for part in aligned])),
+            *columns,
+        )
