@@ -16,9 +16,9 @@ ABSENT = -1
 """The level of an item that a subset ranking does not list."""
 
 
-def row_blocks(n: int, cells_per_row: int) -> Iterator[slice]:
-    """Split ``n`` rows into runs whose dense arrays have about `BLOCK_CELLS` cells."""
-    size = max(1, BLOCK_CELLS // max(1, cells_per_row))
+def row_blocks(n: int, cells_per_row: int, cells: int = BLOCK_CELLS) -> Iterator[slice]:
+    """Split ``n`` rows into runs whose dense arrays have about ``cells`` cells."""
+    size = max(1, cells // max(1, cells_per_row))
     return (slice(begin, min(begin + size, n)) for begin in range(0, n, size))
 
 
@@ -42,6 +42,8 @@ def completed_orders(rankings: Rankings) -> NDArray[np.int32]:
     with C, which is no item.
     """
     n, C = len(rankings), rankings.n_items
+    if rankings.entries.size == n * C:
+        return rankings.entries.reshape(n, C)
     rows = rankings.entry_rows
     table = np.full((n, C), C, np.int32)
     table[rows, np.arange(rows.size) - rankings.starts[rows]] = rankings.entries
@@ -56,4 +58,5 @@ def completed_orders(rankings: Rankings) -> NDArray[np.int32]:
 
 def last_levels(rankings: Rankings) -> NDArray[np.int32]:
     """Return the level of each ranking's K-th item; a tie there may reach past K."""
-    return rankings.places[rankings.starts[:-1] + rankings.lengths - 1]
+    last: NDArray[np.int32] = rankings.places[rankings.starts[:-1] + rankings.lengths - 1]
+    return last

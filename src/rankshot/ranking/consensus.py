@@ -16,8 +16,10 @@ from rankshot.ranking.kemeny_search import (
     insertion_search,
     reversed_weight,
 )
+from rankshot.ranking.mean_places import mean_places
 from rankshot.ranking.precedence import precedence
 from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.tied_order import Order, named, tied_groups
 
 Method = Literal["adjacent", "insertion", "exact"]
 METHODS = ("adjacent", "insertion", "exact")
@@ -33,14 +35,15 @@ class Consensus:
         The items, best first; a tie (Borda's alone has any) is a tuple inside the tuple.
     score : float
         Kemeny's score: the weight of the pairs that the order reverses, summed over the
-        rankings. For full rankings it is the sum of their Kendall distances to the order.
+        rankings. For full rankings it is the sum of their Kendall distances to the order. A
+        pair that the order ties counts half.
     bound : float
         No order has a smaller score than this.
     optimal : bool
         Whether that proves that no order is better.
     """
 
-    order: tuple[str | tuple[str, ...], ...]
+    order: Order
     score: float
     bound: float
     optimal: bool
@@ -61,16 +64,16 @@ def borda(rankings: Rankings) -> Consensus:
     >>> rs.borda(votes).order
     (('a', 'b'), 'c')
     """
-    average = average_places(rankings)
-    order = tied_order(average, rankings.items, closer_than=1e-9)
+    groups = tied_groups(average_places(rankings), closer_than=1e-9)
     W = precedence(rankings)
-    place = np.searchsorted(_group_starts(average), average, side="right")
-    reversed_pairs = place[:, None] < place
-    score = float(W.T[reversed_pairs].sum())
-    tied = (place[:, None] == place) & ~np.eye(len(place), dtype=bool)
-    score += float(np.minimum(W, W.T)[tied].sum() / 2)
+    place = np.empty(rankings.n_items, int)
+    for number, group in enumerate(groups):
+        place[group] = number
+    score = float(W.T[place[:, None] < place].sum())
+    # Of a tied pair, either order is as likely: it is half reversed. The diagonal of W is 0.
+    score += float(W[place[:, None] == place].sum()) / 2
     bound = _majority_bound(W)
-    return Consensus(order, score, bound, optimal=score <= bound)
+    return Consensus(named(groups, rankings.items), score, bound, optimal=score <= bound)
 
 
 def kemeny(
@@ -148,36 +151,16 @@ def average_places(rankings: Rankings) -> NDArray[np.float64]:
         table = levels(block)
         present = table != ABSENT
         size = present.sum(axis=1)
-        fractions = _mean_places(table) / size[:, None]
+        fractions = mean_places(table) / size[:, None]
         total += block.weights @ np.where(present, fractions, 0.0)
         weight += block.weights @ present
-    return np.divide(total, weight, out=np.full(C, 0.5), where=weight > 0)
+    placed = weight > 0
+    return np.where(placed, total / np.where(placed, weight, 1.0), 0.5)
 
 
-def _mean_places(table: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Return places 1/2, 3/2, … of each row's present items, tied items sharing their mean."""
-    n, C = table.shape
-    cell = np.arange(n)[:, None] * (C + 2) + table + 1
-    sizes = np.bincount(cell.ravel(), minlength=n * (C + 2)).reshape(n, C + 2)
-    sizes[:, 0] = 0
-    ends = np.cumsum(sizes, axis=1)
-    middles = ends - sizes / 2
-    return np.take_along_axis(middles, table + 1, axis=1)
-
-
-def tied_order(
-    values: NDArray[np.float64], items: tuple[str, ...], closer_than: float
-) -> tuple[str | tuple[str, ...], ...]:
-    """Order items by value, smallest first; neighbours ``closer_than`` that are tied."""
-    by_value = np.argsort(values, kind="stable")
-    gaps = np.flatnonzero(np.diff(values[by_value]) > closer_than) + 1
-    groups = [tuple(sorted(items[i] for i in group)) for group in np.split(by_value, gaps)]
-    return tuple(group[0] if len(group) == 1 else group for group in groups)
-
-
-def _group_starts(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    ranked = np.sort(values)
-    return ranked[np.concatenate([[True], np.diff(ranked) > 1e-9])]
+def average_order(rankings: Rankings) -> tuple[str, ...]:
+    """Order the items by their average place; names break ties."""
+    return tuple(rankings.items[i] for i in _canonical_start(rankings))
 
 
 def _canonical_start(rankings: Rankings) -> NDArray[np.intp]:

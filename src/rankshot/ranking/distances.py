@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +88,7 @@ def _comparable(rankings: Rankings, k: int | None) -> Rankings:
 
 def _tile(a: Rankings, b: Rankings) -> NDArray[np.float64]:
     """Return |U| + max(|S|, |T|) for every pair of two small sets of rankings."""
-    if _has_ties(a) or _has_ties(b):
+    if a.has_ties or b.has_ties:
         agreement, both = _sign_products(a, b)
         ordered_a, ordered_b = _pairs_ordered(a), _pairs_ordered(b)
         discordant = (both - agreement) / 2
@@ -105,11 +106,7 @@ def _tile(a: Rankings, b: Rankings) -> NDArray[np.float64]:
     return discordant + np.maximum(ordered_a[:, None] - both, ordered_b - both)
 
 
-def _has_ties(rankings: Rankings) -> bool:
-    return bool(np.any(rankings.places[rankings.starts[1:] - 1] + 1 < rankings.n_listed))
-
-
-def _pairs(n: int | NDArray[np.int64]) -> NDArray[np.float64]:
+def _pairs(n: int | NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray(n) * (np.asarray(n) - 1.0) / 2
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankshot.ranking.errors import RankshotError, did_you_mean
+from rankshot.ranking.ragged import Entries, starts_of
 
 Order = Sequence["str | Sequence[str]"]
 """Items, best first; a tie is a list inside the list."""
@@ -18,18 +19,6 @@ Where = Callable[[int], str]
 """Names the place of row ``i`` in a message: ``ranking 3``, or ``votes.jsonl:4``."""
 
 TIE_TYPES = (list, tuple, set, frozenset)
-
-
-class Entries(NamedTuple):
-    """Ragged rankings: row ``i`` owns ``items[starts[i]:starts[i + 1]]``, best first.
-
-    ``places`` counts 0, 1, 2, … inside a row; items of equal place are tied and stand in
-    ascending order, so that equal rankings have equal arrays.
-    """
-
-    items: NDArray[np.int32]
-    places: NDArray[np.int32]
-    starts: NDArray[np.int64]
 
 
 def numbered(row: int) -> str:
@@ -114,11 +103,10 @@ def _code(label: Any, code: dict[str, int], row: int, where: Where) -> int:
 
 def checked(entries: Entries, items: tuple[str, ...], where: Where) -> Entries:
     """Sort inside ties, and refuse an empty ranking or an item that stands twice in one."""
-    sizes = np.diff(entries.starts)
-    if np.any(sizes == 0):
-        row = int(np.argmin(sizes))
+    if np.any(entries.sizes == 0):
+        row = int(np.argmin(entries.sizes))
         raise RankshotError(f"{where(row)}: the ranking is empty")
-    rows = np.repeat(np.arange(sizes.size), sizes)
+    rows = entries.rows
     listed_items = np.sort(rows * len(items) + entries.items)
     twice = np.flatnonzero(listed_items[1:] == listed_items[:-1])
     if twice.size:
@@ -127,10 +115,7 @@ def checked(entries: Entries, items: tuple[str, ...], where: Where) -> Entries:
     strict = entries.places.size == 0 or np.array_equal(
         entries.places, np.arange(rows.size) - entries.starts[rows]
     )
-    if not strict:
-        by_place = np.lexsort((entries.items, entries.places, rows))
-        entries = entries._replace(items=entries.items[by_place])
-    return entries
+    return entries if strict else entries.sorted_inside_ties()
 
 
 def encode_positions(values: NDArray[np.float64], placed: NDArray[np.bool_]) -> Entries:
@@ -157,13 +142,6 @@ def number_table(values: ArrayLike, n_items: int, what: str) -> NDArray[np.float
             f"{what} must have one column for each of the {n_items} items, not shape {table.shape}"
         )
     return table
-
-
-def starts_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where each row starts, and where the last one ends."""
-    starts = np.zeros(sizes.size + 1, np.int64)
-    np.cumsum(sizes, out=starts[1:])
-    return starts
 
 
 def items_of(orders: Sequence[Order]) -> tuple[str, ...]:

@@ -30,6 +30,6 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
 
 def listed(names: Iterable[object], most: int = 8) -> str:
     """Join names for a message, and count those left out beyond ``most``."""
-    names = [repr(name) for name in names]
-    tail = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + tail
+    quoted = [repr(name) for name in names]
+    tail = f" and {len(quoted) - most} more" if len(quoted) > most else ""
+    return ", ".join(quoted[:most]) + tail

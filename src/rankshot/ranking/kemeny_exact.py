@@ -126,7 +126,8 @@ class _Program:
         """Raise a bound to the next value that a score can have: they lie whole steps apart."""
         if self.step == 0:
             return bound + TOLERANCE * max(1.0, abs(bound))
-        return self.floor + self.step * np.ceil((bound - self.floor) / self.step - TOLERANCE)
+        steps = np.ceil((bound - self.floor) / self.step - TOLERANCE)
+        return self.floor + self.step * float(steps)
 
     def order_of(self, x: Floats) -> Items:
         """Sort the items by how many others they precede; exact where x is an order."""

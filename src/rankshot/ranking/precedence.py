@@ -64,4 +64,5 @@ def _overcounted(block: Rankings, table: NDArray[np.int32]) -> NDArray[np.float6
     if cut.size == 0:
         return 0.0
     excess = block.weights[cut] * (1 - taken[cut] / size[cut])
-    return (tied[cut] * excess[:, None]).T @ (table[cut] > last[cut]).astype(float)
+    result: NDArray[np.float64] = (tied[cut] * excess[:, None]).T @ (table[cut] > last[cut])
+    return result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from time import monotonic
-from typing import TextIO
+from typing import Self, TextIO
 
 INTERVAL = 0.1
 """Seconds between two updates: more often is flicker."""
@@ -26,7 +26,7 @@ class ProgressLine:
         self._last = ""
         self._shown_at = -INTERVAL
 
-    def __enter__(self) -> ProgressLine:
+    def __enter__(self) -> Self:
         return self
 
     def update(self, text: str) -> None:

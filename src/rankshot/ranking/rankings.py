@@ -4,34 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankshot.ranking import display
-from rankshot.ranking.columns import (
-    Kind,
-    Labels,
-    checked_weights,
-    distinct,
-    label_column,
-    subset_flags,
-)
+from rankshot.ranking.columns import Kind, Labels, columns_beside, distinct
 from rankshot.ranking.encode import (
-    Entries,
     Order,
     Where,
     as_names,
+    checked,
     encode_orders,
     encode_positions,
     items_of,
     number_table,
     numbered,
     refuse_cells,
-    starts_of,
 )
 from rankshot.ranking.errors import RankshotError, did_you_mean
+from rankshot.ranking.ragged import Entries, starts_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -126,7 +120,8 @@ class Rankings:
         orders = list(orders)
         names = as_names(items) if items is not None else items_of(orders)
         entries = encode_orders(orders, names, where)
-        return cls._from_entries(names, entries, targets, sources, raters, weights, kind, where)
+        beside = columns_beside(len(orders), targets, sources, raters, weights, kind, where)
+        return cls(names, *entries, entries.sizes, *beside)
 
     @classmethod
     def from_positions(
@@ -152,10 +147,9 @@ class Rankings:
         table = number_table(positions, len(names), "positions")
         refuse_cells(~np.isfinite(table) | (table < 0), table, names, "positions must be 0 or more")
         entries = encode_positions(table, placed=table != 0)
-        if np.any(np.diff(entries.starts) == 0):
-            row = int(np.argmin(np.diff(entries.starts)))
-            raise RankshotError(f"ranking {row}: the ranking is empty (all its positions are 0)")
-        return cls._from_entries(names, entries, targets, sources, raters, weights, kind, numbered)
+        entries = checked(entries, names, numbered)
+        beside = columns_beside(len(table), targets, sources, raters, weights, kind, numbered)
+        return cls(names, *entries, entries.sizes, *beside)
 
     @classmethod
     def from_scores(
@@ -183,34 +177,26 @@ class Rankings:
         table = number_table(scores, len(names), "scores")
         refuse_cells(np.isnan(table), table, names, "scores must be numbers")
         entries = encode_positions(-table, placed=np.ones(table.shape, bool))
-        full = cls._from_entries(names, entries, targets, sources, raters, weights, "top", numbered)
+        beside = columns_beside(len(table), targets, sources, raters, weights, "top", numbered)
+        full = cls(names, *entries, entries.sizes, *beside)
         return full if k is None else full.top(k)
 
     @classmethod
-    def _from_entries(
-        cls,
-        names: tuple[str, ...],
-        entries: Entries,
-        targets: Labels,
-        sources: Labels,
-        raters: Labels,
-        weights: ArrayLike | None,
-        kind: Kind | Sequence[Kind],
-        where: Where,
-    ) -> Rankings:
-        n = entries.starts.size - 1
-        return cls(
-            items=names,
-            entries=entries.items,
-            places=entries.places,
-            starts=entries.starts,
-            lengths=np.diff(entries.starts),
-            is_subset=subset_flags(kind, n, where),
-            weights=checked_weights(weights, n, where),
-            targets=label_column(targets, n, "targets", where),
-            sources=label_column(sources, n, "sources", where),
-            raters=label_column(raters, n, "raters", where),
-        )
+    def from_item_numbers(cls, lists: NDArray[np.int32], *, items: Iterable[Any]) -> Rankings:
+        """Build from a matrix of item numbers, best first, that a computation has made.
+
+        Examples
+        --------
+        >>> Rankings.from_item_numbers(np.array([[2, 0]]), items=["a", "b", "c"])
+        Rankings: 1 ranking of 3 items
+          c > a
+        """
+        names = as_names(items)
+        n, k = lists.shape
+        places = np.tile(np.arange(k, dtype=np.int32), n)
+        entries = Entries(lists.ravel().astype(np.int32), places, np.arange(n + 1) * k)
+        entries = checked(entries, names, numbered)
+        return cls(names, *entries, entries.sizes, *columns_beside(n))
 
     # ---------------------------------------------------------------- reading
 
@@ -223,6 +209,12 @@ class Rankings:
     def n_listed(self) -> NDArray[np.int64]:
         """How many items each ranking lists, those of a cut tie included."""
         return np.diff(self.starts)
+
+    @property
+    def has_ties(self) -> bool:
+        """Whether any items share a place."""
+        n_places = self.places[self.starts[1:] - 1] + 1
+        return bool(np.any(n_places < self.n_listed))
 
     @property
     def target_names(self) -> tuple[str, ...]:
@@ -240,16 +232,21 @@ class Rankings:
         return distinct(self.raters)
 
     @property
+    def lists(self) -> Entries:
+        """The items and places of all rankings, as ragged rows."""
+        return Entries(self.entries, self.places, self.starts)
+
+    @property
     def entry_rows(self) -> NDArray[np.int64]:
         """The row that owns each entry."""
-        return np.repeat(np.arange(len(self)), self.n_listed)
+        return self.lists.rows
 
     def orders(self) -> list[list[str | list[str]]]:
         """Return the rankings as lists of names, best first, ties as lists inside the lists."""
         names = np.array(self.items, dtype=object)[self.entries].tolist()
         places, starts = self.places.tolist(), self.starts.tolist()
         orders: list[list[str | list[str]]] = []
-        for begin, end in zip(starts[:-1], starts[1:], strict=True):
+        for begin, end in pairwise(starts):
             groups: list[list[str]] = [[] for _ in range(places[end - 1] + 1)]
             for name, place in zip(names[begin:end], places[begin:end], strict=True):
                 groups[place].append(name)
@@ -268,20 +265,12 @@ class Rankings:
     def __iter__(self) -> Iterator[Rankings]:
         return (self[row] for row in range(len(self)))
 
-    def __getitem__(self, rows: int | slice | ArrayLike) -> Rankings:
+    def __getitem__(self, rows: int | slice | NDArray[Any]) -> Rankings:
         """Select rankings by number, slice, index array or mask; always returns `Rankings`."""
         index = np.arange(len(self))[rows]
         index = np.atleast_1d(index)
-        sizes = self.n_listed[index]
-        starts = starts_of(sizes)
-        gather = np.arange(starts[-1]) + np.repeat(self.starts[index] - starts[:-1], sizes)
-        return Rankings(
-            self.items,
-            self.entries[gather],
-            self.places[gather],
-            starts,
-            *(column[index] for column in self._columns()),
-        )
+        entries = self.lists.take(index)
+        return Rankings(self.items, *entries, *(column[index] for column in self._columns()))
 
     def _columns(self) -> tuple[NDArray[Any], ...]:
         return (
@@ -346,22 +335,12 @@ class Rankings:
         if not 1 <= k <= self.n_items:
             raise RankshotError(f"k={k} is not between 1 and the {self.n_items} items")
         lengths = np.minimum(self.lengths, k)
-        rows = self.entry_rows
-        last_place = self.places[self.starts[:-1] + lengths - 1]
-        inside = self.places <= last_place[rows]
-        keep = inside | self.is_subset[rows]
-        places = np.where(inside, self.places, last_place[rows] + 1)[keep]
-        sizes = np.bincount(rows[keep], minlength=len(self))
-        cut = replace(
-            self,
-            entries=self.entries[keep],
-            places=places.astype(np.int32),
-            starts=starts_of(sizes),
-            lengths=lengths,
-        )
-        # A tail merged into one tie has lost its order: put it in ascending order again.
-        by_place = np.lexsort((cut.entries, cut.places, cut.entry_rows))
-        return replace(cut, entries=cut.entries[by_place])
+        entries = self.lists.cut(lengths, keep_rest=self.is_subset)
+        return self._with_lists(entries, lengths=lengths)
+
+    def _with_lists(self, entries: Entries, **changes: Any) -> Rankings:
+        items, places, starts = entries
+        return replace(self, entries=items, places=places, starts=starts, **changes)
 
     def unique(self) -> Rankings:
         """Merge equal rankings of the same target and add their weights.
@@ -374,32 +353,15 @@ class Rankings:
         >>> votes.unique().weights
         array([2., 1.])
         """
-        group = self._group_numbers()
+        code = {name: i for i, name in enumerate(self.target_names, 1)}
+        target = np.array([code.get(name, 0) for name in self.targets], np.int64)
+        group = self.lists.numbers([target, self.lengths, self.is_subset])
         _, first, member = np.unique(group, return_index=True, return_inverse=True)
-        weights = np.bincount(member, self.weights, minlength=first.size)
+        weights = np.bincount(member, self.weights, minlength=first.size).astype(float)
         by_first = np.argsort(first)
         merged = self[first[by_first]]
         nobody = np.full(len(merged), None, object)
         return replace(merged, weights=weights[by_first], sources=nobody, raters=nobody.copy())
-
-    def _group_numbers(self) -> NDArray[np.int64]:
-        """Number the rankings so that two have one number exactly when they are equal."""
-        sizes = self.n_listed
-        _, target = np.unique(
-            np.array(["" if t is None else "t" + t for t in self.targets], dtype=object),
-            return_inverse=True,
-        )
-        group = np.empty(len(self), np.int64)
-        used = 0
-        for size in np.unique(sizes):
-            rows = np.flatnonzero(sizes == size)
-            gather = self.starts[rows][:, None] + np.arange(size)
-            head = np.column_stack([target[rows], self.lengths[rows], self.is_subset[rows]])
-            table = np.hstack([head, self.entries[gather], self.places[gather]]).astype(np.int32)
-            _, number = np.unique(table, axis=0, return_inverse=True)
-            group[rows] = number.ravel() + used
-            used = int(group[rows].max()) + 1
-        return group
 
     def with_items(self, items: Iterable[Any]) -> Rankings:
         """Return the same rankings over the same items, listed in another order."""
@@ -407,14 +369,27 @@ class Rankings:
         if names == self.items:
             return self
         if set(names) != set(self.items):
-            odd = sorted(set(names) ^ set(self.items))[0]
+            odd = min(set(names) ^ set(self.items))
             holder = "rankings" if odd in self.items else "other side"
             raise RankshotError(f"the items differ: only the {holder} have {odd!r}")
-        code = {name: i for i, name in enumerate(names)}
-        recode = np.array([code[name] for name in self.items], np.int32)
+        return self.over(names)
+
+    def over(self, items: tuple[str, ...]) -> Rankings:
+        """Return the same lists over other items, which must include all that are listed.
+
+        A top-K ranking then puts its items before others than it did: this is another
+        statement, not another way to make the same one. See `with_items` for that.
+        """
+        if items == self.items:
+            return self
+        code = {name: i for i, name in enumerate(items)}
+        recode = np.array([code.get(name, -1) for name in self.items], np.int32)
         entries = recode[self.entries]
-        by_place = np.lexsort((entries, self.places, self.entry_rows))
-        return replace(self, items=names, entries=entries[by_place])
+        if np.any(entries < 0):
+            missing = self.items[self.entries[np.argmin(entries)]]
+            raise RankshotError(f"the rankings list {missing!r}, which is not among the items")
+        lists = self.lists._replace(items=entries).sorted_inside_ties()
+        return self._with_lists(lists, items=items)
 
     @staticmethod
     def concatenate(parts: Iterable[Rankings]) -> Rankings:

@@ -1,0 +1,99 @@
+"""Reading and writing rankings, by the ending of the file's name."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+from rankshot.ranking.errors import RankshotError
+from rankshot.ranking.jsonl import read_jsonl, write_jsonl
+from rankshot.ranking.preflib import PREFLIB_ENDINGS, read_preflib, write_preflib
+from rankshot.ranking.rankings import Rankings
+
+JSONL_ENDINGS = (".jsonl", ".ndjson")
+
+
+def read_rankings(path: str | Path, items: Iterable[Any] | None = None) -> Rankings:
+    """Read rankings from JSON lines (.jsonl) or PrefLib (.soc, .soi, .toc, .toi).
+
+    Parameters
+    ----------
+    path : str or Path
+        One ranking a line, such as
+        ``{"target": "cat", "ranking": ["leopard", ["tiger", "lion"], "fox"], "weight": 1}``.
+        ``target``, ``source``, ``rater``, ``weight`` and ``kind`` (``"top"``, the default, or
+        ``"subset"``) are optional, other fields are passed over. ``k`` says that only the
+        first k of the listed items count, where that cuts a tie.
+    items : iterable of names, optional
+        All items that could be ranked, in the order wanted: a classifier's ``classes_``. By
+        default those that occur in the file, sorted (PrefLib files name all of theirs).
+
+    Raises
+    ------
+    RankshotError
+        Names the file and the line of what is wrong.
+    """
+    path = Path(path)
+    try:
+        if path.suffix in JSONL_ENDINGS:
+            return read_jsonl(path, items)
+        if path.suffix in PREFLIB_ENDINGS:
+            return read_preflib(path, items)
+    except UnicodeDecodeError as error:
+        raise RankshotError(
+            f"{path}: not UTF-8 text ({error.reason} at byte {error.start})"
+        ) from None
+    raise _unknown_ending(path)
+
+
+def write_rankings(rankings: Rankings, path: str | Path) -> None:
+    """Write rankings as JSON lines (.jsonl) or PrefLib (.soc, .soi, .toc, .toi).
+
+    The file appears whole or not at all: it is written beside its place and then renamed.
+    PrefLib has no place for targets (one at most may be there), sources and raters; they are
+    left out.
+    """
+    path = Path(path)
+    if path.suffix in JSONL_ENDINGS:
+        write = write_jsonl
+    elif path.suffix in PREFLIB_ENDINGS:
+        write = write_preflib
+    else:
+        raise _unknown_ending(path)
+    with replacing(path) as stream:
+        write(rankings, stream, path)
+
+
+def _unknown_ending(path: Path) -> RankshotError:
+    known = ", ".join((*JSONL_ENDINGS, *PREFLIB_ENDINGS))
+    return RankshotError(f"{path}: unknown ending {path.suffix!r}; known are {known}")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[TextIO]:
+    """Open a file that takes the place of ``path`` when, and only when, all went well."""
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent or ".")
+    except OSError as error:
+        raise RankshotError(f"{path}: cannot write there ({error.strerror})") from None
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.chmod(path.stat().st_mode if path.exists() else 0o666 & ~_umask())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,243 @@
+"""The Plackett-Luce model: items are chosen one after the other, in proportion to their worth."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from rankshot.ranking.blocks import row_blocks
+from rankshot.ranking.encode import as_names
+from rankshot.ranking.errors import RankshotError
+from rankshot.ranking.estimable import require_estimable
+from rankshot.ranking.plackett_luce_likelihood import Likelihood
+from rankshot.ranking.plackett_luce_solvers import Solver, solve_lbfgs, solve_mm, solve_newton
+from rankshot.ranking.progress import ProgressLine
+from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.sampling import Seed, sample_length
+from rankshot.ranking.stages import stages_of
+from rankshot.ranking.tied_choice import TiedChoice
+from rankshot.ranking.tied_order import named, tied_groups
+
+Floats = NDArray[np.float64]
+
+SOLVERS: dict[str, Solver] = {"newton": solve_newton, "lbfgs": solve_lbfgs, "mm": solve_mm}
+TIED = 1e-7
+"""Log-worths closer than this differ by less than the solvers resolve."""
+
+
+class PlackettLuce(BaseEstimator):
+    r"""The Plackett-Luce model of top-K, full and subset rankings, ties included.
+
+    A ranking is a sequence of choices, each in proportion to the worth v of what is left
+    (the paper's equation 6):
+
+    .. math:: P(\pi; v) = \prod_{i=1}^K \frac{v_{\pi^{-1}(i)}}{\sum_{j \ge i} v_{\pi^{-1}(j)}}
+
+    In a subset ranking the sum runs over the listed items alone. A tie means that the order
+    inside it is unknown, each equally likely: the probability is the mean over the strict
+    rankings that it allows, computed exactly (see `rankshot.ranking.tied_choice`).
+
+    Parameters
+    ----------
+    regularization : float
+        η in the penalty η/2 Σ θ², on log-worths θ. With 0 the fit is maximum likelihood, which
+        exists only if the items are strongly connected by the comparisons; if they are not,
+        `fit` raises and names the items. The small default makes every fit well defined.
+    solver : {"newton", "lbfgs", "mm"}
+        All reach the same optimum. Newton's method is the fastest up to a few hundred items;
+        L-BFGS never builds an items by items matrix; Hunter's MM is the plainest.
+    tol : float
+        Stop when less log-likelihood than this is left to gain.
+    max_iter : int
+        Give up, with a warning, after so many iterations.
+    verbose : bool
+        Show progress.
+
+    Attributes
+    ----------
+    items_ : tuple of str
+    worths_ : ndarray
+        The worth of each item; they add up to one.
+    log_worths_ : ndarray
+        Their logarithms, centred on zero.
+    mode_ : tuple
+        The most probable order; items of equal worth are tied, as a tuple inside it.
+    log_likelihood_ : float
+        Of the rankings fitted, without the penalty.
+    n_iter_ : int
+
+    Notes
+    -----
+    The likelihood is concave in log-worths, with one exception: a tie that K cuts. With such
+    rankings the optimum found may be a local one.
+
+    References
+    ----------
+    Hunter (2004), MM algorithms for generalized Bradley-Terry models. Annals of Statistics 32.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_orders(
+    ...     [["a", "b", "c"], ["b", "a"], ["c", "a", "b"]], items=["a", "b", "c"])
+    >>> model = rs.PlackettLuce(regularization=0).fit(votes)
+    >>> model.worths_.round(3)
+    array([0.532, 0.317, 0.152])
+    >>> model.mode_
+    ('a', 'b', 'c')
+    """
+
+    def __init__(
+        self,
+        *,
+        regularization: float = 0.01,
+        solver: Literal["newton", "lbfgs", "mm"] = "newton",
+        tol: float = 1e-10,
+        max_iter: int = 10_000,
+        verbose: bool = False,
+    ) -> None:
+        self.regularization = regularization
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.verbose = verbose
+
+    @classmethod
+    def from_worths(cls, worths: Mapping[str, float]) -> PlackettLuce:
+        """Return a fitted model with known worths.
+
+        Examples
+        --------
+        >>> PlackettLuce.from_worths({"leopard": 3, "tiger": 1}).worths_
+        array([0.75, 0.25])
+        """
+        items = as_names(worths)
+        values = np.array(list(worths.values()), float)
+        bad = ~(np.isfinite(values) & (values > 0))
+        if bad.any():
+            i = int(np.argmax(bad))
+            raise RankshotError(f"the worth of {items[i]!r} must be positive, not {values[i]}")
+        return cls()._with_log_worths(items, np.log(values))
+
+    def fit(self, rankings: Rankings, y: None = None) -> PlackettLuce:  # noqa: ARG002
+        """Estimate the worths.
+
+        Parameters
+        ----------
+        rankings : Rankings
+            Of any kind; their weights count.
+        y : None
+            Ignored; there so that the model fits into scikit-learn's tools.
+        """
+        if self.solver not in SOLVERS:
+            raise RankshotError(f"solver must be one of {', '.join(SOLVERS)}, not {self.solver!r}")
+        if not self.regularization >= 0:
+            raise RankshotError(f"regularization must be 0 or more, not {self.regularization!r}")
+        if not rankings.weights.sum() > 0:
+            raise RankshotError("there are no rankings to fit (or all have weight 0)")
+        if self.regularization == 0:
+            require_estimable(rankings)
+        likelihood = Likelihood(rankings)
+        with ProgressLine("Plackett-Luce", enabled=self.verbose) as line:
+            theta, self.n_iter_, converged = SOLVERS[self.solver](
+                likelihood, self.regularization, self.tol, self.max_iter, line
+            )
+        if not converged:
+            warnings.warn(
+                f"{self.solver} did not converge in {self.n_iter_} iterations: "
+                "raise max_iter, or use solver='newton'",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        self.log_likelihood_ = likelihood.value_and_expected(theta)[0]
+        return self._with_log_worths(rankings.items, theta)
+
+    def _with_log_worths(self, items: tuple[str, ...], theta: Floats) -> PlackettLuce:
+        self.items_ = items
+        self.log_worths_ = theta - theta.mean()
+        self.worths_ = np.exp(theta - logsumexp(theta))
+        self.mode_ = named(tied_groups(-self.log_worths_, closer_than=TIED), items)
+        return self
+
+    def log_prob(self, rankings: Rankings) -> Floats:
+        """Return the log-probability of each ranking.
+
+        Right for worths of any ratio: what remains is summed from its smallest part up, never
+        as a total less what is gone.
+        """
+        check_is_fitted(self)
+        rankings = rankings.with_items(self.items_)
+        result = np.empty(len(rankings))
+        for rows in row_blocks(len(rankings), len(self.items_)):
+            result[rows] = self._block_log_prob(rankings[rows])
+        return result
+
+    def _block_log_prob(self, block: Rankings) -> Floats:
+        stages = stages_of(block)
+        theta = np.append(self.log_worths_, -np.inf)[stages.order]
+        later = np.full((len(theta) + 1, theta.shape[1]), -np.inf)
+        np.logaddexp.accumulate(theta[::-1], axis=0, out=later[-2::-1])
+        # log v/(v + later) without forming the sum
+        with np.errstate(invalid="ignore"):
+            behind = np.where(stages.chosen, later[1:] - theta, -np.inf)
+        result = -np.logaddexp(0, behind).sum(axis=0)
+        for tie in stages.ties:
+            worths, rest = self.log_worths_[tie.members], later[tie.end, tie.column]
+            np.add.at(result, tie.column, TiedChoice(worths, rest, tie.taken).log_prob)
+        return np.asarray(result - stages.log_ways)
+
+    def standard_errors(self, rankings: Rankings) -> Floats:
+        """Return the standard errors of ``log_worths_``, from the information in ``rankings``.
+
+        Log-worths are known only up to a common shift; these are errors of log-worths that
+        add up to zero. With a regulariser they are those of the penalised estimate, as if the
+        penalty were a prior.
+        """
+        check_is_fitted(self)
+        C = len(self.items_)
+        information = Likelihood(rankings.with_items(self.items_)).information(self.log_worths_)
+        information += self.regularization * np.eye(C)
+        centred = np.eye(C) - 1 / C
+        covariance = centred @ np.linalg.inv(information + 1 / C) @ centred
+        return np.sqrt(np.diag(covariance))
+
+    def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
+        """Draw ``n`` independent top-``k`` rankings (full ones by default).
+
+        Exact: item i rings at an exponential time of rate v_i, and the first k are the list.
+
+        Examples
+        --------
+        >>> model = PlackettLuce.from_worths({"a": 100.0, "b": 10.0, "c": 1.0})
+        >>> model.sample(2, k=2, random_state=0)
+        Rankings: 2 rankings of 3 items
+          a > c
+          a > b
+        """
+        check_is_fitted(self)
+        C = len(self.items_)
+        k = sample_length(n, k, C)
+        rng = np.random.default_rng(random_state)
+        lists = np.empty((n, k), np.int32)
+        for rows in row_blocks(n, C):
+            log_times = np.log(rng.standard_exponential((rows.stop - rows.start, C)))
+            log_times -= self.log_worths_
+            lists[rows] = _first(log_times, k)
+        return Rankings.from_item_numbers(lists, items=self.items_)
+
+
+def _first(times: Floats, k: int) -> NDArray[np.intp]:
+    """Return the columns of the k smallest numbers of each row, in order."""
+    if k == times.shape[1]:
+        return np.argsort(times, axis=1)
+    columns = np.argpartition(times, k, axis=1)[:, :k]
+    order = np.argsort(np.take_along_axis(times, columns, axis=1), axis=1)
+    return np.take_along_axis(columns, order, axis=1)

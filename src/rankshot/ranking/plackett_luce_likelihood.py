@@ -1,0 +1,166 @@
+"""The Plackett-Luce log-likelihood of rankings, its gradient and its information."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot.ranking.blocks import row_blocks
+from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.stages import Stages, TiedStages, stages_of
+from rankshot.ranking.tied_choice import TiedChoice
+
+Floats = NDArray[np.float64]
+
+BLOCK_CELLS = 1 << 15
+"""Arrays of 256 kB: they stay in the cache, and taking them costs no page faults."""
+
+
+class Likelihood:
+    """What the solvers ask of the data.
+
+    The derivative in the log-worth of item i is ``wins[i] - expected[i]``: how often it was
+    chosen less how often it should have been. Everything below is a running sum along the
+    rankings, so one evaluation costs as much as reading them a few times.
+
+    Attributes
+    ----------
+    wins : ndarray of shape (C,)
+        The weight of the rankings that list each item among their first K.
+    """
+
+    def __init__(self, rankings: Rankings) -> None:
+        rankings = rankings[rankings.weights > 0]
+        self.n_items = rankings.n_items
+        self._blocks = [
+            _Block(stages_of(rankings[rows]), rankings.weights[rows])
+            for rows in row_blocks(len(rankings), self.n_items, BLOCK_CELLS)
+        ]
+        self._single_wins: Floats = np.sum([block.single_wins for block in self._blocks], axis=0)
+        tied_wins = np.sum([block.tied_wins for block in self._blocks], axis=0)
+        self.wins: Floats = self._single_wins + tied_wins
+
+    def value_and_expected(self, theta: Floats) -> tuple[float, Floats]:
+        """Return the log-likelihood, and the expected number of times each item is chosen."""
+        theta = theta - theta.max()
+        value = float(self._single_wins @ theta)
+        expected = np.zeros(self.n_items)
+        for block in self._blocks:
+            part, chosen = block.value_and_expected(theta)
+            value += part
+            expected += chosen
+        return value, expected
+
+    def information(self, theta: Floats) -> Floats:
+        """Return minus the matrix of second derivatives."""
+        theta = theta - theta.max()
+        return np.asarray(sum(block.information(theta) for block in self._blocks))
+
+
+@dataclass
+class _Block:
+    stages: Stages
+    weights: Floats
+
+    def __post_init__(self) -> None:
+        C = len(self.stages.order)
+        self.n_items = C
+        self.order = self.stages.order.astype(np.intp)
+        chosen = self.stages.chosen * self.weights
+        self.single_wins = np.bincount(self.order.ravel(), chosen.ravel(), minlength=C + 1)[:C]
+        self.tied_wins = np.zeros(C)
+        for tie in self.stages.ties:
+            np.add.at(self.tied_wins, tie.members, self.weights[tie.column][:, None])
+
+    def _remaining(self, theta: Floats) -> tuple[Floats, Floats]:
+        """Return the worths in order, and the total worth of each item and all that follow."""
+        worths = np.append(np.exp(theta), 0.0).take(self.order)
+        remaining = np.zeros((self.n_items + 1, worths.shape[1]))
+        remaining[:-1] = worths
+        _add_up(remaining[::-1])
+        return worths, remaining
+
+    def _totals(self, remaining: Floats) -> Floats:
+        """Return what each single choice was made from, and 1 where there was none."""
+        return np.where(self.stages.chosen, remaining[:-1], 1.0)
+
+    def value_and_expected(self, theta: Floats) -> tuple[float, Floats]:
+        C = self.n_items
+        worths, remaining = self._remaining(theta)
+        totals = self._totals(remaining)
+        log_totals = np.log(totals).sum(axis=0)
+        value = -float(self.weights @ (log_totals + self.stages.log_ways))
+        rate = self.stages.chosen * self.weights
+        rate /= totals
+        expected = np.zeros(C)
+        for tie in self.stages.ties:
+            weight = self.weights[tie.column]
+            total = remaining[tie.end, tie.column]
+            choice = TiedChoice(theta[tie.members], np.log(total), tie.taken)
+            value += float(weight @ choice.log_prob)
+            np.add.at(expected, tie.members, weight[:, None] * (1 - choice.gradient))
+            # For what comes later a tie is a choice from it that somebody else has won.
+            np.add.at(rate, (tie.end, tie.column), weight * choice.gradient.sum(axis=1) / total)
+        _add_up(rate)
+        worths *= rate
+        expected += np.bincount(self.order.ravel(), worths.ravel(), minlength=C + 1)[:C]
+        return value, expected
+
+    def information(self, theta: Floats) -> Floats:
+        r"""Sum diag(p) - p pᵀ over the choices.
+
+        The p_a p_b of one ranking sum to v_a v_b Σ 1/S² over the stages at which both remain.
+        That running sum grows along the ranking, so it is the smaller of the sums at a and b.
+        """
+        C = self.n_items
+        _, remaining = self._remaining(theta)
+        rate = self.stages.chosen * self.weights
+        rate /= self._totals(remaining) ** 2
+        _add_up(rate)
+        running = np.zeros((C + 1, len(self.weights)))
+        running[self.order, np.arange(len(self.weights))] = rate
+        overlap = np.empty((C, C))
+        for a in range(C):
+            overlap[a, a:] = np.minimum(running[a], running[a:C]).sum(axis=1)
+            overlap[a:, a] = overlap[a, a:]
+        v = np.exp(theta)
+        both = v[:, None] * v * overlap
+        # At every stage the chances of all that remain add up to one.
+        information = np.diag(both.sum(axis=1)) - both
+        for tie in self.stages.ties:
+            information -= self._tie_hessian(theta, remaining, tie)
+        return information
+
+    def _tie_hessian(self, theta: Floats, remaining: Floats, tie: TiedStages) -> Floats:
+        """Return the second derivatives of a tie, in the group's worths and the others' total."""
+        C, g = self.n_items, tie.size
+        weight = self.weights[tie.column]
+        total = remaining[tie.end, tie.column]
+        choice = TiedChoice(theta[tie.members], np.log(total), tie.taken)
+        stage = np.arange(len(total))[:, None]
+        later = np.arange(C)[:, None] >= tie.end
+        shares = np.zeros((C + 1, len(total)))
+        shares[self.order[:, tie.column], stage.T] = later
+        shares = shares[:C] * np.exp(theta)[:, None] / total
+        slope = -choice.gradient.sum(axis=1)
+        hessian: Floats = (shares * (weight * (choice.hessian[:, g, g] - slope))) @ shares.T
+        hessian[np.diag_indices(C)] += shares @ (weight * slope)
+        mixed = np.zeros((len(total), C))
+        mixed[stage, tie.members] = weight[:, None] * choice.hessian[:, :g, g]
+        cross = shares @ mixed
+        hessian += cross + cross.T
+        own = weight[:, None, None] * choice.hessian[:, :g, :g]
+        np.add.at(hessian, (tie.members[:, :, None], tie.members[:, None, :]), own)
+        return hessian
+
+
+def _add_up(rows: Floats) -> None:
+    """Turn rows into their running sums, in place.
+
+    A loop over rows: unlike ``np.cumsum`` along this axis, it adds whole rows at a time.
+    """
+    for above, row in pairwise(rows):
+        np.add(row, above, out=row)

@@ -1,0 +1,133 @@
+"""Rankings in PrefLib's formats: .soc, .soi, .toc, .toi (the current ones, with # headers).
+
+A file says how many alternatives there are and what they are called, then gives orders with
+their counts, ``3: 1,{2,4},3``. The endings say strict (s) or with ties (t), complete (c) or
+incomplete (i). An incomplete order is read as a top-K ranking.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from rankshot.ranking.errors import RankshotError
+from rankshot.ranking.rankings import Rankings
+
+PREFLIB_ENDINGS = (".soc", ".soi", ".toc", ".toi")
+
+NAME = re.compile(r"# ALTERNATIVE NAME (\d+): (.+)")
+COUNT = re.compile(r"# NUMBER ALTERNATIVES: (\d+)")
+ORDER = re.compile(r"(\d+): *(.+)")
+GROUP = re.compile(r" *(?:\{([\d, ]*)\}|(\d+)) *(?:,|$)")
+
+
+def read_preflib(path: Path, items: Iterable[Any] | None) -> Rankings:
+    """Read a PrefLib file; its alternatives' names become the items."""
+    names: dict[str, str] = {}
+    n_alternatives: int | None = None
+    orders: list[list[Any]] = []
+    counts: list[int] = []
+    numbers: list[int] = []
+    with path.open(encoding="utf-8-sig") as stream:
+        for number, raw in enumerate(stream, 1):
+            line, where = raw.strip(), f"{path}:{number}"
+            if match := NAME.fullmatch(line):
+                names[match[1]] = match[2].strip()
+            elif match := COUNT.fullmatch(line):
+                n_alternatives = int(match[1])
+            elif line and not line.startswith("#"):
+                count, order = _read_order(line, names, where)
+                orders.append(order)
+                counts.append(count)
+                numbers.append(number)
+    if not orders:
+        raise RankshotError(f"{path}: no rankings in it")
+    if n_alternatives is not None and n_alternatives != len(names):
+        raise RankshotError(
+            f"{path}: {n_alternatives} alternatives are announced, but {len(names)} are named"
+        )
+    rankings = Rankings.from_orders(
+        orders,
+        items=list(names.values()) if items is None else items,
+        weights=counts,
+        where=lambda row: f"{path}:{numbers[row]}",
+    )
+    _require_kind(rankings, path, lambda row: f"{path}:{numbers[row]}")
+    return rankings
+
+
+def _read_order(line: str, names: dict[str, str], where: str) -> tuple[int, list[Any]]:
+    match = ORDER.fullmatch(line)
+    if match is None:
+        raise RankshotError(
+            f"{where}: expected 'count: 1,2,{{3,4}}', as PrefLib writes since 2022, "
+            f"not {line[:60]!r}"
+        )
+    order: list[Any] = []
+    text, position = match[2], 0
+    while position < len(text):
+        group = GROUP.match(text, position)
+        if group is None:
+            raise RankshotError(f"{where}: cannot read the order from {text[position:][:60]!r} on")
+        numbers = [group[2]] if group[2] else [n.strip() for n in group[1].split(",")]
+        for number in numbers:
+            if number not in names:
+                raise RankshotError(f"{where}: no alternative has the number {number!r}")
+        tie = [names[number] for number in numbers]
+        order.append(tie if len(tie) > 1 else tie[0])
+        position = group.end()
+    return int(match[1]), order
+
+
+def write_preflib(rankings: Rankings, stream: TextIO, path: Path) -> None:
+    """Write orders with their counts, the most frequent first."""
+    _require_kind(rankings, path, lambda row: f"ranking {row}")
+    if len(rankings.target_names) > 1:
+        raise RankshotError(
+            f"{path}: PrefLib has no targets; select one of {rankings.target_names}"
+        )
+    bad = (rankings.weights != np.rint(rankings.weights)) | rankings.is_subset
+    bad |= rankings.lengths < rankings.n_listed
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise RankshotError(
+            f"ranking {row}: PrefLib holds neither fractional weights, nor subset rankings, "
+            "nor ties cut by K"
+        )
+    if any("\n" in name or "\r" in name for name in rankings.items):
+        raise RankshotError(f"{path}: PrefLib's names cannot hold line breaks")
+    merged = rankings.unique()
+    merged = merged[np.argsort(-merged.weights, kind="stable")]
+    stream.write(f"# FILE NAME: {path.name}\n# DATA TYPE: {path.suffix[1:]}\n")
+    stream.write(f"# NUMBER ALTERNATIVES: {rankings.n_items}\n")
+    stream.write(f"# NUMBER VOTERS: {int(rankings.weights.sum())}\n")
+    stream.write(f"# NUMBER UNIQUE ORDERS: {len(merged)}\n")
+    for number, name in enumerate(rankings.items, 1):
+        print(f"# ALTERNATIVE NAME {number}: {name}", file=stream)
+    number_of = {name: str(i) for i, name in enumerate(rankings.items, 1)}
+    for weight, order in zip(merged.weights, merged.orders(), strict=True):
+        groups = [
+            "{" + ",".join(number_of[name] for name in group) + "}"
+            if isinstance(group, list)
+            else number_of[group]
+            for group in order
+        ]
+        stream.write(f"{int(weight)}: {','.join(groups)}\n")
+
+
+def _require_kind(rankings: Rankings, path: Path, where: Any) -> None:
+    """Hold a file to what its ending says: strict or tied, complete or not."""
+    n_places = rankings.places[rankings.starts[1:] - 1] + 1
+    tied = n_places < rankings.n_listed
+    incomplete = rankings.n_listed < rankings.n_items
+    for is_bad, letter, what in (
+        (tied, path.suffix[1] == "s", "has ties"),
+        (incomplete, path.suffix[3] == "c", "does not list all items"),
+    ):
+        if letter and is_bad.any():
+            row = int(np.argmax(is_bad))
+            raise RankshotError(f"{where(row)}: {what}, which {path.suffix} does not allow")

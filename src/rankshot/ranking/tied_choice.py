@@ -1,0 +1,158 @@
+"""The probability that tied items come next, under Plackett-Luce.
+
+Plackett-Luce ranks items as exponential clocks ring: item i at rate v_i, independently. Clocks
+forget, so a ranking with ties is a product over its groups, and for one group only the total
+rate r of what comes later matters. "At least m of the g items of the group ring before any of
+the rest" is an integral over the time at which the first of the rest rings. With x = log(r t)
+and q_i the chance that item i has rung by then,
+
+    P = ∫ P(N ≥ m | x) exp(x - e^x) dx,     q_i = 1 - exp(-exp(θ_i - log r + x)),
+
+N being a sum of independent Bernoulli(q_i). The integrand is smooth and falls off on both
+sides, so the trapezoidal rule is exact to rounding; everything is kept in logarithms, so that
+rates may differ by any factor.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+Floats = NDArray[np.float64]
+
+STEP = 0.25
+LOWEST = -37.0
+"""Below it exp(x - e^x) is less than the rounding error of the integral."""
+
+
+class TiedChoice:
+    """The probability that ``taken`` of the tied items precede all of the rest, for n groups.
+
+    Parameters
+    ----------
+    log_worths : ndarray of shape (n, g)
+        The log-worths of the items in each group.
+    log_rest : ndarray of shape (n,)
+        The log of the total worth of what comes later; finite.
+    taken : int
+        m, from 1 to g.
+
+    Attributes
+    ----------
+    log_prob : ndarray of shape (n,)
+        log P(N ≥ m).
+    """
+
+    def __init__(self, log_worths: Floats, log_rest: Floats, taken: int) -> None:
+        self.taken = taken
+        self.size = log_worths.shape[1]
+        self._x = x = _nodes(self.size)
+        y = (log_worths - log_rest[:, None])[:, :, None] + x
+        with np.errstate(over="ignore", divide="ignore"):
+            self._log_missed = log_missed = -np.exp(y)
+            # log(1 - exp(-z)): of two ways each is exact on its side, and is y for tiny z.
+            rung = np.where(
+                log_missed > -0.5,
+                np.log(-np.expm1(log_missed)),
+                np.log1p(-np.exp(log_missed)),
+            )
+            self._log_rung = np.where(y < -36, y, rung)
+        # d q / d θ = exp(y - e^y)
+        self._log_slope = y + log_missed
+        self._log_tail = _log_at_least(self._log_rung, log_missed, taken)
+        log_density = self._log_tail + x - np.exp(x)
+        log_integral: Floats = logsumexp(log_density, axis=1)
+        self.log_prob: Floats = log_integral + np.log(STEP)
+        # The distribution of x given that the group came first.
+        self._posterior = np.exp(log_density - log_integral[:, None])
+
+    @cached_property
+    def _influence(self) -> Floats:
+        others = _log_exactly_without_one(self._log_rung, self._log_missed, self.taken - 1)
+        return np.exp(self._log_slope + others - self._log_tail[:, None])
+
+    @cached_property
+    def gradient(self) -> Floats:
+        """Derivatives of `log_prob` in the log-worths of the group, as (n, g).
+
+        In log r it is minus their sum: scaling all rates changes nothing.
+        """
+        gradient: Floats = np.einsum("nx,nix->ni", self._posterior, self._influence)
+        return gradient
+
+    @cached_property
+    def hessian(self) -> Floats:
+        """Second derivatives, as (n, g + 1, g + 1), in the log-worths and, last, in log r.
+
+        The mean of the integrand's second derivatives, less gradient gradientᵀ.
+        """
+        n, size = self.gradient.shape
+        result = np.empty((n, size + 1, size + 1))
+        for i in range(size):
+            others = np.delete(np.arange(size), i)
+            rung, missed = self._log_rung[:, others], self._log_missed[:, others]
+            slopes = self._log_slope[:, [i]] + self._log_slope[:, others] - self._log_tail[:, None]
+            curvature = np.exp(slopes + _log_exactly_without_one(rung, missed, self.taken - 2))
+            curvature -= np.exp(slopes + _log_exactly_without_one(rung, missed, self.taken - 1))
+            result[:, i, others] = np.einsum("nx,njx->nj", self._posterior, curvature)
+            # q'' = q' (1 - e^y); where e^y overflows, q' is 0.
+            bend = self._influence[:, i] * (1 + np.maximum(self._log_missed[:, i], -1e300))
+            result[:, i, i] = np.einsum("nx,nx->n", self._posterior, bend)
+        result[:, :size, :size] -= self.gradient[:, :, None] * self.gradient[:, None, :]
+        by_rest = 1 - np.exp(self._x)
+        slope_rest = self._posterior @ by_rest
+        mixed = np.einsum("nx,nix,x->ni", self._posterior, self._influence, by_rest)
+        mixed -= self.gradient * slope_rest[:, None]
+        result[:, :size, size] = result[:, size, :size] = mixed
+        result[:, size, size] = self._posterior @ (by_rest**2 - np.exp(self._x)) - slope_rest**2
+        return result
+
+
+def _nodes(size: int) -> Floats:
+    # A group of very slow items pushes the peak to r t = g + 1, with Poisson-like spread.
+    highest = np.log(size + 1 + 10 * np.sqrt(size + 1) + 40)
+    return np.arange(LOWEST, highest + STEP, STEP)
+
+
+def _log_at_least(log_rung: Floats, log_missed: Floats, count: int) -> Floats:
+    """Return log P(N ≥ count), over axis 1; the last state collects all that reached it."""
+    n, size, nodes = log_rung.shape
+    if count == size:
+        return np.asarray(log_rung.sum(axis=1))
+    state = np.full((count + 1, n, nodes), -np.inf)
+    state[0] = 0
+    for i in range(size):
+        arrived = state[:-1] + log_rung[:, i]
+        state[:-1] += log_missed[:, i]
+        state[1:] = np.logaddexp(state[1:], arrived)
+    tail: Floats = state[-1]
+    return tail
+
+
+def _log_exactly_without_one(log_rung: Floats, log_missed: Floats, count: int) -> Floats:
+    """Return log P(N - N_i = count) for every item i: what the others do without it."""
+    n, size, nodes = log_rung.shape
+    if count < 0 or count > size - 1:
+        return np.full((n, size, nodes), -np.inf)
+    if count == size - 1:
+        return np.asarray(log_rung.sum(axis=1)[:, None] - log_rung)
+    before = _log_running_counts(log_rung, log_missed, count)
+    after = _log_running_counts(log_rung[:, ::-1], log_missed[:, ::-1], count)
+    result = np.empty((n, size, nodes))
+    for i in range(size):
+        result[:, i] = logsumexp(before[i] + after[size - 1 - i][::-1], axis=0)
+    return result
+
+
+def _log_running_counts(log_rung: Floats, log_missed: Floats, count: int) -> Floats:
+    """Return log P(c of the first i items have rung) as [i, c], for c up to ``count``."""
+    n, size, nodes = log_rung.shape
+    running = np.full((size, count + 1, n, nodes), -np.inf)
+    running[0, 0] = 0
+    for i in range(size - 1):
+        running[i + 1] = running[i] + log_missed[:, i]
+        running[i + 1, 1:] = np.logaddexp(running[i + 1, 1:], running[i, :-1] + log_rung[:, i])
+    return running
