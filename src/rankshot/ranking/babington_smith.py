@@ -48,7 +48,8 @@ class BabingtonSmith(BaseEstimator):
         η in the penalty η/2 Σ_{i<j} f_ij². It must be positive: a pair that always stands in
         one order, and any ranking that nobody gave, can have infinite log-odds without it.
     tol : float
-        Stop when no derivative of the penalised log-likelihood exceeds this.
+        Stop when no derivative of the penalised log-likelihood, as a mean over the rankings,
+        exceeds this.
     max_iter : int
         Give up after so many iterations.
     verbose : bool
@@ -88,7 +89,7 @@ class BabingtonSmith(BaseEstimator):
         self,
         *,
         regularization: float = 0.01,
-        tol: float = 1e-8,
+        tol: float = 1e-7,
         max_iter: int = 1000,
         verbose: bool = False,
     ) -> None:
@@ -135,6 +136,7 @@ class BabingtonSmith(BaseEstimator):
         _require_affordable(C, longest)
         wins = _signed_wins(rankings)
         weight_of_length = np.bincount(rankings.lengths, rankings.weights).astype(float)
+        total = float(rankings.weights.sum())
         upper = np.triu_indices(C, 1)
 
         def matrix(parameters: Floats) -> Floats:
@@ -149,7 +151,7 @@ class BabingtonSmith(BaseEstimator):
             value = float(wins[upper] @ parameters) - log_z - penalty
             gradient = wins[upper] - expected[upper] - self.regularization * parameters
             line.update(f"log-likelihood {value:.6f}")
-            return -value, -gradient
+            return -value / total, -gradient / total
 
         with ProgressLine("Babington-Smith", enabled=self.verbose) as line:
             result = minimize(
@@ -159,7 +161,7 @@ class BabingtonSmith(BaseEstimator):
                 method="L-BFGS-B",
                 options={"maxiter": self.max_iter, "gtol": self.tol, "ftol": 0.0},
             )
-        if np.abs(negative(result.x)[1]).max() > max(self.tol, 1e-8 * rankings.weights.sum()):
+        if np.abs(negative(result.x)[1]).max() > self.tol:
             warnings.warn(
                 f"no convergence in {result.nit} iterations: raise max_iter",
                 ConvergenceWarning,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -116,6 +116,19 @@ def checked(entries: Entries, items: tuple[str, ...], where: Where) -> Entries:
         entries.places, np.arange(rows.size) - entries.starts[rows]
     )
     return entries if strict else entries.sorted_inside_ties()
+
+
+def decode_orders(entries: Entries, items: tuple[str, ...]) -> list[list[str | list[str]]]:
+    """Translate arrays back into lists of names, ties as lists inside the lists."""
+    names = np.array(items, dtype=object)[entries.items].tolist()
+    places = entries.places.tolist()
+    orders: list[list[str | list[str]]] = []
+    for begin, end in pairwise(entries.starts.tolist()):
+        groups: list[list[str]] = [[] for _ in range(places[end - 1] + 1)]
+        for name, place in zip(names[begin:end], places[begin:end], strict=True):
+            groups[place].append(name)
+        orders.append([group[0] if len(group) == 1 else group for group in groups])
+    return orders
 
 
 def encode_positions(values: NDArray[np.float64], placed: NDArray[np.bool_]) -> Entries:

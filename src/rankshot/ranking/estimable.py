@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from rankshot.ranking.blocks import last_levels, levels
+from rankshot.ranking.blocks import ABSENT, last_levels, levels
 from rankshot.ranking.errors import RankshotError, listed
 from rankshot.ranking.precedence import precedence
 from rankshot.ranking.rankings import Rankings
@@ -18,34 +18,43 @@ def require_estimable(rankings: Rankings) -> None:
 
     It does exactly when the items cannot be split in two so that none of one part is ever
     placed before one of the other: the graph of "was placed before" is strongly connected
-    (Hunter 2004). Usually a few rankings prove it, so they are read in growing portions.
+    (Hunter 2004).
     """
     rankings = _without_cut_ties(rankings[rankings.weights > 0])
-    C = rankings.n_items
-    before = np.zeros((C, C), bool)
-    begin, size = 0, 128
-    while begin < len(rankings):
-        before |= precedence(rankings[begin : begin + size]) > 0
-        count, label = _strong_components(before)
-        if count == 1:
-            return
-        begin, size = begin + size, 2 * size
-    if C > 1:
-        count, label = _strong_components(before)
-        raise RankshotError(_message(before, count, label, rankings.items))
-
-
-def _strong_components(before: NDArray[np.bool_]) -> tuple[int, NDArray[np.int32]]:
+    before = precedence(rankings) > 0 if rankings.has_ties else _next_in_line(rankings)
     count, label = connected_components(csr_array(before), connection="strong")
-    return int(count), label
+    if count > 1:
+        raise RankshotError(_message(before, int(count), label, rankings.items))
+
+
+def _next_in_line(rankings: Rankings) -> NDArray[np.bool_]:
+    """Return which item ever came right before which: as good as all of "before", and cheaper.
+
+    After the last item of a top-K list comes all that it leaves out. Item j is left out by
+    some list that ends with i unless all that end with i name it.
+    """
+    C, entries, rows = rankings.n_items, rankings.entries.astype(np.int64), rankings.entry_rows
+    follows = rows[1:] == rows[:-1]
+    pairs = (entries[:-1] * C + entries[1:])[follows]
+    before = np.bincount(pairs, minlength=C * C).reshape(C, C) > 0
+    top = rankings[~rankings.is_subset]
+    last = top.entries[top.starts[1:] - 1].astype(np.int64)
+    ends_with = np.bincount(last, minlength=C)
+    named = np.bincount(last[top.entry_rows] * C + top.entries, minlength=C * C).reshape(C, C)
+    return np.asarray(before | (named < ends_with[:, None]))
 
 
 def _without_cut_ties(rankings: Rankings) -> Rankings:
-    """Drop what stands in a tie that K cuts: it need not have been placed before the rest."""
+    """End rankings before a tie that K cuts: its items need not have come before the rest."""
+    if not rankings.has_ties:
+        return rankings
     table = levels(rankings)
     last = last_levels(rankings)[:, None]
-    whole = ((table <= last) & (table >= 0)).sum(axis=1) <= rankings.lengths
-    return rankings[whole]
+    sure = ((table < last) & (table != ABSENT)).sum(axis=1)
+    whole = sure + (table == last).sum(axis=1) <= rankings.lengths
+    lengths = np.where(whole, rankings.lengths, sure)
+    kept = lengths > 0
+    return rankings[kept].top(lengths[kept])
 
 
 def _message(
@@ -55,16 +64,19 @@ def _message(
     part[np.arange(len(items)), label] = 1
     between = (part.T @ before @ part) > 0
     np.fill_diagonal(between, val=False)
+    sizes = np.bincount(label)
+    # Who stands apart is named, not whom they stand apart from.
+    in_main_group = (label == np.argmax(sizes)) & (sizes.max() > 1)
     parts: list[str] = []
     loses, wins = np.asarray(between.any(axis=0)), np.asarray(between.any(axis=1))
     for ends, text in (
-        (wins & ~loses, "never placed after another"),
-        (loses & ~wins, "never placed before another"),
-        (~wins & ~loses, "never compared with the others"),
+        (wins & ~loses, "nothing else was placed before"),
+        (loses & ~wins, "nothing else was placed after"),
+        (~wins & ~loses, "nothing else was compared with"),
     ):
-        names = [items[i] for i in np.flatnonzero(ends[label])]
+        names = [items[i] for i in np.flatnonzero(ends[label] & ~in_main_group)]
         if names:
-            parts.append(f"{text}: {listed(names)}")
+            parts.append(f"{text} {listed(names)}")
     return (
         "the Plackett-Luce maximum-likelihood estimate does not exist: the items fall into "
         f"{count} groups whose worths cannot be compared ({'; '.join(parts)}). "

@@ -69,8 +69,13 @@ class _Block:
         C = len(self.stages.order)
         self.n_items = C
         self.order = self.stages.order.astype(np.intp)
-        chosen = self.stages.chosen * self.weights
-        self.single_wins = np.bincount(self.order.ravel(), chosen.ravel(), minlength=C + 1)[:C]
+        # Nothing happens below the last choice: short lists of many items cost less.
+        last = np.flatnonzero(self.stages.chosen.any(axis=1)).max(initial=0)
+        self.depth = 1 + max([int(last), *(int(tie.end.max()) for tie in self.stages.ties)])
+        self.chosen = self.stages.chosen[: self.depth]
+        self.single_wins = np.bincount(
+            self.order[: self.depth].ravel(), (self.chosen * self.weights).ravel(), minlength=C + 1
+        )[:C]
         self.tied_wins = np.zeros(C)
         for tie in self.stages.ties:
             np.add.at(self.tied_wins, tie.members, self.weights[tie.column][:, None])
@@ -85,7 +90,7 @@ class _Block:
 
     def _totals(self, remaining: Floats) -> Floats:
         """Return what each single choice was made from, and 1 where there was none."""
-        return np.where(self.stages.chosen, remaining[:-1], 1.0)
+        return np.where(self.chosen, remaining[: self.depth], 1.0)
 
     def value_and_expected(self, theta: Floats) -> tuple[float, Floats]:
         C = self.n_items
@@ -93,7 +98,7 @@ class _Block:
         totals = self._totals(remaining)
         log_totals = np.log(totals).sum(axis=0)
         value = -float(self.weights @ (log_totals + self.stages.log_ways))
-        rate = self.stages.chosen * self.weights
+        rate = self.chosen * self.weights
         rate /= totals
         expected = np.zeros(C)
         for tie in self.stages.ties:
@@ -105,7 +110,8 @@ class _Block:
             # For what comes later a tie is a choice from it that somebody else has won.
             np.add.at(rate, (tie.end, tie.column), weight * choice.gradient.sum(axis=1) / total)
         _add_up(rate)
-        worths *= rate
+        worths[: self.depth] *= rate
+        worths[self.depth :] *= rate[-1]
         expected += np.bincount(self.order.ravel(), worths.ravel(), minlength=C + 1)[:C]
         return value, expected
 
@@ -117,11 +123,13 @@ class _Block:
         """
         C = self.n_items
         _, remaining = self._remaining(theta)
-        rate = self.stages.chosen * self.weights
+        rate = self.chosen * self.weights
         rate /= self._totals(remaining) ** 2
         _add_up(rate)
         running = np.zeros((C + 1, len(self.weights)))
-        running[self.order, np.arange(len(self.weights))] = rate
+        column = np.arange(len(self.weights))
+        running[self.order[: self.depth], column] = rate
+        running[self.order[self.depth :], column] = rate[-1]
         overlap = np.empty((C, C))
         for a in range(C):
             overlap[a, a:] = np.minimum(running[a], running[a:C]).sum(axis=1)

@@ -123,12 +123,16 @@ def mm_step(theta: Floats, wins: Floats, expected: Floats, regularization: float
     With exposure d_i = expected_i / v_i, the maximum is where wins_i - d_i e^θ - η θ = 0:
     Hunter's v_i = wins_i / d_i without the penalty η, Wright's omega function with it.
     """
-    log_exposure = np.log(expected) - theta
+    new = np.zeros_like(theta)
+    # An item that was never there to be chosen is known by the penalty alone.
+    seen = expected > 0
+    log_exposure = np.log(expected[seen]) - theta[seen]
     if regularization == 0:
-        new = np.log(wins) - log_exposure
+        new[seen] = np.log(wins[seen]) - log_exposure
     else:
         log_scaled = log_exposure - np.log(regularization)
-        new = np.log(wrightomega(wins / regularization + log_scaled)) - log_scaled
+        omega = wrightomega(wins[seen] / regularization + log_scaled)
+        new[seen] = np.log(omega) - log_scaled
     # The likelihood does not see a common shift, and the penalty is least without one.
     return np.asarray(new - new.mean())
 

@@ -8,6 +8,9 @@ from numpy.typing import NDArray
 from rankshot.ranking.blocks import ABSENT, last_levels, levels, row_blocks
 from rankshot.ranking.rankings import Rankings
 
+DENSE_ADVANTAGE = 16
+"""How many comparisons of bytes take the time of counting one pair."""
+
 
 def precedence(rankings: Rankings) -> NDArray[np.float64]:
     """Return W, where ``W[i, j]`` is the weight of the rankings that place i before j.
@@ -26,12 +29,42 @@ def precedence(rankings: Rankings) -> NDArray[np.float64]:
     """
     C = rankings.n_items
     W = np.zeros((C, C))
-    for rows in row_blocks(len(rankings), C):
-        W += _block_precedence(rankings[rows])
+    for size in np.unique(rankings.n_listed).tolist():
+        some = rankings[np.flatnonzero(rankings.n_listed == size)]
+        short = size**2 * DENSE_ADVANTAGE < C**2
+        count, cells = (_count_in_lists, 4 * size**2) if short else (_count_in_tables, C)
+        for rows in row_blocks(len(some), cells):
+            W += count(some[rows])
+    np.fill_diagonal(W, 0)
     return W
 
 
-def _block_precedence(block: Rankings) -> NDArray[np.float64]:
+def _count_in_lists(block: Rankings) -> NDArray[np.float64]:
+    """Count within lists of one length, short ones: what they leave out takes no time.
+
+    An item precedes all others, but for those that its list does not place after it.
+    """
+    C, n = block.n_items, len(block)
+    items = block.entries.reshape(n, -1).astype(np.int64)
+    places = block.places.reshape(n, -1)
+    weight = np.broadcast_to(block.weights[:, None], items.shape).copy()
+    # Of g tied items that K cuts, each is listed with probability m/g.
+    tied = places == last_levels(block)[:, None]
+    size = tied.sum(axis=1)
+    taken = block.lengths - (places < last_levels(block)[:, None]).sum(axis=1)
+    weight *= np.where(tied, (taken / size)[:, None], 1.0)
+    after = places[:, :, None] < places[:, None, :]
+    subset = block.is_subset[:, None, None]
+    signed = np.where(subset, after, after - 1.0) * weight[:, :, None]
+    pairs = items[:, :, None] * C + items[:, None, :]
+    W = np.bincount(pairs.ravel(), signed.ravel(), minlength=C * C).reshape(C, C)
+    top = ~block.is_subset
+    wins = np.bincount(items[top].ravel(), weight[top].ravel(), minlength=C)
+    return np.asarray(W + wins[:, None])
+
+
+def _count_in_tables(block: Rankings) -> NDArray[np.float64]:
+    """Compare the levels of all items, whole columns of rankings at a time."""
     C = block.n_items
     table = levels(block)
     # Counting in bytes, with the rankings along the fast axis, is what makes this quick.

@@ -36,6 +36,15 @@ class Entries(NamedTuple):
         gather = np.arange(starts[-1]) + np.repeat(self.starts[index] - starts[:-1], sizes)
         return Entries(self.items[gather], self.places[gather], starts)
 
+    @staticmethod
+    def concatenate(parts: list[Entries]) -> Entries:
+        """Put the rows of several values below one another."""
+        return Entries(
+            np.concatenate([part.items for part in parts]),
+            np.concatenate([part.places for part in parts]),
+            starts_of(np.concatenate([part.sizes for part in parts])),
+        )
+
     def numbers(self, beside: list[NDArray[Any]]) -> NDArray[np.int64]:
         """Give rows one number exactly when their entries and all columns ``beside`` are equal."""
         number = np.empty(self.starts.size - 1, np.int64)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from rankshot.ranking.encode import (
     Where,
     as_names,
     checked,
+    decode_orders,
     encode_orders,
     encode_positions,
     items_of,
@@ -25,7 +25,7 @@ from rankshot.ranking.encode import (
     refuse_cells,
 )
 from rankshot.ranking.errors import RankshotError, did_you_mean
-from rankshot.ranking.ragged import Entries, starts_of
+from rankshot.ranking.ragged import Entries
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -243,15 +243,7 @@ class Rankings:
 
     def orders(self) -> list[list[str | list[str]]]:
         """Return the rankings as lists of names, best first, ties as lists inside the lists."""
-        names = np.array(self.items, dtype=object)[self.entries].tolist()
-        places, starts = self.places.tolist(), self.starts.tolist()
-        orders: list[list[str | list[str]]] = []
-        for begin, end in pairwise(starts):
-            groups: list[list[str]] = [[] for _ in range(places[end - 1] + 1)]
-            for name, place in zip(names[begin:end], places[begin:end], strict=True):
-                groups[place].append(name)
-            orders.append([group[0] if len(group) == 1 else group for group in groups])
-        return orders
+        return decode_orders(self.lists, self.items)
 
     def positions(self) -> NDArray[np.int32]:
         """Return the place of every item in every ranking, from 1; 0 where it is not listed."""
@@ -320,10 +312,11 @@ class Rankings:
         """Return the rankings of each target, in the order of `target_names`."""
         return {target: self.select(target=target) for target in self.target_names}
 
-    def top(self, k: int) -> Rankings:
-        """Keep the first ``k`` places' worth of items; a tie that k cuts is kept whole.
+    def top(self, k: int | NDArray[np.int64]) -> Rankings:
+        """Keep the first ``k`` items of each ranking; a tie that k cuts is kept whole.
 
         What a subset ranking lists after the cut stays, tied last: it was compared, and lost.
+        ``k`` may be an array, with a number for each ranking.
 
         Examples
         --------
@@ -332,15 +325,11 @@ class Rankings:
         (Rankings: 1 ranking of 5 items
           a > b = c (first 2), array([2]))
         """
-        if not 1 <= k <= self.n_items:
+        if not np.all((np.asarray(k) >= 1) & (np.asarray(k) <= self.n_items)):
             raise RankshotError(f"k={k} is not between 1 and the {self.n_items} items")
         lengths = np.minimum(self.lengths, k)
-        entries = self.lists.cut(lengths, keep_rest=self.is_subset)
-        return self._with_lists(entries, lengths=lengths)
-
-    def _with_lists(self, entries: Entries, **changes: Any) -> Rankings:
-        items, places, starts = entries
-        return replace(self, entries=items, places=places, starts=starts, **changes)
+        items, places, starts = self.lists.cut(lengths, keep_rest=self.is_subset)
+        return replace(self, entries=items, places=places, starts=starts, lengths=lengths)
 
     def unique(self) -> Rankings:
         """Merge equal rankings of the same target and add their weights.
@@ -389,7 +378,7 @@ class Rankings:
             missing = self.items[self.entries[np.argmin(entries)]]
             raise RankshotError(f"the rankings list {missing!r}, which is not among the items")
         lists = self.lists._replace(items=entries).sorted_inside_ties()
-        return self._with_lists(lists, items=items)
+        return replace(self, items=items, entries=lists.items)
 
     @staticmethod
     def concatenate(parts: Iterable[Rankings]) -> Rankings:
@@ -401,10 +390,5 @@ class Rankings:
         columns = [
             np.concatenate(column) for column in zip(*(p._columns() for p in aligned), strict=True)
         ]
-        return Rankings(
-            parts[0].items,
-            np.concatenate([part.entries for part in aligned]),
-            np.concatenate([part.places for part in aligned]),
-            starts_of(np.concatenate([part.n_listed for part in aligned])),
-            *columns,
-        )
+        lists = Entries.concatenate([part.lists for part in aligned])
+        return Rankings(parts[0].items, *lists, *columns)

@@ -1,0 +1,42 @@
+# make demo, make test and make bench set up what they need in .venv by themselves.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+
+.PHONY: demo test bench clean
+.DELETE_ON_ERROR:
+
+demo: $(VENV)/.core
+	$(BIN)/python examples/01_consensus.py
+
+test: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest
+
+# One thread, so that ratios compare algorithms and not the number of cores.
+bench: export OMP_NUM_THREADS = 1
+bench: export OPENBLAS_NUM_THREADS = 1
+bench: export MKL_NUM_THREADS = 1
+bench: $(VENV)/.bench
+	$(BIN)/python benchmarks/ranking.py
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) --editable .
+	touch $@
+
+$(VENV)/.test: $(VENV)/.core
+	$(PIP) --editable '.[test]'
+	touch $@
+
+$(VENV)/.bench: $(VENV)/.core
+	$(PIP) --editable '.[bench]'
+	touch $@

@@ -1,0 +1,242 @@
+"""How fast the statistics of rankings are, as ratios against named peers in one run.
+
+Run with ``make bench``: one thread, and every answer checked against the peer's before its time counts.
+"""
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import choix
+import corankco
+import numpy as np
+from corankco.algorithms.bioconsert import BioConsert
+from corankco.algorithms.exact.exactalgorithmpulp import ExactAlgorithmPulp
+from prefsampling.ordinal import mallows as prefsampling_mallows
+from prefsampling.ordinal import plackett_luce as prefsampling_plackett_luce
+from scipy.stats import kendalltau
+
+import rankshot as rs
+
+
+class Result(NamedTuple):
+    work: str
+    peer: str
+    ours: float
+    theirs: float
+    at_least: float
+
+
+def timed(work: Callable[[], Any], repeat: int = 1) -> tuple[float, Any]:
+    """Return the best time of some runs, and the answer."""
+    best = np.inf
+    for _ in range(repeat):
+        begin = perf_counter()
+        answer = work()
+        best = min(best, perf_counter() - begin)
+    return best, answer
+
+
+def plackett_luce_full(rng: np.random.Generator) -> Result:
+    worths = rng.normal(size=40)
+    orders = np.argsort(-(worths + rng.gumbel(size=(5000, 40))), axis=1)
+    rankings = rs.Rankings.from_item_numbers(orders, items=range(40))
+    data = [tuple(row) for row in orders.tolist()]
+    ours, model = timed(lambda: rs.PlackettLuce(regularization=0).fit(rankings), repeat=5)
+    theirs, params = timed(lambda: choix.ilsr_rankings(40, data))
+    assert np.abs(model.log_worths_ - (params - params.mean())).max() < 1e-5
+    return Result(
+        "Plackett-Luce MLE, 5,000 full rankings of 40", "choix.ilsr_rankings", ours, theirs, 50
+    )
+
+
+def plackett_luce_top(rng: np.random.Generator) -> Result:
+    worths = rng.normal(size=100)
+    orders = np.argsort(-(worths + rng.gumbel(size=(500, 100))), axis=1)
+    rankings = rs.Rankings.from_item_numbers(orders[:, :10], items=range(100))
+    data = [(row[i], row[i + 1 :]) for row in orders.tolist() for i in range(10)]
+    ours, model = timed(lambda: rs.PlackettLuce(regularization=0).fit(rankings), repeat=5)
+    theirs, params = timed(lambda: choix.ilsr_top1(100, data))
+    assert np.abs(model.log_worths_ - (params - params.mean())).max() < 1e-4
+    return Result("Plackett-Luce MLE, 500 top-10 lists of 100", "choix.ilsr_top1", ours, theirs, 50)
+
+
+def kendall_full(rng: np.random.Generator) -> Result:
+    places = np.argsort(rng.random((2000, 100)), axis=1) + 1
+    rankings = rs.Rankings.from_positions(places, items=range(100))
+    ours, distance = timed(lambda: rs.kendall_distance(rankings), repeat=3)
+    pairs = rng.integers(0, 2000, size=(1000, 2)).tolist()
+    theirs, taus = timed(lambda: [kendalltau(places[i], places[j]).statistic for i, j in pairs])
+    expected = np.round(100 * 99 / 4 * (1 - np.array(taus)))
+    assert np.array_equal(distance[tuple(np.transpose(pairs))], expected)
+    scaled = theirs * 2000**2 / len(pairs)
+    return Result(
+        "Kendall distances, 2,000 x 2,000 rankings of 100",
+        "scipy.stats.kendalltau, sampled",
+        ours,
+        scaled,
+        1000,
+    )
+
+
+def hausdorff_by_pairs(a: list[int], b: list[int], k: int) -> int:
+    """Opposite pairs, and the larger number of pairs tied in one list alone: the definition."""
+    opposite = tied_a = tied_b = 0
+    for i in range(len(a)):
+        for j in range(i):
+            in_a = min(a[i], k + 1) - min(a[j], k + 1)
+            in_b = min(b[i], k + 1) - min(b[j], k + 1)
+            if in_a * in_b < 0:
+                opposite += 1
+            elif in_a == 0 != in_b:
+                tied_a += 1
+            elif in_b == 0 != in_a:
+                tied_b += 1
+    return opposite + max(tied_a, tied_b)
+
+
+def critchlow_by_sets(a: list[int], b: list[int], k: int) -> float:
+    """The closed formula (the paper's equation 4, mended), as a plain loop over items."""
+    n = len(a)
+    both = [i for i in range(n) if a[i] <= k and b[i] <= k]
+    only_a = [i for i in range(n) if a[i] <= k < b[i]]
+    only_b = [i for i in range(n) if b[i] <= k < a[i]]
+    inverted = sum(a[i] < a[j] and b[i] > b[j] for i in both for j in both)
+    shared = len(only_a) * (n + k - (len(only_a) - 1) / 2)
+    return inverted + shared - sum(a[i] for i in only_a) - sum(b[i] for i in only_b)
+
+
+def kendall_top(rng: np.random.Generator) -> list[Result]:
+    places = np.argsort(rng.random((2000, 100)), axis=1) + 1
+    rankings = rs.Rankings.from_positions(places, items=range(100))
+    ours, distance = timed(lambda: rs.kendall_distance(rankings, k=10), repeat=3)
+    rows = places.tolist()
+    results = []
+    for name, loop, n, at_least in (
+        ("a loop over the definition, sampled", hausdorff_by_pairs, 100, 1000),
+        ("a loop over the closed formula, sampled", critchlow_by_sets, 5000, 0),
+    ):
+        pairs = rng.integers(0, 2000, size=(n, 2)).tolist()
+        theirs, values = timed(
+            lambda loop=loop, pairs=pairs: [loop(rows[i], rows[j], 10) for i, j in pairs]
+        )
+        assert np.array_equal(distance[tuple(np.transpose(pairs))], values)
+        scaled = theirs * 2000**2 / len(pairs)
+        results.append(Result("top-10 Kendall, the same", name, ours, scaled, at_least))
+    return results
+
+
+def votes(n: int, n_items: int, spread: float, seed: int) -> tuple[rs.Rankings, corankco.Dataset]:
+    center = rs.Mallows.from_center(range(n_items), spread)
+    sample = center.sample(n, random_state=seed)
+    dataset = corankco.Dataset.from_raw_list(
+        [[{int(x)} for x in order] for order in sample.orders()]
+    )
+    return sample, dataset
+
+
+SCHEME = corankco.ScoringScheme.get_unifying_scoring_scheme()
+
+
+def kemeny_exact() -> Result:
+    sample, dataset = votes(50, 40, 0.02, seed=1)
+    ours, found = timed(lambda: rs.kemeny(sample, "exact"), repeat=5)
+    theirs, peer = timed(
+        lambda: ExactAlgorithmPulp().compute_consensus_rankings(dataset, SCHEME, True)
+    )
+    assert found.optimal
+    assert found.score == peer.kemeny_score
+    return Result(
+        "exact Kemeny, 50 rankings of 40, spread .02",
+        "corankco.ExactAlgorithmPulp",
+        ours,
+        theirs,
+        200,
+    )
+
+
+def kemeny_exact_large() -> str:
+    sample, _ = votes(50, 100, 0.02, seed=2)
+    ours, found = timed(lambda: rs.kemeny(sample, "exact"))
+    assert found.optimal
+    return (
+        f"exact Kemeny, 50 rankings of 100, spread .02: no peer can; {ours:.2f} s, "
+        f"score {found.score:g}, bound {found.bound:g}, proven"
+    )
+
+
+def kemeny_insertion() -> Result:
+    sample, dataset = votes(500, 100, 0.02, seed=3)
+    small = votes(5, 10, 0.1, seed=0)[1]
+    BioConsert().compute_consensus_rankings(small, SCHEME, True)  # compiles on first use
+    ours, found = timed(lambda: rs.kemeny(sample, "insertion"), repeat=5)
+    theirs, peer = timed(
+        lambda: BioConsert().compute_consensus_rankings(dataset, SCHEME, True), repeat=2
+    )
+    assert found.score <= peer.kemeny_score
+    work = f"Kemeny by insertion, 500 rankings of 100: {found.score:g} to {peer.kemeny_score:g}"
+    return Result(work, "corankco.BioConsert", ours, theirs, 50)
+
+
+def same_mean(ours: rs.Rankings, theirs: np.ndarray, center: list[int]) -> None:
+    """Hold two samples to the same mean distance from a centre, within five standard errors."""
+    peer = rs.Rankings.from_item_numbers(np.asarray(theirs), items=ours.items)
+    at = rs.Rankings.from_orders([center], items=ours.items)
+    one, two = (rs.kendall_distance(r[:2000], at)[:, 0] for r in (ours, peer))
+    error = np.sqrt(one.var() / one.size + two.var() / two.size)
+    assert abs(one.mean() - two.mean()) < 5 * error
+
+
+def samples(rng: np.random.Generator) -> list[Result]:
+    n, few = 100_000, 1000
+    theta = rng.normal(size=100)
+    by_worth = np.argsort(-theta).tolist()
+    model = rs.PlackettLuce.from_worths(dict(enumerate(np.exp(theta).tolist())))
+    ours, drawn = timed(lambda: model.sample(n, random_state=0))
+    work = "100,000 Plackett-Luce samples of 100 items"
+    np.random.seed(0)  # noqa: NPY002 - choix draws from NumPy's global generator
+    theirs, peer = timed(lambda: choix.generate_rankings(theta, few, size=100))
+    same_mean(drawn, np.array(peer), by_worth)
+    results = [Result(work, "choix.generate_rankings, sampled", ours, theirs * n / few, 20)]
+    theirs, peer = timed(
+        lambda: prefsampling_plackett_luce(few, 100, np.exp(theta).tolist(), seed=0)
+    )
+    same_mean(drawn, peer, by_worth)
+    results.append(Result(work, "prefsampling, sampled", ours, theirs * n / few, 20))
+
+    model = rs.Mallows.from_center(range(100), 0.1)
+    ours, drawn = timed(lambda: model.sample(n, random_state=0))
+    theirs, peer = timed(lambda: prefsampling_mallows(few, 100, np.exp(-0.1), seed=0))
+    same_mean(drawn, peer, list(range(100)))
+    work = "100,000 Mallows samples of 100 items"
+    return [*results, Result(work, "prefsampling, sampled", ours, theirs * n / few, 20)]
+
+
+def show(result: Result) -> None:
+    ratio = result.theirs / result.ours
+    wanted = f"{result.at_least:,.0f}x" if result.at_least else "-"
+    verdict = "" if ratio >= result.at_least else "  BELOW"
+    print(
+        f"{result.work:<63}{result.peer:<42}{result.ours:>9.4f}{result.theirs:>11.2f}"
+        f"{ratio:>10,.0f}x{wanted:>9}{verdict}",
+        flush=True,
+    )
+
+
+def main() -> None:
+    rng = np.random.default_rng(0)
+    print(f"{'work':<63}{'against':<42}{'ours, s':>9}{'theirs, s':>11}{'ratio':>11}{'at least':>9}")
+    show(plackett_luce_full(rng))
+    show(plackett_luce_top(rng))
+    show(kendall_full(rng))
+    for result in kendall_top(rng):
+        show(result)
+    show(kemeny_exact())
+    print(kemeny_exact_large(), flush=True)
+    show(kemeny_insertion())
+    for result in samples(rng):
+        show(result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""Slow, obviously right versions of what the package computes, by enumeration."""
+
+from itertools import combinations, permutations, product
+
+import numpy as np
+
+
+def strict_refinements(order, taken=None):
+    """All strict lists that a list with ties allows, cut to the first ``taken`` items."""
+    groups = [tuple(g) if isinstance(g, (list, tuple)) else (g,) for g in order]
+    size = sum(len(g) for g in groups)
+    taken = size if taken is None else taken
+    full = [sum(parts, ()) for parts in product(*(permutations(g) for g in groups))]
+    return sorted({f[:taken] for f in full})
+
+
+def refinement_lists(order, taken):
+    """The same, but each list as often as strict orders of the ties lead to it."""
+    groups = [tuple(g) if isinstance(g, (list, tuple)) else (g,) for g in order]
+    return [sum(parts, ())[:taken] for parts in product(*(permutations(g) for g in groups))]
+
+
+def kendall(a, b):
+    """Pairs of items in opposite orders; a and b list all items."""
+    place_a = {item: i for i, item in enumerate(a)}
+    place_b = {item: i for i, item in enumerate(b)}
+    return sum(
+        (place_a[i] - place_a[j]) * (place_b[i] - place_b[j]) < 0 for i, j in combinations(a, 2)
+    )
+
+
+def completions(order, items):
+    """All full strict rankings that a top-K list with ties allows."""
+    rest = [
+        item for item in items if item not in {x for f in refinement_lists(order, None) for x in f}
+    ]
+    full = []
+    for head in strict_refinements(order):
+        full += [head + tail for tail in permutations(rest)]
+    return full
+
+
+def hausdorff(a, b, items):
+    """Critchlow's definition: the Hausdorff distance between the two sets of completions."""
+    A, B = completions(a, items), completions(b, items)
+    d = np.array([[kendall(x, y) for y in B] for x in A])
+    return max(d.min(axis=1).max(), d.min(axis=0).max())
+
+
+def plackett_luce_full(full, worths):
+    """The probability of a full ranking, by the definition."""
+    left = sum(worths[item] for item in full)
+    p = 1.0
+    for item in full:
+        p *= worths[item] / left
+        left -= worths[item]
+    return p
+
+
+def plackett_luce(order, worths, items, kind="top", taken=None):
+    """Mean over the strict lists of the sum over all full rankings that agree with each."""
+    lists = strict_refinements(order, taken)
+    listed = {x for f in refinement_lists(order, None) for x in f}
+    compared = listed if kind == "subset" else set(items)
+    total = 0.0
+    for full in permutations(items):
+        among = tuple(x for x in full if x in compared)
+        total += plackett_luce_full(full, worths) * sum(among[: len(f)] == f for f in lists)
+    return total / len(lists)
+
+
+def mallows(order, center, spread, taken=None):
+    """Mean over the strict lists of the probability of all full rankings that start with each."""
+    lists = strict_refinements(order, taken)
+    full = list(permutations(center))
+    weight = np.array([np.exp(-spread * kendall(f, center)) for f in full])
+    weight /= weight.sum()
+    return np.mean(
+        [sum(w for w, f in zip(weight, full, strict=True) if f[: len(x)] == x) for x in lists]
+    )
+
+
+def babington_smith_weight(top, f, items):
+    """Product over listed items of v over all that come after (the paper's equation 11)."""
+    rest = [item for item in items if item not in top]
+    order = list(top) + rest
+    return np.exp(
+        sum(f[order[i]][order[j]] for i in range(len(top)) for j in range(i + 1, len(order)))
+    )

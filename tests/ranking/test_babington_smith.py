@@ -1,0 +1,179 @@
+from itertools import permutations
+
+import numpy as np
+import pytest
+from brute import babington_smith_weight, strict_refinements
+from scipy.optimize import minimize
+
+import rankshot as rs
+from rankshot.ranking import subset_sums
+from rankshot.ranking.subset_sums import OrderSums
+
+ITEMS = list("abcde")
+
+
+@pytest.fixture
+def log_odds(rng):
+    f = rng.normal(size=(5, 5))
+    return f - f.T
+
+
+def table(f):
+    return {a: dict(zip(ITEMS, row, strict=True)) for a, row in zip(ITEMS, f.tolist(), strict=True)}
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 5])
+def test_equation_11_probabilities_by_enumeration(log_odds, k):
+    model = rs.BabingtonSmith.from_log_odds(log_odds, items=ITEMS)
+    lists = list(permutations(ITEMS, k))
+    weights = np.array([babington_smith_weight(x, table(log_odds), ITEMS) for x in lists])
+    rankings = rs.Rankings.from_orders(lists, items=ITEMS)
+    assert np.exp(model.log_prob(rankings)) == pytest.approx(weights / weights.sum(), rel=1e-12)
+    assert model.log_normalizer(k) == pytest.approx(np.log(weights.sum()), rel=1e-13)
+    assert np.exp(model.log_weight(rankings)) == pytest.approx(weights, rel=1e-12)
+
+
+def test_full_rankings_follow_the_original_model_with_half_the_log_odds(log_odds):
+    """Babington Smith's α_ij, product over all pairs in order, conditioned on consistency."""
+    model = rs.BabingtonSmith.from_log_odds(log_odds / 2, items=ITEMS)
+    alpha = 1 / (1 + np.exp(-log_odds))
+    lists = list(permutations(range(5)))
+    weights = np.array(
+        [np.prod([alpha[p[i], p[j]] for j in range(5) for i in range(j)]) for p in lists]
+    )
+    rankings = rs.Rankings.from_item_numbers(np.array(lists), items=ITEMS)
+    assert np.exp(model.log_prob(rankings)) == pytest.approx(weights / weights.sum(), rel=1e-11)
+
+
+def test_ties_are_the_mean_over_the_strict_rankings(log_odds, random_rankings):
+    model = rs.BabingtonSmith.from_log_odds(log_odds, items=ITEMS)
+    rankings = random_rankings(n_items=5, n=20)
+    for some in (rankings, rankings.top(1), rankings.top(3)):
+        expected = [
+            np.mean(
+                [
+                    babington_smith_weight(x, table(log_odds), ITEMS)
+                    for x in strict_refinements(order, int(k))
+                ]
+            )
+            for order, k in zip(some.orders(), some.lengths, strict=True)
+        ]
+        assert np.exp(model.log_weight(some)) == pytest.approx(np.array(expected), rel=1e-12)
+
+
+def test_large_log_odds_do_not_overflow():
+    f = np.array([[0, 800, 900], [-800, 0, 700], [-900, -700, 0]], float)
+    model = rs.BabingtonSmith.from_log_odds(f, items=list("abc"))
+    one = rs.Rankings.from_orders([["a", "b", "c"], ["a", "c", "b"]])
+    assert model.log_prob(one) == pytest.approx([0, -1400], abs=1e-9)
+
+
+def test_numbers_of_subsets_are_their_places():
+    sums = OrderSums(np.zeros((7, 7)), 4)
+    for size in range(1, 5):
+        subsets = sums.subsets[size]
+        assert len({tuple(row) for row in subsets.tolist()}) == len(subsets)
+        for last in range(size):
+            smaller = sums.subsets[size - 1][sums.number_without(subsets, last)]
+            assert np.array_equal(smaller, np.delete(subsets, last, axis=1))
+        assert np.exp(sums.log_sums[size]) == pytest.approx(np.prod(np.arange(1, size + 1)))
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_fit_maximises_the_penalised_likelihood(rng, k):
+    """Against a plain optimiser over the enumerated probabilities of four items."""
+    items = list("abcd")
+    orders = [list(rng.permutation(items)[: rng.integers(1, k + 1)]) for _ in range(12)]
+    rankings = rs.Rankings.from_orders(orders, items=items, weights=rng.integers(1, 4, size=12))
+    model = rs.BabingtonSmith(regularization=0.2).fit(rankings)
+    upper = np.triu_indices(4, 1)
+
+    def matrix(x):
+        f = np.zeros((4, 4))
+        f[upper] = x
+        return f - f.T
+
+    def negative(x):
+        f = {
+            a: dict(zip(items, row, strict=True))
+            for a, row in zip(items, matrix(x).tolist(), strict=True)
+        }
+        total = -0.1 * x @ x
+        for order, weight in zip(orders, rankings.weights, strict=True):
+            lists = permutations(items, len(order))
+            z = sum(babington_smith_weight(other, f, items) for other in lists)
+            total += weight * np.log(babington_smith_weight(tuple(order), f, items) / z)
+        return -total
+
+    plain = minimize(negative, np.zeros(6), method="BFGS", options={"gtol": 1e-6})
+    assert model.log_odds_ == pytest.approx(matrix(plain.x), abs=1e-4)
+    penalty = 0.1 * (model.log_odds_[upper] ** 2).sum()
+    assert model.log_likelihood_ - penalty == pytest.approx(-plain.fun, abs=1e-8)
+
+
+def test_the_mode_is_the_most_probable_full_ranking(log_odds):
+    model = rs.BabingtonSmith.from_log_odds(log_odds, items=ITEMS)
+    lists = list(permutations(ITEMS))
+    best = lists[int(np.argmax(model.log_prob(rs.Rankings.from_orders(lists, items=ITEMS))))]
+    assert model.mode_ == best
+
+
+def test_hundred_items_four_places_has_an_exact_normaliser(rng):
+    """If f_ij = s_i - s_j, the sum over lists factors, and can be done by plain loops for K = 2."""
+    s = rng.normal(0, 0.02, size=100)
+    model = rs.BabingtonSmith.from_log_odds(s[:, None] - s, items=range(100))
+    row = 100 * s - s.sum()
+    total = sum(
+        np.exp(row[i] + row[j] + s[i] - s[j]) for i in range(100) for j in range(100) if i != j
+    )
+    assert model.log_normalizer(2) == pytest.approx(np.log(total), rel=1e-12)
+
+
+def test_what_is_not_affordable_says_so_and_offers_the_weight(monkeypatch):
+    model = rs.BabingtonSmith.from_log_odds(np.zeros((100, 100)), items=range(100))
+    rankings = rs.Rankings.from_orders([list(range(10))], items=range(100))
+    for call in (
+        lambda: model.log_prob(rankings),
+        lambda: model.sample(1, k=10),
+        lambda: rs.BabingtonSmith().fit(rankings),
+    ):
+        with pytest.raises(rs.RankshotError, match=r"10 of 100 items needs 1.7e\+13 subsets"):
+            call()
+    assert model.log_weight(rankings).tolist() == [0]
+    monkeypatch.setattr(subset_sums, "MAX_SUBSETS", 10)
+    with pytest.raises(rs.RankshotError, match="3 of 7 items needs"):
+        rs.BabingtonSmith.from_log_odds(np.zeros((7, 7)), items=range(7)).log_normalizer(3)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda r: rs.BabingtonSmith(regularization=0).fit(r), "must be positive, not 0"),
+        (lambda r: rs.BabingtonSmith().fit(r[:0]), "no rankings to fit"),
+        (
+            lambda r: rs.BabingtonSmith().fit(rs.Rankings.from_orders([[["a", "b"]]])),
+            "cannot be fitted to ties",
+        ),
+        (
+            lambda r: rs.BabingtonSmith.from_log_odds([[0, 1], [1, 0]], items="ab".split("x") * 1),
+            "one column for each of the 1 items",
+        ),
+        (
+            lambda r: rs.BabingtonSmith.from_log_odds([[0, 1], [1, 0]], items=["a", "b"]),
+            "log_odds of 'a' over 'b' is 1.0, but the other way around 1.0",
+        ),
+        (
+            lambda r: rs.BabingtonSmith.from_log_odds([[0, 1]], items=["a", "b"]),
+            "must be square",
+        ),
+        (
+            lambda r: rs.BabingtonSmith.from_log_odds(np.zeros((3, 3)), items=list("abc")).log_prob(
+                rs.Rankings.from_orders([["a"]], items=list("abc"), kind="subset")
+            ),
+            "says nothing of subsets",
+        ),
+    ],
+)
+def test_bad_calls(call, message):
+    with pytest.raises(rs.RankshotError, match=message):
+        call(rs.Rankings.from_orders([["a", "b"]]))

@@ -1,0 +1,194 @@
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+import rankshot as rs
+from rankshot.ranking.kemeny_exact import majority_groups, solve_exactly
+from rankshot.ranking.kemeny_search import MAX_SWAPS, adjacent_search, reversed_weight
+from rankshot.ranking.precedence import precedence
+
+
+def score_of(order, W, items):
+    """Kemeny's score by the definition: a later item that was preferred costs its votes."""
+    code = {name: i for i, name in enumerate(items)}
+    return sum(W[code[order[b]], code[order[a]]] for b in range(len(order)) for a in range(b))
+
+
+def best_score(W, items):
+    return min(score_of(order, W, items) for order in permutations(items))
+
+
+@pytest.mark.parametrize("kind", ["top", "subset"])
+@pytest.mark.parametrize("seed", range(6))
+def test_exact_kemeny_is_the_best_of_all_orders(seed, kind):
+    rng = np.random.default_rng(seed)
+    orders = [list(rng.permutation(6)[: rng.integers(2, 7)]) for _ in range(9)]
+    rankings = rs.Rankings.from_orders(
+        orders, items=range(6), weights=rng.integers(1, 4, size=9), kind=kind
+    )
+    W = precedence(rankings)
+    found = rs.kemeny(rankings, "exact")
+    assert found.score == best_score(W, rankings.items) == score_of(found.order, W, rankings.items)
+    assert found.optimal
+    assert found.bound == found.score
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_exact_kemeny_with_fractional_weights(seed):
+    rng = np.random.default_rng(seed)
+    rankings = rs.Rankings.from_orders(
+        [list(rng.permutation(6)) for _ in range(9)], items=range(6), weights=rng.random(9)
+    )
+    found = rs.kemeny(rankings, "exact")
+    assert found.optimal
+    assert found.score == pytest.approx(best_score(precedence(rankings), rankings.items), rel=1e-12)
+
+
+@pytest.mark.parametrize("method", ["adjacent", "insertion"])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_search_never_beats_the_optimum_and_scores_its_own_order(seed, method):
+    rng = np.random.default_rng(seed)
+    rankings = rs.Rankings.from_orders([list(rng.permutation(7)) for _ in range(5)], items=range(7))
+    W = precedence(rankings)
+    found = rs.kemeny(rankings, method)
+    assert found.score == score_of(found.order, W, rankings.items)
+    assert found.bound <= best_score(W, rankings.items) <= found.score
+    assert found.optimal == (found.bound == found.score)
+
+
+def test_insertion_is_at_least_as_good_as_adjacent_swaps(rng):
+    for _ in range(10):
+        rankings = rs.Rankings.from_item_numbers(
+            np.array([rng.permutation(25) for _ in range(9)]), items=range(25)
+        )
+        insertion, adjacent = (rs.kemeny(rankings, m).score for m in ("insertion", "adjacent"))
+        assert rs.kemeny(rankings, "exact").score <= insertion <= adjacent
+
+
+def test_adjacent_search_takes_the_best_swap_first_and_stops_at_a_thousand():
+    """Of two swaps that help, the better one blocks the other: where it ends tells which."""
+    W = np.array([[0, 0, 0], [2, 0, 0], [0, 5, 0]], float)
+    order = adjacent_search(W)
+    assert order.tolist() == [0, 2, 1]
+    upside_down = np.tril(np.ones((60, 60)), -1)
+    order = adjacent_search(upside_down)
+    swaps = 60 * 59 / 2 - reversed_weight(upside_down, order)
+    assert swaps == MAX_SWAPS
+
+
+def test_condorcet_cycle_is_proven_optimal_with_a_gap_in_the_majority_bound():
+    votes = rs.Rankings.from_orders([["a", "b", "c"], ["b", "c", "a"], ["c", "a", "b"]])
+    assert rs.kemeny(votes, "insertion").bound == 3
+    exact = rs.kemeny(votes, "exact")
+    assert (exact.score, exact.bound, exact.optimal) == (4, 4, True)
+
+
+def test_fractional_relaxation_falls_back_on_integers(rng):
+    """Random tournaments without structure, of odd and even sizes, against enumeration."""
+    for size in (7, 8):
+        for _ in range(4):
+            W = np.triu(rng.integers(0, 2, size=(size, size)), 1).astype(float)
+            W += np.tril(1 - W.T, -1)
+            order, bound = solve_exactly(W)
+            best = min(reversed_weight(W, np.array(p)) for p in permutations(range(size)))
+            assert reversed_weight(W, order) == best == bound
+
+
+def paley_tournament(q):
+    """A tournament whose triangle relaxation is not integral."""
+    squares = {i * i % q for i in range(1, q)}
+    return np.array([[float((j - i) % q in squares) for j in range(q)] for i in range(q)])
+
+
+def least_reversed(W):
+    """The optimum by dynamic programming over the set of items already placed."""
+    n = len(W)
+    best = {frozenset(): 0.0}
+    for _ in range(n):
+        longer = {}
+        for placed, cost in best.items():
+            for item in set(range(n)) - placed:
+                grown = placed | {item}
+                passed = sum(W[j, item] for j in range(n) if j not in grown)
+                longer[grown] = min(longer.get(grown, np.inf), cost + passed)
+        best = longer
+    return best[frozenset(range(n))]
+
+
+def test_paley_tournament_needs_the_integer_solver(monkeypatch):
+    from rankshot.ranking import kemeny_exact
+
+    used = []
+    solve = kemeny_exact._Program.solve
+
+    def spy(self, *, integer, seconds):
+        used.append(integer)
+        return solve(self, integer=integer, seconds=seconds)
+
+    monkeypatch.setattr(kemeny_exact._Program, "solve", spy)
+    W = paley_tournament(11)
+    order, bound = solve_exactly(W)
+    assert bound == reversed_weight(W, order) == least_reversed(W)
+    assert any(used)
+
+
+def test_majority_groups_keep_every_majority():
+    W = np.zeros((5, 5))
+    W[0, 1] = W[1, 2] = W[2, 0] = 3
+    W[:3, 3:] = 2
+    W[3, 4] = W[4, 3] = 1
+    groups = [set(group.tolist()) for group in majority_groups(W)]
+    assert groups[0] == {0, 1, 2}
+    assert sorted(map(len, groups)) == [1, 1, 3]
+
+
+def test_a_time_limit_returns_the_best_so_far_with_a_true_bound(rng):
+    rankings = rs.Rankings.from_item_numbers(
+        np.array([rng.permutation(40) for _ in range(15)]), items=range(40)
+    )
+    hasty = rs.kemeny(rankings, "exact", time_limit=1e-9)
+    exact = rs.kemeny(rankings, "exact")
+    assert not hasty.optimal
+    assert hasty.bound <= exact.score <= hasty.score
+
+
+def test_the_order_in_which_items_are_listed_decides_nothing(random_rankings, rng):
+    rankings = random_rankings(n_items=7, n=6)
+    shuffled = rankings.with_items([rankings.items[i] for i in rng.permutation(7)])
+    for method in ("adjacent", "insertion", "exact"):
+        assert rs.kemeny(rankings, method) == rs.kemeny(shuffled, method)
+    assert rs.borda(rankings) == rs.borda(shuffled)
+
+
+def test_borda_of_full_rankings_is_the_mean_place():
+    votes = rs.Rankings.from_orders(
+        [["a", "b", "c", "d"], ["b", "a", "c", "d"], ["d", "a", "b", "c"]], weights=[1, 1, 2]
+    )
+    # Mean places: a (1 + 2 + 2·2)/4, b (2 + 1 + 2·3)/4, c (3 + 3 + 2·4)/4, d (4 + 4 + 2·1)/4.
+    assert rs.borda(votes).order == ("a", "b", "d", "c")
+
+
+def test_borda_of_lists_shares_the_places_left():
+    votes = rs.Rankings.from_orders([["a"], ["b"], [["c", "d"]]], items=list("abcde"))
+    # a: 1, 3.5, 4; b the same; c and d: 3.5, 3.5, 1.5; e: 3.5, 3.5, 4.
+    assert rs.borda(votes).order == (("a", "b", "c", "d"), "e")
+
+
+def test_borda_scores_a_tie_as_the_mean_of_its_orders():
+    votes = rs.Rankings.from_orders([["a", "b"], ["b", "a"]])
+    found = rs.borda(votes)
+    assert (found.order, found.score, found.bound) == ((("a", "b"),), 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda r: rs.kemeny(r, "best"), "method must be one of adjacent, insertion, exact"),
+        (lambda r: rs.kemeny(r, "exact", time_limit=0), "time_limit must be positive, not 0"),
+        (lambda r: rs.kemeny(r[:0]), "no rankings to merge"),
+    ],
+)
+def test_bad_calls(call, message):
+    with pytest.raises(rs.RankshotError, match=message):
+        call(rs.Rankings.from_orders([["a", "b"]]))

@@ -1,0 +1,128 @@
+from itertools import combinations, permutations
+
+import numpy as np
+import pytest
+from brute import hausdorff, kendall
+from scipy.stats import kendalltau
+
+import rankshot as rs
+from rankshot.ranking import distances
+
+
+@pytest.mark.parametrize("n_items", [1, 2, 3, 4, 5])
+def test_full_distance_counts_opposite_pairs(n_items):
+    full = list(permutations(range(n_items)))
+    rankings = rs.Rankings.from_orders(full, items=range(n_items))
+    expected = [[kendall(a, b) for b in full] for a in full]
+    assert np.array_equal(rs.kendall_distance(rankings), expected)
+
+
+@pytest.mark.parametrize(("n_items", "k"), [(C, k) for C in range(1, 6) for k in range(1, C + 1)])
+def test_top_k_distance_is_the_hausdorff_distance(n_items, k):
+    """Every pair of top-K lists for C up to 4; every list against some for C = 5."""
+    lists = list(permutations(range(n_items), k))
+    others = lists if n_items < 5 else lists[:3]
+    rankings = rs.Rankings.from_orders(lists, items=range(n_items))
+    expected = [[hausdorff(a, b, range(n_items)) for b in others] for a in lists]
+    found = rs.kendall_distance(rankings, rankings[: len(others)])
+    assert np.array_equal(found, expected)
+
+
+def critchlow(a, b, k, n_items):
+    """The paper's equation 4, with D as Critchlow has it; a and b give places from 1."""
+    A = [i for i in range(n_items) if a[i] <= k and b[i] <= k]
+    B = [i for i in range(n_items) if a[i] <= k < b[i]]
+    D = [i for i in range(n_items) if b[i] <= k < a[i]]
+    inverted = sum(a[i] < a[j] and b[i] > b[j] for i in A for j in A)
+    shared = len(B) * (n_items + k - (len(B) - 1) / 2)
+    return inverted + shared - sum(a[i] for i in B) - sum(b[i] for i in D)
+
+
+def misprinted(a, b, k, n_items):
+    """The same with the paper's D: items that neither list names."""
+    D = [i for i in range(n_items) if a[i] > k and b[i] > k]
+    B = [i for i in range(n_items) if a[i] <= k < b[i]]
+    A = [i for i in range(n_items) if a[i] <= k and b[i] <= k]
+    inverted = sum(a[i] < a[j] and b[i] > b[j] for i in A for j in A)
+    shared = len(B) * (n_items + k - (len(B) - 1) / 2)
+    return inverted + shared - sum(a[i] for i in B) - sum(b[i] for i in D)
+
+
+@pytest.mark.parametrize("k", [1, 3, 10, 19, 20])
+def test_equation_4_kendall_top_k(rng, k):
+    places = np.array([rng.permutation(20) + 1 for _ in range(25)])
+    rankings = rs.Rankings.from_positions(places, items=range(20))
+    expected = [[critchlow(a, b, k, 20) for b in places] for a in places]
+    assert np.array_equal(rs.kendall_distance(rankings, k=k), expected)
+    if k < 19:
+        wrong = [[misprinted(a, b, k, 20) for b in places] for a in places]
+        assert not np.array_equal(wrong, expected)
+
+
+def test_ties_and_unequal_lengths_are_hausdorff_too(random_rankings):
+    rankings = random_rankings(n_items=4, n=25)
+    orders = rankings.orders()
+    expected = [[hausdorff(a, b, "abcd") for b in orders] for a in orders]
+    assert np.array_equal(rs.kendall_distance(rankings), expected)
+
+
+def test_a_tie_that_k_cuts_is_kept_whole():
+    rankings = rs.Rankings.from_orders([["a", ["b", "c"], "d"], ["a", "b"]], items=list("abcd"))
+    found = rs.kendall_distance(rankings, k=2)[0, 1]
+    assert found == hausdorff(["a", ["b", "c"]], ["a", "b"], "abcd")
+
+
+@pytest.mark.parametrize("tiles", [(3, 5), (4, 1), (100, 10_000)])
+def test_the_size_of_the_tiles_changes_nothing(random_rankings, monkeypatch, tiles):
+    rankings = random_rankings(n_items=9, n=10)
+    others = random_rankings(n_items=9, n=7)
+    expected = rs.kendall_distance(rankings), rs.kendall_distance(rankings, others)
+    monkeypatch.setattr(distances, "TILE_ROWS", tiles[0])
+    monkeypatch.setattr(distances, "TILE_PAIRS", tiles[1])
+    assert np.array_equal(rs.kendall_distance(rankings), expected[0])
+    assert np.array_equal(rs.kendall_distance(rankings, others), expected[1])
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_both_ways_to_count_inversions_agree_with_the_definition(
+    random_rankings, monkeypatch, sparse
+):
+    rankings = random_rankings(n_items=5, n=12, ties=False)
+    orders = rankings.orders()
+    monkeypatch.setattr(distances, "_sparse_is_cheaper", lambda *_: sparse)
+    expected = [[hausdorff(a, b, "abcde") for b in orders] for a in orders]
+    assert np.array_equal(rs.kendall_distance(rankings), expected)
+
+
+def test_full_distance_agrees_with_scipy(rng):
+    places = np.array([rng.permutation(60) + 1 for _ in range(6)])
+    found = rs.kendall_distance(rs.Rankings.from_positions(places, items=range(60)))
+    for i, j in combinations(range(6), 2):
+        tau = kendalltau(places[i], places[j]).statistic
+        assert found[i, j] == pytest.approx(60 * 59 / 4 * (1 - tau), abs=1e-9)
+
+
+def test_more_pairs_than_single_precision_counts(rng):
+    """6,000 items have 18 million pairs: past 2^24, where float32 stops counting by ones."""
+    n_items = 6000
+    up = np.arange(n_items)
+    one_swap = up.copy()
+    one_swap[[10, 11]] = one_swap[[11, 10]]
+    rankings = rs.Rankings.from_item_numbers(
+        np.array([up, up[::-1], one_swap]), items=range(n_items)
+    )
+    pairs = n_items * (n_items - 1) // 2
+    expected = [[0, pairs, 1], [pairs, 0, pairs - 1], [1, pairs - 1, 0]]
+    assert np.array_equal(rs.kendall_distance(rankings), expected)
+
+
+def test_items_are_matched_by_name():
+    one = rs.Rankings.from_orders([["a", "b", "c"]], items=["a", "b", "c"])
+    other = rs.Rankings.from_orders([["a", "b", "c"]], items=["c", "a", "b"])
+    assert rs.kendall_distance(one, other) == 0
+
+
+def test_subset_rankings_are_refused():
+    rankings = rs.Rankings.from_orders([["a", "b"]], items=list("abc"), kind="subset")
+    with pytest.raises(rs.RankshotError, match="ranking 0 compares only a subset"):
+        rs.kendall_distance(rankings)

@@ -1,0 +1,151 @@
+from itertools import permutations
+
+import numpy as np
+import pytest
+from brute import kendall, mallows, strict_refinements
+
+import rankshot as rs
+from rankshot.ranking.mallows_likelihood import MallowsStatistics, mean_passed
+
+CENTER = ("c", "a", "e", "b", "d")
+ITEMS = list("abcde")
+
+
+@pytest.mark.parametrize("spread", [0.0, 1e-9, 0.3, 2.0, 40.0])
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 5])
+def test_equation_9_probabilities_of_all_lists_sum_to_one(spread, k):
+    model = rs.Mallows.from_center(CENTER, spread)
+    lists = rs.Rankings.from_orders(list(permutations(ITEMS, k)), items=ITEMS)
+    assert np.exp(model.log_prob(lists)).sum() == pytest.approx(1, abs=1e-13)
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.2, 1.5])
+def test_probability_is_the_sum_over_full_rankings_ties_included(random_rankings, spread):
+    """Lists, ties and cut ties against the enumeration of all 120 full rankings."""
+    model = rs.Mallows.from_center(CENTER, spread)
+    rankings = random_rankings(n_items=5, n=25)
+    for k in (None, 1, 2, 3):
+        some = rankings if k is None else rankings.top(k)
+        expected = [
+            mallows(order, CENTER, spread, int(taken))
+            for order, taken in zip(some.orders(), some.lengths, strict=True)
+        ]
+        assert np.exp(model.log_prob(some)) == pytest.approx(np.array(expected), rel=1e-12)
+
+
+def test_equation_8_v_counts_the_unplaced_items_that_the_centre_prefers():
+    """c a e b d is the centre: d first passes 4, then a passes c, then e passes c alone."""
+    ranking = rs.Rankings.from_orders([["d", "a", "e"]], items=ITEMS)
+    rank = np.array([CENTER.index(item) for item in ITEMS])
+    assert MallowsStatistics(ranking, rank).distance.tolist() == [4 + 1 + 1]
+
+
+@pytest.mark.parametrize("n_items", [1, 3, 6])
+@pytest.mark.parametrize("spread", [0.0, 0.7])
+def test_normaliser_is_the_sum_over_all_rankings(n_items, spread):
+    center = tuple(range(n_items))
+    total = sum(np.exp(-spread * kendall(p, center)) for p in permutations(center))
+    assert np.exp(rs.mallows_log_normalizer(spread, n_items)) == pytest.approx(total, rel=1e-13)
+
+
+@pytest.mark.parametrize("spread", [0.0, 1e-12, 1e-3, 0.05, 0.099, 0.101, 3.0, 200.0])
+def test_mean_passed_is_the_mean_of_a_truncated_geometric(spread):
+    for size in (1, 2, 5, 50):
+        weights = np.exp(-spread * np.arange(size))
+        expected = weights @ np.arange(size) / weights.sum()
+        found = mean_passed(spread, np.array([size]))
+        assert found[0] == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+def test_fit_finds_the_best_centre_and_spread_of_all(rng):
+    """Against a search over all 24 centres and a fine grid of spreads."""
+    orders = [list(rng.permutation(4)[: rng.integers(1, 5)]) for _ in range(15)]
+    rankings = rs.Rankings.from_orders(orders, items=range(4), weights=rng.integers(1, 5, size=15))
+    model = rs.Mallows(consensus="exact").fit(rankings)
+    best = max(
+        rankings.weights @ rs.Mallows.from_center(center, spread).log_prob(rankings)
+        for center in permutations(rankings.items)
+        for spread in np.linspace(0, 2, 201)
+    )
+    assert model.log_likelihood_ >= best
+    assert model.log_likelihood_ == pytest.approx(best, abs=0.02)
+    assert model.log_likelihood_ == pytest.approx(
+        rankings.weights @ model.log_prob(rankings), rel=1e-12
+    )
+
+
+@pytest.mark.parametrize("k", [None, 2])
+def test_the_spread_maximises_the_likelihood_with_ties(random_rankings, rng, k):
+    rankings = random_rankings(n_items=5, n=20, weights=rng.random(20))
+    rankings = rankings if k is None else rankings.top(k)
+    model = rs.Mallows().fit(rankings)
+
+    def value(spread):
+        return rankings.weights @ rs.Mallows.from_center(model.center_, spread).log_prob(
+            rankings.with_items(model.center_)
+        )
+
+    best = value(model.spread_)
+    assert model.spread_ > 0
+    for other in (model.spread_ * 0.999, model.spread_ * 1.001, 0.0, 5.0):
+        assert value(other) < best
+
+
+def test_slope_is_the_derivative_of_the_log_likelihood(random_rankings, rng):
+    rankings = random_rankings(n_items=5, n=20).top(3)
+    statistics = MallowsStatistics(rankings, rng.permutation(5))
+    weights, h = rng.random(20), 1e-6
+    for spread in (0.1, 1.0):
+        rise = weights @ (statistics.log_prob(spread + h) - statistics.log_prob(spread - h))
+        assert statistics.slope(spread, weights) == pytest.approx(rise / (2 * h), abs=1e-7)
+
+
+def test_rankings_that_all_agree_have_an_infinite_spread():
+    rankings = rs.Rankings.from_orders([["b", "a"], ["b"], ["b", ["a", "c"]]], items=list("abcd"))
+    model = rs.Mallows().fit(rankings.top(2))
+    assert model.spread_ == np.inf
+    assert model.center_[0] == "b"
+    some = rs.Rankings.from_orders([list(model.center_), ["a"]], items=list("abcd"))
+    assert model.log_prob(some).tolist() == [0, -np.inf]
+    assert model.sample(3, random_state=0).orders() == [list(model.center_)] * 3
+
+
+def test_rankings_that_cancel_out_have_no_spread():
+    rankings = rs.Rankings.from_orders([["a", "b", "c"], ["c", "b", "a"]])
+    model = rs.Mallows().fit(rankings)
+    assert model.spread_ == 0
+    assert np.exp(model.log_prob(rankings)) == pytest.approx([1 / 6, 1 / 6])
+
+
+@pytest.mark.parametrize("consensus", ["insertion", "exact", "adjacent", "borda"])
+def test_the_centre_comes_from_any_consensus_method(consensus):
+    truth = rs.Mallows.from_center(list("hgfedcba"), 1.0)
+    model = rs.Mallows(consensus=consensus).fit(truth.sample(400, random_state=1))
+    assert model.center_ == tuple("hgfedcba")
+    assert model.spread_ == pytest.approx(1.0, abs=0.1)
+
+
+def test_refinements_are_counted_once_each():
+    """The brute force itself: a tie of three, cut to two, allows six lists."""
+    assert len(strict_refinements([["a", "b", "c"]], 2)) == 6
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda r: rs.Mallows(consensus="best").fit(r), "consensus must be one of"),
+        (lambda r: rs.Mallows().fit(r[:0]), "no rankings to fit"),
+        (lambda r: rs.Mallows.from_center(["a", "b"], -1), "spread must be 0 or more, not -1"),
+        (lambda r: rs.Mallows.from_center(["a", "a"], 1), "center names 'a' more than once"),
+        (lambda r: rs.Mallows().fit(r).sample(1, k=0), "k=0 is not between 1 and"),
+        (
+            lambda r: rs.Mallows().fit(
+                rs.Rankings.from_orders([["a"]], items=["a", "b"], kind="subset")
+            ),
+            "ranking 0 compares only a subset of the items: Mallows has no tractable",
+        ),
+    ],
+)
+def test_bad_calls(call, message):
+    with pytest.raises(rs.RankshotError, match=message):
+        call(rs.Rankings.from_orders([["a", "b"]]))

@@ -1,0 +1,49 @@
+"""Memory: answers plus fixed blocks, whatever the size of the input."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import rankshot as rs
+from rankshot.ranking.precedence import precedence
+
+BLOCKS = 64e6
+"""Bytes: a few dense arrays of `BLOCK_CELLS` numbers."""
+
+
+def peak_of(work):
+    tracemalloc.start()
+    try:
+        answer = work()
+        return tracemalloc.get_traced_memory()[1], answer
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("k", [None, 10])
+@pytest.mark.parametrize("ties", [False, True])
+def test_all_pairs_of_distances_build_the_answer_and_a_block(rng, k, ties):
+    """The answer has 18 MB; the signs of all pairs of items would have 119 MB."""
+    scores = rng.random((1500, 200))
+    scores = scores.round(1) if ties else scores
+    rankings = rs.Rankings.from_scores(scores, items=range(200))
+    peak, answer = peak_of(lambda: rs.kendall_distance(rankings, k=k))
+    assert peak < answer.nbytes + BLOCKS
+
+
+def test_few_rankings_of_many_items(rng):
+    """5 rankings of 4,000 items: 25 distances, 8 million pairs of items."""
+    rankings = rs.Rankings.from_item_numbers(
+        np.argsort(rng.random((5, 4000)), axis=1), items=range(4000)
+    )
+    peak, _ = peak_of(lambda: rs.kendall_distance(rankings))
+    assert peak < BLOCKS
+
+
+def test_precedence_reads_rankings_in_blocks(rng):
+    """200,000 lists: 320 MB as a dense table."""
+    lists = np.argsort(rng.random((2000, 400)), axis=1)[:, :5]
+    rankings = rs.Rankings.from_item_numbers(np.tile(lists, (100, 1)), items=range(400))
+    peak, answer = peak_of(lambda: precedence(rankings))
+    assert peak < answer.nbytes + BLOCKS

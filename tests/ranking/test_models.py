@@ -1,0 +1,64 @@
+"""What all models share: scikit-learn's manners, and indifference to the order of the items."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+import rankshot as rs
+
+MODELS = [
+    rs.PlackettLuce(regularization=0.5, solver="lbfgs"),
+    rs.Mallows(consensus="exact"),
+    rs.BabingtonSmith(regularization=0.2),
+]
+IDS = [type(model).__name__ for model in MODELS]
+
+
+@pytest.fixture
+def rankings(random_rankings, rng):
+    return random_rankings(n_items=5, n=15, ties=False, weights=rng.integers(1, 4, size=15))
+
+
+@pytest.mark.parametrize("model", MODELS, ids=IDS)
+def test_clone_keeps_the_parameters_and_forgets_the_fit(model, rankings):
+    fitted = clone(model).fit(rankings)
+    fresh = clone(fitted)
+    assert fresh.get_params() == model.get_params()
+    for call in (lambda: fresh.log_prob(rankings), fresh.sample, lambda: fresh.mode_):
+        with pytest.raises((NotFittedError, AttributeError)):
+            call()
+
+
+@pytest.mark.parametrize("model", MODELS, ids=IDS)
+def test_set_params_changes_the_fit_and_fit_returns_the_model(model, rankings):
+    other = clone(model).set_params(verbose=False)
+    assert other.fit(rankings) is other
+    assert other.log_prob(rankings) @ rankings.weights == pytest.approx(other.log_likelihood_)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=IDS)
+def test_permuting_the_items_changes_nothing_else(model, rankings, rng):
+    shuffled = rankings.with_items([rankings.items[i] for i in rng.permutation(5)])
+    one, two = clone(model).fit(rankings), clone(model).fit(shuffled)
+    assert one.mode_ == two.mode_
+    assert two.log_prob(rankings) == pytest.approx(one.log_prob(shuffled), abs=1e-6)
+    assert two.log_prob(shuffled) == pytest.approx(two.log_prob(rankings), abs=1e-12)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=IDS)
+def test_a_fit_recovers_the_distribution_that_was_sampled(model, rankings):
+    truth = clone(model).fit(rankings)
+    sample = truth.sample(20_000, k=3, random_state=0)
+    again = clone(model).fit(sample)
+    difference = again.log_prob(sample).mean() - truth.log_prob(sample).mean()
+    # The fit gains about (parameters / 2 n) on its own sample; Mallows may lose what rounding costs.
+    assert -1e-4 < difference < 10 / 20_000
+
+
+@pytest.mark.parametrize("model", MODELS, ids=IDS)
+def test_the_mode_is_the_most_probable_sample(model, rankings):
+    fitted = clone(model).fit(rankings)
+    sample = fitted.sample(500, random_state=0)
+    mode = rs.Rankings.from_orders([list(fitted.mode_)], items=fitted.items_)
+    assert np.all(fitted.log_prob(sample) <= fitted.log_prob(mode) + 1e-9)

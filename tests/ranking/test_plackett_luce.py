@@ -1,0 +1,294 @@
+import io
+import warnings
+from itertools import permutations
+
+import choix
+import mpmath
+import numpy as np
+import pytest
+from brute import plackett_luce
+from sklearn.exceptions import ConvergenceWarning
+
+import rankshot as rs
+from rankshot.ranking import plackett_luce_likelihood, progress
+from rankshot.ranking.plackett_luce_likelihood import Likelihood
+
+SOLVERS = ["newton", "lbfgs", "mm"]
+WORTHS = {"a": 3.0, "b": 0.5, "c": 1.0, "d": 7.0, "e": 0.02}
+
+
+def all_lists(items, k):
+    return rs.Rankings.from_orders(list(permutations(items, k)), items=items)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 5])
+def test_equation_6_probabilities_of_all_lists_sum_to_one(k):
+    model = rs.PlackettLuce.from_worths(WORTHS)
+    assert np.exp(model.log_prob(all_lists(list(WORTHS), k))).sum() == pytest.approx(1, abs=1e-13)
+
+
+@pytest.mark.parametrize("kind", ["top", "subset"])
+def test_probability_is_the_sum_over_full_rankings_ties_included(random_rankings, kind):
+    """Every list, tie, cut tie and subset against the enumeration of all 120 full rankings."""
+    model = rs.PlackettLuce.from_worths(WORTHS)
+    rankings = random_rankings(n_items=5, n=25, kind=kind)
+    for k in (None, 1, 2, 3):
+        some = rankings if k is None else rankings.top(k)
+        expected = [
+            plackett_luce(order, WORTHS, list(WORTHS), kind, int(taken))
+            for order, taken in zip(some.orders(), some.lengths, strict=True)
+        ]
+        assert np.exp(model.log_prob(some)) == pytest.approx(np.array(expected), rel=1e-12)
+
+
+def test_score_gaps_of_a_thousand_keep_their_digits():
+    """Worths e^0, e^-500, e^-1000, …: subtracting the placed from the total would leave nothing."""
+    theta = np.array([0.0, -500.0, -1000.0, -1000.5])
+    model = rs.PlackettLuce()._with_log_worths(("a", "b", "c", "d"), theta)
+    lists = [["a", "b", "c", "d"], ["d", "c", "b", "a"], ["b", "a"], ["c"], ["a", ["c", "b"]]]
+    rankings = rs.Rankings.from_orders(lists, items=list("abcd"))
+    with mpmath.workdps(1000):
+        worths = {x: mpmath.exp(t) for x, t in zip("abcd", theta.tolist(), strict=True)}
+
+        def log_p(order):
+            left, total = mpmath.fsum(worths.values()), mpmath.mpf(0)
+            for item in order:
+                total += mpmath.log(worths[item] / left)
+                left -= worths[item]
+            return total
+
+        tied = (mpmath.exp(log_p("acb")) + mpmath.exp(log_p("abc"))) / 2
+        expected = [float(log_p(x)) for x in lists[:-1]] + [float(mpmath.log(tied))]
+    assert model.log_prob(rankings) == pytest.approx(expected, rel=1e-14, abs=1e-14)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_fit_agrees_with_choix_on_full_rankings(rng, solver):
+    data = np.argsort(-(rng.normal(size=8) + rng.gumbel(size=(60, 8))), axis=1)
+    expected = choix.ilsr_rankings(
+        8, [tuple(map(int, row)) for row in data], max_iter=1000, tol=1e-12
+    )
+    rankings = rs.Rankings.from_item_numbers(data, items=range(8))
+    model = rs.PlackettLuce(regularization=0, solver=solver).fit(rankings)
+    assert model.log_worths_ == pytest.approx(expected - expected.mean(), abs=1e-5)
+    total = choix.log_likelihood_rankings([tuple(map(int, row)) for row in data], model.log_worths_)
+    assert model.log_likelihood_ == pytest.approx(total, rel=1e-12)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_fit_agrees_with_choix_on_top_lists(rng, solver):
+    """A top-K list is K choices from what is left, which choix calls top-1 data."""
+    data = np.argsort(-(rng.normal(size=9) + rng.gumbel(size=(80, 9))), axis=1)
+    choices = [(int(r[i]), [int(x) for x in r[i + 1 :]]) for r in data for i in range(3)]
+    expected = choix.ilsr_top1(9, choices, max_iter=1000, tol=1e-12)
+    rankings = rs.Rankings.from_item_numbers(data, items=range(9)).top(3)
+    model = rs.PlackettLuce(regularization=0, solver=solver).fit(rankings)
+    assert model.log_worths_ == pytest.approx(expected - expected.mean(), abs=1e-5)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_penalised_fit_agrees_with_choix(rng, solver):
+    """choix writes the penalty as alpha Σ θ²: half of ours."""
+    data = [tuple(map(int, rng.permutation(6)[:3])) for _ in range(5)]
+    expected = choix.opt_rankings(6, data, alpha=0.2, method="Newton-CG", tol=1e-12)
+    rankings = rs.Rankings.from_orders(data, items=range(6), kind="subset")
+    model = rs.PlackettLuce(regularization=0.4, solver=solver).fit(rankings)
+    assert model.log_worths_ == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("regularization", [0.0, 0.3])
+@pytest.mark.parametrize("kind", ["top", "subset"])
+def test_solvers_reach_the_same_optimum(random_rankings, rng, kind, regularization):
+    rankings = random_rankings(n_items=5, n=60, kind=kind, shortest=3, weights=rng.random(60))
+    models = [
+        rs.PlackettLuce(regularization=regularization, solver=s, tol=1e-12).fit(rankings)
+        for s in SOLVERS
+    ]
+    value = [m.log_likelihood_ - regularization / 2 * m.log_worths_ @ m.log_worths_ for m in models]
+    assert np.ptp(value) <= 1e-8
+    for model in models:
+        assert model.log_worths_ == pytest.approx(models[0].log_worths_, abs=1e-5)
+        assert model.log_likelihood_ == pytest.approx(
+            rankings.weights @ model.log_prob(rankings), rel=1e-12
+        )
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_no_direction_leads_up_from_the_fit(random_rankings, rng, solver):
+    """Cut ties, too, where the likelihood need not be concave: at least a local optimum."""
+    rankings = random_rankings(n_items=5, n=40).top(2)
+    model = rs.PlackettLuce(regularization=0.1, solver=solver).fit(rankings)
+
+    def value(theta):
+        moved = rs.PlackettLuce()._with_log_worths(rankings.items, theta)
+        return moved.log_prob(rankings).sum() - 0.05 * theta @ theta
+
+    best = value(model.log_worths_)
+    for _ in range(20):
+        step = rng.normal(size=5)
+        assert value(model.log_worths_ + 1e-3 * (step - step.mean())) < best
+
+
+@pytest.mark.parametrize("cells", [1, 40, 1 << 15])
+def test_blocks_change_nothing(random_rankings, monkeypatch, cells):
+    rankings = random_rankings(n_items=6, n=30)
+    theta = np.linspace(-1, 1, 6)
+    expected = Likelihood(rankings).value_and_expected(theta)
+    curvature = Likelihood(rankings).information(theta)
+    monkeypatch.setattr(plackett_luce_likelihood, "BLOCK_CELLS", cells)
+    likelihood = Likelihood(rankings)
+    found = likelihood.value_and_expected(theta)
+    assert found[0] == pytest.approx(expected[0], rel=1e-13)
+    assert found[1] == pytest.approx(expected[1], rel=1e-12)
+    assert likelihood.information(theta) == pytest.approx(curvature, rel=1e-11, abs=1e-12)
+
+
+@pytest.mark.parametrize("k", [None, 2])
+def test_gradient_and_information_are_derivatives_of_the_log_likelihood(random_rankings, rng, k):
+    rankings = random_rankings(n_items=5, n=30, weights=rng.random(30))
+    rankings = rankings if k is None else rankings.top(k)
+    likelihood = Likelihood(rankings)
+    theta, h = rng.normal(size=5), 1e-5
+
+    def value(at):
+        model = rs.PlackettLuce()._with_log_worths(rankings.items, at)
+        return rankings.weights @ model.log_prob(rankings)
+
+    def gradient(at):
+        return likelihood.wins - likelihood.value_and_expected(at)[1]
+
+    steps = h * np.eye(5)
+    slopes = [(value(theta + s) - value(theta - s)) / (2 * h) for s in steps]
+    assert gradient(theta) == pytest.approx(slopes, abs=1e-7)
+    bends = np.array([(gradient(theta + s) - gradient(theta - s)) / (2 * h) for s in steps])
+    assert likelihood.information(theta) == pytest.approx(-bends, abs=1e-7)
+
+
+def test_weights_are_copies(random_rankings, rng):
+    rankings = random_rankings(n_items=4, n=12, shortest=2)
+    times = rng.integers(0, 4, size=12)
+    copies = rankings[np.repeat(np.arange(12), times)]
+    weighted = rs.Rankings.from_orders(rankings.orders(), items=rankings.items, weights=times)
+    one, two = (rs.PlackettLuce(regularization=0.1).fit(r) for r in (copies, weighted))
+    assert one.log_worths_ == pytest.approx(two.log_worths_, abs=1e-7)
+    assert one.log_likelihood_ == pytest.approx(two.log_likelihood_, rel=1e-10)
+
+
+def test_standard_errors_are_those_of_repeated_samples():
+    """The spread of 400 estimates against the mean of their standard errors."""
+    truth = rs.PlackettLuce.from_worths({"a": 3.0, "b": 0.5, "c": 1.0, "d": 2.0})
+    rng = np.random.default_rng(7)
+    estimates, errors = [], []
+    for _ in range(400):
+        sample = truth.sample(300, k=2, random_state=rng)
+        model = rs.PlackettLuce(regularization=0).fit(sample)
+        estimates.append(model.log_worths_)
+        errors.append(model.standard_errors(sample))
+    spread = np.std(estimates, axis=0, ddof=1)
+    # 400 draws know a standard deviation to 1/sqrt(2·400) = 3.5 %.
+    assert np.mean(errors, axis=0) == pytest.approx(spread, rel=0.12)
+
+
+def test_standard_error_of_two_items_is_binomial():
+    """With two items it is logistic: 1/sqrt(n p q) for the difference, half of it for each."""
+    rankings = rs.Rankings.from_orders([["a", "b"], ["b", "a"]], weights=[30, 10])
+    model = rs.PlackettLuce(regularization=0).fit(rankings)
+    assert model.worths_ == pytest.approx([0.75, 0.25], abs=1e-9)
+    assert model.standard_errors(rankings) == pytest.approx([0.5 / np.sqrt(7.5)] * 2, rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("orders", "kind", "names"),
+    [
+        ([["a", "b", "c"], ["b", "a", "c"]], "top", "nothing else was placed after 'c'"),
+        ([["a", "b", "c"], ["a", "c", "b"]], "top", "nothing else was placed before 'a'"),
+        ([["a", "b"], ["b", "a"]], "subset", "compared (nothing else was compared with 'c')"),
+        ([["a"], ["b"]], "top", "nothing else was placed after 'c'"),
+        ([[["a", "b"], "c"], ["a", "c", "b"]], "top", "nothing else was placed before 'a'"),
+    ],
+)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_without_a_regulariser_an_estimate_that_does_not_exist_is_refused(
+    orders, kind, names, solver
+):
+    rankings = rs.Rankings.from_orders(orders, items=list("abc"), kind=kind)
+    with pytest.raises(rs.RankshotError, match="estimate does not exist") as error:
+        rs.PlackettLuce(regularization=0, solver=solver).fit(rankings)
+    assert names in str(error.value)
+    rs.PlackettLuce(regularization=0.1, solver=solver).fit(rankings)
+
+
+def test_existence_is_found_in_whichever_ranking_connects_the_items():
+    """The one ranking that closes the circle comes after many that do not, or has no weight."""
+    orders = [["a", "b", "c"]] * 500 + [["c", "a", "b"], ["b", "a", "c"]]
+    weights = np.ones(502)
+    rankings = rs.Rankings.from_orders(orders, items=list("abc"), weights=weights)
+    assert np.isfinite(rs.PlackettLuce(regularization=0).fit(rankings).log_worths_).all()
+    weights[-2] = 0
+    rankings = rs.Rankings.from_orders(orders, items=list("abc"), weights=weights)
+    with pytest.raises(rs.RankshotError, match="does not exist"):
+        rs.PlackettLuce(regularization=0).fit(rankings)
+
+
+def test_a_cut_tie_connects_what_came_before_it_but_not_its_own_items():
+    """a before b and c for sure, then one of them; b before c before a closes the circle."""
+    cut = rs.Rankings.from_orders([["a", ["b", "c"]]], items=list("abcd")).top(2)
+    circle = rs.Rankings.from_orders([["b", "c", "d", "a"]], items=list("abcd"))
+    together = rs.Rankings.concatenate([cut, circle])
+    assert np.isfinite(rs.PlackettLuce(regularization=0).fit(together).log_worths_).all()
+    only_cut = rs.Rankings.from_orders([[["b", "c"], "a"]], items=list("abcd")).top(1)
+    with pytest.raises(rs.RankshotError, match="does not exist"):
+        rs.PlackettLuce(regularization=0).fit(only_cut)
+
+
+def test_items_that_nobody_tells_apart_are_tied_in_the_mode():
+    rankings = rs.Rankings.from_orders([["c"], ["c", "a"]], items=list("abcde"))
+    assert rs.PlackettLuce().fit(rankings).mode_ == ("c", "a", ("b", "d", "e"))
+
+
+def test_too_few_iterations_warn():
+    rankings = rs.Rankings.from_orders([["a", "b", "c"], ["c", "b"]], items=list("abc"))
+    for solver in SOLVERS:
+        with pytest.warns(ConvergenceWarning, match=f"{solver} did not converge in 1 iter"):
+            rs.PlackettLuce(solver=solver, max_iter=1).fit(rankings)
+
+
+def test_long_fits_show_progress_when_asked(capsys):
+    rankings = rs.Rankings.from_orders([["a", "b", "c"], ["c", "b"]], items=list("abc"))
+    rs.PlackettLuce().fit(rankings)
+    assert capsys.readouterr().err == ""
+    for solver in SOLVERS:
+        rs.PlackettLuce(solver=solver, verbose=True).fit(rankings)
+        assert "Plackett-Luce: iteration" in capsys.readouterr().err
+
+
+def test_progress_rewrites_its_line_on_a_terminal():
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    stream = Terminal()
+    with progress.ProgressLine("fit", enabled=True, stream=stream) as line:
+        line.update("one")
+        line.update("two")
+    assert stream.getvalue() == "\r\x1b[Kfit: one\r\x1b[Kfit: two\n"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda r: rs.PlackettLuce(solver="sgd").fit(r), "solver must be one of newton, lbfgs, mm"),
+        (lambda r: rs.PlackettLuce(regularization=-1).fit(r), "must be 0 or more, not -1"),
+        (lambda r: rs.PlackettLuce().fit(r[:0]), "no rankings to fit"),
+        (lambda r: rs.PlackettLuce.from_worths({"a": 1, "b": 0}), "worth of 'b' must be positive"),
+        (lambda r: rs.PlackettLuce.from_worths({"a": 1}).sample(0), "n must be 1 or more, not 0"),
+        (lambda r: rs.PlackettLuce().fit(r).sample(1, k=3), "k=3 is not between 1 and the 2 items"),
+        (
+            lambda r: rs.PlackettLuce.from_worths({"a": 1, "x": 1}).log_prob(r),
+            "the items differ",
+        ),
+    ],
+)
+def test_bad_calls(call, message):
+    with warnings.catch_warnings(), pytest.raises(rs.RankshotError, match=message):
+        call(rs.Rankings.from_orders([["a", "b"]]))

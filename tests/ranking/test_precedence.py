@@ -1,0 +1,174 @@
+"""`precedence` against a loop over its definition."""
+
+import random
+from functools import partial
+from itertools import permutations
+from math import factorial
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rankshot import Rankings
+from rankshot.ranking.blocks import row_blocks
+from rankshot.ranking.precedence import precedence
+
+
+def counts(items, groups, k, kind):
+    """How often i precedes j, over all strict refinements of the tie that ``k`` cuts.
+
+    Returns the counts and the number of refinements. Inside a tie nothing precedes anything,
+    nor inside what comes after the first k.
+    """
+    head, cut, tail, listed = [], [], [], 0
+    for group in groups:
+        if listed + len(group) <= k:
+            head.append(group)
+        elif listed < k:
+            cut, taken = group, k - listed
+        else:
+            tail += group
+        listed += len(group)
+    if kind == "top":
+        named = {name for group in groups for name in group}
+        tail += [name for name in items if name not in named]
+    number = {name: i for i, name in enumerate(items)}
+    W = np.zeros((len(items), len(items)), int)
+    for order in permutations(cut):
+        first, left = (order[:taken], order[taken:]) if cut else ((), ())
+        stages = [*head, first, [*left, *tail]]
+        for s, stage in enumerate(stages):
+            for later in stages[s + 1 :]:
+                for i in stage:
+                    for j in later:
+                        W[number[i], number[j]] += not (i in cut and j in cut)
+    return W, factorial(len(cut))
+
+
+def brute_force(items, rows):
+    W = np.zeros((len(items), len(items)))
+    for groups, k, kind, weight in rows:
+        count, refinements = counts(items, groups, k, kind)
+        W += weight * count / refinements
+    return W
+
+
+def built(items, rows):
+    return Rankings.concatenate(
+        Rankings.from_orders([groups], items=items, kind=kind, weights=[weight]).top(k)
+        for groups, k, kind, weight in rows
+    )
+
+
+@st.composite
+def row(draw, items, cut_ties, weights):
+    groups = []
+    for name in draw(st.lists(st.sampled_from(items), min_size=1, unique=True)):
+        if groups and draw(st.booleans()):
+            groups[-1].append(name)
+        else:
+            groups.append([name])
+    ends = np.cumsum([len(group) for group in groups]).tolist()
+    k = draw(st.integers(1, len(items)) if cut_ties else st.sampled_from(ends))
+    return groups, k, draw(st.sampled_from(["top", "subset"])), draw(weights)
+
+
+@st.composite
+def mixtures(draw, weights, *, cut_ties):
+    items = list("abcdef"[: draw(st.integers(1, 6))])
+    return items, draw(st.lists(row(items, cut_ties, weights), min_size=1, max_size=6))
+
+
+eighths = st.integers(0, 80).map(lambda number: number / 8)
+
+
+@settings(max_examples=100, deadline=None)
+@given(mixtures(st.one_of(st.integers(0, 9), eighths), cut_ties=False))
+def test_agrees_with_the_definition_exactly_where_no_tie_is_cut(mixture):
+    items, rows = mixture
+    assert precedence(built(items, rows)).tolist() == brute_force(items, rows).tolist()
+
+
+@settings(max_examples=100, deadline=None)
+@given(mixtures(st.floats(0, 10), cut_ties=True))
+def test_agrees_with_the_mean_over_refinements_of_cut_ties(mixture):
+    items, rows = mixture
+    np.testing.assert_allclose(
+        precedence(built(items, rows)), brute_force(items, rows), rtol=1e-13, atol=1e-13
+    )
+
+
+@settings(max_examples=50, deadline=None)
+@given(mixtures(st.integers(0, 9), cut_ties=True), st.integers(1, 20))
+def test_the_answer_does_not_depend_on_the_size_of_blocks(mixture, cells):
+    items, rows = mixture
+    with pytest.MonkeyPatch.context() as patch:
+        small = partial(row_blocks, cells=cells)
+        patch.setattr("rankshot.ranking.precedence.row_blocks", small)
+        W = precedence(built(items, rows))
+    np.testing.assert_allclose(W, brute_force(items, rows), rtol=1e-13, atol=1e-13)
+
+
+def test_by_hand_full_top_and_tied():
+    value = Rankings.from_orders(
+        [["a", "b", "c"], ["b"], [["a", "c"]]], items=list("abc"), weights=[1, 2, 4]
+    )
+    assert precedence(value).tolist() == [[0, 5, 1], [2, 0, 3], [0, 4, 0]]
+
+
+def test_by_hand_a_subset_says_nothing_of_what_it_leaves_out():
+    value = Rankings.from_orders([["c", "a"]], items=list("abcd"), kind="subset", weights=[2])
+    expected = np.zeros((4, 4))
+    expected[2, 0] = 2
+    assert precedence(value).tolist() == expected.tolist()
+
+
+def test_by_hand_a_cut_tie_counts_by_the_chance_to_be_taken():
+    value = Rankings.from_orders([["a", ["b", "c", "d", "e"], "f"]], items=list("abcdefg"))
+    expected = np.zeros((7, 7))
+    expected[0, 1:] = 1
+    expected[1:5, 5:] = 0.75
+    assert precedence(value.top(4)).tolist() == expected.tolist()
+
+
+def test_by_hand_a_cut_tie_of_a_subset_precedes_only_what_was_compared():
+    value = Rankings.from_orders([[["a", "b"], "c", "d"]], items=list("abcde"), kind="subset")
+    expected = np.zeros((5, 5))
+    expected[:2, 2:4] = 0.5
+    assert precedence(value.top(1)).tolist() == expected.tolist()
+
+
+def test_no_rankings_place_nothing_before_anything():
+    value = Rankings.from_orders([], items=["a", "b"])
+    assert precedence(value).tolist() == [[0, 0], [0, 0]]
+
+
+def test_large_whole_weights_are_added_without_rounding():
+    value = Rankings.from_orders(
+        [["a", "b"], ["a", "b"], ["b", "a"]], items=["a", "b"], weights=[2**24, 1, 2**52 + 1]
+    )
+    assert precedence(value).tolist() == [[0, 2**24 + 1], [2**52 + 1, 0]]
+
+
+@pytest.mark.parametrize("n_items", [253, 254, 255, 256, 257, 300])
+def test_many_items(n_items):
+    rng = random.Random(n_items)
+    items = [f"i{number}" for number in range(n_items)]
+
+    def shuffled(length=n_items):
+        return [[name] for name in rng.sample(items, length)]
+
+    tied = shuffled()
+    tied = [tied[0] + tied[1], *tied[2:-3], tied[-3] + tied[-2] + tied[-1]]
+    rows = [
+        (shuffled(), n_items, "top", 1.5),
+        (shuffled(n_items - 1), n_items, "top", 0.25),
+        (shuffled(n_items - 1), n_items, "subset", 2),
+        (shuffled(3), n_items, "subset", 8),
+        (shuffled(), 1, "top", 16),
+        (tied, n_items, "top", 32),
+    ]
+    assert np.array_equal(precedence(built(items, rows)), brute_force(items, rows))
+    cut = [(tied, 1, "top", 1), (tied, 1, "subset", 0.5)]
+    assert np.array_equal(precedence(built(items, cut)), brute_force(items, cut))

@@ -1,0 +1,66 @@
+"""Values found by others, on real data: every printed digit."""
+
+import numpy as np
+import pytest
+
+import rankshot as rs
+
+pytestmark = pytest.mark.shared_data
+
+CANDIDATES = [f"candidate {i}" for i in range(1, 6)]
+
+
+@pytest.fixture
+def ballots(shared_data):
+    path = shared_data / "rankings" / "apa_election.jsonl"
+    ballots = rs.read_rankings(path, items=CANDIDATES)
+    assert ballots.weights.sum() == 15_449
+    return ballots
+
+
+@pytest.fixture
+def complete(ballots):
+    complete = ballots[ballots.lengths >= 4]
+    assert complete.weights.sum() == 5738
+    return complete
+
+
+@pytest.mark.parametrize("solver", ["newton", "lbfgs", "mm"])
+def test_plackett_luce_of_all_ballots(ballots, solver):
+    model = rs.PlackettLuce(regularization=0, solver=solver, tol=1e-12).fit(ballots)
+    assert model.worths_.round(6).tolist() == [0.231651, 0.175863, 0.207065, 0.187648, 0.197773]
+    assert round(model.log_likelihood_, 5) == -51598.30636
+
+
+@pytest.mark.parametrize("solver", ["newton", "lbfgs", "mm"])
+def test_plackett_luce_of_the_complete_ballots(complete, solver):
+    model = rs.PlackettLuce(regularization=0, solver=solver, tol=1e-12).fit(complete)
+    assert model.worths_.round(6).tolist() == [0.232326, 0.187687, 0.199640, 0.181741, 0.198605]
+    assert round(model.log_likelihood_, 5) == -27402.29389
+
+
+def test_mallows_of_all_ballots(ballots):
+    model = rs.Mallows(consensus="exact").fit(ballots)
+    assert model.center_ == tuple(f"candidate {i}" for i in (3, 1, 5, 4, 2))
+    assert round(model.spread_, 7) == 0.0768543
+    assert round(model.log_likelihood_, 5) == -51602.60105
+
+
+def test_mallows_of_the_complete_ballots(complete):
+    model = rs.Mallows(consensus="exact").fit(complete)
+    assert model.center_ == tuple(f"candidate {i}" for i in (1, 3, 5, 4, 2))
+    assert round(model.spread_, 7) == 0.0721887
+    assert round(model.log_likelihood_, 5) == -27408.48954
+    assert rs.kemeny(complete, "exact").score == 26_967
+
+
+@pytest.mark.parametrize(
+    ("name", "optimum"), [("C10_N50", 952), ("C10_N500", 10_945), ("C40_N500", 166_178)]
+)
+def test_known_kemeny_optima_are_proven(shared_data, name, optimum):
+    with np.load(shared_data / "rankings" / "kemeny.npz") as data:
+        orders = data[name]
+    rankings = rs.Rankings.from_item_numbers(orders, items=range(orders.shape[1]))
+    found = rs.kemeny(rankings, "exact")
+    assert (found.score, found.bound, found.optimal) == (optimum, optimum, True)
+    assert rs.kemeny(rankings, "insertion").score == optimum

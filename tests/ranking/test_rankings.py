@@ -1,0 +1,612 @@
+"""The value type `Rankings`: building, reading, deriving, showing."""
+
+import copy
+import pickle
+from dataclasses import FrozenInstanceError, fields
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rankshot import Rankings, RankshotError
+
+ANIMALS = ["leopard", "tiger", "lion", "fox", "whale"]
+
+
+def groups_of(order):
+    return [list(entry) if isinstance(entry, list) else [entry] for entry in order]
+
+
+def as_order(groups):
+    return [group[0] if len(group) == 1 else group for group in groups]
+
+
+def without_order_in_ties(orders):
+    return [[frozenset(group) for group in groups_of(order)] for order in orders]
+
+
+@st.composite
+def orders_over(draw, items):
+    """A ranking of some of the items; the names of a tie stand in the order of ``items``."""
+    groups = []
+    for name in draw(st.lists(st.sampled_from(items), min_size=1, unique=True)):
+        if groups and draw(st.booleans()):
+            groups[-1].append(name)
+        else:
+            groups.append([name])
+    return as_order([sorted(group, key=items.index) for group in groups])
+
+
+@st.composite
+def cases(draw):
+    """Items in a random order, and a few rankings of them."""
+    items = draw(st.permutations("abcdefg"[: draw(st.integers(1, 7))]))
+    return items, draw(st.lists(orders_over(items), max_size=6))
+
+
+quick = settings(max_examples=60, deadline=None)
+
+
+# ---------------------------------------------------------------- building and reading
+
+
+def test_the_arrays_of_a_small_value():
+    value = Rankings.from_orders(
+        [["fox", ["lion", "tiger"]], ["whale"]],
+        items=ANIMALS,
+        targets=["cat", None],
+        sources="web",
+        raters=[None, "eve"],
+        weights=[2, 0.5],
+        kind=["top", "subset"],
+    )
+    assert value.items == tuple(ANIMALS)
+    assert value.entries.tolist() == [3, 1, 2, 4]
+    assert value.places.tolist() == [0, 1, 1, 0]
+    assert value.starts.tolist() == [0, 3, 4]
+    assert value.lengths.tolist() == [3, 1]
+    assert value.n_listed.tolist() == [3, 1]
+    assert value.entry_rows.tolist() == [0, 0, 0, 1]
+    assert value.is_subset.tolist() == [False, True]
+    assert value.weights.tolist() == [2, 0.5]
+    assert value.targets.tolist() == ["cat", None]
+    assert value.sources.tolist() == ["web", "web"]
+    assert value.raters.tolist() == [None, "eve"]
+    assert value.n_items == 5
+    assert value.has_ties
+    assert (value.target_names, value.source_names, value.rater_names) == (
+        ("cat",),
+        ("web",),
+        ("eve",),
+    )
+
+
+def test_without_more_rankings_are_top_k_of_weight_one_and_unlabelled():
+    value = Rankings.from_orders([["b", "a"], ["c"]])
+    assert value.weights.tolist() == [1, 1]
+    assert value.is_subset.tolist() == [False, False]
+    assert value.targets.tolist() == value.sources.tolist() == value.raters.tolist() == [None] * 2
+    assert not value.has_ties
+    assert value.target_names == ()
+
+
+def test_items_are_by_default_those_that_occur_sorted_by_name():
+    assert Rankings.from_orders([["b", ["d", "a"]], ["c"]]).items == ("a", "b", "c", "d")
+
+
+def test_whole_numbers_are_names_by_their_digits():
+    value = Rankings.from_orders([[2, [np.int64(10), "1"]]], items=[1, "2", np.int32(10)])
+    assert value.items == ("1", "2", "10")
+    assert value.orders() == [["2", ["1", "10"]]]
+
+
+def test_a_number_and_its_digits_are_one_item_also_when_items_are_not_given():
+    value = Rankings.from_orders([[1, 2], ["1", "2"]])
+    assert value.items == ("1", "2")
+    assert value.orders() == [["1", "2"], ["1", "2"]]
+
+
+@pytest.mark.parametrize("tie", [["c", "b"], ("c", "b"), {"c", "b"}, frozenset("cb")])
+def test_a_tie_may_be_any_plain_collection(tie):
+    assert Rankings.from_orders([["a", tie]], items=["a", "b", "c"]).orders() == [["a", ["b", "c"]]]
+
+
+def test_orders_may_be_tuples_arrays_and_a_generator_of_them():
+    value = Rankings.from_orders(
+        (order for order in [("b", "a"), np.array(["c", "a"])]), items=("a", "b", "c")
+    )
+    assert value.orders() == [["b", "a"], ["c", "a"]]
+    assert {type(name) for order in value.orders() for name in order} == {str}
+
+
+def test_labels_may_be_arrays_and_become_plain_text():
+    value = Rankings.from_orders([["a"], ["a"]], targets=np.array(["x", "y"]))
+    assert value.targets.tolist() == ["x", "y"]
+    assert {type(label) for label in value.targets} == {str}
+
+
+def test_labels_may_be_the_keys_of_a_dictionary():
+    value = Rankings.from_orders([["a"], ["a"]], targets={"x": 1, "y": 2}.keys())
+    assert value.targets.tolist() == ["x", "y"]
+
+
+@quick
+@given(cases())
+def test_orders_come_back_as_they_went_in(case):
+    items, orders = case
+    assert Rankings.from_orders(orders, items=items).orders() == orders
+
+
+@quick
+@given(cases())
+def test_positions_say_which_place_each_item_has(case):
+    items, orders = case
+    expected = np.zeros((len(orders), len(items)), int)
+    for row, order in enumerate(orders):
+        for place, group in enumerate(groups_of(order), 1):
+            for name in group:
+                expected[row, items.index(name)] = place
+    value = Rankings.from_orders(orders, items=items)
+    assert value.positions().shape == expected.shape
+    assert value.positions().tolist() == expected.tolist()
+    assert Rankings.from_positions(expected, items=items) == value
+
+
+@quick
+@given(cases(), st.data())
+def test_the_order_inside_a_written_tie_does_not_matter(case, data):
+    items, orders = case
+    shuffled = [
+        [data.draw(st.permutations(group)) for group in groups_of(order)] for order in orders
+    ]
+    assert Rankings.from_orders(shuffled, items=items) == Rankings.from_orders(orders, items=items)
+
+
+@quick
+@given(cases(), st.data())
+def test_permuting_the_items_leaves_the_orders_the_same(case, data):
+    items, orders = case
+    value = Rankings.from_orders(orders, items=items)
+    permuted = value.with_items(data.draw(st.permutations(items)))
+    assert without_order_in_ties(permuted.orders()) == without_order_in_ties(orders)
+    assert permuted.with_items(items) == value
+
+
+@quick
+@given(cases())
+def test_has_ties_says_whether_any_place_is_shared(case):
+    items, orders = case
+    expected = any(isinstance(entry, list) for order in orders for entry in order)
+    assert Rankings.from_orders(orders, items=items).has_ties == expected
+
+
+def test_from_positions_takes_any_increasing_numbers_and_one_row():
+    value = Rankings.from_positions([7, 0, 2.5, 7], items=list("abcd"), kind="subset")
+    assert value.orders() == [["c", ["a", "d"]]]
+    assert value.positions().tolist() == [[2, 0, 1, 2]]
+    assert value.is_subset.tolist() == [True]
+
+
+def test_from_positions_keeps_what_stands_beside():
+    value = Rankings.from_positions(
+        [[1, 2], [2, 1]], items=["a", "b"], targets=["x", "y"], sources="s", raters=["p", "q"],
+        weights=[3, 4], kind=["subset", "top"],
+    )  # fmt: skip
+    assert value == Rankings.from_orders(
+        [["a", "b"], ["b", "a"]], items=["a", "b"], targets=["x", "y"], sources="s",
+        raters=["p", "q"], weights=[3, 4], kind=["subset", "top"],
+    )  # fmt: skip
+
+
+def test_from_scores_ranks_the_largest_first_and_ties_equal_scores():
+    scores = [[0.0, -1.0, 3.5, -0.0], [np.inf, -np.inf, np.inf, 1e-300]]
+    value = Rankings.from_scores(scores, items=list("abcd"), targets=["x", "y"], weights=[1, 2])
+    assert value.orders() == [["c", ["a", "d"], "b"], [["a", "c"], "d", "b"]]
+    assert value.targets.tolist() == ["x", "y"]
+    assert value.weights.tolist() == [1, 2]
+
+
+def test_from_scores_with_k_keeps_the_first_k_and_a_cut_tie_whole():
+    value = Rankings.from_scores([[5, 3, 3, 3], [1, 2, 3, 4]], items=list("abcd"), k=2)
+    assert value.orders() == [["a", ["b", "c", "d"]], ["d", "c"]]
+    assert value.lengths.tolist() == [2, 2]
+
+
+@quick
+@given(st.lists(st.lists(st.integers(-3, 3), min_size=4, max_size=4), min_size=1, max_size=5))
+def test_from_scores_agrees_with_sorting_each_row(scores):
+    expected = [
+        as_order([
+            [name for name, score in zip("abcd", row, strict=True) if score == level]
+            for level in sorted(set(row), reverse=True)
+        ])
+        for row in scores
+    ]  # fmt: skip
+    assert Rankings.from_scores(scores, items=list("abcd")).orders() == expected
+
+
+def test_from_item_numbers():
+    value = Rankings.from_item_numbers(np.array([[2, 0], [1, 2]]), items=["a", "b", "c"])
+    assert value == Rankings.from_orders([["c", "a"], ["b", "c"]], items=["a", "b", "c"])
+
+
+def test_no_rankings_at_all_are_a_value_too():
+    empty = Rankings.from_orders([], items=["a", "b"])
+    assert len(empty) == 0
+    assert empty.orders() == []
+    assert empty.positions().shape == (0, 2)
+    assert not empty.has_ties
+    assert empty.unique() == empty
+    assert empty.top(1) == empty
+    assert repr(empty) == "Rankings: 0 rankings of 2 items"
+    assert Rankings.from_positions(np.zeros((0, 2)), items=["a", "b"]) == empty
+    assert Rankings.from_orders([["b"]], items=["a", "b"])[:0] == empty
+
+
+# ---------------------------------------------------------------- top
+
+
+def test_top_keeps_a_tie_that_k_cuts_whole():
+    value = Rankings.from_orders([["a", ["b", "c", "d"], "e"]], items=list("abcdef"))
+    for k in (2, 3):
+        assert value.top(k).orders() == [["a", ["b", "c", "d"]]]
+        assert value.top(k).lengths.tolist() == [k]
+        assert value.top(k).n_listed.tolist() == [4]
+    assert value.top(1).orders() == [["a"]]
+    assert value.top(4).orders() == [["a", ["b", "c", "d"]]]
+    assert value.top(4).lengths.tolist() == [4]
+    assert value.top(5) == value.top(6) == value
+
+
+def test_top_of_a_subset_ties_the_rest_last():
+    value = Rankings.from_orders(
+        [["a", ["d", "c"], "f", "b"], ["e", "a"]], items=list("abcdef"), kind="subset"
+    )
+    assert value.top(1).orders() == [["a", ["b", "c", "d", "f"]], ["e", "a"]]
+    assert value.top(1).lengths.tolist() == [1, 1]
+    assert value.top(2).orders() == [["a", ["c", "d"], ["b", "f"]], ["e", "a"]]
+    assert value.top(2).lengths.tolist() == [2, 2]
+    assert value.top(2).is_subset.tolist() == [True, True]
+    assert value.top(6) == value
+
+
+@quick
+@given(cases(), st.data())
+def test_top_agrees_with_counting_places_by_hand(case, data):
+    items, orders = case
+    k = data.draw(st.integers(1, len(items)))
+    kinds = [data.draw(st.sampled_from(["top", "subset"])) for _ in orders]
+    expected, lengths = [], []
+    for order, kind in zip(orders, kinds, strict=True):
+        kept, rest, listed = [], [], 0
+        for group in groups_of(order):
+            (kept.append if listed < k else rest.extend)(group)
+            listed += len(group)
+        if kind == "subset" and rest:
+            kept.append(sorted(rest, key=items.index))
+        expected.append(as_order(kept))
+        lengths.append(min(k, listed))
+    value = Rankings.from_orders(orders, items=items, kind=kinds).top(k)
+    assert value.orders() == expected
+    assert value.lengths.tolist() == lengths
+
+
+@quick
+@given(cases(), st.data())
+def test_top_of_top_is_top_of_the_smaller_k(case, data):
+    items, orders = case
+    k, m = (data.draw(st.integers(1, len(items))) for _ in range(2))
+    kinds = [data.draw(st.sampled_from(["top", "subset"])) for _ in orders]
+    value = Rankings.from_orders(orders, items=items, kind=kinds)
+    assert value.top(k).top(m) == value.top(min(k, m))
+
+
+# ---------------------------------------------------------------- choosing and merging
+
+
+@pytest.fixture
+def votes():
+    return Rankings.from_orders(
+        [["a", "b"], ["b"], [["a", "b"], "c"], ["c", "a"]],
+        items=list("abc"),
+        targets=["x", "y", "x", None],
+        sources=["s", "s", "t", "t"],
+        raters=["p", "q", "p", "q"],
+        weights=[1, 2, 3, 4],
+        kind=["top", "subset", "top", "top"],
+    )
+
+
+def test_select_keeps_what_matches_all_that_is_asked(votes):
+    assert votes.select(target="x").weights.tolist() == [1, 3]
+    assert votes.select(source="t").weights.tolist() == [3, 4]
+    assert votes.select(rater="q", source="s").weights.tolist() == [2]
+    assert votes.select(target="y", rater="p").weights.tolist() == []
+    assert votes.select() == votes
+
+
+def test_by_target_splits_the_labelled_rankings_in_the_order_of_names(votes):
+    parts = votes.by_target()
+    assert list(parts) == ["x", "y"]
+    assert parts["x"].orders() == [["a", "b"], [["a", "b"], "c"]]
+    assert parts["y"].orders() == [["b"]]
+
+
+@pytest.mark.parametrize(
+    ("rows", "weights"),
+    [
+        (0, [1]),
+        (-1, [4]),
+        (np.int64(2), [3]),
+        (slice(1, 3), [2, 3]),
+        (slice(None, None, -1), [4, 3, 2, 1]),
+        ([3, 0, 3], [4, 1, 4]),
+        ([], []),
+        (np.array([True, False, False, True]), [1, 4]),
+    ],
+)
+def test_indexing_gives_rankings_with_all_that_stands_beside(votes, rows, weights):
+    chosen = votes[rows]
+    assert isinstance(chosen, Rankings)
+    assert chosen.weights.tolist() == weights
+    wanted = [int(weight) - 1 for weight in weights]
+    assert chosen.orders() == [votes.orders()[row] for row in wanted]
+    assert chosen.targets.tolist() == [["x", "y", "x", None][row] for row in wanted]
+    assert chosen.sources.tolist() == [["s", "s", "t", "t"][row] for row in wanted]
+    assert chosen.raters.tolist() == [["p", "q", "p", "q"][row] for row in wanted]
+    assert chosen.is_subset.tolist() == [row == 1 for row in wanted]
+    assert chosen.lengths.tolist() == [[2, 1, 3, 2][row] for row in wanted]
+
+
+def test_a_row_that_is_not_there_is_an_index_error(votes):
+    with pytest.raises(IndexError):
+        votes[4]
+
+
+def test_iterating_gives_one_ranking_at_a_time(votes):
+    assert [one.weights.tolist() for one in votes] == [[1], [2], [3], [4]]
+
+
+def test_unique_adds_the_weights_and_keeps_the_first_first():
+    value = Rankings.from_orders(
+        [["b"], ["a", ["c", "b"]], ["b"], ["a", ["b", "c"]], ["a", "b", "c"]],
+        items=list("abc"),
+        weights=[1, 0.5, 2, 0.25, 8],
+        sources="s",
+        raters="r",
+    )
+    merged = value.unique()
+    assert merged.orders() == [["b"], ["a", ["b", "c"]], ["a", "b", "c"]]
+    assert merged.weights.tolist() == [3, 0.75, 8]
+    assert merged.sources.tolist() == merged.raters.tolist() == [None] * 3
+
+
+def test_unique_tells_apart_targets_kinds_and_cut_ties():
+    tie = [["a", ["b", "c"]]]
+    whole = Rankings.from_orders(tie * 4, items=list("abcd"), targets=["x", "y", None, "x"])
+    subset = Rankings.from_orders(tie, items=list("abcd"), kind="subset", targets="x")
+    merged = Rankings.concatenate([whole, whole.top(2), subset]).unique()
+    assert merged.weights.tolist() == [2, 1, 1, 2, 1, 1, 1]
+    assert merged.targets.tolist() == ["x", "y", None, "x", "y", None, "x"]
+    assert merged.lengths.tolist() == [3, 3, 3, 2, 2, 2, 3]
+    assert merged.is_subset.tolist() == [False] * 6 + [True]
+
+
+@quick
+@given(cases(), st.data())
+def test_unique_agrees_with_a_dictionary(case, data):
+    items, orders = case
+    orders = [order for order in orders for _ in range(data.draw(st.integers(1, 3)))]
+    orders = data.draw(st.permutations(orders))
+    targets = [data.draw(st.sampled_from(["x", "y", None])) for _ in orders]
+    weights = [data.draw(st.integers(0, 9)) for _ in orders]
+    expected = {}
+    for order, target, weight in zip(orders, targets, weights, strict=True):
+        key = (repr(order), target)
+        expected[key] = expected.get(key, 0) + weight
+    merged = Rankings.from_orders(orders, items=items, targets=targets, weights=weights).unique()
+    keys = zip(map(repr, merged.orders()), merged.targets, strict=True)
+    assert list(zip(keys, merged.weights, strict=True)) == list(expected.items())
+
+
+def test_unique_tells_apart_long_rankings_that_differ_in_one_swap():
+    names = [f"i{number:03}" for number in range(100)]
+    orders = [names]
+    for i, j in combinations([0, 1, 49, 50, 98, 99], 2):
+        swapped = list(names)
+        swapped[i], swapped[j] = swapped[j], swapped[i]
+        orders.append(swapped)
+    merged = Rankings.from_orders(orders * 2, items=names).unique()
+    assert merged.orders() == orders
+    assert merged.weights.tolist() == [2] * 16
+
+
+def test_concatenate_puts_rankings_in_order_over_the_items_of_the_first(votes):
+    other = Rankings.from_orders([["c", ["b", "a"]]], items=["c", "b", "a"], targets="z").top(2)
+    both = Rankings.concatenate(part for part in (votes, other))
+    assert both.items == ("a", "b", "c")
+    assert both[:4] == votes
+    assert both[4].orders() == [["c", ["a", "b"]]]
+    assert both[4].lengths.tolist() == [2]
+    assert both[4].targets.tolist() == ["z"]
+
+
+def test_with_items_reorders_the_columns_of_positions():
+    value = Rankings.from_orders([["a", ["b", "c"]], ["c"]], items=list("abcd"))
+    assert value.with_items(["d", "c", "b", "a"]).positions().tolist() == [
+        [0, 2, 2, 1],
+        [0, 1, 0, 0],
+    ]
+    assert value.with_items(list("abcd")) is value
+
+
+def test_over_more_items_keeps_the_lists():
+    value = Rankings.from_orders([["b", ["a", "c"]]], items=list("abc"), weights=[2])
+    wider = value.over(("z", "c", "b", "y", "a"))
+    assert wider.items == ("z", "c", "b", "y", "a")
+    assert wider.orders() == [["b", ["c", "a"]]]
+    assert wider.positions().tolist() == [[0, 2, 1, 0, 2]]
+    assert wider.weights.tolist() == [2]
+
+
+def test_over_fewer_items_will_do_if_all_that_is_listed_is_there():
+    value = Rankings.from_orders([["c", "a"]], items=list("abcd"))
+    assert value.over(("c", "a")) == Rankings.from_orders([["c", "a"]], items=["c", "a"])
+    with pytest.raises(RankshotError, match="the rankings list 'c', which is not among the items"):
+        value.over(("a", "b"))
+
+
+# ---------------------------------------------------------------- equality, immutability
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"items": ["a", "b", "d"]},
+        {"items": ["b", "a", "c"]},
+        {"orders": [["b", "a"], ["b"]]},
+        {"orders": [[["a", "b"]], ["b"]]},
+        {"orders": [["a", "b"]], "weights": [1], "targets": ["x"], "kind": "top"},
+        {"weights": [1, 3]},
+        {"targets": ["x", "z"]},
+        {"targets": ["x", None]},
+        {"sources": "s"},
+        {"raters": "r"},
+        {"kind": ["top", "subset"]},
+    ],
+)
+def test_values_differ_if_anything_does(change):
+    same = {
+        "orders": [["a", "b"], ["b"]],
+        "items": ["a", "b", "c"],
+        "weights": [1, 2],
+        "targets": ["x", "y"],
+        "kind": "top",
+    }
+    value = Rankings.from_orders(**same)
+    assert value == Rankings.from_orders(**same)
+    assert value != Rankings.from_orders(**(same | change))
+
+
+def test_a_cut_tie_differs_from_a_whole_one():
+    value = Rankings.from_orders([[["a", "b"]]], items=list("abc"))
+    assert value.top(1) != value
+    assert value.top(1).orders() == value.orders()
+
+
+def test_a_value_is_unequal_to_other_things_and_cannot_be_hashed(votes):
+    assert votes != votes.orders()
+    assert votes != None  # noqa: E711
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(votes)
+
+
+ARRAYS = [field.name for field in fields(Rankings)][1:]
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_arrays_are_read_only_however_the_value_was_made(votes, name):
+    for value in (
+        votes,
+        votes[1:],
+        votes.top(1),
+        votes.unique(),
+        votes.with_items(["c", "b", "a"]),
+        votes.over(("c", "b", "a", "z")),
+        votes.select(source="s"),
+        Rankings.concatenate([votes, votes]),
+        Rankings.from_positions([[1, 2]], items=["a", "b"]),
+        Rankings.from_scores([[1, 2]], items=["a", "b"]),
+        Rankings.from_item_numbers(np.array([[1, 0]], np.int32), items=["a", "b"]),
+    ):
+        array = getattr(value, name)
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = array[0]
+
+
+def test_attributes_are_frozen(votes):
+    for name in ("items", *ARRAYS):
+        with pytest.raises(FrozenInstanceError):
+            setattr(votes, name, getattr(votes, name))
+
+
+@pytest.mark.parametrize(
+    "copied", [lambda value: pickle.loads(pickle.dumps(value)), copy.copy, copy.deepcopy]
+)
+def test_a_copy_is_equal_and_still_read_only(votes, copied):
+    again = copied(votes)
+    assert again == votes
+    assert not any(getattr(again, name).flags.writeable for name in ARRAYS)
+
+
+def test_what_the_caller_gave_stays_writeable_and_apart():
+    weights, targets = np.array([1.0, 2.0]), np.array(["x", "y"], object)
+    numbers = np.array([[0, 1]], np.int32)
+    value = Rankings.from_orders([["a"], ["b"]], weights=weights, targets=targets)
+    counted = Rankings.from_item_numbers(numbers, items=["a", "b"])
+    weights[0], targets[0], numbers[0, 0] = 9, "z", 1
+    assert value.weights.tolist() == [1, 2]
+    assert value.targets.tolist() == ["x", "y"]
+    assert counted.orders() == [["a", "b"]]
+
+
+def test_changing_the_answer_of_positions_or_orders_does_not_reach_the_value(votes):
+    votes.positions()[:] = 7
+    votes.orders()[0].reverse()
+    assert votes[0].positions().tolist() == [[1, 2, 0]]
+    assert votes[0].orders() == [["a", "b"]]
+
+
+# ---------------------------------------------------------------- showing
+
+
+def test_repr_shows_counts_ties_and_remarks():
+    value = Rankings.from_orders(
+        [["leopard", ["tiger", "lion"], "fox"], ["lion"], [["fox", "lion"]]],
+        items=ANIMALS,
+        targets=["cat", None, "cat"],
+        sources=["web", "book", "web"],
+        raters="eve",
+        weights=[1, 2.5, 1],
+        kind=["top", "subset", "top"],
+    )
+    cut = Rankings.concatenate([value[:2], value[2].top(1)])
+    assert repr(cut) == (
+        "Rankings: 3 rankings of 5 items, 1 target, 2 sources, 1 rater\n"
+        "  cat: leopard > tiger = lion > fox\n"
+        "  lion (subset, weight 2.5)\n"
+        "  cat: lion = fox (first 1)"
+    )
+
+
+def test_repr_of_one_ranking_of_one_item_is_singular():
+    assert repr(Rankings.from_orders([["a"]])) == "Rankings: 1 ranking of 1 item\n  a"
+
+
+def test_repr_leaves_out_rows_after_the_sixth_and_places_after_the_eighth():
+    value = Rankings.from_orders([list("abcdefghi")] * 1234)
+    assert repr(value).splitlines() == [
+        "Rankings: 1,234 rankings of 9 items",
+        *["  a > b > c > d > e > f > g > h > …"] * 6,
+        "  …",
+    ]
+    assert repr(value[:6].top(8)).splitlines()[1:] == ["  a > b > c > d > e > f > g > h"] * 6
+
+
+def test_html_escapes_names_and_targets():
+    value = Rankings.from_orders([["<b>&", "</td>"]], targets=['"<script>"'])
+    html = value._repr_html_()
+    assert "<td>&quot;&lt;script&gt;&quot;</td>" in html
+    assert "<td>&lt;b&gt;&amp; &gt; &lt;/td&gt;</td>" in html
+    assert "<script>" not in html
+    assert "<b>" not in html
+
+
+def test_html_shows_the_same_rows_as_text():
+    html = Rankings.from_orders([["a", "b"]] * 7, targets=["x", None] * 3 + ["y"])._repr_html_()
+    assert "<caption>Rankings: 7 rankings of 2 items, 2 targets</caption>" in html
+    assert html.count("<tr><td>x</td><td>a &gt; b</td></tr>") == 3
+    assert html.count("<tr><td></td><td>a &gt; b</td></tr>") == 3
+    assert html.count("<tr><td></td><td>…</td></tr>") == 1

@@ -1,0 +1,73 @@
+"""Samples against probabilities: Pearson's chi-square over all lists of five items."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+import rankshot as rs
+
+ITEMS = list("abcde")
+F = np.subtract.outer([0.2, -0.1, 0.0, 0.3, -0.2], [0.2, -0.1, 0.0, 0.3, -0.2])
+F[0, 1], F[1, 0] = -0.3, 0.3
+
+MODELS = {
+    "plackett-luce": rs.PlackettLuce.from_worths(
+        dict(zip(ITEMS, [3, 1, 2, 0.7, 1.5], strict=True))
+    ),
+    "mallows": rs.Mallows.from_center(list("cabed"), 0.4),
+    "mallows-uniform": rs.Mallows.from_center(list("cabed"), 0.0),
+    "babington-smith": rs.BabingtonSmith.from_log_odds(F, items=ITEMS),
+}
+
+
+@pytest.mark.parametrize("k", [1, 3, 5, None])
+@pytest.mark.parametrize("name", MODELS)
+def test_samples_follow_the_probabilities(name, k):
+    model, n = MODELS[name], 40_000
+    sample = model.sample(n, k, random_state=11)
+    lists = list(permutations(sorted(model.items_), k or 5))
+    number = {x: i for i, x in enumerate(lists)}
+    observed = np.bincount([number[tuple(x)] for x in sample.orders()], minlength=len(lists))
+    expected = np.exp(model.log_prob(rs.Rankings.from_orders(lists, items=model.items_))) * n
+    assert expected.min() > 5
+    assert chisquare(observed, expected, sum_check=False).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_test_above_can_fail(name):
+    """The same sample against a model that is a little different."""
+    other = rs.PlackettLuce.from_worths(dict(zip(ITEMS, [3.3, 1, 2, 0.7, 1.5], strict=True)))
+    n = 40_000
+    sample = MODELS[name].sample(n, 3, random_state=11)
+    lists = list(permutations(ITEMS, 3))
+    number = {x: i for i, x in enumerate(lists)}
+    observed = np.bincount([number[tuple(x)] for x in sample.orders()], minlength=len(lists))
+    expected = np.exp(other.log_prob(rs.Rankings.from_orders(lists, items=ITEMS))) * n
+    assert chisquare(observed, expected, sum_check=False).pvalue < 1e-3
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_seed_repeats_the_sample_and_a_generator_goes_on(name):
+    model = MODELS[name]
+    assert model.sample(50, 2, random_state=3) == model.sample(50, 2, random_state=3)
+    rng = np.random.default_rng(3)
+    first, second = model.sample(50, 2, random_state=rng), model.sample(50, 2, random_state=rng)
+    assert first == model.sample(50, 2, random_state=3)
+    assert first != second
+
+
+def test_many_items_in_several_blocks(monkeypatch):
+    """More than 255 items leave the small integers behind; blocks must not repeat draws."""
+    from rankshot.ranking import blocks
+
+    center = [f"i{j}" for j in range(300)]
+    sample = rs.Mallows.from_center(center, 0.5).sample(40, random_state=0)
+    distance = rs.kendall_distance(sample, rs.Rankings.from_orders([center], items=center))
+    sizes = np.arange(1, 301)
+    mean = (1 / np.expm1(0.5) - sizes / np.expm1(0.5 * sizes)).sum()
+    assert distance.mean() == pytest.approx(mean, rel=0.03)
+    assert len(sample.unique()) == 40
+    monkeypatch.setattr(blocks, "BLOCK_CELLS", 600)
+    assert len(rs.Mallows.from_center(center, 0.5).sample(40, random_state=0).unique()) == 40

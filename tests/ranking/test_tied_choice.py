@@ -1,0 +1,69 @@
+from itertools import permutations
+
+import mpmath
+import numpy as np
+import pytest
+
+from rankshot.ranking.tied_choice import TiedChoice
+
+GROUPS = [(g, m) for g in range(1, 6) for m in range(1, g + 1)]
+
+
+def log_choice(log_worths, log_rest, taken):
+    """The sum over ordered choices, with enough digits for any ratio of worths."""
+    with mpmath.workdps(1500):
+        worths = [mpmath.exp(mpmath.mpf(float(t))) for t in log_worths]
+        everything = sum(worths) + mpmath.exp(mpmath.mpf(float(log_rest)))
+        total = mpmath.mpf(0)
+        for chosen in permutations(range(len(worths)), taken):
+            left, p = everything, mpmath.mpf(1)
+            for i in chosen:
+                p *= worths[i] / left
+                left -= worths[i]
+            total += p
+        return float(mpmath.log(total))
+
+
+@pytest.mark.parametrize("scale", [1, 10, 300])
+@pytest.mark.parametrize(("size", "taken"), GROUPS)
+def test_probability_is_the_sum_over_orders(rng, size, taken, scale):
+    theta, rest = rng.normal(0, scale, size=(3, size)), rng.normal(0, scale, size=3)
+    expected = [log_choice(t, r, taken) for t, r in zip(theta, rest, strict=True)]
+    assert TiedChoice(theta, rest, taken).log_prob == pytest.approx(expected, rel=1e-13, abs=1e-13)
+
+
+@pytest.mark.parametrize("gap", [-1000.0, 1000.0])
+def test_gaps_of_a_thousand(gap):
+    theta = np.array([[0.0, 0.5, 1.0]])
+    found = TiedChoice(theta, np.array([gap]), 2).log_prob[0]
+    assert found == pytest.approx(log_choice(theta[0], gap, 2), rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize(("size", "taken"), [(g, m) for g, m in GROUPS if g <= 4])
+def test_derivatives_by_complex_arithmetic_of_the_sum(rng, size, taken):
+    """Against derivatives of the plain sum over orders, taken with 60 digits."""
+    point = rng.normal(size=size + 1)
+
+    def value(*z):
+        worths, left = [mpmath.exp(t) for t in z[:-1]], mpmath.exp(z[-1])
+        total = mpmath.mpf(0)
+        for chosen in permutations(range(size), taken):
+            rest, p = sum(worths) + left, mpmath.mpf(1)
+            for i in chosen:
+                p *= worths[i] / rest
+                rest -= worths[i]
+            total += p
+        return mpmath.log(total)
+
+    choice = TiedChoice(point[None, :size], point[size:], taken)
+    with mpmath.workdps(60):
+        for i in range(size + 1):
+            order = [int(i == k) for k in range(size + 1)]
+            slope = float(mpmath.diff(value, tuple(point), tuple(order)))
+            found = choice.gradient[0, i] if i < size else -choice.gradient[0].sum()
+            assert found == pytest.approx(slope, abs=1e-12)
+            for j in range(i + 1):
+                second = [order[k] + int(j == k) for k in range(size + 1)]
+                bend = float(mpmath.diff(value, tuple(point), tuple(second)))
+                assert choice.hessian[0, i, j] == pytest.approx(bend, abs=1e-11)
+                assert choice.hessian[0, j, i] == pytest.approx(bend, abs=1e-11)
