@@ -1,6 +1,7 @@
 """How fast the statistics of rankings are, as ratios against named peers in one run.
 
-Run with ``make bench``: one thread, and every answer checked against the peer's before its time counts.
+Run with ``make bench``: one thread, and every answer is checked against the peer's before its
+time counts.
 """
 
 from collections.abc import Callable

@@ -107,6 +107,10 @@ NAMED_CONSTRUCTORS = {
     ),
     "None for a name": (orders([["a", None]]), "ranking 0: an item must be a name, not None"),
     "a fraction for a name": (orders([["a"], [1.5]]), "ranking 1: an item must be a name, not 1.5"),
+    "a fraction for a name that has its digits": (
+        orders([["1.5"], [1.5]], ["1.5"]),
+        "ranking 1: an item must be a name, not 1.5",
+    ),
     "a fraction for a name, items unknown": (
         orders([["a"], [1.5]], None),
         "ranking 1: an item must be a name, not 1.5",
@@ -120,7 +124,7 @@ NAMED_CONSTRUCTORS = {
     "repeated items": (orders([["a"]], ["a", "b", "a"]), "items names 'a' more than once"),
     "items that are one text": (
         orders([["a"]], "abc"),
-        "items must be a sequence of names, not the text 'abc'",
+        "items must be a sequence of names, not 'abc'",
     ),
     "no items": (orders([], []), "items is empty: there is nothing to rank"),
     "an empty name among the items": (
@@ -255,7 +259,7 @@ METHODS = {
     "items repeated": (lambda _: AB.with_items(["a", "a"]), "items names 'a' more than once"),
     "a listed item left out": (
         lambda _: AB.over(("b", "c", "z")),
-        "the rankings list 'a', which is not among the items",
+        "ranking 0: unknown item 'a'",
     ),
     "concatenate over different items": (
         lambda _: Rankings.concatenate([AB, Rankings.from_orders([["z"]])]),
@@ -266,24 +270,27 @@ METHODS = {
 
 JSON_LINES = {
     "JSON: cut short": (line('{"ranking": ["a"'), "bad.jsonl:3: not JSON (Expecting ',' delimiter"),
-    "JSON: the bad text is shown": (line("a > b"), "(char 0)): a > b"),
-    "JSON: a long bad line is shortened": (line("x" * 500), ": " + "x" * 57 + "..."),
+    "JSON: the bad text is shown": (line("a > b"), "(char 0)): 'a > b'"),
+    "JSON: a long bad line is shortened": (
+        line("x" * 500),
+        "(char 0)): 'xxxxxxxxxxxxxxxxxxxxxxxxxxx...xxxxx",
+    ),
     "JSON: two objects": (line('{"ranking": ["a"]} {}'), "bad.jsonl:3: not JSON (Extra data"),
     "JSON: a list": (
         line('["a", "b"]'),
-        'bad.jsonl:3: expected an object with a list "ranking", not ["a", "b"]',
+        "bad.jsonl:3: expected an object with a list \"ranking\", not ['a', 'b']",
     ),
     "JSON: null": (
         line("null"),
-        'bad.jsonl:3: expected an object with a list "ranking", not null',
+        'bad.jsonl:3: expected an object with a list "ranking", not None',
     ),
     "JSON: no ranking": (
         line('{"order": ["a"]}'),
-        'bad.jsonl:3: expected an object with a list "ranking", not {"order": ["a"]}',
+        "bad.jsonl:3: expected an object with a list \"ranking\", not {'order': ['a']}",
     ),
     "JSON: ranking is text": (
         line('{"ranking": "abc"}'),
-        'bad.jsonl:3: expected an object with a list "ranking", not {"ranking": "abc"}',
+        "bad.jsonl:3: expected an object with a list \"ranking\", not {'ranking': 'abc'}",
     ),
     "JSON: unknown item": (
         line('{"ranking": ["tigre"]}', [*ABC, "tiger"]),
@@ -326,8 +333,14 @@ JSON_LINES = {
         line('{"ranking": [["a", ["b"]]]}'),
         "bad.jsonl:3: an item must be a name, not ['b']",
     ),
-    "JSON: an empty name": (line('{"ranking": [""]}', ABC), "bad.jsonl:3: unknown item ''"),
-    "JSON: an empty name, items unknown": (line('{"ranking": [""]}'), "bad.jsonl:3: "),
+    "JSON: an empty name": (
+        line('{"ranking": [""]}', ABC),
+        "bad.jsonl:3: an item must be a name, not ''",
+    ),
+    "JSON: an empty name, items unknown": (
+        line('{"ranking": [""]}'),
+        "bad.jsonl:3: an item must be a name, not ''",
+    ),
     "JSON: weight is text": (
         line('{"ranking": ["a"], "weight": "2"}'),
         "bad.jsonl:3: weight must be a number, not '2'",
@@ -436,6 +449,10 @@ PREFLIB = {
         file("bad.soi", "# ALTERNATIVE NAME 1: a\n# ALTERNATIVE NAME 2: a\n1: 1\n"),
         "bad.soi:2: ",
     ),
+    "PrefLib: two names of one alternative": (
+        file("bad.soi", "# ALTERNATIVE NAME 1: a\n# ALTERNATIVE NAME 1: b\n1: 1\n"),
+        "bad.soi:2: ",
+    ),
     "PrefLib: no orders": (file("bad.soc", HEADER), "bad.soc: no rankings in it"),
     "PrefLib: the format before 2022": (
         file("bad.soc", "2\n1,a\n2,b\n3,3,1\n3,1,2\n"),
@@ -480,7 +497,7 @@ ENDINGS = {
     ),
     "writing a name of two lines to PrefLib": (
         written(Rankings.from_orders([["a\nb"]]), "bad.soc"),
-        "bad.soc: PrefLib's names cannot hold line breaks",
+        "bad.soc: PrefLib cannot hold line breaks in a name, nor space around it, as in 'a\\nb'",
     ),
 }
 
@@ -515,14 +532,21 @@ ODD_TYPES = {
         ["weight", "ranking 1", "'many'"],
     ),
     "weight beyond all floats": (orders(TWO, weights=[1, HUGE]), ["weight", "ranking 1"]),
+    "weight too long to be shown": (orders(TWO, weights=[1, 10**5000]), ["weight", "ranking 1"]),
+    "name too long to be shown": (orders([["a"], [10**5000]]), ["ranking 1"]),
+    "position too long to be shown": (positions([[1, 2, 10**5000]]), ["positions", "ranking 0"]),
     "a word among the positions": (positions([[1, 2, 3], [1, 2, "x"]]), ["ranking 1", "'x'"]),
     "a word among the scores": (scores([[1, 2, 3], [1, 2, "high"]]), ["ranking 1", "'high'"]),
+    "a word in a row by itself": (positions([1, 2, "x"]), ["ranking 0", "'x'"]),
     "ragged positions": (positions([[1, 2, 3], [1, 2]]), ["positions", "ranking 1"]),
     "position beyond all floats": (positions([[1, 2, HUGE]]), ["positions", "ranking 0"]),
     "score beyond all floats": (scores([[1, 2, HUGE]]), ["scores", "ranking 0"]),
     "item number too large": (numbers([[0, 1], [2, 3]]), ["ranking 1", "3"]),
     "item number negative": (numbers([[0, 1], [2, -1]]), ["ranking 1", "-1"]),
     "k is a fraction": (lambda _: AB.top(1.5), ["k=1.5"]),
+    "one k of many too large": (lambda _: AB.top(np.array([1, 4])), ["ranking 1", "4"]),
+    "too many k": (lambda _: AB.top(np.array([1, 2, 3])), ["k", "3", "2"]),
+    "two k for one ranking": (lambda _: AB[0].top(np.array([1, 2])), ["k", "2", "1"]),
     "k is text": (lambda _: AB.top("1"), ["k='1'"]),
 }
 

@@ -3,7 +3,6 @@
 import copy
 import pickle
 from dataclasses import FrozenInstanceError, fields
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -293,6 +292,13 @@ def test_top_agrees_with_counting_places_by_hand(case, data):
     assert value.lengths.tolist() == lengths
 
 
+def test_top_may_cut_each_ranking_at_its_own_k():
+    value = Rankings.from_orders([["a", ["b", "c"]], ["c", "b", "a"], ["b"]], items=list("abc"))
+    cut = value.top(np.array([2, 1, 3]))
+    assert cut.orders() == [["a", ["b", "c"]], ["c"], ["b"]]
+    assert cut.lengths.tolist() == [2, 1, 1]
+
+
 @quick
 @given(cases(), st.data())
 def test_top_of_top_is_top_of_the_smaller_k(case, data):
@@ -411,16 +417,13 @@ def test_unique_agrees_with_a_dictionary(case, data):
     assert list(zip(keys, merged.weights, strict=True)) == list(expected.items())
 
 
-def test_unique_tells_apart_long_rankings_that_differ_in_one_swap():
-    names = [f"i{number:03}" for number in range(100)]
-    orders = [names]
-    for i, j in combinations([0, 1, 49, 50, 98, 99], 2):
-        swapped = list(names)
-        swapped[i], swapped[j] = swapped[j], swapped[i]
-        orders.append(swapped)
+def test_unique_tells_apart_long_rankings_that_differ_little():
+    names = [f"i{number:02}" for number in range(64)]
+    turned = [names[i:] + names[:i] for i in range(64)]
+    orders = turned + [[second, first, *rest] for first, second, *rest in turned]
     merged = Rankings.from_orders(orders * 2, items=names).unique()
     assert merged.orders() == orders
-    assert merged.weights.tolist() == [2] * 16
+    assert merged.weights.tolist() == [2] * 128
 
 
 def test_concatenate_puts_rankings_in_order_over_the_items_of_the_first(votes):
@@ -454,7 +457,7 @@ def test_over_more_items_keeps_the_lists():
 def test_over_fewer_items_will_do_if_all_that_is_listed_is_there():
     value = Rankings.from_orders([["c", "a"]], items=list("abcd"))
     assert value.over(("c", "a")) == Rankings.from_orders([["c", "a"]], items=["c", "a"])
-    with pytest.raises(RankshotError, match="the rankings list 'c', which is not among the items"):
+    with pytest.raises(RankshotError, match="ranking 0: unknown item 'c'"):
         value.over(("a", "b"))
 
 

@@ -16,9 +16,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.ranking.blocks import completed_orders
-from rankshot.ranking.encode import as_names, number_table
+from rankshot.ranking.encode import as_names
 from rankshot.ranking.errors import RankshotError
 from rankshot.ranking.kemeny_exact import solve_exactly
+from rankshot.ranking.number_tables import number_table
 from rankshot.ranking.precedence import precedence
 from rankshot.ranking.progress import ProgressLine
 from rankshot.ranking.rankings import Rankings
@@ -161,7 +162,7 @@ class BabingtonSmith(BaseEstimator):
                 method="L-BFGS-B",
                 options={"maxiter": self.max_iter, "gtol": self.tol, "ftol": 0.0},
             )
-        if np.abs(negative(result.x)[1]).max() > self.tol:
+        if np.abs(negative(result.x)[1]).max(initial=0.0) > self.tol:
             warnings.warn(
                 f"no convergence in {result.nit} iterations: raise max_iter",
                 ConvergenceWarning,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankshot.ranking.encode import Where, numbered
-from rankshot.ranking.errors import RankshotError
+from rankshot.ranking.errors import RankshotError, shown
 
 Kind = Literal["top", "subset"]
 Labels = Sequence[str | None] | NDArray[np.object_] | str | None
@@ -37,13 +37,31 @@ def columns_beside(
     )
 
 
+def checked_lengths(k: int | NDArray[np.int64], n: int, n_items: int) -> NDArray[np.int64]:
+    """Return K for each of ``n`` rankings, from one number for all or one for each."""
+    lengths = np.asarray(k)
+    if not np.issubdtype(lengths.dtype, np.integer):
+        raise RankshotError(f"k={shown(k)} is not a whole number")
+    if lengths.shape not in ((), (n,)):
+        raise RankshotError(f"k has shape {lengths.shape} for {n} rankings")
+    bad = (lengths < 1) | (lengths > n_items)
+    if bad.any():
+        row = int(np.argmax(bad))
+        where = f"ranking {row}: " if lengths.ndim else ""
+        value = lengths[row] if lengths.ndim else k
+        raise RankshotError(f"{where}k={value} is not between 1 and the {n_items} items")
+    return np.broadcast_to(lengths, n)
+
+
 def _subset_flags(kind: Kind | Sequence[Kind], n: int, where: Where) -> NDArray[np.bool_]:
+    if not isinstance(kind, Iterable):
+        raise RankshotError(f"kind must be 'top' or 'subset', or a list of them, not {shown(kind)}")
     kinds = [kind] * n if isinstance(kind, str) else list(kind)
     if len(kinds) != n:
         raise RankshotError(f"kind has {len(kinds)} entries for {n} rankings")
     for row, value in enumerate(kinds):
         if value not in ("top", "subset"):
-            raise RankshotError(f"{where(row)}: kind must be 'top' or 'subset', not {value!r}")
+            raise RankshotError(f"{where(row)}: kind must be 'top' or 'subset', not {shown(value)}")
     return np.fromiter((value == "subset" for value in kinds), bool, n)
 
 
@@ -52,8 +70,8 @@ def _checked_weights(weights: ArrayLike | None, n: int, where: Where) -> NDArray
         return np.ones(n)
     try:
         values = np.array(weights, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise RankshotError(f"weights must be numbers: {error}") from None
+    except (TypeError, ValueError, OverflowError):
+        raise _odd_weight(weights, where) from None
     if values.shape != (n,):
         raise RankshotError(f"weights have shape {values.shape} for {n} rankings")
     bad = ~(np.isfinite(values) & (values >= 0))
@@ -65,6 +83,16 @@ def _checked_weights(weights: ArrayLike | None, n: int, where: Where) -> NDArray
     return values
 
 
+def _odd_weight(weights: ArrayLike, where: Where) -> RankshotError:
+    """Find the weight that is no number."""
+    for row, weight in enumerate(weights if isinstance(weights, (list, tuple, np.ndarray)) else []):
+        try:
+            float(weight)
+        except (TypeError, ValueError, OverflowError):
+            return RankshotError(f"{where(row)}: the weight {shown(weight)} is not a number")
+    return RankshotError(f"weights must be numbers, not {shown(weights)}")
+
+
 def _label_column(labels: Labels, n: int, what: str, where: Where) -> NDArray[np.object_]:
     column = np.full(n, None, object)
     if labels is None:
@@ -72,15 +100,17 @@ def _label_column(labels: Labels, n: int, what: str, where: Where) -> NDArray[np
     if isinstance(labels, str):
         column[:] = labels
         return column
-    if len(labels) != n:
-        raise RankshotError(f"{what} has {len(labels)} entries for {n} rankings")
-    if {type(label) for label in labels} <= {str, type(None)}:
-        column[:] = labels
-        return column
-    for row, label in enumerate(labels):
-        if label is not None and not isinstance(label, str):
-            raise RankshotError(f"{where(row)}: {what[:-1]} must be text, not {label!r}")
-        column[row] = None if label is None else str(label)
+    if not isinstance(labels, Iterable):
+        raise RankshotError(f"{what} must be text, or a list of text, not {shown(labels)}")
+    values = list(labels)
+    if len(values) != n:
+        raise RankshotError(f"{what} has {len(values)} entries for {n} rankings")
+    if not {type(label) for label in values} <= {str, type(None)}:
+        for row, label in enumerate(values):
+            if label is not None and not isinstance(label, str):
+                raise RankshotError(f"{where(row)}: {what[:-1]} must be text, not {shown(label)}")
+        values = [None if label is None else str(label) for label in values]
+    column[:] = values
     return column
 
 

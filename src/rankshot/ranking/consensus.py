@@ -104,7 +104,8 @@ def kemeny(
     Returns
     -------
     Consensus
-        ``optimal`` says whether the bound proves the order to be one of the best.
+        ``optimal`` says whether the bound proves the order to be one of the best; with
+        fractional weights, to within one part in a million of the score.
 
     Notes
     -----

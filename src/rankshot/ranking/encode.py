@@ -1,15 +1,14 @@
-"""From what people write (names, positions, scores) to the arrays inside a `Rankings`."""
+"""From what people write, lists of names, to the arrays inside a `Rankings`, and back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from rankshot.ranking.errors import RankshotError, did_you_mean
+from rankshot.ranking.errors import RankshotError, did_you_mean, shown
 from rankshot.ranking.ragged import Entries, starts_of
 
 Order = Sequence["str | Sequence[str]"]
@@ -18,6 +17,7 @@ Order = Sequence["str | Sequence[str]"]
 Where = Callable[[int], str]
 """Names the place of row ``i`` in a message: ``ranking 3``, or ``votes.jsonl:4``."""
 
+LIST_TYPES = (list, tuple, np.ndarray)
 TIE_TYPES = (list, tuple, set, frozenset)
 
 
@@ -28,23 +28,26 @@ def numbered(row: int) -> str:
 
 def as_names(labels: Iterable[Any], what: str = "items") -> tuple[str, ...]:
     """Return labels as distinct, non-empty text; integers are taken as their digits."""
-    if isinstance(labels, str):
-        raise RankshotError(f"{what} must be a sequence of names, not the text {labels!r}")
-    names = tuple(_name(label, what) for label in labels)
+    if isinstance(labels, str) or not isinstance(labels, Iterable):
+        raise RankshotError(f"{what} must be a sequence of names, not {shown(labels)}")
+    names: dict[str, None] = {}
+    for label in labels:
+        name = _name(label)
+        if name is None:
+            raise RankshotError(f"{what} must be non-empty text, not {shown(label)}")
+        if name in names:
+            raise RankshotError(f"{what} names {shown(name)} more than once")
+        names[name] = None
     if not names:
         raise RankshotError(f"{what} is empty: there is nothing to rank")
-    if len(set(names)) < len(names):
-        repeated = next(name for i, name in enumerate(names) if name in names[:i])
-        raise RankshotError(f"{what} names {repeated!r} more than once")
-    return names
+    return tuple(names)
 
 
-def _name(label: Any, what: str) -> str:
+def _name(label: Any) -> str | None:
     if isinstance(label, str) and label:
         return str(label)
-    if isinstance(label, (int, np.integer)) and not isinstance(label, bool):
-        return str(int(label))
-    raise RankshotError(f"{what} must be non-empty text, not {label!r}")
+    is_number = isinstance(label, (int, np.integer)) and not isinstance(label, bool)
+    return str(int(label)) if is_number and abs(label) < 2**63 else None
 
 
 def encode_orders(orders: Sequence[Order], items: tuple[str, ...], where: Where) -> Entries:
@@ -58,7 +61,7 @@ def encode_orders(orders: Sequence[Order], items: tuple[str, ...], where: Where)
 
 def _encode_strict(orders: Sequence[Order], code: dict[str, int]) -> Entries | None:
     """Encode at the speed of a dictionary, or give up on a tie or on anything unexpected."""
-    if any(isinstance(order, str) for order in orders):
+    if not all(isinstance(order, LIST_TYPES) for order in orders):
         return None
     try:
         flat: list[Any] = list(chain.from_iterable(orders))
@@ -74,31 +77,50 @@ def _encode_strict(orders: Sequence[Order], code: dict[str, int]) -> Entries | N
 def _encode_tied(orders: Sequence[Order], code: dict[str, int], where: Where) -> Entries:
     items: list[int] = []
     places: list[int] = []
-    sizes: list[int] = []
+    sizes = np.zeros(len(orders), np.int64)
+    for row, place, name in _walk(orders, where):
+        if name not in code:
+            raise RankshotError(
+                f"{where(row)}: unknown item {shown(name)}{did_you_mean(name, code)}"
+            )
+        items.append(code[name])
+        places.append(place)
+        sizes[row] += 1
+    return Entries(np.array(items, np.int32), np.array(places, np.int32), starts_of(sizes))
+
+
+def items_of(orders: Sequence[Order], where: Where) -> tuple[str, ...]:
+    """Collect the items that occur, sorted by name."""
+    if not orders:
+        raise RankshotError("no items are given, and there are no rankings to take them from")
+    found: set[Any] = set()
+    try:
+        if all(isinstance(order, LIST_TYPES) for order in orders):
+            found.update(chain.from_iterable(orders))
+    except TypeError:
+        found.clear()
+    if not found or "" in found or not all(type(name) is str for name in found):
+        # A tie, or something unexpected: look at it item by item.
+        found = {name for _, _, name in _walk(orders, where)}
+    return tuple(sorted(found))
+
+
+def _walk(orders: Sequence[Order], where: Where) -> Iterator[tuple[int, int, str]]:
+    """Go through orders item by item: row, place, name; refuse what is not a list of names."""
     for row, order in enumerate(orders):
-        if isinstance(order, str) or not isinstance(order, Iterable):
-            raise RankshotError(f"{where(row)}: expected a list of items, not {order!r}")
-        before = len(items)
+        if not isinstance(order, LIST_TYPES):
+            raise RankshotError(f"{where(row)}: expected a list of items, not {shown(order)}")
+        if len(order) == 0:
+            raise RankshotError(f"{where(row)}: the ranking is empty")
         for place, entry in enumerate(order):
             tie = entry if isinstance(entry, TIE_TYPES) else (entry,)
             if not tie:
                 raise RankshotError(f"{where(row)}: an empty tie at place {place + 1}")
             for label in tie:
-                items.append(_code(label, code, row, where))
-                places.append(place)
-        sizes.append(len(items) - before)
-    return Entries(
-        np.array(items, np.int32), np.array(places, np.int32), starts_of(np.array(sizes, np.int64))
-    )
-
-
-def _code(label: Any, code: dict[str, int], row: int, where: Where) -> int:
-    name = str(label) if isinstance(label, (int, np.integer)) else label
-    if isinstance(label, bool) or not isinstance(name, str):
-        raise RankshotError(f"{where(row)}: an item must be a name, not {label!r}")
-    if name not in code:
-        raise RankshotError(f"{where(row)}: unknown item {name!r}{did_you_mean(name, code)}")
-    return code[name]
+                name = _name(label)
+                if name is None:
+                    raise RankshotError(f"{where(row)}: an item must be a name, not {shown(label)}")
+                yield row, place, name
 
 
 def checked(entries: Entries, items: tuple[str, ...], where: Where) -> Entries:
@@ -129,49 +151,3 @@ def decode_orders(entries: Entries, items: tuple[str, ...]) -> list[list[str | l
             groups[place].append(name)
         orders.append([group[0] if len(group) == 1 else group for group in groups])
     return orders
-
-
-def encode_positions(values: NDArray[np.float64], placed: NDArray[np.bool_]) -> Entries:
-    """Sort each row of numbers, smallest first, equal ones tied; list only what is ``placed``."""
-    n, C = values.shape
-    order = np.lexsort((values, ~placed))
-    ranked = np.take_along_axis(values, order, axis=1)
-    step = np.zeros((n, C), np.int32)
-    step[:, 1:] = ranked[:, 1:] != ranked[:, :-1]
-    places = np.cumsum(step, axis=1, dtype=np.int32)
-    sizes = placed.sum(axis=1)
-    kept = np.arange(C) < sizes[:, None]
-    return Entries(order[kept].astype(np.int32), places[kept], starts_of(sizes))
-
-
-def number_table(values: ArrayLike, n_items: int, what: str) -> NDArray[np.float64]:
-    """Return a float matrix with one column an item, or say what is wrong with it."""
-    try:
-        table = np.atleast_2d(np.asarray(values, dtype=np.float64))
-    except (TypeError, ValueError) as error:
-        raise RankshotError(f"{what} must be a table of numbers: {error}") from None
-    if table.ndim != 2 or table.shape[1] != n_items:
-        raise RankshotError(
-            f"{what} must have one column for each of the {n_items} items, not shape {table.shape}"
-        )
-    return table
-
-
-def items_of(orders: Sequence[Order]) -> tuple[str, ...]:
-    """Collect the items that occur, sorted by name."""
-    found: set[Any] = set()
-    for order in orders:
-        for entry in () if isinstance(order, str) else order:
-            found.update(entry if isinstance(entry, TIE_TYPES) else (entry,))
-    return as_names(sorted(found, key=str))
-
-
-def refuse_cells(
-    bad: NDArray[np.bool_], table: NDArray[np.float64], names: tuple[str, ...], rule: str
-) -> None:
-    """Raise for the first bad cell of a table, naming its row, its item and its value."""
-    if bad.any():
-        row, column = np.argwhere(bad)[0]
-        raise RankshotError(
-            f"ranking {row}, item {names[column]!r}: {rule}, not {table[row, column]}"
-        )

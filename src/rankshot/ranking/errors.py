@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from reprlib import Repr
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,6 +21,19 @@ class RankshotError(ValueError):
         ...
     rankshot.ranking.errors.RankshotError: ranking 0: unknown item 'dgo' (did you mean 'dog'?)
     """
+
+
+_SHORT = Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
+
+
+def shown(value: object) -> str:
+    """Return a value as code for a message: shortened, however long or deeply nested it is."""
+    try:
+        return _SHORT.repr(value)
+    except ValueError:
+        # Python refuses to write out integers of thousands of digits.
+        return "a number too long to show"
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:

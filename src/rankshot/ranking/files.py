@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from rankshot.ranking.errors import RankshotError
+from rankshot.ranking.errors import RankshotError, shown
 from rankshot.ranking.jsonl import read_jsonl, write_jsonl
 from rankshot.ranking.preflib import PREFLIB_ENDINGS, read_preflib, write_preflib
 from rankshot.ranking.rankings import Rankings
@@ -38,15 +38,10 @@ def read_rankings(path: str | Path, items: Iterable[Any] | None = None) -> Ranki
         Names the file and the line of what is wrong.
     """
     path = Path(path)
-    try:
-        if path.suffix in JSONL_ENDINGS:
-            return read_jsonl(path, items)
-        if path.suffix in PREFLIB_ENDINGS:
-            return read_preflib(path, items)
-    except UnicodeDecodeError as error:
-        raise RankshotError(
-            f"{path}: not UTF-8 text ({error.reason} at byte {error.start})"
-        ) from None
+    if path.suffix in JSONL_ENDINGS:
+        return read_jsonl(path, items)
+    if path.suffix in PREFLIB_ENDINGS:
+        return read_preflib(path, items)
     raise _unknown_ending(path)
 
 
@@ -58,14 +53,20 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
     left out.
     """
     path = Path(path)
+    if len(rankings) == 0:
+        raise RankshotError(f"{path}: there are no rankings to write")
     if path.suffix in JSONL_ENDINGS:
         write = write_jsonl
     elif path.suffix in PREFLIB_ENDINGS:
         write = write_preflib
     else:
         raise _unknown_ending(path)
-    with replacing(path) as stream:
-        write(rankings, stream, path)
+    try:
+        with replacing(path) as stream:
+            write(rankings, stream, path)
+    except UnicodeEncodeError as error:
+        odd = shown(error.object[error.start : error.end])
+        raise RankshotError(f"{path}: UTF-8 cannot hold the character {odd}") from None
 
 
 def _unknown_ending(path: Path) -> RankshotError:
@@ -76,8 +77,9 @@ def _unknown_ending(path: Path) -> RankshotError:
 @contextmanager
 def replacing(path: Path) -> Iterator[TextIO]:
     """Open a file that takes the place of ``path`` when, and only when, all went well."""
+    path = path.resolve()
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent or ".")
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     except OSError as error:
         raise RankshotError(f"{path}: cannot write there ({error.strerror})") from None
     temporary = Path(name)

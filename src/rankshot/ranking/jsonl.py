@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
 from rankshot.ranking.encode import Where, as_names
-from rankshot.ranking.errors import RankshotError
+from rankshot.ranking.errors import RankshotError, shown
 from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.text_lines import text_lines
 
 LINES_AT_ONCE = 20_000
 """Text becomes arrays in portions, so that a large file never stands in memory as objects."""
@@ -20,10 +20,9 @@ LINES_AT_ONCE = 20_000
 def read_jsonl(path: Path, items: Iterable[Any] | None) -> Rankings:
     """Read rankings, one JSON object a line; blank lines are passed over."""
     names = None if items is None else as_names(items)
-    with path.open(encoding="utf-8-sig") as stream:
-        lines = enumerate(stream, 1)
-        portions = iter(lambda: list(islice(lines, LINES_AT_ONCE)), [])
-        parts = [part for portion in portions if (part := _read_portion(portion, names, path))]
+    lines = text_lines(path)
+    portions = iter(lambda: list(islice(lines, LINES_AT_ONCE)), [])
+    parts = [_read_portion(portion, names, path) for portion in portions]
     if not parts:
         raise RankshotError(f"{path}: no rankings in it")
     found = names or tuple(sorted({item for part in parts for item in part.items}))
@@ -32,25 +31,17 @@ def read_jsonl(path: Path, items: Iterable[Any] | None) -> Rankings:
 
 def _read_portion(
     lines: list[tuple[int, str]], items: tuple[str, ...] | None, path: Path
-) -> Rankings | None:
+) -> Rankings:
     records: list[dict[str, Any]] = []
-    numbers: list[int] = []
     decode = json.JSONDecoder().decode
     for number, line in lines:
-        if line.isspace():
-            continue
         try:
             records.append(decode(line))
         except (ValueError, RecursionError) as error:
-            raise RankshotError(
-                f"{path}:{number}: not JSON ({error}): {_short(line.strip())}"
-            ) from None
-        numbers.append(number)
-    if not records:
-        return None
+            raise RankshotError(f"{path}:{number}: not JSON ({error}): {shown(line)}") from None
 
     def where(row: int) -> str:
-        return f"{path}:{numbers[row]}"
+        return f"{path}:{lines[row][0]}"
 
     rankings = Rankings.from_orders(
         _orders(records, where),
@@ -69,8 +60,7 @@ def _orders(records: list[dict[str, Any]], where: Where) -> list[list[Any]]:
     for row, record in enumerate(records):
         if type(record) is not dict or type(record.get("ranking")) is not list:
             raise RankshotError(
-                f'{where(row)}: expected an object with a list "ranking", '
-                f"not {_short(json.dumps(record))}"
+                f'{where(row)}: expected an object with a list "ranking", not {shown(record)}'
             )
     return [record["ranking"] for record in records]
 
@@ -79,14 +69,8 @@ def _weights(records: list[dict[str, Any]], where: Where) -> list[float]:
     weights = [record.get("weight", 1) for record in records]
     for row, weight in enumerate(weights):
         if type(weight) is not int and type(weight) is not float:
-            raise RankshotError(
-                f"{where(row)}: weight must be a number, not {_short(repr(weight))}"
-            )
-    try:
-        return [float(weight) for weight in weights]
-    except OverflowError:
-        row = next(row for row, weight in enumerate(weights) if weight > 1e300)
-        raise RankshotError(f"{where(row)}: the weight is too large") from None
+            raise RankshotError(f"{where(row)}: weight must be a number, not {shown(weight)}")
+    return weights
 
 
 def _with_cut_ties(rankings: Rankings, records: list[dict[str, Any]], where: Where) -> Rankings:
@@ -98,14 +82,10 @@ def _with_cut_ties(rankings: Rankings, records: list[dict[str, Any]], where: Whe
         k, most = records[row]["k"], int(rankings.n_listed[row])
         if type(k) is not int or not 1 <= k <= most:
             raise RankshotError(
-                f"{where(row)}: k must be between 1 and the {most} items listed, not {k!r}"
+                f"{where(row)}: k must be between 1 and the {most} items listed, not {shown(k)}"
             )
         lengths[row] = k
-    return replace(rankings, lengths=lengths)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else text[:57] + "..."
+    return rankings.top(lengths)
 
 
 def write_jsonl(rankings: Rankings, stream: TextIO, path: Path) -> None:  # noqa: ARG001

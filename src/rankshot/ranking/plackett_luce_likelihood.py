@@ -68,7 +68,7 @@ class _Block:
     def __post_init__(self) -> None:
         C = len(self.stages.order)
         self.n_items = C
-        self.order = self.stages.order.astype(np.intp)
+        self.order = self.stages.order
         # Nothing happens below the last choice: short lists of many items cost less.
         last = np.flatnonzero(self.stages.chosen.any(axis=1)).max(initial=0)
         self.depth = 1 + max([int(last), *(int(tie.end.max()) for tie in self.stages.ties)])

@@ -72,7 +72,7 @@ def _curvature(information: Floats, regularization: float) -> tuple[Floats, bool
     curvature = information + regularization * np.eye(C)
     if regularization == 0:
         # Scaling all worths changes nothing: pin that direction with a curvature of its own.
-        curvature += np.trace(curvature) / C**2
+        curvature += max(np.trace(curvature), 1.0) / C**2
     try:
         return cho_factor(curvature)  # type: ignore[no-any-return]
     except LinAlgError:

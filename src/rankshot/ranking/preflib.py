@@ -14,50 +14,54 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from rankshot.ranking.errors import RankshotError
+from rankshot.ranking.encode import Where, as_names, numbered
+from rankshot.ranking.errors import RankshotError, shown
 from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.text_lines import text_lines
 
 PREFLIB_ENDINGS = (".soc", ".soi", ".toc", ".toi")
 
 NAME = re.compile(r"# ALTERNATIVE NAME (\d+): (.+)")
-COUNT = re.compile(r"# NUMBER ALTERNATIVES: (\d+)")
-ORDER = re.compile(r"(\d+): *(.+)")
+COUNT = re.compile(r"# NUMBER ALTERNATIVES: (.+)")
+ORDER = re.compile(r"(\d{1,15}): *(.*[^,])")
 GROUP = re.compile(r" *(?:\{([\d, ]*)\}|(\d+)) *(?:,|$)")
 
 
 def read_preflib(path: Path, items: Iterable[Any] | None) -> Rankings:
     """Read a PrefLib file; its alternatives' names become the items."""
     names: dict[str, str] = {}
-    n_alternatives: int | None = None
+    announced: str | None = None
     orders: list[list[Any]] = []
     counts: list[int] = []
     numbers: list[int] = []
-    with path.open(encoding="utf-8-sig") as stream:
-        for number, raw in enumerate(stream, 1):
-            line, where = raw.strip(), f"{path}:{number}"
-            if match := NAME.fullmatch(line):
-                names[match[1]] = match[2].strip()
-            elif match := COUNT.fullmatch(line):
-                n_alternatives = int(match[1])
-            elif line and not line.startswith("#"):
-                count, order = _read_order(line, names, where)
-                orders.append(order)
-                counts.append(count)
-                numbers.append(number)
+    for number, line in text_lines(path):
+        line_name = f"{path}:{number}"
+        if match := NAME.fullmatch(line):
+            if match[1] in names or match[2] in names.values():
+                raise RankshotError(
+                    f"{line_name}: this number or name was given before: {shown(line)}"
+                )
+            names[match[1]] = match[2]
+        elif match := COUNT.fullmatch(line):
+            announced = match[1]
+        elif not line.startswith("#"):
+            count, order = _read_order(line, names, line_name)
+            orders.append(order)
+            counts.append(count)
+            numbers.append(number)
     if not orders:
         raise RankshotError(f"{path}: no rankings in it")
-    if n_alternatives is not None and n_alternatives != len(names):
+    if announced is not None and announced != str(len(names)):
         raise RankshotError(
-            f"{path}: {n_alternatives} alternatives are announced, but {len(names)} are named"
+            f"{path}: {announced[:20]} alternatives are announced, but {len(names)} are named"
         )
-    rankings = Rankings.from_orders(
-        orders,
-        items=list(names.values()) if items is None else items,
-        weights=counts,
-        where=lambda row: f"{path}:{numbers[row]}",
-    )
-    _require_kind(rankings, path, lambda row: f"{path}:{numbers[row]}")
-    return rankings
+
+    def where(row: int) -> str:
+        return f"{path}:{numbers[row]}"
+
+    rankings = Rankings.from_orders(orders, items=names.values(), weights=counts, where=where)
+    _require_kind(rankings, path, where)
+    return rankings if items is None else rankings.over(as_names(items), where)
 
 
 def _read_order(line: str, names: dict[str, str], where: str) -> tuple[int, list[Any]]:
@@ -65,18 +69,20 @@ def _read_order(line: str, names: dict[str, str], where: str) -> tuple[int, list
     if match is None:
         raise RankshotError(
             f"{where}: expected 'count: 1,2,{{3,4}}', as PrefLib writes since 2022, "
-            f"not {line[:60]!r}"
+            f"not {shown(line)}"
         )
     order: list[Any] = []
     text, position = match[2], 0
     while position < len(text):
         group = GROUP.match(text, position)
         if group is None:
-            raise RankshotError(f"{where}: cannot read the order from {text[position:][:60]!r} on")
+            raise RankshotError(f"{where}: cannot read the order from {shown(text[position:])} on")
+        if group[1] is not None and not group[1].strip():
+            raise RankshotError(f"{where}: an empty tie at place {len(order) + 1}")
         numbers = [group[2]] if group[2] else [n.strip() for n in group[1].split(",")]
         for number in numbers:
             if number not in names:
-                raise RankshotError(f"{where}: no alternative has the number {number!r}")
+                raise RankshotError(f"{where}: no alternative has the number {shown(number)}")
         tie = [names[number] for number in numbers]
         order.append(tie if len(tie) > 1 else tie[0])
         position = group.end()
@@ -85,21 +91,25 @@ def _read_order(line: str, names: dict[str, str], where: str) -> tuple[int, list
 
 def write_preflib(rankings: Rankings, stream: TextIO, path: Path) -> None:
     """Write orders with their counts, the most frequent first."""
-    _require_kind(rankings, path, lambda row: f"ranking {row}")
+    _require_kind(rankings, path, numbered)
     if len(rankings.target_names) > 1:
         raise RankshotError(
             f"{path}: PrefLib has no targets; select one of {rankings.target_names}"
         )
     bad = (rankings.weights != np.rint(rankings.weights)) | rankings.is_subset
-    bad |= rankings.lengths < rankings.n_listed
+    bad |= (rankings.lengths < rankings.n_listed) | (rankings.weights >= 1e15)
     if bad.any():
         row = int(np.argmax(bad))
         raise RankshotError(
             f"ranking {row}: PrefLib holds neither fractional weights, nor subset rankings, "
-            "nor ties cut by K"
+            "nor ties cut by K, nor weights of 10^15 and more"
         )
-    if any("\n" in name or "\r" in name for name in rankings.items):
-        raise RankshotError(f"{path}: PrefLib's names cannot hold line breaks")
+    for name in rankings.items:
+        if name != name.strip() or "\n" in name or "\r" in name:
+            raise RankshotError(
+                f"{path}: PrefLib cannot hold line breaks in a name, nor space around it, "
+                f"as in {shown(name)}"
+            )
     merged = rankings.unique()
     merged = merged[np.argsort(-merged.weights, kind="stable")]
     stream.write(f"# FILE NAME: {path.name}\n# DATA TYPE: {path.suffix[1:]}\n")
@@ -119,7 +129,7 @@ def write_preflib(rankings: Rankings, stream: TextIO, path: Path) -> None:
         stream.write(f"{int(weight)}: {','.join(groups)}\n")
 
 
-def _require_kind(rankings: Rankings, path: Path, where: Any) -> None:
+def _require_kind(rankings: Rankings, path: Path, where: Where) -> None:
     """Hold a file to what its ending says: strict or tied, complete or not."""
     n_places = rankings.places[rankings.starts[1:] - 1] + 1
     tied = n_places < rankings.n_listed

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankshot.ranking import display
-from rankshot.ranking.columns import Kind, Labels, columns_beside, distinct
+from rankshot.ranking.columns import Kind, Labels, checked_lengths, columns_beside, distinct
 from rankshot.ranking.encode import (
     Order,
     Where,
@@ -18,13 +18,11 @@ from rankshot.ranking.encode import (
     checked,
     decode_orders,
     encode_orders,
-    encode_positions,
     items_of,
-    number_table,
     numbered,
-    refuse_cells,
 )
 from rankshot.ranking.errors import RankshotError, did_you_mean
+from rankshot.ranking.number_tables import encode_positions, number_table, refuse_cells
 from rankshot.ranking.ragged import Entries
 
 
@@ -84,6 +82,10 @@ class Rankings:
         for field in fields(self)[1:]:
             getattr(self, field.name).flags.writeable = False
 
+    def __reduce__(self) -> tuple[type[Rankings], tuple[Any, ...]]:
+        """Copy by building anew, so that the arrays of a copy are read-only, too."""
+        return Rankings, tuple(getattr(self, field.name) for field in fields(self))
+
     # ---------------------------------------------------------------- building
 
     @classmethod
@@ -118,7 +120,7 @@ class Rankings:
             Names row ``i`` in an error message.
         """
         orders = list(orders)
-        names = as_names(items) if items is not None else items_of(orders)
+        names = as_names(items) if items is not None else items_of(orders, where)
         entries = encode_orders(orders, names, where)
         beside = columns_beside(len(orders), targets, sources, raters, weights, kind, where)
         return cls(names, *entries, entries.sizes, *beside)
@@ -193,6 +195,10 @@ class Rankings:
         """
         names = as_names(items)
         n, k = lists.shape
+        outside = (lists < 0) | (lists >= len(names))
+        if outside.any():
+            row, column = np.argwhere(outside)[0]
+            raise RankshotError(f"ranking {row}: no item has the number {lists[row, column]}")
         places = np.tile(np.arange(k, dtype=np.int32), n)
         entries = Entries(lists.ravel().astype(np.int32), places, np.arange(n + 1) * k)
         entries = checked(entries, names, numbered)
@@ -325,9 +331,7 @@ class Rankings:
         (Rankings: 1 ranking of 5 items
           a > b = c (first 2), array([2]))
         """
-        if not np.all((np.asarray(k) >= 1) & (np.asarray(k) <= self.n_items)):
-            raise RankshotError(f"k={k} is not between 1 and the {self.n_items} items")
-        lengths = np.minimum(self.lengths, k)
+        lengths = np.minimum(self.lengths, checked_lengths(k, len(self), self.n_items))
         items, places, starts = self.lists.cut(lengths, keep_rest=self.is_subset)
         return replace(self, entries=items, places=places, starts=starts, lengths=lengths)
 
@@ -363,7 +367,7 @@ class Rankings:
             raise RankshotError(f"the items differ: only the {holder} have {odd!r}")
         return self.over(names)
 
-    def over(self, items: tuple[str, ...]) -> Rankings:
+    def over(self, items: tuple[str, ...], where: Where = numbered) -> Rankings:
         """Return the same lists over other items, which must include all that are listed.
 
         A top-K ranking then puts its items before others than it did: this is another
@@ -375,8 +379,9 @@ class Rankings:
         recode = np.array([code.get(name, -1) for name in self.items], np.int32)
         entries = recode[self.entries]
         if np.any(entries < 0):
-            missing = self.items[self.entries[np.argmin(entries)]]
-            raise RankshotError(f"the rankings list {missing!r}, which is not among the items")
+            first = int(np.argmax(entries < 0))
+            name, row = self.items[self.entries[first]], int(self.entry_rows[first])
+            raise RankshotError(f"{where(row)}: unknown item {name!r}{did_you_mean(name, items)}")
         lists = self.lists._replace(items=entries).sorted_inside_ties()
         return replace(self, items=items, entries=lists.items)
 

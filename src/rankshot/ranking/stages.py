@@ -21,7 +21,7 @@ class TiedStages(NamedTuple):
 
     size: int
     taken: int
-    members: NDArray[np.int32]
+    members: NDArray[np.intp]
     column: NDArray[np.int64]
     end: NDArray[np.int64]
 
@@ -43,7 +43,7 @@ class Stages(NamedTuple):
         The log of the number of strict rankings that the ties of each ranking allow.
     """
 
-    order: NDArray[np.int32]
+    order: NDArray[np.intp]
     chosen: NDArray[np.bool_]
     ties: list[TiedStages]
     log_ways: NDArray[np.float64]
@@ -52,7 +52,7 @@ class Stages(NamedTuple):
 def stages_of(block: Rankings) -> Stages:
     """Lay out a block of rankings as choices."""
     C = block.n_items
-    order = np.ascontiguousarray(completed_orders(block).T)
+    order = np.ascontiguousarray(completed_orders(block).T, dtype=np.intp)
     if not block.has_ties:
         chosen = np.arange(C)[:, None] < block.lengths
         return Stages(order, chosen, [], np.zeros(len(block)))

@@ -1,0 +1,24 @@
+"""The gallery runs, and says what it should."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def run(name):
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / name], capture_output=True, check=True, encoding="utf-8"
+    )
+    assert done.stderr == ""
+    return done.stdout
+
+
+def test_the_demo_finds_that_a_cat_looks_like_a_leopard():
+    text = run("01_consensus.py")
+    lines = {line.split()[0]: line for line in text.splitlines() if " > " in line}
+    assert "leopard > tiger > lion" in lines["cat"]
+    assert "pickup_truck > bus" in lines["truck"]
+    assert "not proven" not in text
+    assert text.count("80 of 80 right") == 2
