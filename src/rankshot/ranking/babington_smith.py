@@ -256,7 +256,7 @@ class BabingtonSmith(BaseEstimator):
         rng = np.random.default_rng(random_state)
         sums = OrderSums(self.log_odds_, k)
         lists = sums.sample_orders(self.log_odds_.sum(axis=1), k, n, rng)
-        return Rankings.from_item_numbers(lists, items=self.items_)
+        return Rankings.from_item_numbers(lists, items=self.items_, trusted=True)
 
 
 def _refuse_subsets(rankings: Rankings) -> None:

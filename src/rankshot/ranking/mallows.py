@@ -166,7 +166,7 @@ class Mallows(BaseEstimator):
         for rows in row_blocks(n, C):
             passed = _draw_passed(self.spread_, C, k, rows.stop - rows.start, rng)
             lists[rows] = center[_place(passed)].T
-        return Rankings.from_item_numbers(lists, items=self.items_)
+        return Rankings.from_item_numbers(lists, items=self.items_, trusted=True)
 
 
 def _best_spread(statistics: MallowsStatistics, weights: Floats) -> float:

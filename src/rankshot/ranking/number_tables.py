@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -64,3 +66,11 @@ def refuse_cells(
         raise RankshotError(
             f"ranking {row}, item {names[column]!r}: {rule}, not {table[row, column]}"
         )
+
+
+def refuse_numbers(lists: NDArray[Any], n_items: int) -> None:
+    """Raise for the first number that no item has."""
+    outside = (lists < 0) | (lists >= n_items)
+    if outside.any():
+        row, column = np.argwhere(outside)[0]
+        raise RankshotError(f"ranking {row}: no item has the number {lists[row, column]}")

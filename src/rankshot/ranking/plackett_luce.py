@@ -231,7 +231,7 @@ class PlackettLuce(BaseEstimator):
             log_times = np.log(rng.standard_exponential((rows.stop - rows.start, C)))
             log_times -= self.log_worths_
             lists[rows] = _first(log_times, k)
-        return Rankings.from_item_numbers(lists, items=self.items_)
+        return Rankings.from_item_numbers(lists, items=self.items_, trusted=True)
 
 
 def _first(times: Floats, k: int) -> NDArray[np.intp]:

@@ -22,7 +22,12 @@ from rankshot.ranking.encode import (
     numbered,
 )
 from rankshot.ranking.errors import RankshotError, did_you_mean
-from rankshot.ranking.number_tables import encode_positions, number_table, refuse_cells
+from rankshot.ranking.number_tables import (
+    encode_positions,
+    number_table,
+    refuse_cells,
+    refuse_numbers,
+)
 from rankshot.ranking.ragged import Entries
 
 
@@ -184,8 +189,12 @@ class Rankings:
         return full if k is None else full.top(k)
 
     @classmethod
-    def from_item_numbers(cls, lists: NDArray[np.int32], *, items: Iterable[Any]) -> Rankings:
+    def from_item_numbers(
+        cls, lists: NDArray[Any], *, items: Iterable[Any], trusted: bool = False
+    ) -> Rankings:
         """Build from a matrix of item numbers, best first, that a computation has made.
+
+        ``trusted`` skips the checks, for lists that cannot be wrong.
 
         Examples
         --------
@@ -195,13 +204,11 @@ class Rankings:
         """
         names = as_names(items)
         n, k = lists.shape
-        outside = (lists < 0) | (lists >= len(names))
-        if outside.any():
-            row, column = np.argwhere(outside)[0]
-            raise RankshotError(f"ranking {row}: no item has the number {lists[row, column]}")
         places = np.tile(np.arange(k, dtype=np.int32), n)
-        entries = Entries(lists.ravel().astype(np.int32), places, np.arange(n + 1) * k)
-        entries = checked(entries, names, numbered)
+        entries = Entries(lists.astype(np.int32).ravel(), places, np.arange(n + 1) * k)
+        if not trusted:
+            refuse_numbers(lists, len(names))
+            entries = checked(entries, names, numbered)
         return cls(names, *entries, entries.sizes, *columns_beside(n))
 
     # ---------------------------------------------------------------- reading
@@ -271,14 +278,8 @@ class Rankings:
         return Rankings(self.items, *entries, *(column[index] for column in self._columns()))
 
     def _columns(self) -> tuple[NDArray[Any], ...]:
-        return (
-            self.lengths,
-            self.is_subset,
-            self.weights,
-            self.targets,
-            self.sources,
-            self.raters,
-        )
+        """All that has one entry a ranking."""
+        return tuple(getattr(self, field.name) for field in fields(self)[4:])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Rankings):
