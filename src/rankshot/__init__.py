@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from rankshot.ranking.mallows_likelihood import mallows_log_normalizer
     from rankshot.ranking.plackett_luce import PlackettLuce
     from rankshot.ranking.rankings import Rankings
+    from rankshot.semantics.means import arithmetic_mean, geometric_mean
+    from rankshot.semantics.similarity import Similarity
 
 __version__ = "0.1.0"
 
@@ -28,8 +30,11 @@ __all__ = [
     "PlackettLuce",
     "Rankings",
     "RankshotError",
+    "Similarity",
     "agreement",
+    "arithmetic_mean",
     "borda",
+    "geometric_mean",
     "kemeny",
     "kendall_distance",
     "mallows_log_normalizer",
@@ -45,8 +50,11 @@ _HOMES = {
     "PlackettLuce": "ranking.plackett_luce",
     "Rankings": "ranking.rankings",
     "RankshotError": "ranking.errors",
+    "Similarity": "semantics.similarity",
     "agreement": "ranking.agreement",
+    "arithmetic_mean": "semantics.means",
     "borda": "ranking.consensus",
+    "geometric_mean": "semantics.means",
     "kemeny": "ranking.consensus",
     "kendall_distance": "ranking.distances",
     "mallows_log_normalizer": "ranking.mallows_likelihood",

@@ -1,0 +1,1 @@
+"""Where rankings come from: similarity tables, WordNet, word vectors, corpora, language models."""

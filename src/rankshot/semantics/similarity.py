@@ -1,0 +1,172 @@
+"""`Similarity`: how much every target resembles every item, in numbers, with names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankshot.ranking.columns import Kind, columns_beside
+from rankshot.ranking.encode import as_names
+from rankshot.ranking.errors import RankshotError, did_you_mean, listed
+from rankshot.ranking.number_tables import encode_positions
+from rankshot.ranking.rankings import Rankings
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Similarity:
+    """A table of similarities, targets by items; larger is more alike.
+
+    What a source does not know is NaN: a whole row for a target without a vector, a whole
+    column for an item, or a single cell. Nothing is dropped; `unknown_targets`,
+    `unknown_items` and `coverage` tell what is missing.
+
+    Parameters
+    ----------
+    values : array-like of shape (targets, items)
+        Finite numbers, or NaN where the source has nothing to say.
+    targets, items : iterables of names
+        The rows and columns.
+    source : str
+        Where the numbers come from; rankings carry it along.
+    notes : tuple of str
+        What the source wants to have said, such as which sense of a word it took.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> table = rs.Similarity([[.9, .2, .2]], ["cat"], ["tiger", "bus", "whale"], source="me")
+    >>> table.to_rankings()
+    Rankings: 1 ranking of 3 items, 1 target, 1 source
+      cat: tiger > bus = whale
+    """
+
+    values: Floats
+    targets: tuple[str, ...]
+    items: tuple[str, ...]
+    source: str = "similarity"
+    notes: tuple[str, ...] = field(default=(), repr=False)
+
+    def __init__(
+        self,
+        values: ArrayLike,
+        targets: Iterable[Any],
+        items: Iterable[Any],
+        source: str = "similarity",
+        notes: Iterable[str] = (),
+    ) -> None:
+        target_names, item_names = as_names(targets, "targets"), as_names(items)
+        try:
+            table = np.array(values, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise RankshotError(f"similarities must be a table of numbers: {error}") from None
+        if table.shape != (len(target_names), len(item_names)):
+            raise RankshotError(
+                f"{len(target_names)} targets and {len(item_names)} items need a table of that "
+                f"shape, not {table.shape}"
+            )
+        if np.isinf(table).any():
+            row, column = np.argwhere(np.isinf(table))[0]
+            raise RankshotError(
+                f"the similarity of {target_names[row]!r} and {item_names[column]!r} is infinite"
+            )
+        table.flags.writeable = False
+        for name, value in (
+            ("values", table),
+            ("targets", target_names),
+            ("items", item_names),
+            ("source", source),
+            ("notes", tuple(notes)),
+        ):
+            object.__setattr__(self, name, value)
+
+    # ---------------------------------------------------------------- reading
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Similarity):
+            return NotImplemented
+        return (
+            (self.targets, self.items, self.source) == (other.targets, other.items, other.source)
+        ) and np.array_equal(self.values, other.values, equal_nan=True)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __getitem__(self, pair: tuple[str, str]) -> float:
+        """Return the similarity of a target and an item, by name."""
+        target, item = pair
+        return float(self.values[_find(target, self.targets), _find(item, self.items)])
+
+    @property
+    def unknown_targets(self) -> tuple[str, ...]:
+        """Targets of which nothing is known."""
+        nothing = np.isnan(self.values).all(axis=1).tolist()
+        return tuple(name for name, empty in zip(self.targets, nothing, strict=True) if empty)
+
+    @property
+    def unknown_items(self) -> tuple[str, ...]:
+        """Items of which nothing is known."""
+        nothing = np.isnan(self.values).all(axis=0).tolist()
+        return tuple(name for name, empty in zip(self.items, nothing, strict=True) if empty)
+
+    @property
+    def coverage(self) -> float:
+        """The share of cells that are known."""
+        return float(np.isfinite(self.values).mean())
+
+    # ---------------------------------------------------------------- deriving
+
+    def scaled(self) -> Similarity:
+        """Bring all values into [0, 1]: the smallest becomes 0, the largest 1.
+
+        A table of one value becomes 1 throughout.
+        """
+        known = self.values[np.isfinite(self.values)]
+        if known.size == 0:
+            return self
+        low, high = float(known.min()), float(known.max())
+        values = (self.values - low) / (high - low) if high > low else self.values * 0 + 1
+        return self._with_values(values)
+
+    def _with_values(self, values: Floats) -> Similarity:
+        return Similarity(values, self.targets, self.items, self.source, self.notes)
+
+    def select(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
+        """Return some rows and columns, in the order given."""
+        rows = [_find(name, self.targets) for name in as_names(targets, "targets")]
+        columns = [_find(name, self.items) for name in as_names(items)]
+        return Similarity(
+            self.values[np.ix_(rows, columns)],
+            [self.targets[i] for i in rows],
+            [self.items[j] for j in columns],
+            self.source,
+            self.notes,
+        )
+
+    def to_rankings(self, k: int | None = None) -> Rankings:
+        """Rank the items of each target, most similar first; equal similarities tie.
+
+        A target that has unknown items gets a subset ranking: they were not compared. A target
+        of which nothing is known gets none, and is named in `unknown_targets`.
+        """
+        known = np.isfinite(self.values)
+        rows = np.flatnonzero(known.any(axis=1))
+        if rows.size == 0:
+            raise RankshotError(f"{self.source} knows none of {listed(self.targets)}")
+        known = known[rows]
+        entries = encode_positions(-self.values[rows], placed=known)
+        kinds: list[Kind] = ["top" if whole else "subset" for whole in known.all(axis=1)]
+        targets = [self.targets[row] for row in rows]
+        beside = columns_beside(rows.size, targets, self.source, kind=kinds)
+        ranked = Rankings(self.items, *entries, entries.sizes, *beside)
+        return ranked if k is None else ranked.top(k)
+
+
+def _find(name: Any, names: tuple[str, ...]) -> int:
+    if str(name) not in names:
+        raise RankshotError(f"no {name!r} in the table{did_you_mean(name, names)}")
+    return names.index(str(name))
