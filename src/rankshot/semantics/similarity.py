@@ -104,14 +104,14 @@ class Similarity:
     @property
     def unknown_targets(self) -> tuple[str, ...]:
         """Targets of which nothing is known."""
-        nothing = np.isnan(self.values).all(axis=1).tolist()
-        return tuple(name for name, empty in zip(self.targets, nothing, strict=True) if empty)
+        nothing = np.flatnonzero(np.isnan(self.values).all(axis=1))
+        return tuple(self.targets[i] for i in nothing)
 
     @property
     def unknown_items(self) -> tuple[str, ...]:
         """Items of which nothing is known."""
-        nothing = np.isnan(self.values).all(axis=0).tolist()
-        return tuple(name for name, empty in zip(self.items, nothing, strict=True) if empty)
+        nothing = np.flatnonzero(np.isnan(self.values).all(axis=0))
+        return tuple(self.items[j] for j in nothing)
 
     @property
     def coverage(self) -> float:
@@ -159,7 +159,8 @@ class Similarity:
             raise RankshotError(f"{self.source} knows none of {listed(self.targets)}")
         known = known[rows]
         entries = encode_positions(-self.values[rows], placed=known)
-        kinds: list[Kind] = ["top" if whole else "subset" for whole in known.all(axis=1)]
+        n_known = known.sum(axis=1).tolist()
+        kinds: list[Kind] = ["top" if n == len(self.items) else "subset" for n in n_known]
         targets = [self.targets[row] for row in rows]
         beside = columns_beside(rows.size, targets, self.source, kind=kinds)
         ranked = Rankings(self.items, *entries, entries.sizes, *beside)
