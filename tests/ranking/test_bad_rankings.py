@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import rankshot as rs
 from rankshot import Rankings, RankshotError, read_rankings, write_rankings
 
 ABC = ["a", "b", "c"]
@@ -203,15 +204,15 @@ COLUMNS = {
 TABLES = {
     "NaN position": (
         positions([[1, 2, 3], [1, float("nan"), 2]]),
-        "ranking 1, item 'b': positions must be 0 or more, not nan",
+        "ranking 1, item 'b': positions must be 0 (not listed) or more, not nan",
     ),
     "infinite position": (
         positions([[1, 2, float("inf")]]),
-        "ranking 0, item 'c': positions must be 0 or more, not inf",
+        "ranking 0, item 'c': positions must be 0 (not listed) or more, not inf",
     ),
     "negative position": (
         positions([[1, 0, 2], [-1, 2, 3]]),
-        "ranking 1, item 'a': positions must be 0 or more, not -1.0",
+        "ranking 1, item 'a': positions must be 0 (not listed) or more, not -1.0",
     ),
     "nothing placed": (positions([[1, 2, 3], [0, 0, 0]]), "ranking 1: the ranking is empty"),
     "too few columns": (
@@ -250,11 +251,11 @@ METHODS = {
     "unknown rater": (lambda _: AB.select(rater="eve"), "no rater 'eve'"),
     "an item too few": (
         lambda _: AB.with_items(["a", "b"]),
-        "the items differ: only the rankings have 'c'",
+        "unknown item 'c'",
     ),
     "an item too many": (
         lambda _: AB.with_items(["a", "b", "c", "z"]),
-        "the items differ: only the other side have 'z'",
+        "these rankings are not over 'z': give them the same items=",
     ),
     "items repeated": (lambda _: AB.with_items(["a", "a"]), "items names 'a' more than once"),
     "a listed item left out": (
@@ -263,7 +264,7 @@ METHODS = {
     ),
     "concatenate over different items": (
         lambda _: Rankings.concatenate([AB, Rankings.from_orders([["z"]])]),
-        "the items differ: only the ",
+        "these rankings are not over 'a', 'b', 'c'",
     ),
     "concatenate nothing": (lambda _: Rankings.concatenate([]), "nothing to concatenate"),
 }
@@ -485,15 +486,15 @@ ENDINGS = {
     ),
     "writing fractions to PrefLib": (
         written(Rankings.from_orders([["a"], ["a"]], weights=[1, 0.5]), "bad.soc"),
-        "ranking 1: PrefLib holds neither fractional weights, nor subset rankings",
+        "ranking 1: PrefLib does not hold ",
     ),
     "writing subsets to PrefLib": (
         written(Rankings.from_orders([["a"], ["b"]], kind=["top", "subset"]), "bad.soi"),
-        "ranking 1: PrefLib holds neither fractional weights, nor subset rankings",
+        "ranking 1: PrefLib does not hold ",
     ),
     "writing cut ties to PrefLib": (
         written(Rankings.from_orders([[["a", "b"]]], items=ABC).top(1), "bad.toi"),
-        "ranking 0: PrefLib holds neither fractional weights, nor subset rankings, nor ties cut",
+        "ranking 0: PrefLib does not hold ties cut by K",
     ),
     "writing a name of two lines to PrefLib": (
         written(Rankings.from_orders([["a\nb"]]), "bad.soc"),
@@ -565,3 +566,48 @@ def test_the_caller_may_say_how_rows_are_called_in_messages():
 
 def test_the_error_is_a_value_error():
     assert issubclass(RankshotError, ValueError)
+
+
+def test_a_misspelt_field_is_named_and_a_strange_one_is_passed_over(tmp_path):
+    path = tmp_path / "votes.jsonl"
+    for field, meant in (("wieght", "weight"), ("raters", "rater"), ("Target", "target")):
+        path.write_text(f'{{"ranking": ["a"]}}\n{{"ranking": ["a"], "{field}": 3}}\n')
+        with pytest.raises(
+            RankshotError, match=f"jsonl:2: field '{field}': did you mean '{meant}'"
+        ):
+            read_rankings(path)
+    path.write_text('{"ranking": ["a"], "dataset": "cifar", "time": 3}\n')
+    assert len(read_rankings(path)) == 1
+
+
+def test_counting_from_zero_is_warned_of():
+    with pytest.warns(UserWarning, match=r"holds 0, 1, …, 2: places start at 1"):
+        Rankings.from_positions([[0, 1, 2], [2, 0, 1]], items=ABC)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        rs.kemeny,
+        rs.borda,
+        rs.agreement,
+        rs.kendall_distance,
+        lambda x: rs.PlackettLuce().fit(x),
+        lambda x: rs.Mallows().fit(x),
+        lambda x: rs.BabingtonSmith().fit(x),
+        lambda x: rs.PlackettLuce.from_worths({"a": 1, "b": 1}).log_prob(x),
+        lambda x: rs.Mallows.from_center(["a", "b"], 1).log_prob(x),
+        lambda x: write_rankings(x, "votes.jsonl"),
+    ],
+)
+def test_plain_lists_are_told_how_to_become_rankings(call):
+    with pytest.raises(RankshotError, match=r"expected Rankings, not \[\['a', 'b'\]\]"):
+        call([["a", "b"]])
+
+
+@pytest.mark.parametrize(
+    "call", [rs.kemeny, rs.borda, rs.agreement, rs.PlackettLuce().fit, rs.Mallows().fit]
+)
+def test_merging_several_targets_is_warned_of(call):
+    with pytest.warns(UserWarning, match="several targets are merged into one: 'cat', 'dog'"):
+        call(AB)

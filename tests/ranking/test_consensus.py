@@ -186,7 +186,7 @@ def test_borda_scores_a_tie_as_the_mean_of_its_orders():
     [
         (lambda r: rs.kemeny(r, "best"), "method must be one of adjacent, insertion, exact"),
         (lambda r: rs.kemeny(r, "exact", time_limit=0), "time_limit must be positive, not 0"),
-        (lambda r: rs.kemeny(r[:0]), "no rankings to merge"),
+        (lambda r: rs.kemeny(r[:0]), "no rankings to fit or merge"),
     ],
 )
 def test_bad_calls(call, message):

@@ -613,7 +613,7 @@ def test_names_that_utf8_cannot_hold_are_refused_and_the_old_file_stays(tmp_path
 
 def test_refused_rankings_leave_the_old_preflib_file(tmp_path):
     (tmp_path / "votes.soc").write_text("old")
-    with pytest.raises(RankshotError, match="ranking 0: PrefLib holds neither fractional"):
+    with pytest.raises(RankshotError, match="ranking 0: PrefLib does not hold fractional"):
         write_rankings(Rankings.from_orders([["a"]], weights=[0.5]), tmp_path / "votes.soc")
     assert left_in(tmp_path) == {"votes.soc": "old"}
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rankshot.ranking.arguments import require_one_subject
 from rankshot.ranking.blocks import ABSENT, levels, row_blocks
 from rankshot.ranking.distances import kendall_distance
 from rankshot.ranking.errors import RankshotError
@@ -14,7 +15,7 @@ from rankshot.ranking.mean_places import mean_places
 from rankshot.ranking.rankings import Rankings
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Agreement:
     """The agreement of several rankings.
 
@@ -50,9 +51,10 @@ def agreement(rankings: Rankings) -> Agreement:
     >>> found.distance_to_others
     array([0.5, 0.5, 1. ])
     """
+    require_one_subject(rankings)
     weights = rankings.weights
     total = float(weights.sum())
-    if len(rankings) == 0 or not total > weights.max():
+    if not total > weights.max():
         raise RankshotError("agreement needs at least two rankings of positive weight")
     distance = kendall_distance(rankings)
     to_all = distance @ weights

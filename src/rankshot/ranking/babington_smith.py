@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from rankshot.ranking.arguments import require_one_subject, require_rankings
 from rankshot.ranking.blocks import completed_orders
 from rankshot.ranking.encode import as_names
 from rankshot.ranking.errors import RankshotError
@@ -115,23 +116,20 @@ class BabingtonSmith(BaseEstimator):
             )
         return cls()._with_log_odds(names, (table - table.T) / 2)
 
-    def fit(self, rankings: Rankings, y: None = None) -> BabingtonSmith:  # noqa: ARG002
+    def fit(self, rankings: Rankings) -> BabingtonSmith:
         """Estimate the log-odds by penalised maximum likelihood, with the exact normaliser.
 
         Parameters
         ----------
         rankings : Rankings
             Full or top-K and without ties; their weights count.
-        y : None
-            Ignored; there so that the model fits into scikit-learn's tools.
         """
         if not self.regularization > 0:
             raise RankshotError(f"regularization must be positive, not {self.regularization!r}")
+        require_one_subject(rankings)
         _refuse_subsets(rankings)
         if rankings.has_ties:
             raise RankshotError("BabingtonSmith cannot be fitted to ties: break or drop them")
-        if not rankings.weights.sum() > 0:
-            raise RankshotError("there are no rankings to fit (or all have weight 0)")
         C = rankings.n_items
         longest = int(rankings.lengths.max())
         _require_affordable(C, longest)
@@ -208,7 +206,7 @@ class BabingtonSmith(BaseEstimator):
         A tie means that the order inside it is unknown, each equally likely.
         """
         check_is_fitted(self)
-        rankings = rankings.with_items(self.items_)
+        rankings = require_rankings(rankings).with_items(self.items_)
         _refuse_subsets(rankings)
         strict = ~_rows_with_ties(rankings)
         result = np.empty(len(rankings))

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from rankshot.ranking.arguments import require_one_subject
 from rankshot.ranking.blocks import ABSENT, levels, row_blocks
 from rankshot.ranking.errors import RankshotError
 from rankshot.ranking.kemeny_exact import solve_exactly
@@ -53,8 +54,9 @@ def borda(rankings: Rankings) -> Consensus:
     """Order the items by their average place.
 
     Tied items share the mean of their places, and so does what a top-K list leaves out. In a
-    subset ranking the places count as fractions of its length. Items of equal average are
-    tied: nothing breaks the tie.
+    subset ranking the places count as fractions of its length, and an item that no ranking
+    places counts as placed in the middle. Items of equal average are tied: nothing breaks the
+    tie.
 
     Examples
     --------
@@ -64,6 +66,7 @@ def borda(rankings: Rankings) -> Consensus:
     >>> rs.borda(votes).order
     (('a', 'b'), 'c')
     """
+    require_one_subject(rankings)
     groups = tied_groups(average_places(rankings), closer_than=1e-9)
     W = precedence(rankings)
     place = np.empty(rankings.n_items, int)
@@ -110,7 +113,8 @@ def kemeny(
     Notes
     -----
     Where several orders are best, which one is returned depends on the items' averages and
-    names, never on the order in which they were listed.
+    names, never on the order in which they were listed. That is so, too, for items that
+    nobody has ranked: they come last, by name, and the order among them means nothing.
 
     Examples
     --------
@@ -124,8 +128,9 @@ def kemeny(
         raise RankshotError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
     if time_limit is not None and not time_limit > 0:
         raise RankshotError(f"time_limit must be positive, not {time_limit!r}")
-    if len(rankings) == 0:
-        raise RankshotError("there are no rankings to merge")
+    if time_limit is not None and method != "exact":
+        raise RankshotError(f"time_limit is for method='exact', not {method!r}")
+    require_one_subject(rankings)
     start = _canonical_start(rankings)
     W = precedence(rankings)[np.ix_(start, start)]
     bound = _majority_bound(W)

@@ -20,7 +20,7 @@ def as_text(rankings: Rankings) -> str:
         target = f"{shown.targets[row]}: " if shown.targets[row] is not None else ""
         lines.append(f"  {target}{_order_text(order)}{_remark(shown, row)}")
     if len(rankings) > ROWS_SHOWN:
-        lines.append("  …")
+        lines.append(f"  … and {len(rankings) - ROWS_SHOWN:,} more")
     return "\n".join(lines)
 
 

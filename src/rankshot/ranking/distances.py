@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from rankshot.ranking.arguments import require_rankings
 from rankshot.ranking.blocks import BLOCK_CELLS, levels
 from rankshot.ranking.errors import RankshotError
 from rankshot.ranking.rankings import Rankings
@@ -62,8 +63,8 @@ def kendall_distance(
            [6., 0., 6.],
            [3., 6., 0.]])
     """
-    first = _comparable(a, k)
-    second = first if b is None else _comparable(b.with_items(a.items), k)
+    first = _comparable(require_rankings(a), k)
+    second = first if b is None else _comparable(require_rankings(b).with_items(a.items), k)
     distance = np.empty((len(first), len(second)))
     step = max(1, min(TILE_ROWS, BLOCK_CELLS // a.n_items))
     for i in range(0, len(first), step):

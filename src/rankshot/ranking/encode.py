@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rankshot.ranking.errors import RankshotError, did_you_mean, shown
+from rankshot.ranking.errors import RankshotError, did_you_mean, listed, shown
 from rankshot.ranking.ragged import Entries, starts_of
 
 Order = Sequence["str | Sequence[str]"]
@@ -28,7 +28,7 @@ def numbered(row: int) -> str:
 
 def as_names(labels: Iterable[Any], what: str = "items") -> tuple[str, ...]:
     """Return labels as distinct, non-empty text; integers are taken as their digits."""
-    if isinstance(labels, str) or not isinstance(labels, Iterable):
+    if isinstance(labels, (str, set, frozenset)) or not isinstance(labels, Iterable):
         raise RankshotError(f"{what} must be a sequence of names, not {shown(labels)}")
     names: dict[str, None] = {}
     for label in labels:
@@ -48,6 +48,17 @@ def _name(label: Any) -> str | None:
         return str(label)
     is_number = isinstance(label, (int, np.integer)) and not isinstance(label, bool)
     return str(int(label)) if is_number and abs(label) < 2**63 else None
+
+
+def other_items(wanted: tuple[str, ...], there: tuple[str, ...]) -> RankshotError:
+    """Say how the items that rankings have differ from those that are wanted."""
+    if missing := sorted(set(wanted) - set(there)):
+        return RankshotError(
+            f"these rankings are not over {listed(missing)}: "
+            "give them the same items= when they are built or read"
+        )
+    odd = min(set(there) - set(wanted))
+    return RankshotError(f"unknown item {odd!r}{did_you_mean(odd, wanted)}")
 
 
 def encode_orders(orders: Sequence[Order], items: tuple[str, ...], where: Where) -> Entries:
@@ -109,7 +120,10 @@ def _walk(orders: Sequence[Order], where: Where) -> Iterator[tuple[int, int, str
     """Go through orders item by item: row, place, name; refuse what is not a list of names."""
     for row, order in enumerate(orders):
         if not isinstance(order, LIST_TYPES):
-            raise RankshotError(f"{where(row)}: expected a list of items, not {shown(order)}")
+            raise RankshotError(
+                f"{where(row)}: expected a list of items, not {shown(order)} "
+                "(a single ranking is a list in a list)"
+            )
         if len(order) == 0:
             raise RankshotError(f"{where(row)}: the ranking is empty")
         for place, entry in enumerate(order):

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
+from rankshot.ranking.arguments import require_rankings
 from rankshot.ranking.errors import RankshotError, shown
 from rankshot.ranking.jsonl import read_jsonl, write_jsonl
 from rankshot.ranking.preflib import PREFLIB_ENDINGS, read_preflib, write_preflib
@@ -36,6 +37,8 @@ def read_rankings(path: str | Path, items: Iterable[Any] | None = None) -> Ranki
     ------
     RankshotError
         Names the file and the line of what is wrong.
+    FileNotFoundError
+        If there is no such file.
     """
     path = Path(path)
     if path.suffix in JSONL_ENDINGS:
@@ -49,10 +52,12 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
     """Write rankings as JSON lines (.jsonl) or PrefLib (.soc, .soi, .toc, .toi).
 
     The file appears whole or not at all: it is written beside its place and then renamed.
-    PrefLib has no place for targets (one at most may be there), sources and raters; they are
-    left out.
+    JSON lines name the items that somebody lists and no others: to read the same rankings back,
+    give `read_rankings` the same ``items``. PrefLib names all items, but has no place for targets
+    (one at most may be there), sources and raters; they are left out.
     """
     path = Path(path)
+    require_rankings(rankings)
     if len(rankings) == 0:
         raise RankshotError(f"{path}: there are no rankings to write")
     if path.suffix in JSONL_ENDINGS:

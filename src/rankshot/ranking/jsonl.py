@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
@@ -12,6 +13,8 @@ from rankshot.ranking.encode import Where, as_names
 from rankshot.ranking.errors import RankshotError, shown
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.text_lines import text_lines
+
+FIELDS = ("target", "ranking", "source", "rater", "weight", "kind", "k")
 
 LINES_AT_ONCE = 20_000
 """Text becomes arrays in portions, so that a large file never stands in memory as objects."""
@@ -57,11 +60,19 @@ def _read_portion(
 
 
 def _orders(records: list[dict[str, Any]], where: Where) -> list[list[Any]]:
+    harmless: set[str] = set(FIELDS)
     for row, record in enumerate(records):
         if type(record) is not dict or type(record.get("ranking")) is not list:
             raise RankshotError(
                 f'{where(row)}: expected an object with a list "ranking", not {shown(record)}'
             )
+        for field in record.keys() - harmless:
+            # Other fields are welcome, but a misspelt one would be lost without a word.
+            if close := get_close_matches(field.lower(), FIELDS, n=1, cutoff=0.8):
+                raise RankshotError(
+                    f"{where(row)}: field {shown(field)}: did you mean {close[0]!r}?"
+                )
+            harmless.add(field)
     return [record["ranking"] for record in records]
 
 

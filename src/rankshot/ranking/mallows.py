@@ -11,6 +11,7 @@ from scipy.optimize import brentq
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from rankshot.ranking.arguments import require_one_subject, require_rankings
 from rankshot.ranking.blocks import row_blocks
 from rankshot.ranking.consensus import METHODS, average_order, kemeny
 from rankshot.ranking.encode import as_names
@@ -96,18 +97,15 @@ class Mallows(BaseEstimator):
         names = as_names(center, "center")
         return cls()._with_center(names, names, float(spread))
 
-    def fit(self, rankings: Rankings, y: None = None) -> Mallows:  # noqa: ARG002
+    def fit(self, rankings: Rankings) -> Mallows:
         """Find the centre, then the spread that makes the rankings most probable.
 
         Parameters
         ----------
         rankings : Rankings
             Full or top-K; their weights count.
-        y : None
-            Ignored; there so that the model fits into scikit-learn's tools.
         """
-        if not rankings.weights.sum() > 0:
-            raise RankshotError("there are no rankings to fit (or all have weight 0)")
+        require_one_subject(rankings)
         center = self._find_center(rankings)
         self._with_center(rankings.items, center, 0.0)
         statistics = self._statistics(rankings)
@@ -140,7 +138,9 @@ class Mallows(BaseEstimator):
     def log_prob(self, rankings: Rankings) -> Floats:
         """Return the log-probability of each ranking."""
         check_is_fitted(self)
-        return self._statistics(rankings.with_items(self.items_)).log_prob(self.spread_)
+        return self._statistics(require_rankings(rankings).with_items(self.items_)).log_prob(
+            self.spread_
+        )
 
     def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
         """Draw ``n`` independent top-``k`` rankings (full ones by default).

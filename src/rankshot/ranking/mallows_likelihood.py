@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
 from rankshot.ranking.blocks import row_blocks
-from rankshot.ranking.errors import RankshotError
+from rankshot.ranking.errors import RankshotError, shown
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.stages import groups_of
 
@@ -44,7 +44,11 @@ def mallows_log_normalizer(spread: float, n_items: int, k: ArrayLike | None = No
     >>> np.exp(mallows_log_normalizer(0.0, 4, [1, 2, 4])).round(6)
     array([ 4., 12., 24.])
     """
+    if not spread >= 0:
+        raise RankshotError(f"spread must be 0 or more, not {spread!r}")
     lengths = np.asarray(n_items if k is None else k)
+    if np.any((lengths < 0) | (lengths > n_items)):
+        raise RankshotError(f"k={shown(k)} is not between 0 and the {n_items} items")
     by_stage = log_phi(spread, np.arange(n_items, 0, -1))
     return np.asarray(np.append(0.0, np.cumsum(by_stage))[lengths])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -74,3 +75,14 @@ def refuse_numbers(lists: NDArray[Any], n_items: int) -> None:
     if outside.any():
         row, column = np.argwhere(outside)[0]
         raise RankshotError(f"ranking {row}: no item has the number {lists[row, column]}")
+
+
+def warn_of_counting_from_zero(positions: NDArray[np.float64]) -> None:
+    """Warn if every row is 0, 1, …, C - 1: that is how programs count, not places."""
+    C = positions.shape[1]
+    if C > 1 and len(positions) and np.all(np.sort(positions, axis=1) == np.arange(C)):
+        warnings.warn(
+            f"every row of positions holds 0, 1, …, {C - 1}: places start at 1, and 0 means that "
+            "an item is not listed. If you count from 0, add 1 to all of them",
+            stacklevel=3,
+        )

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from rankshot.ranking.arguments import require_one_subject, require_rankings
 from rankshot.ranking.blocks import row_blocks
 from rankshot.ranking.encode import as_names
 from rankshot.ranking.errors import RankshotError
@@ -127,22 +128,19 @@ class PlackettLuce(BaseEstimator):
             raise RankshotError(f"the worth of {items[i]!r} must be positive, not {values[i]}")
         return cls()._with_log_worths(items, np.log(values))
 
-    def fit(self, rankings: Rankings, y: None = None) -> PlackettLuce:  # noqa: ARG002
+    def fit(self, rankings: Rankings) -> PlackettLuce:
         """Estimate the worths.
 
         Parameters
         ----------
         rankings : Rankings
             Of any kind; their weights count.
-        y : None
-            Ignored; there so that the model fits into scikit-learn's tools.
         """
         if self.solver not in SOLVERS:
             raise RankshotError(f"solver must be one of {', '.join(SOLVERS)}, not {self.solver!r}")
         if not self.regularization >= 0:
             raise RankshotError(f"regularization must be 0 or more, not {self.regularization!r}")
-        if not rankings.weights.sum() > 0:
-            raise RankshotError("there are no rankings to fit (or all have weight 0)")
+        require_one_subject(rankings)
         if self.regularization == 0:
             require_estimable(rankings)
         likelihood = Likelihood(rankings)
@@ -152,8 +150,8 @@ class PlackettLuce(BaseEstimator):
             )
         if not converged:
             warnings.warn(
-                f"{self.solver} did not converge in {self.n_iter_} iterations: "
-                "raise max_iter, or use solver='newton'",
+                f"{self.solver} did not converge in {self.n_iter_} iterations: raise max_iter"
+                + ("" if self.solver == "newton" else ", or use solver='newton'"),
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -174,7 +172,7 @@ class PlackettLuce(BaseEstimator):
         as a total less what is gone.
         """
         check_is_fitted(self)
-        rankings = rankings.with_items(self.items_)
+        rankings = require_rankings(rankings).with_items(self.items_)
         result = np.empty(len(rankings))
         for rows in row_blocks(len(rankings), len(self.items_)):
             result[rows] = self._block_log_prob(rankings[rows])
@@ -203,7 +201,9 @@ class PlackettLuce(BaseEstimator):
         """
         check_is_fitted(self)
         C = len(self.items_)
-        information = Likelihood(rankings.with_items(self.items_)).information(self.log_worths_)
+        information = Likelihood(require_rankings(rankings).with_items(self.items_)).information(
+            self.log_worths_
+        )
         information += self.regularization * np.eye(C)
         centred = np.eye(C) - 1 / C
         covariance = centred @ np.linalg.inv(information + 1 / C) @ centred

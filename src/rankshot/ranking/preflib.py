@@ -96,14 +96,14 @@ def write_preflib(rankings: Rankings, stream: TextIO, path: Path) -> None:
         raise RankshotError(
             f"{path}: PrefLib has no targets; select one of {rankings.target_names}"
         )
-    bad = (rankings.weights != np.rint(rankings.weights)) | rankings.is_subset
-    bad |= (rankings.lengths < rankings.n_listed) | (rankings.weights >= 1e15)
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise RankshotError(
-            f"ranking {row}: PrefLib holds neither fractional weights, nor subset rankings, "
-            "nor ties cut by K, nor weights of 10^15 and more"
-        )
+    for bad, what in (
+        (rankings.weights != np.rint(rankings.weights), "fractional weights"),
+        (rankings.weights >= 1e15, "weights of 10^15 and more"),
+        (rankings.is_subset, "subset rankings"),
+        (rankings.lengths < rankings.n_listed, "ties cut by K"),
+    ):
+        if bad.any():
+            raise RankshotError(f"ranking {np.argmax(bad)}: PrefLib does not hold {what}")
     for name in rankings.items:
         if name != name.strip() or "\n" in name or "\r" in name:
             raise RankshotError(
@@ -134,10 +134,12 @@ def _require_kind(rankings: Rankings, path: Path, where: Where) -> None:
     n_places = rankings.places[rankings.starts[1:] - 1] + 1
     tied = n_places < rankings.n_listed
     incomplete = rankings.n_listed < rankings.n_items
-    for is_bad, letter, what in (
-        (tied, path.suffix[1] == "s", "has ties"),
-        (incomplete, path.suffix[3] == "c", "does not list all items"),
+    for is_bad, letter, what, instead in (
+        (tied, path.suffix[1] == "s", "has ties", ".toc or .toi"),
+        (incomplete, path.suffix[3] == "c", "does not list all items", ".soi or .toi"),
     ):
         if letter and is_bad.any():
             row = int(np.argmax(is_bad))
-            raise RankshotError(f"{where(row)}: {what}, which {path.suffix} does not allow")
+            raise RankshotError(
+                f"{where(row)}: {what}, which {path.suffix} does not allow; use {instead}"
+            )

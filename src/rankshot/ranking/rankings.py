@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.ranking import display
+from rankshot.ranking import display, number_tables
 from rankshot.ranking.columns import Kind, Labels, checked_lengths, columns_beside, distinct
 from rankshot.ranking.encode import (
     Order,
@@ -20,14 +20,9 @@ from rankshot.ranking.encode import (
     encode_orders,
     items_of,
     numbered,
+    other_items,
 )
 from rankshot.ranking.errors import RankshotError, did_you_mean
-from rankshot.ranking.number_tables import (
-    encode_positions,
-    number_table,
-    refuse_cells,
-    refuse_numbers,
-)
 from rankshot.ranking.ragged import Entries
 
 
@@ -151,9 +146,15 @@ class Rankings:
           b = d > a
         """
         names = as_names(items)
-        table = number_table(positions, len(names), "positions")
-        refuse_cells(~np.isfinite(table) | (table < 0), table, names, "positions must be 0 or more")
-        entries = encode_positions(table, placed=table != 0)
+        table = number_tables.number_table(positions, len(names), "positions")
+        number_tables.warn_of_counting_from_zero(table)
+        number_tables.refuse_cells(
+            ~np.isfinite(table) | (table < 0),
+            table,
+            names,
+            "positions must be 0 (not listed) or more",
+        )
+        entries = number_tables.encode_positions(table, placed=table != 0)
         entries = checked(entries, names, numbered)
         beside = columns_beside(len(table), targets, sources, raters, weights, kind, numbered)
         return cls(names, *entries, entries.sizes, *beside)
@@ -181,9 +182,9 @@ class Rankings:
           b = c > d
         """
         names = as_names(items)
-        table = number_table(scores, len(names), "scores")
-        refuse_cells(np.isnan(table), table, names, "scores must be numbers")
-        entries = encode_positions(-table, placed=np.ones(table.shape, bool))
+        table = number_tables.number_table(scores, len(names), "scores")
+        number_tables.refuse_cells(np.isnan(table), table, names, "scores must be numbers")
+        entries = number_tables.encode_positions(-table, placed=np.ones(table.shape, bool))
         beside = columns_beside(len(table), targets, sources, raters, weights, "top", numbered)
         full = cls(names, *entries, entries.sizes, *beside)
         return full if k is None else full.top(k)
@@ -207,7 +208,7 @@ class Rankings:
         places = np.tile(np.arange(k, dtype=np.int32), n)
         entries = Entries(lists.astype(np.int32).ravel(), places, np.arange(n + 1) * k)
         if not trusted:
-            refuse_numbers(lists, len(names))
+            number_tables.refuse_numbers(lists, len(names))
             entries = checked(entries, names, numbered)
         return cls(names, *entries, entries.sizes, *columns_beside(n))
 
@@ -363,9 +364,7 @@ class Rankings:
         if names == self.items:
             return self
         if set(names) != set(self.items):
-            odd = min(set(names) ^ set(self.items))
-            holder = "rankings" if odd in self.items else "other side"
-            raise RankshotError(f"the items differ: only the {holder} have {odd!r}")
+            raise other_items(names, self.items)
         return self.over(names)
 
     def over(self, items: tuple[str, ...], where: Where = numbered) -> Rankings:

@@ -1,0 +1,77 @@
+"""Build the compact noun hierarchy inside the package from WordNet's own files.
+
+    python scripts/build_wordnet.py DIRECTORY
+
+DIRECTORY holds ``data.noun``, ``index.noun`` and ``cntlist.rev`` of WordNet 3.0 (Debian's package
+wordnet-base has them). What is kept: lemmas, their senses in order, how often each sense was tagged,
+hypernyms, lexical categories. What is left out: glosses, other relations, other parts of speech.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+DATA = Path(__file__).parents[1] / "src" / "rankshot" / "semantics" / "data"
+
+
+def lines_of(path: Path) -> list[str]:
+    """Read the lines after the licence, which is indented."""
+    return [x for x in path.read_text(encoding="utf-8").splitlines() if not x.startswith("  ")]
+
+
+def main(directory: Path) -> None:
+    """Write ``wordnet_nouns.npz``."""
+    synsets = [line.split(" | ")[0].split() for line in lines_of(directory / "data.noun")]
+    number = {fields[0]: i for i, fields in enumerate(synsets)}
+    categories = np.array([int(fields[1]) for fields in synsets], np.uint8)
+    parents: list[list[int]] = []
+    first_words: list[str] = []
+    for fields in synsets:
+        n_words = int(fields[3], 16)
+        first_words.append(fields[4].lower())
+        pointers = fields[5 + 2 * n_words :]
+        pairs = zip(pointers[::4], pointers[1::4], strict=True)
+        parents.append([number[offset] for symbol, offset in pairs if symbol in {"@", "@i"}])
+
+    tagged = {}
+    for line in lines_of(directory / "cntlist.rev"):
+        key, sense, count = line.split()
+        lemma, kind = key.split("%")
+        if kind.startswith("1:"):
+            tagged[lemma, int(sense)] = int(count)
+
+    lemmas: list[str] = []
+    senses: list[list[int]] = []
+    counts: list[list[int]] = []
+    for line in sorted(lines_of(directory / "index.noun")):
+        fields = line.split()
+        n_senses = int(fields[2])
+        lemmas.append(fields[0])
+        senses.append([number[offset] for offset in fields[-n_senses:]])
+        counts.append([tagged.get((fields[0], i + 1), 0) for i in range(n_senses)])
+    code = {lemma: i for i, lemma in enumerate(lemmas)}
+
+    DATA.mkdir(exist_ok=True)
+    np.savez_compressed(
+        DATA / "wordnet_nouns.npz",
+        lemmas=np.frombuffer("\n".join(lemmas).encode(), np.uint8),
+        sense_starts=starts(senses),
+        senses=np.concatenate(senses).astype(np.int32),
+        sense_counts=np.concatenate(counts).astype(np.uint16),
+        parent_starts=starts(parents),
+        parents=np.array([p for row in parents for p in row], np.int32),
+        categories=categories,
+        first_lemmas=np.array([code[word] for word in first_words], np.int32),
+    )
+    size = (DATA / "wordnet_nouns.npz").stat().st_size
+    print(f"{len(lemmas):,} lemmas, {len(synsets):,} synsets, {size / 1e6:.2f} MB")
+
+
+def starts(rows: list[list[int]]) -> np.ndarray:
+    """Return where each row starts in the concatenation, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int32)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,35 @@
+"""Checks of the rankings that a caller passes."""
+
+from __future__ import annotations
+
+import warnings
+
+from rankshot.ranking.errors import RankshotError, listed, shown
+from rankshot.ranking.rankings import Rankings
+
+
+def require_rankings(value: Rankings) -> Rankings:
+    """Return the value, or say how to make `Rankings` of what was passed instead."""
+    if not isinstance(value, Rankings):
+        raise RankshotError(
+            f"expected Rankings, not {shown(value)}: make them with Rankings.from_orders, "
+            "from_positions, from_scores or read_rankings"
+        )
+    return value
+
+
+def require_one_subject(rankings: Rankings) -> Rankings:
+    """Return rankings that are to be merged, but not before a warning if they differ in target.
+
+    Raises where there is nothing to merge.
+    """
+    require_rankings(rankings)
+    if len(rankings) == 0 or not rankings.weights.sum() > 0:
+        raise RankshotError("there are no rankings to fit or merge (or all have weight 0)")
+    if len(rankings.target_names) > 1:
+        warnings.warn(
+            f"rankings of several targets are merged into one: {listed(rankings.target_names, 4)}. "
+            "Use select(target=...) or by_target()",
+            stacklevel=3,
+        )
+    return rankings
