@@ -3,8 +3,9 @@
     python scripts/build_wordnet.py DIRECTORY
 
 DIRECTORY holds ``data.noun``, ``index.noun`` and ``cntlist.rev`` of WordNet 3.0 (Debian's package
-wordnet-base has them). What is kept: lemmas, their senses in order, how often each sense was tagged,
-hypernyms, lexical categories. What is left out: glosses, other relations, other parts of speech.
+wordnet-base has them). What is kept: lemmas, their senses in order, how often each sense was
+tagged, hypernyms, lexical categories. What is left out: glosses, other relations, other parts of
+speech.
 """
 
 import sys
@@ -52,6 +53,16 @@ def main(directory: Path) -> None:
         counts.append([tagged.get((fields[0], i + 1), 0) for i in range(n_senses)])
     code = {lemma: i for i, lemma in enumerate(lemmas)}
 
+    above = [ancestors(i, parents) for i in range(len(synsets))]
+    own = np.ones(len(synsets), np.int64)
+    np.add.at(own, np.concatenate(senses), np.concatenate(counts))
+    totals = np.zeros(len(synsets), np.int64)
+    for i, found in enumerate(above):
+        totals[list(found)] += own[i]
+    depths: dict[int, int] = {}
+    for i in range(len(synsets)):
+        depth_of(i, parents, depths)
+
     DATA.mkdir(exist_ok=True)
     np.savez_compressed(
         DATA / "wordnet_nouns.npz",
@@ -62,10 +73,32 @@ def main(directory: Path) -> None:
         parent_starts=starts(parents),
         parents=np.array([p for row in parents for p in row], np.int32),
         categories=categories,
+        totals=totals.astype(np.int32),
+        depths=np.array([depths[i] for i in range(len(synsets))], np.uint8),
         first_lemmas=np.array([code[word] for word in first_words], np.int32),
     )
     size = (DATA / "wordnet_nouns.npz").stat().st_size
     print(f"{len(lemmas):,} lemmas, {len(synsets):,} synsets, {size / 1e6:.2f} MB")
+
+
+def ancestors(synset: int, parents: list[list[int]]) -> set[int]:
+    """Return a synset and all above it."""
+    found: set[int] = set()
+    todo = [synset]
+    while todo:
+        here = todo.pop()
+        if here not in found:
+            found.add(here)
+            todo.extend(parents[here])
+    return found
+
+
+def depth_of(synset: int, parents: list[list[int]], known: dict[int, int]) -> int:
+    """Return the length of the longest way to the top."""
+    if synset not in known:
+        above = [depth_of(parent, parents, known) for parent in parents[synset]]
+        known[synset] = 1 + max(above, default=-1)
+    return known[synset]
 
 
 def starts(rows: list[list[int]]) -> np.ndarray:

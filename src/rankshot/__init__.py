@@ -17,8 +17,15 @@ if TYPE_CHECKING:
     from rankshot.ranking.mallows_likelihood import mallows_log_normalizer
     from rankshot.ranking.plackett_luce import PlackettLuce
     from rankshot.ranking.rankings import Rankings
+    from rankshot.semantics.hierarchy import Hierarchy
     from rankshot.semantics.means import arithmetic_mean, geometric_mean
     from rankshot.semantics.similarity import Similarity
+    from rankshot.semantics.source_agreement import (
+        SourceAgreement,
+        similarity_accuracy,
+        source_agreement,
+    )
+    from rankshot.semantics.wordnet import WordNet
 
 __version__ = "0.1.0"
 
@@ -26,11 +33,14 @@ __all__ = [
     "Agreement",
     "BabingtonSmith",
     "Consensus",
+    "Hierarchy",
     "Mallows",
     "PlackettLuce",
     "Rankings",
     "RankshotError",
     "Similarity",
+    "SourceAgreement",
+    "WordNet",
     "agreement",
     "arithmetic_mean",
     "borda",
@@ -39,6 +49,8 @@ __all__ = [
     "kendall_distance",
     "mallows_log_normalizer",
     "read_rankings",
+    "similarity_accuracy",
+    "source_agreement",
     "write_rankings",
 ]
 
@@ -46,11 +58,14 @@ _HOMES = {
     "Agreement": "ranking.agreement",
     "BabingtonSmith": "ranking.babington_smith",
     "Consensus": "ranking.consensus",
+    "Hierarchy": "semantics.hierarchy",
     "Mallows": "ranking.mallows",
     "PlackettLuce": "ranking.plackett_luce",
     "Rankings": "ranking.rankings",
     "RankshotError": "ranking.errors",
     "Similarity": "semantics.similarity",
+    "SourceAgreement": "semantics.source_agreement",
+    "WordNet": "semantics.wordnet",
     "agreement": "ranking.agreement",
     "arithmetic_mean": "semantics.means",
     "borda": "ranking.consensus",
@@ -59,6 +74,8 @@ _HOMES = {
     "kendall_distance": "ranking.distances",
     "mallows_log_normalizer": "ranking.mallows_likelihood",
     "read_rankings": "ranking.files",
+    "similarity_accuracy": "semantics.source_agreement",
+    "source_agreement": "semantics.source_agreement",
     "write_rankings": "ranking.files",
 }
 

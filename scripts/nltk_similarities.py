@@ -1,0 +1,42 @@
+"""Write similarities as NLTK computes them, for the tests to compare with.
+
+    python scripts/nltk_similarities.py DIRECTORY > tests/semantics/nltk_similarities.csv
+
+DIRECTORY holds WordNet 3.0's database files. NLTK wants files ``lexnames`` and ``index.sense``
+beside them, which it is given but does not use here. Pairs of noun synsets are drawn at random,
+with a fixed seed.
+"""
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import nltk
+import nltk.corpus
+import numpy as np
+
+N_PAIRS = 1000
+
+
+def main(directory: Path) -> None:
+    """Print the pairs and their path and Leacock-Chodorow similarities."""
+    with tempfile.TemporaryDirectory() as folder:
+        # NLTK reads from its data path alone, and from this place in it.
+        corpus = Path(folder) / "corpora" / "wordnet"
+        shutil.copytree(directory, corpus)
+        names = "\n".join(f"{i:02d}\tcategory.{i}\t1" for i in range(45))
+        (corpus / "lexnames").write_text(names + "\n", encoding="ascii")
+        (corpus / "index.sense").touch()
+        nltk.data.path.append(folder)
+        reader = nltk.corpus.wordnet
+        synsets = sorted(reader.all_synsets("n"), key=lambda synset: synset.offset())
+        rng = np.random.default_rng(2015)
+        print("a,b,path,lch")
+        for i, j in rng.integers(0, len(synsets), size=(N_PAIRS, 2)):
+            a, b = synsets[i], synsets[j]
+            print(f"{a.name()},{b.name()},{a.path_similarity(b)!r},{a.lch_similarity(b)!r}")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

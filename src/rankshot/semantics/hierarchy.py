@@ -1,0 +1,120 @@
+"""A picture of where names stand in WordNet's hierarchy: the paper's Figure 1, left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any
+
+from rankshot.semantics.wordnet import WordNet
+from rankshot.semantics.wordnet_nouns import Nouns, load_nouns
+
+ROW, STEP, MARGIN = 22, 130, 12
+
+
+@dataclass
+class Branch:
+    """A part of the tree: a word of WordNet or a name given, and what hangs below it."""
+
+    label: str
+    is_name: bool
+    below: list[Branch] = field(default_factory=list)
+
+
+class Hierarchy:
+    """The names given and what they are kinds of, as a tree.
+
+    Chains without a fork are left out; where a sense has several hypernyms, the first is taken.
+
+    Examples
+    --------
+    >>> print(Hierarchy(["cat", "dog", "truck", "ship"]))
+    whole
+    ├── carnivore
+    │   ├── cat
+    │   └── dog
+    └── vehicle
+        ├── truck
+        └── ship
+    """
+
+    def __init__(self, names: Iterable[Any], wordnet: WordNet | None = None) -> None:
+        nouns = load_nouns()
+        senses = (wordnet or WordNet()).senses(names)
+        paths = {name: _way_down(nouns, nouns.synset(sense.name)) for name, sense in senses.items()}
+        self.root = _grow(nouns, paths, depth=0)
+
+    def __str__(self) -> str:
+        return "\n".join([self.root.label, *_lines(self.root, "")])
+
+    def _repr_svg_(self) -> str:
+        return self.to_svg()
+
+    def to_svg(self) -> str:
+        """Return the tree as a picture in SVG, from left to right; the names given are bold."""
+        shapes: list[str] = []
+        height, depth = _draw(self.root, 0, 0, shapes)
+        width = MARGIN * 2 + STEP * (depth + 1)
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height + MARGIN}" '
+            f'viewBox="0 0 {width} {height + MARGIN}" font-family="sans-serif" font-size="13" '
+            f'role="img" aria-label="WordNet hierarchy">{"".join(shapes)}</svg>'
+        )
+
+
+def _way_down(nouns: Nouns, synset: int) -> list[int]:
+    way = [synset]
+    while parents := nouns.parents(way[-1]):
+        way.append(parents[0])
+    return way[::-1]
+
+
+def _grow(nouns: Nouns, paths: dict[str, list[int]], depth: int) -> Branch:
+    """Follow the common way down to the first fork, and branch there."""
+    while True:
+        here = [name for name, way in paths.items() if len(way) == depth + 1]
+        branches: dict[int, dict[str, list[int]]] = {}
+        for name, way in paths.items():
+            if len(way) > depth + 1:
+                branches.setdefault(way[depth + 1], {})[name] = way
+        if here or len(branches) != 1:
+            break
+        depth += 1
+    if len(paths) == 1 and here:
+        return Branch(here[0], is_name=True)
+    any_way = next(iter(paths.values()))
+    below = [Branch(name, is_name=True) for name in here]
+    below += [_grow(nouns, some, depth + 1) for some in branches.values()]
+    return Branch(nouns.word(any_way[depth]), is_name=False, below=below)
+
+
+def _lines(branch: Branch, indent: str) -> Iterator[str]:
+    for i, child in enumerate(branch.below):
+        last = i == len(branch.below) - 1
+        yield f"{indent}{'└── ' if last else '├── '}{child.label}"
+        yield from _lines(child, indent + ("    " if last else "│   "))
+
+
+def _draw(branch: Branch, top: int, depth: int, shapes: list[str]) -> tuple[int, int]:
+    """Draw a branch below ``top``; return where it ends, and its depth."""
+    x = MARGIN + STEP * depth
+    bottom, deepest = top, depth
+    middles: list[float] = []
+    for child in branch.below:
+        begin = bottom
+        bottom, reached = _draw(child, bottom, depth + 1, shapes)
+        deepest = max(deepest, reached)
+        middles.append((begin + bottom) / 2)
+    bottom = max(bottom, top + ROW)
+    middle = (top + bottom) / 2
+    right, low = x + STEP, middle + ROW / 4
+    shapes.extend(
+        f'<path d="M{right - 46},{low} C{right - 20},{low} {right - 30},{y + ROW / 4} '
+        f'{right - 4},{y + ROW / 4}" fill="none" stroke="#888"/>'
+        for y in middles
+    )
+    look = 'font-weight="bold" fill="#111"' if branch.is_name else 'fill="#555"'
+    label = escape(branch.label.replace("_", " "))
+    shapes.append(f'<text x="{x}" y="{middle + ROW / 2}" {look}>{label}</text>')
+    return bottom, deepest

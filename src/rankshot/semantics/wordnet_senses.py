@@ -1,0 +1,176 @@
+"""Which sense of a word is meant: the choice that matters more than the measure.
+
+First senses mislead: a leopard is a fur, a seal is wax, a mole is a unit. What helps is company: in
+a list with tigers, wolves and otters, a seal is an animal. So the senses of all names are
+chosen together, each to be near its nearest neighbours in the list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot.ranking.errors import RankshotError, listed
+from rankshot.semantics.wordnet_measures import lin
+from rankshot.semantics.wordnet_nouns import CATEGORIES, Nouns
+
+Floats = NDArray[np.float64]
+
+NEIGHBOURS = 2
+"""How many of the other names a sense should be near: a few, for a list holds many kinds."""
+
+COMPANY = 25.0
+"""What a similarity of 1 to those neighbours counts, as a log-odds."""
+
+ROUNDS = 30
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The senses that a name can have, and how it was looked up."""
+
+    name: str
+    synsets: tuple[int, ...]
+    counts: tuple[int, ...]
+    note: str | None
+
+
+def candidates(nouns: Nouns, name: str, categories: Collection[str] | None) -> Candidates:
+    """Look up a name: as it is, in the singular, as a kind of its head noun, or as its head noun.
+
+    "maple tree" is not in WordNet, but a maple is a kind of tree; "aquarium fish" is not, and
+    an aquarium is no kind of fish, so it is looked up as a fish.
+    """
+    words = _words(name)
+    tried: list[str] = []
+    for lemma in _spellings(words):
+        tried.append(lemma)
+        if lemma in nouns:
+            return _kept(nouns, name, lemma, nouns.senses(lemma), None, categories)
+    if len(words) > 1:
+        heads = [lemma for lemma in _singulars(words[-1]) if lemma in nouns]
+        tried += _singulars(words[-1])
+        for head in heads:
+            above = set(nouns.senses(head))
+            for first in _spellings(words[:-1]):
+                if first in nouns:
+                    kinds = [s for s in nouns.senses(first) if above & nouns.ancestors(s).keys()]
+                    if kinds:
+                        note = f"{name!r} was looked up as {first!r}, a kind of {head!r}"
+                        return _kept(nouns, name, first, kinds, note, categories)
+            note = f"{name!r} was looked up as its head noun, {head!r}"
+            return _kept(nouns, name, head, nouns.senses(head), note, categories)
+    raise RankshotError(f"WordNet has no noun for {name!r} (tried {listed(tried)})")
+
+
+def _words(name: str) -> list[str]:
+    for mark in "_+-":
+        name = name.replace(mark, " ")
+    return name.lower().split()
+
+
+def _spellings(words: Sequence[str]) -> list[str]:
+    """Return ways to write a name as one lemma, the last word in the singular as well."""
+    found: list[str] = []
+    for last in _singulars(words[-1]):
+        for glue in "_", "-", "":
+            lemma = glue.join([*words[:-1], last])
+            if lemma not in found:
+                found.append(lemma)
+    return found
+
+
+def _singulars(word: str) -> list[str]:
+    endings = (("ies", "y"), ("es", ""), ("s", ""))
+    return [word] + [word.removesuffix(a) + b for a, b in endings if word.endswith(a)]
+
+
+def _kept(
+    nouns: Nouns,
+    name: str,
+    lemma: str,
+    synsets: Sequence[int],
+    note: str | None,
+    categories: Collection[str] | None,
+) -> Candidates:
+    usage = dict(zip(nouns.senses(lemma), nouns.counts(lemma), strict=True))
+    kept = [s for s in synsets if categories is None or nouns.category(s) in categories]
+    if not kept:
+        there = sorted({nouns.category(s) for s in synsets})
+        raise RankshotError(
+            f"{name!r} has no sense in {listed(sorted(categories or ()))}, only in {listed(there)}"
+        )
+    return Candidates(name, tuple(kept), tuple(usage[s] for s in kept), note)
+
+
+def check_categories(categories: Collection[str] | None) -> None:
+    """Refuse what is not one of WordNet's categories of nouns."""
+    for category in categories or ():
+        if category not in CATEGORIES:
+            raise RankshotError(f"no category {category!r}; there are {', '.join(CATEGORIES)}")
+
+
+def choose_together(
+    nouns: Nouns, names: Sequence[Candidates], pins: Mapping[str, int]
+) -> list[int]:
+    """Choose one sense for every name, by what the other names in the list are.
+
+    Three things speak for a sense, as in a naive Bayes classifier: how usual it is; how common
+    its lexical category is in the list, which is learnt from the list itself (elephants can
+    only be animals, so leopards are animals rather than furs, though foxes, rabbits and beavers
+    are furs as well); and how near it is to the nearest senses of other names. The posterior
+    is found by going around a fixed number of times, as in the EM algorithm.
+    """
+    options = [
+        Candidates(option.name, (pins[option.name],), (1,), option.note)
+        if option.name in pins
+        else option
+        for option in names
+    ]
+    synsets = [synset for option in options for synset in option.synsets]
+    owner = np.repeat(np.arange(len(options)), [len(option.synsets) for option in options])
+    starts = np.flatnonzero(np.diff(owner, prepend=-1))
+    distinct, place = np.unique(synsets, return_inverse=True)
+    alike = lin(nouns, distinct.tolist(), distinct.tolist())[np.ix_(place, place)]
+    # Two names of a list are two things: that they could mean the same speaks for nothing.
+    alike[place[:, None] == place] = 0
+    category = np.array([CATEGORIES.index(nouns.category(synset)) for synset in synsets])
+    usage = np.concatenate([_log_usage(option) for option in options])
+    posterior = _share(usage, owner, starts)
+    for _ in range(ROUNDS):
+        # Half a name more for every category, so that none is ruled out by accident.
+        common = 0.5 + np.bincount(category, posterior, minlength=len(CATEGORIES))
+        to_names = np.maximum.reduceat(alike * posterior, starts, axis=1)
+        worth = usage + np.log(common)[category] + COMPANY * _company(to_names, owner)
+        posterior = _share(worth, owner, starts)
+    ends = np.append(starts[1:], owner.size)
+    return [
+        synsets[begin + int(np.argmax(posterior[begin:end]))]
+        for begin, end in zip(starts, ends, strict=True)
+    ]
+
+
+def _log_usage(option: Candidates) -> Floats:
+    """Return the log of how usual each sense is; where nobody counted, the first is more so."""
+    counts = np.array(option.counts) + 1 / (1 + np.arange(len(option.counts)))
+    return np.asarray(np.log(counts / counts.sum()))
+
+
+def _share(worth: Floats, owner: NDArray[np.intp], starts: NDArray[np.intp]) -> Floats:
+    """Return the softmax over the senses of each name."""
+    weight = np.exp(worth - np.maximum.reduceat(worth, starts)[owner])
+    return np.asarray(weight / np.add.reduceat(weight, starts)[owner])
+
+
+def _company(to_names: Floats, owner: NDArray[np.intp]) -> Floats:
+    """Return the mean similarity of each sense to its nearest names, its own left out."""
+    others = to_names.copy()
+    others[np.arange(len(owner)), owner] = -np.inf
+    nearest = min(NEIGHBOURS, others.shape[1] - 1)
+    if nearest == 0:
+        return np.zeros(len(owner))
+    top = np.partition(others, -nearest, axis=1)[:, -nearest:]
+    return np.asarray(top.mean(axis=1))

@@ -1,0 +1,96 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+import rankshot as rs
+
+NAN = np.nan
+ITEMS = ["a", "b", "c"]
+
+
+def test_rankings_keep_ties_and_leave_out_what_is_unknown():
+    table = rs.Similarity(
+        [[0.5, 0.5, 0.1], [0.2, NAN, 0.9], [NAN, NAN, NAN]], ["x", "y", "z"], ITEMS, source="s"
+    )
+    rankings = table.to_rankings()
+    assert rankings.orders() == [[["a", "b"], "c"], ["c", "a"]]
+    assert rankings.is_subset.tolist() == [False, True]
+    assert rankings.targets.tolist() == ["x", "y"]
+    assert rankings.source_names == ("s",)
+    assert table.unknown_targets == ("z",)
+    assert table.unknown_items == ()
+    assert table.coverage == pytest.approx(5 / 9)
+    assert rankings.top(1) == table.to_rankings(k=1)
+
+
+@settings(max_examples=50)
+@given(arrays(float, (3, 4), elements=st.sampled_from([NAN, -1.0, 0.0, 0.5, 2.0])))
+def test_rankings_follow_the_numbers_cell_by_cell(values):
+    table = rs.Similarity(values, ["x", "y", "z"], ["a", "b", "c", "d"])
+    if np.isnan(values).all():
+        with pytest.raises(rs.RankshotError, match="similarity knows none of 'x', 'y', 'z'"):
+            table.to_rankings()
+        return
+    rankings = table.to_rankings()
+    positions = dict(zip(rankings.targets, rankings.positions(), strict=True))
+    for row, target in zip(values, table.targets, strict=True):
+        if np.isnan(row).all():
+            assert target not in positions
+            continue
+        for i in range(4):
+            assert (positions[target][i] == 0) == np.isnan(row[i])
+            for j in range(4):
+                if not np.isnan(row[[i, j]]).any():
+                    before = positions[target][i] < positions[target][j]
+                    assert before == (row[i] > row[j])
+
+
+def test_scaling_goes_from_zero_to_one_and_keeps_the_unknown():
+    table = rs.Similarity([[2.0, NAN, 4.0]], ["x"], ITEMS).scaled()
+    assert np.array_equal(table.values, [[0, NAN, 1]], equal_nan=True)
+    assert rs.Similarity([[3.0, 3.0, 3.0]], ["x"], ITEMS).scaled().values.tolist() == [[1, 1, 1]]
+
+
+def test_means_match_names_and_count_what_is_known():
+    one = rs.Similarity([[0.0, 1.0, 2.0]], ["x"], ITEMS)
+    two = rs.Similarity([[8.0, 4.0, NAN]], ["x"], ["c", "b", "a"])
+    # Scaled: one is 0, .5, 1; two, by name a, b, c, is unknown, 0, 1.
+    assert rs.arithmetic_mean([one, two]).values.tolist() == [[0, 0.25, 1]]
+    # Zeros count half of the smallest positive value: .25 in one, .5 in two.
+    expected = [[0.25, np.sqrt(0.5 * 0.5), 1]]
+    assert rs.geometric_mean([one, two]).values == pytest.approx(np.array(expected))
+
+
+def test_one_source_at_its_minimum_is_no_veto():
+    """The plain geometric mean would be 0 for both items, though one is far ahead elsewhere."""
+    one = rs.Similarity([[0.0, 0.0, 1.0]], ["x"], ITEMS)
+    two = rs.Similarity([[0.9, 0.2, 0.0]], ["x"], ITEMS)
+    order = rs.geometric_mean([one, two]).to_rankings().orders()[0]
+    assert order.index("a") < order.index("b")
+
+
+def test_values_are_read_by_name_and_cannot_be_changed():
+    table = rs.Similarity([[1.0, 2.0, 3.0]], ["x"], ITEMS)
+    assert table["x", "b"] == 2
+    with pytest.raises(ValueError, match="read-only"):
+        table.values[0, 0] = 5
+    assert table.select(["x"], ["c", "a"]).values.tolist() == [[3, 1]]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: rs.Similarity([[1.0]], ["x"], ITEMS), r"need a table of that shape, not \(1, 1\)"),
+        (lambda: rs.Similarity([["high"] * 3], ["x"], ITEMS), "must be a table of numbers"),
+        (lambda: rs.Similarity([[1, np.inf, 2]], ["x"], ITEMS), "of 'x' and 'b' is infinite"),
+        (lambda: rs.Similarity([[1, 2, 3]], ["x"], ["a", "a", "b"]), "items names 'a' more"),
+        (lambda: rs.Similarity([[1, 2, 3]], "x", ITEMS), "targets must be a sequence of names"),
+        (lambda: rs.Similarity([[1, 2, 3]], ["x"], ITEMS)["x", "aa"], "no 'aa' in the table"),
+        (lambda: rs.arithmetic_mean([]), "arithmetic mean needs at least one table"),
+    ],
+)
+def test_bad_calls(call, message):
+    with pytest.raises(rs.RankshotError, match=message):
+        call()

@@ -1,0 +1,277 @@
+import csv
+from itertools import combinations, pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rankshot as rs
+from rankshot.datasets.panel import load_panel
+from rankshot.datasets.senses import ANIMAL_SENSES, CIFAR_SENSES
+from rankshot.semantics.wordnet_measures import MEASURES
+from rankshot.semantics.wordnet_nouns import load_nouns
+from rankshot.semantics.wordnet_senses import candidates
+
+HERE = Path(__file__).parent
+
+CIFAR_10 = load_panel().target_names
+CIFAR_100 = load_panel().items
+ANIMALS = (HERE / "animal_classes.txt").read_text(encoding="utf-8").split()
+
+RIGHT = {
+    "apple": "apple.n.01", "aquarium_fish": "fish.n.01", "baby": "baby.n.01", "bear": "bear.n.01",
+    "beaver": "beaver.n.07", "bed": "bed.n.01", "bee": "bee.n.01", "boy": "male_child.n.01",
+    "bridge": "bridge.n.01", "bus": "bus.n.01", "camel": "camel.n.01", "can": "can.n.01",
+    "castle": "castle.n.02", "caterpillar": "caterpillar.n.01", "chair": "chair.n.01",
+    "cloud": "cloud.n.02", "crab": "crab.n.01", "cup": "cup.n.01", "dolphin": "dolphin.n.02",
+    "flatfish": "flatfish.n.02", "fox": "fox.n.01", "girl": "girl.n.01", "house": "house.n.01",
+    "keyboard": "keyboard.n.01", "leopard": "leopard.n.02", "lion": "lion.n.01",
+    "lobster": "lobster.n.02", "man": "man.n.01", "maple_tree": "maple.n.02",
+    "mountain": "mountain.n.01", "mouse": "mouse.n.01", "oak_tree": "oak.n.02",
+    "orange": "orange.n.01", "otter": "otter.n.02", "palm_tree": "palm.n.03", "pear": "pear.n.01",
+    "plain": "plain.n.01", "plate": "plate.n.04", "rabbit": "rabbit.n.01",
+    "raccoon": "raccoon.n.02", "ray": "ray.n.07", "rocket": "rocket.n.01", "rose": "rose.n.01",
+    "sea": "sea.n.01", "seal": "seal.n.09", "shark": "shark.n.01", "shrew": "shrew.n.02",
+    "skunk": "skunk.n.04", "snail": "snail.n.01", "table": "table.n.02", "tank": "tank.n.01",
+    "television": "television_receiver.n.01", "tiger": "tiger.n.02", "tractor": "tractor.n.01",
+    "train": "train.n.01", "trout": "trout.n.02", "turtle": "turtle.n.02", "whale": "whale.n.02",
+    "worm": "worm.n.01", "bird": "bird.n.01", "cat": "cat.n.01", "dog": "dog.n.01",
+    "truck": "truck.n.01", "ship": "ship.n.01",
+}  # fmt: skip
+"""Senses looked up by hand, of all of CIFAR's names whose first sense is wrong, and more."""
+
+
+@pytest.fixture(scope="module")
+def nouns():
+    return load_nouns()
+
+
+@pytest.fixture(scope="module")
+def nltk_pairs():
+    with (HERE / "nltk_similarities.csv").open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+@pytest.mark.parametrize("measure", ["path", "lch"])
+def test_a_thousand_random_pairs_are_as_alike_as_in_nltk(nouns, nltk_pairs, measure):
+    a = [nouns.synset(row["a"]) for row in nltk_pairs]
+    b = [nouns.synset(row["b"]) for row in nltk_pairs]
+    expected = np.array([float(row[measure]) for row in nltk_pairs])
+    assert len(expected) == 1000
+    assert np.diag(MEASURES[measure](nouns, a, b)) == pytest.approx(expected, rel=1e-14)
+
+
+def brute_ancestors(nouns, synset):
+    """Every ancestor with the shortest way to it, by trying all ways."""
+    found = {synset: 0}
+    for parent in nouns.parents(synset):
+        for ancestor, steps in brute_ancestors(nouns, parent).items():
+            found[ancestor] = min(found.get(ancestor, 99), steps + 1)
+    return found
+
+
+def longest_way(nouns, synset):
+    return max((1 + longest_way(nouns, parent) for parent in nouns.parents(synset)), default=0)
+
+
+def test_measures_by_their_definitions(nouns, rng):
+    synsets = [nouns.synset(n) for n in ("dog.n.01", "cat.n.01", "truck.n.01", "person.n.01")]
+    synsets += rng.integers(0, nouns.n_synsets, size=12).tolist()
+    found = {name: measure(nouns, synsets, synsets) for name, measure in MEASURES.items()}
+    content = nouns.information
+    for i, j in combinations(range(len(synsets)), 2):
+        up_i, up_j = (brute_ancestors(nouns, synsets[k]) for k in (i, j))
+        shared = up_i.keys() & up_j.keys()
+        steps = min(up_i[s] + up_j[s] for s in shared)
+        depth = {s: 1 + longest_way(nouns, s) for s in shared}
+        best = max(content[s] for s in shared)
+        own = content[synsets[i]] + content[synsets[j]]
+        expected = {
+            "path": 1 / (1 + steps),
+            "lch": -np.log((steps + 1) / 38),
+            "wup": max(2 * depth[s] / (up_i[s] + up_j[s] + 2 * depth[s]) for s in shared),
+            "resnik": best,
+            "lin": 2 * best / own,
+            "jcn": 1 / (1 + own - 2 * best),
+        }
+        assert {name: found[name][i, j] for name in expected} == pytest.approx(expected, rel=1e-12)
+
+
+def test_information_content_counts_a_synset_and_all_its_kinds(nouns):
+    """The counts of 'big cat' are its own and those of the cats below it, one more for each."""
+    big_cat = nouns.synset("big_cat.n.01")
+    below = [s for s in range(nouns.n_synsets) if big_cat in nouns.ancestors(s)]
+    tagged = sum(
+        count
+        for lemma in nouns.lemmas
+        for sense, count in zip(nouns.senses(lemma), nouns.counts(lemma), strict=True)
+        if sense in set(below)
+    )
+    everything = sum(sum(nouns.counts(lemma)) for lemma in nouns.lemmas) + nouns.n_synsets
+    expected = -np.log((tagged + len(below)) / everything)
+    assert nouns.information[big_cat] == pytest.approx(expected, rel=1e-12)
+    assert nouns.information[nouns.synset("entity.n.01")] == 0
+
+
+def test_every_cifar_name_gets_the_right_sense(nouns):
+    senses = rs.WordNet(senses=CIFAR_SENSES).senses(CIFAR_10 + CIFAR_100)
+    assert {name: senses[name].name for name in RIGHT} == RIGHT
+    alone = {name for name in RIGHT if name not in CIFAR_SENSES}
+    unpinned = rs.WordNet().senses(CIFAR_10 + CIFAR_100)
+    assert {name: unpinned[name].name for name in alone} == {name: RIGHT[name] for name in alone}
+    # The pins are needed: where company does well enough, there should be none.
+    assert all(unpinned[name].name != sense for name, sense in CIFAR_SENSES.items())
+
+
+def test_every_animal_is_an_animal_without_pinning():
+    senses = rs.WordNet(senses=ANIMAL_SENSES).senses(ANIMALS)
+    assert {sense.category for sense in senses.values()} == {"animal"}
+    hard = {name: RIGHT[name] for name in ("leopard", "seal", "tiger", "beaver", "dolphin", "fox")}
+    hard |= {"mole": "mole.n.06", "chihuahua": "chihuahua.n.03", "dalmatian": "dalmatian.n.02"}
+    hard |= {"cow": "cow.n.01", "ox": "ox.n.01", "bat": "bat.n.01", "pig": "hog.n.03"}
+    assert {name: senses[name].name for name in hard} == hard
+
+
+def test_leopards_nearest_animals_are_cats_and_seals_are_not_wax():
+    others = [name for name in ANIMALS if name not in ("leopard", "seal")]
+    order = rs.WordNet().similarity(["leopard", "seal"], others).to_rankings().orders()
+    assert set(order[0][0]) == {"tiger", "lion"}
+    assert order[1][0] == "walrus"
+
+
+@pytest.mark.parametrize(
+    ("names", "sense"),
+    [
+        (["mouse", "keyboard", "printer", "screen"], "mouse.n.04"),
+        (["mouse", "rat", "hamster"], "mouse.n.01"),
+        (["crane", "heron", "stork"], "crane.n.05"),
+        (["crane", "bulldozer", "excavator"], "crane.n.04"),
+        (["orange", "red", "blue", "green"], "orange.n.02"),
+        (["orange", "apple", "pear", "banana"], "orange.n.01"),
+        (["bass", "drum", "guitar"], "bass.n.07"),
+        (["seal", "walrus", "dolphin", "whale"], "seal.n.09"),
+    ],
+)
+def test_company_decides(names, sense):
+    assert rs.WordNet().senses(names)[names[0]].name == sense
+
+
+def test_pins_and_categories_override_the_choice():
+    assert rs.WordNet(senses={"seal": "seal.n.09"}).senses(["seal"])["seal"].category == "animal"
+    assert rs.WordNet(categories=["animal"]).senses(["seal"])["seal"].name == "seal.n.09"
+    by_default = rs.WordNet().senses(["seal"])["seal"]
+    assert by_default.category != "animal"
+    assert "seal.n.09" in by_default.others
+
+
+@pytest.mark.parametrize(
+    ("name", "sense", "note"),
+    [
+        ("Lawn Mower", "lawn_mower.n.01", None),
+        ("grizzly+bear", "grizzly.n.01", None),
+        (
+            "pick-up truck",
+            "pickup.n.01",
+            "'pick-up truck' was looked up as 'pickup', a kind of 'truck'",
+        ),
+        ("roses", "rose.n.01", None),
+        ("butterflies", "butterfly.n.01", None),
+        ("maple_tree", "maple.n.02", "'maple_tree' was looked up as 'maple', a kind of 'tree'"),
+        (
+            "aquarium_fish",
+            "fish.n.01",
+            "'aquarium_fish' was looked up as its head noun, 'fish'",
+        ),
+    ],
+)
+def test_names_are_found_in_many_spellings(nouns, name, sense, note):
+    found = candidates(nouns, name, None)
+    assert nouns.synset(sense) in found.synsets
+    assert found.note == note
+
+
+def test_the_table_says_which_sense_it_took():
+    table = rs.WordNet().similarity(["cat"], ["aquarium_fish", "dog"])
+    assert table.source == "wordnet-path"
+    assert "dog: dog.n.01 (animal, a kind of canine)" in table.notes
+    assert "'aquarium_fish' was looked up as its head noun, 'fish'" in table.notes
+
+
+def test_the_order_of_the_names_decides_nothing(rng):
+    names = CIFAR_10 + CIFAR_100
+    shuffled = [names[i] for i in rng.permutation(len(names))]
+    one, two = rs.WordNet().senses(names), rs.WordNet().senses(shuffled)
+    assert {name: one[name].name for name in names} == {name: two[name].name for name in names}
+
+
+def test_names_of_all_synsets_lead_back_to_them(nouns, rng):
+    for synset in rng.integers(0, nouns.n_synsets, size=500).tolist():
+        assert nouns.synset(nouns.name(synset)) == synset
+
+
+def test_a_thousand_targets_and_items(nouns, rng):
+    """All cells known, symmetric where they should be, and no loop over pairs: it is quick."""
+    names = [x for x in nouns.lemmas if x.isalpha()]
+    names = [names[i] for i in rng.choice(len(names), size=1000, replace=False)]
+    table = rs.WordNet().similarity(names, names)
+    assert table.values.shape == (1000, 1000)
+    assert np.array_equal(table.values, table.values.T)
+    assert np.all(np.diag(table.values) == 1)
+
+
+def test_the_hierarchy_shows_what_names_have_in_common():
+    text = str(rs.Hierarchy(CIFAR_10))
+    lines = [line.strip("│├└─ ") for line in text.splitlines()]
+    assert set(CIFAR_10) <= set(lines)
+    assert lines[0] == "whole"
+    below = text.split("carnivore")[1].splitlines()[1:3]
+    assert [line.strip("│├└─ ") for line in below] == ["cat", "dog"]
+    svg = rs.Hierarchy(["cat", "dog"]).to_svg()
+    assert svg.count("<text") == 3
+    assert svg.startswith("<svg")
+
+
+def test_a_name_above_another_stands_beside_it():
+    assert str(rs.Hierarchy(["feline", "cat", "lion"])).splitlines()[0] == "feline"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: rs.WordNet("cosine"), "measure must be one of path, lch, wup"),
+        (lambda: rs.WordNet(categories=["beast"]), "no category 'beast'; there are tops, act"),
+        (lambda: rs.WordNet().senses(["xyzzy"]), r"no noun for 'xyzzy' \(tried 'xyzzy'\)"),
+        (
+            lambda: rs.WordNet(senses={"cat": "cat.n.99"}).senses(["cat"]),
+            "'cat' has 8 senses, so there is no 'cat.n.99'",
+        ),
+        (
+            lambda: rs.WordNet(senses={"cat": "caat.n.01"}).senses(["cat"]),
+            r"no noun 'caat' \(did you mean",
+        ),
+        (
+            lambda: rs.WordNet(senses={"cat": "cat"}).senses(["cat"]),
+            "'cat' is not the name of a sense, such as 'leopard.n.02'",
+        ),
+        (
+            lambda: rs.WordNet(categories=["plant"]).senses(["dog"]),
+            "'dog' has no sense in 'plant', only in 'animal'",
+        ),
+        (
+            lambda: rs.WordNet(senses={"dgo": "dog.n.01"}).similarity(["cat"], ["dog"]),
+            r"'dgo' is pinned, but is neither a target nor an item \(did you mean 'dog'",
+        ),
+    ],
+)
+def test_bad_calls(call, message):
+    with pytest.raises(rs.RankshotError, match=message):
+        call()
+
+
+def test_counts_follow_the_order_of_the_senses(nouns):
+    """WordNet orders senses by usage: counts never rise, but for a few ties in its files."""
+    rising = sum(
+        any(later > earlier for earlier, later in pairwise(nouns.counts(lemma)))
+        for lemma in nouns.lemmas
+    )
+    assert rising == 0
