@@ -167,6 +167,23 @@ def test_what_is_not_affordable_says_so_and_offers_the_weight(monkeypatch):
             "must be square",
         ),
         (
+            lambda r: rs.BabingtonSmith.from_log_odds(
+                [[0, np.inf], [-np.inf, 0]], items=["a", "b"]
+            ),
+            "log_odds of 'a' over 'b' is inf: probabilities of 0 and 1",
+        ),
+        (
+            lambda r: rs.BabingtonSmith.from_log_odds([[0, 1], [-1, 0]], items="ab").log_normalizer(
+                3
+            ),
+            "items must be a sequence",
+        ),
+        (
+            lambda r: rs.BabingtonSmith().fit(r).log_normalizer(3),
+            "k=3 is not between 1 and the 2 items",
+        ),
+        (lambda r: rs.BabingtonSmith(regularization="x").fit(r), "must be a number, not 'x'"),
+        (
             lambda r: rs.BabingtonSmith.from_log_odds(np.zeros((3, 3)), items=list("abc")).log_prob(
                 rs.Rankings.from_orders([["a"]], items=list("abc"), kind="subset")
             ),

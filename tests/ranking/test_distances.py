@@ -19,9 +19,10 @@ def test_full_distance_counts_opposite_pairs(n_items):
 
 @pytest.mark.parametrize(("n_items", "k"), [(C, k) for C in range(1, 6) for k in range(1, C + 1)])
 def test_top_k_distance_is_the_hausdorff_distance(n_items, k):
-    """Every pair of top-K lists for C up to 4; every list against some for C = 5."""
+    """Every pair of top-K lists for C up to 4. For C = 5 every list against the first: renaming
+    the items makes any list the first one, so these are all pairs there are."""
     lists = list(permutations(range(n_items), k))
-    others = lists if n_items < 5 else lists[:3]
+    others = lists if n_items < 5 else lists[:1]
     rankings = rs.Rankings.from_orders(lists, items=range(n_items))
     expected = [[hausdorff(a, b, range(n_items)) for b in others] for a in lists]
     found = rs.kendall_distance(rankings, rankings[: len(others)])

@@ -39,6 +39,16 @@ def test_gaps_of_a_thousand(gap):
     assert found == pytest.approx(log_choice(theta[0], gap, 2), rel=1e-12, abs=1e-12)
 
 
+@pytest.mark.parametrize("log_ratio", [-14.0, -2.0, 0.0, 5.0])
+@pytest.mark.parametrize("size", [2, 10, 30, 100, 300])
+def test_large_groups_of_equal_items_have_a_closed_form(size, log_ratio):
+    """g items of worth v before a rest of worth r: Π j v / (j v + r)."""
+    found = TiedChoice(np.full((1, size), log_ratio), np.zeros(1), size).log_prob[0]
+    j = np.arange(1, size + 1)
+    expected = -np.log1p(np.exp(-log_ratio) / j).sum()
+    assert found == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
 @pytest.mark.parametrize(("size", "taken"), [(g, m) for g, m in GROUPS if g <= 4])
 def test_derivatives_by_complex_arithmetic_of_the_sum(rng, size, taken):
     """Against derivatives of the plain sum over orders, taken with 60 digits."""

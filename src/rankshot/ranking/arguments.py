@@ -33,3 +33,19 @@ def require_one_subject(rankings: Rankings) -> Rankings:
             stacklevel=3,
         )
     return rankings
+
+
+def require_number(what: str, value: float) -> float:
+    """Return a number as a float, or say what was passed instead of one."""
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise RankshotError(f"{what} must be a number, not {shown(value)}") from None
+
+
+def refuse_partial(rankings: Rankings, why: str) -> None:
+    """Raise for the first ranking that compares only some of the items."""
+    partial = rankings.is_subset & (rankings.n_listed < rankings.n_items)
+    if partial.any():
+        row = int(partial.argmax())
+        raise RankshotError(f"ranking {row} compares only a subset of the items: {why}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import comb
 from typing import Any
 
@@ -15,7 +15,12 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from rankshot.ranking.arguments import require_one_subject, require_rankings
+from rankshot.ranking.arguments import (
+    refuse_partial,
+    require_number,
+    require_one_subject,
+    require_rankings,
+)
 from rankshot.ranking.blocks import completed_orders
 from rankshot.ranking.encode import as_names
 from rankshot.ranking.errors import RankshotError
@@ -29,6 +34,8 @@ from rankshot.ranking.stages import groups_of
 from rankshot.ranking.subset_sums import OrderSums, affordable, log_sum_of_choices
 
 Floats = NDArray[np.float64]
+
+NO_SUBSETS = "Babington-Smith says nothing of subsets. Use PlackettLuce"
 
 
 class BabingtonSmith(BaseEstimator):
@@ -107,6 +114,12 @@ class BabingtonSmith(BaseEstimator):
         table = number_table(log_odds, len(names), "log_odds")
         if table.shape[0] != len(names):
             raise RankshotError(f"log_odds must be square, not of shape {table.shape}")
+        if not np.isfinite(table).all():
+            i, j = np.argwhere(~np.isfinite(table))[0]
+            raise RankshotError(
+                f"log_odds of {names[i]!r} over {names[j]!r} is {table[i, j]}: probabilities of 0 "
+                "and 1 have no log-odds; keep them inside"
+            )
         off = ~np.isclose(table, -table.T, rtol=1e-9, atol=1e-9)
         if off.any():
             i, j = np.argwhere(off)[0]
@@ -124,10 +137,10 @@ class BabingtonSmith(BaseEstimator):
         rankings : Rankings
             Full or top-K and without ties; their weights count.
         """
-        if not self.regularization > 0:
+        if not 0 < require_number("regularization", self.regularization) < np.inf:
             raise RankshotError(f"regularization must be positive, not {self.regularization!r}")
         require_one_subject(rankings)
-        _refuse_subsets(rankings)
+        refuse_partial(rankings, NO_SUBSETS)
         if rankings.has_ties:
             raise RankshotError("BabingtonSmith cannot be fitted to ties: break or drop them")
         C = rankings.n_items
@@ -189,16 +202,21 @@ class BabingtonSmith(BaseEstimator):
     def log_normalizer(self, k: int) -> float:
         """Return log ψ for lists of ``k`` items."""
         check_is_fitted(self)
-        _require_affordable(len(self.items_), k)
-        sums = OrderSums(self.log_odds_, k)
-        return float(logsumexp(sums.log_weights(self.log_odds_.sum(axis=1), k)))
+        sample_length(1, k, len(self.items_))
+        return float(self._log_normalizers([k])[0])
+
+    def _log_normalizers(self, lengths: Sequence[int]) -> Floats:
+        longest = max(lengths)
+        _require_affordable(len(self.items_), longest)
+        sums = OrderSums(self.log_odds_, longest)
+        row_sums = self.log_odds_.sum(axis=1)
+        return np.array([logsumexp(sums.log_weights(row_sums, k)) for k in lengths])
 
     def log_prob(self, rankings: Rankings) -> Floats:
         """Return the log-probability of each ranking."""
         log_weight = self.log_weight(rankings)
         lengths, which = np.unique(rankings.lengths, return_inverse=True)
-        log_normalizers = np.array([self.log_normalizer(int(k)) for k in lengths])
-        return np.asarray(log_weight - log_normalizers[which])
+        return np.asarray(log_weight - self._log_normalizers(lengths.tolist())[which])
 
     def log_weight(self, rankings: Rankings) -> Floats:
         """Return the unnormalised log-probability of each ranking, without log ψ.
@@ -207,8 +225,8 @@ class BabingtonSmith(BaseEstimator):
         """
         check_is_fitted(self)
         rankings = require_rankings(rankings).with_items(self.items_)
-        _refuse_subsets(rankings)
-        strict = ~_rows_with_ties(rankings)
+        refuse_partial(rankings, NO_SUBSETS)
+        strict = ~rankings.rows_with_ties
         result = np.empty(len(rankings))
         result[strict] = self._strict_log_weight(rankings[strict])
         for row in np.flatnonzero(~strict).tolist():
@@ -257,15 +275,6 @@ class BabingtonSmith(BaseEstimator):
         return Rankings.from_item_numbers(lists, items=self.items_, trusted=True)
 
 
-def _refuse_subsets(rankings: Rankings) -> None:
-    partial = rankings.is_subset & (rankings.n_listed < rankings.n_items)
-    if partial.any():
-        raise RankshotError(
-            f"ranking {int(np.argmax(partial))} compares only a subset of the items: "
-            "Babington-Smith says nothing of subsets. Use PlackettLuce"
-        )
-
-
 def _require_affordable(n_items: int, k: int) -> None:
     if not affordable(n_items, k):
         largest = max(comb(n_items, s) for s in range(1, k + 1))
@@ -273,10 +282,6 @@ def _require_affordable(n_items: int, k: int) -> None:
             f"the normaliser for {k} of {n_items} items needs {largest:.1e} subsets: too many. "
             "Use smaller k, or log_weight, which leaves the normaliser out"
         )
-
-
-def _rows_with_ties(rankings: Rankings) -> NDArray[np.bool_]:
-    return np.asarray(rankings.places[rankings.starts[1:] - 1] + 1 < rankings.n_listed)
 
 
 def _signed_wins(rankings: Rankings) -> Floats:

@@ -75,8 +75,8 @@ def borda(rankings: Rankings) -> Consensus:
     score = float(W.T[place[:, None] < place].sum())
     # Of a tied pair, either order is as likely: it is half reversed. The diagonal of W is 0.
     score += float(W[place[:, None] == place].sum()) / 2
-    bound = _majority_bound(W)
-    return Consensus(named(groups, rankings.items), score, bound, optimal=score <= bound)
+    gap = _majority_gap(W, score)
+    return Consensus(named(groups, rankings.items), score, score - gap, optimal=gap == 0)
 
 
 def kemeny(
@@ -133,16 +133,15 @@ def kemeny(
     require_one_subject(rankings)
     start = _canonical_start(rankings)
     W = precedence(rankings)[np.ix_(start, start)]
-    bound = _majority_bound(W)
-    if method == "adjacent":
-        found = adjacent_search(W)
-    elif method == "insertion":
-        found = insertion_search(W)
+    if method == "exact":
+        found, gap = solve_exactly(W, time_limit=time_limit, verbose=verbose)
+        score = reversed_weight(W, found)
     else:
-        found, bound = solve_exactly(W, time_limit=time_limit, verbose=verbose)
-    score = reversed_weight(W, found)
+        found = adjacent_search(W) if method == "adjacent" else insertion_search(W)
+        score = reversed_weight(W, found)
+        gap = _majority_gap(W, score)
     order = tuple(rankings.items[i] for i in start[found])
-    return Consensus(order, score, bound, optimal=score <= bound)
+    return Consensus(order, score, score - gap, optimal=gap == 0)
 
 
 def average_places(rankings: Rankings) -> NDArray[np.float64]:
@@ -175,6 +174,7 @@ def _canonical_start(rankings: Rankings) -> NDArray[np.intp]:
     return np.lexsort((np.array(rankings.items), average))
 
 
-def _majority_bound(W: NDArray[np.float64]) -> float:
-    """At least the smaller side of every pair is reversed, whatever the order."""
-    return float(np.triu(np.minimum(W, W.T), 1).sum())
+def _majority_gap(W: NDArray[np.float64], score: float) -> float:
+    """Return by how much a score exceeds what no order can beat: every pair by its majority."""
+    gap = score - float(np.triu(np.minimum(W, W.T), 1).sum())
+    return gap if gap > 1e-12 * score else 0.0

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from rankshot.ranking.arguments import require_rankings
+from rankshot.ranking.arguments import refuse_partial, require_rankings
 from rankshot.ranking.blocks import BLOCK_CELLS, levels
-from rankshot.ranking.errors import RankshotError
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float32]
@@ -66,7 +65,9 @@ def kendall_distance(
     first = _comparable(require_rankings(a), k)
     second = first if b is None else _comparable(require_rankings(b).with_items(a.items), k)
     distance = np.empty((len(first), len(second)))
-    step = max(1, min(TILE_ROWS, BLOCK_CELLS // a.n_items))
+    longest = max(int(r.n_listed.max(initial=1)) for r in (first, second))
+    pairs = longest**2 if _sparse_is_cheaper(first, second) else 1
+    step = max(1, min(TILE_ROWS, BLOCK_CELLS // max(a.n_items, pairs)))
     for i in range(0, len(first), step):
         tile_a = first[i : i + step]
         for j in range(i if b is None else 0, len(second), step):
@@ -78,12 +79,7 @@ def kendall_distance(
 
 
 def _comparable(rankings: Rankings, k: int | None) -> Rankings:
-    partial = rankings.is_subset & (rankings.n_listed < rankings.n_items)
-    if partial.any():
-        raise RankshotError(
-            f"ranking {int(np.argmax(partial))} compares only a subset of the items: "
-            "no distance is defined between rankings of different items"
-        )
+    refuse_partial(rankings, "no distance is defined between rankings of different items")
     return rankings if k is None else rankings.top(k)
 
 
@@ -197,7 +193,7 @@ def _sparse_is_cheaper(a: Rankings, b: Rankings) -> bool:
     dense = float(len(a) * len(b)) * float(_pairs(a.n_items))
     # Lists that agree share all their pairs of items: that is the worst case.
     sparse = float(_pairs(a.n_listed).sum()) * len(b)
-    return sparse * DENSE_ADVANTAGE < dense * 10
+    return sparse * DENSE_ADVANTAGE < dense
 
 
 def _discordant_lists(

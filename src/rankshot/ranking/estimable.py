@@ -18,13 +18,16 @@ def require_estimable(rankings: Rankings) -> None:
 
     It does exactly when the items cannot be split in two so that none of one part is ever
     placed before one of the other: the graph of "was placed before" is strongly connected
-    (Hunter 2004).
+    (Hunter 2004). A tie that K cuts says only that some of its items came before the rest; it is
+    left out, which is on the safe side: an estimate that rests on it is refused, too.
     """
-    rankings = _without_cut_ties(rankings[rankings.weights > 0])
+    given = rankings[rankings.weights > 0]
+    rankings = _without_cut_ties(given)
     before = precedence(rankings) > 0 if rankings.has_ties else _next_in_line(rankings)
     count, label = connected_components(csr_array(before), connection="strong")
     if count > 1:
-        raise RankshotError(_message(before, int(count), label, rankings.items))
+        cut = bool((given.lengths < given.n_listed).any())
+        raise RankshotError(_message(before, int(count), label, rankings.items, cut=cut))
 
 
 def _next_in_line(rankings: Rankings) -> NDArray[np.bool_]:
@@ -58,7 +61,12 @@ def _without_cut_ties(rankings: Rankings) -> Rankings:
 
 
 def _message(
-    before: NDArray[np.bool_], count: int, label: NDArray[np.int32], items: tuple[str, ...]
+    before: NDArray[np.bool_],
+    count: int,
+    label: NDArray[np.int32],
+    items: tuple[str, ...],
+    *,
+    cut: bool,
 ) -> str:
     part = np.zeros((len(items), count))
     part[np.arange(len(items)), label] = 1
@@ -77,8 +85,9 @@ def _message(
         names = [items[i] for i in np.flatnonzero(ends[label] & ~in_main_group)]
         if names:
             parts.append(f"{text} {listed(names)}")
+    verdict = "need not exist, ties that K cuts aside" if cut else "does not exist"
     return (
-        "the Plackett-Luce maximum-likelihood estimate does not exist: the items fall into "
+        f"the Plackett-Luce maximum-likelihood estimate {verdict}: the items fall into "
         f"{count} groups whose worths cannot be compared ({'; '.join(parts)}). "
         "Use regularization > 0, or add rankings that connect them"
     )

@@ -32,7 +32,7 @@ ROWS_PER_ITEM = 50
 def solve_exactly(
     W: Floats, *, time_limit: float | None = None, verbose: bool = False
 ) -> tuple[Items, float]:
-    """Return an order and a lower bound on the score of any order.
+    """Return an order, and by how much at most its score exceeds the best: 0 is a proof.
 
     Where every item of one group is preferred by a majority to every item of another, some
     best order keeps the groups apart (Condorcet's principle, extended): each group is a
@@ -40,19 +40,13 @@ def solve_exactly(
     """
     deadline = np.inf if time_limit is None else monotonic() + time_limit
     order: list[Items] = []
-    bound = 0.0
-    groups = majority_groups(W)
-    member = np.empty(len(W), int)
-    for number, group in enumerate(groups):
-        member[group] = number
-    apart = member[:, None] < member
-    bound += float(W.T[apart].sum())
+    gap = 0.0
     with ProgressLine("kemeny", enabled=verbose) as line:
-        for group in groups:
-            best, least = _solve_group(W[np.ix_(group, group)], deadline, line.update)
+        for group in majority_groups(W):
+            best, excess = _solve_group(W[np.ix_(group, group)], deadline, line.update)
             order.append(group[best])
-            bound += least
-    return np.concatenate(order), bound
+            gap += excess
+    return np.concatenate(order), gap
 
 
 def majority_groups(W: Floats) -> list[Items]:
@@ -70,15 +64,19 @@ def majority_groups(W: Floats) -> list[Items]:
 
 
 def _solve_group(W: Floats, deadline: float, report: Callable[[str], None]) -> tuple[Items, float]:
-    """Solve one irreducible problem: an order, and a bound on all orders."""
+    """Solve one irreducible problem: an order, and how far from the best it may be."""
+    # Weights of any size become numbers of a size that the solver's tolerances are meant for.
+    scale = float(W.max()) if W.size and W.max() > 0 else 1.0
     order = insertion_search(W)
     score = reversed_weight(W, order)
-    program = _Program(W)
+    program = _Program(W / scale, step=_common_step(W) / scale)
     bound = program.floor
     x = program.majority()
     integer = False
-    while program.lifted(bound) < score:
-        rows_added = program.add_violated(x)
+    while program.gap(score / scale, bound) > 0:
+        rows_added = program.add_violated(x, deadline)
+        if rows_added is None:
+            break
         if rows_added == 0:
             if integer or _is_integral(x):
                 break
@@ -91,8 +89,8 @@ def _solve_group(W: Floats, deadline: float, report: Callable[[str], None]) -> t
         rounded = settled(W, program.order_of(x))
         if (rounded_score := reversed_weight(W, rounded)) < score:
             order, score = rounded, rounded_score
-        report(f"{len(W)} items, {program.n_rows} rows, score {score:g}, bound {bound:.2f}")
-    return order, min(program.lifted(bound), score)
+        report(f"{len(W)} items, {program.n_rows} rows, bound {bound * scale:.2f} of {score:g}")
+    return order, scale * program.gap(score / scale, bound)
 
 
 def _is_integral(x: Floats) -> bool:
@@ -102,7 +100,7 @@ def _is_integral(x: Floats) -> bool:
 class _Program:
     """min Σ_{i<j} cost_ij x_ij + constant over 0 ≤ x ≤ 1 and the rows added so far."""
 
-    def __init__(self, W: Floats) -> None:
+    def __init__(self, W: Floats, step: float) -> None:
         self.n_items = len(W)
         self.i, self.j = np.triu_indices(self.n_items, 1)
         self.number = np.zeros((self.n_items, self.n_items), int)
@@ -110,7 +108,7 @@ class _Program:
         self.cost = W[self.j, self.i] - W[self.i, self.j]
         self.constant = float(W[self.i, self.j].sum())
         self.floor = self.constant + float(np.minimum(self.cost, 0).sum())
-        self.step = _common_step(self.cost)
+        self.step = step
         self.rows = csr_array((0, self.i.size))
         self.limits = np.zeros(0)
 
@@ -122,12 +120,15 @@ class _Program:
         """Return the best x without any row: every pair by its majority."""
         return (self.cost <= 0).astype(float)
 
-    def lifted(self, bound: float) -> float:
-        """Raise a bound to the next value that a score can have: they lie whole steps apart."""
+    def gap(self, score: float, bound: float) -> float:
+        """Return by how much at most a score exceeds the best, given a bound on all of them.
+
+        Scores lie whole steps apart, so a bound counts as the next one that a score can have.
+        """
         if self.step == 0:
-            return bound + TOLERANCE * max(1.0, abs(bound))
-        steps = np.ceil((bound - self.floor) / self.step - TOLERANCE)
-        return self.floor + self.step * float(steps)
+            return max(score - bound * (1 + TOLERANCE), 0.0)
+        least = np.ceil((bound - self.floor) / self.step - TOLERANCE)
+        return self.step * max(float(np.rint((score - self.floor) / self.step) - least), 0.0)
 
     def order_of(self, x: Floats) -> Items:
         """Sort the items by how many others they precede; exact where x is an order."""
@@ -136,10 +137,16 @@ class _Program:
         precede[self.j, self.i] = 1 - x
         return np.argsort(-precede.sum(axis=1), kind="stable")
 
-    def add_violated(self, x: Floats) -> int:
-        """Add the rows of the triples whose transitivity x violates, and count them."""
+    def add_violated(self, x: Floats, deadline: float) -> int | None:
+        """Add the rows of the triples whose transitivity x violates, and count them.
+
+        None means that the time was up before all triples were seen.
+        """
         most = ROWS_PER_ITEM * self.n_items
-        i, j, k, excess = self._violated_triples(x)
+        triples = self._violated_triples(x, deadline)
+        if triples is None:
+            return None
+        i, j, k, excess = triples
         if i.size > most:
             worst = np.argsort(-np.abs(excess), kind="stable")[:most]
             i, j, k, excess = i[worst], j[worst], k[worst], excess[worst]
@@ -153,11 +160,15 @@ class _Program:
         self.limits = np.concatenate([self.limits, (sign > 0).astype(float)])
         return int(i.size)
 
-    def _violated_triples(self, x: Floats) -> tuple[Items, Items, Items, Floats]:
+    def _violated_triples(
+        self, x: Floats, deadline: float
+    ) -> tuple[Items, Items, Items, Floats] | None:
         X = np.zeros((self.n_items, self.n_items))
         X[self.i, self.j] = x
         found = []
         for i in range(self.n_items - 2):
+            if monotonic() > deadline:
+                return None
             row = X[i, i + 1 :]
             s = row[:, None] + X[i + 1 :, i + 1 :] - row
             excess = np.triu(np.where(s > 1 + TOLERANCE, s - 1, np.minimum(s + TOLERANCE, 0)), 1)
@@ -178,7 +189,8 @@ class _Program:
             integrality=np.ones(self.i.size) if integer else None,
             bounds=Bounds(0, 1),
             constraints=LinearConstraint(self.rows, -np.inf, self.limits),
-            options={} if np.isinf(seconds) else {"time_limit": seconds},
+            # Without this the solver is content with an answer that is nearly the best.
+            options={"mip_rel_gap": 0.0} | ({} if np.isinf(seconds) else {"time_limit": seconds}),
         )
         bound = result.mip_dual_bound if integer else result.fun
         # A relaxation that ran out of time bounds nothing; a tree search always does.
@@ -187,8 +199,9 @@ class _Program:
         return result.x, float(bound) + self.constant
 
 
-def _common_step(cost: Floats) -> float:
-    """Return the largest number that divides every cost, or 0 where they are not whole."""
-    if not np.all(cost == np.rint(cost)):
+def _common_step(W: Floats) -> float:
+    """Return the largest number that divides all differences, or 0 where they are not whole."""
+    differences = W - W.T
+    if np.abs(differences).max(initial=0.0) > 2**53 or np.any(differences % 1):
         return 0.0
-    return float(np.gcd.reduce(cost.astype(np.int64)))
+    return float(np.gcd.reduce(differences.astype(np.int64), axis=None))

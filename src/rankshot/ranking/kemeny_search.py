@@ -14,7 +14,8 @@ Items = NDArray[np.intp]
 
 MAX_SWAPS = 1000
 SHAKEN = 12
-TOLERANCE = 1e-9
+TOLERANCE = 1e-12
+"""Gains that are smaller than this part of the largest weight are rounding errors."""
 
 
 def reversed_weight(W: Floats, order: Items) -> float:
@@ -29,7 +30,7 @@ def adjacent_search(W: Floats) -> Items:
     for _ in range(MAX_SWAPS):
         gain = excess[order[:-1], order[1:]]
         best = int(np.argmax(gain)) if gain.size else 0
-        if not gain.size or gain[best] <= TOLERANCE:
+        if not gain.size or gain[best] <= TOLERANCE * excess.max():
             break
         order[best], order[best + 1] = order[best + 1], order[best]
     return order
@@ -71,6 +72,7 @@ def _settle(excess: Floats, order: Items, items: list[int]) -> float:
     Behind its first r competitors an item costs the sum of its excesses over them.
     """
     gained = 0.0
+    least_gain = TOLERANCE * len(order) * float(excess.max())
     for item in items:
         cost = excess[item].take(order).cumsum()
         here = int((order == item).argmax())
@@ -79,7 +81,7 @@ def _settle(excess: Floats, order: Items, items: list[int]) -> float:
         if least >= 0:
             best, least = -1, 0.0
         gain = float(cost[here]) - least
-        if gain <= TOLERANCE:
+        if gain <= least_gain:
             continue
         gained += gain
         if best < here:

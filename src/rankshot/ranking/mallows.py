@@ -165,7 +165,7 @@ class Mallows(BaseEstimator):
         lists = np.empty((n, k), np.int32)
         for rows in row_blocks(n, C):
             passed = _draw_passed(self.spread_, C, k, rows.stop - rows.start, rng)
-            lists[rows] = center[_place(passed)].T
+            lists[rows] = center[_place(passed, C)].T
         return Rankings.from_item_numbers(lists, items=self.items_, trusted=True)
 
 
@@ -197,13 +197,14 @@ def _draw_passed(
     return np.minimum(passed.astype(np.int32), left - 1).astype(np.int32)
 
 
-def _place(passed: NDArray[np.int32]) -> NDArray[np.intp]:
+def _place(passed: NDArray[np.int32], n_items: int) -> NDArray[np.intp]:
     """Return the centre's ranks of the items placed, stages down the rows.
 
     V_j numbers an item among those left at stage j. Going back one stage puts the item placed
     there back among them: all later numbers from its own on move up by one.
     """
-    small = np.uint8 if len(passed) < 256 else np.uint32
+    # Small numbers make this quick; they must hold the rank of any item.
+    small = np.uint8 if n_items <= 256 else np.uint32
     ranks = passed.astype(small)
     for j in range(len(ranks) - 2, -1, -1):
         later = ranks[j + 1 :]

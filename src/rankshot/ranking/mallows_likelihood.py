@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
+from rankshot.ranking.arguments import refuse_partial
 from rankshot.ranking.blocks import row_blocks
 from rankshot.ranking.errors import RankshotError, shown
 from rankshot.ranking.rankings import Rankings
@@ -63,7 +64,11 @@ def log_phi(spread: float, sizes: NDArray[np.int64]) -> Floats:
 def mean_passed(spread: float, sizes: NDArray[np.int64]) -> Floats:
     """Return E[V] at stages of size m: 1/(e^λ - 1) - m/(e^{mλ} - 1), right for small λ too."""
     m = sizes.astype(float)
-    return (m - 1) / 2 + _h(np.array([spread])) - m * _h(spread * m)
+    if spread < 0.5:
+        # Both poles at zero cancel in h.
+        return (m - 1) / 2 + _h(np.array([spread])) - m * _h(spread * m)
+    with np.errstate(over="ignore"):
+        return np.asarray(1 / np.expm1(spread) - m / np.expm1(spread * m))
 
 
 def _h(x: Floats) -> Floats:
@@ -105,12 +110,10 @@ class MallowsStatistics:
     """
 
     def __init__(self, rankings: Rankings, rank: NDArray[np.int64]) -> None:
-        partial = rankings.is_subset & (rankings.n_listed < rankings.n_items)
-        if partial.any():
-            raise RankshotError(
-                f"ranking {int(np.argmax(partial))} compares only a subset of the items: Mallows "
-                "has no tractable likelihood for it. Use PlackettLuce, or rank all items"
-            )
+        refuse_partial(
+            rankings,
+            "Mallows has no tractable likelihood for it. Use PlackettLuce, or rank all items",
+        )
         n = len(rankings)
         self.n_items = rankings.n_items
         self.lengths = rankings.lengths
@@ -157,7 +160,7 @@ class MallowsStatistics:
         """Return what the rankings cost at an infinite spread; 0 means that all agree."""
         cost = float(weights @ self.distance)
         for cut in self.cuts:
-            cost += float(weights[cut.rows] @ _log_drawn(np.inf, cut)[1])
+            cost += float(weights[cut.rows] @ _least_drawn(cut))
         return cost
 
 
@@ -209,6 +212,17 @@ def _log_drawn(spread: float, cut: CutTies) -> tuple[Floats, Floats]:
         mean[1:] = (1 - share) * mean[1:] + share * (mean[:-1] + cost)
         log_sum[1:] = total
     return log_sum[-1], mean[-1]
+
+
+def _least_drawn(cut: CutTies) -> Floats:
+    """Return the least cost of drawing m from each tie, by the same recursion."""
+    least = np.full((cut.taken + 1, len(cut.rows)), np.inf)
+    least[0] = 0
+    for t in range(cut.passed.shape[1]):
+        others = np.maximum(t - np.arange(cut.taken)[:, None], 0)
+        least[1:] = np.minimum(least[1:], least[:-1] + cut.passed[:, t] + others)
+    drawn: Floats = least[-1]
+    return drawn
 
 
 def _times(spread: float, cost: NDArray[np.int64] | Floats) -> Floats:

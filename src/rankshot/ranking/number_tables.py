@@ -69,6 +69,17 @@ def refuse_cells(
         )
 
 
+def item_numbers(lists: NDArray[Any]) -> NDArray[Any]:
+    """Return a matrix of whole numbers, or say what was passed instead."""
+    table = np.asarray(lists)
+    if table.ndim != 2 or not np.issubdtype(table.dtype, np.integer):
+        raise RankshotError(
+            f"item numbers must be a matrix of whole numbers, not {table.dtype} of shape "
+            f"{table.shape}"
+        )
+    return table
+
+
 def refuse_numbers(lists: NDArray[Any], n_items: int) -> None:
     """Raise for the first number that no item has."""
     outside = (lists < 0) | (lists >= n_items)

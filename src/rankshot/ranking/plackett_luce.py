@@ -13,10 +13,10 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from rankshot.ranking.arguments import require_one_subject, require_rankings
+from rankshot.ranking.arguments import require_number, require_one_subject, require_rankings
 from rankshot.ranking.blocks import row_blocks
 from rankshot.ranking.encode import as_names
-from rankshot.ranking.errors import RankshotError
+from rankshot.ranking.errors import RankshotError, shown
 from rankshot.ranking.estimable import require_estimable
 from rankshot.ranking.plackett_luce_likelihood import Likelihood
 from rankshot.ranking.plackett_luce_solvers import Solver, solve_lbfgs, solve_mm, solve_newton
@@ -30,8 +30,8 @@ from rankshot.ranking.tied_order import named, tied_groups
 Floats = NDArray[np.float64]
 
 SOLVERS: dict[str, Solver] = {"newton": solve_newton, "lbfgs": solve_lbfgs, "mm": solve_mm}
-TIED = 1e-7
-"""Log-worths closer than this differ by less than the solvers resolve."""
+TIED = 1e-6
+"""Log-worths closer than this are not told apart: the solvers are not exact to the last digit."""
 
 
 class PlackettLuce(BaseEstimator):
@@ -56,7 +56,8 @@ class PlackettLuce(BaseEstimator):
         All reach the same optimum. Newton's method is the fastest up to a few hundred items;
         L-BFGS never builds an items by items matrix; Hunter's MM is the plainest.
     tol : float
-        Stop when less log-likelihood than this is left to gain.
+        Stop when less log-likelihood than this is left to gain (than this part of it, where the
+        weights add up to less than 1).
     max_iter : int
         Give up, with a warning, after so many iterations.
     verbose : bool
@@ -120,13 +121,15 @@ class PlackettLuce(BaseEstimator):
         >>> PlackettLuce.from_worths({"leopard": 3, "tiger": 1}).worths_
         array([0.75, 0.25])
         """
+        if not isinstance(worths, Mapping):
+            raise RankshotError(f"worths must map names to numbers, not be {shown(worths)}")
         items = as_names(worths)
-        values = np.array(list(worths.values()), float)
+        values = np.array([require_number(f"the worth of {x!r}", v) for x, v in worths.items()])
         bad = ~(np.isfinite(values) & (values > 0))
         if bad.any():
             i = int(np.argmax(bad))
             raise RankshotError(f"the worth of {items[i]!r} must be positive, not {values[i]}")
-        return cls()._with_log_worths(items, np.log(values))
+        return cls(regularization=0.0)._with_log_worths(items, np.log(values))
 
     def fit(self, rankings: Rankings) -> PlackettLuce:
         """Estimate the worths.
@@ -138,15 +141,17 @@ class PlackettLuce(BaseEstimator):
         """
         if self.solver not in SOLVERS:
             raise RankshotError(f"solver must be one of {', '.join(SOLVERS)}, not {self.solver!r}")
-        if not self.regularization >= 0:
+        if not 0 <= require_number("regularization", self.regularization) < np.inf:
             raise RankshotError(f"regularization must be 0 or more, not {self.regularization!r}")
         require_one_subject(rankings)
         if self.regularization == 0:
             require_estimable(rankings)
         likelihood = Likelihood(rankings)
+        # Of light rankings there is less to gain.
+        tol = self.tol * min(1.0, float(rankings.weights.sum()))
         with ProgressLine("Plackett-Luce", enabled=self.verbose) as line:
             theta, self.n_iter_, converged = SOLVERS[self.solver](
-                likelihood, self.regularization, self.tol, self.max_iter, line
+                likelihood, self.regularization, tol, self.max_iter, line
             )
         if not converged:
             warnings.warn(
@@ -201,9 +206,10 @@ class PlackettLuce(BaseEstimator):
         """
         check_is_fitted(self)
         C = len(self.items_)
-        information = Likelihood(require_rankings(rankings).with_items(self.items_)).information(
-            self.log_worths_
-        )
+        rankings = require_rankings(rankings).with_items(self.items_)
+        if self.regularization == 0:
+            require_estimable(rankings)
+        information = Likelihood(rankings).information(self.log_worths_)
         information += self.regularization * np.eye(C)
         centred = np.eye(C) - 1 / C
         covariance = centred @ np.linalg.inv(information + 1 / C) @ centred

@@ -18,6 +18,10 @@ Floats = NDArray[np.float64]
 BLOCK_CELLS = 1 << 15
 """Arrays of 256 kB: they stay in the cache, and taking them costs no page faults."""
 
+SAFE_RANGE = 300.0
+"""Log-worths farther apart than this are summed as logarithms, which takes longer: the square
+of a worth must not underflow."""
+
 
 class Likelihood:
     """What the solvers ask of the data.
@@ -93,6 +97,8 @@ class _Block:
         return np.where(self.chosen, remaining[: self.depth], 1.0)
 
     def value_and_expected(self, theta: Floats) -> tuple[float, Floats]:
+        if np.ptp(theta) > SAFE_RANGE:
+            return self._value_and_expected_by_logs(theta)
         C = self.n_items
         worths, remaining = self._remaining(theta)
         totals = self._totals(remaining)
@@ -115,12 +121,55 @@ class _Block:
         expected += np.bincount(self.order.ravel(), worths.ravel(), minlength=C + 1)[:C]
         return value, expected
 
+    def _log_remaining(self, theta: Floats) -> tuple[Floats, Floats]:
+        """Return the logs of what `_remaining` returns."""
+        log_worths = np.append(theta, -np.inf).take(self.order)
+        remaining = np.full((self.n_items + 1, log_worths.shape[1]), -np.inf)
+        np.logaddexp.accumulate(log_worths[::-1], axis=0, out=remaining[-2::-1])
+        return log_worths, remaining
+
+    def _value_and_expected_by_logs(self, theta: Floats) -> tuple[float, Floats]:
+        """Return the same as `value_and_expected`, by ratios that are never larger than 1.
+
+        Σ 1/S over the stages so far is kept as a multiple of 1/S at the last of them.
+        """
+        C = self.n_items
+        log_worths, remaining = self._log_remaining(theta)
+        log_totals = np.where(self.stages.chosen, remaining[:-1], 0.0).sum(axis=0)
+        value = -float(self.weights @ (log_totals + self.stages.log_ways))
+        choices = self.stages.chosen * self.weights
+        expected = np.zeros(C)
+        for tie in self.stages.ties:
+            weight = self.weights[tie.column]
+            rest = remaining[tie.end, tie.column]
+            choice = TiedChoice(theta[tie.members], rest, tie.taken)
+            value += float(weight @ choice.log_prob)
+            np.add.at(expected, tie.members, weight[:, None] * (1 - choice.gradient))
+            np.add.at(choices, (tie.end, tie.column), weight * choice.gradient.sum(axis=1))
+        shrink = np.exp(_difference(remaining[1:-1], remaining[:-2]))
+        for p in range(1, C):
+            choices[p] += choices[p - 1] * shrink[p - 1]
+        shares = np.exp(_difference(log_worths, remaining[:-1])) * choices
+        expected += np.bincount(self.order.ravel(), shares.ravel(), minlength=C + 1)[:C]
+        return value, expected
+
     def information(self, theta: Floats) -> Floats:
         r"""Sum diag(p) - p pᵀ over the choices.
 
         The p_a p_b of one ranking sum to v_a v_b Σ 1/S² over the stages at which both remain.
         That running sum grows along the ranking, so it is the smaller of the sums at a and b.
         """
+        both = self._both_by_logs(theta) if np.ptp(theta) > SAFE_RANGE else self._both(theta)
+        # At every stage the chances of all that remain add up to one.
+        information = np.diag(both.sum(axis=1)) - both
+        if self.stages.ties:
+            _, remaining = self._log_remaining(theta)
+            for tie in self.stages.ties:
+                information -= self._tie_hessian(theta, remaining, tie)
+        return information
+
+    def _both(self, theta: Floats) -> Floats:
+        """Return Σ p_a p_b over the single choices."""
         C = self.n_items
         _, remaining = self._remaining(theta)
         rate = self.chosen * self.weights
@@ -135,28 +184,43 @@ class _Block:
             overlap[a, a:] = np.minimum(running[a], running[a:C]).sum(axis=1)
             overlap[a:, a] = overlap[a, a:]
         v = np.exp(theta)
-        both = v[:, None] * v * overlap
-        # At every stage the chances of all that remain add up to one.
-        information = np.diag(both.sum(axis=1)) - both
-        for tie in self.stages.ties:
-            information -= self._tie_hessian(theta, remaining, tie)
-        return information
+        return np.asarray(v[:, None] * v * overlap)
+
+    def _both_by_logs(self, theta: Floats) -> Floats:
+        """Return the same, of worths that are too far apart to be squared."""
+        C, n = self.n_items, len(self.weights)
+        _, remaining = self._log_remaining(theta)
+        choices = self.stages.chosen * self.weights
+        shrink = np.exp(2 * _difference(remaining[1:-1], remaining[:-2]))
+        for p in range(1, C):
+            choices[p] += choices[p - 1] * shrink[p - 1]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_rate = np.where(choices > 0, np.log(choices) - 2 * remaining[:-1], -np.inf)
+        running = np.full((C + 1, n), -np.inf)
+        running[self.order, np.arange(n)] = log_rate
+        both = np.empty((C, C))
+        for a in range(C):
+            log_overlap = np.minimum(running[a], running[:C])
+            both[a] = np.exp(log_overlap + (theta[a] + theta)[:, None]).sum(axis=1)
+        return both
 
     def _tie_hessian(self, theta: Floats, remaining: Floats, tie: TiedStages) -> Floats:
         """Return the second derivatives of a tie, in the group's worths and the others' total."""
         C, g = self.n_items, tie.size
         weight = self.weights[tie.column]
-        total = remaining[tie.end, tie.column]
-        choice = TiedChoice(theta[tie.members], np.log(total), tie.taken)
-        stage = np.arange(len(total))[:, None]
+        rest = remaining[tie.end, tie.column]
+        choice = TiedChoice(theta[tie.members], rest, tie.taken)
+        stage = np.arange(len(rest))[:, None]
         later = np.arange(C)[:, None] >= tie.end
-        shares = np.zeros((C + 1, len(total)))
+        shares = np.zeros((C + 1, len(rest)))
         shares[self.order[:, tie.column], stage.T] = later
-        shares = shares[:C] * np.exp(theta)[:, None] / total
+        # Only what comes later has a share; of the others the ratio may be huge.
+        ratio = np.where(shares[:C] > 0, theta[:, None] - rest, -np.inf)
+        shares = np.exp(ratio)
         slope = -choice.gradient.sum(axis=1)
         hessian: Floats = (shares * (weight * (choice.hessian[:, g, g] - slope))) @ shares.T
         hessian[np.diag_indices(C)] += shares @ (weight * slope)
-        mixed = np.zeros((len(total), C))
+        mixed = np.zeros((len(rest), C))
         mixed[stage, tie.members] = weight[:, None] * choice.hessian[:, :g, g]
         cross = shares @ mixed
         hessian += cross + cross.T
@@ -172,3 +236,9 @@ def _add_up(rows: Floats) -> None:
     """
     for above, row in pairwise(rows):
         np.add(row, above, out=row)
+
+
+def _difference(a: Floats, b: Floats) -> Floats:
+    """Return a - b of logarithms, where nothing less nothing is nothing."""
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isneginf(a), -np.inf, a - b)

@@ -37,11 +37,7 @@ class Solver(Protocol):
 def solve_newton(
     likelihood: Likelihood, regularization: float, tol: float, max_iter: int, line: ProgressLine
 ) -> tuple[Floats, int, bool]:
-    """Newton's method with step halving, after one step of `solve_mm` from equal worths.
-
-    Where ties cut by K make the likelihood bend the wrong way, an MM step, which always
-    climbs, takes the place of Newton's.
-    """
+    """Newton's method with step halving, after one step of `solve_mm` from equal worths."""
     theta = np.zeros(likelihood.n_items)
     _, expected = likelihood.value_and_expected(theta)
     theta = mm_step(theta, likelihood.wins, expected, regularization)
@@ -54,11 +50,8 @@ def solve_newton(
             factor = _curvature(likelihood.information(theta), regularization)
             gain = np.inf
         fresh_enough = gain / 100
-        if factor is None:
-            step, gain = mm_step(theta, likelihood.wins, expected, regularization) - theta, np.inf
-        else:
-            step = cho_solve(factor, gradient)
-            gain = float(gradient @ step) / 2
+        step = cho_solve(factor, gradient)
+        gain = float(gradient @ step) / 2
         line.update(f"iteration {iteration}, log-likelihood {value:.6f}, to gain {gain:.1e}")
         theta, value, expected = _climb(likelihood, regularization, theta, value, step)
         if gain <= tol:
@@ -66,17 +59,22 @@ def solve_newton(
     return theta, max_iter, False
 
 
-def _curvature(information: Floats, regularization: float) -> tuple[Floats, bool] | None:
-    """Factor the penalised information, or return None where it is not positive."""
+def _curvature(information: Floats, regularization: float) -> tuple[Floats, bool]:
+    """Factor the penalised information, lifted where it is not positive.
+
+    Ties that K cuts can make the likelihood bend the wrong way; shorter steps uphill do then.
+    """
     C = len(information)
     curvature = information + regularization * np.eye(C)
     if regularization == 0:
         # Scaling all worths changes nothing: pin that direction with a curvature of its own.
-        curvature += max(np.trace(curvature), 1.0) / C**2
-    try:
-        return cho_factor(curvature)  # type: ignore[no-any-return]
-    except LinAlgError:
-        return None
+        curvature += max(np.trace(curvature), np.finfo(float).tiny) / C**2
+    lift = 0.0
+    while True:
+        try:
+            return cho_factor(curvature + lift * np.eye(C))  # type: ignore[no-any-return]
+        except LinAlgError:
+            lift = max(10 * lift, 1e-6 * float(np.abs(np.diag(curvature)).max()))
 
 
 def _climb(
@@ -103,6 +101,7 @@ def solve_mm(
     theta = np.zeros(likelihood.n_items)
     value, expected = _penalized(likelihood, theta, regularization)
     last_gain = np.inf
+    next_check = 3
     for iteration in range(1, max_iter + 1):
         theta = mm_step(theta, likelihood.wins, expected, regularization)
         new_value, expected = _penalized(likelihood, theta, regularization)
@@ -112,8 +111,13 @@ def solve_mm(
         last_gain = gain
         line.update(f"iteration {iteration}, log-likelihood {value:.6f}, to gain {to_come:.1e}")
         rounding = 8 * np.finfo(float).eps * abs(value)
-        if gain <= rounding or (iteration > 2 and to_come <= tol):
-            return theta, iteration, True
+        if iteration >= next_check and (gain <= rounding or to_come <= tol):
+            # Steps that have become too small to see can still have a long way to go.
+            gradient = likelihood.wins - expected - regularization * theta
+            factor = _curvature(likelihood.information(theta), regularization)
+            if float(gradient @ cho_solve(factor, gradient)) / 2 <= max(tol, rounding):
+                return theta, iteration, True
+            next_check = 2 * iteration
     return theta, max_iter, False
 
 

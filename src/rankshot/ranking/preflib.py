@@ -131,8 +131,7 @@ def write_preflib(rankings: Rankings, stream: TextIO, path: Path) -> None:
 
 def _require_kind(rankings: Rankings, path: Path, where: Where) -> None:
     """Hold a file to what its ending says: strict or tied, complete or not."""
-    n_places = rankings.places[rankings.starts[1:] - 1] + 1
-    tied = n_places < rankings.n_listed
+    tied = rankings.rows_with_ties
     incomplete = rankings.n_listed < rankings.n_items
     for is_bad, letter, what, instead in (
         (tied, path.suffix[1] == "s", "has ties", ".toc or .toi"),

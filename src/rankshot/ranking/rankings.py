@@ -86,8 +86,6 @@ class Rankings:
         """Copy by building anew, so that the arrays of a copy are read-only, too."""
         return Rankings, tuple(getattr(self, field.name) for field in fields(self))
 
-    # ---------------------------------------------------------------- building
-
     @classmethod
     def from_orders(
         cls,
@@ -204,6 +202,7 @@ class Rankings:
           c > a
         """
         names = as_names(items)
+        lists = number_tables.item_numbers(lists)
         n, k = lists.shape
         places = np.tile(np.arange(k, dtype=np.int32), n)
         entries = Entries(lists.astype(np.int32).ravel(), places, np.arange(n + 1) * k)
@@ -211,8 +210,6 @@ class Rankings:
             number_tables.refuse_numbers(lists, len(names))
             entries = checked(entries, names, numbered)
         return cls(names, *entries, entries.sizes, *columns_beside(n))
-
-    # ---------------------------------------------------------------- reading
 
     @property
     def n_items(self) -> int:
@@ -227,8 +224,12 @@ class Rankings:
     @property
     def has_ties(self) -> bool:
         """Whether any items share a place."""
-        n_places = self.places[self.starts[1:] - 1] + 1
-        return bool(np.any(n_places < self.n_listed))
+        return bool(self.rows_with_ties.any())
+
+    @property
+    def rows_with_ties(self) -> NDArray[np.bool_]:
+        """In which rankings any items share a place."""
+        return np.asarray(self.places[self.starts[1:] - 1] + 1 < self.n_listed)
 
     @property
     def target_names(self) -> tuple[str, ...]:
@@ -297,8 +298,6 @@ class Rankings:
 
     def _repr_html_(self) -> str:
         return display.as_html(self)
-
-    # ---------------------------------------------------------------- deriving
 
     def select(
         self, *, target: str | None = None, source: str | None = None, rater: str | None = None

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from rankshot.ranking.blocks import completed_orders
+from rankshot.ranking.blocks import BLOCK_CELLS, completed_orders, row_blocks
 from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.tied_choice import n_nodes
 
 
 class TiedStages(NamedTuple):
@@ -68,9 +69,12 @@ def stages_of(block: Rankings) -> Stages:
     tied = ~single & (end < compared[column])
     ties = []
     for g, m in np.unique(np.column_stack([size, taken])[tied], axis=0).tolist():
-        these = tied & (size == g) & (taken == m)
-        members = order[begin[these][:, None] + np.arange(g), column[these][:, None]]
-        ties.append(TiedStages(g, m, members, column[these], end[these]))
+        these = np.flatnonzero(tied & (size == g) & (taken == m))
+        # What is computed of a tie has a cell for each of its items at each point of a grid.
+        for rows in row_blocks(these.size, g * n_nodes(g), BLOCK_CELLS // 4):
+            some = these[rows]
+            members = order[begin[some][:, None] + np.arange(g), column[some][:, None]]
+            ties.append(TiedStages(g, m, members, column[some], end[some]))
     # g items of which m are taken, in order: g! / (g - m)! ways.
     ways = gammaln(size + 1) - gammaln(size - taken + 1)
     log_ways = np.bincount(column, ways, minlength=len(block)).astype(float)

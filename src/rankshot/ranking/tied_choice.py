@@ -23,7 +23,6 @@ from scipy.special import logsumexp
 
 Floats = NDArray[np.float64]
 
-STEP = 0.25
 LOWEST = -37.0
 """Below it exp(x - e^x) is less than the rounding error of the integral."""
 
@@ -50,6 +49,7 @@ class TiedChoice:
         self.taken = taken
         self.size = log_worths.shape[1]
         self._x = x = _nodes(self.size)
+        step = x[1] - x[0]
         y = (log_worths - log_rest[:, None])[:, :, None] + x
         with np.errstate(over="ignore", divide="ignore"):
             self._log_missed = log_missed = -np.exp(y)
@@ -65,7 +65,7 @@ class TiedChoice:
         self._log_tail = _log_at_least(self._log_rung, log_missed, taken)
         log_density = self._log_tail + x - np.exp(x)
         log_integral: Floats = logsumexp(log_density, axis=1)
-        self.log_prob: Floats = log_integral + np.log(STEP)
+        self.log_prob: Floats = log_integral + np.log(step)
         # The distribution of x given that the group came first.
         self._posterior = np.exp(log_density - log_integral[:, None])
 
@@ -112,9 +112,15 @@ class TiedChoice:
 
 
 def _nodes(size: int) -> Floats:
-    # A group of very slow items pushes the peak to r t = g + 1, with Poisson-like spread.
-    highest = np.log(size + 1 + 10 * np.sqrt(size + 1) + 40)
-    return np.arange(LOWEST, highest + STEP, STEP)
+    # A group of g slow items has its peak at r t = g + 1, in log r t of width 1/sqrt(g + 1).
+    width = 1 / np.sqrt(size + 1)
+    highest = np.log(size + 1 + 10 / width + 40)
+    return np.arange(LOWEST, highest, min(0.25, width / 2))
+
+
+def n_nodes(size: int) -> int:
+    """Return at how many points the integrand for a group of this size is taken."""
+    return len(_nodes(size))
 
 
 def _log_at_least(log_rung: Floats, log_missed: Floats, count: int) -> Floats:
