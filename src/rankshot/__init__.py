@@ -17,14 +17,25 @@ if TYPE_CHECKING:
     from rankshot.ranking.mallows_likelihood import mallows_log_normalizer
     from rankshot.ranking.plackett_luce import PlackettLuce
     from rankshot.ranking.rankings import Rankings
+    from rankshot.semantics.corpus import Corpus
+    from rankshot.semantics.embeddings import Embedding
     from rankshot.semantics.hierarchy import Hierarchy
+    from rankshot.semantics.hit_counts import read_hit_counts, similarity_from_hit_counts
+    from rankshot.semantics.language_model import CostEstimate, LanguageModel
     from rankshot.semantics.means import arithmetic_mean, geometric_mean
     from rankshot.semantics.similarity import Similarity
+    from rankshot.semantics.similarity_files import (
+        read_similarity,
+        similarity_from_frame,
+        write_similarity,
+    )
     from rankshot.semantics.source_agreement import (
         SourceAgreement,
         similarity_accuracy,
         source_agreement,
     )
+    from rankshot.semantics.word2vec import train_word2vec
+    from rankshot.semantics.word_vectors import WordVectors
     from rankshot.semantics.wordnet import WordNet
 
 __version__ = "0.1.0"
@@ -33,7 +44,11 @@ __all__ = [
     "Agreement",
     "BabingtonSmith",
     "Consensus",
+    "Corpus",
+    "CostEstimate",
+    "Embedding",
     "Hierarchy",
+    "LanguageModel",
     "Mallows",
     "PlackettLuce",
     "Rankings",
@@ -41,6 +56,7 @@ __all__ = [
     "Similarity",
     "SourceAgreement",
     "WordNet",
+    "WordVectors",
     "agreement",
     "arithmetic_mean",
     "borda",
@@ -48,17 +64,27 @@ __all__ = [
     "kemeny",
     "kendall_distance",
     "mallows_log_normalizer",
+    "read_hit_counts",
     "read_rankings",
+    "read_similarity",
     "similarity_accuracy",
+    "similarity_from_frame",
+    "similarity_from_hit_counts",
     "source_agreement",
+    "train_word2vec",
     "write_rankings",
+    "write_similarity",
 ]
 
 _HOMES = {
     "Agreement": "ranking.agreement",
     "BabingtonSmith": "ranking.babington_smith",
     "Consensus": "ranking.consensus",
+    "Corpus": "semantics.corpus",
+    "CostEstimate": "semantics.language_model",
+    "Embedding": "semantics.embeddings",
     "Hierarchy": "semantics.hierarchy",
+    "LanguageModel": "semantics.language_model",
     "Mallows": "ranking.mallows",
     "PlackettLuce": "ranking.plackett_luce",
     "Rankings": "ranking.rankings",
@@ -66,6 +92,7 @@ _HOMES = {
     "Similarity": "semantics.similarity",
     "SourceAgreement": "semantics.source_agreement",
     "WordNet": "semantics.wordnet",
+    "WordVectors": "semantics.word_vectors",
     "agreement": "ranking.agreement",
     "arithmetic_mean": "semantics.means",
     "borda": "ranking.consensus",
@@ -73,10 +100,16 @@ _HOMES = {
     "kemeny": "ranking.consensus",
     "kendall_distance": "ranking.distances",
     "mallows_log_normalizer": "ranking.mallows_likelihood",
+    "read_hit_counts": "semantics.hit_counts",
     "read_rankings": "ranking.files",
+    "read_similarity": "semantics.similarity_files",
     "similarity_accuracy": "semantics.source_agreement",
+    "similarity_from_frame": "semantics.similarity_files",
+    "similarity_from_hit_counts": "semantics.hit_counts",
     "source_agreement": "semantics.source_agreement",
+    "train_word2vec": "semantics.word2vec",
     "write_rankings": "ranking.files",
+    "write_similarity": "semantics.similarity_files",
 }
 
 

@@ -41,11 +41,9 @@ def read_rankings(path: str | Path, items: Iterable[Any] | None = None) -> Ranki
         If there is no such file.
     """
     path = Path(path)
-    if path.suffix in JSONL_ENDINGS:
-        return read_jsonl(path, items)
-    if path.suffix in PREFLIB_ENDINGS:
-        return read_preflib(path, items)
-    raise _unknown_ending(path)
+    check_ending(path)
+    read = read_jsonl if path.suffix in JSONL_ENDINGS else read_preflib
+    return read(path, items)
 
 
 def write_rankings(rankings: Rankings, path: str | Path) -> None:
@@ -60,12 +58,8 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
     require_rankings(rankings)
     if len(rankings) == 0:
         raise RankshotError(f"{path}: there are no rankings to write")
-    if path.suffix in JSONL_ENDINGS:
-        write = write_jsonl
-    elif path.suffix in PREFLIB_ENDINGS:
-        write = write_preflib
-    else:
-        raise _unknown_ending(path)
+    check_ending(path)
+    write = write_jsonl if path.suffix in JSONL_ENDINGS else write_preflib
     try:
         with replacing(path) as stream:
             write(rankings, stream, path)
@@ -74,9 +68,11 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
         raise RankshotError(f"{path}: UTF-8 cannot hold the character {odd}") from None
 
 
-def _unknown_ending(path: Path) -> RankshotError:
-    known = ", ".join((*JSONL_ENDINGS, *PREFLIB_ENDINGS))
-    return RankshotError(f"{path}: unknown ending {path.suffix!r}; known are {known}")
+def check_ending(path: Path) -> None:
+    """Raise if the name of a file does not tell its format."""
+    known = (*JSONL_ENDINGS, *PREFLIB_ENDINGS)
+    if path.suffix not in known:
+        raise RankshotError(f"{path}: unknown ending {path.suffix!r}; known are {', '.join(known)}")
 
 
 @contextmanager

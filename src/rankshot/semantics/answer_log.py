@@ -1,0 +1,214 @@
+"""Answers of a language model: what counts as one, and the log that keeps them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from rankshot.ranking.errors import RankshotError, shown
+from rankshot.ranking.files import JSONL_ENDINGS
+
+QUESTION = ("target", "rater", "model", "prompt", "k", "temperature", "seed", "items")
+"""What makes two questions the same: an answer counts again only where all of these agree."""
+
+START = b'{"target": '
+"""How every line that we write begins: tells our own half-written line from a stranger's file."""
+
+MOST_BROKEN_LISTS = 100
+"""Beyond these an answer is noise: looking on, from every bracket to the end, would take long."""
+
+
+def read_answer(text: str, items: Sequence[str], k: int) -> list[str]:
+    """Return the one ranking in an answer, in the items' own spelling.
+
+    Talk around the list is passed over. Upper case, and underscores in place of spaces, count
+    as another spelling of an item unless two items differ by nothing else.
+
+    Raises
+    ------
+    RankshotError
+        Says what is wrong, in words that the model can be told.
+
+    Examples
+    --------
+    >>> read_answer('Surely ["Lion", "sea lion"].', ["lion", "sea_lion", "bus"], k=2)
+    ['lion', 'sea_lion']
+    >>> read_answer('["lion", "lion", "lynx"]', ["lion", "sea_lion", "bus"], k=2)
+    Traceback (most recent call last):
+        ...
+    rankshot.ranking.errors.RankshotError: not among the items: 'lynx'; more than once: 'lion';
+    3 names where 2 are wanted
+    """
+    found = _lists(text)
+    if len(found) != 1:
+        raise RankshotError(f"{len(found)} whole JSON lists where one is wanted")
+    names = _respelled(found[0], items)
+    counts = Counter(name for name in names if name is not None)
+    unknown = [name for name, item in zip(found[0], names, strict=True) if item is None]
+    repeated = [name for name, count in counts.items() if count > 1]
+    faults = [f"not among the items: {_quoted(unknown)}"] if unknown else []
+    faults += [f"more than once: {_quoted(repeated)}"] if repeated else []
+    faults += [f"{len(names)} names where {k} are wanted"] if len(names) != k else []
+    if faults:
+        raise RankshotError("; ".join(faults))
+    return list(counts)
+
+
+def _lists(text: str) -> list[list[Any]]:
+    """Return the JSON lists in a text, outermost ones only."""
+    found = []
+    broken = 0
+    decoder = json.JSONDecoder()
+    start = text.find("[")
+    while start >= 0 and broken < MOST_BROKEN_LISTS:
+        try:
+            value, end = decoder.raw_decode(text, start)
+            found.append(value)
+        except (ValueError, RecursionError):
+            end = start + 1
+            broken += 1
+        start = text.find("[", end)
+    return found
+
+
+def _respelled(names: list[Any], items: Sequence[str]) -> list[str | None]:
+    """Return the item that each name means, or None."""
+    same_plain = Counter(map(_plain, items))
+    known = {_plain(item): item for item in items if same_plain[_plain(item)] == 1}
+    exact = set(items)
+    return [
+        None if type(name) is not str else name if name in exact else known.get(_plain(name))
+        for name in names
+    ]
+
+
+def _plain(name: str) -> str:
+    return " ".join(name.replace("_", " ").split()).casefold()
+
+
+def _quoted(names: list[Any]) -> str:
+    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+    return ", ".join(shown(name) for name in names[:8]) + more
+
+
+class AnswerLog:
+    """Answers in a file of JSON lines, which is also a file of rankings.
+
+    A line is appended, and forced to the disk, for every answer. A crash can only leave the
+    last line half written: that one is dropped, and asked again. Answers to other questions
+    (another model, other items, another prompt) are kept, and not used.
+
+    Parameters
+    ----------
+    path : Path or None
+        A .jsonl file, which may not exist yet; None remembers nothing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "answers.jsonl"
+    >>> question = {"target": "cat", "rater": "m#1", "model": "m", "k": 1, "items": ["fox", "bus"]}
+    >>> AnswerLog(path).add(question, {"ranking": ["fox"]})
+    >>> AnswerLog(path).find(question), AnswerLog(path).find(question | {"target": "dog"})
+    (['fox'], None)
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self._rankings: dict[bytes, list[str]] = {}
+        self._mend: tuple[int, bytes] | None = None
+        if path is None:
+            return
+        if path.suffix not in JSONL_ENDINGS:
+            raise RankshotError(f"{path}: the name of a log must end in .jsonl, to be read again")
+        if path.exists():
+            try:
+                self._read(path)
+            except OSError as error:
+                raise RankshotError(f"{path}: cannot read it ({error.strerror})") from None
+
+    def find(self, question: Mapping[str, Any]) -> list[str] | None:
+        """Return the ranking that answered this very question, or None."""
+        return self._rankings.get(_fingerprint(question))
+
+    def prepare(self) -> None:
+        """Drop a half-written last line, and fail now rather than after the first answer."""
+        if self.path is None:
+            return
+        try:
+            with self.path.open("ab") as stream:
+                if self._mend is not None:
+                    end, missing = self._mend
+                    stream.truncate(end)
+                    stream.write(missing)
+                    self._mend = None
+        except OSError as error:
+            raise RankshotError(f"{self.path}: cannot write there ({error.strerror})") from None
+
+    def add(self, question: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
+        """Append a question and its answer; on the disk when this returns."""
+        self._rankings[_fingerprint(question)] = answer["ranking"]
+        if self.path is None:
+            return
+        self.prepare()
+        # All ASCII: a name that UTF-8 cannot hold must not cost an answer that was paid for.
+        line = json.dumps({"target": question["target"], **answer, **question}) + "\n"
+        try:
+            with self.path.open("ab") as stream:
+                stream.write(line.encode())
+                stream.flush()
+                os.fsync(stream.fileno())
+        except OSError as error:
+            raise RankshotError(f"{self.path}: cannot write there ({error.strerror})") from None
+
+    def _read(self, path: Path) -> None:
+        end = 0
+        with path.open("rb") as stream:
+            for number, line in enumerate(stream, 1):
+                is_whole = line.endswith(b"\n")
+                record = _record(line)
+                if record is not None:
+                    if "items" in record:
+                        self._rankings.setdefault(_fingerprint(record), record["ranking"])
+                    self._mend = None if is_whole else (end + len(line), b"\n")
+                elif not is_whole and _is_ours(line):
+                    self._mend = (end, b"")
+                elif line.strip():
+                    raise RankshotError(
+                        f"{path}:{number}: not a line of a log of answers: "
+                        f"{shown(line.decode(errors='replace'))}"
+                    )
+                end += len(line)
+
+
+def _record(line: bytes) -> dict[str, Any] | None:
+    """Return a line as an object with a ranking, or None where it is none.
+
+    Rankings from elsewhere, which have no items beside them, may stand in the same file. An
+    answer of ours must still be one: k of its items, each once.
+    """
+    try:
+        record = json.loads(line)
+        ranking, items = record["ranking"], record.get("items")
+        is_answer = items is None or (
+            len(ranking) == len(set(ranking)) == record["k"] and set(ranking) <= set(items)
+        )
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return None
+    return record if type(ranking) is list and is_answer else None
+
+
+def _is_ours(line: bytes) -> bool:
+    """Whether a broken line is the beginning of one of ours; a lost block reads as zeros."""
+    line = line.rstrip(b"\0")
+    return line.startswith(START) or START.startswith(line)
+
+
+def _fingerprint(question: Mapping[str, Any]) -> bytes:
+    text = json.dumps([question.get(name) for name in QUESTION])
+    return sha256(text.encode()).digest()

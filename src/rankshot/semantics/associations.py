@@ -1,0 +1,123 @@
+"""How strongly two things go together, from how often they are seen apart and together.
+
+All functions take arrays of counts that broadcast against one another: ``n_a`` units (windows,
+documents, web pages) hold the one, ``n_b`` the other, ``n_ab`` both, of ``N`` in all. What is
+returned is larger for what is more alike. A name that never occurs is unknown, NaN; a pair that
+never meets has the lowest value there is, so that all such pairs of a table tie. The counts are
+taken as given: `rankshot.semantics.hit_counts` is where counts of strangers are checked.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+
+def dice(n_a: ArrayLike, n_b: ArrayLike, n_ab: ArrayLike) -> Floats:
+    """Return Dice's coefficient 2 n_ab / (n_a + n_b), in [0, 1].
+
+    It needs no N, which is why it suits search engines: nobody knows how large they are.
+
+    Examples
+    --------
+    >>> dice([10, 10, 0], 30, [8, 0, 0])
+    array([0.4, 0. , nan])
+    """
+    a, b, ab = _counts(n_a, n_b, n_ab)
+    share = np.full(a.shape, np.nan)
+    np.divide(2 * ab, a + b, out=share, where=(a > 0) & (b > 0))
+    return share
+
+
+def pmi(n_a: ArrayLike, n_b: ArrayLike, n_ab: ArrayLike, N: ArrayLike) -> Floats:
+    """Return pointwise mutual information, log(n_ab N / (n_a n_b)).
+
+    Its value for a pair that never meets would be minus infinity, which no mean and no file
+    survives. Such a pair gets -log(2 N) instead: two things that are everywhere and meet once
+    have -log N, so this is below whatever was seen, and the same for all that was not.
+
+    Examples
+    --------
+    >>> pmi(10, [20, 20, 0], [2, 0, 0], 100).round(3)
+    array([ 0.   , -5.298,    nan])
+    """
+    a, b, ab, n = _counts(n_a, n_b, n_ab, N)
+    occurs = (a > 0) & (b > 0)
+    met = occurs & (ab > 0)
+    # Sums of logarithms: the product of counts of web pages can overflow.
+    together = _log(ab, met) + _log(n, met) - _log(a, met) - _log(b, met)
+    return np.where(occurs, np.where(met, together, -_log(2 * n, occurs)), np.nan)
+
+
+def ppmi(n_a: ArrayLike, n_b: ArrayLike, n_ab: ArrayLike, N: ArrayLike) -> Floats:
+    """Return positive pointwise mutual information, max(0, `pmi`).
+
+    "Less often together than by chance" takes far more text to establish than "more often";
+    zero says no more than that nothing ties the two.
+
+    Examples
+    --------
+    >>> ppmi(10, [20, 20, 20], [4, 1, 0], 100).round(3)
+    array([0.693, 0.   , 0.   ])
+    """
+    return np.maximum(pmi(n_a, n_b, n_ab, N), 0)
+
+
+def normalized_web_distance(
+    n_a: ArrayLike, n_b: ArrayLike, n_ab: ArrayLike, N: ArrayLike
+) -> Floats:
+    """Return exp(-2 d), where d is the normalised web distance: a similarity in [0, 1].
+
+    The distance of Cilibrasi and Vitányi (2007),
+    d = (max(log n_a, log n_b) - log n_ab) / (log N - min(log n_a, log n_b)), runs from 0 to
+    infinity; Gracia and Mena (2008) turn it into a similarity like this. It is 1 for things that
+    are always seen together and 0 for things that never are.
+
+    Examples
+    --------
+    >>> normalized_web_distance(10, [10, 100, 100], [10, 10, 0], 1000).round(3)
+    array([1.   , 0.368, 0.   ])
+    """
+    a, b, ab, n = _counts(n_a, n_b, n_ab, N)
+    occurs = (a > 0) & (b > 0)
+    met = occurs & (ab > 0)
+    above = np.maximum(_log(np.maximum(a, b), met) - _log(ab, met), 0)
+    below = _log(n, met) - _log(np.minimum(a, b), met)
+    # Two things that are everywhere leave nothing below; they are alike if they always meet.
+    beyond = np.where(above > 0, np.inf, 0.0)
+    distance = np.divide(above, below, out=beyond, where=below > 0)
+    return np.where(occurs, np.where(met, np.exp(-2 * distance), 0.0), np.nan)
+
+
+def cosine(a: ArrayLike, b: ArrayLike) -> Floats:
+    """Return the cosine of each row of ``a`` with each row of ``b``.
+
+    A row of zeros points nowhere: its cosines are NaN.
+
+    Examples
+    --------
+    >>> cosine([[3, 4], [0, 0]], [[3, 4], [0, 1]])
+    array([[1. , 0.8], [nan, nan]])
+    """
+    left, right = _unit_rows(a), _unit_rows(b)
+    return np.clip(left @ right.T, -1, 1)
+
+
+def _unit_rows(rows: ArrayLike) -> Floats:
+    table = np.asarray(rows, dtype=np.float64)
+    # Scaled by their largest number first, so that no square overflows or vanishes.
+    largest = np.abs(table).max(axis=1, keepdims=True, initial=0)
+    scaled = np.full(table.shape, np.nan)
+    np.divide(table, largest, out=scaled, where=largest > 0)
+    scaled /= np.linalg.norm(scaled, axis=1, keepdims=True)
+    return scaled
+
+
+def _counts(*counts: ArrayLike) -> tuple[Floats, ...]:
+    return np.broadcast_arrays(*(np.asarray(count, dtype=np.float64) for count in counts))
+
+
+def _log(values: Floats, where: NDArray[np.bool_]) -> Floats:
+    return np.log(values, out=np.zeros(values.shape), where=where)

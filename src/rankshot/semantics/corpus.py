@@ -1,0 +1,300 @@
+"""`Corpus`: similarities from what stands together in a text, read once."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+import re
+import zlib
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from itertools import chain, islice
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from rankshot.ranking.encode import as_names
+from rankshot.ranking.errors import RankshotError, did_you_mean, shown
+from rankshot.ranking.progress import ProgressLine
+from rankshot.ranking.text_lines import MARK
+from rankshot.semantics.associations import cosine, dice, ppmi
+from rankshot.semantics.cooccurrence import Contexts, Counts, Names, Wanted, count_block
+from rankshot.semantics.similarity import Similarity
+
+Unit = Literal["window", "document", "paragraph"]
+Measure = Literal["dice", "ppmi", "cosine"]
+
+BLOCK_BYTES = 1 << 19
+"""Text is counted in blocks of about this size; no line up to it is ever cut."""
+
+CONTEXT_WORDS, MOST_WORDS = 5_000, 50_000
+"""The length of a vector; and the words in memory: of more, the rarer half is forgotten."""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A text file as a source: what is written about together is alike.
+
+    The file is streamed once, in blocks that are counted in parallel; memory does not grow with
+    it. Words are runs of letters and digits in lower case; punctuation only separates them. Names
+    are looked for as they are written, underscores as spaces, several words as a phrase, and in
+    the regular plural of the last word (-s, -es, -ies). Where names overlap, the leftmost counts,
+    of these the longest, and it is one word from then on: a "pickup truck" is no "truck" if both
+    are listed.
+
+    Parameters
+    ----------
+    path : str or Path
+        UTF-8 text, plain or compressed (.gz, .bz2, .xz).
+    unit : {"window", "document", "paragraph"}
+        Where names are together. A document is a line. A paragraph ends at a blank line; where
+        these are rare (not one line in twenty of the first 512 KiB), it is a line. A window is any
+        run of ``window`` words of a paragraph, those that overhang its ends included, so that
+        every word is in as many. A text longer than 512 KiB may be cut and count as several.
+    window : int
+        Words in a window.
+    measure : {"dice", "ppmi", "cosine"}
+        `dice` or `ppmi` of the units that hold both names: what is mentioned together. Or the
+        cosine of their vectors: what is mentioned alike, which needs less text. A vector is the
+        `ppmi` of a name with each of the 5,000 most frequent words (in windows, a word at
+        distance d counts ``window`` - d times).
+    workers : int, optional
+        Processes that count; by default one for each core, and none for a file of one block.
+        With 1 no process is started; with more a script needs ``if __name__ == "__main__":``
+        around what it does, as always with `multiprocessing`. The answer is the same.
+    least : int
+        Fewer meetings than this are too thin to rank by: such items of a target tie, last. For
+        the cosine, it is the occurrences of either name that must be as many.
+    verbose : bool
+        Show progress.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "zoo.txt"
+    ...     _ = path.write_text("The cat is a small tiger. " * 9 + "No cat takes the bus.")
+    ...     table = Corpus(path).similarity(["cat"], ["tiger", "bus", "whale"])
+    >>> table.to_rankings()
+    Rankings: 1 ranking of 3 items, 1 target, 1 source
+      cat: tiger > bus (subset)
+    >>> table.notes[1:]
+    ('never in the text: whale', 'in the text fewer than 5 times: bus (1)',
+     'cat: 1 items with fewer than 5 meetings are tied last')
+    """
+
+    path: str | Path
+    unit: Unit = "window"
+    window: int = 10
+    measure: Measure = "dice"
+    workers: int | None = None
+    least: int = 5
+    verbose: bool = False
+
+    def __post_init__(self) -> None:
+        for what, known in (("unit", get_args(Unit)), ("measure", get_args(Measure))):
+            value = getattr(self, what)
+            if value not in known:
+                hint = f"{did_you_mean(value, known)}; known are {', '.join(known)}"
+                raise RankshotError(f"unknown {what} {shown(value)}{hint}")
+        workers = 1 if self.workers is None else self.workers
+        whole = (("window", self.window, 2), ("least", self.least, 0), ("workers", workers, 1))
+        for what, number, lowest in whole:
+            if type(number) is not int or not lowest <= number <= 1000:
+                rule = f"must be a whole number from {lowest} to 1000"
+                raise RankshotError(f"{what} {rule}, not {shown(number)}")
+
+    def similarity(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
+        """Read the file and compare every target with every item.
+
+        A name that is never in the text is NaN. The table's ``notes`` say which, which names
+        are rare, and how many items of each target are too thin to rank.
+        """
+        target_names, item_names = as_names(targets, "targets"), as_names(items)
+        names, entry = Names.of((*target_names, *item_names))
+        row, column = entry[: len(target_names)], entry[len(target_names) :]
+        totals = self._count(names, row, column)
+        seen, same = totals.seen, row[:, None] == column
+        met = np.where(same, seen[row][:, None], totals.met[row][:, column].toarray())
+        if self.measure == "cosine":
+            vectors = totals.vectors()
+            values = np.nan_to_num(cosine(vectors[row], vectors[column]))
+            met = np.minimum(seen[row][:, None], seen[column])
+        else:
+            n_a, n_b = totals.holding[row][:, None], totals.holding[column]
+            n_ab = np.where(same, n_a, totals.together[row][:, column].toarray())
+            is_dice = self.measure == "dice"
+            values = dice(n_a, n_b, n_ab) if is_dice else ppmi(n_a, n_b, n_ab, totals.units)
+        unknown = (seen[row] == 0)[:, None] | (seen[column] == 0)
+        thin = ~unknown & (met < self.least)
+        # Zero is the lowest value of all three measures.
+        values = np.where(unknown, np.nan, np.where(thin, 0.0, values))
+        times = dict(zip((*target_names, *item_names), seen[entry].tolist(), strict=True))
+        notes = self._notes(totals, times, thin.sum(axis=1))
+        return Similarity(values, target_names, item_names, f"corpus {self.measure}", notes)
+
+    def _count(self, names: Names, row: NDArray[np.int64], column: NDArray[np.int64]) -> Totals:
+        path, totals = Path(self.path), Totals(len(names.entries))
+        rows, columns = (np.isin(np.arange(len(names.entries)), some) for some in (row, column))
+        width = self.window if self.unit == "window" else None
+        wanted = Wanted(names, rows, columns, width, self.measure == "cosine")
+        blocks = text_blocks(path, paragraphs=self.unit != "document")
+        with ProgressLine(f"counting {path.name}", enabled=self.verbose) as line:
+            for counts in _counted(blocks, path, wanted, self.workers or os.cpu_count() or 1):
+                totals.add(counts)
+                line.update(f"{totals.units:,} {self.unit}s")
+        return totals
+
+    def _notes(self, totals: Totals, times: dict[str, int], thin: Iterable[int]) -> Iterator[str]:
+        """Say what the table does not show: how much text there was, and where too little."""
+        yield f"{totals.units:,} {self.unit}s of {Path(self.path).name}"
+        if absent := [name for name, n in times.items() if n == 0]:
+            yield f"never in the text: {', '.join(absent)}"
+        if rare := [f"{name} ({n})" for name, n in times.items() if 0 < n < self.least]:
+            yield f"in the text fewer than {self.least} times: {', '.join(rare)}"
+        what = "occurrences" if self.measure == "cosine" else "meetings"
+        for target, n in zip(times, thin, strict=False):
+            if n:
+                yield f"{target}: {n} items with fewer than {self.least} {what} are tied last"
+
+
+class Totals:
+    """The counts of all blocks so far; see `rankshot.semantics.cooccurrence.Counts`."""
+
+    def __init__(self, n_names: int) -> None:
+        self.units = self.whole = 0
+        self.holding, self.seen, self.spread = np.zeros((3, n_names), np.int64)
+        self.together = self.met = csr_array((n_names, n_names), dtype=np.int64)
+        self.words: dict[str, int] = {}
+        self.word_totals = np.zeros(0, np.int64)
+        self.near = csr_array((n_names, 0), dtype=np.int64)
+
+    def add(self, counts: Counts) -> None:
+        """Add the counts of the next block."""
+        self.units += counts.units
+        self.holding += counts.holding
+        self.seen += counts.seen
+        self.spread += counts.spread
+        self.together = self.together + counts.together
+        self.met = self.met + counts.met
+        if counts.contexts is not None:
+            self._add_contexts(counts.contexts)
+
+    def _add_contexts(self, contexts: Contexts) -> None:
+        column = [self.words.setdefault(word, len(self.words)) for word in contexts.words]
+        self.word_totals = np.pad(self.word_totals, (0, len(self.words) - self.word_totals.size))
+        self.word_totals[column] += contexts.totals
+        self.whole += contexts.whole
+        shape = self.near.shape[0], len(self.words)
+        self.near.resize(shape)
+        cells = contexts.near.tocoo()
+        places = cells.row, np.array(column, np.int64)[cells.col]
+        self.near = self.near + csr_array((cells.data, places), shape=shape)
+        if len(self.words) > MOST_WORDS:
+            self.keep_words(MOST_WORDS // 2)
+
+    def keep_words(self, n: int) -> None:
+        """Keep the ``n`` most frequent words, of equally frequent ones the first by name."""
+        words = sorted(self.words, key=lambda w: (-self.word_totals[self.words[w]], w))[:n]
+        columns = np.array([self.words[word] for word in words], np.int64)
+        self.near = self.near[:, columns]
+        self.word_totals = self.word_totals[columns]
+        self.words = {word: i for i, word in enumerate(words)}
+
+    def vectors(self) -> NDArray[np.float64]:
+        """Return the association of every name with the most frequent words."""
+        self.keep_words(CONTEXT_WORDS)
+        return ppmi(self.spread[:, None], self.word_totals, self.near.toarray(), self.whole)
+
+
+class Block(NamedTuple):
+    """Some whole texts of a file: ``line`` is the number of the first line."""
+
+    line: int
+    data: bytes
+    blank_lines: bool
+
+    def text(self, path: Path) -> str:
+        """Return the text, or say in which line it is none."""
+        try:
+            return self.data.decode()
+        except UnicodeDecodeError as error:
+            line = self.line + self.data.count(b"\n", 0, error.start)
+            raise RankshotError(f"{path}:{line}: not UTF-8 text ({error.reason})") from None
+
+
+OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+CONTINUATIONS = bytes(range(0x80, 0xC0))
+BLANK_LINE = re.compile(rb"\n[^\S\n]*(?=\n)")
+
+
+def text_blocks(path: Path, *, paragraphs: bool) -> Iterator[Block]:
+    """Read a file in blocks that end where a line, or paragraph, does if one does in time."""
+    line, rest, blank_lines = 1, b"", None
+    with OPENERS.get(path.suffix, Path.open)(path, "rb") as stream:
+        while True:
+            try:
+                chunk = stream.read(BLOCK_BYTES)
+            except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+                last = line + rest.count(b"\n")
+                raise RankshotError(f"{path}:{last}: cannot read on ({error})") from None
+            if blank_lines is None:
+                rest = chunk.removeprefix(MARK)
+                inside = rest.strip()
+                n_blank = len(BLANK_LINE.findall(inside))
+                blank_lines = paragraphs and 20 * n_blank > inside.count(b"\n")
+            else:
+                rest += chunk
+            cut = len(rest) if len(chunk) < BLOCK_BYTES else _cut(rest, blank_lines=blank_lines)
+            if cut:
+                yield Block(line, rest[:cut], blank_lines)
+            if not chunk:
+                return
+            line += rest.count(b"\n", 0, cut)
+            rest = rest[cut:]
+
+
+def _cut(data: bytes, *, blank_lines: bool) -> int:
+    """Return where a block is to end: behind a text, or 0 to read on."""
+    cut = 0 if blank_lines else data.rfind(b"\n") + 1
+    for match in BLANK_LINE.finditer(data) if blank_lines else ():
+        cut = match.end() + 1
+    if cut or len(data) < 2 * BLOCK_BYTES:
+        return cut
+    # Too long to wait: cut at a space, or else anywhere but inside a character.
+    cut = max(data.rfind(b"\n"), data.rfind(b" ")) + 1
+    return cut or len(data) - len(data[-4:].lstrip(CONTINUATIONS))
+
+
+def _counted(blocks: Iterator[Block], path: Path, wanted: Wanted, workers: int) -> Iterator[Counts]:
+    """Count blocks and return them in their order; few are ever in memory."""
+    first = list(islice(blocks, 2))
+    blocks = chain(first, blocks)
+    if workers == 1 or len(first) < 2:
+        yield from (_count_bytes(block, path, wanted) for block in blocks)
+        return
+    waiting: deque[Future[Counts]] = deque()
+    try:
+        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+            for block in blocks:
+                waiting.append(pool.submit(_count_bytes, block, path, wanted))
+                if len(waiting) > 2 * workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+    except BrokenProcessPool:
+        hint = 'put what the script does under `if __name__ == "__main__":`, or use workers=1'
+        raise RankshotError(f"a counting process died: {hint}") from None
+
+
+def _count_bytes(block: Block, path: Path, wanted: Wanted) -> Counts:
+    return count_block(block.text(path), wanted, blank_lines=block.blank_lines)

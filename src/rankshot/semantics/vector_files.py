@@ -1,0 +1,299 @@
+"""Files of word vectors, read for the words that are wanted and no others.
+
+The files are large (GloVe 5 GB, word2vec 3 GB) and come from anywhere. So they are streamed, only
+wanted lines are parsed, and every size that a file claims is checked before it is believed. A bad
+line stops the reading only where it holds a wanted word.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from math import isfinite
+from pathlib import Path
+from tokenize import TokenError
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot.ranking.errors import RankshotError, did_you_mean, shown
+from rankshot.ranking.text_lines import MARK
+
+Vectors = dict[str, NDArray[np.float64]]
+"""What a file has of the words that were wanted."""
+
+FORMATS = ("glove", "word2vec", "fasttext", "word2vec-binary", "npy")
+"""What can be read; fastText's .vec is word2vec's text under another name."""
+
+MAX_LINE = 2**20
+"""Bytes in a line: a vector of 50,000 numbers."""
+
+MAX_DIMENSION = 2**16
+MAX_WORDS = 20_000_000
+"""Larger than any published vocabulary, and small enough that a hostile file ends."""
+
+_SAMPLE, _BUFFER = 2**19, 2**20
+_HEADER = re.compile(rb"(\d{1,40})[ \t]+(\d{1,40})[ \t]*\r?\n")
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
+_NUMPY_ERRORS = (
+    *(ValueError, TypeError, EOFError, OverflowError),
+    # NumPy reads the header of a matrix as a Python literal, and lets these through.
+    *(SyntaxError, TokenError, RecursionError, MemoryError),
+)
+_FOREIGN = (
+    (rb"PK\x03\x04", "a zip archive: unpack it first"),
+    (rb"\x80[\x02-\x05]", "a pickle, which can run code: hand over gensim's KeyedVectors instead"),
+    (rb"\xba\x16\x4f\x2f", "a fastText model: use its .vec file, or load it with gensim"),
+)
+
+
+class WantedWords:
+    """The words to look for in a file, as the bytes that stand there.
+
+    Words of other alphabets are also watched for in Latin-1: files that were joined from several
+    have such lines, and a wanted word must not be missed without a word.
+    """
+
+    def __init__(self, words: Collection[str]) -> None:
+        self.utf8 = {word.encode(errors="surrogatepass"): word for word in words}
+        self.latin1 = _only_latin1(words)
+        self._misread: dict[str, str] = {}
+        self.starts = {key.split(b" ")[0] for key in (*self.utf8, *self.latin1)}
+
+    def note_latin1(self, key: bytes, where: str) -> None:
+        """Remember a wanted word that stands there in the wrong encoding."""
+        if key in self.latin1:
+            self._misread.setdefault(self.latin1[key], where)
+
+    def check_missed(self, found: Collection[str]) -> None:
+        """Complain of a wanted word that the file has, but only in the wrong encoding."""
+        known = {word.casefold() for word in found}
+        for word, where in self._misread.items():
+            if word.casefold() not in known:
+                raise RankshotError(f"{where}: {word!r} is written in Latin-1 instead of UTF-8")
+
+
+def _only_latin1(words: Collection[str]) -> dict[bytes, str]:
+    keys: dict[bytes, str] = {}
+    for word in words:
+        key = word.encode("latin-1", errors="ignore")
+        if len(key) == len(word) and not word.isascii():
+            try:
+                key.decode()
+            except UnicodeDecodeError:
+                keys[key] = word
+    return keys
+
+
+# -------------------------------------------------------------------- opening
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[io.BufferedReader[Any]]:
+    """Open a file for reading bytes, unpacked where it is gzip."""
+    with path.open("rb") as raw:
+        if raw.peek(2)[:2] != b"\x1f\x8b":
+            yield raw
+            return
+        try:
+            with io.BufferedReader(gzip.GzipFile(fileobj=raw), _BUFFER) as stream:
+                yield stream
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise RankshotError(f"{path}: damaged gzip ({error})") from None
+
+
+def bounded_lines(
+    stream: io.BufferedReader[Any], path: Path, longest: int = MAX_LINE
+) -> Iterator[tuple[int, bytes]]:
+    """Yield lines with their numbers from 1, and never hold more than one of bounded length."""
+    number = 0
+    while line := stream.readline(longest + 1):
+        number += 1
+        if len(line) > longest:
+            raise RankshotError(f"{path}:{number}: a line longer than {longest:,} bytes")
+        if number > MAX_WORDS:
+            raise RankshotError(f"{path}: more than {MAX_WORDS:,} lines")
+        yield number, line.removeprefix(MARK) if number == 1 else line
+
+
+# -------------------------------------------------------------------- which format
+
+
+def vector_format(path: Path, named: str | None = None) -> str:
+    """Tell the format of a file by its content, unless it is named."""
+    with opened(path) as stream:
+        sample = stream.read(_SAMPLE).removeprefix(MARK)
+    if named is not None:
+        if named not in FORMATS:
+            raise RankshotError(
+                f"unknown format {shown(named)}{did_you_mean(named, FORMATS)}; known are "
+                f"{', '.join(FORMATS)}"
+            )
+        return named
+    if not sample.strip():
+        raise RankshotError(f"{path}: the file is empty")
+    if sample.startswith(b"\x93NUMPY"):
+        return "npy"
+    for start, what in _FOREIGN:
+        if re.match(start, sample):
+            raise RankshotError(f"{path}: this is {what}")
+    header = _HEADER.match(sample)
+    if header is None or _is_one_number_each(sample, header):
+        return "glove"
+    _, dimension = read_header(header.group(), path)
+    return "word2vec-binary" if _is_binary(sample[header.end() :], dimension) else "word2vec"
+
+
+def _is_one_number_each(sample: bytes, header: re.Match[bytes]) -> bool:
+    """Whether ``5 3`` is the word '5' with its number 3, not five words of three numbers."""
+    line, newline, _ = sample[header.end() :].partition(b"\n")
+    fields = line.split()
+    written = newline and not _CONTROL.search(sample)
+    return bool(written) and len(fields) == 2 and int(header[2]) != 1 and _is_number(fields[1])
+
+
+def _is_binary(record: bytes, dimension: int) -> bool:
+    """Whether the first vector after the header is raw float32 rather than digits."""
+    word, _, vector = record.lstrip(b"\n").partition(b" ")
+    if _CONTROL.search((vector or word)[: 4 * dimension]):
+        return True
+    fields = vector.split(b"\n", 1)[0].split()
+    if not fields:
+        return bool(vector)
+    written = all(field.isascii() for field in fields)
+    return not (written and (len(fields) == dimension or all(map(_is_number, fields))))
+
+
+def _is_number(field: bytes) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
+
+
+def read_header(line: bytes, path: Path) -> tuple[int, int]:
+    """Return the number of words and of numbers each that a word2vec file promises."""
+    header = _HEADER.fullmatch(line)
+    if header is None:
+        raise RankshotError(
+            f"{path}:1: expected '<words> <dimension>' as word2vec writes, not {shown(line)}"
+        )
+    words, dimension = int(header[1]), int(header[2])
+    if not (1 <= words <= MAX_WORDS and 1 <= dimension <= MAX_DIMENSION):
+        raise RankshotError(
+            f"{path}:1: the header claims {words} words of {dimension} numbers; at most "
+            f"{MAX_WORDS:,} of {MAX_DIMENSION:,} are believed"
+        )
+    return words, dimension
+
+
+# -------------------------------------------------------------------- text
+
+
+def read_text(path: Path, words: Collection[str], *, header: bool) -> Vectors:
+    """Read the vectors of some words from GloVe's text, or word2vec's, which has a header."""
+    wanted = WantedWords(words)
+    found: Vectors = {}
+    with opened(path) as stream:
+        lines = bounded_lines(stream, path)
+        promised = dimension = seen = 0
+        if header:
+            promised, dimension = read_header(next(lines, (1, b""))[1], path)
+        for number, line in lines:
+            first = line.split(None, 1)[:1]
+            if not first:
+                continue
+            seen += 1
+            if not dimension:
+                dimension = _dimension_of(line, f"{path}:{number}")
+            if first[0] in wanted.starts:
+                _keep_line(line, dimension, wanted, found, f"{path}:{number}")
+            if line[-1:] != b"\n" and len(line.split()) <= dimension:
+                raise RankshotError(f"{path}:{number}: truncated in the last line")
+    if seen < promised:
+        raise RankshotError(f"{path}: truncated: {seen} of the {promised} words that it promises")
+    wanted.check_missed(found)
+    return found
+
+
+def _dimension_of(line: bytes, where: str) -> int:
+    fields = line.split()
+    if not 2 <= len(fields) <= MAX_DIMENSION + 1 or not _is_number(fields[-1]):
+        raise RankshotError(f"{where}: expected a word and its numbers, not {shown(line)}")
+    return len(fields) - 1
+
+
+def _keep_line(
+    line: bytes, dimension: int, wanted: WantedWords, found: Vectors, where: str
+) -> None:
+    """Parse a line that begins like a wanted word; the first line of a word counts."""
+    fields = line.split()
+    # A word may hold spaces, so the numbers are counted from the end.
+    key = b" ".join(fields[:-dimension])
+    if key not in wanted.utf8:
+        wanted.note_latin1(key, where)
+        key = fields[0]
+        goes_on = len(fields) > dimension + 1 and not _is_number(fields[1])
+        if key not in wanted.utf8 or goes_on:
+            return
+    word = wanted.utf8[key]
+    if word in found:
+        return
+    numbers = fields[key.count(b" ") + 1 :]
+    if len(numbers) != dimension:
+        raise RankshotError(f"{where}: {word!r} has {len(numbers)} numbers instead of {dimension}")
+    odd = [text for text in numbers if not (_is_number(text) and isfinite(float(text)))]
+    if odd:
+        text = shown(odd[0].decode(errors="replace"))
+        raise RankshotError(f"{where}: {word!r} has {text}, which is no finite number")
+    found[word] = np.array([float(number) for number in numbers])
+
+
+# -------------------------------------------------------------------- .npy
+
+
+def read_npy(path: Path, vocabulary: Path, words: Collection[str]) -> Vectors:
+    """Read the rows of some words from a memory-mapped matrix with a vocabulary beside it."""
+    matrix = map_matrix(path)
+    wanted = WantedWords(words)
+    rows: dict[str, int] = {}
+    number = 0
+    with opened(vocabulary) as stream:
+        for number, line in bounded_lines(stream, vocabulary):
+            key = line.rstrip(b"\r\n")
+            if key in wanted.utf8:
+                rows.setdefault(wanted.utf8[key], number - 1)
+            else:
+                wanted.note_latin1(key, f"{vocabulary}:{number}")
+    if number != len(matrix):
+        raise RankshotError(f"{path} has {len(matrix)} rows, {vocabulary} has {number} words")
+    wanted.check_missed(rows)
+    return take_rows(matrix, rows, path)
+
+
+def map_matrix(path: Path) -> NDArray[np.floating]:
+    """Map a matrix of numbers into memory; nothing is read yet."""
+    try:
+        matrix = np.load(path, mmap_mode="r", allow_pickle=False)
+    except _NUMPY_ERRORS as error:
+        raise RankshotError(f"{path}: not a plain, unpacked .npy matrix ({error})") from None
+    if not isinstance(matrix, np.ndarray) or matrix.ndim != 2 or matrix.dtype.kind not in "fiu":
+        what = (
+            f"{matrix.dtype} of shape {matrix.shape}" if hasattr(matrix, "dtype") else "an archive"
+        )
+        raise RankshotError(f"{path}: expected a matrix of numbers, not {what}")
+    return matrix
+
+
+def take_rows(matrix: NDArray[np.floating], rows: dict[str, int], path: Path) -> Vectors:
+    """Copy some rows, by word, out of a matrix."""
+    for word, row in rows.items():
+        if not np.isfinite(matrix[row]).all():
+            raise RankshotError(f"{path}: row {row} ({word!r}) is not finite")
+    return {word: np.array(matrix[row], dtype=np.float64) for word, row in rows.items()}

