@@ -110,7 +110,12 @@ def rank(
     rankings = Rankings.concatenate(parts)
     _show(rankings, targets, console)
     write_rankings(rankings, output)
-    console.print(f"{len(rankings):,} rankings written to {output}", highlight=False, markup=False)
+    console.print(
+        f"{len(rankings):,} rankings written to {output}",
+        highlight=False,
+        markup=False,
+        soft_wrap=True,
+    )
 
 
 def _names(path: Path) -> tuple[str, ...]:
@@ -178,7 +183,7 @@ def _ask(
 ) -> Rankings:
     """Say what asking a language model will take, and ask it."""
     estimate = model.estimate(targets, items)
-    console.print(f"{model.model}: {estimate}", highlight=False, markup=False)
+    console.print(f"{model.model}: {estimate}", highlight=False, markup=False, soft_wrap=True)
     if estimate.calls and not yes:
         typer.confirm("Go on?", abort=True)
     return model.rankings(targets, items, verbose=sys.stderr.isatty())
@@ -195,7 +200,7 @@ def _report(table: Similarity, console: Console, *, notes: bool) -> None:
         lines += [f"  {note}" for note in table.notes]
     elif table.notes:
         lines.append(f"  {len(table.notes)} notes on how names were read: --notes shows them")
-    console.print("\n".join(lines), highlight=False, markup=False)
+    console.print("\n".join(lines), highlight=False, markup=False, soft_wrap=True)
 
 
 def _show(rankings: Rankings, targets: tuple[str, ...], console: Console) -> None:
@@ -235,7 +240,9 @@ def main() -> None:
 
 
 def _fail(text: str) -> NoReturn:
-    Console(stderr=True).print(f"rankshot: {text}", highlight=False, markup=False, style="red")
+    Console(stderr=True).print(
+        f"rankshot: {text}", highlight=False, markup=False, style="red", soft_wrap=True
+    )
     raise SystemExit(2)
 
 

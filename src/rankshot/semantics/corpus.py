@@ -8,13 +8,9 @@ import lzma
 import os
 import re
 import zlib
-from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from itertools import chain, islice
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -69,8 +65,7 @@ class Corpus:
         distance d counts ``window`` - d times).
     workers : int, optional
         Processes that count; by default one for each core, and none for a file of one block.
-        With 1 no process is started; with more a script needs ``if __name__ == "__main__":``
-        around what it does, as always with `multiprocessing`. The answer is the same.
+        With 1 no process is started. The answer is the same.
     least : int
         Fewer meetings than this are too thin to rank by: such items of a target tie, last. For
         the cosine, it is the occurrences of either name that must be as many.
@@ -282,18 +277,12 @@ def _counted(blocks: Iterator[Block], path: Path, wanted: Wanted, workers: int) 
     if workers == 1 or len(first) < 2:
         yield from (_count_bytes(block, path, wanted) for block in blocks)
         return
-    waiting: deque[Future[Counts]] = deque()
-    try:
-        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-            for block in blocks:
-                waiting.append(pool.submit(_count_bytes, block, path, wanted))
-                if len(waiting) > 2 * workers:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-    except BrokenProcessPool:
-        hint = 'put what the script does under `if __name__ == "__main__":`, or use workers=1'
-        raise RankshotError(f"a counting process died: {hint}") from None
+    # joblib comes with scikit-learn; unlike the standard library's pool, it needs no guard in the
+    # caller's script.
+    from joblib import Parallel, delayed  # noqa: PLC0415 - not needed by those who have no corpus
+
+    tasks = (delayed(_count_bytes)(block, path, wanted) for block in blocks)
+    yield from Parallel(workers, return_as="generator", pre_dispatch="2 * n_jobs")(tasks)
 
 
 def _count_bytes(block: Block, path: Path, wanted: Wanted) -> Counts:
