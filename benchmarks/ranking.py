@@ -43,8 +43,8 @@ def plackett_luce_full(rng: np.random.Generator) -> Result:
     orders = np.argsort(-(worths + rng.gumbel(size=(5000, 40))), axis=1)
     rankings = rs.Rankings.from_item_numbers(orders, items=range(40))
     data = [tuple(row) for row in orders.tolist()]
-    ours, model = timed(lambda: rs.PlackettLuce(regularization=0).fit(rankings), repeat=5)
-    theirs, params = timed(lambda: choix.ilsr_rankings(40, data))
+    ours, model = timed(lambda: rs.PlackettLuce(regularization=0).fit(rankings), repeat=3)
+    theirs, params = timed(lambda: choix.ilsr_rankings(40, data), repeat=3)
     assert np.abs(model.log_worths_ - (params - params.mean())).max() < 1e-5
     return Result(
         "Plackett-Luce MLE, 5,000 full rankings of 40", "choix.ilsr_rankings", ours, theirs, 50
@@ -56,8 +56,8 @@ def plackett_luce_top(rng: np.random.Generator) -> Result:
     orders = np.argsort(-(worths + rng.gumbel(size=(500, 100))), axis=1)
     rankings = rs.Rankings.from_item_numbers(orders[:, :10], items=range(100))
     data = [(row[i], row[i + 1 :]) for row in orders.tolist() for i in range(10)]
-    ours, model = timed(lambda: rs.PlackettLuce(regularization=0).fit(rankings), repeat=5)
-    theirs, params = timed(lambda: choix.ilsr_top1(100, data))
+    ours, model = timed(lambda: rs.PlackettLuce(regularization=0).fit(rankings), repeat=3)
+    theirs, params = timed(lambda: choix.ilsr_top1(100, data), repeat=3)
     assert np.abs(model.log_worths_ - (params - params.mean())).max() < 1e-4
     return Result("Plackett-Luce MLE, 500 top-10 lists of 100", "choix.ilsr_top1", ours, theirs, 50)
 
@@ -141,7 +141,7 @@ SCHEME = corankco.ScoringScheme.get_unifying_scoring_scheme()
 
 def kemeny_exact() -> Result:
     sample, dataset = votes(50, 40, 0.02, seed=1)
-    ours, found = timed(lambda: rs.kemeny(sample, "exact"), repeat=5)
+    ours, found = timed(lambda: rs.kemeny(sample, "exact"))
     theirs, peer = timed(
         lambda: ExactAlgorithmPulp().compute_consensus_rankings(dataset, SCHEME, True)
     )
@@ -170,9 +170,9 @@ def kemeny_insertion() -> Result:
     sample, dataset = votes(500, 100, 0.02, seed=3)
     small = votes(5, 10, 0.1, seed=0)[1]
     BioConsert().compute_consensus_rankings(small, SCHEME, True)  # compiles on first use
-    ours, found = timed(lambda: rs.kemeny(sample, "insertion"), repeat=5)
+    ours, found = timed(lambda: rs.kemeny(sample, "insertion"), repeat=3)
     theirs, peer = timed(
-        lambda: BioConsert().compute_consensus_rankings(dataset, SCHEME, True), repeat=2
+        lambda: BioConsert().compute_consensus_rankings(dataset, SCHEME, True), repeat=3
     )
     assert found.score <= peer.kemeny_score
     work = f"Kemeny by insertion, 500 rankings of 100: {found.score:g} to {peer.kemeny_score:g}"
