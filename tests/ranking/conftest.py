@@ -1,25 +1,6 @@
-import os
-from pathlib import Path
-
-import numpy as np
 import pytest
 
 import rankshot as rs
-
-
-@pytest.fixture
-def rng():
-    return np.random.default_rng(20150701)
-
-
-@pytest.fixture
-def shared_data():
-    """The measurement data beside the project, or where RANKSHOT_DATA points."""
-    default = Path(__file__).parents[3] / "shared" / "data"
-    path = Path(os.environ.get("RANKSHOT_DATA", default))
-    if not path.is_dir():
-        pytest.skip("no measurement data here; set RANKSHOT_DATA to its directory")
-    return path
 
 
 def random_orders(rng, items, n, ties=True, shortest=1):

@@ -3,7 +3,8 @@ from math import exp, log
 import numpy as np
 import pytest
 
-from rankshot.semantics.associations import cosine, dice, normalized_web_distance, pmi, ppmi
+from rankshot.semantics.associations import dice, normalized_web_distance, pmi, ppmi
+from rankshot.semantics.cosine import cosine
 
 
 def test_by_hand():

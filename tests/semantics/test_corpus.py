@@ -3,14 +3,12 @@
 import bz2
 import gzip
 import lzma
-import os
 import subprocess
 import sys
 import tracemalloc
 from collections import Counter
 from itertools import pairwise
 from math import log, sqrt
-from pathlib import Path
 
 import joblib
 import numpy as np
@@ -461,15 +459,6 @@ def test_importing_does_not_import_gensim():
 
 
 # -------------------------------------------------------------------- Wikipedia
-
-
-@pytest.fixture
-def shared_data():
-    default = Path(__file__).parents[3] / "shared" / "data"
-    path = Path(os.environ.get("RANKSHOT_DATA", default))
-    if not path.is_dir():
-        pytest.skip("no measurement data here; set RANKSHOT_DATA to its directory")
-    return path
 
 
 @pytest.mark.shared_data

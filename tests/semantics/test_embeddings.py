@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from rankshot import RankshotError
-from rankshot.semantics.embeddings import Embedding, cosine
+from rankshot.semantics.cosine import cosine
+from rankshot.semantics.embeddings import Embedding
 
 
 class Model:

@@ -91,30 +91,6 @@ def normalized_web_distance(
     return np.where(occurs, np.where(met, np.exp(-2 * distance), 0.0), np.nan)
 
 
-def cosine(a: ArrayLike, b: ArrayLike) -> Floats:
-    """Return the cosine of each row of ``a`` with each row of ``b``.
-
-    A row of zeros points nowhere: its cosines are NaN.
-
-    Examples
-    --------
-    >>> cosine([[3, 4], [0, 0]], [[3, 4], [0, 1]])
-    array([[1. , 0.8], [nan, nan]])
-    """
-    left, right = _unit_rows(a), _unit_rows(b)
-    return np.clip(left @ right.T, -1, 1)
-
-
-def _unit_rows(rows: ArrayLike) -> Floats:
-    table = np.asarray(rows, dtype=np.float64)
-    # Scaled by their largest number first, so that no square overflows or vanishes.
-    largest = np.abs(table).max(axis=1, keepdims=True, initial=0)
-    scaled = np.full(table.shape, np.nan)
-    np.divide(table, largest, out=scaled, where=largest > 0)
-    scaled /= np.linalg.norm(scaled, axis=1, keepdims=True)
-    return scaled
-
-
 def _counts(*counts: ArrayLike) -> tuple[Floats, ...]:
     return np.broadcast_arrays(*(np.asarray(count, dtype=np.float64) for count in counts))
 

@@ -22,8 +22,9 @@ from rankshot.ranking.encode import as_names
 from rankshot.ranking.errors import RankshotError, did_you_mean, shown
 from rankshot.ranking.progress import ProgressLine
 from rankshot.ranking.text_lines import MARK
-from rankshot.semantics.associations import cosine, dice, ppmi
+from rankshot.semantics.associations import dice, ppmi
 from rankshot.semantics.cooccurrence import Contexts, Counts, Names, Wanted, count_block
+from rankshot.semantics.cosine import cosine
 from rankshot.semantics.similarity import Similarity
 
 Unit = Literal["window", "document", "paragraph"]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from rankshot.ranking.encode import as_names
 from rankshot.ranking.errors import RankshotError, shown
+from rankshot.semantics.cosine import cosine
 from rankshot.semantics.similarity import Similarity
 
 Floats = NDArray[np.float64]
@@ -123,31 +124,3 @@ def _checked(answer: Any, texts: Sequence[str]) -> Floats:
             f"direction"
         )
     return block
-
-
-def unit_vectors(vectors: Floats) -> Floats:
-    """Scale rows that are not zero to length 1, without overflow for the largest numbers."""
-    small = vectors / np.abs(vectors).max(axis=1, keepdims=True)
-    unit: Floats = small / np.linalg.norm(small, axis=1, keepdims=True)
-    return unit
-
-
-def cosine(left: Floats, right: Floats) -> Floats:
-    """Return the cosine of every row of ``left`` with every row of ``right``.
-
-    A matrix product may round the same dot product differently from column to column, which would
-    break a tie by column number. So equal rows are multiplied once, and rows are put in an
-    order of their own first: equal vectors tie exactly, and permuting the input permutes the
-    output and changes no bit of it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> cosine(np.array([[3.0, 4.0]]), np.array([[1.0, 0.0], [0.0, 2.0]]))
-    array([[0.6, 0.8]])
-    """
-    # Adding zero turns -0.0 into 0.0, which sorts and compares as the same row.
-    rows, row_of = np.unique(unit_vectors(left) + 0.0, axis=0, return_inverse=True)
-    columns, column_of = np.unique(unit_vectors(right) + 0.0, axis=0, return_inverse=True)
-    product: Floats = np.clip(rows @ columns.T, -1.0, 1.0)
-    return product[np.ix_(row_of, column_of)]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rankshot.ranking.encode import as_names
 from rankshot.ranking.errors import RankshotError, listed, shown
-from rankshot.semantics.embeddings import cosine, unit_vectors
+from rankshot.semantics.cosine import cosine, unit_vectors
 from rankshot.semantics.similarity import Similarity
 from rankshot.semantics.vector_files import (
     Vectors,

@@ -1,0 +1,20 @@
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20150701)
+
+
+@pytest.fixture
+def shared_data():
+    """The measurement data beside the project, or where RANKSHOT_DATA points."""
+    default = Path(__file__).parents[2] / "shared" / "data"
+    path = Path(os.environ.get("RANKSHOT_DATA", default))
+    if not path.is_dir():
+        pytest.skip("no measurement data here; set RANKSHOT_DATA to its directory")
+    return path
