@@ -2,10 +2,10 @@
 
     python scripts/build_wordnet.py DIRECTORY
 
-DIRECTORY holds ``data.noun``, ``index.noun`` and ``cntlist.rev`` of WordNet 3.0 (Debian's package
-wordnet-base has them). What is kept: lemmas, their senses in order, how often each sense was
-tagged, hypernyms, lexical categories. What is left out: glosses, other relations, other parts of
-speech.
+DIRECTORY holds ``data.noun``, ``index.noun``, ``noun.exc`` and ``cntlist.rev`` of WordNet 3.0
+(Debian's package wordnet-base has them). What is kept: lemmas, their senses in order, how often
+each sense was tagged, hypernyms, lexical categories, irregular plurals. What is left out:
+glosses, other relations, other parts of speech.
 """
 
 import sys
@@ -64,9 +64,13 @@ def main(directory: Path) -> None:
         depth_of(i, parents, depths)
 
     DATA.mkdir(exist_ok=True)
+    plurals = [line.split()[:2] for line in lines_of(directory / "noun.exc")]
+    known = [f"{plural} {singular}" for plural, singular in plurals if singular in code]
+
     np.savez_compressed(
         DATA / "wordnet_nouns.npz",
         lemmas=np.frombuffer("\n".join(lemmas).encode(), np.uint8),
+        plurals=np.frombuffer("\n".join(known).encode(), np.uint8),
         sense_starts=starts(senses),
         senses=np.concatenate(senses).astype(np.int32),
         sense_counts=np.concatenate(counts).astype(np.uint16),

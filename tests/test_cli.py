@@ -15,6 +15,8 @@ def folder(tmp_path):
     (tmp_path / "vectors.txt").write_text(
         "cat 1 0\ntruck 0 1\ntiger 1 .1\nwolf 1 .5\nseal 1 .9\nbus .1 1\nmower .5 1\nlawn .2 1\n"
     )
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "vectors.txt").write_text((tmp_path / "vectors.txt").read_text())
     (tmp_path / "table.csv").write_text(
         "target,tiger,wolf,seal,bus,lawn_mower\ncat,.9,.8,.3,,.1\ntruck,0,0,0,1,1\n"
     )
@@ -92,6 +94,13 @@ def test_help_shows_an_example():
         (("--source", "vectors:none.txt"), "none.txt: No such file or directory"),
         (("--source", "model"), "source 'model' needs a name, as in model:NAME"),
         (("--source", "glove:50"), "source 'glove' takes nothing behind it"),
+        (("--source", "glove", "--sense", "seal=seal.n.09"), "are for --source wordnet"),
+        (("--source", "wordnet", "--source", "wordnet"), "given more than once: 'wordnet'"),
+        (
+            ("--source", "vectors:vectors.txt", "--source", "vectors:more/vectors.txt"),
+            "two sources have the name 'vectors'",
+        ),
+        (("--log", "out.jsonl"), "the log and the output must be two files"),
         (("--source", "wordnet:cosine"), "measure must be one of path"),
         (("--sense", "seal"), "a pin has the form seal=seal.n.09, not 'seal'"),
         (("--sense", "sea=sea.n.01"), "'sea' is pinned, but is neither a target nor an item"),
@@ -110,6 +119,16 @@ def test_bad_input_ends_with_a_message_and_no_traceback(folder, words, message):
     assert "Traceback" not in done.stderr
     assert message in " ".join(done.stderr.split())
     assert not (folder / "out.jsonl").exists()
+
+
+def test_names_are_shown_as_they_are(folder):
+    """Square brackets are no markup, and a # inside a name is no remark."""
+    (folder / "seen.txt").write_text("[b]og\n[/red]x\nC#\n")
+    (folder / "unseen.txt").write_text("cat\n")
+    (folder / "table.csv").write_text("target,[b]og,[/red]x,C#\ncat,3,2,1\n")
+    done = rank(folder, "--source", "table:table.csv")
+    assert done.returncode == 0, done.stderr
+    assert "[b]og > [/red]x > C#" in done.stdout
 
 
 def test_names_that_are_no_names(folder):

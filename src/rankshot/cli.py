@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,6 +13,7 @@ try:
     import typer
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 except ImportError as error:
     message = f"the command needs {error.name}: install it with pip install 'rankshot[cli]'"
     raise SystemExit(message) from None
@@ -47,7 +50,9 @@ def root() -> None:
 
 @app.command()
 def rank(
-    seen: Annotated[Path, typer.Option(help="The classes known, one name a line.")],
+    seen: Annotated[
+        Path, typer.Option(help="The classes known, one name a line; # starts a remark.")
+    ],
     unseen: Annotated[Path, typer.Option(help="The classes wanted, one name a line.")],
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The rankings file to write (.jsonl).")
@@ -89,14 +94,16 @@ def rank(
     Example: rankshot rank --seen seen.txt --unseen unseen.txt --source wordnet --source glove
     -o rankings.jsonl
     """
-    check_ending(output)
+    _check_output(output, log)
+    specs = [_checked_spec(spec) for spec in source or ["wordnet"]]
+    _check_together(specs, sense, category)
     items, targets = _names(seen), _names(unseen)
     if both := [name for name in targets if name in items]:
         raise RankshotError(f"both seen and unseen: {listed(both)}")
     console = Console()
     parts: list[Rankings] = []
-    for spec in source or ["wordnet"]:
-        kind, _, detail = _checked_spec(spec).partition(":")
+    for spec in specs:
+        kind, _, detail = spec.partition(":")
         if kind == "model":
             model = LanguageModel(
                 detail, base_url, raters=raters, k=k or min(10, len(items)), log=log
@@ -107,6 +114,9 @@ def rank(
         table = _table(kind, detail, targets, items, pins, category or None)
         parts.append(table.to_rankings(k))
         _report(table, console, notes=notes)
+    names = [part.source_names[0] for part in parts]
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise RankshotError(f"two sources have the name {listed(repeated)}; rename a file")
     rankings = Rankings.concatenate(parts)
     _show(rankings, targets, console)
     write_rankings(rankings, output)
@@ -118,9 +128,28 @@ def rank(
     )
 
 
+def _check_output(output: Path, log: Path | None) -> None:
+    """Refuse what cannot be written before anything is computed or paid for."""
+    check_ending(output)
+    if log is not None and log.resolve() == output.resolve():
+        raise RankshotError(f"{output}: the log and the output must be two files")
+    folder = output.resolve().parent
+    if not (folder.is_dir() and os.access(folder, os.W_OK)):
+        raise RankshotError(f"{output}: cannot write there")
+
+
+def _check_together(
+    specs: list[str], senses: list[str] | None, categories: list[str] | None
+) -> None:
+    if repeated := sorted({spec for spec in specs if specs.count(spec) > 1}):
+        raise RankshotError(f"sources given more than once: {listed(repeated)}")
+    if (senses or categories) and not any(spec.startswith("wordnet") for spec in specs):
+        raise RankshotError("--sense and --category are for --source wordnet")
+
+
 def _names(path: Path) -> tuple[str, ...]:
-    """Read names, one a line; what follows a # is a remark."""
-    lines = [line.partition("#")[0].strip() for _, line in text_lines(path)]
+    """Read names, one a line; what follows a # at the start or after a space is a remark."""
+    lines = [re.sub(r"(^|\s)#.*", "", line).strip() for _, line in text_lines(path)]
     try:
         return as_names([line for line in lines if line], "names")
     except RankshotError as error:
@@ -208,10 +237,10 @@ def _show(rankings: Rankings, targets: tuple[str, ...], console: Console) -> Non
     table = Table(title=f"The {SHOWN} items most similar to each target")
     table.add_column("target", style="bold")
     for name in rankings.source_names:
-        table.add_column(name, overflow="fold")
+        table.add_column(Text(name), overflow="fold")
     for target in targets:
         cells = [_first(rankings, target, name) for name in rankings.source_names]
-        table.add_row(target, *cells)
+        table.add_row(*(Text(cell) for cell in (target, *cells)))
     console.print(table)
 
 

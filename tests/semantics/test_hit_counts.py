@@ -110,3 +110,13 @@ def test_bad_arrays(change, message):
     good = {"n_a": [10], "n_b": [20, 5], "n_ab": [[4, 0]], "N": 100}
     with pytest.raises(RankshotError, match=message):
         similarity_from_hit_counts(**(good | change), targets=["cat"], items=["fox", "bus"])
+
+
+def test_a_small_file_cannot_ask_for_a_huge_table(tmp_path):
+    path = tmp_path / "hits.csv"
+    lines = [f"t{i},i{i},5,5,1" for i in range(12_000)]
+    path.write_text("\n".join(["target,item,n_target,n_item,n_both", *lines]))
+    with pytest.raises(
+        RankshotError, match="12,000 targets and 12,000 items make a table too large"
+    ):
+        read_hit_counts(path)

@@ -71,6 +71,20 @@ def test_one_source_at_its_minimum_is_no_veto():
     assert mean["x", "a"] > mean["x", "b"] > 0
 
 
+@pytest.mark.parametrize("mean", [rs.arithmetic_mean, rs.geometric_mean])
+def test_the_order_of_the_sources_breaks_no_tie(mean):
+    """Each item gets .1, .2 and .3, from different sources; 0 and 1 fix the scale."""
+    items = [*ITEMS, "low", "high"]
+    rows = ([0.1, 0.2, 0.3, 0, 1], [0.2, 0.3, 0.1, 0, 1], [0.3, 0.1, 0.2, 0, 1])
+    order = mean([rs.Similarity([row], ["x"], items) for row in rows]).to_rankings().orders()[0]
+    assert order == ["high", ["a", "b", "c"], "low"]
+
+
+def test_scaling_does_not_overflow():
+    table = rs.Similarity([[1e308, -1e308, 0]], ["x"], ITEMS).scaled()
+    assert table.values.tolist() == [[1, 0, 0.5]]
+
+
 def test_values_are_read_by_name_and_cannot_be_changed():
     table = rs.Similarity([[1.0, 2.0, 3.0]], ["x"], ITEMS)
     assert table["x", "b"] == 2
@@ -89,6 +103,10 @@ def test_values_are_read_by_name_and_cannot_be_changed():
         (lambda: rs.Similarity([[1, 2, 3]], "x", ITEMS), "targets must be a sequence of names"),
         (lambda: rs.Similarity([[1, 2, 3]], ["x"], ITEMS)["x", "aa"], "no 'aa' in the table"),
         (lambda: rs.arithmetic_mean([]), "arithmetic mean needs at least one table"),
+        (
+            lambda: rs.arithmetic_mean(rs.Similarity([[1, 2, 3]], ["x"], ITEMS)),
+            "needs a list of Similarity tables",
+        ),
     ],
 )
 def test_bad_calls(call, message):

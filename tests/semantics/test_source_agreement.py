@@ -57,7 +57,7 @@ def test_normalising_divides_rows_by_their_sum():
         (lambda: rs.similarity_accuracy([]), "at least two tables"),
         (
             lambda: rs.similarity_accuracy([rs.Similarity([[np.nan]], ["x"], ["a"])] * 2),
-            "unknown, for example of 'a'",
+            "unknown, for example that of 'x' and 'a'",
         ),
     ],
 )

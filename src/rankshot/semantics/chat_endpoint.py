@@ -18,7 +18,7 @@ from random import uniform
 from time import monotonic, sleep
 from typing import Any, NamedTuple
 from urllib.error import HTTPError, URLError
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 from urllib.request import HTTPRedirectHandler, OpenerDirector, ProxyHandler, Request, build_opener
 
 from rankshot.ranking.errors import RankshotError, shown
@@ -189,7 +189,12 @@ class ChatEndpoint:
     def _hide_key(self, text: str) -> str:
         """Take the key out of what a server says, which may end on a screen."""
         key = os.environ.get(self.key_variable or "", "").strip()
-        return text.replace(key, "[key]") if len(key) >= SHORTEST_SECRET else text
+        if len(key) < SHORTEST_SECRET:
+            return text
+        # As it stands, and as addresses and JSON write it.
+        for spelling in (key, quote(key, safe=""), key.replace("/", "\\/")):
+            text = text.replace(spelling, "[key]")
+        return text
 
     def _opener(self) -> OpenerDirector:
         # A proxy cannot reach this machine's own servers, so it is not asked to.

@@ -81,11 +81,11 @@ def _grow(nouns: Nouns, paths: dict[str, list[int]], depth: int) -> Branch:
         if here or len(branches) != 1:
             break
         depth += 1
-    if len(paths) == 1 and here:
-        return Branch(here[0], is_name=True)
+    below = [_grow(nouns, some, depth + 1) for some in branches.values()]
+    if here:
+        # Two names of one sense are one branch.
+        return Branch(" = ".join(here), is_name=True, below=below)
     any_way = next(iter(paths.values()))
-    below = [Branch(name, is_name=True) for name in here]
-    below += [_grow(nouns, some, depth + 1) for some in branches.values()]
     return Branch(nouns.word(any_way[depth]), is_name=False, below=below)
 
 

@@ -22,6 +22,9 @@ COLUMNS = ("target", "item", "n_target", "n_item", "n_both")
 
 Floats = NDArray[np.float64]
 
+MAX_CELLS = 1 << 27
+"""A gigabyte: more is a mistake in the file, or an attack."""
+
 
 def similarity_from_hit_counts(
     n_a: ArrayLike,
@@ -120,6 +123,11 @@ def read_hit_counts(
     path = Path(path)
     _checked_measure(measure, total)
     pairs = _read_pairs(path, total)
+    if len(pairs.targets) * len(pairs.items) > MAX_CELLS:
+        raise RankshotError(
+            f"{path}: {len(pairs.targets):,} targets and {len(pairs.items):,} items make a table "
+            "too large to hold"
+        )
     n_ab = np.full((len(pairs.targets), len(pairs.items)), np.nan)
     row = {name: i for i, name in enumerate(pairs.targets)}
     column = {name: j for j, name in enumerate(pairs.items)}

@@ -55,15 +55,17 @@ def _above_zero(scaled: Floats) -> Floats:
 def _merged(
     tables: Sequence[Similarity], name: str, view: Callable[[Floats], Floats]
 ) -> Similarity:
+    if isinstance(tables, Similarity) or not all(isinstance(t, Similarity) for t in tables):
+        raise RankshotError(f"the {name} needs a list of Similarity tables")
     if not tables:
         raise RankshotError(f"the {name} needs at least one table")
     first = tables[0]
-    total = np.zeros(first.values.shape)
-    count = np.zeros(first.values.shape)
-    for table in tables:
-        values = view(table.select(first.targets, first.items).scaled().values)
-        known = np.isfinite(values)
-        total[known] += values[known]
-        count += known
+    views = np.stack(
+        [view(table.select(first.targets, first.items).scaled().values) for table in tables]
+    )
+    known = np.isfinite(views)
+    # Summed from the smallest up, so that the order of the sources rounds no tie away.
+    total = np.sort(np.where(known, views, 0.0), axis=0).sum(axis=0)
+    count = known.sum(axis=0)
     mean = np.where(count > 0, total / np.maximum(count, 1), np.nan)
     return Similarity(mean, first.targets, first.items, source=name)

@@ -128,8 +128,11 @@ class Similarity:
         known = self.values[np.isfinite(self.values)]
         if known.size == 0:
             return self
-        low, high = float(known.min()), float(known.max())
-        values = (self.values - low) / (high - low) if high > low else self.values * 0 + 1
+        # In units of the largest, so that no difference overflows.
+        unit = float(np.abs(known).max()) or 1.0
+        low, high = float(known.min()) / unit, float(known.max()) / unit
+        shares = self.values / unit
+        values = (shares - low) / (high - low) if high > low else shares * 0 + 1
         return self._with_values(values)
 
     def _with_values(self, values: Floats) -> Similarity:

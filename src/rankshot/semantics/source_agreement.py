@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
 from rankshot.ranking.arguments import require_rankings
 from rankshot.ranking.distances import kendall_distance
-from rankshot.ranking.errors import RankshotError, listed
+from rankshot.ranking.errors import RankshotError
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.similarity import Similarity
 
@@ -78,11 +79,14 @@ def similarity_accuracy(tables: Sequence[Similarity], *, normalized: bool = Fals
     first = tables[0]
     rows = np.concatenate([table.select(first.targets, first.items).values for table in tables])
     if not np.isfinite(rows).all():
-        unknown = sorted({name for table in tables for name in table.unknown_items})
-        raise RankshotError(f"some similarities are unknown, for example of {listed(unknown)}")
+        row, column = np.argwhere(~np.isfinite(rows))[0]
+        target, item = first.targets[row % len(first.targets)], first.items[column]
+        raise RankshotError(
+            f"some similarities are unknown, for example that of {target!r} and {item!r}"
+        )
     if normalized:
         rows = rows / np.maximum(np.abs(rows).sum(axis=1, keepdims=True), np.finfo(float).tiny)
-    distance = np.sqrt(((rows[:, None, :] - rows) ** 2).sum(axis=2))
+    distance = cdist(rows, rows)
     labels = np.array(first.targets * len(tables), dtype=object)
     return nearest_neighbour_accuracy(distance, labels)
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from rankshot.ranking.encode import as_names
-from rankshot.ranking.errors import RankshotError, did_you_mean
+from rankshot.ranking.errors import RankshotError, did_you_mean, shown
 from rankshot.semantics.similarity import Similarity
 from rankshot.semantics.wordnet_measures import MEASURES
-from rankshot.semantics.wordnet_nouns import load_nouns
+from rankshot.semantics.wordnet_nouns import Nouns, load_nouns
 from rankshot.semantics.wordnet_senses import (
+    Candidates,
     candidates,
-    check_categories,
+    checked_categories,
     choose_together,
 )
 
@@ -59,8 +60,8 @@ class WordNet:
         Path length; Leacock-Chodorow; Wu-Palmer; and three by information content, from how
         often senses were tagged: Resnik, Lin, Jiang-Conrath.
     senses : mapping of name to sense, optional
-        Pins, such as ``{"seal": "seal.n.09"}``.
-    categories : collection of str, optional
+        Pins, such as ``{"seal": "seal.n.09"}``; also for names that WordNet does not have.
+    categories : iterable of str, optional
         Only senses of these lexical categories, such as ``["animal"]``, are considered.
 
     Examples
@@ -80,26 +81,32 @@ class WordNet:
         measure: str = "path",
         *,
         senses: Mapping[str, str] | None = None,
-        categories: Collection[str] | None = None,
+        categories: Iterable[str] | None = None,
     ) -> None:
-        if measure not in MEASURES:
+        if not isinstance(measure, str) or measure not in MEASURES:
             raise RankshotError(f"measure must be one of {', '.join(MEASURES)}, not {measure!r}")
-        check_categories(categories)
+        if senses is not None and not isinstance(senses, Mapping):
+            raise RankshotError(f"senses must map names to senses, not be {shown(senses)}")
         self.measure = measure
         self.pins = dict(senses or {})
-        self.categories = categories
+        self.categories = checked_categories(categories)
 
     def senses(self, names: Iterable[Any]) -> dict[str, Sense]:
         """Return the sense of each of the names, chosen by the company of the others."""
         nouns = load_nouns()
-        listed_names = as_names(names, "names")
-        options = [
-            candidates(nouns, name, None if name in self.pins else self.categories)
-            for name in listed_names
-        ]
-        pins = {name: nouns.synset(sense) for name, sense in self.pins.items()}
+        options, unknown = [], []
+        for name in as_names(names, "names"):
+            try:
+                options.append(self._candidates(nouns, name))
+            except RankshotError as error:
+                unknown.append(str(error))
+        if unknown:
+            more = f"; and {len(unknown) - 5} more" if len(unknown) > 5 else ""
+            raise RankshotError(
+                f"{'; '.join(unknown[:5])}{more}. A name can be pinned to a sense of another word"
+            )
         found: dict[str, Sense] = {}
-        for option, synset in zip(options, choose_together(nouns, options, pins), strict=True):
+        for option, synset in zip(options, choose_together(nouns, options), strict=True):
             parents = nouns.parents(synset)
             others = tuple(nouns.name(other) for other in option.synsets if other != synset)
             kind_of = nouns.word(parents[0]) if parents else "everything"
@@ -107,6 +114,11 @@ class WordNet:
                 nouns.name(synset), nouns.category(synset), kind_of, others, option.note
             )
         return found
+
+    def _candidates(self, nouns: Nouns, name: str) -> Candidates:
+        if name in self.pins:
+            return Candidates(name, (nouns.synset(self.pins[name]),), (1,), None)
+        return candidates(nouns, name, self.categories)
 
     def similarity(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
         """Return the table of similarities; its notes say which sense of each name was taken."""

@@ -6,13 +6,14 @@ second sense of the noun leopard.
 
 from __future__ import annotations
 
-from functools import lru_cache
+import re
+from functools import cached_property, lru_cache
 from importlib.resources import as_file, files
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.ranking.errors import RankshotError, did_you_mean
+from rankshot.ranking.errors import RankshotError, did_you_mean, shown
 
 Ints = NDArray[np.int64]
 
@@ -48,6 +49,18 @@ CATEGORIES = (
 
 FIRST_CATEGORY = 3
 
+PLURALS = (
+    ("s", ""),
+    ("ses", "s"),
+    ("xes", "x"),
+    ("zes", "z"),
+    ("ches", "ch"),
+    ("shes", "sh"),
+    ("men", "man"),
+    ("ies", "y"),
+)
+"""WordNet's rules for plurals, in its order: an ending, and what stands there in the singular."""
+
 
 class Nouns:
     """The noun hierarchy; get it with `load_nouns`, which reads it once.
@@ -64,6 +77,8 @@ class Nouns:
     def __init__(self, arrays: dict[str, NDArray[np.generic]]) -> None:
         lemmas = arrays["lemmas"].tobytes().decode().split("\n")
         self.lemmas = lemmas
+        plurals = arrays["plurals"].tobytes().decode().split("\n")
+        self._irregular: dict[str, str] = dict(line.split(" ") for line in plurals)
         self._number = {lemma: i for i, lemma in enumerate(lemmas)}
         self._sense_starts = arrays["sense_starts"].astype(np.int64)
         self._senses = arrays["senses"].astype(np.int64)
@@ -83,6 +98,29 @@ class Nouns:
 
     def __contains__(self, lemma: str) -> bool:
         return lemma in self._number
+
+    def lemma(self, text: str) -> str | None:
+        """Return the lemma for a text: as it stands, or without regard to what joins its words.
+
+        Examples
+        --------
+        >>> load_nouns().lemma("Short Haired German pointer"), load_nouns().lemma("lawn-mower")
+        (None, 'lawn_mower')
+        """
+        plain = text.lower().replace(" ", "_")
+        return plain if plain in self._number else self._by_letters.get(_letters(plain))
+
+    @cached_property
+    def _by_letters(self) -> dict[str, str]:
+        return {_letters(lemma): lemma for lemma in reversed(self.lemmas)}
+
+    def singulars(self, word: str) -> list[str]:
+        """Return what a word could be the plural of, by WordNet's own rules; likeliest first."""
+        found = [self._irregular[word]] if word in self._irregular else []
+        for ending, instead in PLURALS:
+            if word.endswith(ending):
+                found.append(word.removesuffix(ending) + instead)
+        return found
 
     def senses(self, lemma: str) -> list[int]:
         """Return the synsets of a word (lower case, underscores for spaces), most usual first."""
@@ -118,9 +156,9 @@ class Nouns:
 
     def synset(self, name: str) -> int:
         """Return the synset of a name such as ``leopard.n.02``."""
-        lemma, _, number = name.rpartition(".n.")
-        if not number.isdecimal():
-            raise RankshotError(f"{name!r} is not the name of a sense, such as 'leopard.n.02'")
+        lemma, _, number = name.lower().rpartition(".n.") if isinstance(name, str) else ("", "", "")
+        if not (number.isdecimal() and len(number) < 4):
+            raise RankshotError(f"{shown(name)} is not the name of a sense, such as 'leopard.n.02'")
         if lemma not in self:
             raise RankshotError(f"WordNet has no noun {lemma!r}{did_you_mean(lemma, self.lemmas)}")
         senses = self.senses(lemma)
@@ -161,3 +199,8 @@ def _ancestors(nouns: Nouns, synset: int) -> dict[int, int]:
         level = {parent for child in level for parent in nouns.parents(child)} - found.keys()
         distance += 1
     return found
+
+
+def _letters(text: str) -> str:
+    """Return a text without what may join its words."""
+    return re.sub(r"[-_+ ]", "", text)

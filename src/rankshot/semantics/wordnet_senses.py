@@ -7,7 +7,8 @@ chosen together, each to be near its nearest neighbours in the list.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +26,7 @@ NEIGHBOURS = 2
 COMPANY = 25.0
 """What a similarity of 1 to those neighbours counts, as a log-odds."""
 
-ROUNDS = 30
+MAX_ROUNDS, SETTLED = 30, 1e-4
 
 
 @dataclass(frozen=True)
@@ -44,48 +45,34 @@ def candidates(nouns: Nouns, name: str, categories: Collection[str] | None) -> C
     "maple tree" is not in WordNet, but a maple is a kind of tree; "aquarium fish" is not, and
     an aquarium is no kind of fish, so it is looked up as a fish.
     """
-    words = _words(name)
-    tried: list[str] = []
-    for lemma in _spellings(words):
-        tried.append(lemma)
-        if lemma in nouns:
-            return _kept(nouns, name, lemma, nouns.senses(lemma), None, categories)
+    words = re.split(r"[-_+\s]+", name.lower().strip("-_+ "))
+    as_it_stands = nouns.lemma(name)
+    if as_it_stands:
+        return _kept(nouns, name, as_it_stands, nouns.senses(as_it_stands), None, categories)
+    tried = [name, *(" ".join([*words[:-1], last]) for last in nouns.singulars(words[-1]))]
+    for text in [" ".join(words), *tried[1:]]:
+        if words[-1] and (lemma := nouns.lemma(text)):
+            note = f"{name!r} was looked up as {lemma!r}"
+            return _kept(nouns, name, lemma, nouns.senses(lemma), note, categories)
     if len(words) > 1:
-        heads = [lemma for lemma in _singulars(words[-1]) if lemma in nouns]
-        tried += _singulars(words[-1])
-        for head in heads:
-            above = set(nouns.senses(head))
-            for first in _spellings(words[:-1]):
-                if first in nouns:
-                    kinds = [s for s in nouns.senses(first) if above & nouns.ancestors(s).keys()]
-                    if kinds:
-                        note = f"{name!r} was looked up as {first!r}, a kind of {head!r}"
-                        return _kept(nouns, name, first, kinds, note, categories)
-            note = f"{name!r} was looked up as its head noun, {head!r}"
-            return _kept(nouns, name, head, nouns.senses(head), note, categories)
+        for last in [words[-1], *nouns.singulars(words[-1])]:
+            tried.append(last)
+            if head := nouns.lemma(last):
+                return _by_head(nouns, name, " ".join(words[:-1]), head, categories)
     raise RankshotError(f"WordNet has no noun for {name!r} (tried {listed(tried)})")
 
 
-def _words(name: str) -> list[str]:
-    for mark in "_+-":
-        name = name.replace(mark, " ")
-    return name.lower().split()
-
-
-def _spellings(words: Sequence[str]) -> list[str]:
-    """Return ways to write a name as one lemma, the last word in the singular as well."""
-    found: list[str] = []
-    for last in _singulars(words[-1]):
-        for glue in "_", "-", "":
-            lemma = glue.join([*words[:-1], last])
-            if lemma not in found:
-                found.append(lemma)
-    return found
-
-
-def _singulars(word: str) -> list[str]:
-    endings = (("ies", "y"), ("es", ""), ("s", ""))
-    return [word] + [word.removesuffix(a) + b for a, b in endings if word.endswith(a)]
+def _by_head(
+    nouns: Nouns, name: str, first: str, head: str, categories: Collection[str] | None
+) -> Candidates:
+    above = set(nouns.senses(head))
+    if lemma := nouns.lemma(first):
+        kinds = [s for s in nouns.senses(lemma) if above & nouns.ancestors(s).keys()]
+        if kinds:
+            note = f"{name!r} was looked up as {lemma!r}, a kind of {head!r}"
+            return _kept(nouns, name, lemma, kinds, note, categories)
+    note = f"{name!r} was looked up as its head noun, {head!r}"
+    return _kept(nouns, name, head, nouns.senses(head), note, categories)
 
 
 def _kept(
@@ -106,46 +93,51 @@ def _kept(
     return Candidates(name, tuple(kept), tuple(usage[s] for s in kept), note)
 
 
-def check_categories(categories: Collection[str] | None) -> None:
-    """Refuse what is not one of WordNet's categories of nouns."""
-    for category in categories or ():
+def checked_categories(categories: Iterable[str] | None) -> tuple[str, ...] | None:
+    """Return the categories, and refuse what is not one of WordNet's categories of nouns."""
+    if categories is None:
+        return None
+    if isinstance(categories, str):
+        raise RankshotError(f"categories must be a list of names, not {categories!r}")
+    chosen = tuple(categories)
+    if not chosen:
+        raise RankshotError("categories is empty: no sense would be left")
+    for category in chosen:
         if category not in CATEGORIES:
             raise RankshotError(f"no category {category!r}; there are {', '.join(CATEGORIES)}")
+    return chosen
 
 
-def choose_together(
-    nouns: Nouns, names: Sequence[Candidates], pins: Mapping[str, int]
-) -> list[int]:
+def choose_together(nouns: Nouns, options: Sequence[Candidates]) -> list[int]:
     """Choose one sense for every name, by what the other names in the list are.
 
     Three things speak for a sense, as in a naive Bayes classifier: how usual it is; how common
     its lexical category is in the list, which is learnt from the list itself (elephants can
     only be animals, so leopards are animals rather than furs, though foxes, rabbits and beavers
     are furs as well); and how near it is to the nearest senses of other names. The posterior
-    is found by going around a fixed number of times, as in the EM algorithm.
+    is found by going around until it settles, as in the EM algorithm.
     """
-    options = [
-        Candidates(option.name, (pins[option.name],), (1,), option.note)
-        if option.name in pins
-        else option
-        for option in names
-    ]
     synsets = [synset for option in options for synset in option.synsets]
     owner = np.repeat(np.arange(len(options)), [len(option.synsets) for option in options])
     starts = np.flatnonzero(np.diff(owner, prepend=-1))
     distinct, place = np.unique(synsets, return_inverse=True)
-    alike = lin(nouns, distinct.tolist(), distinct.tolist())[np.ix_(place, place)]
+    # Single precision: a list of very ambiguous names has many pairs of senses.
+    distinct_alike = lin(nouns, distinct.tolist(), distinct.tolist()).astype(np.float32)
+    alike = distinct_alike[np.ix_(place, place)]
     # Two names of a list are two things: that they could mean the same speaks for nothing.
     alike[place[:, None] == place] = 0
     category = np.array([CATEGORIES.index(nouns.category(synset)) for synset in synsets])
     usage = np.concatenate([_log_usage(option) for option in options])
     posterior = _share(usage, owner, starts)
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         # Half a name more for every category, so that none is ruled out by accident.
         common = 0.5 + np.bincount(category, posterior, minlength=len(CATEGORIES))
-        to_names = np.maximum.reduceat(alike * posterior, starts, axis=1)
+        weighted = alike * posterior.astype(np.float32)
+        to_names = np.maximum.reduceat(weighted, starts, axis=1)
         worth = usage + np.log(common)[category] + COMPANY * _company(to_names, owner)
-        posterior = _share(worth, owner, starts)
+        last, posterior = posterior, _share(worth, owner, starts)
+        if np.abs(posterior - last).max() < SETTLED:
+            break
     ends = np.append(starts[1:], owner.size)
     return [
         synsets[begin + int(np.argmax(posterior[begin:end]))]
@@ -165,7 +157,7 @@ def _share(worth: Floats, owner: NDArray[np.intp], starts: NDArray[np.intp]) -> 
     return np.asarray(weight / np.add.reduceat(weight, starts)[owner])
 
 
-def _company(to_names: Floats, owner: NDArray[np.intp]) -> Floats:
+def _company(to_names: NDArray[np.float32], owner: NDArray[np.intp]) -> Floats:
     """Return the mean similarity of each sense to its nearest names, its own left out."""
     others = to_names.copy()
     others[np.arange(len(owner)), owner] = -np.inf
