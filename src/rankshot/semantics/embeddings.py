@@ -101,7 +101,7 @@ class Embedding:
 def _checked(answer: Any, texts: Sequence[str]) -> Floats:
     """Return what the function gave as an array, or say what is wrong with it."""
     expected = f"an array of shape ({len(texts)}, d) for {len(texts)} texts"
-    if np.iscomplexobj(answer):
+    if isinstance(answer, np.ndarray) and answer.dtype.kind == "c":
         raise RankshotError(f"the embedding must give {expected}, not complex numbers")
     try:
         block: Floats = np.asarray(answer, dtype=np.float64)
