@@ -119,6 +119,14 @@ def drip(handler):
         handler.wfile.write(b" ")
 
 
+def drip_headers(handler):
+    """Do the same before the headers have come to an end."""
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nX-Long: ")
+    with suppress(OSError):
+        while not handler.server.stopping.wait(0.01):
+            handler.wfile.write(b"x")
+
+
 def close_in_the_middle(handler):
     payload = json.dumps(chat_answer(json.dumps(handler.true_order()))).encode()
     handler.send_response(200)

@@ -19,6 +19,7 @@ from misbehaving_server import (
     close_at_once,
     close_in_the_middle,
     drip,
+    drip_headers,
     endless,
     half_json,
     hang,
@@ -301,7 +302,7 @@ def test_a_failure_that_passes_is_tried_again(ask, server, slept, behaviour):
     assert 0.5 <= slept[0] <= 1 <= slept[1] <= 2
 
 
-@pytest.mark.parametrize("behaviour", [hang, drip])
+@pytest.mark.parametrize("behaviour", [hang, drip, drip_headers])
 def test_a_server_that_takes_too_long_is_asked_again(ask, server, slept, behaviour):
     server.script = [behaviour]
     model = ask(raters=1, timeout=0.25)

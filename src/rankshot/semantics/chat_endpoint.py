@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http.client import HTTPException, HTTPResponse
+from queue import Empty, SimpleQueue
 from random import uniform
+from threading import Thread
 from time import monotonic, sleep
 from typing import Any, NamedTuple
 from urllib.error import HTTPError, URLError
@@ -31,6 +33,9 @@ LARGEST_COMPLAINT = 4096
 
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
 """Seconds before the first retry, and at most before any, whatever a server asks for."""
+
+GRACE = 0.5
+"""Seconds for what ends by itself at its time-out to say so, with the better message."""
 
 SHORTEST_SECRET = 8
 """Characters of a key worth hiding; local servers take a dummy, which an item may contain."""
@@ -133,7 +138,7 @@ class ChatEndpoint:
         body = json.dumps(question).encode()
         for attempt in range(self.max_retries + 1):
             try:
-                return self._exchange(body, key)
+                return self._bounded_exchange(body, key)
             except _TryAgainError as failure:
                 problem = failure
             if attempt < self.max_retries:
@@ -163,6 +168,29 @@ class ChatEndpoint:
                 "https, or key_variable=None for a server that needs no key"
             )
         return key
+
+    def _bounded_exchange(self, body: bytes, key: str | None) -> Reply:
+        """Exchange, but give up when the time is over, whatever the server is doing.
+
+        A socket's time-out is for a single wait: a server that sends its headers byte by byte
+        never exceeds it. Waiting for a thread can be given up.
+        """
+        outcome: SimpleQueue[Reply | Exception] = SimpleQueue()
+
+        def exchange() -> None:
+            try:
+                outcome.put(self._exchange(body, key))
+            except Exception as error:  # noqa: BLE001 - raised again below, in the caller's thread
+                outcome.put(error)
+
+        Thread(target=exchange, daemon=True).start()
+        try:
+            result = outcome.get(timeout=self.timeout + GRACE)
+        except Empty:
+            raise _TryAgainError(f"it took longer than {self.timeout:g} seconds") from None
+        if isinstance(result, Exception):
+            raise result
+        return result
 
     def _exchange(self, body: bytes, key: str | None) -> Reply:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
