@@ -10,7 +10,9 @@ from typing import Any
 from rankshot.semantics.wordnet import WordNet
 from rankshot.semantics.wordnet_nouns import Nouns, load_nouns
 
-ROW, STEP, MARGIN = 22, 130, 12
+ROW, MARGIN, CURVE = 22, 12, 44
+LETTER = 7.6
+"""Pixels for a letter of 13-point type, on the wide side."""
 
 
 @dataclass
@@ -54,8 +56,9 @@ class Hierarchy:
     def to_svg(self) -> str:
         """Return the tree as a picture in SVG, from left to right; the names given are bold."""
         shapes: list[str] = []
-        height, depth = _draw(self.root, 0, 0, shapes)
-        width = MARGIN * 2 + STEP * (depth + 1)
+        step = CURVE + round(LETTER * max(len(label) for label in _labels(self.root)))
+        height, depth = _draw(self.root, 0, 0, step, shapes)
+        width = MARGIN * 2 + step * (depth + 1) - CURVE
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height + MARGIN}" '
             f'viewBox="0 0 {width} {height + MARGIN}" font-family="sans-serif" font-size="13" '
@@ -96,21 +99,27 @@ def _lines(branch: Branch, indent: str) -> Iterator[str]:
         yield from _lines(child, indent + ("    " if last else "│   "))
 
 
-def _draw(branch: Branch, top: int, depth: int, shapes: list[str]) -> tuple[int, int]:
+def _labels(branch: Branch) -> Iterator[str]:
+    yield branch.label
+    for child in branch.below:
+        yield from _labels(child)
+
+
+def _draw(branch: Branch, top: int, depth: int, step: int, shapes: list[str]) -> tuple[int, int]:
     """Draw a branch below ``top``; return where it ends, and its depth."""
-    x = MARGIN + STEP * depth
+    x = MARGIN + step * depth
     bottom, deepest = top, depth
     middles: list[float] = []
     for child in branch.below:
         begin = bottom
-        bottom, reached = _draw(child, bottom, depth + 1, shapes)
+        bottom, reached = _draw(child, bottom, depth + 1, step, shapes)
         deepest = max(deepest, reached)
         middles.append((begin + bottom) / 2)
     bottom = max(bottom, top + ROW)
     middle = (top + bottom) / 2
-    right, low = x + STEP, middle + ROW / 4
+    right, low = x + step, middle + ROW / 4
     shapes.extend(
-        f'<path d="M{right - 46},{low} C{right - 20},{low} {right - 30},{y + ROW / 4} '
+        f'<path d="M{right - CURVE + 4},{low} C{right - 18},{low} {right - 28},{y + ROW / 4} '
         f'{right - 4},{y + ROW / 4}" fill="none" stroke="#888"/>'
         for y in middles
     )
