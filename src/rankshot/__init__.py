@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rankshot.semantics.corpus import Corpus
     from rankshot.semantics.embeddings import Embedding
     from rankshot.semantics.hierarchy import Hierarchy
-    from rankshot.semantics.hit_counts import read_hit_counts, similarity_from_hit_counts
+    from rankshot.semantics.hit_counts import read_hit_counts
     from rankshot.semantics.language_model import CostEstimate, LanguageModel
     from rankshot.semantics.means import arithmetic_mean, geometric_mean
     from rankshot.semantics.similarity import Similarity
@@ -69,7 +69,6 @@ __all__ = [
     "read_similarity",
     "similarity_accuracy",
     "similarity_from_frame",
-    "similarity_from_hit_counts",
     "source_agreement",
     "train_word2vec",
     "write_rankings",
@@ -105,7 +104,6 @@ _HOMES = {
     "read_similarity": "semantics.similarity_files",
     "similarity_accuracy": "semantics.source_agreement",
     "similarity_from_frame": "semantics.similarity_files",
-    "similarity_from_hit_counts": "semantics.hit_counts",
     "source_agreement": "semantics.source_agreement",
     "train_word2vec": "semantics.word2vec",
     "write_rankings": "ranking.files",

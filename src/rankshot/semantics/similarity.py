@@ -85,6 +85,21 @@ class Similarity:
         ):
             object.__setattr__(self, name, value)
 
+    @classmethod
+    def from_hit_counts(cls, *counts: Any, **options: Any) -> Similarity:
+        """Make a table from search counts; see `rankshot.semantics.hit_counts` for all options.
+
+        Examples
+        --------
+        >>> Similarity.from_hit_counts(
+        ...     [1000], [400, 3000], [[140, 20]], targets=["cat"], items=["tiger", "bus"]).values
+        array([[0.2 , 0.01]])
+        """
+        # Here, because that module builds on this class.
+        from rankshot.semantics.hit_counts import similarity_from_hit_counts  # noqa: PLC0415
+
+        return similarity_from_hit_counts(*counts, **options)
+
     # ---------------------------------------------------------------- reading
 
     def __eq__(self, other: object) -> bool:
