@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rankshot.semantics.corpus import Corpus
     from rankshot.semantics.embeddings import Embedding
     from rankshot.semantics.hierarchy import Hierarchy
-    from rankshot.semantics.hit_counts import read_hit_counts
+    from rankshot.semantics.hit_count_files import read_hit_counts
     from rankshot.semantics.language_model import CostEstimate, LanguageModel
     from rankshot.semantics.means import arithmetic_mean, geometric_mean
     from rankshot.semantics.similarity import Similarity
@@ -99,7 +99,7 @@ _HOMES = {
     "kemeny": "ranking.consensus",
     "kendall_distance": "ranking.distances",
     "mallows_log_normalizer": "ranking.mallows_likelihood",
-    "read_hit_counts": "semantics.hit_counts",
+    "read_hit_counts": "semantics.hit_count_files",
     "read_rankings": "ranking.files",
     "read_similarity": "semantics.similarity_files",
     "similarity_accuracy": "semantics.source_agreement",

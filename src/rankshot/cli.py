@@ -24,7 +24,7 @@ from rankshot.ranking.files import check_ending, write_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.text_lines import text_lines
 from rankshot.semantics.corpus import Corpus
-from rankshot.semantics.hit_counts import read_hit_counts
+from rankshot.semantics.hit_count_files import read_hit_counts
 from rankshot.semantics.language_model import LanguageModel
 from rankshot.semantics.similarity import Similarity
 from rankshot.semantics.similarity_files import read_similarity

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from strategies import tied_groups
 
 from rankshot import Rankings
 from rankshot.ranking.blocks import row_blocks
@@ -63,12 +64,7 @@ def built(items, rows):
 
 @st.composite
 def row(draw, items, cut_ties, weights):
-    groups = []
-    for name in draw(st.lists(st.sampled_from(items), min_size=1, unique=True)):
-        if groups and draw(st.booleans()):
-            groups[-1].append(name)
-        else:
-            groups.append([name])
+    groups = draw(tied_groups(items))
     ends = np.cumsum([len(group) for group in groups]).tolist()
     k = draw(st.integers(1, len(items)) if cut_ties else st.sampled_from(ends))
     return groups, k, draw(st.sampled_from(["top", "subset"])), draw(weights)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from strategies import tied_groups
 
 from rankshot import Rankings, RankshotError
 
@@ -29,12 +30,7 @@ def without_order_in_ties(orders):
 @st.composite
 def orders_over(draw, items):
     """A ranking of some of the items; the names of a tie stand in the order of ``items``."""
-    groups = []
-    for name in draw(st.lists(st.sampled_from(items), min_size=1, unique=True)):
-        if groups and draw(st.booleans()):
-            groups[-1].append(name)
-        else:
-            groups.append([name])
+    groups = draw(tied_groups(items))
     return as_order([sorted(group, key=items.index) for group in groups])
 
 

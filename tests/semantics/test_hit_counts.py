@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from rankshot.ranking.errors import RankshotError
-from rankshot.semantics.hit_counts import read_hit_counts, similarity_from_hit_counts
+from rankshot.semantics.hit_count_files import read_hit_counts
+from rankshot.semantics.similarity import Similarity
 
 HEADER = "target,item,n_target,n_item,n_both\n"
 
@@ -21,7 +22,7 @@ def write(tmp_path):
 
 def test_measures_by_hand():
     def table(measure):
-        return similarity_from_hit_counts(
+        return Similarity.from_hit_counts(
             [10], [20, 5], [[4, 0]], 100, targets=["cat"], items=["fox", "bus"], measure=measure
         )
 
@@ -109,7 +110,7 @@ def test_files_that_are_no_tables(write, content, message):
 def test_bad_arrays(change, message):
     good = {"n_a": [10], "n_b": [20, 5], "n_ab": [[4, 0]], "N": 100}
     with pytest.raises(RankshotError, match=message):
-        similarity_from_hit_counts(**(good | change), targets=["cat"], items=["fox", "bus"])
+        Similarity.from_hit_counts(**(good | change), targets=["cat"], items=["fox", "bus"])
 
 
 def test_a_small_file_cannot_ask_for_a_huge_table(tmp_path):

@@ -146,9 +146,7 @@ class _Block:
             value += float(weight @ choice.log_prob)
             np.add.at(expected, tie.members, weight[:, None] * (1 - choice.gradient))
             np.add.at(choices, (tie.end, tie.column), weight * choice.gradient.sum(axis=1))
-        shrink = np.exp(_difference(remaining[1:-1], remaining[:-2]))
-        for p in range(1, C):
-            choices[p] += choices[p - 1] * shrink[p - 1]
+        _carry_down(choices, np.exp(_difference(remaining[1:-1], remaining[:-2])))
         shares = np.exp(_difference(log_worths, remaining[:-1])) * choices
         expected += np.bincount(self.order.ravel(), shares.ravel(), minlength=C + 1)[:C]
         return value, expected
@@ -191,9 +189,7 @@ class _Block:
         C, n = self.n_items, len(self.weights)
         _, remaining = self._log_remaining(theta)
         choices = self.stages.chosen * self.weights
-        shrink = np.exp(2 * _difference(remaining[1:-1], remaining[:-2]))
-        for p in range(1, C):
-            choices[p] += choices[p - 1] * shrink[p - 1]
+        _carry_down(choices, np.exp(2 * _difference(remaining[1:-1], remaining[:-2])))
         with np.errstate(divide="ignore", invalid="ignore"):
             log_rate = np.where(choices > 0, np.log(choices) - 2 * remaining[:-1], -np.inf)
         running = np.full((C + 1, n), -np.inf)
@@ -236,6 +232,12 @@ def _add_up(rows: Floats) -> None:
     """
     for above, row in pairwise(rows):
         np.add(row, above, out=row)
+
+
+def _carry_down(rows: Floats, shrink: Floats) -> None:
+    """Add to every row, in place, what the rows above have come to, shrunk on the way."""
+    for p in range(1, len(rows)):
+        rows[p] += rows[p - 1] * shrink[p - 1]
 
 
 def _difference(a: Floats, b: Floats) -> Floats:

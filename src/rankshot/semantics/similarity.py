@@ -14,6 +14,7 @@ from rankshot.ranking.encode import as_names
 from rankshot.ranking.errors import RankshotError, did_you_mean, listed
 from rankshot.ranking.number_tables import encode_positions
 from rankshot.ranking.rankings import Rankings
+from rankshot.semantics.hit_counts import HitMeasure, hit_similarities
 
 Floats = NDArray[np.float64]
 
@@ -86,19 +87,52 @@ class Similarity:
             object.__setattr__(self, name, value)
 
     @classmethod
-    def from_hit_counts(cls, *counts: Any, **options: Any) -> Similarity:
-        """Make a table from search counts; see `rankshot.semantics.hit_counts` for all options.
+    def from_hit_counts(
+        cls,
+        n_a: ArrayLike,
+        n_b: ArrayLike,
+        n_ab: ArrayLike,
+        N: float | None = None,
+        *,
+        targets: Iterable[Any],
+        items: Iterable[Any],
+        measure: HitMeasure = "dice",
+        source: str = "hit counts",
+    ) -> Similarity:
+        """Make a similarity table from how many pages hold one name, the other, and both.
+
+        Parameters
+        ----------
+        n_a : array-like of shape (targets,)
+            Hits of each target alone.
+        n_b : array-like of shape (items,)
+            Hits of each item alone.
+        n_ab : array-like of shape (targets, items)
+            Hits of both together; NaN where nobody asked.
+        N : float, optional
+            How many pages there are. Dice does without it.
+        targets, items : iterables of names
+            What was searched for.
+        measure : {"dice", "pmi", "nwd"}
+            `dice`, `pmi` or `normalized_web_distance` of `rankshot.semantics.associations`.
+        source : str
+            Where the counts come from.
+
+        Returns
+        -------
+        Similarity
+            NaN for a name without a hit and for a pair that was not asked for.
 
         Examples
         --------
-        >>> Similarity.from_hit_counts(
-        ...     [1000], [400, 3000], [[140, 20]], targets=["cat"], items=["tiger", "bus"]).values
+        >>> table = Similarity.from_hit_counts(
+        ...     [1000], [400, 3000], [[140, 20]], targets=["cat"], items=["tiger", "bus"])
+        >>> table.values
         array([[0.2 , 0.01]])
         """
-        # Here, because that module builds on this class.
-        from rankshot.semantics.hit_counts import similarity_from_hit_counts  # noqa: PLC0415
-
-        return similarity_from_hit_counts(*counts, **options)
+        target_names, item_names = as_names(targets, "targets"), as_names(items)
+        values = hit_similarities(n_a, n_b, n_ab, N, target_names, item_names, measure)
+        return cls(values, target_names, item_names, source)
 
     # ---------------------------------------------------------------- reading
 
