@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rankshot.ranking.mallows_likelihood import mallows_log_normalizer
     from rankshot.ranking.plackett_luce import PlackettLuce
     from rankshot.ranking.rankings import Rankings
+    from rankshot.ranking.summary import TargetSummary, summarize
     from rankshot.semantics.corpus import Corpus
     from rankshot.semantics.embeddings import Embedding
     from rankshot.semantics.hierarchy import Hierarchy
@@ -37,29 +38,50 @@ if TYPE_CHECKING:
     from rankshot.semantics.word2vec import train_word2vec
     from rankshot.semantics.word_vectors import WordVectors
     from rankshot.semantics.wordnet import WordNet
+    from rankshot.zeroshot.classifier import ZeroShotClassifier
+    from rankshot.zeroshot.conse import ConSE
+    from rankshot.zeroshot.deterministic_ranking import DeterministicRanking
+    from rankshot.zeroshot.direct_similarity import DirectSimilarity
+    from rankshot.zeroshot.estimator_scores import scores_of
+    from rankshot.zeroshot.explanation import Explanation, explain
+    from rankshot.zeroshot.platt import PlattScaling
+    from rankshot.zeroshot.probabilistic_ranking import ProbabilisticRanking
+    from rankshot.zeroshot.scores import Scores
+    from rankshot.zeroshot.seen_class_search import SeenClassSearch
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Agreement",
     "BabingtonSmith",
+    "ConSE",
     "Consensus",
     "Corpus",
     "CostEstimate",
+    "DeterministicRanking",
+    "DirectSimilarity",
     "Embedding",
+    "Explanation",
     "Hierarchy",
     "LanguageModel",
     "Mallows",
     "PlackettLuce",
+    "PlattScaling",
+    "ProbabilisticRanking",
     "Rankings",
     "RankshotError",
+    "Scores",
+    "SeenClassSearch",
     "Similarity",
     "SourceAgreement",
+    "TargetSummary",
     "WordNet",
     "WordVectors",
+    "ZeroShotClassifier",
     "agreement",
     "arithmetic_mean",
     "borda",
+    "explain",
     "geometric_mean",
     "kemeny",
     "kendall_distance",
@@ -67,9 +89,11 @@ __all__ = [
     "read_hit_counts",
     "read_rankings",
     "read_similarity",
+    "scores_of",
     "similarity_accuracy",
     "similarity_from_frame",
     "source_agreement",
+    "summarize",
     "train_word2vec",
     "write_rankings",
     "write_similarity",
@@ -78,23 +102,34 @@ __all__ = [
 _HOMES = {
     "Agreement": "ranking.agreement",
     "BabingtonSmith": "ranking.babington_smith",
+    "ConSE": "zeroshot.conse",
     "Consensus": "ranking.consensus",
     "Corpus": "semantics.corpus",
     "CostEstimate": "semantics.language_model",
+    "DeterministicRanking": "zeroshot.deterministic_ranking",
+    "DirectSimilarity": "zeroshot.direct_similarity",
     "Embedding": "semantics.embeddings",
+    "Explanation": "zeroshot.explanation",
     "Hierarchy": "semantics.hierarchy",
     "LanguageModel": "semantics.language_model",
     "Mallows": "ranking.mallows",
     "PlackettLuce": "ranking.plackett_luce",
+    "PlattScaling": "zeroshot.platt",
+    "ProbabilisticRanking": "zeroshot.probabilistic_ranking",
     "Rankings": "ranking.rankings",
     "RankshotError": "ranking.errors",
+    "Scores": "zeroshot.scores",
+    "SeenClassSearch": "zeroshot.seen_class_search",
     "Similarity": "semantics.similarity",
     "SourceAgreement": "semantics.source_agreement",
+    "TargetSummary": "ranking.summary",
     "WordNet": "semantics.wordnet",
     "WordVectors": "semantics.word_vectors",
+    "ZeroShotClassifier": "zeroshot.classifier",
     "agreement": "ranking.agreement",
     "arithmetic_mean": "semantics.means",
     "borda": "ranking.consensus",
+    "explain": "zeroshot.explanation",
     "geometric_mean": "semantics.means",
     "kemeny": "ranking.consensus",
     "kendall_distance": "ranking.distances",
@@ -102,9 +137,11 @@ _HOMES = {
     "read_hit_counts": "semantics.hit_count_files",
     "read_rankings": "ranking.files",
     "read_similarity": "semantics.similarity_files",
+    "scores_of": "zeroshot.estimator_scores",
     "similarity_accuracy": "semantics.source_agreement",
     "similarity_from_frame": "semantics.similarity_files",
     "source_agreement": "semantics.source_agreement",
+    "summarize": "ranking.summary",
     "train_word2vec": "semantics.word2vec",
     "write_rankings": "ranking.files",
     "write_similarity": "semantics.similarity_files",

@@ -30,7 +30,7 @@ from rankshot.ranking.precedence import precedence
 from rankshot.ranking.progress import ProgressLine
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.sampling import Seed, sample_length
-from rankshot.ranking.stages import groups_of
+from rankshot.ranking.stages import choices_of
 from rankshot.ranking.subset_sums import OrderSums, affordable, log_sum_of_choices
 
 Floats = NDArray[np.float64]
@@ -42,7 +42,7 @@ class BabingtonSmith(BaseEstimator):
     r"""The Babington-Smith model of full and top-K rankings, from pairwise log-odds.
 
     With log-odds f_ij = -f_ji that i is placed before j, and v_ij = e^{f_ij}, the probability
-    of a top-K ranking is the paper's equation 11,
+    of a top-K ranking is the paper's equation 13,
 
     .. math:: P(\pi; v) = \frac{1}{\psi(v)} \prod_{i=1}^K \prod_{j>i} v_{\pi^{-1}(i) \pi^{-1}(j)}
 
@@ -145,7 +145,7 @@ class BabingtonSmith(BaseEstimator):
             raise RankshotError("BabingtonSmith cannot be fitted to ties: break or drop them")
         C = rankings.n_items
         longest = int(rankings.lengths.max())
-        _require_affordable(C, longest)
+        require_affordable(C, longest)
         wins = _signed_wins(rankings)
         weight_of_length = np.bincount(rankings.lengths, rankings.weights).astype(float)
         total = float(rankings.weights.sum())
@@ -207,7 +207,7 @@ class BabingtonSmith(BaseEstimator):
 
     def _log_normalizers(self, lengths: Sequence[int]) -> Floats:
         longest = max(lengths)
-        _require_affordable(len(self.items_), longest)
+        require_affordable(len(self.items_), longest)
         sums = OrderSums(self.log_odds_, longest)
         row_sums = self.log_odds_.sum(axis=1)
         return np.array([logsumexp(sums.log_weights(row_sums, k)) for k in lengths])
@@ -252,14 +252,11 @@ class BabingtonSmith(BaseEstimator):
         f = self.log_odds_
         left = np.ones(len(f), bool)
         result = 0.0
-        for begin, size, _ in zip(*groups_of(ranking), strict=True):
-            taken = min(size, ranking.lengths[0] - begin)
-            if taken <= 0:
-                break
-            tied = ranking.entries[begin : begin + size]
-            _require_affordable(int(size), int(taken))
+        for tied, taken in choices_of(ranking):
+            size = len(tied)
+            require_affordable(size, taken)
             row_sums = f[np.ix_(tied, left)].sum(axis=1)
-            result += log_sum_of_choices(f[np.ix_(tied, tied)], row_sums, int(taken))
+            result += float(log_sum_of_choices(f[np.ix_(tied, tied)], row_sums, taken))
             result -= float(gammaln(size + 1) - gammaln(size - taken + 1))
             left[tied] = False
         return result
@@ -268,14 +265,15 @@ class BabingtonSmith(BaseEstimator):
         """Draw ``n`` independent top-``k`` rankings (full ones by default), exactly."""
         check_is_fitted(self)
         k = sample_length(n, k, len(self.items_))
-        _require_affordable(len(self.items_), k)
+        require_affordable(len(self.items_), k)
         rng = np.random.default_rng(random_state)
         sums = OrderSums(self.log_odds_, k)
         lists = sums.sample_orders(self.log_odds_.sum(axis=1), k, n, rng)
         return Rankings.from_item_numbers(lists, items=self.items_, trusted=True)
 
 
-def _require_affordable(n_items: int, k: int) -> None:
+def require_affordable(n_items: int, k: int) -> None:
+    """Raise if the subsets of ``k`` of the items are too many to be gone through."""
     if not affordable(n_items, k):
         largest = max(comb(n_items, s) for s in range(1, k + 1))
         raise RankshotError(

@@ -29,7 +29,7 @@ def kendall_distance(
     r"""Return the matrix of Kendall distances between the rankings of ``a`` and of ``b``.
 
     For full rankings it is the number of pairs that the two put in opposite orders (the
-    paper's equation 3). A ranking with ties, and a top-K list, stands for all full rankings
+    paper's equation 4). A ranking with ties, and a top-K list, stands for all full rankings
     that refine it, and the distance is the Hausdorff distance between the two sets,
 
     .. math:: d(a, b) = |U| + \max(|S|, |T|),
@@ -37,7 +37,7 @@ def kendall_distance(
     with U the pairs in opposite orders, S those tied in a alone, T those tied in b alone
     (Critchlow 1985; Fagin et al. 2006). What a top-K list leaves out is tied after its last
     item, so lists of different lengths are covered; for two lists of one length the value is
-    Critchlow's top-K distance, the paper's equation 4 with its misprint mended
+    Critchlow's top-K distance, the paper's equation 5 with its misprint mended
     (``D`` is the set of items that only the *second* list names).
 
     Parameters

@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 class Mallows(BaseEstimator):
     r"""The Mallows model with Kendall's distance, for full and top-K rankings, ties included.
 
-    The probability of a top-K ranking (the paper's equation 9, after Fligner and Verducci) is
+    The probability of a top-K ranking (the paper's equation 11, after Fligner and Verducci) is
 
     .. math:: P(\pi; \pi_0, \lambda) = \frac{1}{\varphi(\lambda)} e^{-\lambda \sum_{j=1}^K V_j}
 

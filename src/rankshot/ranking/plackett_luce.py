@@ -38,7 +38,7 @@ class PlackettLuce(BaseEstimator):
     r"""The Plackett-Luce model of top-K, full and subset rankings, ties included.
 
     A ranking is a sequence of choices, each in proportion to the worth v of what is left
-    (the paper's equation 6):
+    (the paper's equation 8):
 
     .. math:: P(\pi; v) = \prod_{i=1}^K \frac{v_{\pi^{-1}(i)}}{\sum_{j \ge i} v_{\pi^{-1}(j)}}
 
@@ -236,11 +236,11 @@ class PlackettLuce(BaseEstimator):
         for rows in row_blocks(n, C):
             log_times = np.log(rng.standard_exponential((rows.stop - rows.start, C)))
             log_times -= self.log_worths_
-            lists[rows] = _first(log_times, k)
+            lists[rows] = first_items(log_times, k)
         return Rankings.from_item_numbers(lists, items=self.items_, trusted=True)
 
 
-def _first(times: Floats, k: int) -> NDArray[np.intp]:
+def first_items(times: Floats, k: int) -> NDArray[np.intp]:
     """Return the columns of the k smallest numbers of each row, in order."""
     if k == times.shape[1]:
         return np.argsort(times, axis=1)

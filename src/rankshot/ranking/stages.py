@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -91,3 +92,17 @@ def groups_of(
     first = np.flatnonzero(fresh)
     size = np.diff(np.append(first, rows.size))
     return first - block.starts[rows[first]], size, rows[first]
+
+
+def choices_of(ranking: Rankings) -> Iterator[tuple[NDArray[np.int32], int]]:
+    """Yield, for one ranking, the items of each group that counts, and how many are taken."""
+    for begin, size, _ in zip(*groups_of(ranking), strict=True):
+        taken = min(int(size), int(ranking.lengths[0] - begin))
+        if taken > 0:
+            yield ranking.entries[begin : begin + size], taken
+
+
+def rows_with_tied_choices(rankings: Rankings) -> NDArray[np.int64]:
+    """Return the numbers of the rankings that have a tie among what counts."""
+    begin, size, row = groups_of(rankings)
+    return np.unique(row[(size > 1) & (begin < rankings.lengths[row])])

@@ -35,8 +35,9 @@ class OrderSums:
 
     Parameters
     ----------
-    log_odds : ndarray of shape (C, C)
-        f, antisymmetric.
+    log_odds : ndarray of shape (C, C) or (C, C, n)
+        f, antisymmetric; of n problems at once, where there is a third axis, which all sums
+        then have as their last.
     k : int
         The largest size of subset; must be `affordable`.
     """
@@ -45,11 +46,12 @@ class OrderSums:
         self.log_odds = log_odds
         self.n_items = len(log_odds)
         self.subsets: list[NDArray[np.int16]] = [np.zeros((1, 0), np.int16)]
-        self.log_sums: list[Floats] = [np.zeros(1)]
+        problems = log_odds.shape[2:]
+        self.log_sums: list[Floats] = [np.zeros((1, *problems))]
         for size in range(1, k + 1):
             subsets = self._next_subsets(size)
             self.subsets.append(subsets)
-            log_sum = np.full(len(subsets), -np.inf)
+            log_sum = np.full((len(subsets), *problems), -np.inf)
             for last in range(size):
                 np.logaddexp(log_sum, self._log_term(subsets, last), out=log_sum)
             self.log_sums.append(log_sum)
@@ -142,7 +144,7 @@ class OrderSums:
         return lists
 
 
-def log_sum_of_choices(log_odds: Floats, row_sums: Floats, taken: int) -> float:
+def log_sum_of_choices(log_odds: Floats, row_sums: Floats, taken: int) -> Floats:
     """Return log Σ over ordered choices of ``taken`` of a few items of their weights."""
     sums = OrderSums(log_odds, taken)
-    return float(logsumexp(sums.log_weights(row_sums, taken)))
+    return np.asarray(logsumexp(sums.log_weights(row_sums, taken), axis=0))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from rankshot.ranking.encode import as_names
 from rankshot.ranking.errors import RankshotError
 
 MARK = b"\xef\xbb\xbf"
@@ -21,3 +23,12 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
                 raise RankshotError(f"{path}:{number}: not UTF-8 text ({error.reason})") from None
             if line:
                 yield number, line
+
+
+def names_in(path: Path) -> tuple[str, ...]:
+    """Read names, one a line; what follows a # at the start or after a space is a remark."""
+    lines = [re.sub(r"(^|\s)#.*", "", line).strip() for _, line in text_lines(path)]
+    try:
+        return as_names([line for line in lines if line], "names")
+    except RankshotError as error:
+        raise RankshotError(f"{path}: {error}") from None

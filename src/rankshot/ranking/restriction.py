@@ -1,0 +1,65 @@
+"""Rankings of fewer items: what remains of a list when some items are taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from rankshot.ranking.arguments import require_rankings
+from rankshot.ranking.encode import as_names
+from rankshot.ranking.ragged import Entries, starts_of
+from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.stages import groups_of
+
+
+def restricted(rankings: Rankings, items: Iterable[Any]) -> Rankings:
+    """Return what rankings say of some of their items; those that say nothing are left out.
+
+    The items that stay keep their order. Where K cuts a tie that loses items, it is not known
+    how many of the others belong to the first K, and the list ends before the tie.
+
+    Examples
+    --------
+    >>> r = Rankings.from_orders([["a", ["b", "c"], "d"], ["b"]], items=["a", "b", "c", "d", "e"])
+    >>> restricted(r, ["a", "c", "d", "e"])
+    Rankings: 1 ranking of 4 items
+      a > c > d
+    """
+    require_rankings(rankings)
+    names = as_names(items)
+    code = {name: i for i, name in enumerate(names)}
+    recode = np.array([code.get(name, -1) for name in rankings.items], np.int32)
+    entries = recode[rankings.entries]
+    kept = entries >= 0
+    begin, size, row = groups_of(rankings)
+    group = np.repeat(np.arange(row.size), size)
+    left = np.bincount(group[kept], minlength=row.size)
+    taken = np.clip(rankings.lengths[row] - begin, 0, size)
+    unclear = (taken > 0) & (taken < size) & (left < size)
+    counted = np.where(unclear, 0, np.where(taken == size, left, taken))
+    # Beyond the cut a top-K list names nothing; what a subset names there was compared, and lost.
+    kept &= (counted > 0)[group] | rankings.is_subset[row[group]]
+    n = len(rankings)
+    entry_rows = rankings.entry_rows[kept]
+    sizes = np.bincount(entry_rows, minlength=n)
+    lengths = np.bincount(row, counted, minlength=n).astype(np.int64)
+    # Places are counted anew: a group that is gone leaves no gap.
+    there = np.bincount(group[kept], minlength=row.size) > 0
+    number = np.cumsum(there) - 1
+    first_number = np.append(number, 0)[np.searchsorted(row, np.arange(n))]
+    first_number += ~np.append(there, True)[np.searchsorted(row, np.arange(n))]
+    places = (number[group[kept]] - first_number[entry_rows]).astype(np.int32)
+    lists = Entries(entries[kept], places, starts_of(sizes)).sorted_inside_ties()
+    says = np.flatnonzero((lengths > 0) & ((sizes > 1) | ~rankings.is_subset))
+    lists = lists.take(says)
+    return replace(
+        rankings[says],
+        items=names,
+        entries=lists.items,
+        places=lists.places,
+        starts=lists.starts,
+        lengths=lengths[says],
+    )

@@ -1,0 +1,140 @@
+"""The rankings of every target in brief: their consensus, and who disagrees with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from rankshot.ranking.agreement import agreement
+from rankshot.ranking.arguments import require_rankings
+from rankshot.ranking.distances import kendall_distance
+from rankshot.ranking.errors import RankshotError, shown
+from rankshot.ranking.plackett_luce import PlackettLuce
+from rankshot.ranking.rankings import Rankings
+
+MOST_COMPARED = 10
+"""By default so many places are compared, or fewer where a list is shorter."""
+
+
+@dataclass(frozen=True, eq=False)
+class TargetSummary:
+    """The rankings of one target in brief.
+
+    Distances are Kendall's, of the first k, as shares of the largest possible: 0 is agreement,
+    1 is the opposite order or nothing in common.
+
+    Attributes
+    ----------
+    target : str or None
+        None where the rankings name no target.
+    n_rankings : int
+    model : PlackettLuce, Mallows or BabingtonSmith
+        Fitted to them.
+    order : tuple
+        Its mode, cut to k; a tie is a tuple inside it.
+    k : int
+    concordance : float or None
+        Kendall's W of the first k; None for a single ranking, or rankings of subsets.
+    mean_distance : float or None
+        Mean distance between two of the rankings.
+    disagreement : tuple of (str, float)
+        Raters (or sources, where there are no raters), and their mean distance to the
+        consensus; the largest first.
+    """
+
+    target: str | None
+    n_rankings: int
+    model: Any
+    order: tuple[Any, ...]
+    k: int
+    concordance: float | None
+    mean_distance: float | None
+    disagreement: tuple[tuple[str, float], ...]
+
+
+def summarize(
+    rankings: Rankings, model: Any | None = None, k: int | None = None
+) -> list[TargetSummary]:
+    """Sum up the rankings of every target.
+
+    Parameters
+    ----------
+    rankings : Rankings
+        If none names a target, all are taken to be of one.
+    model : PlackettLuce, Mallows or BabingtonSmith, optional
+        Merges them; by default `PlackettLuce`. A copy is fitted to each target.
+    k : int, optional
+        How many places are compared; by default 10, or the length of the target's shortest list.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_orders(
+    ...     [["leopard", "tiger"], ["leopard", "tiger"], ["fox", "leopard"]],
+    ...     items=["bus", "fox", "leopard", "tiger"], targets="cat", raters=["ann", "bob", "cy"])
+    >>> brief = rs.summarize(votes)[0]
+    >>> brief.order, round(brief.concordance, 2), brief.disagreement[0]
+    (('leopard', 'tiger'), 0.53, ('cy', 0.6))
+    """
+    require_rankings(rankings)
+    rankings = rankings[rankings.weights > 0]
+    if len(rankings) == 0:
+        raise RankshotError("there are no rankings to sum up (or all have weight 0)")
+    model = PlackettLuce() if model is None else model
+    named: Mapping[Any, Rankings] = rankings.by_target() or {None: rankings}
+    if sum(map(len, named.values())) < len(rankings):
+        row = int(np.argmax([target is None for target in rankings.targets]))
+        raise RankshotError(f"ranking {row} has no target, but others have")
+    return [_summary(target, theirs, clone(model), k) for target, theirs in named.items()]
+
+
+def _summary(target: str | None, rankings: Rankings, model: Any, k: int | None) -> TargetSummary:
+    model.fit(rankings)
+    shortest = int(rankings.lengths.min())
+    if k is None:
+        k = min(MOST_COMPARED, shortest)
+    if not 1 <= k <= rankings.n_items:
+        raise RankshotError(f"k must be between 1 and the {rankings.n_items} items, not {shown(k)}")
+    order = [list(tie) if isinstance(tie, tuple) else tie for tie in model.mode_]
+    consensus = Rankings.from_orders([order], items=rankings.items).top(k)
+    whole = ~rankings.is_subset | (rankings.n_listed == rankings.n_items)
+    first = rankings[whole].top(min(k, shortest))
+    concordance = mean_distance = None
+    farthest = _largest_distance(rankings.n_items, min(k, shortest))
+    if len(first) > 1 and first.weights.sum() > first.weights.max():
+        found = agreement(first)
+        concordance, mean_distance = found.concordance, found.mean_distance / farthest
+    disagreement = _disagreement(first, consensus.top(min(k, shortest)), farthest)
+    return TargetSummary(
+        target,
+        len(rankings),
+        model,
+        tuple(tuple(x) if isinstance(x, list) else x for x in consensus.orders()[0]),
+        k,
+        concordance,
+        mean_distance,
+        disagreement,
+    )
+
+
+def _largest_distance(n_items: int, k: int) -> float:
+    """Return how many pairs of items a top-k list puts in order: all of them can be reversed."""
+    return max(k * (2 * n_items - k - 1) / 2, 1.0)
+
+
+def _disagreement(
+    first: Rankings, consensus: Rankings, farthest: float
+) -> tuple[tuple[str, float], ...]:
+    labels: NDArray[Any] = first.raters if first.rater_names else first.sources
+    names = sorted({label for label in labels if label is not None})
+    distance = kendall_distance(first, consensus)[:, 0] / farthest
+    means = [
+        float(np.average(distance[labels == name], weights=first.weights[labels == name]))
+        for name in names
+    ]
+    return tuple(sorted(zip(names, means, strict=True), key=lambda pair: (-pair[1], pair[0])))

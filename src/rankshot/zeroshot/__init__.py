@@ -1,0 +1,1 @@
+"""From a classifier's scores to new classes."""

@@ -1,0 +1,130 @@
+"""The Babington-Smith ranker: how probable rankings are under one-vs-one scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.special import gammaln
+
+from rankshot.ranking.arguments import refuse_partial
+from rankshot.ranking.babington_smith import NO_SUBSETS, require_affordable
+from rankshot.ranking.blocks import BLOCK_CELLS, row_blocks
+from rankshot.ranking.errors import RankshotError
+from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.stages import choices_of, rows_with_tied_choices
+from rankshot.ranking.subset_sums import log_sum_of_choices
+from rankshot.zeroshot.plackett_luce_ranker import StagePart
+from rankshot.zeroshot.scores import pair_columns
+
+Floats = NDArray[np.floating]
+Ints = NDArray[np.int32]
+
+
+class BabingtonSmithRanker:
+    r"""P(π|x) of many rankings for many inputs, but for a factor that depends on x alone.
+
+    The paper's equation 15, from pairwise scores f_ij = -f_ji:
+
+    .. math:: P(\pi|x) \propto \prod_{i=1}^K \prod_{j > i} e^{f_{\pi^{-1}(i) \pi^{-1}(j)}(x)}
+
+    Its logarithm is linear in the scores. The factor left out differs between lists of
+    different lengths, so these are refused. A tie is the mean over the orders that it allows.
+
+    Parameters
+    ----------
+    rankings : Rankings
+        Full or top-K, of one length.
+    """
+
+    def __init__(self, rankings: Rankings) -> None:
+        refuse_partial(rankings, NO_SUBSETS)
+        shortest, longest = int(rankings.lengths.min()), int(rankings.lengths.max())
+        if shortest != longest:
+            row = int(np.argmin(rankings.lengths))
+            raise RankshotError(
+                f"one-vs-one scores compare lists of one length: ranking {row} (of "
+                f"{rankings.targets[row]!r}) has {shortest} items, others {longest}. Use "
+                f"k={shortest}, or scores with a column a class"
+            )
+        self.n_rankings = len(rankings)
+        self.n_items = rankings.n_items
+        self._column, self._sign = pair_columns(self.n_items)
+        self._n_pairs = self.n_items * (self.n_items - 1) // 2
+        self._rankings = rankings
+        self._tied = rows_with_tied_choices(rankings)
+        self._strict = np.setdiff1d(np.arange(len(rankings)), self._tied)
+        self._design = self._signs_of_lists(rankings[self._strict])
+
+    def by_columns(self, values: Floats) -> Floats:
+        """Return log P(π|x) less its normaliser, a row a ranking and a column an input.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n, C (C - 1) / 2)
+        """
+        f = np.ascontiguousarray(values.T)
+        result = np.empty((self.n_rankings, f.shape[1]), f.dtype)
+        result[self._strict] = self._design @ f
+        for row in self._tied:
+            result[row] = sum(stage.log_prob for stage in self.stage_log_probs(row, f))
+        return result
+
+    def stage_log_probs(self, row: int, f: Floats) -> Iterator[StagePart]:
+        """Yield the stages of a ranking, first first, with log-weights: 0 where all is equal.
+
+        Parameters
+        ----------
+        row : int
+            The number of the ranking.
+        f : ndarray of shape (C (C - 1) / 2, n)
+            Scores, a column an input.
+        """
+        left = np.ones(self.n_items, bool)
+        for members, taken in choices_of(self._rankings[row]):
+            row_sums = self._row_sums(members, left) @ f
+            single = len(members) == 1
+            part = row_sums[0] if single else self._tied_part(members, taken, row_sums, f)
+            yield StagePart(members, part, 0.0)
+            left[members] = False
+
+    def _signs_of_lists(self, lists: Rankings) -> csr_array:
+        """Return the matrix that takes scores to the log-weights of strict lists of one length."""
+        k = int(lists.lengths.max(initial=0))
+        order = lists.entries[lists.starts[:-1, None] + np.arange(k)]
+        left = np.ones((len(lists), self.n_items), bool)
+        design = csr_array((len(lists), self._n_pairs), dtype=np.float32)
+        for items in order.T:
+            left[np.arange(len(lists)), items] = False
+            row, other = np.nonzero(left)
+            design += self._signs(row, items[row], other, len(lists))
+        return design
+
+    def _row_sums(self, members: Ints, left: NDArray[np.bool_]) -> csr_array:
+        """Return the matrix that takes scores to Σ_j f_ij over what is left, a row a member."""
+        row, other = np.nonzero(left & (np.arange(self.n_items) != members[:, None]))
+        return self._signs(row, members[row], other, len(members))
+
+    def _signs(
+        self, row: NDArray[np.intp], item: Ints, other: NDArray[np.intp], n_rows: int
+    ) -> csr_array:
+        """Return the matrix that adds f of ``item`` against ``other`` to each ``row``."""
+        signs = self._sign[item, other].astype(np.float32)
+        cells = signs, (row, self._column[item, other])
+        return csr_array(cells, shape=(n_rows, self._n_pairs))
+
+    def _tied_part(self, tied: Ints, taken: int, row_sums: Floats, f: Floats) -> Floats:
+        """Return the log of the mean weight of the orders of a tie."""
+        g = len(tied)
+        require_affordable(g, taken)
+        column, sign = self._column[np.ix_(tied, tied)], self._sign[np.ix_(tied, tied)]
+        result = np.empty(f.shape[1])
+        largest = max(comb(g, m) for m in range(1, taken + 1))
+        for rows in row_blocks(f.shape[1], largest + g * g, BLOCK_CELLS // 4):
+            log_odds = np.asarray(f[column, rows] * sign[:, :, None], np.float64)
+            sums = np.asarray(row_sums[:, rows], np.float64)
+            result[rows] = log_sum_of_choices(log_odds, sums, taken)
+        return np.asarray(result - gammaln(g + 1) + gammaln(g - taken + 1))

@@ -1,0 +1,185 @@
+"""`ZeroShotClassifier`: a trained classifier and rankings of new classes, in one estimator."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from rankshot.ranking.arguments import require_number
+from rankshot.ranking.encode import as_names
+from rankshot.ranking.errors import RankshotError, shown
+from rankshot.zeroshot.decisions import Candidates, Decisions, Top, most_probable, top_of
+from rankshot.zeroshot.estimator_scores import scores_of
+from rankshot.zeroshot.explanation import Explanation, explain
+from rankshot.zeroshot.knowledge import Knowledge, of_all, of_unseen, over_items
+from rankshot.zeroshot.prediction_files import REJECTED
+from rankshot.zeroshot.probabilistic_ranking import ProbabilisticRanking
+
+Floats = NDArray[np.floating]
+
+
+class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """Recognise classes that a classifier was never shown, by its scores for those it was.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Trained by `fit`; wrap one that is trained already in scikit-learn's `FrozenEstimator`.
+        What it says is read by `scores_of`.
+    head : ProbabilisticRanking, DirectSimilarity, DeterministicRanking or ConSE, optional
+        Turns scores into targets; by default `ProbabilisticRanking`. A copy is fitted.
+    rankings : Rankings or Similarity
+        What the head is fitted to. The items are the classes that the estimator knows; lists
+        that name only some of them, as read from a file, are taken as the top of all.
+    classes : {"unseen", "all"}
+        What may be answered: the targets that the estimator does not know, or those it knows
+        as well (generalised zero-shot classification). In the second case a seen class has a
+        ranking, too: the one in ``rankings`` (which must put it first), or itself and then the
+        classes that score highest for its own inputs, on average, in `fit`.
+    calibration : float
+        What is taken off the log-probability of every seen class before normalising, so that
+        it does not crowd out the unseen ones; see `SeenClassSearch`.
+    reject_below : float, optional
+        `predict` answers ``reject_label`` where no class is at least as probable as this.
+    reject_label : str
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The fitted estimator.
+    head_ : head
+        The fitted head.
+    classes_ : ndarray of str
+        What may be answered, sorted.
+    seen_ : ndarray of bool
+        Which of ``classes_`` the estimator knows.
+
+    Examples
+    --------
+    >>> import numpy as np, rankshot as rs
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> places = {"leopard": (0, 0), "tiger": (1, 0), "bus": (9, 9), "tram": (9, 8)}
+    >>> X = np.repeat(list(places.values()), 10, axis=0) + np.linspace(0, .5, 40)[:, None]
+    >>> y = np.repeat(list(places), 10)
+    >>> rankings = rs.Rankings.from_orders(
+    ...     [["tiger", "leopard"], ["bus", "tram"]], items=list(places), targets=["cat", "truck"])
+    >>> zs = rs.ZeroShotClassifier(
+    ...     LogisticRegression(), head=rs.ProbabilisticRanking(k=2), rankings=rankings)
+    >>> zs.fit(X, y).predict([[1, 1], [8, 9]])
+    array(['cat', 'truck'], dtype='<U5')
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        head: Decisions | None = None,
+        rankings: Knowledge | None = None,
+        classes: Literal["unseen", "all"] = "unseen",
+        calibration: float = 0.0,
+        reject_below: float | None = None,
+        reject_label: str = REJECTED,
+    ) -> None:
+        self.estimator = estimator
+        self.head = head
+        self.rankings = rankings
+        self.classes = classes
+        self.calibration = calibration
+        self.reject_below = reject_below
+        self.reject_label = reject_label
+
+    def fit(self, X: Any, y: Any) -> ZeroShotClassifier:
+        """Train the estimator (unless it is frozen), and the head.
+
+        Parameters
+        ----------
+        X, y
+            What the estimator is trained on. With a frozen estimator they serve only to rank
+            the seen classes, for ``classes="all"``.
+        """
+        self._check_parameters()
+        self.estimator_ = clone(self.estimator).fit(X, y)
+        items = as_names(self.estimator_.classes_, "the estimator's classes_")
+        knowledge = over_items(self.rankings, items)
+        if self.classes == "all":
+            knowledge = of_all(knowledge, lambda: (scores_of(self.estimator_, X), y))
+        else:
+            knowledge = of_unseen(knowledge)
+        head = ProbabilisticRanking() if self.head is None else self.head
+        self.head_: Any = clone(head).fit(knowledge)
+        self.classes_ = self.head_.classes_
+        self.seen_ = np.isin(self.classes_, items)
+        return self
+
+    def _check_parameters(self) -> None:
+        if self.classes not in {"unseen", "all"}:
+            raise RankshotError(f"classes must be 'unseen' or 'all', not {shown(self.classes)}")
+        if not np.isfinite(require_number("calibration", self.calibration)):
+            raise RankshotError(f"calibration must be finite, not {self.calibration!r}")
+        if self.reject_below is not None:
+            threshold = require_number("reject_below", self.reject_below)
+            if not 0 <= threshold <= 1:
+                raise RankshotError(f"reject_below must be a probability, not {threshold}")
+
+    def predict_log_proba(self, X: Any, candidates: Candidates = None) -> Floats:
+        """Return log P(class|x), in the order of ``classes_``.
+
+        Parameters
+        ----------
+        X
+            Inputs, as the estimator takes them.
+        candidates : list of lists of names, or bool array of shape (n, classes), optional
+            What each input may be; by default anything.
+        """
+        check_is_fitted(self)
+        log_proba = self.head_.predict_log_proba(scores_of(self.estimator_, X), candidates)
+        if self.calibration and self.seen_.any():
+            log_proba[:, self.seen_] -= self.calibration
+            log_proba -= log_proba.max(axis=1, keepdims=True)
+            log_proba -= np.log(np.exp(log_proba).sum(axis=1, keepdims=True))
+        return np.asarray(log_proba)
+
+    def predict_proba(self, X: Any, candidates: Candidates = None) -> Floats:
+        """Return P(class|x), in the order of ``classes_``."""
+        return np.asarray(np.exp(self.predict_log_proba(X, candidates)))
+
+    def predict(self, X: Any, candidates: Candidates = None) -> NDArray[np.str_]:
+        """Return the most probable class of each input, or ``reject_label``."""
+        log_proba = self.predict_log_proba(X, candidates)
+        best = most_probable(log_proba)
+        labels: NDArray[np.str_] = self.classes_[best]
+        if self.reject_below is not None:
+            sure = np.exp(log_proba[np.arange(len(best)), best]) >= self.reject_below
+            labels = np.where(sure, labels, self.reject_label)
+        return labels
+
+    def top(self, X: Any, k: int, candidates: Candidates = None) -> Top:
+        """Return the ``k`` most probable classes of each input, and their probabilities."""
+        return top_of(self.predict_log_proba(X, candidates), self.classes_, k)
+
+    def explain(
+        self, X: Any, *, target: str | None = None, against: str | None = None
+    ) -> list[Explanation]:
+        """Say which seen classes and which sources pushed each input which way; see `explain`.
+
+        The probabilities are those of the head, before calibration.
+        """
+        check_is_fitted(self)
+        scores = scores_of(self.estimator_, X)
+        return explain(self.head_, scores, target=target, against=against)
+
+    @property
+    def n_features_in_(self) -> int:
+        """How many features the estimator was trained on."""
+        check_is_fitted(self)
+        return int(self.estimator_.n_features_in_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        return tags

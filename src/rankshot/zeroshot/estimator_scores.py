@@ -1,0 +1,242 @@
+"""Scores of a fitted scikit-learn estimator: what to ask it for, and in which signs and columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from copy import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from rankshot.ranking.encode import as_names
+from rankshot.ranking.errors import RankshotError, shown
+from rankshot.zeroshot.scores import Floats, Kind, Scores
+
+
+def scores_of(estimator: Any, X: Any) -> Scores:
+    """Return what a fitted classifier says about inputs, on the scale of logarithms.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A fitted classifier; inside a ``Pipeline``, a ``FrozenEstimator`` or a search
+        (``GridSearchCV``) if need be. It is not changed.
+    X : array-like
+        Whatever its ``predict`` takes.
+
+    Returns
+    -------
+    Scores
+        Their items are ``str`` of ``classes_``, and their kind is how the estimator was trained:
+
+        - `SVC`, `NuSVC` and `OneVsOneClassifier`: "one-vs-one", a value a pair, whatever
+          ``decision_function_shape`` says;
+        - `OneVsRestClassifier`, and the linear models that train a class at a time (`LinearSVC`,
+          `SGDClassifier`, `Perceptron`, `RidgeClassifier`, …): "one-vs-rest";
+        - all others: "multiclass", by ``decision_function`` where there is one, and otherwise
+          by the logarithm of ``predict_proba``.
+
+        The binary estimators of `OneVsOneClassifier` and `OneVsRestClassifier` are asked one by
+        one: their decision value, or the log-odds of their probability where they have no
+        other. Calibrated ones are Platt scaling.
+
+    Notes
+    -----
+    One value f for the second of two classes becomes the two scores -f/2 and f/2, whose softmax
+    is the sigmoid of f; as a pair, one-vs-one, it is -f, which speaks for the first.
+
+    Examples
+    --------
+    >>> from sklearn.svm import SVC
+    >>> model = SVC(kernel="linear").fit([[0], [4], [9]], ["tiger", "leopard", "bus"])
+    >>> scores = scores_of(model, [[9.0]])
+    >>> scores.items, scores.kind
+    (('bus', 'leopard', 'tiger'), 'one-vs-one')
+    >>> scores.values.round(2)              # bus-leopard, bus-tiger, leopard-tiger
+    array([[1. , 1. , 3.5]])
+    """
+    if isinstance(estimator, type) or not hasattr(estimator, "fit"):
+        raise RankshotError(f"expected a fitted scikit-learn classifier, not {shown(estimator)}")
+    if hasattr(estimator, "best_estimator_"):
+        return scores_of(estimator.best_estimator_, X)
+    return _reader(estimator)(estimator, X)
+
+
+# -------------------------------------------------------------------- what an estimator can do
+
+
+def _name(estimator: Any) -> str:
+    return type(estimator).__name__
+
+
+def _items(estimator: Any) -> tuple[str, ...]:
+    classes = getattr(estimator, "classes_", None)
+    if classes is None:
+        if isinstance(estimator, BaseEstimator):
+            check_is_fitted(estimator)
+        raise RankshotError(
+            f"{_name(estimator)} has no classes_: it is no fitted classifier, or a search that "
+            "was told not to refit"
+        )
+    if any(np.ndim(label) for label in classes):
+        raise RankshotError(f"{_name(estimator)} has several outputs; scores need one")
+    return as_names([str(label) for label in classes], "classes_")
+
+
+def _from_decisions(estimator: Any, X: Any, kind: Kind) -> Scores:
+    items = _items(estimator)
+    values = np.asarray(estimator.decision_function(X))
+    if len(items) == 2 and values.size == len(values):
+        f = values.reshape(-1, 1)
+        values = np.hstack([-f / 2, f / 2])
+    return Scores(values, items, kind)
+
+
+def _multiclass(estimator: Any, X: Any) -> Scores:
+    if hasattr(estimator, "decision_function"):
+        return _from_decisions(estimator, X, "multiclass")
+    return _from_probabilities(estimator, X)
+
+
+def _from_probabilities(estimator: Any, X: Any) -> Scores:
+    items = _items(estimator)
+    if not hasattr(estimator, "predict_proba"):
+        raise RankshotError(
+            f"{_name(estimator)} has neither decision_function nor predict_proba: it gives no "
+            "scores to rank by"
+        )
+    return Scores.from_probabilities(estimator.predict_proba(X), items)
+
+
+def _naive_bayes(estimator: Any, X: Any) -> Scores:
+    # Their probabilities are 0 to the last digit for all classes but one, as a rule; their
+    # logarithms still tell these apart.
+    items = _items(estimator)
+    return Scores(estimator.predict_log_proba(X), items)
+
+
+# -------------------------------------------------------------------- a class at a time
+
+
+def _one_vs_rest(estimator: Any, X: Any) -> Scores:
+    return _from_decisions(estimator, X, "one-vs-rest")
+
+
+def _linear_svc(estimator: Any, X: Any) -> Scores:
+    joint = estimator.multi_class == "crammer_singer"
+    return _from_decisions(estimator, X, "multiclass" if joint else "one-vs-rest")
+
+
+def _logistic(estimator: Any, X: Any) -> Scores:
+    # scikit-learn before 1.8 has the parameter multi_class, and lets liblinear have more than
+    # two classes, one against the rest. Of two classes there is one model only.
+    apart = getattr(estimator, "multi_class", None) == "ovr" or estimator.solver == "liblinear"
+    more = len(_items(estimator)) > 2
+    return _from_decisions(estimator, X, "one-vs-rest" if apart and more else "multiclass")
+
+
+def _one_vs_rest_classifier(estimator: Any, X: Any) -> Scores:
+    items = _items(estimator)
+    if estimator.multilabel_:
+        raise RankshotError(
+            "this OneVsRestClassifier is multilabel: scores need classes that exclude one another"
+        )
+    binary = estimator.estimators_
+    values = _side_by_side((_log_odds(each, X) for each in binary), len(binary))
+    if len(items) == 2:
+        values = np.hstack([-values / 2, values / 2])
+    return Scores(values, items, "one-vs-rest")
+
+
+# -------------------------------------------------------------------- a pair at a time
+
+
+def _svc(estimator: Any, X: Any) -> Scores:
+    items = _items(estimator)
+    if len(items) == 2:
+        return Scores(-estimator.decision_function(X).reshape(-1, 1), items, "one-vs-one")
+    # The default shape, "ovr", is a count of votes. libsvm's own values are positive for the
+    # first of a pair, as ours are.
+    pairs = copy(estimator)
+    pairs.decision_function_shape = "ovo"
+    return Scores(pairs.decision_function(X), items, "one-vs-one")
+
+
+def _one_vs_one_classifier(estimator: Any, X: Any) -> Scores:
+    items = _items(estimator)
+    # Its binary estimators have seen an array, never a data frame.
+    X = validate_data(estimator, X, accept_sparse=True, ensure_all_finite=False, reset=False)
+    binary = estimator.estimators_
+    # A precomputed kernel has a column for each training input, of which a pair knows its own.
+    known = estimator.pairwise_indices_ or [slice(None)] * len(binary)
+    inputs = (X if isinstance(columns, slice) else X[:, columns] for columns in known)
+    pairs = zip(binary, inputs, strict=True)
+    # The second of a pair is the positive class here, unlike libsvm's.
+    values = _side_by_side((-_log_odds(each, some) for each, some in pairs), len(binary))
+    return Scores(values, items, "one-vs-one")
+
+
+def _log_odds(binary: Any, X: Any) -> Floats:
+    """Return what a classifier of two classes says for the second."""
+    scores = scores_of(binary, X)
+    if len(scores.items) != 2:
+        raise RankshotError(f"{_name(binary)} knows {len(scores.items)} classes instead of two")
+    if scores.kind == "one-vs-one":
+        return -scores.values[:, 0]
+    return np.asarray(scores.values[:, 1] - scores.values[:, 0])
+
+
+def _side_by_side(columns: Iterator[Floats], n_columns: int) -> NDArray[np.float64]:
+    first = next(columns)
+    table = np.empty((first.size, n_columns))
+    table[:, 0] = first
+    for number, column in enumerate(columns, 1):
+        table[:, number] = column
+    return table
+
+
+# -------------------------------------------------------------------- one inside another
+
+
+def _pipeline(estimator: Any, X: Any) -> Scores:
+    *steps, (_, last) = estimator.steps
+    for _, step in steps:
+        # "passthrough" has no such method, nor have steps that only act when fitting.
+        if hasattr(step, "transform"):
+            X = step.transform(X)
+    return scores_of(last, X)
+
+
+_READERS: dict[str, Callable[[Any, Any], Scores]] = {
+    "Pipeline": _pipeline,
+    "FrozenEstimator": lambda frozen, X: scores_of(frozen.estimator, X),
+    "SelfTrainingClassifier": lambda trained, X: scores_of(trained.estimator_, X),
+    "SVC": _svc,
+    "NuSVC": _svc,
+    "OneVsOneClassifier": _one_vs_one_classifier,
+    "OneVsRestClassifier": _one_vs_rest_classifier,
+    "LinearSVC": _linear_svc,
+    "LogisticRegression": _logistic,
+    "SGDClassifier": _one_vs_rest,
+    "Perceptron": _one_vs_rest,
+    "PassiveAggressiveClassifier": _one_vs_rest,
+    "RidgeClassifier": _one_vs_rest,
+    "RidgeClassifierCV": _one_vs_rest,
+    # Its decision values are C - 1 times the logarithms of its probabilities.
+    "AdaBoostClassifier": _from_probabilities,
+    "_BaseNB": _naive_bayes,
+}
+"""How scikit-learn's classes, and what is derived from them, are read; others as multiclass.
+
+By name: importing them all would be slow, and some leave scikit-learn while we support it.
+"""
+
+
+def _reader(estimator: Any) -> Callable[[Any, Any], Scores]:
+    for base in type(estimator).__mro__:
+        if base.__module__.startswith("sklearn.") and base.__name__ in _READERS:
+            return _READERS[base.__name__]
+    return _multiclass

@@ -1,0 +1,159 @@
+"""Why a head decided as it did: which seen classes, and which sources, pushed which way."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankshot.ranking.errors import RankshotError, did_you_mean
+from rankshot.zeroshot.decisions import Candidates, Decisions, top_of
+from rankshot.zeroshot.scores import Scores, as_scores
+
+Floats = NDArray[np.float64]
+Pushes = tuple[tuple[str, float], ...]
+
+SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What speaks for a target, and what against it.
+
+    A push is a difference of logarithms of probability: how much an item or a source raises
+    the target above the average target, or above ``against``. A push of 0.7 doubles the odds.
+    The pushes of the items add up to the whole difference; each source is taken alone.
+
+    Attributes
+    ----------
+    target : str
+        What is explained: the most probable target, unless another was asked for.
+    probability : float
+    against : str or None
+        What it is compared with; the average target for None.
+    items : tuple of (str, float)
+        Seen classes and their pushes, the strongest first; those without are left out.
+    sources : tuple of (str, float)
+        Sources (or raters, where there is one source) and theirs, by name.
+    alternatives : tuple of (str, float)
+        The most probable targets, with their probabilities.
+    """
+
+    target: str
+    probability: float
+    against: str | None
+    items: Pushes
+    sources: Pushes
+    alternatives: Pushes
+
+    def __str__(self) -> str:
+        lines = [
+            ", ".join(f"{name} {p:.1%}" for name, p in self.alternatives),
+            f"why {self.target} rather than {self.against or 'the average target'}:",
+        ]
+        for what, pushes in (("seen classes", self.items), ("sources", self.sources)):
+            if pushes:
+                lines.append(f"  {what}:")
+                width = max(len(name) for name, _ in pushes)
+                lines += [f"    {name:<{width}}  {push:+.2f}" for name, push in pushes]
+        return "\n".join(lines)
+
+
+def explain(
+    head: Decisions,
+    scores: Scores | ArrayLike,
+    *,
+    target: str | None = None,
+    against: str | None = None,
+    candidates: Candidates = None,
+) -> list[Explanation]:
+    """Explain the decisions of a fitted head, one explanation an input.
+
+    Parameters
+    ----------
+    head : ProbabilisticRanking, DirectSimilarity or ConSE
+        `DeterministicRanking` cannot be taken apart by items: distances compare pairs.
+    scores : Scores or array-like
+        Of a few inputs.
+    target : str, optional
+        What to explain; by default the most probable target of each input.
+    against : str, optional
+        What to compare it with; by default the mean over all targets.
+    candidates : optional
+        As for `predict`.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> rankings = rs.Rankings.from_orders(
+    ...     [["leopard", "tiger"], ["tiger", "leopard"], ["bus", "tram"], ["tram", "bus"]],
+    ...     items=["bus", "fox", "leopard", "tiger", "tram"],
+    ...     targets=["cat", "cat", "truck", "truck"], sources=["me", "you", "me", "you"])
+    >>> head = rs.ProbabilisticRanking(k=2, posterior="mean").fit(rankings)
+    >>> print(rs.explain(head, [[0.1, 1.2, 3.0, 1.5, -1.0]], against="truck")[0])
+    cat 99.8%, truck 0.2%
+    why cat rather than truck:
+      seen classes:
+        tram     +2.86
+        bus      +1.78
+        leopard  +1.20
+        tiger    +0.19
+      sources:
+        me   +6.51
+        you  +5.55
+    """
+    if not hasattr(head, "item_parts"):
+        raise RankshotError(f"{type(head).__name__} cannot be explained by items and sources")
+    table = as_scores(scores, head.items_)
+    log_proba = head.predict_log_proba(table, candidates)
+    best = top_of(log_proba, head.classes_, min(SHOWN, len(head.classes_)))
+    chosen = best.labels[:, 0] if target is None else np.full(len(table), target)
+    columns = np.array([_column(head, name) for name in chosen], np.intp)
+    rows = np.arange(len(table))
+    base = None if against is None else _column(head, against)
+    item_pushes = _pushes(head.item_parts(table.values, table.kind), columns, base)
+    names, pushes = _source_pushes(head, table, columns, base)
+    return [
+        Explanation(
+            str(chosen[row]),
+            float(np.exp(log_proba[row, columns[row]])),
+            against,
+            _strongest(head.items_, item_pushes[row]),
+            tuple((n, float(p)) for n, p in zip(names, pushes[row], strict=True) if np.isfinite(p)),
+            tuple(zip(best.labels[row].tolist(), best.proba[row].tolist(), strict=True)),
+        )
+        for row in rows
+    ]
+
+
+def _column(head: Decisions, name: Any) -> int:
+    found = np.flatnonzero(head.classes_ == name)
+    if found.size == 0:
+        raise RankshotError(f"no target {name!r}{did_you_mean(name, head.classes_)}")
+    return int(found[0])
+
+
+def _pushes(parts: Floats, columns: NDArray[np.intp], base: int | None) -> Floats:
+    """Return the parts of one target each, less those of the target or mean compared with."""
+    with warnings.catch_warnings():
+        # A source that ranks no target at all has no mean.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        average = np.nanmean(parts, axis=1) if base is None else parts[:, base]
+    return np.asarray(parts[np.arange(len(parts)), columns] - average)
+
+
+def _source_pushes(
+    head: Any, table: Scores, columns: NDArray[np.intp], base: int | None
+) -> tuple[tuple[str, ...], Floats]:
+    if not hasattr(head, "source_parts"):
+        return (), np.zeros((len(table), 0))
+    names, parts = head.source_parts(table.values, table.kind)
+    return names, _pushes(parts, columns, base)
+
+
+def _strongest(items: tuple[str, ...], pushes: Floats) -> Pushes:
+    order = np.lexsort((np.array(items), -np.abs(pushes)))
+    return tuple((items[i], float(pushes[i])) for i in order if pushes[i] != 0)

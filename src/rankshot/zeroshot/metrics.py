@@ -1,0 +1,398 @@
+"""The figures of merit of a zero-shot classifier.
+
+Everywhere, ``y_true`` holds the classes of n inputs and ``y_pred`` what was predicted; ``proba``
+is a table of n rows with a column for each of the L ``classes``, and every class in ``y_true``
+must be one of them. Classes are names; whole numbers are taken as their digits. Where classes
+share a probability, each is as likely to be taken: the order of the columns never matters.
+
+For a confusion matrix take `sklearn.metrics.confusion_matrix` with ``labels=classes``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+
+from rankshot.ranking.arguments import require_number
+from rankshot.ranking.blocks import row_blocks
+from rankshot.ranking.encode import as_names
+from rankshot.ranking.errors import RankshotError, did_you_mean, listed, shown
+
+Floats = NDArray[np.float64]
+
+ROUNDING = 1e-6
+"""How far a probability may be above 1: a softmax in single precision is, by 1e-7."""
+
+
+def accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
+    """Return the share of inputs that get their own class.
+
+    Examples
+    --------
+    >>> from rankshot.zeroshot.metrics import accuracy
+    >>> accuracy(["cat", "cat", "cat", "dog"], ["cat", "cat", "dog", "fox"])
+    0.5
+    """
+    return float(_right(y_true, y_pred)[1].mean())
+
+
+def per_class_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> dict[str, float]:
+    """Return the accuracy over the inputs of every class that occurs, sorted by name.
+
+    Examples
+    --------
+    >>> from rankshot.zeroshot.metrics import per_class_accuracy
+    >>> per_class_accuracy(["dog", "cat", "cat", "cat"], ["fox", "cat", "cat", "dog"])
+    {'cat': 0.6666666666666666, 'dog': 0.0}
+    """
+    labels, right = _right(y_true, y_pred)
+    names = sorted(set(labels))
+    codes = _codes(labels, names)
+    shares = np.bincount(codes, right) / np.bincount(codes)
+    return dict(zip(names, shares.tolist(), strict=True))
+
+
+def mean_class_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
+    """Return the mean of `per_class_accuracy`: a rare class counts as much as a common one.
+
+    Examples
+    --------
+    >>> from rankshot.zeroshot.metrics import mean_class_accuracy
+    >>> mean_class_accuracy(["cat", "cat", "cat", "dog"], ["cat", "cat", "cat", "cat"])
+    0.5
+    """
+    return float(np.mean(list(per_class_accuracy(y_true, y_pred).values())))
+
+
+class GeneralizedAccuracy(NamedTuple):
+    """Accuracy where seen and unseen classes compete: U, S, and their harmonic mean H."""
+
+    unseen: float
+    seen: float
+    harmonic: float
+
+
+def generalized_accuracy(
+    y_true: ArrayLike, y_pred: ArrayLike, seen: Iterable[Any]
+) -> GeneralizedAccuracy:
+    """Return the mean per-class accuracy of unseen and of seen classes, and their harmonic mean.
+
+    The protocol of Xian, Schiele and Akata (2017): H = 2 U S / (U + S), which is high only where
+    both are, and 0 where both are 0. ``seen`` names the classes that the classifier was trained
+    on, whether they occur in ``y_true`` or not; every other class is unseen.
+
+    Examples
+    --------
+    >>> from rankshot.zeroshot.metrics import generalized_accuracy
+    >>> generalized_accuracy(["cat", "cat", "fox"], ["fox", "cat", "fox"], seen=["fox", "tiger"])
+    GeneralizedAccuracy(unseen=0.5, seen=1.0, harmonic=0.6666666666666666)
+    """
+    known = set(as_names(list(seen) if isinstance(seen, (set, frozenset)) else seen, "seen"))
+    shares = per_class_accuracy(y_true, y_pred)
+    of_seen = [share for name, share in shares.items() if name in known]
+    of_unseen = [share for name, share in shares.items() if name not in known]
+    if not of_seen or not of_unseen:
+        kind = "unseen" if of_seen else "seen"
+        raise RankshotError(
+            f"y_true has no {kind} class, only {listed(shares)}; seen are {listed(sorted(known))}. "
+            "For classes of one kind use mean_class_accuracy"
+        )
+    U, S = float(np.mean(of_unseen)), float(np.mean(of_seen))
+    return GeneralizedAccuracy(U, S, 2 * U * S / (U + S) if U + S > 0 else 0.0)
+
+
+class Interval(NamedTuple):
+    """A share and the ends of its confidence interval; as text, ``.445 [.430, .461]``."""
+
+    estimate: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        estimate, low, high = (f"{share:.3f}".removeprefix("0") for share in self)
+        return f"{estimate} [{low}, {high}]"
+
+
+def wilson_interval(correct: float, n: int, level: float = 0.95) -> Interval:
+    """Return the share ``correct / n`` with Wilson's score interval.
+
+    It stays inside [0, 1] and nearly keeps its ``level``, the chance to hold the true share, for
+    small ``n`` and for shares near 0 and 1. ``correct`` need not be whole: ties count in parts.
+
+    Examples
+    --------
+    >>> from rankshot.zeroshot.metrics import wilson_interval
+    >>> print(wilson_interval(1780, 4000))
+    .445 [.430, .460]
+    """
+    n = _whole("n", n)
+    correct, level = require_number("correct", correct), require_number("level", level)
+    if not 0 <= correct <= n:
+        raise RankshotError(f"correct={correct} is not between 0 and n={n}")
+    if not 0 < level < 1:
+        raise RankshotError(f"level={level} must be above 0 and below 1: 0.95 is the usual one")
+    h = float(ndtri((1 - level) / 2)) ** 2 / (2 * n)
+    p, q = correct / n, (n - correct) / n
+    return Interval(p, _wilson_low(p, h), 1 - _wilson_low(q, h))
+
+
+def _wilson_low(p: float, h: float) -> float:
+    """Return the smaller root of (p - x)² = 2 h x (1 - x), where h = z² / 2n.
+
+    It is the product of the roots over the larger one, written so that nothing cancels.
+    """
+    return p**2 / (p + h + sqrt(h**2 + 2 * h * p * (1 - p))) if p > 0 else 0.0
+
+
+# -------------------------------------------------------------------- probabilities
+
+
+def top_k_accuracy(y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any], k: int) -> float:
+    """Return the share of inputs whose class is among the ``k`` most probable; 1 <= k <= L.
+
+    A tie at the cut counts by its chance: where t classes tie for s places, s/t. Only the order
+    in each row matters, so log-probabilities and other scores will do.
+
+    Examples
+    --------
+    >>> from rankshot.zeroshot.metrics import top_k_accuracy
+    >>> proba = [[.6, .2, .2], [.1, .8, .1]]
+    >>> top_k_accuracy(["fox", "dog"], proba, ["cat", "dog", "fox"], k=2)
+    0.75
+    """
+    scored = _scored(y_true, proba, classes)
+    k = _whole("k", k, most=scored.values.shape[1])
+    return float(_chance_in_top(scored, k).mean())
+
+
+def log_loss(y_true: ArrayLike, log_proba: ArrayLike, classes: Iterable[Any]) -> float:
+    """Return the mean of -log P(true class); infinite where a true class has probability 0.
+
+    ``log_proba`` holds natural logarithms; ``-inf`` is probability 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankshot.zeroshot.metrics import log_loss
+    >>> round(log_loss(["cat", "dog"], np.log([[.5, .5], [.2, .8]]), ["cat", "dog"]), 4)
+    0.4581
+    """
+    rule = "a log-probability is at most 0 (np.log of a probability)"
+    scored = _scored(y_true, log_proba, classes, -np.inf, ROUNDING, rule)
+    return float(0 - scored.of_truth.mean())  # not -mean, which writes a perfect score as -0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Reliability:
+    """How far confidence can be believed: the reliability diagram.
+
+    Attributes
+    ----------
+    edges : ndarray of shape (bins + 1,)
+        Bin b holds the confidences above ``edges[b]`` and up to ``edges[b + 1]``.
+    confidence, accuracy : ndarray of shape (bins,)
+        Mean confidence, and share of right answers, in each bin; NaN where it is empty.
+    count : ndarray of int of shape (bins,)
+        Inputs in each bin.
+    """
+
+    edges: Floats
+    confidence: Floats
+    accuracy: Floats
+    count: NDArray[np.int64]
+
+    @property
+    def expected_calibration_error(self) -> float:
+        """The mean over inputs of |accuracy - confidence| of their bin; 0 is perfect."""
+        used = self.count > 0
+        gap = np.abs(self.accuracy[used] - self.confidence[used])
+        return float(np.average(gap, weights=self.count[used]))
+
+
+def reliability(
+    y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any], n_bins: int = 15
+) -> Reliability:
+    """Compare the largest probability of each row with how often that class is the true one.
+
+    The ``n_bins`` bins have equal width on (0, 1]. Where several classes share the largest
+    probability, being right counts 1 / their number. No row of ``proba`` may be all 0.
+
+    Examples
+    --------
+    >>> from rankshot.zeroshot.metrics import reliability
+    >>> found = reliability(["cat", "dog"], [[.9, .1], [.7, .3]], ["cat", "dog"], n_bins=2)
+    >>> found.confidence, found.accuracy, found.count
+    (array([nan, 0.8]), array([nan, 0.5]), array([0, 2]))
+    >>> round(found.expected_calibration_error, 3)
+    0.3
+    """
+    n_bins = _whole("n_bins", n_bins)
+    rule = "a probability is from 0 to 1 (np.exp of its logarithm)"
+    scored = _scored(y_true, proba, classes, 0, 1 + ROUNDING, rule)
+    top = np.minimum(scored.values.max(axis=1), 1.0)
+    if top.min() == 0:
+        raise RankshotError(f"row {top.argmin()}: every class has probability 0")
+    # Not linspace: a multiple of a rounded step is not always the fraction nearest to b / n.
+    edges = np.arange(n_bins + 1) / n_bins
+    bins = np.searchsorted(edges, top) - 1
+    count = np.bincount(bins, minlength=n_bins)
+    confidence = _shares(np.bincount(bins, top, n_bins), count)
+    right = _shares(np.bincount(bins, _chance_in_top(scored, 1), n_bins), count)
+    return Reliability(edges, confidence, right, count)
+
+
+def expected_calibration_error(
+    y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any], n_bins: int = 15
+) -> float:
+    """Return the mean distance of confidence from accuracy, as `reliability` bins them.
+
+    Examples
+    --------
+    >>> from rankshot.zeroshot.metrics import expected_calibration_error
+    >>> proba = [[.75, .25], [.75, .25], [.75, .25], [.75, .25]]
+    >>> expected_calibration_error(["cat", "cat", "dog", "cat"], proba, ["cat", "dog"])
+    0.0
+    """
+    return reliability(y_true, proba, classes, n_bins).expected_calibration_error
+
+
+def pairwise_accuracy(y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any]) -> Floats:
+    """Return the two-class accuracy of every pair of classes, as in the paper's last figure.
+
+    Cell (a, b): of the inputs whose class is a or b, the share for which the true one is the
+    more probable of the two; equal counts one half. Symmetric; NaN on the diagonal and where
+    a pair has no inputs. Only the order in each row matters: log-probabilities will do.
+
+    Examples
+    --------
+    >>> from rankshot.zeroshot.metrics import pairwise_accuracy
+    >>> proba = [[.6, .3, .1], [.5, .4, .1]]
+    >>> pairwise_accuracy(["cat", "dog"], proba, ["cat", "dog", "ship"])
+    array([[nan, 0.5, 1. ],
+           [0.5, nan, 1. ],
+           [1. , 1. , nan]])
+    """
+    scored = _scored(y_true, proba, classes)
+    values, own = scored.values, scored.of_truth[:, None]
+    n, L = values.shape
+    # Twice the wins of each true class over each other one: whole numbers, so sums are exact.
+    wins = np.zeros((L, L), np.int64)
+    for rows in row_blocks(n, L):
+        below, not_above = values[rows] < own[rows], values[rows] <= own[rows]
+        np.add.at(wins, scored.truth[rows], np.add(below, not_above, dtype=np.int64))
+    inputs = np.bincount(scored.truth, minlength=L)
+    shares = _shares(wins + wins.T, 2 * (inputs[:, None] + inputs))
+    np.fill_diagonal(shares, np.nan)
+    return shares
+
+
+def _chance_in_top(scored: _Scored, k: int) -> Floats:
+    """Return for each row the chance of its true class to be among ``k``, ties cut at random."""
+    values, own = scored.values, scored.of_truth[:, None]
+    chance = np.empty(len(own))
+    for rows in row_blocks(*values.shape):
+        above = (values[rows] > own[rows]).sum(axis=1)
+        tied = (values[rows] == own[rows]).sum(axis=1)
+        chance[rows] = np.clip((k - above) / tied, 0, 1)
+    return chance
+
+
+def _shares(parts: NDArray[Any], wholes: NDArray[np.int64]) -> Floats:
+    """Divide; NaN where there is nothing to divide by."""
+    shares = np.full(wholes.shape, np.nan)
+    np.divide(parts, wholes, out=shares, where=wholes > 0)
+    return shares
+
+
+# -------------------------------------------------------------------- what a caller passes
+
+
+class _Scored(NamedTuple):
+    """A checked table: the column of each row's true class, and the numbers."""
+
+    truth: NDArray[np.intp]
+    values: Floats
+
+    @property
+    def of_truth(self) -> Floats:
+        own: Floats = self.values[np.arange(len(self.truth)), self.truth]
+        return own
+
+
+def _scored(
+    y_true: ArrayLike,
+    table: ArrayLike,
+    classes: Iterable[Any],
+    low: float = -np.inf,
+    high: float = np.inf,
+    rule: str = "expected a number",
+) -> _Scored:
+    names, labels = as_names(classes, "classes"), _labels(y_true, "y_true")
+    try:
+        values = np.asarray(table, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise RankshotError(f"probabilities must be a table of numbers: {error}") from None
+    if values.shape != (len(labels), len(names)):
+        raise RankshotError(
+            f"{len(labels)} labels in y_true and {len(names)} classes need probabilities of shape "
+            f"({len(labels)}, {len(names)}), not {values.shape}"
+        )
+    # The extremes are NaN if any cell is, and finding them takes no memory.
+    if not (values.min() >= low and values.max() <= high):
+        row, column = np.argwhere(~((values >= low) & (values <= high)))[0]
+        where = f"row {row}, class {shown(names[column])}"
+        raise RankshotError(f"{where}: {rule}, not {values[row, column]}")
+    return _Scored(_codes(labels, names), values)
+
+
+def _codes(labels: list[str], classes: Sequence[str]) -> NDArray[np.intp]:
+    """Return the place of each label among the classes, or name the first that has none."""
+    code = {name: i for i, name in enumerate(classes)}
+    codes = np.fromiter((code.get(label, -1) for label in labels), np.intp, len(labels))
+    if codes.min() < 0:
+        row = int(codes.argmin())
+        raise RankshotError(
+            f"y_true, row {row}: {shown(labels[row])} is not one of the {len(classes)} classes"
+            f"{did_you_mean(labels[row], classes)}"
+        )
+    return codes
+
+
+def _right(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[list[str], Floats]:
+    """Return the true labels, and 1 where the predicted one is the same, else 0."""
+    true, predicted = _labels(y_true, "y_true"), _labels(y_pred, "y_pred")
+    if len(true) != len(predicted):
+        raise RankshotError(f"y_true has {len(true)} labels, but y_pred has {len(predicted)}")
+    return true, np.fromiter(map(str.__eq__, true, predicted), np.float64, len(true))
+
+
+def _labels(labels: ArrayLike, what: str) -> list[str]:
+    # As objects: NumPy would make the text 'nan' of a missing label among names.
+    cells = np.asarray(labels, dtype=object)
+    if cells.ndim != 1:
+        raise RankshotError(f"{what} must be one class name for each input, not {shown(labels)}")
+    if cells.size == 0:
+        raise RankshotError(f"{what} is empty: there is nothing to measure")
+    names: list[Any] = cells.tolist()
+    for row, label in enumerate(names):
+        if type(label) is not str or not label:
+            try:
+                names[row] = as_names([label])[0]
+            except RankshotError:
+                problem = f"expected the name of a class, not {shown(label)}"
+                raise RankshotError(f"{what}, row {row}: {problem}") from None
+    return names
+
+
+def _whole(what: str, value: int, most: float = np.inf) -> int:
+    if not isinstance(value, Integral) or isinstance(value, bool) or not 1 <= value <= most:
+        limit = f"to {most}" if most < np.inf else "on"
+        raise RankshotError(f"{what} must be a whole number from 1 {limit}, not {shown(value)}")
+    return int(value)

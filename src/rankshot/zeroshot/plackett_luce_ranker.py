@@ -1,0 +1,175 @@
+"""The Plackett-Luce ranker: how probable rankings are under the scores of a classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from rankshot.ranking.blocks import BLOCK_CELLS, row_blocks
+from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.stages import choices_of, groups_of, rows_with_tied_choices
+from rankshot.ranking.tied_choice import TiedChoice, n_nodes
+
+Floats = NDArray[np.floating]
+Ints = NDArray[np.int32]
+
+LEAST_TOTAL = {np.dtype(np.float32): 1e-30, np.dtype(np.float64): 1e-290}
+"""Totals below this, where the largest score counts 1, are not to be trusted: parts of them
+may have underflowed. They are summed as logarithms instead, which takes longer."""
+
+
+class StagePart(NamedTuple):
+    """What one stage of a ranking adds to its log-probability.
+
+    ``log_prob`` is that of the ``members`` coming next, an input each; ``chance`` is the same
+    where all scores are equal.
+    """
+
+    members: Ints
+    log_prob: Floats
+    chance: float
+
+
+class _Lists(NamedTuple):
+    """Rankings of one length without ties: those numbered ``rows`` of all.
+
+    ``order[i]`` has the i-th item of each; ``ranked`` and ``rest`` mark, a row a ranking, the
+    items placed and those compared with them and left.
+    """
+
+    rows: NDArray[np.intp]
+    order: Ints
+    ranked: NDArray[np.bool_]
+    rest: NDArray[np.bool_]
+
+
+class PlackettLuceRanker:
+    r"""P(π|x) of many rankings for many inputs, the paper's equation 14.
+
+    .. math:: P(\pi|x) = \prod_{i=1}^K \frac{e^{f_{\pi^{-1}(i)}(x)}}
+              {\sum_{j \ge i} e^{f_{\pi^{-1}(j)}(x)}}
+
+    What remains at each stage is added up from its own parts, never found as a total less what
+    is gone: for a confident classifier that difference has no digits left. A tie is the mean
+    over the orders that it allows.
+
+    Parameters
+    ----------
+    rankings : Rankings
+        Full, top-K or of subsets.
+    """
+
+    def __init__(self, rankings: Rankings) -> None:
+        self.n_items = rankings.n_items
+        self.n_rankings = len(rankings)
+        self._rankings = rankings
+        self._rest = _left_over(rankings)
+        self._tied = rows_with_tied_choices(rankings)
+        strict = np.setdiff1d(np.arange(len(rankings)), self._tied)
+        lengths = rankings.lengths[strict]
+        self._lists = [self._gather(strict[lengths == k], int(k)) for k in np.unique(lengths)]
+
+    def _gather(self, rows: NDArray[np.intp], k: int) -> _Lists:
+        """Put strict rankings of one length side by side."""
+        order = self._rankings.entries[self._rankings.starts[rows][:, None] + np.arange(k)]
+        ranked = np.zeros((rows.size, self.n_items), bool)
+        ranked[np.arange(rows.size)[:, None], order] = True
+        return _Lists(rows, np.ascontiguousarray(order.T), ranked, self._rest[rows])
+
+    def log_prob(self, values: Floats) -> Floats:
+        """Return log P(π|x), a row an input and a column a ranking.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n, C)
+            Scores, of the dtype in which they are to be computed with.
+        """
+        result = np.empty((len(values), self.n_rankings), values.dtype)
+        for rows in row_blocks(len(values), self.n_items + self.n_rankings, BLOCK_CELLS // 16):
+            result[rows] = self.by_columns(values[rows]).T
+        return result
+
+    def by_columns(self, values: Floats) -> Floats:
+        """Return the same of a few inputs, a row a ranking: sums run along long rows."""
+        f = np.ascontiguousarray(values.T)
+        f -= f.max(axis=0)
+        worths = np.exp(f)
+        result = np.empty((self.n_rankings, f.shape[1]), f.dtype)
+        for lists in self._lists:
+            result[lists.rows] = self._lists_log_prob(lists, f, worths)
+        for row in self._tied:
+            result[row] = sum(stage.log_prob for stage in self.stage_log_probs(row, f))
+        return result
+
+    def _lists_log_prob(self, lists: _Lists, f: Floats, worths: Floats) -> Floats:
+        remaining = lists.rest.astype(f.dtype) @ worths
+        result: Floats = lists.ranked.astype(f.dtype) @ f
+        least = np.inf
+        for items in lists.order[::-1]:
+            remaining += worths[items]
+            # The last choice has the smallest total.
+            least = remaining.min(axis=0) if np.isscalar(least) else least
+            with np.errstate(divide="ignore"):
+                result -= np.log(remaining)
+        lost = np.flatnonzero(least < LEAST_TOTAL[f.dtype])
+        if lost.size:
+            far = f[:, lost].astype(np.float64)
+            for i, row in enumerate(lists.rows):
+                result[i, lost] = sum(stage.log_prob for stage in self.stage_log_probs(row, far))
+        return result
+
+    def stage_log_probs(self, row: int, scores: Floats) -> Iterator[StagePart]:
+        """Yield the stages of a ranking, last first.
+
+        Parameters
+        ----------
+        row : int
+            The number of the ranking.
+        scores : ndarray of shape (C, n)
+            A column an input.
+        """
+        f = np.asarray(scores, np.float64)
+        rest = self._rest[row]
+        n_later = int(rest.sum())
+        later = _log_total(f[rest]) if n_later else np.full(f.shape[1], -np.inf)
+        for members, taken in reversed(list(choices_of(self._rankings[row]))):
+            theirs, g = f[members], len(members)
+            if g == 1:
+                # log v / (v + later) without forming the sum
+                log_prob = -np.logaddexp(0, later - theirs[0])
+            else:
+                ways = gammaln(g + 1) - gammaln(g - taken + 1)
+                log_prob = _tied_log_prob(theirs, later, taken) - ways
+            chance = gammaln(n_later + g - taken + 1) - gammaln(n_later + g + 1)
+            yield StagePart(members, log_prob, float(chance))
+            later = np.logaddexp(later, _log_total(theirs))
+            n_later += g
+
+
+def _left_over(rankings: Rankings) -> NDArray[np.bool_]:
+    """Mark what each ranking puts after all that it places: nothing outside of a subset."""
+    rest = np.repeat(~rankings.is_subset[:, None], rankings.n_items, axis=1)
+    rest[rankings.entry_rows, rankings.entries] = False
+    begin, size, row = groups_of(rankings)
+    dropped = np.repeat(begin >= rankings.lengths[row], size)
+    rest[rankings.entry_rows[dropped], rankings.entries[dropped]] = True
+    return rest
+
+
+def _log_total(f: NDArray[np.float64]) -> NDArray[np.float64]:
+    largest = f.max(axis=0)
+    return np.asarray(largest + np.log(np.exp(f - largest).sum(axis=0)))
+
+
+def _tied_log_prob(theirs: NDArray[np.float64], later: NDArray[np.float64], taken: int) -> Floats:
+    """Return the log-probability that ``taken`` of a group come before all of the rest."""
+    if np.isneginf(later).all():
+        return np.zeros(later.size)
+    result = np.empty(later.size)
+    for rows in row_blocks(later.size, len(theirs) * n_nodes(len(theirs)), BLOCK_CELLS // 4):
+        result[rows] = TiedChoice(theirs[:, rows].T, later[rows], taken).log_prob
+    return result

@@ -1,0 +1,235 @@
+"""Probabilistic Ranking: targets by the probability of their rankings under the scores."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaln
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from rankshot.ranking.blocks import row_blocks
+from rankshot.ranking.errors import RankshotError
+from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.sampling import Seed
+from rankshot.zeroshot.babington_smith_ranker import BabingtonSmithRanker
+from rankshot.zeroshot.decisions import Decisions
+from rankshot.zeroshot.plackett_luce_ranker import PlackettLuceRanker
+from rankshot.zeroshot.scores import Kind, Scores, as_scores
+from rankshot.zeroshot.semantic_prior import (
+    RankingModel,
+    consensus_rankings,
+    fit_priors,
+    require_k,
+    require_targets,
+)
+from rankshot.zeroshot.sum_over_rankings import PosteriorSum, SumOverRankings
+
+Floats = NDArray[np.floating]
+Ranker = PlackettLuceRanker | BabingtonSmithRanker
+
+POSTERIORS = ("consensus", "mean", "sum")
+
+
+class ProbabilisticRanking(Decisions, BaseEstimator):
+    r"""The paper's method (PR): a target is as probable as its ranking, given the scores.
+
+    The scores of a classifier are a model of rankings: Plackett-Luce where there is one a
+    class (equation 14), Babington-Smith where there is one a pair (equation 15). A target is
+    as probable as its ranking is under that model. By ``posterior``:
+
+    - ``"consensus"``, the paper's classifiers (equations 16 and 17): the rankings of a target
+      are merged into one, the mode of the prior fitted to them, and
+      P(z|x) ∝ P(π_0^z|x).
+    - ``"mean"``: no merging. log P(z|x) is the weighted mean of log P(π|x) over the
+      rankings of the target: each rater speaks for itself.
+    - ``"sum"``, equation 7: Σ_π P(π|x) P(z|π) over all top-k rankings π, with
+      P(z|π) ∝ P(π|z) from the priors. Exact where there are at most 20,000 rankings; otherwise
+      estimated from rankings drawn exactly from P(π|x). See `sum_over_rankings`.
+
+    Lists need not be of one length: every P(π|x) is divided by the probability of π where all
+    scores are equal, which is the same for lists of one length.
+
+    Parameters
+    ----------
+    k : int or None
+        How many items of each list count; all for None. The paper reports 4.
+    prior : PlackettLuce, Mallows or BabingtonSmith, optional
+        The model of a target's rankings, P(π|z); fitted to those of each target. By default
+        `PlackettLuce`. A target's only ranking is its own consensus.
+    posterior : {"consensus", "mean", "sum"}
+        See above.
+    n_samples : int
+        How many rankings are drawn for each input, where the sum is not exact.
+    random_state : int, optional
+        For those draws.
+
+    Attributes
+    ----------
+    items_ : tuple of str
+        The seen classes, in the order of the columns of the scores.
+    classes_ : ndarray of str
+        The targets, sorted.
+    rankings_ : Rankings
+        What it was fitted to, cut to ``k``.
+    priors_ : dict
+        The model fitted to the rankings of each target that has several (of every target, for
+        the sum); there is none for ``posterior="mean"``.
+    consensus_ : Rankings
+        One ranking a target, cut to ``k``; there is none for ``posterior="mean"``.
+
+    References
+    ----------
+    Hamm and Belkin (2015), Probabilistic zero-shot classification with semantic rankings.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> rankings = rs.Rankings.from_orders(
+    ...     [["leopard", "tiger"], ["tiger", "leopard", "fox"], ["bus", "tram"]],
+    ...     items=["bus", "fox", "leopard", "tiger", "tram"], targets=["cat", "cat", "truck"])
+    >>> head = rs.ProbabilisticRanking(k=2).fit(rankings)
+    >>> logits = [[0.1, 1.2, 3.0, 2.5, -1.0], [4.0, 0.0, 0.0, 0.5, 2.0]]
+    >>> head.predict(logits)
+    array(['cat', 'truck'], dtype='<U5')
+    >>> head.predict_proba(logits).round(3)
+    array([[0.999, 0.001],
+           [0.001, 0.999]])
+    """
+
+    def __init__(
+        self,
+        *,
+        k: int | None = 4,
+        prior: RankingModel | None = None,
+        posterior: Literal["consensus", "mean", "sum"] = "consensus",
+        n_samples: int = 1000,
+        random_state: Seed = None,
+    ) -> None:
+        self.k = k
+        self.prior = prior
+        self.posterior = posterior
+        self.n_samples = n_samples
+        self.random_state = random_state
+
+    def fit(self, rankings: Rankings) -> ProbabilisticRanking:
+        """Learn what semantics say of the targets.
+
+        Parameters
+        ----------
+        rankings : Rankings
+            Of the seen classes, at least one for each target; their weights count.
+        """
+        if self.posterior not in POSTERIORS:
+            allowed = ", ".join(POSTERIORS)
+            raise RankshotError(f"posterior must be one of {allowed}, not {self.posterior!r}")
+        rankings = require_targets(rankings)
+        k = require_k(self.k, rankings.n_items)
+        self.items_ = rankings.items
+        self.classes_ = np.array(rankings.target_names)
+        self.rankings_ = rankings.top(k)
+        if self.posterior == "mean":
+            self._prepare(self.rankings_)
+            return self
+        self.priors_ = fit_priors(rankings, self.prior, singles=self.posterior == "sum")
+        self.consensus_ = consensus_rankings(rankings, self.priors_, k)
+        self._prepare(self.consensus_)
+        if self.posterior == "sum":
+            models = [self.priors_[target] for target in self.classes_]
+            self._sum = SumOverRankings(models, self.items_, k, self.n_samples, self.random_state)
+        return self
+
+    def _prepare(self, compared: Rankings) -> None:
+        """Lay out the rankings whose probability decides, and how they add up to targets."""
+        self._compared = compared
+        self._log_chance = log_chance(compared)
+        self._merge = weights_by_target(compared, self.classes_)
+        self._rankers: dict[bool, Ranker] = {}
+
+    def _ranker(self, kind: Kind) -> Ranker:
+        pairs = kind == "one-vs-one"
+        if pairs not in self._rankers:
+            ranker = BabingtonSmithRanker if pairs else PlackettLuceRanker
+            self._rankers[pairs] = ranker(self._compared)
+        return self._rankers[pairs]
+
+    def _log_posterior(self, values: Floats, kind: Kind) -> Floats:
+        if self.posterior == "sum":
+            return self._sum.columns(values, kind)[0]
+        log_prob = self._ranker(kind).by_columns(values)
+        log_prob -= self._log_chance[:, None].astype(log_prob.dtype)
+        return np.asarray(self._merge.astype(log_prob.dtype) @ log_prob)
+
+    def _cells_per_input(self, values: Floats) -> int:
+        if self.posterior == "sum":
+            return self._sum.cells_per_input
+        return int(values.shape[1]) + len(self._compared)
+
+    def item_parts(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
+        """Return what each item adds to the log-posterior of each target, (n, targets, items).
+
+        A ranking is a product of choices: how much more probable each is than by chance
+        belongs to the item chosen, or in equal parts to the items of a tie. For the sum over
+        rankings they are those of the consensus.
+        """
+        ranker = self._ranker(kind)
+        parts = np.zeros((len(self._compared), len(self.items_), len(values)))
+        f = np.ascontiguousarray(values.T)
+        for row in range(len(self._compared)):
+            for members, log_prob, chance in ranker.stage_log_probs(row, f):
+                parts[row, members] += (log_prob - chance) / len(members)
+        return np.asarray(np.einsum("zr,rin->nzi", self._merge, parts))
+
+    def source_parts(
+        self, values: Floats, kind: Kind
+    ) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+        """Return the sources, and the log-posterior of each target by each alone.
+
+        Where all rankings come from one source, its raters take the place of sources. A source
+        without a ranking of a target has NaN; the shape is (n, targets, sources).
+        """
+        labels = self.rankings_.sources
+        if len(self.rankings_.source_names) < 2 and self.rankings_.rater_names:
+            labels = self.rankings_.raters
+        names = tuple(sorted({label for label in labels if label is not None}))
+        ranker = BabingtonSmithRanker if kind == "one-vs-one" else PlackettLuceRanker
+        log_prob = ranker(self.rankings_).by_columns(values) - log_chance(self.rankings_)[:, None]
+        parts = np.full((len(values), len(self.classes_), len(names)), np.nan)
+        for z, s in product(range(len(self.classes_)), range(len(names))):
+            theirs = (self.rankings_.targets == self.classes_[z]) & (labels == names[s])
+            if theirs.any():
+                parts[:, z, s] = np.average(
+                    log_prob[theirs], axis=0, weights=self.rankings_.weights[theirs]
+                )
+        return names, parts
+
+    def sum_over_rankings(self, scores: Scores | ArrayLike) -> PosteriorSum:
+        """Return P(z|x) by ``posterior="sum"``, with the standard error of every figure.
+
+        The error is 0 where the sum was exact.
+        """
+        check_is_fitted(self, "classes_")
+        if self.posterior != "sum":
+            raise RankshotError(f"sum_over_rankings needs posterior='sum', not {self.posterior!r}")
+        table = as_scores(scores, self.items_)
+        proba = np.empty((len(table), len(self.classes_)))
+        error = np.empty(proba.shape)
+        for rows in row_blocks(len(table), self._sum.cells_per_input):
+            log_proba, spread = self._sum.columns(table.values[rows], table.kind)
+            proba[rows], error[rows] = np.exp(log_proba).T, spread.T
+        return PosteriorSum(proba, error)
+
+
+def log_chance(rankings: Rankings) -> NDArray[np.float64]:
+    """Return the log-probability of each ranking where all items are alike."""
+    compared = np.where(rankings.is_subset, rankings.n_listed, rankings.n_items)
+    return np.asarray(gammaln(compared - rankings.lengths + 1) - gammaln(compared + 1))
+
+
+def weights_by_target(rankings: Rankings, targets: NDArray[np.str_]) -> NDArray[np.float64]:
+    """Return the matrix that takes a value a ranking to its weighted mean a target."""
+    weights = np.where(targets[:, None] == rankings.targets, rankings.weights, 0.0)
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))

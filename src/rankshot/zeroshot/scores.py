@@ -1,0 +1,215 @@
+"""`Scores`: what a classifier says about inputs, with the names of the classes it knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankshot.ranking.encode import as_names
+from rankshot.ranking.errors import RankshotError, did_you_mean, listed, shown
+
+Floats = NDArray[np.floating]
+Kind = Literal["multiclass", "one-vs-rest", "one-vs-one"]
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+LEAST_PROBABILITY = 1e-6
+"""What a probability of 0 counts as, or half of the smallest other one of its row if that is
+less: a zero is a rounded or uncounted number, and its logarithm would veto."""
+
+SUM_TOLERANCE = 0.02
+"""How far the probabilities of a row may be from adding up to one: tables are rounded."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """The scores of n inputs, on the scale of logarithms: logits, decision values or log-odds.
+
+    Parameters
+    ----------
+    values : array-like of shape (n, C) or (n, C (C - 1) / 2)
+        One column a class; or, one-vs-one, one a pair, in the order (0, 1), (0, 2), …, (1, 2), …
+        (that of ``numpy.triu_indices``), positive where the first of the pair is preferred.
+        float32 stays float32, and is computed with as such.
+    items : iterable of names
+        The C classes.
+    kind : {"multiclass", "one-vs-rest", "one-vs-one"}
+        How the classifier was trained. The softmax of multiclass scores, and the sigmoid of
+        one-vs-rest ones, are probabilities.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> scores = rs.Scores([[2.0, 0.5, -1.0]], ["leopard", "tiger", "bus"])
+    >>> scores.with_items(["bus", "leopard", "tiger"]).values
+    array([[-1. ,  2. ,  0.5]])
+    """
+
+    values: Floats
+    items: tuple[str, ...]
+    kind: Kind = "multiclass"
+
+    def __init__(self, values: ArrayLike, items: Iterable[Any], kind: Kind = "multiclass") -> None:
+        if kind not in KINDS:
+            raise RankshotError(f"kind must be one of {', '.join(KINDS)}, not {shown(kind)}")
+        names = as_names(items)
+        table = _as_floats(values)
+        wanted = n_columns(len(names), kind)
+        if table.ndim != 2 or table.shape[1] != wanted:
+            raise RankshotError(
+                f"{kind} scores of {len(names)} classes need a table of {wanted} columns, not "
+                f"one of shape {table.shape}"
+            )
+        object.__setattr__(self, "values", table)
+        object.__setattr__(self, "items", names)
+        object.__setattr__(self, "kind", kind)
+        self._refuse_infinite()
+
+    @classmethod
+    def from_probabilities(
+        cls, proba: ArrayLike, items: Iterable[Any], kind: Kind = "multiclass"
+    ) -> Scores:
+        """Take probabilities: their logarithms if multiclass, their log-odds otherwise.
+
+        Multiclass probabilities add up to one in every row; the others are those of separate
+        yes-or-no questions. A probability of 0 (or a 1, where the odds count) is taken as a
+        millionth away from it, or less where the row has others as extreme.
+
+        Examples
+        --------
+        >>> Scores.from_probabilities([[.5, .5, 0]], ["a", "b", "c"]).values.round(2)
+        array([[ -0.69,  -0.69, -13.82]])
+        >>> separate = Scores.from_probabilities([[.9, .1]], ["a", "b"], kind="one-vs-rest")
+        >>> separate.values.round(2)
+        array([[ 2.2, -2.2]])
+        """
+        scores = cls(proba, items, kind)
+        p = scores.values
+        outside = (p < 0) | (p > 1)
+        if outside.any():
+            row, column = np.argwhere(outside)[0]
+            raise RankshotError(
+                f"row {row}, {scores.column_name(column)}: {p[row, column]} is no probability"
+            )
+        if kind != "multiclass":
+            return cls(_log_positive(p) - _log_positive(1 - p), scores.items, kind)
+        total = p.sum(axis=1)
+        off = np.abs(total - 1) > SUM_TOLERANCE
+        if off.any():
+            row = int(np.argmax(off))
+            raise RankshotError(
+                f"row {row}: multiclass probabilities add up to one, these to {total[row]:.3g}. "
+                "Say kind='one-vs-rest' if each answers a question of its own"
+            )
+        return cls(_log_positive(p), scores.items, kind)
+
+    def _refuse_infinite(self) -> None:
+        # One pass without a temporary array tells that all is well, nearly always.
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(self.values.sum(dtype=np.float64)):
+                return
+        bad = ~np.isfinite(self.values)
+        if bad.any():
+            row, column = np.argwhere(bad)[0]
+            raise RankshotError(
+                f"row {row}, {self.column_name(column)}: the score is "
+                f"{self.values[row, column]}; scores must be finite"
+            )
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, rows: slice | NDArray[Any]) -> Scores:
+        """Select inputs by slice, index array or mask."""
+        return Scores(self.values[rows], self.items, self.kind)
+
+    def column_name(self, column: int) -> str:
+        """Return what a column is of, for a message."""
+        if self.kind != "one-vs-one":
+            return f"column {self.items[column]!r}"
+        first, second = np.triu_indices(len(self.items), 1)
+        return f"column {self.items[first[column]]!r} against {self.items[second[column]]!r}"
+
+    def with_items(self, items: Iterable[Any]) -> Scores:
+        """Return the same scores with the classes in another order."""
+        names = as_names(items)
+        if names == self.items:
+            return self
+        if extra := [name for name in self.items if name not in set(names)]:
+            raise RankshotError(
+                f"the scores have classes that nobody ranks: {listed(extra)}"
+                f"{did_you_mean(extra[0], names)}"
+            )
+        return self.select(names)
+
+    def select(self, items: Iterable[Any]) -> Scores:
+        """Keep some classes, in the order given: what the classifier says of them alone."""
+        names = as_names(items)
+        code = {name: i for i, name in enumerate(self.items)}
+        if missing := [name for name in names if name not in code]:
+            raise RankshotError(
+                f"there are no scores of {listed(missing)}{did_you_mean(missing[0], self.items)}"
+            )
+        index = np.array([code[name] for name in names])
+        if self.kind != "one-vs-one":
+            return Scores(self.values[:, index], names, self.kind)
+        column, sign = pair_columns(len(self.items))
+        first, second = (index[i] for i in np.triu_indices(len(names), 1))
+        values = self.values[:, column[first, second]]
+        values *= sign[first, second].astype(values.dtype)
+        return Scores(values, names, self.kind)
+
+
+def as_scores(scores: Scores | ArrayLike, items: tuple[str, ...]) -> Scores:
+    """Return scores over ``items``, from what a caller of a head passes.
+
+    A plain array has a column for each item, in their order, or one for each pair; a data
+    frame is matched by the names of its columns.
+    """
+    if isinstance(scores, Scores):
+        return scores.with_items(items)
+    if hasattr(scores, "columns") and hasattr(scores, "to_numpy"):
+        return Scores(scores.to_numpy(), scores.columns).with_items(items)
+    table = _as_floats(scores)
+    C = len(items)
+    # Three classes have three pairs: there an array is taken to have a column a class.
+    paired = table.ndim == 2 and table.shape[1] == C * (C - 1) // 2 and table.shape[1] != C
+    return Scores(table, items, "one-vs-one" if paired else "multiclass")
+
+
+def n_columns(n_items: int, kind: Kind) -> int:
+    """Return how many columns a table of scores has."""
+    return n_items * (n_items - 1) // 2 if kind == "one-vs-one" else n_items
+
+
+def pair_columns(n_items: int) -> tuple[NDArray[np.intp], NDArray[np.int8]]:
+    """Return the column of every pair (i, j), and the sign with which it speaks for i."""
+    first, second = np.triu_indices(n_items, 1)
+    column = np.zeros((n_items, n_items), np.intp)
+    sign = np.zeros((n_items, n_items), np.int8)
+    column[first, second] = column[second, first] = np.arange(first.size)
+    sign[first, second], sign[second, first] = 1, -1
+    return column, sign
+
+
+def _as_floats(values: ArrayLike) -> Floats:
+    try:
+        table = np.asarray(values)
+        if table.dtype.kind not in "biuf":
+            table = table.astype(np.float64)
+    except (TypeError, ValueError, RuntimeError) as error:
+        # RuntimeError is what a tensor that still has a gradient, or lies on a GPU, raises.
+        raise RankshotError(f"scores must be a table of numbers: {error}") from None
+    if table.dtype == np.float16:
+        return table.astype(np.float32)
+    return table if table.dtype.kind == "f" else table.astype(np.float64)
+
+
+def _log_positive(p: Floats) -> Floats:
+    """Return log p, with something smaller than all others of the row for a zero."""
+    smallest = np.where(p > 0, p, np.inf).min(axis=1, keepdims=True)
+    floor = np.minimum(smallest / 2, LEAST_PROBABILITY).astype(p.dtype)
+    return np.asarray(np.log(np.where(p > 0, p, floor)))

@@ -1,0 +1,290 @@
+"""`SeenClassSearch`: settings chosen on seen classes that play unseen ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import ParameterGrid, train_test_split
+from sklearn.utils import _safe_indexing
+
+from rankshot.ranking.errors import RankshotError, did_you_mean, listed, shown
+from rankshot.ranking.progress import ProgressLine
+from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.restriction import restricted
+from rankshot.ranking.sampling import Seed
+from rankshot.semantics.similarity import Similarity
+from rankshot.zeroshot.calibration import SeenOrUnseen, best_calibration, seen_or_unseen
+from rankshot.zeroshot.classifier import ZeroShotClassifier
+from rankshot.zeroshot.decisions import most_probable
+from rankshot.zeroshot.estimator_scores import scores_of
+from rankshot.zeroshot.knowledge import Knowledge, of_all, of_unseen, over_items
+from rankshot.zeroshot.metrics import mean_class_accuracy
+from rankshot.zeroshot.probabilistic_ranking import ProbabilisticRanking
+from rankshot.zeroshot.scores import Scores
+
+Labels = NDArray[np.str_]
+
+VALIDATION_SHARE = 0.25
+"""Of the inputs of classes that stay seen, so much is kept from training to judge by."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How one setting did.
+
+    Attributes
+    ----------
+    params : dict
+        The setting.
+    score : float
+        The mean over folds of the accuracy on the classes that played unseen, each class
+        counting alike; with ``classes="all"``, of the harmonic mean of that on seen and unseen.
+    by_fold : tuple of float
+        Empty with ``classes="all"``, where one calibration serves all folds.
+    calibration : float
+        The best constant, with ``classes="all"``; otherwise 0.
+    """
+
+    params: dict[str, Any]
+    score: float
+    by_fold: tuple[float, ...]
+    calibration: float
+
+
+class _Fold(NamedTuple):
+    """Scores by a classifier without the classes that play unseen, to rank by and to judge by."""
+
+    items: tuple[str, ...]
+    to_rank: tuple[Scores, Labels]
+    to_judge: tuple[Scores, Labels]
+
+
+class SeenClassSearch(MetaEstimatorMixin, BaseEstimator):
+    """Choose the settings of a `ZeroShotClassifier` without a single unseen input or label.
+
+    Some seen classes are held out and play unseen ones: a classifier trained on the others has
+    to tell them apart by their rankings. What works best there is taken. A frozen classifier
+    is not trained again; its scores for the held-out classes are left out.
+
+    Parameters
+    ----------
+    estimator : ZeroShotClassifier
+    param_grid : dict, or list of dicts
+        Lists of values by name of the parameter, as for scikit-learn's `GridSearchCV`:
+        ``{"head__k": [2, 4, 7], "head__prior": [PlackettLuce(), Mallows()]}``. Parameters of the
+        classifier are ``estimator__…``. With ``classes="all"`` the calibration is found for
+        every setting, exactly, and needs no place in the grid.
+    rankings : Rankings or Similarity, optional
+        What is said of *seen* classes, by the same sources. By default what
+        ``estimator.rankings`` says of them.
+    n_folds : int
+        The classes that have rankings take turns, in so many groups, by chance.
+    held_out : list of lists of names, optional
+        The groups themselves.
+    random_state : int, optional
+    verbose : bool
+        Show progress.
+
+    Attributes
+    ----------
+    trials_ : list of Trial
+        All settings, in the order of the grid.
+    best_params_ : dict
+        Of the best of them; of equals, the first.
+    best_score_ : float
+    best_estimator_ : ZeroShotClassifier
+        With those settings, fitted to all inputs.
+
+    Examples
+    --------
+    >>> import numpy as np, rankshot as rs
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X = np.repeat(np.arange(8.0), 20)[:, None] + np.tile(np.linspace(-.2, .2, 20), 8)[:, None]
+    >>> y = np.repeat(list("abcdefgh"), 20)
+    >>> distance = np.abs(np.arange(9)[:, None] - np.arange(8))
+    >>> table = rs.Similarity(1 / (1 + distance), list("abcdefghi"), list("abcdefgh"))
+    >>> zs = rs.ZeroShotClassifier(
+    ...     LogisticRegression(max_iter=1000), head=rs.ProbabilisticRanking(),
+    ...     rankings=table.to_rankings())
+    >>> search = rs.SeenClassSearch(zs, {"head__k": [1, 3]}, held_out=[["b", "e"], ["c", "g"]])
+    >>> search.fit(X, y).best_params_, search.best_score_
+    ({'head__k': 1}, 1.0)
+    """
+
+    def __init__(
+        self,
+        estimator: ZeroShotClassifier,
+        param_grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]],
+        *,
+        rankings: Knowledge | None = None,
+        n_folds: int = 5,
+        held_out: Sequence[Iterable[str]] | None = None,
+        random_state: Seed = 0,
+        verbose: bool = False,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.rankings = rankings
+        self.n_folds = n_folds
+        self.held_out = held_out
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any) -> SeenClassSearch:
+        """Try all settings on held-out seen classes, and fit the best to all inputs.
+
+        Parameters
+        ----------
+        X, y
+            Inputs of seen classes.
+        """
+        if not isinstance(self.estimator, ZeroShotClassifier):
+            raise RankshotError(f"expected a ZeroShotClassifier, not {shown(self.estimator)}")
+        labels = np.asarray(y).astype(str)
+        knowledge = self._of_seen(labels)
+        settings = list(ParameterGrid(self.param_grid))
+        outcomes: list[list[float | SeenOrUnseen]] = [[] for _ in settings]
+        with ProgressLine("seen classes held out", enabled=self.verbose) as line:
+            groups = self._groups(knowledge)
+            for number, group in enumerate(groups, 1):
+                line.update(f"fold {number} of {len(groups)}")
+                for i, fold in self._trained(settings, group, X, labels):
+                    outcomes[i].append(self._judged(settings[i], fold, group, knowledge))
+        self.trials_ = [_trial(*pair) for pair in zip(settings, outcomes, strict=True)]
+        best = max(self.trials_, key=lambda trial: trial.score)
+        self.best_params_, self.best_score_ = best.params, best.score
+        chosen = self._with(best.params)
+        if chosen.classes == "all":
+            chosen.set_params(calibration=best.calibration)
+        self.best_estimator_ = chosen.fit(X, y)
+        return self
+
+    def _with(self, params: Mapping[str, Any]) -> ZeroShotClassifier:
+        """Return a copy of the classifier with some settings."""
+        zero_shot: ZeroShotClassifier = clone(self.estimator)
+        if zero_shot.head is None:
+            zero_shot.set_params(head=ProbabilisticRanking())
+        zero_shot.set_params(**{name: clone(v, safe=False) for name, v in params.items()})
+        return zero_shot
+
+    def _of_seen(self, labels: Labels) -> Knowledge:
+        """Return what is said of seen classes."""
+        knowledge = self.estimator.rankings if self.rankings is None else self.rankings
+        if not isinstance(knowledge, Rankings | Similarity):
+            raise RankshotError(
+                f"rankings must be Rankings or a Similarity, not {shown(knowledge)}"
+            )
+        seen = np.isin(np.array(knowledge.targets, object).astype(str), labels)
+        if not seen.any():
+            raise RankshotError(
+                f"there is no ranking of a seen class to play with (the targets are "
+                f"{listed(dict.fromkeys(knowledge.targets))}): let the sources rank seen classes, "
+                "too, and pass that as rankings"
+            )
+        if isinstance(knowledge, Rankings):
+            return knowledge[seen]
+        return knowledge.select(np.array(knowledge.targets)[seen], knowledge.items)
+
+    def _groups(self, knowledge: Knowledge) -> list[tuple[str, ...]]:
+        """Return the classes that play unseen, fold by fold."""
+        known = sorted(set(knowledge.targets))
+        if self.held_out is not None:
+            groups = [tuple(group) for group in self.held_out]
+            for name in (name for group in groups for name in group):
+                if name not in known:
+                    raise RankshotError(
+                        f"held_out: no ranking of a seen class {name!r}{did_you_mean(name, known)}"
+                    )
+        else:
+            n = self.n_folds
+            if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= len(known) // 2:
+                raise RankshotError(
+                    f"n_folds must be between 1 and {len(known) // 2}, two classes a fold or "
+                    f"more, not {shown(n)}"
+                )
+            mixed = np.random.default_rng(self.random_state).permutation(known)
+            groups = [tuple(group.tolist()) for group in np.array_split(mixed, n)]
+        if small := [group for group in groups if len(group) < 2]:
+            raise RankshotError(f"held_out: a fold needs two classes or more, not {small[0]}")
+        return groups
+
+    def _trained(
+        self, settings: list[dict[str, Any]], group: tuple[str, ...], X: Any, labels: Labels
+    ) -> Iterator[tuple[int, _Fold]]:
+        """Yield each setting with its fold; settings of one classifier share the training."""
+        done: list[tuple[dict[str, Any], _Fold]] = []
+        for i, params in enumerate(settings):
+            of_estimator = {k: v for k, v in params.items() if k.split("__")[0] == "estimator"}
+            fold = next((fold for known, fold in done if known == of_estimator), None)
+            if fold is None:
+                fold = self._fold(self._with(params).estimator, group, X, labels)
+                done.append((of_estimator, fold))
+            yield i, fold
+
+    def _fold(self, classifier: Any, group: tuple[str, ...], X: Any, labels: Labels) -> _Fold:
+        """Train without a group of classes, or leave them out of what was trained with them."""
+        playing = np.isin(labels, group)
+        if isinstance(classifier, FrozenEstimator):
+            scores = scores_of(classifier, X)
+            scores = scores.select([name for name in scores.items if name not in group])
+            seen = np.flatnonzero(~playing)
+            to_rank = scores[seen], labels[seen]
+            return _Fold(scores.items, to_rank, (scores, labels))
+        train = np.flatnonzero(~playing)
+        held = np.flatnonzero(playing)
+        if self.estimator.classes == "all":
+            train, kept = train_test_split(
+                train, test_size=VALIDATION_SHARE, stratify=labels[train], random_state=0
+            )
+            held = np.concatenate([held, kept])
+        trained = clone(classifier).fit(_safe_indexing(X, train), labels[train])
+        judged = scores_of(trained, _safe_indexing(X, held))
+        ranked = scores_of(trained, _safe_indexing(X, train))
+        return _Fold(judged.items, (ranked, labels[train]), (judged, labels[held]))
+
+    def _judged(
+        self, params: dict[str, Any], fold: _Fold, group: tuple[str, ...], knowledge: Knowledge
+    ) -> float | SeenOrUnseen:
+        """Fit a head for the classes that play unseen, and see how it does."""
+        zero_shot = self._with(params)
+        head: Any = zero_shot.head
+        about = _restricted(knowledge, group, fold.items)
+        scores, labels = fold.to_judge
+        if zero_shot.classes == "unseen":
+            head.fit(of_unseen(about))
+            playing = np.isin(labels, group)
+            chosen = head.classes_[most_probable(head.predict_log_proba(scores[playing]))]
+            return mean_class_accuracy(labels[playing], chosen)
+        head.fit(of_all(about, lambda: fold.to_rank))
+        seen = np.isin(head.classes_, fold.items)
+        return seen_or_unseen(head.predict_log_proba(scores), head.classes_, seen, labels)
+
+
+def _restricted(knowledge: Knowledge, group: tuple[str, ...], items: tuple[str, ...]) -> Knowledge:
+    """Return what is said of the group and of the items, over the items alone."""
+    if isinstance(knowledge, Similarity):
+        targets = [name for name in knowledge.targets if name in group or name in items]
+        return knowledge.select(targets, items)
+    about = knowledge[np.isin(knowledge.targets.astype(str), [*group, *items])]
+    about = restricted(about, [name for name in knowledge.items if name in items])
+    if missing := sorted(set(group) - set(about.target_names)):
+        raise RankshotError(
+            f"the rankings of {listed(missing)} name no class that is still seen when "
+            f"{listed(group)} are held out"
+        )
+    return over_items(about, items)
+
+
+def _trial(params: dict[str, Any], outcomes: list[float | SeenOrUnseen]) -> Trial:
+    folds = [outcome for outcome in outcomes if isinstance(outcome, SeenOrUnseen)]
+    if folds:
+        constant, score = best_calibration(folds)
+        return Trial(params, score, (), constant)
+    accuracies = tuple(outcome for outcome in outcomes if isinstance(outcome, float))
+    return Trial(params, float(np.mean(accuracies)), accuracies, 0.0)

@@ -1,0 +1,85 @@
+"""What semantics say of each target: a model of its rankings, and their consensus."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from rankshot.ranking.arguments import require_rankings
+from rankshot.ranking.errors import RankshotError, shown
+from rankshot.ranking.plackett_luce import PlackettLuce
+from rankshot.ranking.rankings import Rankings
+
+
+class RankingModel(Protocol):
+    """What is asked of a prior: `PlackettLuce`, `Mallows` and `BabingtonSmith` have it."""
+
+    mode_: tuple[Any, ...]
+
+    def fit(self, rankings: Rankings) -> RankingModel:
+        """Learn from the rankings of one target."""
+
+    def log_prob(self, rankings: Rankings) -> NDArray[np.float64]:
+        """Return the log-probability of each ranking."""
+
+
+def require_targets(rankings: Rankings) -> Rankings:
+    """Return the rankings that count, each of which must say what it describes."""
+    require_rankings(rankings)
+    nameless = np.flatnonzero([target is None for target in rankings.targets])
+    if nameless.size:
+        raise RankshotError(
+            f"ranking {nameless[0]} has no target: say what each ranking describes with targets=, "
+            'or "target" in a file'
+        )
+    counted = rankings[rankings.weights > 0]
+    if len(counted) == 0:
+        raise RankshotError("there are no rankings (or all have weight 0)")
+    return counted
+
+
+def require_k(k: int | None, n_items: int) -> int:
+    """Return how many items of a list count: all of them for None."""
+    if k is None:
+        return n_items
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= n_items:
+        raise RankshotError(f"k must be between 1 and the {n_items} items, not {shown(k)}")
+    return int(k)
+
+
+def fit_priors(
+    rankings: Rankings, prior: RankingModel | None, *, singles: bool = False
+) -> dict[str, RankingModel]:
+    """Fit a copy of the model to the rankings of each target: P(π|z).
+
+    ``singles`` includes targets with one ranking, which needs no merging.
+    """
+    prior = PlackettLuce() if prior is None else prior
+    if not (hasattr(prior, "fit") and hasattr(prior, "log_prob")):
+        raise RankshotError(
+            f"the prior must be a model of rankings such as PlackettLuce(), not {shown(prior)}"
+        )
+    return {
+        target: clone(prior).fit(theirs)
+        for target, theirs in rankings.by_target().items()
+        if singles or len(theirs) > 1
+    }
+
+
+def consensus_rankings(rankings: Rankings, priors: Mapping[str, RankingModel], k: int) -> Rankings:
+    """Return one ranking a target, π_0^z: its only one, or the mode of its prior, cut to k.
+
+    A target's only ranking needs no merging, and keeps its ties and its kind.
+    """
+    parts = []
+    for target, theirs in rankings.by_target().items():
+        if len(theirs) == 1:
+            parts.append(theirs)
+            continue
+        order = [list(tie) if isinstance(tie, tuple) else tie for tie in priors[target].mode_]
+        parts.append(Rankings.from_orders([order], items=rankings.items, targets=target))
+    return Rankings.concatenate(parts).top(k)
