@@ -1,0 +1,448 @@
+import warnings
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from scipy.special import expit, softmax
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    VotingClassifier,
+)
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import (
+    LogisticRegression,
+    PassiveAggressiveClassifier,
+    Perceptron,
+    Ridge,
+    RidgeClassifier,
+    RidgeClassifierCV,
+    SGDClassifier,
+)
+from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.semi_supervised import SelfTrainingClassifier
+from sklearn.svm import SVC, LinearSVC, NuSVC
+from sklearn.tree import DecisionTreeClassifier
+
+from rankshot.ranking.errors import RankshotError
+from rankshot.zeroshot.estimator_scores import scores_of
+from rankshot.zeroshot.scores import Scores, pair_columns
+
+# Around a circle, so that each can be told from the rest by a line; not in the order of names.
+NAMES = np.array(["tiger", "bus", "leopard", "ant", "fox"])
+NUMBERS = np.array([30, 4, 100, 7, 20])
+
+
+def around_a_circle(labels, n=15, spread=0.5, seed=0):
+    angle = 2 * np.pi * np.arange(len(labels)) / len(labels)
+    centers = 5 * np.column_stack([np.cos(angle), np.sin(angle)]) + [20, -3]
+    noise = spread * np.random.default_rng(seed).normal(size=(len(labels), n, 2))
+    return (centers[:, None] + noise).reshape(-1, 2), np.repeat(labels, n), centers
+
+
+def fitted(estimator, labels=NAMES, **options):
+    X, y, centers = around_a_circle(labels, **options)
+    return estimator.fit(X, y), X, y, centers
+
+
+def speaks_for(scores, i, j):
+    """Return every row's preference for the class named i over the one named j."""
+    i, j = scores.items.index(str(i)), scores.items.index(str(j))
+    if scores.kind != "one-vs-one":
+        return scores.values[:, i] - scores.values[:, j]
+    column, sign = pair_columns(len(scores.items))
+    return sign[i, j] * scores.values[:, column[i, j]]
+
+
+def assert_every_pair_knows_its_classes(scores, y):
+    """All training inputs are on their side of every boundary between two classes."""
+    labels = np.unique(y)
+    assert scores.items == tuple(str(label) for label in labels)
+    for i in labels:
+        for j in labels:
+            if i != j:
+                assert (speaks_for(scores, i, j)[y == i] > 0).all(), (i, j)
+
+
+def platt_svm():
+    return CalibratedClassifierCV(SVC(kernel="linear"), method="sigmoid", cv=3)
+
+
+ONE_VS_ONE = [
+    SVC(),
+    SVC(kernel="linear", decision_function_shape="ovo"),
+    SVC(kernel="linear", decision_function_shape="ovr", break_ties=True),
+    NuSVC(nu=0.1),
+    OneVsOneClassifier(SVC(kernel="linear")),
+    OneVsOneClassifier(LinearSVC(random_state=0)),
+    OneVsOneClassifier(platt_svm()),
+    OneVsOneClassifier(GaussianNB()),
+    OneVsOneClassifier(make_pipeline(StandardScaler(), LogisticRegression())),
+]
+ONE_VS_REST = [
+    LinearSVC(random_state=0),
+    SGDClassifier(random_state=0),
+    SGDClassifier(loss="log_loss", random_state=0),
+    Perceptron(random_state=0),
+    RidgeClassifier(),
+    RidgeClassifierCV(),
+    OneVsRestClassifier(SVC()),
+    OneVsRestClassifier(LogisticRegression()),
+    OneVsRestClassifier(CalibratedClassifierCV(SVC(), cv=3)),
+    OneVsRestClassifier(GaussianNB()),
+    OneVsRestClassifier(make_pipeline(StandardScaler(), SVC())),
+]
+MULTICLASS = [
+    LogisticRegression(),
+    LinearDiscriminantAnalysis(),
+    QuadraticDiscriminantAnalysis(),
+    HistGradientBoostingClassifier(max_iter=10, min_samples_leaf=5),
+    GradientBoostingClassifier(n_estimators=10, random_state=0),
+    AdaBoostClassifier(DecisionTreeClassifier(max_depth=4), random_state=0),
+    RandomForestClassifier(n_estimators=20, random_state=0),
+    MLPClassifier((5,), solver="lbfgs", max_iter=2000, random_state=0),
+    GaussianNB(),
+    KNeighborsClassifier(),
+    platt_svm(),
+]
+ALL = [
+    *((model, "one-vs-one") for model in ONE_VS_ONE),
+    *((model, "one-vs-rest") for model in ONE_VS_REST),
+    *((model, "multiclass") for model in MULTICLASS),
+]
+# The training of these depends on the order of the classes.
+ASYMMETRIC = (SGDClassifier, Perceptron, MLPClassifier, AdaBoostClassifier)
+CASES = [pytest.param(model, kind, id=" ".join(str(model).split())) for model, kind in ALL]
+SYMMETRIC = [case for case in CASES if not isinstance(case.values[0], ASYMMETRIC)]
+
+
+@pytest.mark.parametrize(("estimator", "kind"), CASES)
+def test_kind_columns_and_signs(estimator, kind):
+    model, X, y, _ = fitted(make_pipeline(StandardScaler(), estimator))
+    scores = scores_of(model, X)
+    assert scores.kind == kind
+    assert_every_pair_knows_its_classes(scores, y)
+
+
+@pytest.mark.parametrize("labels", [NUMBERS, NUMBERS.astype(float)], ids=["whole", "floats"])
+@pytest.mark.parametrize(
+    "estimator", [SVC(), OneVsOneClassifier(SVC()), LinearSVC(random_state=0), GaussianNB()]
+)
+def test_labels_that_are_numbers(estimator, labels):
+    """7 comes before 30 in classes_, and "30" before "7" in a list of names."""
+    model, X, y, _ = fitted(make_pipeline(StandardScaler(), estimator), labels)
+    assert_every_pair_knows_its_classes(scores_of(model, X), y)
+
+
+def test_labels_that_are_true_and_false():
+    model, X, y, _ = fitted(SVC(), np.array([True, False]))
+    assert_every_pair_knows_its_classes(scores_of(model, X), y)
+
+
+@pytest.mark.parametrize(("estimator", "kind"), CASES)
+@pytest.mark.parametrize("names", [["bus", "ant"], ["ant", "bus"]], ids="".join)
+def test_two_classes(estimator, kind, names):
+    model, X, y, _ = fitted(make_pipeline(StandardScaler(), estimator), names)
+    scores = scores_of(model, X)
+    assert scores.items == ("ant", "bus")
+    assert scores.kind == kind
+    assert scores.values.shape[1] == (1 if kind == "one-vs-one" else 2)
+    assert_every_pair_knows_its_classes(scores, y)
+
+
+@pytest.mark.parametrize(("estimator", "kind"), SYMMETRIC)
+def test_permuting_the_class_labels_permutes_the_columns(estimator, kind):
+    """The same classes with names that sort the other way round."""
+    X, y, centers = around_a_circle(NUMBERS)
+    scaled = StandardScaler().fit(X)
+    X, points = scaled.transform(X), scaled.transform(centers)
+    there = scores_of(estimator.fit(X, y), points)
+    back = scores_of(estimator.fit(X, 1000 - y), points)
+    back = Scores(back.values, [1000 - int(item) for item in back.items], back.kind)
+    assert back.items[::-1] == there.items
+    back = back.with_items(there.items).values
+    # Solvers stop near, not at, the optimum.
+    assert back == pytest.approx(there.values, rel=0.02, abs=0.02 * np.abs(there.values).max())
+
+
+@pytest.mark.parametrize("estimator", ONE_VS_REST, ids=lambda model: type(model).__name__)
+def test_one_vs_rest_columns_are_positive_for_their_class_alone(estimator):
+    X, y, centers = around_a_circle(NAMES)
+    scaled = StandardScaler().fit(X)
+    scores = scores_of(estimator.fit(scaled.transform(X), y), scaled.transform(centers))
+    mine = NAMES[:, None] == np.array(scores.items)
+    if not isinstance(estimator, (RidgeClassifier, RidgeClassifierCV)):
+        # Least squares leaves even the middle of a class below zero: the rest is four times it.
+        assert (scores.values[mine] > 0).all()
+    assert (scores.values[~mine] < 0).all()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_linear_svc_of_all_classes_at_once():
+    joint = LinearSVC(multi_class="crammer_singer", random_state=0)
+    for labels in (NAMES, NAMES[:2]):
+        model, X, y, _ = fitted(make_pipeline(StandardScaler(), joint), labels)
+        scores = scores_of(model, X)
+        assert scores.kind == "multiclass"
+        assert_every_pair_knows_its_classes(scores, y)
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_passive_aggressive_is_one_vs_rest():
+    # scikit-learn 1.8 deprecates it.
+    model, X, y, _ = fitted(
+        make_pipeline(StandardScaler(), PassiveAggressiveClassifier(random_state=0))
+    )
+    scores = scores_of(model, X)
+    assert scores.kind == "one-vs-rest"
+    assert_every_pair_knows_its_classes(scores, y)
+
+
+# -------------------------------------------------------------------- values
+
+
+@pytest.mark.parametrize("labels", [NAMES, NAMES[:2]], ids=["five", "two"])
+@pytest.mark.parametrize("estimator", MULTICLASS, ids=lambda model: type(model).__name__)
+def test_the_softmax_of_multiclass_scores_is_predict_proba(estimator, labels):
+    X, y, _ = around_a_circle(labels, spread=2.0)
+    X = StandardScaler().fit_transform(X)
+    model = estimator.fit(X, y)
+    # The millionth that a probability of zero counts as is all that may differ.
+    assert softmax(scores_of(model, X).values, axis=1) == pytest.approx(
+        model.predict_proba(X), rel=1e-5, abs=1e-5
+    )
+
+
+def test_svc_and_one_vs_one_of_svc_agree():
+    tight = {"kernel": "linear", "tol": 1e-8}
+    one, X, _, _ = fitted(SVC(**tight), spread=1.5)
+    many, *_ = fitted(OneVsOneClassifier(SVC(**tight)), spread=1.5)
+    assert scores_of(one, X).values == pytest.approx(scores_of(many, X).values, abs=1e-5)
+
+
+@pytest.mark.parametrize("make", [SVC, NuSVC])
+@pytest.mark.parametrize("shape", ["ovr", "ovo"])
+def test_the_shape_of_a_decision_function_does_not_matter(make, shape):
+    model, X, _, _ = fitted(
+        make(decision_function_shape=shape, **({"nu": 0.1} if make is NuSVC else {}))
+    )
+    scores = scores_of(model, X)
+    assert model.decision_function_shape == shape, "the estimator is left alone"
+    assert model.decision_function(X).shape == (len(X), 5 if shape == "ovr" else 10)
+    model.set_params(decision_function_shape="ovo")
+    np.testing.assert_array_equal(scores.values, model.decision_function(X))
+
+
+def test_two_classes_have_the_decision_value_as_log_odds():
+    model, X, _, _ = fitted(LogisticRegression(), NAMES[:2], spread=3.0)
+    f = model.decision_function(X)
+    np.testing.assert_array_equal(scores_of(model, X).values, np.column_stack([-f / 2, f / 2]))
+    svc, *_ = fitted(SVC(), NAMES[:2], spread=3.0)
+    np.testing.assert_array_equal(scores_of(svc, X).values, -svc.decision_function(X)[:, None])
+    rest, *_ = fitted(OneVsRestClassifier(SVC()), NAMES[:2], spread=3.0)
+    f = rest.decision_function(X)
+    np.testing.assert_array_equal(scores_of(rest, X).values, np.column_stack([-f / 2, f / 2]))
+
+
+def test_one_vs_rest_is_asked_a_class_at_a_time():
+    """Not for its probabilities, which it has normalised."""
+    model, X, _, _ = fitted(OneVsRestClassifier(LogisticRegression()), spread=3.0)
+    separate = np.column_stack([each.predict_proba(X)[:, 1] for each in model.estimators_])
+    assert expit(scores_of(model, X).values) == pytest.approx(separate, abs=1e-12)
+    np.testing.assert_array_equal(scores_of(model, X).values, model.decision_function(X))
+
+
+@pytest.mark.parametrize("wrapper", [OneVsRestClassifier, OneVsOneClassifier])
+def test_binary_probabilities_become_log_odds(wrapper):
+    model, X, _, _ = fitted(wrapper(platt_svm()), spread=3.0)
+    proba = np.column_stack([each.predict_proba(X)[:, 1] for each in model.estimators_])
+    values = scores_of(model, X).values
+    sign = -1 if wrapper is OneVsOneClassifier else 1
+    assert expit(sign * values) == pytest.approx(proba, rel=1e-5, abs=1e-6)
+    assert 0.01 < proba.min(axis=1).mean() < 0.99, "so that there is something to compare"
+
+
+def test_naive_bayes_keeps_what_probabilities_lose():
+    model, _, _, centers = fitted(GaussianNB(), spread=0.05)
+    assert (model.predict_proba(centers) == 0).sum() >= 10
+    scores = scores_of(model, centers)
+    # On a circle, the two neighbours of a class come before the two across.
+    for place, name in enumerate(NAMES):
+        row = dict(zip(scores.items, scores.values[place], strict=True))
+        near = [row[NAMES[(place + step) % 5]] for step in (1, -1)]
+        far = [row[NAMES[(place + step) % 5]] for step in (2, -2)]
+        assert row[name] > max(near)
+        assert min(near) > max(far)
+
+
+def test_precomputed_kernels():
+    X, y, _ = around_a_circle(NAMES)
+    kernel = X @ X.T
+    for make in (SVC, lambda **options: OneVsOneClassifier(SVC(**options))):
+        expected = scores_of(make(kernel="linear", tol=1e-8).fit(X, y), X).values
+        scores = scores_of(make(kernel="precomputed", tol=1e-8).fit(kernel, y), kernel)
+        assert scores.values == pytest.approx(expected, abs=1e-4)
+
+
+# -------------------------------------------------------------------- inside one another
+
+
+@pytest.mark.parametrize(
+    "inside", [SVC(), LinearSVC(random_state=0), LogisticRegression(), GaussianNB()]
+)
+def test_wrappers_are_seen_through(inside):
+    X, y, _ = around_a_circle(NAMES)
+    scaled = StandardScaler().fit(X)
+    expected = scores_of(inside.fit(scaled.transform(X), y), scaled.transform(X))
+
+    pipeline = make_pipeline("passthrough", StandardScaler(), inside).fit(X, y)
+    search = GridSearchCV(pipeline, {"standardscaler__with_mean": [True]}, cv=2).fit(X, y)
+    bare = make_pipeline(scaled, FrozenEstimator(inside)).fit(X, y)
+    alone = make_pipeline(inside)
+    for model in (pipeline, search, bare, FrozenEstimator(search), make_pipeline(search)):
+        found = scores_of(model, X)
+        assert (found.items, found.kind) == (expected.items, expected.kind)
+        assert found.values == pytest.approx(expected.values, rel=1e-6, abs=1e-6)
+    np.testing.assert_array_equal(scores_of(alone, scaled.transform(X)).values, expected.values)
+
+
+def test_self_training_is_seen_through():
+    X, y, _ = around_a_circle(NUMBERS)
+    model = SelfTrainingClassifier(KNeighborsClassifier()).fit(
+        X, np.where(np.arange(y.size) % 3, y, -1)
+    )
+    model.estimator_ = SVC().fit(X, y)
+    np.testing.assert_array_equal(scores_of(model, X).values, scores_of(model.estimator_, X).values)
+
+
+def test_a_step_of_ones_own_without_attributes():
+    class Halved(StandardScaler):
+        def fit(self, X, y=None):
+            return self
+
+        def transform(self, X):
+            return X / 2
+
+    model, X, _, _ = fitted(make_pipeline(Halved(), SVC()))
+    np.testing.assert_array_equal(scores_of(model, X).values, scores_of(model[-1], X / 2).values)
+
+
+@pytest.mark.parametrize(
+    "estimator", [OneVsOneClassifier(SVC()), OneVsRestClassifier(SVC()), SVC()]
+)
+def test_data_frames_and_sparse_inputs(estimator):
+    pandas = pytest.importorskip("pandas")
+    X, y, _ = around_a_circle(NAMES)
+    expected = scores_of(estimator.fit(X, y), X).values
+    frame = pandas.DataFrame(X, columns=["length", "width"])
+    np.testing.assert_array_equal(scores_of(estimator.fit(frame, y), frame).values, expected)
+    sparse = csr_array(X)
+    assert scores_of(estimator.fit(sparse, y), sparse).values == pytest.approx(expected, abs=1e-3)
+
+
+def test_a_class_derived_from_a_known_one_is_read_like_it():
+    class Mine(SVC):
+        pass
+
+    model, X, _, _ = fitted(Mine())
+    assert scores_of(model, X).kind == "one-vs-one"
+
+
+def test_an_estimator_from_elsewhere_that_shares_a_name():
+    class SVC:
+        classes_ = ("b", "a", "c")
+
+        def fit(self, X, y):
+            return self
+
+        def decision_function(self, X):
+            return np.array([[1.0, 2.0, 3.0]])
+
+    scores = scores_of(SVC(), [[0]])
+    assert (scores.kind, scores.items) == ("multiclass", ("b", "a", "c"))
+    assert scores.values.tolist() == [[1, 2, 3]]
+
+
+# -------------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize("value", [None, "SVC", SVC, np.ones((3, 3)), StandardScaler])
+def test_no_estimator(value):
+    with pytest.raises(RankshotError, match="expected a fitted scikit-learn classifier, not"):
+        scores_of(value, [[0.0, 0.0]])
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        SVC(),
+        LinearSVC(random_state=0),
+        LogisticRegression(),
+        GaussianNB(),
+        RandomForestClassifier(),
+        OneVsOneClassifier(SVC()),
+        OneVsRestClassifier(SVC()),
+        make_pipeline(SVC()),
+        FrozenEstimator(SVC()),
+        GridSearchCV(SVC(), {"C": [1]}),
+    ],
+    ids=str,
+)
+def test_not_fitted(estimator):
+    with pytest.raises(NotFittedError):
+        scores_of(estimator, [[0.0, 0.0]])
+
+
+def test_what_has_no_scores():
+    X, y, _ = around_a_circle(NUMBERS)
+    vote = VotingClassifier([("svc", SVC()), ("tree", DecisionTreeClassifier())]).fit(X, y)
+    with pytest.raises(RankshotError, match="VotingClassifier has neither decision_function nor"):
+        scores_of(vote, X)
+    with pytest.raises(RankshotError, match="Ridge has no classes_"):
+        scores_of(Ridge().fit(X, y), X)
+    with pytest.raises(RankshotError, match="Ridge has no classes_"):
+        scores_of(OneVsRestClassifier(Ridge()).fit(X, y), X)
+    search = GridSearchCV(SVC(), {"C": [1]}, refit=False, cv=2).fit(X, y)
+    with pytest.raises(RankshotError, match=r"GridSearchCV has no classes_.* not to refit"):
+        scores_of(search, X)
+
+
+def test_several_labels_at_once():
+    X, y, _ = around_a_circle(NAMES)
+    Y = np.column_stack([y == "bus", y == "fox", X[:, 0] > 20]).astype(int)
+    with pytest.raises(RankshotError, match="multilabel"):
+        scores_of(OneVsRestClassifier(SVC()).fit(X, Y), X)
+    with pytest.raises(RankshotError, match="RandomForestClassifier has several outputs"):
+        scores_of(RandomForestClassifier(n_estimators=3, random_state=0).fit(X, Y), X)
+
+
+def test_logistic_regression_one_vs_rest():
+    """Before scikit-learn 1.8, liblinear took more than two classes, one against the rest."""
+    X, y, _ = around_a_circle(NAMES, spread=2.0)
+    model = LogisticRegression(solver="liblinear", random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        try:
+            model.fit(X, y)
+        except ValueError:
+            # What such a fit leaves behind: the coefficients of five separate models.
+            rest = OneVsRestClassifier(model).fit(X, y)
+            model.classes_ = rest.classes_
+            model.coef_ = np.vstack([each.coef_ for each in rest.estimators_])
+            model.intercept_ = np.concatenate([each.intercept_ for each in rest.estimators_])
+    scores = scores_of(model, X)
+    assert scores.kind == "one-vs-rest"
+    np.testing.assert_array_equal(scores.values, model.decision_function(X))
+    two, *_ = fitted(LogisticRegression(solver="liblinear", random_state=0), NAMES[:2])
+    assert scores_of(two, X).kind == "multiclass", "of two classes it is the same model"

@@ -1,0 +1,416 @@
+"""The figures of merit, against scikit-learn and SciPy or against loops that spell them out."""
+
+import tracemalloc
+from fractions import Fraction
+from itertools import permutations
+
+import numpy as np
+import pytest
+import sklearn.metrics as sk
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+import rankshot as rs
+from rankshot.zeroshot import metrics as m
+
+CLASSES = ["cat", "dog", "fox", "ship", "truck"]
+LOG = np.log
+
+
+def labelled(rng, n=60, classes=CLASSES):
+    return rng.choice(classes, n)
+
+
+def distinct(rng, n=60, L=5):
+    """Probabilities without ties."""
+    return rng.dirichlet(np.ones(L), n)
+
+
+def tied(rng, n=60, L=5):
+    """Probabilities of which many are equal, to the last bit, and some 0."""
+    counts = rng.integers(0, 3, (n, L))
+    counts[counts.sum(axis=1) == 0] = 1
+    return counts / counts.sum(axis=1, keepdims=True)
+
+
+def drawn(rng, proba):
+    """Labels as the probabilities have it, so that they are now too high and now too low."""
+    return np.array([rng.choice(CLASSES, p=row) for row in proba])
+
+
+# -------------------------------------------------------------------- predictions
+
+
+def test_accuracies_are_those_of_scikit_learn(rng):
+    y_true, y_pred = labelled(rng), labelled(rng)
+    y_pred[:25] = y_true[:25]
+    assert m.accuracy(y_true, y_pred) == pytest.approx(sk.accuracy_score(y_true, y_pred), abs=1e-15)
+    assert m.mean_class_accuracy(y_true, y_pred) == pytest.approx(
+        sk.balanced_accuracy_score(y_true, y_pred), abs=1e-15
+    )
+    recalls = sk.recall_score(y_true, y_pred, labels=CLASSES, average=None)
+    assert m.per_class_accuracy(y_true, y_pred) == pytest.approx(
+        dict(zip(CLASSES, recalls, strict=True))
+    )
+
+
+def test_only_classes_that_occur_have_an_accuracy_and_they_are_sorted():
+    found = m.per_class_accuracy(["fox", "cat", "fox", "dog"], ["fox", "rejected", "cat", "dog"])
+    assert list(found.items()) == [("cat", 0), ("dog", 1), ("fox", 0.5)]
+    assert m.mean_class_accuracy(["fox", "cat"], ["fox", "rejected"]) == 0.5
+
+
+def test_whole_numbers_are_the_names_of_their_digits():
+    assert m.accuracy(np.array([3, 10]), ["3", "1"]) == 0.5
+    assert m.per_class_accuracy([10, np.int8(9)], [10, 9]) == {"10": 1, "9": 1}
+    assert m.top_k_accuracy([7, 8], [[0.9, 0.1], [0.8, 0.2]], [7, 8], 1) == 0.5
+
+
+def test_generalized_accuracy_by_hand():
+    y_true = ["cat", "cat", "dog", "fox", "fox", "fox", "fox", "ship"]
+    y_pred = ["cat", "fox", "fox", "fox", "fox", "fox", "cat", "ship"]
+    # Unseen: cat 1/2, dog 0. Seen: fox 3/4, ship 1; truck does not occur.
+    U, S = Fraction(1, 4), Fraction(7, 8)
+    found = m.generalized_accuracy(y_true, y_pred, seen={"fox", "ship", "truck"})
+    assert found == pytest.approx((U, S, 2 / (1 / U + 1 / S)))
+    assert found._fields == ("unseen", "seen", "harmonic")
+    assert found == m.generalized_accuracy(y_true, y_pred, seen=["truck", "ship", "fox"])
+
+
+def test_the_harmonic_mean_is_zero_where_one_or_both_are():
+    assert m.generalized_accuracy(["cat", "fox"], ["fox", "cat"], ["fox"]) == (0, 0, 0)
+    assert m.generalized_accuracy(["cat", "fox"], ["fox", "fox"], ["fox"]) == (0, 1, 0)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
+@pytest.mark.parametrize(("correct", "n"), [(0, 1), (1, 1), (0, 7), (3, 7), (7, 7), (2754, 6180)])
+def test_wilson_interval_is_that_of_scipy(correct, n, level):
+    found = m.wilson_interval(correct, n, level)
+    expected = binomtest(correct, n).proportion_ci(level, method="wilson")
+    assert found == pytest.approx((correct / n, expected.low, expected.high), abs=1e-12)
+    assert 0 <= found.low <= found.estimate <= found.high <= 1
+
+
+def test_wilson_interval_solves_its_equation_for_parts_too():
+    z = 1.959963984540054
+    p, *ends = m.wilson_interval(2.5, 12)
+    for end in ends:
+        assert (p - end) ** 2 == pytest.approx(z**2 * end * (1 - end) / 12, rel=1e-12)
+    assert ends[0] < p < ends[1]
+
+
+def test_wilson_interval_is_exact_at_its_ends():
+    for n in range(1, 200):
+        assert m.wilson_interval(0, n).low == 0
+        assert m.wilson_interval(n, n).high == 1
+    # A level too small for its normal quantile to differ from 0.
+    assert m.wilson_interval(0, 5, 1e-20) == (0, 0, 0)
+
+
+def test_an_interval_as_text():
+    assert str(m.Interval(0.445, 0.43, 0.4612)) == ".445 [.430, .461]"
+    assert str(m.Interval(1.0, 0.9, 1.0)) == "1.000 [.900, 1.000]"
+    assert str(m.Interval(0.0, 0.0, 0.0996)) == ".000 [.000, .100]"
+
+
+# -------------------------------------------------------------------- top k
+
+
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_top_k_accuracy_without_ties_is_that_of_scikit_learn(rng, k):
+    y_true, proba = labelled(rng), distinct(rng)
+    assert m.top_k_accuracy(y_true, proba, CLASSES, k) == pytest.approx(
+        sk.top_k_accuracy_score(y_true, proba, k=k, labels=CLASSES)
+    )
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+def test_a_tie_counts_as_the_mean_over_all_ways_to_break_it(rng, k):
+    y_true, proba = labelled(rng, 40, CLASSES[:4]), tied(rng, 40, 4)
+    shares = []
+    for label, row in zip(y_true, proba, strict=True):
+        # Sorting is stable: over all orders of the columns, every way to break ties comes up.
+        tops = [sorted(order, key=lambda c: -row[c])[:k] for order in permutations(range(4))]
+        shares.append(np.mean([CLASSES.index(label) in top for top in tops]))
+    assert m.top_k_accuracy(y_true, proba, CLASSES[:4], k) == pytest.approx(np.mean(shares))
+
+
+def test_top_k_accuracy_needs_only_the_order(rng):
+    y_true, counts = labelled(rng), rng.integers(0, 3, (60, 5))
+    with np.errstate(divide="ignore"):
+        logs = LOG(counts)
+    assert np.isneginf(logs).any()
+    for k in (1, 3):
+        expected = m.top_k_accuracy(y_true, counts, CLASSES, k)
+        assert m.top_k_accuracy(y_true, logs, CLASSES, k) == expected
+
+
+def test_all_classes_are_certain_to_hold_the_true_one(rng):
+    assert m.top_k_accuracy(labelled(rng), tied(rng), CLASSES, 5) == 1
+
+
+# -------------------------------------------------------------------- log loss
+
+
+def test_log_loss_is_that_of_scikit_learn(rng):
+    y_true, proba = labelled(rng), distinct(rng)
+    assert m.log_loss(y_true, LOG(proba), CLASSES) == pytest.approx(
+        sk.log_loss(y_true, proba, labels=CLASSES)
+    )
+
+
+def test_log_loss_is_infinite_where_the_truth_was_excluded():
+    never = [[0.0, -np.inf], [LOG(0.5), LOG(0.5)]]
+    assert m.log_loss(["dog", "dog"], never, ["cat", "dog"]) == np.inf
+    assert m.log_loss(["cat", "dog"], never, ["cat", "dog"]) == pytest.approx(LOG(2) / 2)
+
+
+def test_log_loss_keeps_probabilities_too_small_for_a_float():
+    assert m.log_loss(["dog"], [[0.0, -5000.0]], ["cat", "dog"]) == 5000
+
+
+def test_a_perfect_log_loss_is_not_minus_zero():
+    assert str(m.log_loss(["cat"], [[0.0, -np.inf]], ["cat", "dog"])) == "0.0"
+
+
+# -------------------------------------------------------------------- calibration
+
+
+def reliability_by_loops(y_true, proba, classes, n_bins):
+    bins = [[] for _ in range(n_bins)]
+    for label, row in zip(y_true, proba, strict=True):
+        best = [c for c, p in zip(classes, row, strict=True) if p == max(row)]
+        place = next(b for b in range(n_bins) if b / n_bins < max(row) <= (b + 1) / n_bins)
+        bins[place].append((max(row), (label in best) / len(best)))
+    return bins
+
+
+@pytest.mark.parametrize("n_bins", [1, 3, 10, 15])
+@pytest.mark.parametrize("table", [distinct, tied])
+def test_reliability_is_what_loops_say(rng, table, n_bins):
+    proba = table(rng)
+    y_true = drawn(rng, proba)
+    bins = reliability_by_loops(y_true, proba.tolist(), CLASSES, n_bins)
+    found = m.reliability(y_true, proba, CLASSES, n_bins)
+    means = [np.mean(each, axis=0) if each else (np.nan, np.nan) for each in bins]
+    assert found.count.tolist() == [len(each) for each in bins]
+    np.testing.assert_allclose(found.confidence, [mean[0] for mean in means], rtol=1e-13)
+    np.testing.assert_allclose(found.accuracy, [mean[1] for mean in means], rtol=1e-13)
+    gaps = [len(each) * abs(np.subtract(*np.mean(each, axis=0))) for each in bins if each]
+    error = sum(gaps) / len(y_true)
+    assert found.expected_calibration_error == pytest.approx(error, abs=1e-14)
+    assert m.expected_calibration_error(y_true, proba, CLASSES, n_bins) == pytest.approx(
+        error, abs=1e-14
+    )
+
+
+@pytest.mark.parametrize("n_bins", [5, 10, 20, 100])
+def test_a_confidence_on_an_edge_belongs_below_it(n_bins):
+    edges = [round((b + 1) / n_bins, 2) for b in range(n_bins)]
+    table = [[edge, 0.0] for edge in edges]
+    found = m.reliability(["cat"] * n_bins, table, ["cat", "dog"], n_bins)
+    assert found.count.tolist() == [1] * n_bins
+    assert found.confidence.tolist() == edges
+    assert found.edges.tolist() == [0, *edges]
+
+
+def test_empty_bins_are_nan_and_do_not_enter_the_error():
+    found = m.reliability(["cat", "dog"], [[0.5, 0.5], [0.5, 0.5]], ["cat", "dog"], 4)
+    np.testing.assert_array_equal(found.accuracy, [np.nan, 0.5, np.nan, np.nan])
+    assert found.expected_calibration_error == 0
+
+
+def test_a_softmax_in_single_precision_may_round_above_one():
+    found = m.reliability(["cat"], [[1.0000001, 0.0]], ["cat", "dog"])
+    assert found.confidence[-1] == found.accuracy[-1] == 1
+    assert m.log_loss(["cat"], [[1e-7, -20.0]], ["cat", "dog"]) == pytest.approx(0, abs=1e-6)
+
+
+def test_the_default_is_fifteen_bins(rng):
+    proba = distinct(rng)
+    y_true = drawn(rng, proba)
+    assert len(m.reliability(y_true, proba, CLASSES).count) == 15
+    by_default = m.expected_calibration_error(y_true, proba, CLASSES)
+    assert by_default == m.expected_calibration_error(y_true, proba, CLASSES, 15)
+    assert by_default != m.expected_calibration_error(y_true, proba, CLASSES, 7)
+
+
+# -------------------------------------------------------------------- pairs
+
+
+def pairwise_by_loops(y_true, proba, classes):
+    L = len(classes)
+    table = np.full((L, L), np.nan)
+    for a in range(L):
+        for b in range(L):
+            shares = []
+            for label, row in zip(y_true, proba, strict=True):
+                if label in (classes[a], classes[b]):
+                    own, other = (row[a], row[b]) if label == classes[a] else (row[b], row[a])
+                    shares.append(1 if own > other else 0.5 if own == other else 0)
+            if shares and a != b:
+                table[a, b] = np.mean(shares)
+    return table
+
+
+@pytest.mark.parametrize("table", [distinct, tied])
+def test_pairwise_accuracy_is_what_loops_say(rng, table):
+    # Two of the classes have no inputs: their pair is unknown, their other pairs are not.
+    y_true, proba = labelled(rng, classes=CLASSES[:3]), table(rng)
+    found = m.pairwise_accuracy(y_true, proba, CLASSES)
+    np.testing.assert_allclose(found, pairwise_by_loops(y_true, proba, CLASSES), rtol=1e-14)
+    np.testing.assert_array_equal(found, found.T)
+    assert np.isnan(found).sum() == 5 + 2
+
+
+def test_pairwise_accuracy_of_log_probabilities(rng):
+    y_true, proba = labelled(rng), tied(rng)
+    with np.errstate(divide="ignore"):
+        logs = LOG(proba)
+    found = m.pairwise_accuracy(y_true, logs, CLASSES)
+    np.testing.assert_array_equal(found, m.pairwise_accuracy(y_true, proba, CLASSES))
+
+
+def test_blocks_of_rows_add_up(rng, monkeypatch):
+    y_true, proba = labelled(rng), tied(rng)
+    whole = m.pairwise_accuracy(y_true, proba, CLASSES), m.top_k_accuracy(y_true, proba, CLASSES, 2)
+    blocks = lambda n, cells: (slice(i, i + 7) for i in range(0, n, 7))  # noqa: E731
+    monkeypatch.setattr(m, "row_blocks", blocks)
+    np.testing.assert_array_equal(m.pairwise_accuracy(y_true, proba, CLASSES), whole[0])
+    assert m.top_k_accuracy(y_true, proba, CLASSES, 2) == whole[1]
+
+
+def test_memory_does_not_grow_with_pairs_of_classes_times_inputs(rng):
+    classes = [f"c{i}" for i in range(100)]
+    y_true, proba = labelled(rng, 60_000, classes), rng.random((60_000, 100))
+    tracemalloc.start()
+    m.pairwise_accuracy(y_true, proba, classes)
+    m.top_k_accuracy(y_true, proba, classes, 5)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # Without blocks the halves alone would take 48 MB; with all pairs, gigabytes.
+    assert peak < 40e6
+
+
+# -------------------------------------------------------------------- all of them
+
+
+def figures(y_true, proba, classes):
+    """Every figure that reads a table; the square one as a mapping from pairs of names."""
+    diagram = m.reliability(y_true, proba, classes, 4)
+    with np.errstate(divide="ignore"):
+        loss = m.log_loss(y_true, LOG(proba), classes)
+    square = m.pairwise_accuracy(y_true, proba, classes)
+    pairs = {(a, b): square[i, j] for i, a in enumerate(classes) for j, b in enumerate(classes)}
+    tops = [m.top_k_accuracy(y_true, proba, classes, k) for k in range(1, len(classes) + 1)]
+    ece = m.expected_calibration_error(y_true, proba, classes)
+    numbers = [*tops, loss, ece, *diagram.confidence, *diagram.accuracy, *diagram.count]
+    return numbers + [pairs[pair] for pair in sorted(pairs)]
+
+
+@given(st.integers(0, 2**32 - 1), st.permutations(range(5)))
+def test_the_order_of_the_columns_changes_nothing(seed, order):
+    rng = np.random.default_rng(seed)
+    y_true, proba = labelled(rng, 12), tied(rng, 12)
+    permuted = figures(y_true, proba[:, order], [CLASSES[c] for c in order])
+    np.testing.assert_array_equal(figures(y_true, proba, CLASSES), permuted)
+
+
+ROW = [[0.6, 0.4]]
+ZEROS = [[0.0, 0.0]]  # fit to be probabilities and to be their logarithms
+CAT_DOG = ["cat", "dog"]
+READS_A_TABLE = [
+    lambda y, p, c: m.top_k_accuracy(y, p, c, 1),
+    m.log_loss,
+    m.reliability,
+    m.expected_calibration_error,
+    m.pairwise_accuracy,
+]
+
+
+@pytest.mark.parametrize("figure", READS_A_TABLE)
+@pytest.mark.parametrize(
+    ("y_true", "proba", "classes", "message"),
+    [
+        (["cat"], [[0.0, np.nan]], CAT_DOG, "row 0, class 'dog': .*, not nan"),
+        (["cat"], [[0.0, None]], CAT_DOG, "row 0, class 'dog': .*, not nan"),
+        (["cat", "dgo"], ZEROS * 2, CAT_DOG, r"row 1: 'dgo' is not one .*did you mean 'dog'\?"),
+        (["cat"], ZEROS * 2, CAT_DOG, r"1 labels in y_true .* shape \(1, 2\), not \(2, 2\)"),
+        (["cat"], ZEROS, ["cat"], r"1 classes .* shape \(1, 1\), not \(1, 2\)"),
+        (["cat"], ZEROS[0], CAT_DOG, r"not \(2,\)"),
+        (["cat"], [["much", "little"]], CAT_DOG, "table of numbers: .*much"),
+        ([], np.empty((0, 2)), CAT_DOG, "y_true is empty"),
+        (["cat"], np.empty((1, 0)), [], "classes is empty"),
+        (["cat"], ZEROS, ["cat", "cat"], "classes names 'cat' more than once"),
+        (
+            ["cat", None],
+            ZEROS * 2,
+            CAT_DOG,
+            "y_true, row 1: expected the name of a class, not None",
+        ),
+        ("cat", ZEROS, CAT_DOG, "y_true must be one class name for each input, not 'cat'"),
+    ],
+)
+def test_bad_tables(figure, y_true, proba, classes, message):
+    with pytest.raises(rs.RankshotError, match=message):
+        figure(y_true, proba, classes)
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [
+        m.accuracy,
+        m.per_class_accuracy,
+        m.mean_class_accuracy,
+        lambda y, p: m.generalized_accuracy(y, p, ["cat"]),
+    ],
+)
+@pytest.mark.parametrize(
+    ("y_true", "y_pred", "message"),
+    [
+        (["cat", "dog"], ["cat"], "y_true has 2 labels, but y_pred has 1"),
+        ([], [], "y_true is empty"),
+        (["cat", "dog"], ["cat", float("nan")], "y_pred, row 1: .* not nan"),
+        (["cat", 1.5], ["cat", "dog"], "y_true, row 1: .* not 1.5"),
+        (["cat", True], ["cat", "dog"], "y_true, row 1: .* not True"),
+        (["cat", ""], ["cat", "dog"], "y_true, row 1: .* not ''"),
+        ([["cat"], ["dog"]], ["cat", "dog"], "y_true must be one class name for each input"),
+    ],
+)
+def test_bad_labels(figure, y_true, y_pred, message):
+    with pytest.raises(rs.RankshotError, match=message):
+        figure(y_true, y_pred)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: m.log_loss(["cat"], ROW, CAT_DOG), "row 0, class 'cat': a log-prob.*not 0.6"),
+        (lambda: m.reliability(["cat"], LOG(ROW), CAT_DOG), "class 'cat': a prob.*not -0.5"),
+        (lambda: m.reliability(["cat"], [[0.2, 1.1]], CAT_DOG), "class 'dog': .*, not 1.1"),
+        (lambda: m.reliability(["cat"] * 2, [*ROW, [0, 0]], CAT_DOG), "row 1: every .* 0"),
+        (lambda: m.reliability(["cat"], ROW, CAT_DOG, 0), "n_bins must be .* not 0"),
+        (lambda: m.reliability(["cat"], ROW, CAT_DOG, 2.5), "n_bins must be .* not 2.5"),
+        (lambda: m.top_k_accuracy(["cat"], ROW, CAT_DOG, 0), "k must be .* 1 to 2, not 0"),
+        (lambda: m.top_k_accuracy(["cat"], ROW, CAT_DOG, 3), "k must be .* 1 to 2, not 3"),
+        (lambda: m.top_k_accuracy(["cat"], ROW, CAT_DOG, True), "k must be .* not True"),
+        (lambda: m.wilson_interval(3, 2), "correct=3.0 is not between 0 and n=2"),
+        (lambda: m.wilson_interval(float("nan"), 2), "correct=nan"),
+        (lambda: m.wilson_interval("many", 2), "correct must be a number, not 'many'"),
+        (lambda: m.wilson_interval(0, 0), "n must be a whole number from 1 on, not 0"),
+        (lambda: m.wilson_interval(1, 2, 95), "level=95.0 must be above 0 and below 1"),
+        (
+            lambda: m.generalized_accuracy(["cat"], ["cat"], ["dog"]),
+            "y_true has no seen class, only 'cat'; seen are 'dog'",
+        ),
+        (
+            lambda: m.generalized_accuracy(["cat"], ["cat"], {"dog", "cat"}),
+            "y_true has no unseen class, only 'cat'; seen are 'cat', 'dog'",
+        ),
+        (lambda: m.generalized_accuracy(["cat"], ["cat"], "cat"), "seen must be a sequence"),
+    ],
+)
+def test_bad_calls(call, message):
+    with pytest.raises(rs.RankshotError, match=message):
+        call()

@@ -1,0 +1,535 @@
+"""Score tables as CSV, Parquet and .npz, read in batches."""
+
+import csv
+import io
+import sys
+import tracemalloc
+import zipfile
+from contextlib import suppress
+from decimal import Decimal
+from itertools import islice
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rankshot import RankshotError
+from rankshot.zeroshot.score_files import open_scores
+
+ENDINGS = [".csv", ".parquet", ".npz"]
+FUZZ = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+ITEMS = ("leopard", "bus, red", 'the "x"')
+
+
+@pytest.fixture(autouse=True)
+def _needs_pyarrow(request):
+    if "parquet" in request.node.name:
+        pytest.importorskip("pyarrow")
+
+
+def save(path, values, items=ITEMS, ids=None, **parquet):
+    """Write a score table by other means than the package's."""
+    values = np.asarray(values)
+    if path.suffix == ".npz":
+        extra = {} if ids is None else {"id": np.array(ids)}
+        np.savez(path, scores=values, classes=np.array(items), **extra)
+    elif path.suffix == ".parquet":
+        import pyarrow as pa
+        from pyarrow.parquet import write_table
+
+        columns = dict(zip(items, values.T, strict=True))
+        columns |= {} if ids is None else {"id": ids}
+        write_table(pa.table(columns), path, **parquet)
+    else:
+        with path.open("w", newline="") as stream:
+            writer = csv.writer(stream)
+            writer.writerow([*([] if ids is None else ["id"]), *items])
+            for i, row in enumerate(values.tolist()):
+                writer.writerow([*([] if ids is None else [ids[i]]), *row])
+    return path
+
+
+def whole(table):
+    batches = list(table.batches())
+    ids = None if batches[0].ids is None else [name for batch in batches for name in batch.ids]
+    return ids, np.concatenate([batch.values for batch in batches])
+
+
+# -------------------------------------------------------------------- what is read
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("batch_rows", [1, 7, 1000, None, 10**30])
+def test_the_rows_do_not_depend_on_the_batches(tmp_path, rng, ending, batch_rows):
+    values = rng.normal(size=(100, 3)) * 10.0 ** rng.integers(-300, 300, size=(100, 3))
+    names = [f"x{i}" for i in rng.permutation(100)]
+    path = save(tmp_path / f"scores{ending}", values, ids=names)
+    table = open_scores(path, batch_rows)
+    assert (table.items, table.kind, table.has_ids) == (ITEMS, "multiclass", True)
+    assert table.n_rows == (None if ending == ".csv" else 100)
+    for _ in range(2):
+        ids, read = whole(table)
+        assert ids == names
+        assert all(type(name) is str for name in ids)
+        assert read.dtype == np.float64
+        np.testing.assert_array_equal(read, values)
+    assert max(len(batch) for batch in table.batches()) <= (batch_rows or 100)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_without_ids(tmp_path, ending):
+    table = open_scores(str(save(tmp_path / f"s{ending}", [[1, 2, 3], [4, 5, 6]])))
+    assert not table.has_ids
+    (batch,) = table.batches()
+    assert batch.ids is None
+    assert batch.values.flags.writeable
+    np.testing.assert_array_equal(batch.values, [[1, 2, 3], [4, 5, 6]])
+
+
+def test_a_batch_has_about_a_million_scores(tmp_path):
+    path = save(tmp_path / "s.npz", np.zeros((1, 1000)), items=range(1000))
+    assert open_scores(path).batch_rows == 2**20 // 1000
+
+
+def test_csv_of_spreadsheets(tmp_path):
+    path = tmp_path / "s.csv"
+    path.write_bytes(
+        b'\xef\xbb\xbf"tiger",id,"bus, red"\r\n\r\n 1.5,"two\nlines",-2e3 \r\n\r\n0,b,1\r\n\r\n'
+    )
+    table = open_scores(path)
+    assert table.items == ("tiger", "bus, red")
+    ids, values = whole(table)
+    assert ids == ["two\nlines", "b"]
+    np.testing.assert_array_equal(values, [[1.5, -2000], [0, 1]])
+
+
+def test_huge_scores_whose_sum_is_infinite(tmp_path):
+    for ending in (".csv", ".npz"):
+        path = save(tmp_path / f"s{ending}", [[1.7e308, 1.7e308, -1.0]])
+        np.testing.assert_array_equal(whole(open_scores(path))[1], [[1.7e308, 1.7e308, -1.0]])
+
+
+def test_parquet_precision(tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    single = np.array([[0.1, 0.2]], np.float32)
+    table = open_scores(save(tmp_path / "s.parquet", single, items="ab"))
+    values = whole(table)[1]
+    assert values.dtype == np.float32
+    np.testing.assert_array_equal(values, single)
+    columns = {
+        "a": arrow.array([0.1], arrow.float32()),
+        "b": arrow.array([3], arrow.int8()),
+        "c": arrow.array([2**60 + 1]),
+        "d": arrow.array([Decimal("1.25")]),
+        "e": arrow.array(np.array([0.5], np.float16)),
+    }
+    parquet.write_table(arrow.table(columns), tmp_path / "t.parquet")
+    values = whole(open_scores(tmp_path / "t.parquet"))[1]
+    assert values.dtype == np.float64
+    np.testing.assert_array_equal(values, [[np.float32(0.1), 3, 2.0**60, 1.25, 0.5]])
+
+
+@pytest.mark.parametrize(
+    ("ids", "texts"),
+    [
+        ([7, 2**60], ["7", str(2**60)]),
+        ([1.0, 2.5], ["1", "2.5"]),
+        ([b"x", "é".encode()], ["x", "é"]),
+        ([[1], [2]], ["[1]", "[2]"]),
+    ],
+)
+def test_parquet_ids_of_any_type_become_text(tmp_path, ids, texts):
+    path = save(tmp_path / "s.parquet", [[1.0], [2.0]], items="a", ids=ids)
+    assert whole(open_scores(path))[0] == texts
+
+
+def test_parquet_ids_that_are_categories(tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    ids = arrow.array(["u", "v", "u"]).dictionary_encode()
+    path = save(tmp_path / "s.parquet", np.zeros((3, 1)), items="a", ids=ids)
+    assert whole(open_scores(path))[0] == ["u", "v", "u"]
+
+
+@pytest.mark.parametrize("save_as", [np.savez, np.savez_compressed])
+@pytest.mark.parametrize("dtype", [">f4", "f4", "f2", "i2", "u8", np.longdouble])
+def test_npz_of_all_numbers(tmp_path, save_as, dtype):
+    scores = np.arange(8).reshape(4, 2).astype(dtype)
+    ids = np.array([10, 2, 3, 4])
+    save_as(tmp_path / "s.npz", scores=scores, classes=np.array([5, 17]), id=ids)
+    table = open_scores(tmp_path / "s.npz", 3)
+    assert table.items == ("5", "17")
+    names, values = whole(table)
+    assert names == ["10", "2", "3", "4"]
+    assert values.dtype == (np.float32 if str(dtype).endswith("f4") else np.float64)
+    np.testing.assert_array_equal(values, np.arange(8).reshape(4, 2))
+
+
+@pytest.mark.parametrize(
+    ("classes", "columns", "named", "kind"),
+    [
+        ("abcd", 4, None, "multiclass"),
+        ("abcd", 6, None, "one-vs-one"),
+        ("ab", 1, None, "one-vs-one"),
+        ("abc", 3, None, "multiclass"),
+        ("abc", 3, "multiclass", "multiclass"),
+        ("abc", 3, "one-vs-one", "one-vs-one"),
+        ("abc", 3, ["one-vs-one"], "one-vs-one"),
+        ("a", 1, None, "multiclass"),
+    ],
+)
+def test_one_vs_one_is_known_by_its_columns(tmp_path, classes, columns, named, kind):
+    extra = {} if named is None else {"kind": np.array(named)}
+    scores = np.ones((2, columns))
+    np.savez(tmp_path / "s.npz", scores=scores, classes=list(classes), **extra)
+    table = open_scores(tmp_path / "s.npz")
+    assert (table.kind, table.items) == (kind, tuple(classes))
+    assert whole(table)[1].shape == (2, columns)
+
+
+# -------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", r"s\.csv: the file is empty; its first line must name the columns"),
+        ("\n\n", r"s\.csv: the file is empty"),
+        ("id,a\n", r"s\.csv: no rows after the line that names the columns"),
+        ("id\n1\n", r"s\.csv:1: no column but 'id'; each seen class must have one"),
+        ("id,a,id\n1,2,3\n", r"s\.csv:1: more than one column 'id'"),
+        ("id,a,a\n1,2,3\n", r"s\.csv:1: the header names 'a' more than once"),
+        ("\n,a,b\n0,2,3\n", r"s\.csv:2: column 1 has no name; it must be 'id' or a class"),
+        ("id,a,b\nx,1,2\ny,1\n", r"s\.csv:3: 2 cells, but the first line names 3 columns"),
+        ("id,a,b\nx,1,2,3\n", r"s\.csv:2: 4 cells, but the first line names 3 columns"),
+        ("id,a,b\nx,1,2\ny,,2\n", r"s\.csv:3: 'a' is empty; scores must be finite numbers"),
+        ("id,a,b\nx,1, \n", r"s\.csv:2: 'b' is empty; scores must be finite numbers"),
+        ("a\n1\n\n2\n", r"s\.csv:3: 'a' is empty"),
+        ("a,id,b\n1,x,nan\n", r"s\.csv:2: 'b' is 'nan'; scores must be finite numbers"),
+        ("id,a,b\nx,1,-inf\n", r"s\.csv:2: 'b' is '-inf'; scores must be finite numbers"),
+        ("id,a,b\nx,1e999,2\n", r"s\.csv:2: 'a' is '1e999'; scores must be finite numbers"),
+        ("id,a,b\nx,one,\n", r"s\.csv:2: 'a' is 'one'; scores must be finite numbers"),
+        ("id;a\nx;1\n", r"s\.csv:2: 'id;a' is 'x;1'; scores must be finite numbers"),
+        ("id,a\n,1\n", r"s\.csv:2: the row has no id"),
+        ('id,a\n"two\nlines",1\ny,x\n', r"s\.csv:4: 'a' is 'x'"),
+        ('id,a\nx,1\n"y,1\n', r"s\.csv:3: not CSV \(unexpected end of data\)"),
+        ("id,a\r1,2\r", r"s\.csv:1: not CSV \("),
+        (b"id,a\ncaf\xe9,1\n", r"s\.csv:2: not UTF-8 text"),
+        ("id,a\nx,1\n".encode("utf-16"), r"s\.csv:1: not UTF-8 text"),
+    ],
+)
+@pytest.mark.parametrize("batch_rows", [1, None])
+def test_bad_csv_is_named_by_file_and_line(tmp_path, content, message, batch_rows):
+    path = tmp_path / "s.csv"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(RankshotError, match=message):
+        whole(open_scores(path, batch_rows))
+
+
+def test_a_csv_line_without_end(tmp_path, monkeypatch):
+    monkeypatch.setattr("rankshot.zeroshot.table_files.MAX_ROW", 1000)
+    (tmp_path / "s.csv").write_text("id,a\nx," + "1" * 2000)
+    with pytest.raises(RankshotError, match=r"s\.csv:2: a line longer than 1,000 bytes"):
+        open_scores(tmp_path / "s.csv")
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".npz"])
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("batch_rows", [1, 7, None])
+def test_scores_that_are_not_finite_are_located_in_the_whole_file(
+    tmp_path, ending, odd, batch_rows
+):
+    values = np.zeros((40, 3))
+    values[16, 1], values[30, 0] = odd, np.nan
+    table = open_scores(save(tmp_path / f"s{ending}", values), batch_rows)
+    message = rf"s\{ending}: row 16, column 'bus, red': {odd}; scores must be finite$"
+    with pytest.raises(RankshotError, match=message):
+        whole(table)
+
+
+def test_a_pair_that_is_not_finite(tmp_path):
+    scores = np.zeros((2, 6))
+    scores[1, 4] = np.nan
+    np.savez(tmp_path / "s.npz", scores=scores, classes=list("abcd"))
+    with pytest.raises(RankshotError, match="row 1, column 'b' against 'd': nan"):
+        whole(open_scores(tmp_path / "s.npz"))
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ([("id", ["x"])], r"s\.parquet: no column but 'id'"),
+        ([("id", ["x"]), ("a", [1.0]), ("a", [1.0])], "the header names 'a' more than once"),
+        ([("id", ["x"]), ("a", [1.0]), ("id", ["x"])], "more than one column 'id'"),
+        ([("", [1.0])], "column 1 has no name"),
+        ([("id", ["x"]), ("a", ["1"])], "column 'a' holds string, not numbers"),
+        ([("a", [1.0]), ("b", [True])], "column 'b' holds bool, not numbers"),
+        ([("a", [[1.0]])], "column 'a' holds list<.*>, not numbers"),
+        ([("a", [np.datetime64(1, "s")])], "column 'a' holds timestamp.*, not numbers"),
+        ([("a", np.zeros(0))], r"s\.parquet: the table has no rows"),
+        ([("a", [1.0, None])], r"s\.parquet: row 1, column 'a': nan; scores must be finite"),
+        ([("a", [1, None])], r"s\.parquet: row 1, column 'a': nan; scores must be finite"),
+        ([("id", ["x", None]), ("a", [1.0, 2.0])], r"s\.parquet: row 1 has no id"),
+        ([("id", ["x", ""]), ("a", [1.0, 2.0])], r"s\.parquet: row 1 has no id"),
+        ([("id", [b"\xff"]), ("a", [1.0])], r"s\.parquet: .*(UTF-?8|utf-?8)"),
+    ],
+)
+def test_bad_parquet_is_named_by_file_row_and_column(tmp_path, columns, message):
+    arrow = pytest.importorskip("pyarrow")
+    module = pytest.importorskip("pyarrow.parquet")
+    names, cells = zip(*columns, strict=True)
+    table = arrow.Table.from_arrays([arrow.array(column) for column in cells], names=list(names))
+    module.write_table(table, tmp_path / "s.parquet")
+    with pytest.raises(RankshotError, match=message):
+        whole(open_scores(tmp_path / "s.parquet", 1))
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"classes": ["a"]}, r"s\.npz: no array 'scores'; the arrays are 'classes'"),
+        ({"scores": [[1.0]]}, r"s\.npz: no array 'classes'; the arrays are 'scores'"),
+        ({}, r"s\.npz: no array 'scores'; the arrays are none at all"),
+        (
+            {"scores": np.ones((5, 4)), "classes": list("abc")},
+            r"'scores' has shape \(5, 4\) and 'classes' has shape \(3,\); expected .* \(n, 3\), or",
+        ),
+        ({"scores": np.ones(5), "classes": ["a"]}, r"'scores' has shape \(5,\) and"),
+        ({"scores": np.ones((5, 0)), "classes": ["a"]}, r"'scores' has shape \(5, 0\) and"),
+        ({"scores": np.ones((0, 1)), "classes": ["a"]}, "'scores' has no rows"),
+        (
+            {"scores": np.ones((5, 4)), "classes": list("abcd"), "kind": "one-vs-one"},
+            r"expected scores of shape \(n, 6\), as 'kind' is 'one-vs-one'",
+        ),
+        (
+            {"scores": np.ones((5, 6)), "classes": list("abcd"), "kind": "multiclass"},
+            r"expected scores of shape \(n, 4\)",
+        ),
+        (
+            {"scores": [[1.0]], "classes": ["a"], "kind": "pear"},
+            "'kind' must be one of multiclass, one-vs-rest, one-vs-one, not 'pear'",
+        ),
+        (
+            {"scores": [[1.0]], "classes": ["a"], "kind": [1, 2]},
+            r"must be one of multiclass, one-vs-rest, one-vs-one, not 'int64 of shape \(2,\)'",
+        ),
+        ({"scores": [[1.0, 2]], "classes": ["a", "a"]}, "'classes' names 'a' more than once"),
+        ({"scores": [[1.0, 2]], "classes": ["a", ""]}, "'classes' must be non-empty text"),
+        ({"scores": [[1.0]], "classes": [["a"]]}, r"'classes' must be a list of names, not of sh"),
+        ({"scores": [[1.0]], "classes": "a"}, r"'classes' must be a list of names, not of shape"),
+        ({"scores": [[1.0]], "classes": [2.5]}, r"float64; save it as text: classes.astype\(str\)"),
+        (
+            {"scores": [[1.0]], "classes": np.array(["a"], object)},
+            r"'classes' holds Python objects, .* save it as text or numbers",
+        ),
+        (
+            {"scores": np.array([[1.0]], object), "classes": ["a"]},
+            "'scores' holds Python objects, which only a pickle can",
+        ),
+        ({"scores": [["x"]], "classes": ["a"]}, "'scores' holds <U1, not numbers"),
+        ({"scores": [[1j]], "classes": ["a"]}, "'scores' holds complex128, not numbers"),
+        ({"scores": [[True]], "classes": ["a"]}, "'scores' holds bool, not numbers"),
+        (
+            {"scores": np.ones((4, 2), order="F"), "classes": list("ab")},
+            r"'scores' is stored column by column; save it in C order: numpy.ascontiguousarray",
+        ),
+        (
+            {"scores": np.ones((4, 2)), "classes": list("ab"), "id": list("xyz")},
+            r"'id' has shape \(3,\), but 'scores' has shape \(4, 2\)",
+        ),
+        ({"scores": [[1.0]], "classes": ["a"], "id": "x"}, r"'id' has shape \(\), but"),
+        ({"scores": [[1.0]], "classes": ["a"], "id": [b"x"]}, r"save it as text: id.astype\(str"),
+        ({"scores": [[1.0]] * 2, "classes": ["a"], "id": ["x", ""]}, r"s\.npz: row 1 has no id"),
+    ],
+)
+def test_bad_npz(tmp_path, arrays, message):
+    np.savez(tmp_path / "s.npz", **arrays)
+    with pytest.raises(RankshotError, match=message):
+        whole(open_scores(tmp_path / "s.npz", 1))
+
+
+def test_extended_precision_that_overflows(tmp_path):
+    np.savez(tmp_path / "s.npz", scores=np.full((1, 1), np.longdouble("1e400")), classes=["a"])
+    with pytest.raises(RankshotError, match="row 0, column 'a': inf"):
+        whole(open_scores(tmp_path / "s.npz"))
+
+
+def npz_with(path, header=None, version=b"\x01\x00", method=zipfile.ZIP_STORED, data=b"\0" * 16):
+    """Write an archive whose ``scores`` have a header of one's own."""
+    header = header or "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 1), }"
+    classes = io.BytesIO()
+    np.save(classes, np.array(["a"]))
+    length = len(header).to_bytes(2 if version[:1] == b"\x01" else 4, "little")
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr("classes.npy", classes.getvalue())
+        member = b"\x93NUMPY" + version + length + header.encode() + data
+        archive.writestr("scores.npy", member)
+
+
+def test_npz_headers_of_all_versions(tmp_path):
+    for version in (b"\x01\x00", b"\x02\x00"):
+        npz_with(tmp_path / "s.npz", version=version)
+        np.testing.assert_array_equal(whole(open_scores(tmp_path / "s.npz"))[1], [[0], [0]])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"version": b"\x09\x00"}, "'scores' is no plain array"),
+        ({"header": "{'descr': "}, "'scores' is no plain array"),
+        ({"header": "(" * 3000}, "'scores' is no plain array"),
+        ({"data": b"\0" * 8}, r"'scores' is damaged: float64 of shape \(2, 1\) does not take"),
+        ({"data": b"\0" * 24}, r"'scores' is damaged: float64 of shape \(2, 1\) does not take"),
+        (
+            {"header": "{'descr': '<f8', 'fortran_order': False, 'shape': (10**12, 1)}"},
+            "'scores' is no plain array",
+        ),
+        (
+            {"header": "{'descr': '<f8', 'fortran_order': False, 'shape': (999999999999, 1)}"},
+            r"'scores' is damaged: float64 of shape \(999999999999, 1\)",
+        ),
+        (
+            {"header": "{'descr': '<f8', 'fortran_order': False, 'shape': (-2, -1)}"},
+            "'scores' is damaged",
+        ),
+        ({"method": zipfile.ZIP_LZMA}, "'scores' is packed in a way that NumPy does not use"),
+    ],
+)
+def test_claims_of_an_npz_file_are_not_believed(tmp_path, options, message):
+    npz_with(tmp_path / "s.npz", **options)
+    with pytest.raises(RankshotError, match=rf"s\.npz: {message}"):
+        open_scores(tmp_path / "s.npz")
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".npz"])
+def test_fakes_and_pieces(tmp_path, ending):
+    path = save(tmp_path / f"s{ending}", np.zeros((50, 3)))
+    content = path.read_bytes()
+    for piece in (b"", b"id,a\n1,2\n", content[: len(content) // 2], content[:-10], content[10:]):
+        path.write_bytes(piece)
+        with pytest.raises(RankshotError, match=rf"s\{ending}: not a whole \S+ file"):
+            whole(open_scores(path))
+
+
+def test_names_in_the_archive_that_are_not_utf8(tmp_path):
+    npz_with(tmp_path / "s.npz")
+    with zipfile.ZipFile(tmp_path / "s.npz", "a") as archive:
+        archive.writestr("é", b"")
+    content = (tmp_path / "s.npz").read_bytes()
+    (tmp_path / "s.npz").write_bytes(content.replace("é".encode(), b"\xff\xff"))
+    with pytest.raises(RankshotError, match=r"s\.npz: not a whole .npz file"):
+        open_scores(tmp_path / "s.npz")
+
+
+def test_a_parquet_file_that_promises_more_rows_than_it_has(tmp_path, monkeypatch):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = open_scores(save(tmp_path / "s.parquet", np.zeros((4, 3))))
+    whole_file = parquet.ParquetFile.iter_batches
+    monkeypatch.setattr(
+        parquet.ParquetFile, "iter_batches", lambda *a, **b: islice(whole_file(*a, **b), 0)
+    )
+    with pytest.raises(RankshotError, match=r"s\.parquet: promises 4 rows, but has 0"):
+        list(table.batches())
+
+
+def test_a_flipped_bit_is_noticed(tmp_path):
+    path = save(tmp_path / "s.npz", np.arange(300.0).reshape(100, 3))
+    content = bytearray(path.read_bytes())
+    content[1000] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(RankshotError, match=r"s\.npz: not a whole .npz file \(Bad CRC-32"):
+        whole(open_scores(path, 7))
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".npz", " packed.npz"])
+@given(place=st.integers(0, 5000), junk=st.binary(max_size=8), cut=st.integers(0, 100))
+@FUZZ
+def test_damaged_files(tmp_path, ending, place, junk, cut):
+    original = tmp_path / f"whole{ending}"
+    if not original.exists():
+        save(original, np.arange(12.0).reshape(4, 3), ids=list("wxyz"))
+        if "packed" in ending:
+            np.savez_compressed(original, **np.load(original))
+    content = original.read_bytes()
+    place %= len(content)
+    path = tmp_path / f"damaged{ending}"
+    path.write_bytes(content[:place] + junk + content[place + len(junk) : len(content) - cut])
+    with suppress(RankshotError):
+        whole(open_scores(path))
+
+
+@given(st.binary(max_size=200) | st.text('",a\r\n1.', max_size=30).map(str.encode))
+@FUZZ
+def test_any_bytes_as_csv(tmp_path, content):
+    path = tmp_path / "fuzzed.csv"
+    for start in (b"", b"id,a\n"):
+        path.write_bytes(start + content)
+        with suppress(RankshotError):
+            assert np.isfinite(whole(open_scores(path))[1]).all()
+
+
+@pytest.mark.parametrize("rows", [0, -1, 1.5, "7", None])
+def test_other_arguments(tmp_path, rows):
+    path = save(tmp_path / "s.csv", [[1, 2, 3]])
+    if rows is None:
+        with pytest.raises(RankshotError, match=r"unknown ending '.xls'; known are .csv, .parquet"):
+            open_scores("s.xls")
+        return
+    with pytest.raises(RankshotError, match="batch_rows must be a whole number from 1, not"):
+        open_scores(path, rows)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_files_that_are_not_there_or_change(tmp_path, ending):
+    with pytest.raises(FileNotFoundError):
+        open_scores(tmp_path / f"none{ending}")
+    (tmp_path / f"folder{ending}").mkdir()
+    with pytest.raises(IsADirectoryError):
+        open_scores(tmp_path / f"folder{ending}")
+    table = open_scores(save(tmp_path / f"s{ending}", [[1, 2]], items=list("ab")))
+    save(table.path, [[2, 1]], items=list("ba"))
+    with pytest.raises(RankshotError, match="another table has taken its place"):
+        whole(table)
+
+
+def test_without_pyarrow(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(RankshotError, match=r"pip install 'rankshot\[parquet\]'"):
+        open_scores(tmp_path / "s.parquet")
+
+
+# -------------------------------------------------------------------- memory
+
+
+def peak_of(table):
+    tracemalloc.start()
+    try:
+        n = sum(len(batch) for batch in table.batches())
+        return tracemalloc.get_traced_memory()[1], n
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("ending", "n", "batch_rows", "buffers"),
+    [
+        (".npz", 100_000, 1000, 2.2e6),  # chunks of 1 MB
+        (" packed.npz", 50_000, 1000, 2.2e6),
+        (".parquet", 100_000, 1000, 2.2e6),  # 64 kB a column; the file has one row group
+        (".csv", 5000, 100, 0.2e6),
+    ],
+)
+def test_memory_is_a_few_batches(tmp_path, rng, ending, n, batch_rows, buffers):
+    """A row has 160 bytes, so most of the tables have 16 MB."""
+    items, ids = [f"c{i}" for i in range(20)], np.arange(n).astype(str)
+    # No reader can hold less of a Parquet file than a page of each column.
+    pages = {"data_page_size": 2**13, "use_dictionary": False}
+    path = save(tmp_path / f"s{ending}", rng.normal(size=(n, 20)), items, ids, **pages)
+    if "packed" in ending:
+        np.savez_compressed(path, **np.load(path))
+    table = open_scores(path, batch_rows)
+    assert sum(len(batch) for batch in islice(table.batches(), 2)) == 2 * batch_rows
+    peak, read = peak_of(table)
+    assert read == n
+    assert peak < 4 * batch_rows * 160 + buffers < n * 160 / 2

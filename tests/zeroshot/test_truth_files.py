@@ -1,0 +1,136 @@
+"""The true labels that predictions are held against."""
+
+import numpy as np
+import pytest
+
+from rankshot import RankshotError
+from rankshot.zeroshot.truth_files import read_truth
+
+ENDINGS = [".csv", ".parquet"]
+
+
+@pytest.fixture(autouse=True)
+def _needs_pyarrow(request):
+    if "parquet" in request.node.name:
+        pytest.importorskip("pyarrow")
+
+
+def save(path, columns):
+    if path.suffix == ".parquet":
+        import pyarrow as pa
+        from pyarrow.parquet import write_table
+
+        write_table(pa.table(columns), path, row_group_size=2)
+    else:
+        rows = [columns, *zip(*columns.values(), strict=True)]
+        path.write_text("".join(",".join(map(str, row)) + "\n" for row in rows))
+    return path
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_rows_in_any_order(tmp_path, rng, ending):
+    """The label of an id is its square: the truth can be told from the id alone."""
+    numbers = rng.permutation(50)
+    columns = {"more": ["?"] * 50, "label": [f"l{i**2}" for i in numbers], "id": numbers}
+    path = save(tmp_path / f"t{ending}", columns)
+    wanted = [str(i) for i in rng.choice(50, size=20)]
+    labels = read_truth(str(path), wanted)
+    assert labels.dtype == object
+    assert labels.tolist() == [f"l{int(i) ** 2}" for i in wanted]
+    assert read_truth(path, np.array(wanted, object)).tolist() == labels.tolist()
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_without_ids_by_row(tmp_path, ending):
+    path = save(tmp_path / f"t{ending}", {"label": ["b", "a", "b"]})
+    assert read_truth(path, ["x", "y", "z"]).tolist() == ["b", "a", "b"]
+    for n in (2, 4):
+        with pytest.raises(RankshotError, match=rf"t\{ending}: 3 labels for {n} predictions; with"):
+            read_truth(path, [f"x{i}" for i in range(n)])
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_labels_may_be_numbers(tmp_path, ending):
+    path = save(tmp_path / f"t{ending}", {"id": ["x", "y"], "label": [3, 12]})
+    assert read_truth(path, ["y", "x"]).tolist() == ["12", "3"]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (
+            {"id": ["x"], "lable": ["a"]},
+            r"no column 'label' \(did you mean 'lable'\?\); the columns are 'id', 'lable'",
+        ),
+        ({"id": ["x"], "class": ["a"]}, "no column 'label'; the columns are 'id', 'class'"),
+        ({"id": ["x", ""], "label": ["a", "a"]}, "row has no id|row 1 has no id"),
+        ({"id": ["z", "w"], "label": ["a", "b"]}, "no label for 2 of the 2 predictions: 'x', 'y'"),
+        ({"id": ["z", "x"], "label": ["a", "b"]}, "no label for 1 of the 2 predictions: 'y'"),
+    ],
+)
+def test_bad_truth(tmp_path, ending, columns, message):
+    path = save(tmp_path / f"t{ending}", columns)
+    with pytest.raises(RankshotError, match=rf"t\{ending}.*({message})"):
+        read_truth(path, ["x", "y"])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", r"t\.csv: the file is empty"),
+        ("id,label\n", r"t\.csv: there are no labels in it"),
+        ("label\n", r"t\.csv: there are no labels in it"),
+        ("id,label\nx,a\n\ny,\n", r"t\.csv:4: the label is empty"),
+        ("id,label\nx, \n", r"t\.csv:2: the label is empty"),
+        ("label\na\n\nb\n", r"t\.csv:3: the label is empty"),
+        ("id,label\n,a\n", r"t\.csv:2: the row has no id"),
+        ("id,label\nx,a\ny,b\nx,a\n", r"t\.csv:4: the id 'x' stands in .*t\.csv:2 already"),
+        ("id,label,label\nx,a,a\n", r"t\.csv: the column 'label' stands there 2 times"),
+        ("id,label,id\nx,a,x\n", r"t\.csv: the column 'id' stands there 2 times"),
+        ("id,label\nx\n", r"t\.csv:2: 1 cells, but the first line names 2 columns"),
+        (b"id,label\nx,caf\xe9\n", r"t\.csv:2: not UTF-8 text"),
+    ],
+)
+def test_bad_csv_is_named_by_file_and_line(tmp_path, content, message):
+    path = tmp_path / "t.csv"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(RankshotError, match=message):
+        read_truth(path, ["x", "y"])
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"id": list("xyz"), "label": ["a", "b", None]}, r"t\.parquet: row 2 has no label"),
+        ({"id": list("xyz"), "label": ["a", "b", " "]}, r"t\.parquet: row 2: the label is empty"),
+        ({"id": list("xyx"), "label": list("aba")}, r"row 2: the id 'x' stands in .*: row 0 alr"),
+        ({"id": [], "label": []}, "there are no labels in it"),
+    ],
+)
+def test_bad_parquet_is_named_by_file_and_row(tmp_path, columns, message):
+    with pytest.raises(RankshotError, match=message):
+        read_truth(save(tmp_path / "t.parquet", columns), ["x", "y"])
+
+
+def test_many_missing_ids_are_counted(tmp_path):
+    path = save(tmp_path / "t.csv", {"id": ["x"], "label": ["a"]})
+    with pytest.raises(RankshotError, match=r"for 100 of the 101 predictions: '0', .* and 92 more"):
+        read_truth(path, ["x", *map(str, range(100))])
+
+
+def test_a_single_column_may_end_in_blank_lines(tmp_path):
+    (tmp_path / "t.csv").write_text("\nlabel\na\nb\n\n\n")
+    assert read_truth(tmp_path / "t.csv", ["x", "y"]).tolist() == ["a", "b"]
+
+
+def test_other_endings_and_fakes(tmp_path):
+    pytest.importorskip("pyarrow")
+    with pytest.raises(RankshotError, match=r"unknown ending '.npz'; known are .csv, .parquet"):
+        read_truth("t.npz", ["x"])
+    for ending in ENDINGS:
+        with pytest.raises(FileNotFoundError):
+            read_truth(tmp_path / f"none{ending}", ["x"])
+    (tmp_path / "t.parquet").write_text("id,label\nx,a\n")
+    with pytest.raises(RankshotError, match=r"t\.parquet: not a whole Parquet file"):
+        read_truth(tmp_path / "t.parquet", ["x"])
