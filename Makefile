@@ -23,6 +23,7 @@ bench: export MKL_NUM_THREADS = 1
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/ranking.py
 	$(BIN)/python benchmarks/semantics.py
+	$(BIN)/python benchmarks/zeroshot.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from rankshot.ranking.files import read_rankings, write_rankings
     from rankshot.ranking.mallows import Mallows
     from rankshot.ranking.mallows_likelihood import mallows_log_normalizer
+    from rankshot.ranking.mean_distance import mean_kendall_distance
     from rankshot.ranking.plackett_luce import PlackettLuce
     from rankshot.ranking.rankings import Rankings
+    from rankshot.ranking.scaling import classical_scaling
     from rankshot.ranking.summary import TargetSummary, summarize
     from rankshot.semantics.corpus import Corpus
     from rankshot.semantics.embeddings import Embedding
@@ -81,11 +83,13 @@ __all__ = [
     "agreement",
     "arithmetic_mean",
     "borda",
+    "classical_scaling",
     "explain",
     "geometric_mean",
     "kemeny",
     "kendall_distance",
     "mallows_log_normalizer",
+    "mean_kendall_distance",
     "read_hit_counts",
     "read_rankings",
     "read_similarity",
@@ -129,11 +133,13 @@ _HOMES = {
     "agreement": "ranking.agreement",
     "arithmetic_mean": "semantics.means",
     "borda": "ranking.consensus",
+    "classical_scaling": "ranking.scaling",
     "explain": "zeroshot.explanation",
     "geometric_mean": "semantics.means",
     "kemeny": "ranking.consensus",
     "kendall_distance": "ranking.distances",
     "mallows_log_normalizer": "ranking.mallows_likelihood",
+    "mean_kendall_distance": "ranking.mean_distance",
     "read_hit_counts": "semantics.hit_count_files",
     "read_rankings": "ranking.files",
     "read_similarity": "semantics.similarity_files",

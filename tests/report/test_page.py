@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 
 from rankshot import RankshotError
+from rankshot.experiments.comparison import Comparison, ComparisonRow
 from rankshot.report.contents import (
     ClassMap,
-    Comparison,
-    ComparisonRow,
     ConsensusCard,
     Evaluation,
     ExplanationCard,

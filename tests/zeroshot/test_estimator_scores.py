@@ -446,3 +446,13 @@ def test_logistic_regression_one_vs_rest():
     np.testing.assert_array_equal(scores.values, model.decision_function(X))
     two, *_ = fitted(LogisticRegression(solver="liblinear", random_state=0), NAMES[:2])
     assert scores_of(two, X).kind == "multiclass", "of two classes it is the same model"
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_linear_svc_is_read_by_its_coefficients(sparse):
+    model, X, *_ = fitted(SVC(kernel="linear", decision_function_shape="ovo"), spread=1.5)
+    if sparse:
+        model.fit(csr_array(X), model.predict(X))
+    inputs = csr_array(X) if sparse else X
+    expected = model.decision_function(inputs)
+    np.testing.assert_allclose(scores_of(model, inputs).values, expected, rtol=0, atol=1e-10)

@@ -1,28 +1,22 @@
-"""The command ``rankshot``."""
+"""``rankshot rank``: rankings of seen classes from words, corpora and language models."""
 
 from __future__ import annotations
 
-import os
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
-try:
-    import typer
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-except ImportError as error:
-    message = f"the command needs {error.name}: install it with pip install 'rankshot[cli]'"
-    raise SystemExit(message) from None
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
-from rankshot.ranking.encode import as_names
+from rankshot.cli.console import SHOWN, check_writable, say
 from rankshot.ranking.errors import RankshotError, did_you_mean, listed
 from rankshot.ranking.files import check_ending, write_rankings
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.text_lines import text_lines
+from rankshot.ranking.text_lines import names_in
 from rankshot.semantics.corpus import Corpus
 from rankshot.semantics.hit_count_files import read_hit_counts
 from rankshot.semantics.language_model import LanguageModel
@@ -31,24 +25,10 @@ from rankshot.semantics.similarity_files import read_similarity
 from rankshot.semantics.word_vectors import WordVectors
 from rankshot.semantics.wordnet import WordNet
 
-SHOWN = 5
 SOURCES = ("wordnet", "glove", "vectors", "corpus", "table", "hits", "model")
 NEEDS_FILE = ("vectors", "corpus", "table", "hits")
 
-app = typer.Typer(
-    add_completion=False,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Zero-shot classification with semantic rankings.",
-)
 
-
-@app.callback()
-def root() -> None:
-    """Keep ``rank`` a subcommand while it is the only one."""
-
-
-@app.command()
 def rank(
     seen: Annotated[
         Path, typer.Option(help="The classes known, one name a line; # starts a remark.")
@@ -97,7 +77,7 @@ def rank(
     _check_output(output, log)
     specs = [_checked_spec(spec) for spec in source or ["wordnet"]]
     _check_together(specs, sense, category)
-    items, targets = _names(seen), _names(unseen)
+    items, targets = names_in(seen), names_in(unseen)
     if both := [name for name in targets if name in items]:
         raise RankshotError(f"both seen and unseen: {listed(both)}")
     console = Console()
@@ -120,12 +100,7 @@ def rank(
     rankings = Rankings.concatenate(parts)
     _show(rankings, targets, console)
     write_rankings(rankings, output)
-    console.print(
-        f"{len(rankings):,} rankings written to {output}",
-        highlight=False,
-        markup=False,
-        soft_wrap=True,
-    )
+    say(f"{len(rankings):,} rankings written to {output}", console)
 
 
 def _check_output(output: Path, log: Path | None) -> None:
@@ -133,9 +108,7 @@ def _check_output(output: Path, log: Path | None) -> None:
     check_ending(output)
     if log is not None and log.resolve() == output.resolve():
         raise RankshotError(f"{output}: the log and the output must be two files")
-    folder = output.resolve().parent
-    if not (folder.is_dir() and os.access(folder, os.W_OK)):
-        raise RankshotError(f"{output}: cannot write there")
+    check_writable(output)
 
 
 def _check_together(
@@ -145,15 +118,6 @@ def _check_together(
         raise RankshotError(f"sources given more than once: {listed(repeated)}")
     if (senses or categories) and not any(spec.startswith("wordnet") for spec in specs):
         raise RankshotError("--sense and --category are for --source wordnet")
-
-
-def _names(path: Path) -> tuple[str, ...]:
-    """Read names, one a line; what follows a # at the start or after a space is a remark."""
-    lines = [re.sub(r"(^|\s)#.*", "", line).strip() for _, line in text_lines(path)]
-    try:
-        return as_names([line for line in lines if line], "names")
-    except RankshotError as error:
-        raise RankshotError(f"{path}: {error}") from None
 
 
 def _checked_spec(spec: str) -> str:
@@ -212,7 +176,7 @@ def _ask(
 ) -> Rankings:
     """Say what asking a language model will take, and ask it."""
     estimate = model.estimate(targets, items)
-    console.print(f"{model.model}: {estimate}", highlight=False, markup=False, soft_wrap=True)
+    say(f"{model.model}: {estimate}", console)
     if estimate.calls and not yes:
         typer.confirm("Go on?", abort=True)
     return model.rankings(targets, items, verbose=sys.stderr.isatty())
@@ -229,7 +193,7 @@ def _report(table: Similarity, console: Console, *, notes: bool) -> None:
         lines += [f"  {note}" for note in table.notes]
     elif table.notes:
         lines.append(f"  {len(table.notes)} notes on how names were read: --notes shows them")
-    console.print("\n".join(lines), highlight=False, markup=False, soft_wrap=True)
+    say("\n".join(lines), console)
 
 
 def _show(rankings: Rankings, targets: tuple[str, ...], console: Console) -> None:
@@ -256,24 +220,3 @@ def _first(rankings: Rankings, target: str, source: str) -> str:
     # A tie may reach past the last place shown.
     text += f" = {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return text + (f" ({len(these) - 1} more raters)" if len(these) > 1 else "")
-
-
-def main() -> None:
-    """Run the command; bad input ends it with a message and status 2, never a traceback."""
-    try:
-        app()
-    except RankshotError as error:
-        _fail(str(error))
-    except OSError as error:
-        _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
-
-
-def _fail(text: str) -> NoReturn:
-    Console(stderr=True).print(
-        f"rankshot: {text}", highlight=False, markup=False, style="red", soft_wrap=True
-    )
-    raise SystemExit(2)
-
-
-if __name__ == "__main__":
-    main()

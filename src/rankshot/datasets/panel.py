@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.resources import as_file, files
 
+from rankshot.datasets.cifar import cifar100_classes
 from rankshot.ranking.files import read_rankings
 from rankshot.ranking.rankings import Rankings
 
@@ -22,7 +24,27 @@ def load_panel() -> Rankings:
     Rankings: 1 ranking of 100 items, 1 target, 1 source, 1 rater
       cat: hamster > rabbit > fox > leopard > tiger > lion > raccoon > mouse > …
     """
-    data = files("rankshot.datasets") / "data"
-    items = (data / "cifar100_classes.txt").read_text(encoding="utf-8").split()
-    with as_file(data / "language_model_panel.jsonl") as path:
+    return _read("language_model_panel.jsonl", cifar100_classes())
+
+
+def load_held_out_panel() -> Rankings:
+    """Return 160 rankings: 8 raters on 20 *seen* classes played as unseen, top-10 of 80 items.
+
+    The items are CIFAR-100's other 80 classes. Train on these alone and classify images of the
+    20: this is where to choose K, a regulariser or weights without a look at unseen classes.
+
+    Examples
+    --------
+    >>> from rankshot.datasets.panel import load_held_out_panel
+    >>> load_held_out_panel().select(target="bear", rater="lm1")
+    Rankings: 1 ranking of 80 items, 1 target, 1 source, 1 rater
+      bear: wolf > lion > chimpanzee > raccoon > tiger > cattle > leopard > fox > …
+    """
+    file = "held_out_panel.jsonl"
+    held_out = set(_read(file).target_names)
+    return _read(file, [name for name in cifar100_classes() if name not in held_out])
+
+
+def _read(file: str, items: Sequence[str] | None = None) -> Rankings:
+    with as_file(files("rankshot.datasets") / "data" / file) as path:
         return read_rankings(path, items=items)

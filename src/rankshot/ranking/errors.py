@@ -38,7 +38,7 @@ def shown(value: object) -> str:
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """Return `` (did you mean 'dog'?)``, or nothing where no known name is close."""
-    close = get_close_matches(str(name), list(known), n=1)
+    close = get_close_matches(str(name), [str(other) for other in known], n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 

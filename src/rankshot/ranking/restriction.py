@@ -15,6 +15,11 @@ from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.stages import groups_of
 
 
+def of_all_items(rankings: Rankings) -> Rankings:
+    """Return the rankings that compare all items: those that a distance is defined for."""
+    return rankings[~rankings.is_subset | (rankings.n_listed == rankings.n_items)]
+
+
 def restricted(rankings: Rankings, items: Iterable[Any]) -> Rankings:
     """Return what rankings say of some of their items; those that say nothing are left out.
 

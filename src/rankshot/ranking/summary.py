@@ -16,6 +16,7 @@ from rankshot.ranking.distances import kendall_distance
 from rankshot.ranking.errors import RankshotError, shown
 from rankshot.ranking.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.restriction import of_all_items
 
 MOST_COMPARED = 10
 """By default so many places are compared, or fewer where a list is shorter."""
@@ -43,7 +44,7 @@ class TargetSummary:
     mean_distance : float or None
         Mean distance between two of the rankings.
     disagreement : tuple of (str, float)
-        Raters (or sources, where there are no raters), and their mean distance to the
+        Raters (or sources, of rankings without a rater), and their mean distance to the
         consensus; the largest first.
     """
 
@@ -96,20 +97,17 @@ def summarize(
 def _summary(target: str | None, rankings: Rankings, model: Any, k: int | None) -> TargetSummary:
     model.fit(rankings)
     shortest = int(rankings.lengths.min())
-    if k is None:
-        k = min(MOST_COMPARED, shortest)
-    if not 1 <= k <= rankings.n_items:
+    k = min(MOST_COMPARED, shortest) if k is None else k
+    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= rankings.n_items:
         raise RankshotError(f"k must be between 1 and the {rankings.n_items} items, not {shown(k)}")
-    order = [list(tie) if isinstance(tie, tuple) else tie for tie in model.mode_]
-    consensus = Rankings.from_orders([order], items=rankings.items).top(k)
-    whole = ~rankings.is_subset | (rankings.n_listed == rankings.n_items)
-    first = rankings[whole].top(min(k, shortest))
+    mode = [list(tie) if isinstance(tie, tuple) else tie for tie in model.mode_]
+    consensus = Rankings.from_orders([mode], items=rankings.items).top(k)
+    first = of_all_items(rankings).top(min(k, shortest))
     concordance = mean_distance = None
-    farthest = _largest_distance(rankings.n_items, min(k, shortest))
     if len(first) > 1 and first.weights.sum() > first.weights.max():
         found = agreement(first)
-        concordance, mean_distance = found.concordance, found.mean_distance / farthest
-    disagreement = _disagreement(first, consensus.top(min(k, shortest)), farthest)
+        concordance = found.concordance
+        mean_distance = found.mean_distance / _largest_distance(first.n_items, min(k, shortest))
     return TargetSummary(
         target,
         len(rankings),
@@ -118,23 +116,38 @@ def _summary(target: str | None, rankings: Rankings, model: Any, k: int | None) 
         k,
         concordance,
         mean_distance,
-        disagreement,
+        disagreement(rankings, consensus),
     )
+
+
+def disagreement(rankings: Rankings, consensus: Rankings) -> tuple[tuple[str, float], ...]:
+    """Return raters and their mean distance to a consensus, the largest first.
+
+    A ranking without a rater counts for its source. Subsets, which have no distance, and
+    rankings of which nobody knows where they come from, are left out.
+
+    Parameters
+    ----------
+    rankings : Rankings
+    consensus : Rankings
+        One, over the same items. Each ranking is compared as far as both go.
+    """
+    whole = of_all_items(rankings)
+    origin = [rater or source for rater, source in zip(whole.raters, whole.sources, strict=True)]
+    labels: NDArray[Any] = np.array(origin, object)
+    k = np.minimum(whole.lengths, consensus.lengths[0])
+    distance = np.empty(len(whole))
+    for length in np.unique(k).tolist():
+        rows = k == length
+        far = _largest_distance(whole.n_items, length)
+        distance[rows] = kendall_distance(whole[rows], consensus, k=length)[:, 0] / far
+    means = {
+        name: float(np.average(distance[labels == name], weights=whole.weights[labels == name]))
+        for name in {label for label in origin if label is not None}
+    }
+    return tuple(sorted(means.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
 def _largest_distance(n_items: int, k: int) -> float:
     """Return how many pairs of items a top-k list puts in order: all of them can be reversed."""
     return max(k * (2 * n_items - k - 1) / 2, 1.0)
-
-
-def _disagreement(
-    first: Rankings, consensus: Rankings, farthest: float
-) -> tuple[tuple[str, float], ...]:
-    labels: NDArray[Any] = first.raters if first.rater_names else first.sources
-    names = sorted({label for label in labels if label is not None})
-    distance = kendall_distance(first, consensus)[:, 0] / farthest
-    means = [
-        float(np.average(distance[labels == name], weights=first.weights[labels == name]))
-        for name in names
-    ]
-    return tuple(sorted(zip(names, means, strict=True), key=lambda pair: (-pair[1], pair[0])))

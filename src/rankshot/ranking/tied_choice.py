@@ -26,6 +26,12 @@ Floats = NDArray[np.float64]
 LOWEST = -37.0
 """Below it exp(x - e^x) is less than the rounding error of the integral."""
 
+MARGIN = 44.0
+"""So far below its largest value, in logarithms, the integrand is less than rounding errors."""
+
+SMALLEST_LOG = -600.0
+"""Probabilities below exp of this are multiplied as logarithms."""
+
 
 class TiedChoice:
     """The probability that ``taken`` of the tied items precede all of the rest, for n groups.
@@ -48,26 +54,45 @@ class TiedChoice:
     def __init__(self, log_worths: Floats, log_rest: Floats, taken: int) -> None:
         self.taken = taken
         self.size = log_worths.shape[1]
-        self._x = x = _nodes(self.size)
+        ratios = log_worths - log_rest[:, None]
+        self._x = x = _nodes(self.size, _lowest(ratios, taken))
         step = x[1] - x[0]
-        y = (log_worths - log_rest[:, None])[:, :, None] + x
-        with np.errstate(over="ignore", divide="ignore"):
-            self._log_missed = log_missed = -np.exp(y)
-            # log(1 - exp(-z)): of two ways each is exact on its side, and is y for tiny z.
-            rung = np.where(
-                log_missed > -0.5,
-                np.log(-np.expm1(log_missed)),
-                np.log1p(-np.exp(log_missed)),
-            )
-            self._log_rung = np.where(y < -36, y, rung)
-        # d q / d θ = exp(y - e^y)
-        self._log_slope = y + log_missed
-        self._log_tail = _log_at_least(self._log_rung, log_missed, taken)
+        self._y = ratios[:, :, None] + x
         log_density = self._log_tail + x - np.exp(x)
         log_integral: Floats = logsumexp(log_density, axis=1)
         self.log_prob: Floats = log_integral + np.log(step)
         # The distribution of x given that the group came first.
         self._posterior = np.exp(log_density - log_integral[:, None])
+
+    @cached_property
+    def _log_tail(self) -> Floats:
+        """Log of P(N ≥ m | x); by plain products where none of them underflows."""
+        if self.taken * self._y.min() < SMALLEST_LOG:
+            return _log_at_least(self._log_rung, self._log_missed, self.taken)
+        with np.errstate(over="ignore"):
+            times = np.exp(self._y)
+        return np.log(_at_least(-np.expm1(-times), np.exp(-times), self.taken))
+
+    @cached_property
+    def _log_missed(self) -> Floats:
+        with np.errstate(over="ignore"):
+            return -np.exp(self._y)
+
+    @cached_property
+    def _log_rung(self) -> Floats:
+        with np.errstate(divide="ignore"):
+            # log(1 - exp(-z)): of two ways each is exact on its side, and is y for tiny z.
+            rung = np.where(
+                self._log_missed > -0.5,
+                np.log(-np.expm1(self._log_missed)),
+                np.log1p(-np.exp(self._log_missed)),
+            )
+        return np.where(self._y < -36, self._y, rung)
+
+    @cached_property
+    def _log_slope(self) -> Floats:
+        """Log of d q / d θ = exp(y - e^y)."""
+        return np.asarray(self._y + self._log_missed)
 
     @cached_property
     def _influence(self) -> Floats:
@@ -111,20 +136,44 @@ class TiedChoice:
         return result
 
 
-def _nodes(size: int) -> Floats:
+def _lowest(ratios: Floats, taken: int) -> float:
+    """Return where the integrand has become too small to count.
+
+    As long as hardly any item has rung, it falls like exp((m + 1) x) to the left.
+    """
+    fastest = float(ratios.max()) + np.log(ratios.shape[1])
+    return float(max(LOWEST, -max(fastest, 0.0) - MARGIN / (taken + 1)))
+
+
+def _nodes(size: int, lowest: float = LOWEST) -> Floats:
     # A group of g slow items has its peak at r t = g + 1, in log r t of width 1/sqrt(g + 1).
     width = 1 / np.sqrt(size + 1)
     highest = np.log(size + 1 + 10 / width + 40)
-    return np.arange(LOWEST, highest, min(0.25, width / 2))
+    return np.arange(lowest, highest, min(0.25, width / 2))
 
 
 def n_nodes(size: int) -> int:
-    """Return at how many points the integrand for a group of this size is taken."""
+    """Return at how many points the integrand for a group of this size is taken at most."""
     return len(_nodes(size))
 
 
+def _at_least(rung: Floats, missed: Floats, count: int) -> Floats:
+    """Return P(N ≥ count), over axis 1; the last state collects all that reached it."""
+    n, size, nodes = rung.shape
+    if count == size:
+        return np.asarray(rung.prod(axis=1))
+    state = np.zeros((count + 1, n, nodes))
+    state[0] = 1
+    for i in range(size):
+        arrived = state[:-1] * rung[:, i]
+        state[:-1] *= missed[:, i]
+        state[1:] += arrived
+    tail: Floats = state[-1]
+    return tail
+
+
 def _log_at_least(log_rung: Floats, log_missed: Floats, count: int) -> Floats:
-    """Return log P(N ≥ count), over axis 1; the last state collects all that reached it."""
+    """Return the log of `_at_least`, from logarithms."""
     n, size, nodes = log_rung.shape
     if count == size:
         return np.asarray(log_rung.sum(axis=1))
@@ -132,7 +181,9 @@ def _log_at_least(log_rung: Floats, log_missed: Floats, count: int) -> Floats:
     state[0] = 0
     for i in range(size):
         arrived = state[:-1] + log_rung[:, i]
-        state[:-1] += log_missed[:, i]
+        # What was missed by many may be less likely than any number can say.
+        with np.errstate(over="ignore"):
+            state[:-1] += log_missed[:, i]
         state[1:] = np.logaddexp(state[1:], arrived)
     tail: Floats = state[-1]
     return tail

@@ -8,57 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankshot.experiments.comparison import Comparison
 from rankshot.ranking.errors import RankshotError, shown
-
-if TYPE_CHECKING:
-    from rankshot.zeroshot.metrics import Interval
+from rankshot.zeroshot.metrics import Interval
 
 ROUNDING = 1e-6
 """How far a share may be outside 0 to 1: intervals and probabilities in single precision are."""
-
-
-@dataclass(frozen=True)
-class ComparisonRow:
-    """The accuracy of one method with one source, with every classifier.
-
-    Attributes
-    ----------
-    method, source : str
-        Rows of one method are shown together.
-    cells : tuple of Interval or None
-        One for each classifier; None where the method cannot be used or was not.
-    """
-
-    method: str
-    source: str
-    cells: tuple[Interval | None, ...]
-
-    def __post_init__(self) -> None:
-        for place, cell in enumerate(self.cells):
-            if cell is not None:
-                _check_interval(cell, f"{shown(self.method)}, {shown(self.source)}: cell {place}")
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Accuracies of methods and sources (rows) with classifiers (columns)."""
-
-    classifiers: tuple[str, ...]
-    rows: tuple[ComparisonRow, ...]
-    caption: str = ""
-
-    def __post_init__(self) -> None:
-        for place, row in enumerate(self.rows):
-            if len(row.cells) != len(self.classifiers):
-                raise RankshotError(
-                    f"row {place} ({shown(row.method)}, {shown(row.source)}) has "
-                    f"{len(row.cells)} cells, but there are {len(self.classifiers)} classifiers"
-                )
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rankshot.experiments.comparison import Comparison, ComparisonRow
 from rankshot.report import large_results as large
 from rankshot.report.bars import Bar, bars
 from rankshot.report.charts import (
@@ -21,13 +22,7 @@ from rankshot.report.charts import (
     map_groups,
     scatter_map,
 )
-from rankshot.report.contents import (
-    ClassMap,
-    Comparison,
-    ComparisonRow,
-    ConsensusCard,
-    ExplanationCard,
-)
+from rankshot.report.contents import ClassMap, ConsensusCard, ExplanationCard
 from rankshot.report.svg import Html, share_axis
 from rankshot.report.texts import aligned_texts, number_text, percent_text, share_text
 

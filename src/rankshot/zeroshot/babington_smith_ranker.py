@@ -59,15 +59,16 @@ class BabingtonSmithRanker:
         self._strict = np.setdiff1d(np.arange(len(rankings)), self._tied)
         self._design = self._signs_of_lists(rankings[self._strict])
 
-    def by_columns(self, values: Floats) -> Floats:
+    def by_columns(self, values: Floats) -> NDArray[np.float64]:
         """Return log P(π|x) less its normaliser, a row a ranking and a column an input.
 
         Parameters
         ----------
         values : ndarray of shape (n, C (C - 1) / 2)
         """
-        f = np.ascontiguousarray(values.T)
-        result = np.empty((self.n_rankings, f.shape[1]), f.dtype)
+        # Thousands of scores add up: single precision would not do.
+        f = np.ascontiguousarray(values.T, np.float64)
+        result = np.empty((self.n_rankings, f.shape[1]))
         result[self._strict] = self._design @ f
         for row in self._tied:
             result[row] = sum(stage.log_prob for stage in self.stage_log_probs(row, f))
@@ -96,7 +97,7 @@ class BabingtonSmithRanker:
         k = int(lists.lengths.max(initial=0))
         order = lists.entries[lists.starts[:-1, None] + np.arange(k)]
         left = np.ones((len(lists), self.n_items), bool)
-        design = csr_array((len(lists), self._n_pairs), dtype=np.float32)
+        design = csr_array((len(lists), self._n_pairs), dtype=np.float64)
         for items in order.T:
             left[np.arange(len(lists)), items] = False
             row, other = np.nonzero(left)
@@ -112,7 +113,7 @@ class BabingtonSmithRanker:
         self, row: NDArray[np.intp], item: Ints, other: NDArray[np.intp], n_rows: int
     ) -> csr_array:
         """Return the matrix that adds f of ``item`` against ``other`` to each ``row``."""
-        signs = self._sign[item, other].astype(np.float32)
+        signs = self._sign[item, other].astype(np.float64)
         cells = signs, (row, self._column[item, other])
         return csr_array(cells, shape=(n_rows, self._n_pairs))
 

@@ -10,9 +10,6 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-N_CONSTANTS = 1000
-"""How many constants are tried at most."""
-
 
 class SeenOrUnseen(NamedTuple):
     """What is to be known of inputs to judge any calibration constant.
@@ -81,14 +78,14 @@ def harmonic_means(inputs: SeenOrUnseen, constants: Floats) -> Floats:
 def best_calibration(folds: Sequence[SeenOrUnseen]) -> tuple[float, float]:
     """Return the constant with the largest harmonic mean, averaged over folds, and that mean.
 
-    Between two neighbouring margins all constants are alike: the middle is taken.
+    Between two neighbouring margins all constants are alike. The middle of the first stretch
+    without a better one is taken.
     """
     margins = np.unique(np.concatenate([fold.margin for fold in folds]))
-    middles = np.concatenate(
-        [[margins[0] - 1], (margins[1:] + margins[:-1]) / 2, [margins[-1] + 1]]
-    )
-    if middles.size > N_CONSTANTS:
-        middles = middles[np.linspace(0, middles.size - 1, N_CONSTANTS).astype(int)]
-    means = np.mean([harmonic_means(fold, middles) for fold in folds], axis=0)
-    best = int(np.argmax(means))
-    return float(middles[best]), float(means[best])
+    edges = np.concatenate([[margins[0] - 1], margins, [margins[-1] + 1]])
+    # Where fold after fold adds up in another order, equal means differ in their last digits.
+    means = np.mean([harmonic_means(fold, edges[:-1]) for fold in folds], axis=0).round(12)
+    first = int(np.argmax(means))
+    worse = np.flatnonzero(means[first:] < means[first])
+    end = first + (int(worse[0]) if worse.size else means.size - first)
+    return float((edges[first] + edges[end]) / 2), float(means[first])

@@ -12,7 +12,7 @@ from rankshot.zeroshot.scores import Kind
 Floats = NDArray[np.floating]
 
 
-def log_class_probabilities(values: Floats, kind: Kind, asker: str) -> Floats:
+def log_class_probabilities(values: Floats, kind: Kind, asker: str) -> NDArray[np.float64]:
     """Return log P(y|x), a row an input: of the softmax, or of the sigmoid for one-vs-rest.
 
     Examples
@@ -25,7 +25,6 @@ def log_class_probabilities(values: Floats, kind: Kind, asker: str) -> Floats:
             f"{asker} needs a score for each class, not for each pair: one-vs-one scores are for "
             "ProbabilisticRanking and DeterministicRanking"
         )
-    if kind == "one-vs-rest":
-        # log σ(f) = -log(1 + e^-f)
-        return -np.logaddexp(np.zeros((), values.dtype), -values)
-    return np.asarray(log_softmax(values, axis=1))
+    f = np.asarray(values, np.float64)
+    # log σ(f) = -log(1 + e^-f)
+    return -np.logaddexp(0, -f) if kind == "one-vs-rest" else np.asarray(log_softmax(f, axis=1))

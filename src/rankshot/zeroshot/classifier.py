@@ -6,17 +6,29 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    clone,
+    is_classifier,
+)
 from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from rankshot.ranking.arguments import require_number
 from rankshot.ranking.encode import as_names
 from rankshot.ranking.errors import RankshotError, shown
 from rankshot.zeroshot.decisions import Candidates, Decisions, Top, most_probable, top_of
 from rankshot.zeroshot.estimator_scores import scores_of
-from rankshot.zeroshot.explanation import Explanation, explain
-from rankshot.zeroshot.knowledge import Knowledge, of_all, of_unseen, over_items
+from rankshot.zeroshot.explanation import Explanation, explanations
+from rankshot.zeroshot.knowledge import (
+    Knowledge,
+    of_all,
+    of_unseen,
+    over_items,
+    require_knowledge,
+)
 from rankshot.zeroshot.prediction_files import REJECTED
 from rankshot.zeroshot.probabilistic_ranking import ProbabilisticRanking
 
@@ -93,30 +105,43 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.reject_below = reject_below
         self.reject_label = reject_label
 
-    def fit(self, X: Any, y: Any) -> ZeroShotClassifier:
+    def fit(self, X: Any, y: Any = None) -> ZeroShotClassifier:
         """Train the estimator (unless it is frozen), and the head.
 
         Parameters
         ----------
         X, y
             What the estimator is trained on. With a frozen estimator they serve only to rank
-            the seen classes, for ``classes="all"``.
+            the seen classes, for ``classes="all"``, and ``y`` may be left out otherwise.
         """
         self._check_parameters()
-        self.estimator_ = clone(self.estimator).fit(X, y)
-        items = as_names(self.estimator_.classes_, "the estimator's classes_")
+        head: Any = ProbabilisticRanking() if self.head is None else clone(self.head)
+        require_one_length(X, y)
+        trained = clone(self.estimator).fit(X, y)
+        items = as_names(trained.classes_, "the estimator's classes_")
         knowledge = over_items(self.rankings, items)
         if self.classes == "all":
-            knowledge = of_all(knowledge, lambda: (scores_of(self.estimator_, X), y))
+            knowledge = of_all(knowledge, lambda: (scores_of(trained, X), y))
         else:
             knowledge = of_unseen(knowledge)
-        head = ProbabilisticRanking() if self.head is None else self.head
-        self.head_: Any = clone(head).fit(knowledge)
+        self.head_ = head.fit(knowledge)
+        self.estimator_ = trained
         self.classes_ = self.head_.classes_
         self.seen_ = np.isin(self.classes_, items)
         return self
 
     def _check_parameters(self) -> None:
+        """Refuse what cannot work before anything is trained."""
+        is_estimator = isinstance(self.estimator, BaseEstimator)
+        if not (is_estimator and is_classifier(self.estimator)):
+            raise RankshotError(f"the estimator must be a classifier, not {shown(self.estimator)}")
+        if self.head is not None and not isinstance(self.head, Decisions):
+            raise RankshotError(
+                f"head must be a head such as ProbabilisticRanking(), not {shown(self.head)}"
+            )
+        if not isinstance(self.reject_label, str):
+            raise RankshotError(f"reject_label must be text, not {shown(self.reject_label)}")
+        require_knowledge(self.rankings)
         if self.classes not in {"unseen", "all"}:
             raise RankshotError(f"classes must be 'unseen' or 'all', not {shown(self.classes)}")
         if not np.isfinite(require_number("calibration", self.calibration)):
@@ -162,16 +187,30 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Return the ``k`` most probable classes of each input, and their probabilities."""
         return top_of(self.predict_log_proba(X, candidates), self.classes_, k)
 
-    def explain(
-        self, X: Any, *, target: str | None = None, against: str | None = None
-    ) -> list[Explanation]:
-        """Say which seen classes and which sources pushed each input which way; see `explain`.
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of inputs whose class, as text, is the one predicted."""
+        right = self.predict(X) == np.asarray(y).astype(str)
+        return float(np.average(right, weights=sample_weight))
 
-        The probabilities are those of the head, before calibration.
+    def explain(
+        self,
+        X: Any,
+        *,
+        target: str | None = None,
+        against: str | None = None,
+        candidates: Candidates = None,
+    ) -> list[Explanation]:
+        """Say which seen classes and which sources pushed each input which way.
+
+        Parameters
+        ----------
+        X
+            A few inputs.
+        target, against, candidates
+            As for `rankshot.explain`. The calibration constant is no push.
         """
-        check_is_fitted(self)
-        scores = scores_of(self.estimator_, X)
-        return explain(self.head_, scores, target=target, against=against)
+        log_proba = self.predict_log_proba(X, candidates)
+        return explanations(self.head_, scores_of(self.estimator_, X), log_proba, target, against)
 
     @property
     def n_features_in_(self) -> int:
@@ -183,3 +222,9 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self.estimator).input_tags
         return tags
+
+
+def require_one_length(X: Any, y: Any) -> None:
+    """Raise unless there are as many labels as inputs (or none at all)."""
+    if y is not None and _num_samples(X) != _num_samples(y):
+        raise RankshotError(f"X has {_num_samples(X)} inputs, but y has {_num_samples(y)} labels")

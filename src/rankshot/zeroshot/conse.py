@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from rankshot.ranking.arguments import require_number
-from rankshot.ranking.errors import RankshotError, shown
+from rankshot.ranking.errors import RankshotError, listed, shown
 from rankshot.semantics.similarity import Similarity
 from rankshot.zeroshot.class_probabilities import log_class_probabilities
 from rankshot.zeroshot.decisions import Decisions
@@ -67,19 +67,24 @@ class ConSE(Decisions, BaseEstimator):
         self.items_ = similarity.items
         self.classes_ = np.array(similarity.targets)
         self._known = ~np.isnan(similarity.values).any(axis=0)
+        if not self._known.any():
+            raise RankshotError(
+                f"there is no item that {similarity.source} compares with all targets: each of "
+                f"{listed(self.items_)} is unknown for some"
+            )
         self._cosines = similarity.values[:, self._known]
         return self
 
-    def _weights(self, values: Floats, kind: Kind) -> Floats:
+    def _weights(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         """Return the part of each class that has a vector in the mean."""
         log_proba = log_class_probabilities(values, kind, "ConSE")[:, self._known]
-        share = share_of_largest(log_proba, int(self.n_classes))
+        # By score: probabilities close to one round to one.
+        share = share_of_largest(values[:, self._known], int(self.n_classes))
         weights = share * np.exp(log_proba - log_proba.max(axis=1, keepdims=True))
         return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
-    def _log_posterior(self, values: Floats, kind: Kind) -> Floats:
-        score = self._cosines @ self._weights(values, kind).T / self.temperature
-        return np.asarray(score.astype(values.dtype))
+    def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
+        return np.asarray(self._cosines @ self._weights(values, kind).T / self.temperature)
 
     def item_parts(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         """Return what each item adds to the log-posterior of each target, (n, targets, items)."""

@@ -9,16 +9,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rankshot.ranking.blocks import BLOCK_CELLS, row_blocks
+from rankshot.ranking.blocks import row_blocks
 from rankshot.ranking.errors import RankshotError, did_you_mean, shown
+from rankshot.zeroshot.plackett_luce_ranker import CACHED_CELLS
 from rankshot.zeroshot.scores import Kind, Scores, as_scores
 
 Floats = NDArray[np.floating]
 Candidates = ArrayLike | Sequence[Iterable[str]] | None
 
 TIED = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-9}
-"""Log-probabilities closer than this are not told apart: the order in which sums were taken
-must not decide. The name that comes first in the alphabet does."""
+"""Log-probabilities closer than this (than this part of them, beyond 1) are not told apart: the
+order in which sums were taken must not decide. The first name in the alphabet does."""
 
 
 class Top(NamedTuple):
@@ -42,7 +43,7 @@ class Decisions:
         """Learn what semantics say of the targets."""
         raise NotImplementedError
 
-    def _log_posterior(self, values: Floats, kind: Kind) -> Floats:
+    def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         """Return log P(z|x) plus anything that is the same for all z, a row a target."""
         raise NotImplementedError
 
@@ -64,13 +65,10 @@ class Decisions:
         mask = candidate_mask(candidates, len(table), self.classes_)
         values = table.values
         result = np.empty((len(values), len(self.classes_)), values.dtype)
-        for rows in row_blocks(len(values), self._cells_per_input(values), BLOCK_CELLS // 16):
+        for rows in row_blocks(len(values), self._cells_per_input(values), CACHED_CELLS):
             block = self._log_posterior(values[rows], table.kind)
-            if mask is not None:
-                block[~mask[rows].T] = -np.inf
-            block -= block.max(axis=0)
-            block -= np.log(np.exp(block).sum(axis=0))
-            result[rows] = block.T
+            allowed = None if mask is None else mask[rows].T
+            result[rows] = normalized(block, allowed, values.dtype).T
         return result
 
     def _cells_per_input(self, values: Floats) -> int:
@@ -92,10 +90,36 @@ class Decisions:
         return top_of(self.predict_log_proba(scores, candidates), self.classes_, k)
 
 
+def normalized(
+    log_posterior: NDArray[np.float64],
+    allowed: NDArray[np.bool_] | None,
+    dtype: np.dtype[np.floating],
+) -> Floats:
+    """Return log-probabilities that add up to one in each column, over what is allowed.
+
+    Only their differences from the largest are rounded to ``dtype``.
+    """
+    if allowed is not None:
+        log_posterior[~allowed] = -np.inf
+    largest = log_posterior.max(axis=0)
+    hopeless = np.isneginf(largest)
+    if hopeless.any():
+        # Nothing speaks for any of them: all that are allowed are alike.
+        log_posterior[:, hopeless] = 0.0
+        if allowed is not None:
+            log_posterior[~allowed] = -np.inf
+        largest = log_posterior.max(axis=0)
+    log_proba = (log_posterior - largest).astype(dtype)
+    log_proba -= np.log(np.exp(log_proba).sum(axis=0))
+    return np.asarray(log_proba)
+
+
 def most_probable(log_proba: Floats) -> NDArray[np.intp]:
     """Return the column of the largest of each row; of those not told apart, the first."""
     largest = log_proba.max(axis=1, keepdims=True)
-    return np.asarray(np.argmax(log_proba >= largest - TIED[log_proba.dtype], axis=1))
+    with np.errstate(invalid="ignore"):
+        tied = TIED[log_proba.dtype] * np.maximum(1, np.abs(largest))
+        return np.asarray(np.argmax(log_proba >= largest - tied, axis=1))
 
 
 def top_of(log_proba: Floats, classes: NDArray[np.str_], k: int) -> Top:
@@ -138,20 +162,25 @@ def candidate_mask(
 
 
 def _mask_of_names(candidates: Any, n: int, classes: NDArray[Any]) -> NDArray[np.bool_]:
-    lists = list(candidates)
+    try:
+        lists = list(candidates)
+    except TypeError:
+        raise RankshotError(
+            f"candidates must be a list of names for each input, not {shown(candidates)}"
+        ) from None
     if len(lists) != n:
         raise RankshotError(f"candidates: {n} inputs need {n} lists of names, not {len(lists)}")
     code = {name: i for i, name in enumerate(classes)}
     mask = np.zeros((n, len(classes)), bool)
     for row, names in enumerate(lists):
-        if isinstance(names, str):
+        if isinstance(names, str) or not isinstance(names, Iterable):
             raise RankshotError(
-                f"candidates: input {row} needs a list of names, not the name {names!r}"
+                f"candidates: input {row} needs a list of names, not {shown(names)}"
             )
         for name in names:
-            if name not in code:
+            if not isinstance(name, str) or name not in code:
                 raise RankshotError(
-                    f"candidates: input {row}: no target {name!r}{did_you_mean(name, classes)}"
+                    f"candidates: input {row}: no target {shown(name)}{did_you_mean(name, classes)}"
                 )
             mask[row, code[name]] = True
     return mask

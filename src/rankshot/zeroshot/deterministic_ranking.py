@@ -10,7 +10,9 @@ from sklearn.base import BaseEstimator
 from rankshot.ranking.arguments import refuse_partial, require_number
 from rankshot.ranking.distances import kendall_distance
 from rankshot.ranking.errors import RankshotError
+from rankshot.ranking.mean_distance import mean_kendall_distance
 from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.stages import rows_with_tied_choices
 from rankshot.zeroshot.decisions import Decisions
 from rankshot.zeroshot.scores import Kind
 from rankshot.zeroshot.semantic_prior import (
@@ -31,8 +33,9 @@ class DeterministicRanking(Decisions, BaseEstimator):
 
     π(x) puts the seen classes in the order of their scores; one-vs-one, in the order of the
     pairs that each wins, and of the sums of their scores where they win as many. The distance
-    is Kendall's of top-K lists (equations 4 and 5). Distances are whole numbers and tie often:
-    tied targets are equally probable, and `predict` takes the first by name.
+    is Kendall's of top-K lists (equations 4 and 5); where items tie, its mean over the strict
+    lists that the ties allow (`mean_kendall_distance`). Distances are whole numbers, mostly, and
+    tie often: tied targets are equally probable, and `predict` takes the first by name.
 
     The probabilities are those of Mallows models of one spread around the targets' rankings,
     P(z|x) ∝ exp(-spread d): the method itself has none.
@@ -90,11 +93,15 @@ class DeterministicRanking(Decisions, BaseEstimator):
         self.consensus_ = consensus_rankings(rankings, fit_priors(rankings, self.prior), self._k)
         return self
 
-    def _log_posterior(self, values: Floats, kind: Kind) -> Floats:
+    def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         order = wins(values, len(self.items_)) if kind == "one-vs-one" else values
         ranked = Rankings.from_scores(order, items=self.items_, k=self._k)
-        distance = kendall_distance(self.consensus_, ranked)
-        return np.asarray(-self.spread * distance, values.dtype)
+        tied = rows_with_tied_choices(self.consensus_)
+        if tied.size or (self.consensus_.lengths < self._k).any() or ranked.has_ties:
+            distance = mean_kendall_distance(self.consensus_, ranked, self._k)
+        else:
+            distance = kendall_distance(self.consensus_, ranked)
+        return np.asarray(-self.spread * distance)
 
 
 def wins(values: Floats, n_items: int) -> NDArray[np.float64]:
@@ -107,6 +114,7 @@ def wins(values: Floats, n_items: int) -> NDArray[np.float64]:
     cells = np.append(ones, -ones), (np.append(first, second), np.append(pair, pair))
     against_all = csr_array(cells, shape=(n_items, first.size))
     wins = against_all @ np.sign(values).T / 2
-    sums = against_all @ values.T
+    # Rounded, so that the order in which they were added up decides nothing.
+    sums = np.round(against_all @ values.T.astype(np.float64), 9)
     # Wins differ by halves at least: sums squeezed into (-1/4, 1/4) only break ties.
     return np.asarray(wins + sums / (4 * (1 + np.abs(sums)))).T

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 
 from rankshot.ranking.arguments import require_number
 from rankshot.ranking.errors import RankshotError, did_you_mean, listed, shown
+from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.similarity import Similarity
 from rankshot.zeroshot.class_probabilities import log_class_probabilities
 from rankshot.zeroshot.decisions import Decisions
@@ -89,23 +90,27 @@ class DirectSimilarity(Decisions, BaseEstimator):
     def _prior_of_classes(self) -> NDArray[np.float64]:
         if self.class_prior is None:
             return np.zeros(len(self.items_))
+        if not isinstance(self.class_prior, Mapping):
+            raise RankshotError(
+                f"class_prior must map names to probabilities, not be {shown(self.class_prior)}"
+            )
         if missing := [item for item in self.items_ if item not in self.class_prior]:
             near = did_you_mean(missing[0], self.class_prior)
             raise RankshotError(f"class_prior has nothing for {listed(missing)}{near}")
         prior = np.array(
             [require_number(f"class_prior[{x!r}]", self.class_prior[x]) for x in self.items_]
         )
-        if not (prior > 0).all():
-            item = self.items_[int(np.argmin(prior > 0))]
+        good = (prior > 0) & (prior < np.inf)
+        if not good.all():
+            item = self.items_[int(np.argmin(good))]
             raise RankshotError(
-                f"class_prior[{item!r}] must be positive, not {self.class_prior[item]}"
+                f"class_prior[{item!r}] must be a positive number, not {self.class_prior[item]}"
             )
         return np.asarray(np.log(prior))
 
-    def _log_posterior(self, values: Floats, kind: Kind) -> Floats:
-        log_proba = log_class_probabilities(values, kind, "DirectSimilarity")
-        log_proba -= self._log_prior.astype(log_proba.dtype)
-        return np.asarray(self.exponents_.astype(log_proba.dtype) @ log_proba.T)
+    def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
+        log_proba = log_class_probabilities(values, kind, "DirectSimilarity") - self._log_prior
+        return np.asarray(self.exponents_ @ log_proba.T)
 
     def item_parts(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         """Return what each item adds to the log-posterior of each target, (n, targets, items)."""
@@ -116,13 +121,15 @@ class DirectSimilarity(Decisions, BaseEstimator):
 def require_similarity(similarity: Similarity) -> Similarity:
     """Return a table with its targets sorted, each of which must be known."""
     if not isinstance(similarity, Similarity):
+        given = "Rankings" if isinstance(similarity, Rankings) else shown(similarity)
         raise RankshotError(
-            f"expected a Similarity, not {shown(similarity)}: make one with "
-            "Similarity(values, targets, items), read_similarity or a source"
+            f"expected a Similarity, not {given}: make one with Similarity(values, targets, "
+            "items), read_similarity or a source"
         )
     if similarity.unknown_targets:
         raise RankshotError(
-            f"{similarity.source} knows nothing of {listed(similarity.unknown_targets)}"
+            f"{similarity.source} knows nothing of {listed(similarity.unknown_targets)}: leave "
+            "them out with similarity.select(targets, items), or merge it with other sources"
         )
     return similarity.select(sorted(similarity.targets), similarity.items)
 

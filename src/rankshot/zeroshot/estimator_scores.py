@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankshot.ranking.encode import as_names
@@ -158,6 +159,11 @@ def _svc(estimator: Any, X: Any) -> Scores:
     items = _items(estimator)
     if len(items) == 2:
         return Scores(-estimator.decision_function(X).reshape(-1, 1), items, "one-vs-one")
+    if estimator.kernel == "linear":
+        # The same numbers as below, without going through all support vectors for each input.
+        X = validate_data(estimator, X, accept_sparse=True, reset=False, dtype=np.float64)
+        values = safe_sparse_dot(X, estimator.coef_.T, dense_output=True)
+        return Scores(values + estimator.intercept_, items, "one-vs-one")
     # The default shape, "ovr", is a count of votes. libsvm's own values are positive for the
     # first of a pair, as ours are.
     pairs = copy(estimator)

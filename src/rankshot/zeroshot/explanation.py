@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from rankshot.ranking.errors import RankshotError, did_you_mean
 from rankshot.zeroshot.decisions import Candidates, Decisions, top_of
@@ -105,14 +106,30 @@ def explain(
         me   +6.51
         you  +5.55
     """
-    if not hasattr(head, "item_parts"):
-        raise RankshotError(f"{type(head).__name__} cannot be explained by items and sources")
+    if not isinstance(head, Decisions):
+        raise RankshotError(
+            f"expected a fitted head, not {type(head).__name__}; a ZeroShotClassifier has a method "
+            "explain of its own"
+        )
+    check_is_fitted(head, "classes_")
     table = as_scores(scores, head.items_)
     log_proba = head.predict_log_proba(table, candidates)
+    return explanations(head, table, log_proba, target, against)
+
+
+def explanations(
+    head: Decisions,
+    table: Scores,
+    log_proba: NDArray[np.floating],
+    target: str | None,
+    against: str | None,
+) -> list[Explanation]:
+    """Explain decisions that are made by ``log_proba``; see `explain`."""
+    if not hasattr(head, "item_parts"):
+        raise RankshotError(f"{type(head).__name__} cannot be explained by items and sources")
     best = top_of(log_proba, head.classes_, min(SHOWN, len(head.classes_)))
     chosen = best.labels[:, 0] if target is None else np.full(len(table), target)
     columns = np.array([_column(head, name) for name in chosen], np.intp)
-    rows = np.arange(len(table))
     base = None if against is None else _column(head, against)
     item_pushes = _pushes(head.item_parts(table.values, table.kind), columns, base)
     names, pushes = _source_pushes(head, table, columns, base)
@@ -125,14 +142,14 @@ def explain(
             tuple((n, float(p)) for n, p in zip(names, pushes[row], strict=True) if np.isfinite(p)),
             tuple(zip(best.labels[row].tolist(), best.proba[row].tolist(), strict=True)),
         )
-        for row in rows
+        for row in range(len(table))
     ]
 
 
 def _column(head: Decisions, name: Any) -> int:
     found = np.flatnonzero(head.classes_ == name)
     if found.size == 0:
-        raise RankshotError(f"no target {name!r}{did_you_mean(name, head.classes_)}")
+        raise RankshotError(f"no target {str(name)!r}{did_you_mean(name, head.classes_)}")
     return int(found[0])
 
 

@@ -26,21 +26,30 @@ def over_items(knowledge: Knowledge | None, items: tuple[str, ...]) -> Knowledge
 
     Lists that name only some of them are taken as the top of all.
     """
+    knowledge = require_knowledge(knowledge)
     if isinstance(knowledge, Similarity):
         return knowledge.select(knowledge.targets, items)
-    if isinstance(knowledge, Rankings):
-        return require_targets(knowledge).over(items)
-    raise RankshotError(
-        f"rankings must be Rankings, or a Similarity for heads that read one, not "
-        f"{shown(knowledge)}"
-    )
+    return require_targets(knowledge).over(items)
+
+
+def require_knowledge(knowledge: Any) -> Knowledge:
+    """Return rankings or similarities, or say that something else was passed."""
+    if not isinstance(knowledge, Rankings | Similarity):
+        raise RankshotError(
+            f"rankings must be Rankings, or a Similarity for heads that read one, not "
+            f"{shown(knowledge)}"
+        )
+    return knowledge
 
 
 def of_unseen(knowledge: Knowledge) -> Knowledge:
     """Leave out what is said of targets that are items: the classifier knows them."""
     unseen = np.array([name not in knowledge.items for name in knowledge.targets], bool)
     if not unseen.any():
-        raise RankshotError("rankings: every target is a class that the classifier knows already")
+        raise RankshotError(
+            f"rankings: the classifier knows every target already "
+            f"({listed(dict.fromkeys(knowledge.targets), 4)}); classes='all' takes those in"
+        )
     if isinstance(knowledge, Rankings):
         return knowledge[unseen]
     return knowledge.select(np.array(knowledge.targets)[unseen], knowledge.items)

@@ -17,6 +17,9 @@ from rankshot.ranking.tied_choice import TiedChoice, n_nodes
 Floats = NDArray[np.floating]
 Ints = NDArray[np.int32]
 
+CACHED_CELLS = 1 << 16
+"""Numbers in the largest array at work: it stays in the cache."""
+
 LEAST_TOTAL = {np.dtype(np.float32): 1e-30, np.dtype(np.float64): 1e-290}
 """Totals below this, where the largest score counts 1, are not to be trusted: parts of them
 may have underflowed. They are summed as logarithms instead, which takes longer."""
@@ -37,13 +40,12 @@ class StagePart(NamedTuple):
 class _Lists(NamedTuple):
     """Rankings of one length without ties: those numbered ``rows`` of all.
 
-    ``order[i]`` has the i-th item of each; ``ranked`` and ``rest`` mark, a row a ranking, the
-    items placed and those compared with them and left.
+    ``order[i]`` has the i-th item of each; ``rest`` marks, a row a ranking, the items that are
+    compared with those placed and left.
     """
 
     rows: NDArray[np.intp]
     order: Ints
-    ranked: NDArray[np.bool_]
     rest: NDArray[np.bool_]
 
 
@@ -76,51 +78,56 @@ class PlackettLuceRanker:
     def _gather(self, rows: NDArray[np.intp], k: int) -> _Lists:
         """Put strict rankings of one length side by side."""
         order = self._rankings.entries[self._rankings.starts[rows][:, None] + np.arange(k)]
-        ranked = np.zeros((rows.size, self.n_items), bool)
-        ranked[np.arange(rows.size)[:, None], order] = True
-        return _Lists(rows, np.ascontiguousarray(order.T), ranked, self._rest[rows])
+        return _Lists(rows, np.ascontiguousarray(order.T), self._rest[rows])
 
-    def log_prob(self, values: Floats) -> Floats:
+    def log_prob(self, values: Floats) -> NDArray[np.float64]:
         """Return log P(π|x), a row an input and a column a ranking.
 
         Parameters
         ----------
         values : ndarray of shape (n, C)
-            Scores, of the dtype in which they are to be computed with.
+            Scores. Those of float32 are exponentiated and summed as such, which is where the
+            time goes, and added up in double precision.
         """
-        result = np.empty((len(values), self.n_rankings), values.dtype)
-        for rows in row_blocks(len(values), self.n_items + self.n_rankings, BLOCK_CELLS // 16):
+        result = np.empty((len(values), self.n_rankings))
+        for rows in row_blocks(len(values), self.n_items + self.n_rankings, CACHED_CELLS):
             result[rows] = self.by_columns(values[rows]).T
         return result
 
-    def by_columns(self, values: Floats) -> Floats:
+    def by_columns(self, values: Floats) -> NDArray[np.float64]:
         """Return the same of a few inputs, a row a ranking: sums run along long rows."""
-        f = np.ascontiguousarray(values.T)
-        f -= f.max(axis=0)
-        worths = np.exp(f)
-        result = np.empty((self.n_rankings, f.shape[1]), f.dtype)
+        result = np.empty((self.n_rankings, len(values)))
         for lists in self._lists:
-            result[lists.rows] = self._lists_log_prob(lists, f, worths)
+            result[lists.rows] = self._lists_log_prob(lists, values)
         for row in self._tied:
-            result[row] = sum(stage.log_prob for stage in self.stage_log_probs(row, f))
+            parts = self.stage_log_probs(row, values.T)
+            result[row] = sum(stage.log_prob for stage in parts)
         return result
 
-    def _lists_log_prob(self, lists: _Lists, f: Floats, worths: Floats) -> Floats:
+    def _lists_log_prob(self, lists: _Lists, values: Floats) -> NDArray[np.float64]:
+        f = values.T.copy(order="C")
+        f -= f.max(axis=0)
+        worths = np.exp(f)
         remaining = lists.rest.astype(f.dtype) @ worths
-        result: Floats = lists.ranked.astype(f.dtype) @ f
-        least = np.inf
+        # The last choice has the smallest total.
+        least = (remaining + worths[lists.order[-1]]).min(axis=0)
+        result = np.zeros(remaining.shape)
         for items in lists.order[::-1]:
             remaining += worths[items]
-            # The last choice has the smallest total.
-            least = remaining.min(axis=0) if np.isscalar(least) else least
             with np.errstate(divide="ignore"):
                 result -= np.log(remaining)
+            result += f[items]
         lost = np.flatnonzero(least < LEAST_TOTAL[f.dtype])
         if lost.size:
-            far = f[:, lost].astype(np.float64)
-            for i, row in enumerate(lists.rows):
-                result[i, lost] = sum(stage.log_prob for stage in self.stage_log_probs(row, far))
+            result[:, lost] = self._far_apart(lists, values[lost])
         return result
+
+    def _far_apart(self, lists: _Lists, values: Floats) -> NDArray[np.float64]:
+        """Return the same where worths underflow: in double precision, then as logarithms."""
+        if values.dtype == np.float32:
+            return self._lists_log_prob(lists, values.astype(np.float64))
+        parts = [self.stage_log_probs(row, values.T) for row in lists.rows]
+        return np.array([sum(stage.log_prob for stage in stages) for stages in parts])
 
     def stage_log_probs(self, row: int, scores: Floats) -> Iterator[StagePart]:
         """Yield the stages of a ranking, last first.

@@ -134,6 +134,8 @@ def _require_binary(scores: Scores) -> None:
 
 
 def _class_numbers(y: Iterable[Any], scores: Scores) -> NDArray[np.intp]:
+    if not isinstance(y, Iterable) or isinstance(y, str):
+        raise RankshotError(f"y must be a list of names of classes, not {shown(y)}")
     names = [str(label) for label in y]
     if len(names) != len(scores):
         raise RankshotError(f"{len(scores)} inputs have scores, but {len(names)} have a class")

@@ -156,12 +156,12 @@ class ProbabilisticRanking(Decisions, BaseEstimator):
             self._rankers[pairs] = ranker(self._compared)
         return self._rankers[pairs]
 
-    def _log_posterior(self, values: Floats, kind: Kind) -> Floats:
+    def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         if self.posterior == "sum":
             return self._sum.columns(values, kind)[0]
         log_prob = self._ranker(kind).by_columns(values)
-        log_prob -= self._log_chance[:, None].astype(log_prob.dtype)
-        return np.asarray(self._merge.astype(log_prob.dtype) @ log_prob)
+        log_prob -= self._log_chance[:, None]
+        return log_prob if self.posterior == "consensus" else np.asarray(self._merge @ log_prob)
 
     def _cells_per_input(self, values: Floats) -> int:
         if self.posterior == "sum":
@@ -189,8 +189,12 @@ class ProbabilisticRanking(Decisions, BaseEstimator):
         """Return the sources, and the log-posterior of each target by each alone.
 
         Where all rankings come from one source, its raters take the place of sources. A source
-        without a ranking of a target has NaN; the shape is (n, targets, sources).
+        without a ranking of a target has NaN; the shape is (n, targets, sources). One-vs-one
+        there are none where lists differ in length: their probabilities do not compare.
         """
+        uneven = np.ptp(self.rankings_.lengths) > 0 or self.rankings_.is_subset.any()
+        if kind == "one-vs-one" and uneven:
+            return (), np.zeros((len(values), len(self.classes_), 0))
         labels = self.rankings_.sources
         if len(self.rankings_.source_names) < 2 and self.rankings_.rater_names:
             labels = self.rankings_.raters
@@ -209,7 +213,7 @@ class ProbabilisticRanking(Decisions, BaseEstimator):
     def sum_over_rankings(self, scores: Scores | ArrayLike) -> PosteriorSum:
         """Return P(z|x) by ``posterior="sum"``, with the standard error of every figure.
 
-        The error is 0 where the sum was exact.
+        The error is 0 where the sum was exact (and where all rankings drawn say the same).
         """
         check_is_fitted(self, "classes_")
         if self.posterior != "sum":

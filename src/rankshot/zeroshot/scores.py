@@ -107,17 +107,14 @@ class Scores:
         return cls(_log_positive(p), scores.items, kind)
 
     def _refuse_infinite(self) -> None:
-        # One pass without a temporary array tells that all is well, nearly always.
-        with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(self.values.sum(dtype=np.float64)):
-                return
-        bad = ~np.isfinite(self.values)
-        if bad.any():
-            row, column = np.argwhere(bad)[0]
-            raise RankshotError(
-                f"row {row}, {self.column_name(column)}: the score is "
-                f"{self.values[row, column]}; scores must be finite"
-            )
+        # The largest is NaN if any is, and needs no array as large as the scores.
+        if self.values.size == 0 or np.isfinite([self.values.max(), self.values.min()]).all():
+            return
+        row, column = np.argwhere(~np.isfinite(self.values))[0]
+        raise RankshotError(
+            f"row {row}, {self.column_name(column)}: the score is "
+            f"{self.values[row, column]}; scores must be finite"
+        )
 
     def __len__(self) -> int:
         return len(self.values)
@@ -138,7 +135,8 @@ class Scores:
         names = as_names(items)
         if names == self.items:
             return self
-        if extra := [name for name in self.items if name not in set(names)]:
+        known = set(names)
+        if extra := [name for name in self.items if name not in known]:
             raise RankshotError(
                 f"the scores have classes that nobody ranks: {listed(extra)}"
                 f"{did_you_mean(extra[0], names)}"
@@ -198,18 +196,17 @@ def pair_columns(n_items: int) -> tuple[NDArray[np.intp], NDArray[np.int8]]:
 def _as_floats(values: ArrayLike) -> Floats:
     try:
         table = np.asarray(values)
-        if table.dtype.kind not in "biuf":
-            table = table.astype(np.float64)
+        if table.dtype.kind in "cmM":
+            raise TypeError(f"{table.dtype} is no real number")  # noqa: TRY301
+        single = table.dtype.kind == "f" and table.dtype.itemsize <= 4
+        return table.astype(np.float32 if single else np.float64, copy=False)
     except (TypeError, ValueError, RuntimeError) as error:
         # RuntimeError is what a tensor that still has a gradient, or lies on a GPU, raises.
         raise RankshotError(f"scores must be a table of numbers: {error}") from None
-    if table.dtype == np.float16:
-        return table.astype(np.float32)
-    return table if table.dtype.kind == "f" else table.astype(np.float64)
 
 
 def _log_positive(p: Floats) -> Floats:
     """Return log p, with something smaller than all others of the row for a zero."""
     smallest = np.where(p > 0, p, np.inf).min(axis=1, keepdims=True)
-    floor = np.minimum(smallest / 2, LEAST_PROBABILITY).astype(p.dtype)
+    floor = np.clip(smallest / 2, np.finfo(p.dtype).smallest_subnormal, LEAST_PROBABILITY)
     return np.asarray(np.log(np.where(p > 0, p, floor)))

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import ParameterGrid, train_test_split
 from sklearn.utils import _safe_indexing
 
@@ -20,15 +19,24 @@ from rankshot.ranking.restriction import restricted
 from rankshot.ranking.sampling import Seed
 from rankshot.semantics.similarity import Similarity
 from rankshot.zeroshot.calibration import SeenOrUnseen, best_calibration, seen_or_unseen
-from rankshot.zeroshot.classifier import ZeroShotClassifier
+from rankshot.zeroshot.classifier import ZeroShotClassifier, require_one_length
 from rankshot.zeroshot.decisions import most_probable
 from rankshot.zeroshot.estimator_scores import scores_of
-from rankshot.zeroshot.knowledge import Knowledge, of_all, of_unseen, over_items
+from rankshot.zeroshot.knowledge import (
+    Knowledge,
+    of_all,
+    of_unseen,
+    over_items,
+    require_knowledge,
+)
 from rankshot.zeroshot.metrics import mean_class_accuracy
 from rankshot.zeroshot.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.scores import Scores
 
 Labels = NDArray[np.str_]
+
+FIXED = {"rankings", "classes", "calibration", "reject_below", "reject_label"}
+"""What no trial changes."""
 
 VALIDATION_SHARE = 0.25
 """Of the inputs of classes that stay seen, so much is kept from training to judge by."""
@@ -146,12 +154,13 @@ class SeenClassSearch(MetaEstimatorMixin, BaseEstimator):
         """
         if not isinstance(self.estimator, ZeroShotClassifier):
             raise RankshotError(f"expected a ZeroShotClassifier, not {shown(self.estimator)}")
+        require_one_length(X, y)
         labels = np.asarray(y).astype(str)
         knowledge = self._of_seen(labels)
-        settings = list(ParameterGrid(self.param_grid))
+        settings = self._settings()
         outcomes: list[list[float | SeenOrUnseen]] = [[] for _ in settings]
         with ProgressLine("seen classes held out", enabled=self.verbose) as line:
-            groups = self._groups(knowledge)
+            groups = self._groups(knowledge, labels)
             for number, group in enumerate(groups, 1):
                 line.update(f"fold {number} of {len(groups)}")
                 for i, fold in self._trained(settings, group, X, labels):
@@ -164,6 +173,20 @@ class SeenClassSearch(MetaEstimatorMixin, BaseEstimator):
             chosen.set_params(calibration=best.calibration)
         self.best_estimator_ = chosen.fit(X, y)
         return self
+
+    def _settings(self) -> list[dict[str, Any]]:
+        try:
+            settings = list(ParameterGrid(self.param_grid))
+        except (TypeError, ValueError) as error:
+            raise RankshotError(f"param_grid: {error}") from None
+        if not settings:
+            raise RankshotError("param_grid is empty: there is nothing to try")
+        if fixed := sorted(FIXED & {name for params in settings for name in params}):
+            raise RankshotError(
+                f"param_grid: {listed(fixed)} cannot be chosen here; set it on the estimator (the "
+                "calibration is found by itself)"
+            )
+        return settings
 
     def _with(self, params: Mapping[str, Any]) -> ZeroShotClassifier:
         """Return a copy of the classifier with some settings."""
@@ -191,61 +214,61 @@ class SeenClassSearch(MetaEstimatorMixin, BaseEstimator):
             return knowledge[seen]
         return knowledge.select(np.array(knowledge.targets)[seen], knowledge.items)
 
-    def _groups(self, knowledge: Knowledge) -> list[tuple[str, ...]]:
+    def _groups(self, knowledge: Knowledge, labels: Labels) -> list[tuple[str, ...]]:
         """Return the classes that play unseen, fold by fold."""
         known = sorted(set(knowledge.targets))
-        if self.held_out is not None:
-            groups = [tuple(group) for group in self.held_out]
-            for name in (name for group in groups for name in group):
-                if name not in known:
-                    raise RankshotError(
-                        f"held_out: no ranking of a seen class {name!r}{did_you_mean(name, known)}"
-                    )
-        else:
-            n = self.n_folds
-            if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= len(known) // 2:
+        if self.held_out is None:
+            n, most = self.n_folds, len(known) // 2
+            if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n <= most:
                 raise RankshotError(
-                    f"n_folds must be between 1 and {len(known) // 2}, two classes a fold or "
-                    f"more, not {shown(n)}"
+                    f"n_folds must be between 1 and {most}, two classes a fold or more, not "
+                    f"{shown(n)}"
                 )
             mixed = np.random.default_rng(self.random_state).permutation(known)
             groups = [tuple(group.tolist()) for group in np.array_split(mixed, n)]
-        if small := [group for group in groups if len(group) < 2]:
-            raise RankshotError(f"held_out: a fold needs two classes or more, not {small[0]}")
+        else:
+            groups = _require_groups(self.held_out, known)
+        for group in groups:
+            if len(set(labels) - set(group)) < 2:
+                what = "n_folds" if self.held_out is None else "held_out"
+                raise RankshotError(
+                    f"{what}: with {listed(group)} held out fewer than two classes are left to "
+                    "train on"
+                )
         return groups
 
     def _trained(
         self, settings: list[dict[str, Any]], group: tuple[str, ...], X: Any, labels: Labels
     ) -> Iterator[tuple[int, _Fold]]:
         """Yield each setting with its fold; settings of one classifier share the training."""
-        done: list[tuple[dict[str, Any], _Fold]] = []
+        done: dict[tuple[tuple[str, int], ...], _Fold] = {}
         for i, params in enumerate(settings):
-            of_estimator = {k: v for k, v in params.items() if k.split("__")[0] == "estimator"}
-            fold = next((fold for known, fold in done if known == of_estimator), None)
-            if fold is None:
-                fold = self._fold(self._with(params).estimator, group, X, labels)
-                done.append((of_estimator, fold))
-            yield i, fold
+            # Every setting holds the very values of the grid.
+            of_estimator = tuple(
+                (name, id(value))
+                for name, value in params.items()
+                if name.split("__")[0] == "estimator"
+            )
+            if of_estimator not in done:
+                done[of_estimator] = self._fold(self._with(params).estimator, group, X, labels)
+            yield i, done[of_estimator]
 
     def _fold(self, classifier: Any, group: tuple[str, ...], X: Any, labels: Labels) -> _Fold:
-        """Train without a group of classes, or leave them out of what was trained with them."""
+        """Train without a group of classes; a frozen classifier forgets their scores instead."""
         playing = np.isin(labels, group)
-        if isinstance(classifier, FrozenEstimator):
-            scores = scores_of(classifier, X)
-            scores = scores.select([name for name in scores.items if name not in group])
-            seen = np.flatnonzero(~playing)
-            to_rank = scores[seen], labels[seen]
-            return _Fold(scores.items, to_rank, (scores, labels))
-        train = np.flatnonzero(~playing)
-        held = np.flatnonzero(playing)
+        train, held = np.flatnonzero(~playing), np.flatnonzero(playing)
         if self.estimator.classes == "all":
             train, kept = train_test_split(
                 train, test_size=VALIDATION_SHARE, stratify=labels[train], random_state=0
             )
             held = np.concatenate([held, kept])
         trained = clone(classifier).fit(_safe_indexing(X, train), labels[train])
-        judged = scores_of(trained, _safe_indexing(X, held))
-        ranked = scores_of(trained, _safe_indexing(X, train))
+        if unknown := sorted(set(labels[train]) - set(map(str, trained.classes_))):
+            raise RankshotError(f"the classifier does not know {listed(unknown)}: not seen classes")
+        ranked, judged = (
+            scores.select([name for name in scores.items if name not in group])
+            for scores in (scores_of(trained, _safe_indexing(X, rows)) for rows in (train, held))
+        )
         return _Fold(judged.items, (ranked, labels[train]), (judged, labels[held]))
 
     def _judged(
@@ -254,7 +277,9 @@ class SeenClassSearch(MetaEstimatorMixin, BaseEstimator):
         """Fit a head for the classes that play unseen, and see how it does."""
         zero_shot = self._with(params)
         head: Any = zero_shot.head
-        about = _restricted(knowledge, group, fold.items)
+        # Seen classes are ranked by what the classifier will be given of them, if anything.
+        staying = set(fold.items) & set(require_knowledge(self.estimator.rankings).targets)
+        about = _restricted(knowledge, group, staying, fold.items)
         scores, labels = fold.to_judge
         if zero_shot.classes == "unseen":
             head.fit(of_unseen(about))
@@ -266,12 +291,34 @@ class SeenClassSearch(MetaEstimatorMixin, BaseEstimator):
         return seen_or_unseen(head.predict_log_proba(scores), head.classes_, seen, labels)
 
 
-def _restricted(knowledge: Knowledge, group: tuple[str, ...], items: tuple[str, ...]) -> Knowledge:
-    """Return what is said of the group and of the items, over the items alone."""
+def _require_groups(held_out: Any, known: list[str]) -> list[tuple[str, ...]]:
+    """Return the groups that a caller wants held out."""
+    groups: list[tuple[str, ...]] = []
+    for group in held_out:
+        names = () if isinstance(group, str) or not isinstance(group, Iterable) else tuple(group)
+        if len(set(names)) < max(2, len(names)):
+            raise RankshotError(
+                f"held_out: a fold is a list of two different classes or more, not {shown(group)}"
+            )
+        for name in names:
+            if name not in known:
+                raise RankshotError(
+                    f"held_out: no ranking of a seen class {shown(name)}{did_you_mean(name, known)}"
+                )
+        groups.append(names)
+    if not groups:
+        raise RankshotError("held_out is empty: name at least one fold")
+    return groups
+
+
+def _restricted(
+    knowledge: Knowledge, group: tuple[str, ...], staying: set[str], items: tuple[str, ...]
+) -> Knowledge:
+    """Return what is said of the group, and of classes that stay seen, over the items alone."""
+    wanted = [name in group or name in staying for name in knowledge.targets]
     if isinstance(knowledge, Similarity):
-        targets = [name for name in knowledge.targets if name in group or name in items]
-        return knowledge.select(targets, items)
-    about = knowledge[np.isin(knowledge.targets.astype(str), [*group, *items])]
+        return knowledge.select(np.array(knowledge.targets)[wanted], items)
+    about = knowledge[np.array(wanted, bool)]
     about = restricted(about, [name for name in knowledge.items if name in items])
     if missing := sorted(set(group) - set(about.target_names)):
         raise RankshotError(

@@ -13,6 +13,7 @@ from rankshot.ranking.arguments import require_rankings
 from rankshot.ranking.errors import RankshotError, shown
 from rankshot.ranking.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
+from rankshot.semantics.similarity import Similarity
 
 
 class RankingModel(Protocol):
@@ -29,6 +30,10 @@ class RankingModel(Protocol):
 
 def require_targets(rankings: Rankings) -> Rankings:
     """Return the rankings that count, each of which must say what it describes."""
+    if isinstance(rankings, Similarity):
+        raise RankshotError(
+            f"expected Rankings, not the similarities of {rankings.source!r}: use its to_rankings()"
+        )
     require_rankings(rankings)
     nameless = np.flatnonzero([target is None for target in rankings.targets])
     if nameless.size:
@@ -43,12 +48,12 @@ def require_targets(rankings: Rankings) -> Rankings:
 
 
 def require_k(k: int | None, n_items: int) -> int:
-    """Return how many items of a list count: all of them for None."""
+    """Return how many items of a list count: all of them for None, or where there are fewer."""
     if k is None:
         return n_items
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= n_items:
-        raise RankshotError(f"k must be between 1 and the {n_items} items, not {shown(k)}")
-    return int(k)
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise RankshotError(f"k must be a positive integer, or None for all, not {shown(k)}")
+    return min(int(k), n_items)
 
 
 def fit_priors(
@@ -59,7 +64,7 @@ def fit_priors(
     ``singles`` includes targets with one ranking, which needs no merging.
     """
     prior = PlackettLuce() if prior is None else prior
-    if not (hasattr(prior, "fit") and hasattr(prior, "log_prob")):
+    if isinstance(prior, type) or not (hasattr(prior, "fit") and hasattr(prior, "log_prob")):
         raise RankshotError(
             f"the prior must be a model of rankings such as PlackettLuce(), not {shown(prior)}"
         )

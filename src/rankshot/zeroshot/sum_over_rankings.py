@@ -69,6 +69,7 @@ class SumOverRankings:
             lists = np.array(list(permutations(range(len(items)), k)), np.int32)
             self._all = Rankings.from_item_numbers(lists, items=items, trusted=True)
             self._log_posteriors = self._of_targets(self._all)
+            self._rankers: dict[bool, PlackettLuceRanker | BabingtonSmithRanker] = {}
         else:
             rng = np.random.default_rng(random_state)
             self._log_times = np.log(rng.standard_exponential((n_samples, len(items))))
@@ -110,8 +111,11 @@ class SumOverRankings:
         return np.asarray(log_softmax(log_likelihoods, axis=0))
 
     def _enumerated(self, values: Floats, kind: Kind) -> Floats:
-        ranker = BabingtonSmithRanker if kind == "one-vs-one" else PlackettLuceRanker
-        log_prob = ranker(self._all).by_columns(values)
+        pairs = kind == "one-vs-one"
+        if pairs not in self._rankers:
+            ranker = BabingtonSmithRanker if pairs else PlackettLuceRanker
+            self._rankers[pairs] = ranker(self._all)
+        log_prob = self._rankers[pairs].by_columns(values)
         log_prob -= logsumexp(log_prob, axis=0)
         return np.array([logsumexp(log_prob + z[:, None], axis=0) for z in self._log_posteriors])
 

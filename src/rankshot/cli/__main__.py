@@ -1,0 +1,5 @@
+"""``python -m rankshot.cli`` is the command ``rankshot``."""
+
+from rankshot.cli import main
+
+main()

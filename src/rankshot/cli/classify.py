@@ -1,0 +1,108 @@
+"""``rankshot classify``: a table of scores in, labels and probabilities out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from rankshot.cli.console import check_writable, progress_bar, say
+from rankshot.cli.head_options import (
+    Head,
+    HeadOption,
+    KOption,
+    Posterior,
+    PosteriorOption,
+    Prior,
+    PriorOption,
+    RankingsOption,
+    ScoresAre,
+    ScoresAreOption,
+    SimilarityOption,
+    as_scores_of,
+    fitted_head,
+    told_from,
+)
+from rankshot.ranking.errors import RankshotError
+from rankshot.zeroshot.decisions import most_probable
+from rankshot.zeroshot.prediction_files import REJECTED, writing_predictions
+from rankshot.zeroshot.score_files import open_scores
+
+
+def classify(
+    scores: Annotated[
+        Path,
+        typer.Argument(
+            help="A table with a column for each seen class, and perhaps one named id (.csv, "
+            ".parquet, .npz)."
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The predictions to write (.csv, .parquet).")
+    ],
+    rankings: RankingsOption = None,
+    similarity: SimilarityOption = None,
+    head: HeadOption = Head.PROBABILISTIC,
+    k: KOption = 4,
+    prior: PriorOption = Prior.PLACKETT_LUCE,
+    posterior: PosteriorOption = Posterior.CONSENSUS,
+    scores_are: ScoresAreOption = ScoresAre.AUTO,
+    reject_below: Annotated[
+        float | None,
+        typer.Option(help="Label an input `rejected` if no class is at least so probable."),
+    ] = None,
+    batch_rows: Annotated[
+        int | None, typer.Option(help="Rows read at a time; by default a million scores.")
+    ] = None,
+) -> None:
+    """Classify inputs as new classes, from a classifier's scores for the classes it knows.
+
+    Example: rankshot classify scores.parquet --rankings rankings.jsonl -o predictions.parquet
+    """
+    if reject_below is not None and not 0 <= reject_below <= 1:
+        raise RankshotError(f"--reject-below must be a probability, not {reject_below}")
+    check_writable(output)
+    if output.resolve() == scores.resolve():
+        raise RankshotError(f"{output}: the scores and the predictions must be two files")
+    table = open_scores(scores, batch_rows)
+    model = fitted_head(table.items, rankings, similarity, head, k, prior, posterior)
+    targets = model.classes_
+    counts: Counter[str] = Counter()
+    with writing_predictions(output, targets) as writer, progress_bar() as bar:
+        task = bar.add_task("classifying", total=table.n_rows)
+        for batch in table.batches():
+            if scores_are is ScoresAre.AUTO:
+                scores_are = told_from(batch.values, table)
+                say(f"{scores}: the scores are taken as {scores_are} (see --scores-are)")
+            log_proba = model.predict_log_proba(as_scores_of(batch.values, table, scores_are))
+            proba = np.exp(log_proba)
+            best = most_probable(log_proba)
+            labels = targets[best]
+            if reject_below is not None:
+                sure = proba[np.arange(len(best)), best] >= reject_below
+                labels = np.where(sure, labels, REJECTED)
+            writer.write(batch.ids, labels, proba)
+            counts.update(labels.tolist())
+            bar.advance(task, len(batch))
+    _show(counts, output)
+
+
+def _show(counts: Counter[str], output: Path) -> None:
+    total = sum(counts.values())
+    shown = Table(title="Predicted classes")
+    shown.add_column("class")
+    shown.add_column("inputs", justify="right")
+    shown.add_column("share", justify="right")
+    for label, count in counts.most_common(20):
+        shown.add_row(Text(label), f"{count:,}", f"{count / total:.1%}")
+    console = Console()
+    console.print(shown)
+    if len(counts) > 20:
+        say(f"and {len(counts) - 20} more classes", console)
+    say(f"{total:,} predictions written to {output}", console)

@@ -1,0 +1,109 @@
+"""``rankshot consensus``: what rankings agree on, and who does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from rankshot.cli.console import SHOWN, say
+from rankshot.cli.head_options import PRIORS, Prior, PriorOption
+from rankshot.ranking.errors import RankshotError
+from rankshot.ranking.files import check_ending, read_rankings, write_rankings
+from rankshot.ranking.mallows import Mallows
+from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.summary import TargetSummary, summarize
+from rankshot.ranking.text_lines import names_in
+
+
+def consensus(
+    rankings: Annotated[
+        Path, typer.Argument(help="The rankings (.jsonl, .soc, .soi, .toc, .toi).")
+    ],
+    prior: PriorOption = Prior.PLACKETT_LUCE,
+    k: Annotated[
+        int | None,
+        typer.Option(help="Places compared; by default 10, or the length of the shortest list."),
+    ] = None,
+    seen: Annotated[
+        Path | None,
+        typer.Option(help="All items, one name a line; by default those that occur in the file."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write the consensus of each target (.jsonl)."),
+    ] = None,
+) -> None:
+    """Merge the rankings of each target, and say how far they agree.
+
+    Example: rankshot consensus rankings.jsonl --prior mallows
+    """
+    if output is not None:
+        check_ending(output)
+    said = read_rankings(rankings, items=None if seen is None else names_in(seen))
+    try:
+        summaries = summarize(said, PRIORS[prior](), k)
+    except RankshotError as error:
+        raise RankshotError(f"{rankings}: {error}") from None
+    console = Console()
+    console.print(_table(summaries, prior))
+    say(
+        "W is Kendall's concordance (1: all agree). Distances are Kendall's over the first "
+        f"{_places(summaries)}, as shares of the largest possible (0: all agree).",
+        console,
+    )
+    if output is not None:
+        write_rankings(_merged(summaries, said.items), output)
+        say(f"{len(summaries):,} consensus rankings written to {output}", console)
+
+
+def _table(summaries: list[TargetSummary], prior: Prior) -> Table:
+    table = Table(title="Consensus of each target")
+    table.add_column("target", style="bold")
+    table.add_column("rankings", justify="right")
+    table.add_column(f"consensus, with {'worths' if prior is Prior.PLACKETT_LUCE else 'places'}")
+    if prior is Prior.MALLOWS:
+        table.add_column("spread", justify="right")
+    table.add_column("W", justify="right")
+    table.add_column("distance", justify="right")
+    table.add_column("disagree most")
+    for brief in summaries:
+        cells = [brief.target or "(all)", f"{brief.n_rankings:,}", _order(brief)]
+        if isinstance(brief.model, Mallows):
+            cells.append(f"{brief.model.spread_:.3g}")
+        cells += [_share(brief.concordance), _share(brief.mean_distance), _disagree(brief)]
+        table.add_row(*map(Text, cells))
+    return table
+
+
+def _order(brief: TargetSummary) -> str:
+    groups = [tie if isinstance(tie, tuple) else (tie,) for tie in brief.order[:SHOWN]]
+    worths = getattr(brief.model, "worths_", None)
+    if worths is None:
+        return " > ".join(" = ".join(tie) for tie in groups)
+    worth = dict(zip(brief.model.items_, worths, strict=True))
+    return " > ".join(f"{' = '.join(tie)} {worth[tie[0]]:.2g}" for tie in groups)
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
+
+
+def _disagree(brief: TargetSummary) -> str:
+    return ", ".join(f"{name} {distance:.2f}" for name, distance in brief.disagreement[:3]) or "-"
+
+
+def _places(summaries: list[TargetSummary]) -> str:
+    counts = sorted({brief.k for brief in summaries})
+    return f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+
+
+def _merged(summaries: list[TargetSummary], items: tuple[str, ...]) -> Rankings:
+    orders = [[list(x) if isinstance(x, tuple) else x for x in brief.order] for brief in summaries]
+    return Rankings.from_orders(
+        orders, items=items, targets=[brief.target for brief in summaries], sources="consensus"
+    )

@@ -1,0 +1,67 @@
+"""``rankshot explain``: why inputs got their classes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rankshot.cli.console import say
+from rankshot.cli.head_options import (
+    Head,
+    HeadOption,
+    KOption,
+    Posterior,
+    PosteriorOption,
+    Prior,
+    PriorOption,
+    RankingsOption,
+    ScoresAre,
+    ScoresAreOption,
+    SimilarityOption,
+    fitted_head,
+)
+from rankshot.cli.input_rows import first_names, inputs_named
+from rankshot.zeroshot import explanation
+from rankshot.zeroshot.score_files import open_scores
+
+FIRST = 3
+"""How many inputs are explained where none is named."""
+
+
+def explain(
+    scores: Annotated[
+        Path, typer.Argument(help="The table of scores, as for `classify` (.csv, .parquet, .npz).")
+    ],
+    rankings: RankingsOption = None,
+    similarity: SimilarityOption = None,
+    id: Annotated[  # noqa: A002
+        list[str] | None,
+        typer.Option(
+            help="Which input, by its id (or row number, without ids); may be repeated. By "
+            "default the first three."
+        ),
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="What to explain; by default the class predicted.")
+    ] = None,
+    against: Annotated[
+        str | None, typer.Option(help="Compare with this class; by default the average.")
+    ] = None,
+    head: HeadOption = Head.PROBABILISTIC,
+    k: KOption = 4,
+    prior: PriorOption = Prior.PLACKETT_LUCE,
+    posterior: PosteriorOption = Posterior.CONSENSUS,
+    scores_are: ScoresAreOption = ScoresAre.AUTO,
+) -> None:
+    """Say which seen classes, and which sources, pushed an input towards its class.
+
+    Example: rankshot explain scores.parquet --rankings rankings.jsonl --id img17 --against dog
+    """
+    table = open_scores(scores)
+    model = fitted_head(table.items, rankings, similarity, head, k, prior, posterior)
+    names = id or first_names(table, FIRST)
+    for name, one in inputs_named(table, names, scores_are):
+        why = explanation.explain(model, one, target=target, against=against)[0]
+        say(f"{name}: {why}\n")

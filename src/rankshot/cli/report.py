@@ -1,0 +1,146 @@
+"""``rankshot report``: how well a run of ``classify`` did, on one page."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from rankshot.cli.console import check_writable, say
+from rankshot.cli.head_options import (
+    Head,
+    KOption,
+    Posterior,
+    PosteriorOption,
+    Prior,
+    PriorOption,
+    RankingsOption,
+    ScoresAre,
+    ScoresAreOption,
+    fitted_head,
+)
+from rankshot.cli.input_rows import inputs_named
+from rankshot.ranking.errors import RankshotError, did_you_mean
+from rankshot.ranking.files import read_rankings
+from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.summary import summarize
+from rankshot.report.contents import Report
+from rankshot.report.from_results import (
+    class_map,
+    consensus_cards,
+    evaluation_of,
+    example_rows,
+    explanation_card,
+)
+from rankshot.report.page import write_report
+from rankshot.zeroshot.decisions import Decisions
+from rankshot.zeroshot.explanation import explain
+from rankshot.zeroshot.prediction_files import REJECTED, Predictions, read_predictions
+from rankshot.zeroshot.score_files import ScoreTable, open_scores
+from rankshot.zeroshot.truth_files import read_truth
+
+Labels = NDArray[np.str_]
+
+COMPARED = 10
+"""Places of the rankings that the map compares."""
+
+EXAMPLES = 12
+"""How many inputs are explained at most."""
+
+
+def report(
+    predictions: Annotated[Path, typer.Argument(help="What `classify` wrote (.csv, .parquet).")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The page to write (.html).")],
+    truth: Annotated[
+        Path,
+        typer.Option(help="The true classes: columns id and label, or label alone, row by row."),
+    ],
+    rankings: RankingsOption = None,
+    scores: Annotated[
+        Path | None,
+        typer.Option(help="What `classify` read: with --rankings, examples are explained."),
+    ] = None,
+    k: KOption = 4,
+    prior: PriorOption = Prior.PLACKETT_LUCE,
+    posterior: PosteriorOption = Posterior.CONSENSUS,
+    scores_are: ScoresAreOption = ScoresAre.AUTO,
+    title: Annotated[str, typer.Option(help="The heading of the page.")] = "Zero-shot predictions",
+) -> None:
+    """Judge predictions against the truth, and put it on one self-contained page.
+
+    Example: rankshot report predictions.parquet --truth labels.csv --rankings rankings.jsonl
+    -o report.html
+    """
+    check_writable(output)
+    if output.suffix not in {".html", ".htm"}:
+        raise RankshotError(f"{output}: unknown ending {output.suffix!r}; a report is .html")
+    predicted = read_predictions(predictions)
+    labels = read_truth(truth, predicted.ids.tolist()).astype(str)
+    _check_classes(labels, predicted, truth)
+    if scores is not None and rankings is None:
+        raise RankshotError("--scores needs --rankings, too: examples are explained by both")
+    page = _page(title, predicted, labels)
+    if rankings is not None:
+        page = _with_rankings(page, read_rankings(rankings))
+    if scores is not None:
+        table = open_scores(scores)
+        model = fitted_head(table.items, rankings, None, Head.PROBABILISTIC, k, prior, posterior)
+        page = _with_examples(page, predicted, labels, table, model, scores_are)
+    write_report(page, output)
+    right = float((predicted.labels == labels).mean())
+    say(f"{right:.1%} of {len(labels):,} inputs right; report written to {output}")
+
+
+def _check_classes(labels: Labels, predicted: Predictions, path: Path) -> None:
+    unknown = np.flatnonzero(~np.isin(labels, predicted.targets))
+    if unknown.size:
+        name = labels[unknown[0]]
+        raise RankshotError(
+            f"{path}: the true class {name!r} of input {predicted.ids[unknown[0]]!r} is none of "
+            f"the classes predicted{did_you_mean(name, predicted.targets)}"
+        )
+
+
+def _page(title: str, predicted: Predictions, labels: Labels) -> Report:
+    rejected = int((predicted.labels == REJECTED).sum())
+    facts = [("inputs", f"{len(labels):,}"), ("classes", f"{len(predicted.targets):,}")]
+    notes = []
+    if rejected:
+        facts.append(("rejected", f"{rejected:,}"))
+        notes.append(
+            "A rejected input counts as wrong; the table of what was taken for what leaves it out."
+        )
+    given = predicted.labels.astype(str)
+    return Report(
+        title=title,
+        facts=tuple(facts),
+        evaluation=evaluation_of(labels, given, predicted.proba, predicted.targets),
+        notes=tuple(notes),
+    )
+
+
+def _with_rankings(page: Report, rankings: Rankings) -> Report:
+    cards = consensus_cards(summarize(rankings))
+    return replace(page, consensuses=cards, map=class_map(rankings, COMPARED))
+
+
+def _with_examples(
+    page: Report,
+    predicted: Predictions,
+    labels: Labels,
+    table: ScoreTable,
+    model: Decisions,
+    are: ScoresAre,
+) -> Report:
+    """Explain a few inputs, right and wrong ones."""
+    rows = example_rows(predicted.labels.astype(str), labels, predicted.targets[:EXAMPLES])
+    truth = {str(predicted.ids[row]): str(labels[row]) for row in rows}
+    cards = [
+        explanation_card(name, explain(model, one)[0], truth[name])
+        for name, one in inputs_named(table, truth, are)
+    ]
+    return replace(page, explanations=tuple(cards))

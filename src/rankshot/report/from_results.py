@@ -1,0 +1,135 @@
+"""The sections of a report, from what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import confusion_matrix
+
+from rankshot.ranking.distances import kendall_distance
+from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.restriction import of_all_items
+from rankshot.ranking.scaling import classical_scaling
+from rankshot.ranking.summary import TargetSummary, disagreement
+from rankshot.report.contents import ClassMap, ConsensusCard, Evaluation, ExplanationCard
+from rankshot.zeroshot.explanation import Explanation
+from rankshot.zeroshot.metrics import (
+    log_loss,
+    pairwise_accuracy,
+    per_class_accuracy,
+    reliability,
+    top_k_accuracy,
+    wilson_interval,
+)
+
+MAX_POINTS = 1000
+"""A map shows so many rankings at most: distances are taken between all pairs."""
+
+
+def evaluation_of(
+    truth: NDArray[np.str_],
+    predicted: NDArray[np.str_],
+    proba: NDArray[np.floating],
+    classes: Sequence[str],
+) -> Evaluation:
+    """Judge predictions against the truth."""
+    names = tuple(map(str, classes))
+    by_class = per_class_accuracy(truth, predicted)
+    bins = reliability(truth, proba, names)
+    filled = bins.count > 0
+    with np.errstate(divide="ignore"):
+        log_proba = np.minimum(np.log(proba), 0)
+    ks = [k for k in (1, 2, 3, 5, 10) if k < len(names)]
+    return Evaluation(
+        classes=names,
+        accuracy=wilson_interval(int((predicted == truth).sum()), len(truth)),
+        per_class=tuple(by_class.get(name, float("nan")) for name in names),
+        confusion=confusion_matrix(truth, predicted, labels=list(names)),
+        pairwise=pairwise_accuracy(truth, proba, names),
+        reliability=tuple(
+            zip(
+                bins.confidence[filled].tolist(),
+                bins.accuracy[filled].tolist(),
+                bins.count[filled].tolist(),
+                strict=True,
+            )
+        ),
+        expected_calibration_error=bins.expected_calibration_error,
+        log_loss=log_loss(truth, log_proba, names),
+        top_k=tuple((k, top_k_accuracy(truth, proba, names, k)) for k in ks),
+    )
+
+
+def consensus_cards(
+    summaries: Iterable[TargetSummary], others: Rankings | None = None
+) -> tuple[ConsensusCard, ...]:
+    """Show the consensus of each target, and how far raters are from it.
+
+    Where there are ``others``, it is shown how far their sources are from it, instead.
+    """
+    cards = []
+    for brief in summaries:
+        distances = brief.disagreement
+        if others is not None:
+            order = [list(tie) if isinstance(tie, tuple) else tie for tie in brief.order]
+            consensus = Rankings.from_orders([order], items=others.items).top(brief.k)
+            theirs = others.select(target=brief.target)
+            nobody = np.full(len(theirs), None, object)
+            distances = disagreement(replace(theirs, raters=nobody), consensus)
+        cards.append(
+            ConsensusCard(
+                brief.target or "(all)",
+                brief.order,
+                brief.concordance,
+                brief.mean_distance,
+                distances,
+            )
+        )
+    return tuple(cards)
+
+
+def class_map(rankings: Rankings, k: int) -> ClassMap | None:
+    """Place every ranking on a map by Kendall's distance of the first k, grouped by target.
+
+    There is none where fewer than three rankings can be compared.
+    """
+    whole = of_all_items(rankings)[:MAX_POINTS]
+    if len(whole) < 3 or not whole.target_names:
+        return None
+    k = min(k, int(whole.lengths.min()))
+    places = classical_scaling(kendall_distance(whole, k=k))
+    origin = [
+        rater or source or "" for rater, source in zip(whole.raters, whole.sources, strict=True)
+    ]
+    return ClassMap(
+        tuple(map(str, origin)),
+        tuple(map(str, whole.targets)),
+        tuple(places[:, 0].tolist()),
+        tuple(places[:, 1].tolist()),
+        f"Each mark is one ranking; Kendall's distance of the first {k}, classical scaling.",
+    )
+
+
+def explanation_card(title: str, why: Explanation, truth: str | None) -> ExplanationCard:
+    """Show why one input got its class."""
+    others = tuple(pair for pair in why.alternatives if pair[0] != why.target)
+    return ExplanationCard(
+        title, why.target, truth, why.probability, why.items, why.sources, others
+    )
+
+
+def example_rows(
+    predicted: NDArray[np.str_], truth: NDArray[np.str_], targets: Sequence[str]
+) -> list[int]:
+    """Return examples: for each target its first input, right ones and wrong ones in turn."""
+    chosen = []
+    for place, target in enumerate(targets):
+        theirs = np.flatnonzero(truth == target)
+        right = predicted[theirs] == target
+        wanted = right if place % 2 == 0 else ~right
+        if wanted.any():
+            chosen.append(int(theirs[np.argmax(wanted)]))
+    return chosen

@@ -1,0 +1,104 @@
+"""The rankings of a target in brief."""
+
+import numpy as np
+import pytest
+
+import rankshot as rs
+from rankshot.ranking.summary import disagreement
+
+ITEMS = ["bus", "fox", "leopard", "lion", "tiger"]
+
+
+def votes(**columns):
+    orders = [["leopard", "tiger"], ["tiger", "leopard", "lion"], ["fox", "leopard"]]
+    return rs.Rankings.from_orders(orders, items=ITEMS, **columns)
+
+
+def test_the_consensus_is_the_mode_of_the_model_and_the_rest_is_agreement():
+    rankings = votes(targets="cat", raters=["ann", "bob", "cy"])
+    (brief,) = rs.summarize(rankings)
+    model = rs.PlackettLuce().fit(rankings)
+    first = rankings.top(2)
+    assert brief.k == 2
+    assert brief.order == model.mode_[:2]
+    assert brief.n_rankings == 3
+    found = rs.agreement(first)
+    most = 2 * (2 * 5 - 2 - 1) / 2
+    assert brief.concordance == pytest.approx(found.concordance)
+    assert brief.mean_distance == pytest.approx(found.mean_distance / most)
+    consensus = rs.Rankings.from_orders([list(brief.order)], items=ITEMS)
+    distances = rs.kendall_distance(first, consensus)[:, 0] / most
+    assert dict(brief.disagreement) == pytest.approx(
+        dict(zip(["ann", "bob", "cy"], distances, strict=True))
+    )
+    shares = [share for _, share in brief.disagreement]
+    assert shares == sorted(shares, reverse=True)
+
+
+def test_the_opposite_order_is_as_far_as_can_be():
+    rankings = rs.Rankings.from_orders(
+        [ITEMS, ITEMS[::-1]], items=ITEMS, raters=["ann", "bob"], weights=[2, 1]
+    )
+    (brief,) = rs.summarize(rankings, rs.Mallows(), k=5)
+    assert brief.target is None
+    assert brief.disagreement == (("bob", 1.0), ("ann", 0.0))
+
+
+def test_every_target_has_its_own_and_raters_without_a_name_count_for_their_source():
+    rankings = votes(
+        targets=["cat", "cat", "dog"], raters=["ann", None, None], sources=["x", "x", "y"]
+    )
+    cat, dog = rs.summarize(rankings)
+    assert (cat.target, dog.target) == ("cat", "dog")
+    assert {name for name, _ in cat.disagreement} == {"ann", "x"}
+    assert dog.concordance is None
+    assert dog.mean_distance is None
+    assert dog.disagreement == (("y", 0.0),)
+
+
+def test_subsets_have_a_consensus_and_no_distance():
+    rankings = votes(targets="cat", raters=["ann", "bob", "cy"], kind=["top", "subset", "top"])
+    (brief,) = rs.summarize(rankings)
+    assert {name for name, _ in brief.disagreement} == {"ann", "cy"}
+
+
+def test_lists_of_other_lengths_are_compared_as_far_as_both_go():
+    consensus = rs.Rankings.from_orders([["leopard", "tiger", "lion"]], items=ITEMS)
+    found = dict(disagreement(votes(raters=["ann", "bob", "cy"]), consensus))
+    assert found["ann"] == 0
+    third = rs.Rankings.from_orders([["tiger", "leopard", "lion"]], items=ITEMS)
+    expected = rs.kendall_distance(third, consensus)[0, 0] / (3 * (2 * 5 - 3 - 1) / 2)
+    assert found["bob"] == pytest.approx(expected)
+
+
+def test_weights_count_and_zero_is_nothing():
+    heavy = votes(targets="cat", raters=["ann", "bob", "cy"], weights=[0, 1, 0])
+    (brief,) = rs.summarize(heavy)
+    assert brief.n_rankings == 1
+    assert brief.order[:2] == ("tiger", "leopard")
+    assert [name for name, _ in brief.disagreement] == ["bob"]
+
+
+@pytest.mark.parametrize(
+    ("rankings", "k", "message"),
+    [
+        (votes(weights=[0, 0, 0]), None, "no rankings to sum up"),
+        (votes(targets=["cat", None, "cat"]), None, "ranking 1 has no target, but others have"),
+        (votes(), 6, "k must be between 1 and the 5 items, not 6"),
+        ([["a"]], None, "expected Rankings"),
+    ],
+)
+def test_what_is_refused(rankings, k, message):
+    with pytest.raises(rs.RankshotError, match=message):
+        rs.summarize(rankings, k=k)
+
+
+def test_permuting_the_items_changes_nothing(rng):
+    lists = np.array([rng.permutation(6)[:3] for _ in range(5)])
+    items = [f"i{i}" for i in range(6)]
+    rankings = rs.Rankings.from_item_numbers(lists, items=items)
+    turned = rankings.with_items(items[::-1])
+    one, two = rs.summarize(rankings)[0], rs.summarize(turned)[0]
+    same = [set(x) if isinstance(x, tuple) else x for x in one.order]
+    assert same == [set(x) if isinstance(x, tuple) else x for x in two.order]
+    assert one.concordance == pytest.approx(two.concordance)

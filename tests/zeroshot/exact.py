@@ -1,0 +1,148 @@
+"""Slow, obviously right answers with thirty digits, by enumeration.
+
+An order lists items by name, best first; a tie is a list inside it. ``taken`` of the listed
+items count, all by default. Scores are by name, or by pair of names.
+"""
+
+from functools import cache
+from itertools import combinations, permutations, product
+from math import factorial
+
+import mpmath
+import numpy as np
+
+mp = mpmath.mp.clone()
+mp.dps = 30
+mpf = mp.mpf
+
+
+def strict_lists(order, taken=None):
+    """All strict lists that a list with ties allows, cut to the first ``taken``."""
+    groups = [tuple(g) if isinstance(g, list | tuple) else (g,) for g in order]
+    lists = [sum(parts, ())[:taken] for parts in product(*(permutations(g) for g in groups))]
+    return sorted(set(lists))
+
+
+def first_lists(order, items, k):
+    """All strict lists of k that an order allows: its completions are alike, so are these."""
+    rest = [item for item in items if item not in listed(order)]
+    return strict_lists([*order, rest] if rest else order, k)
+
+
+def mean_distance(first, second, items, k):
+    """The mean top-k Kendall distance: equation 5 as the Hausdorff distance of completions."""
+    pairs = list(product(first_lists(first, items, k), first_lists(second, items, k)))
+    return mpf(sum(top_k_distance(one, two, items) for one, two in pairs)) / len(pairs)
+
+
+def top_k_distance(one, two, items):
+    """Pairs in opposite orders, and those that the first leaves out and the second does not."""
+    place_one, place_two = ({x: n for n, x in enumerate(order)} for order in (one, two))
+    far = len(items)
+    total = 0
+    for i, j in combinations(items, 2):
+        a = place_one.get(i, far) - place_one.get(j, far)
+        b = place_two.get(i, far) - place_two.get(j, far)
+        total += a * b < 0 or (a == 0 != b)
+    return total
+
+
+def listed(order):
+    return [x for g in order for x in (g if isinstance(g, list | tuple) else [g])]
+
+
+def plackett_luce(order, f, taken=None, compared=None):
+    """P(π|x): the mean over the strict lists; ``compared`` are all items unless some were."""
+    compared = list(f if compared is None else compared)
+    v = {item: mp.exp(mpf(float(f[item]))) for item in compared}
+
+    @cache
+    def choice(item, gone):
+        return v[item] / mp.fsum(v[x] for x in compared if x not in gone)
+
+    def prob(strict):
+        return mp.fprod(choice(item, frozenset(strict[:i])) for i, item in enumerate(strict))
+
+    lists = strict_lists(order, taken)
+    return mp.fsum(map(prob, lists)) / len(lists)
+
+
+def babington_smith(order, f, items, taken=None):
+    """The mean weight of the strict lists: Π_{i ≤ K} Π_{j > i} e^{f_ij}."""
+    f = {pair: mpf(float(value)) for pair, value in f.items()}
+
+    def weight(strict):
+        whole = [*strict, *(x for x in items if x not in strict)]
+        pairs = combinations(range(len(whole)), 2)
+        return mp.exp(mp.fsum(f[whole[i], whole[j]] for i, j in pairs if i < len(strict)))
+
+    lists = strict_lists(order, taken)
+    return mp.fsum(map(weight, lists)) / len(lists)
+
+
+def prob_of(ranking, row, items, kind):
+    """P(π|x) of one ranking, up to what is the same for all π, over that of equal scores.
+
+    Parameters
+    ----------
+    ranking : Rankings
+        Of length one.
+    row : array
+        The scores of one input.
+    """
+    [order] = ranking.orders()
+    taken = int(ranking.lengths[0])
+    if kind == "one-vs-one":
+        return babington_smith(order, by_pair(row, items), items, taken)
+    compared = listed(order) if ranking.is_subset[0] else list(items)
+    chance = mpf(factorial(len(compared) - taken)) / factorial(len(compared))
+    f = dict(zip(items, row, strict=True))
+    return plackett_luce(order, f, taken, compared) / chance
+
+
+def by_pair(row, items):
+    """f_ij = -f_ji by names, from a row of one-vs-one scores."""
+    f = {}
+    columns = [(i, j) for n, i in enumerate(items) for j in items[n + 1 :]]
+    for (i, j), value in zip(columns, row, strict=True):
+        f[i, j], f[j, i] = value, -value
+    return f
+
+
+def class_probabilities(row, kind):
+    """P(y|x): sigmoids of one-vs-rest scores, or a softmax."""
+    f = [mpf(float(x)) for x in row]
+    if kind == "one-vs-rest":
+        return [1 / (1 + mp.exp(-x)) for x in f]
+    total = mp.fsum(mp.exp(x) for x in f)
+    return [mp.exp(x) / total for x in f]
+
+
+def log_normalized(weights):
+    """The logarithms of weights, scaled to add up to one, as floats."""
+    total = mp.fsum(weights)
+    return np.array([float(mp.log(w / total)) for w in weights])
+
+
+def conse(head, row, kind):
+    """ConSE by its definition, where no score ties for the last place."""
+    p = class_probabilities(row, kind)
+    share = shares_of_places(row.tolist(), head.n_classes)
+    weight = [a * b for a, b in zip(p, share, strict=True)]
+    total = mp.fsum(weight)
+    means = [
+        mp.fsum(w * mpf(c) for w, c in zip(weight, z, strict=True)) / total
+        for z in head._cosines.tolist()
+    ]
+    return log_normalized([mp.exp(m / mpf(head.temperature)) for m in means])
+
+
+def shares_of_places(row, n):
+    """The chance of each number to be among the n largest: the mean over all ways to pick."""
+    picks = [
+        chosen
+        for chosen in combinations(range(len(row)), min(n, len(row)))
+        if min(row[i] for i in chosen)
+        >= max((row[i] for i in range(len(row)) if i not in chosen), default=-mp.inf)
+    ]
+    return [mpf(sum(i in chosen for chosen in picks)) / len(picks) for i in range(len(row))]

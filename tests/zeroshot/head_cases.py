@@ -1,0 +1,90 @@
+"""Every head with something to fit it to, and scores of every kind that it reads."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import rankshot as rs
+
+ITEMS = ("a", "b", "c", "d", "e")
+TARGETS = ("u", "v", "w", "x")
+PAIRS = len(ITEMS) * (len(ITEMS) - 1) // 2
+
+RANKING_HEADS = {
+    "consensus": rs.ProbabilisticRanking(k=3),
+    "consensus-mallows": rs.ProbabilisticRanking(k=2, prior=rs.Mallows()),
+    "mean": rs.ProbabilisticRanking(k=3, posterior="mean"),
+    "sum": rs.ProbabilisticRanking(k=2, posterior="sum"),
+    "sum-mallows": rs.ProbabilisticRanking(k=3, posterior="sum", prior=rs.Mallows()),
+    "deterministic": rs.DeterministicRanking(k=3),
+    "deterministic-mallows": rs.DeterministicRanking(k=2, prior=rs.Mallows(), spread=0.4),
+}
+SIMILARITY_HEADS = {
+    "direct": rs.DirectSimilarity(n_similar=3),
+    "direct-prior": rs.DirectSimilarity(
+        n_similar=2, class_prior={"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.15, "e": 0.25}
+    ),
+    "conse": rs.ConSE(n_classes=3),
+}
+HEADS = RANKING_HEADS | SIMILARITY_HEADS
+CASES = [
+    *((name, kind) for name in HEADS for kind in ("multiclass", "one-vs-rest")),
+    *((name, "one-vs-one") for name in RANKING_HEADS),
+]
+
+RANKINGS = rs.Rankings.from_orders(
+    [
+        ["a", "b", "c", "d"],
+        ["b", "a", "c"],
+        ["a", ["b", "c"], "d"],
+        ["e", ["d", "c", "a"]],
+        ["d", "e", "a", "b", "c"],
+        ["d", "a", "e"],
+        [["b", "c"], "e", "a"],
+    ],
+    items=ITEMS,
+    targets=["u", "u", "u", "v", "w", "w", "x"],
+    weights=[1, 2, 1, 1, 3, 1, 1],
+)
+SIMILARITY = rs.Similarity(
+    [
+        [0.9, 0.7, 0.7, 0.1, 0.0],
+        [0.2, 0.3, 0.2, 0.2, 0.8],
+        [0.1, 0.0, 0.4, 0.9, 0.5],
+        [0.5, 0.6, 0.6, 0.5, 0.2],
+    ],
+    TARGETS,
+    ITEMS,
+)
+
+each_case = pytest.mark.parametrize(("name", "kind"), CASES)
+each_head = pytest.mark.parametrize("name", HEADS)
+
+
+def knowledge_of(name):
+    return SIMILARITY if name in SIMILARITY_HEADS else RANKINGS
+
+
+@cache
+def fitted(name):
+    """The head of this name, fitted once."""
+    return clone(HEADS[name]).fit(knowledge_of(name))
+
+
+def random_scores(rng, kind, n=6, scale=3.0, dtype=np.float64):
+    columns = PAIRS if kind == "one-vs-one" else len(ITEMS)
+    return rs.Scores(rng.normal(scale=scale, size=(n, columns)).astype(dtype), ITEMS, kind)
+
+
+def permuted(values, order, kind):
+    """The same scores with column ``order[i]`` in place of i; of pairs, with their signs."""
+    if kind != "one-vs-one":
+        return np.ascontiguousarray(values[:, order])
+    C = len(order)
+    square = np.zeros((len(values), C, C), values.dtype)
+    first, second = np.triu_indices(C, 1)
+    square[:, first, second] = values
+    square[:, second, first] = -values
+    return square[:, order][:, :, order][:, first, second]

@@ -1,0 +1,400 @@
+"""`ZeroShotClassifier` on a circle: eight seen classes around it, unseen ones between them."""
+
+import copy
+from itertools import pairwise, product
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_array
+from scipy.special import log_softmax
+from sklearn.base import clone, is_classifier
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+from sklearn.utils import get_tags
+
+import rankshot as rs
+from rankshot.zeroshot.metrics import generalized_accuracy
+
+# By angle, in eighths of a turn. Names are not in the order of angles.
+SEEN = {"tiger": 0, "bus": 1, "ant": 2, "fox": 3, "whale": 4, "leopard": 5, "oak": 6, "pen": 7}
+UNSEEN = {"cat": 0.5, "zebra": 3.5, "dog": 5.5}
+ITEMS = sorted(SEEN)
+ALL = SEEN | UNSEEN
+
+
+def steps(targets):
+    """How far apart on the circle; whole numbers and halves, so that ties are exact."""
+    apart = [[abs(ALL[target] - SEEN[item]) for item in ITEMS] for target in targets]
+    return np.minimum(apart, 8 - np.array(apart))
+
+
+def similarity(targets):
+    return rs.Similarity(4 - steps(targets), targets, ITEMS, source="circle")
+
+
+def inputs(names, n=10, seed=1):
+    angle = np.repeat([ALL[name] for name in names], n) * np.pi / 4
+    noise = 0.3 * np.random.default_rng(seed).normal(size=(angle.size, 2))
+    return 5 * np.column_stack([np.cos(angle), np.sin(angle)]) + noise, np.repeat(names, n)
+
+
+X, Y = inputs(list(SEEN), 15, seed=0)
+X_NEW, Y_NEW = inputs(list(UNSEEN))
+RANKINGS = similarity(list(UNSEEN)).to_rankings()
+TRAINED = LogisticRegression(max_iter=1000).fit(X, Y)
+
+
+def pr(**options):
+    return rs.ProbabilisticRanking(**{"k": 2} | options)
+
+
+def zero_shot(estimator=None, **options):
+    estimator = FrozenEstimator(TRAINED) if estimator is None else estimator
+    return rs.ZeroShotClassifier(estimator, **{"head": pr(), "rankings": RANKINGS} | options)
+
+
+# -------------------------------------------------------------------- what it recognises
+
+ESTIMATORS = {
+    "frozen": FrozenEstimator(TRAINED),
+    "multiclass": LogisticRegression(max_iter=1000),
+    "one-vs-rest": LinearSVC(),
+    "one-vs-one": SVC(),
+    "probabilities": RandomForestClassifier(100, random_state=0),
+    "pipeline": make_pipeline(StandardScaler(), SVC(kernel="linear")),
+}
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS.values(), ids=ESTIMATORS)
+def test_unseen_classes_are_recognised_by_any_classifier(estimator):
+    zs = zero_shot(estimator).fit(X, Y)
+    assert zs.classes_.tolist() == sorted(UNSEEN)
+    assert not zs.seen_.any()
+    assert (zs.predict(X_NEW) == Y_NEW).mean() > 0.95
+    np.testing.assert_allclose(zs.predict_proba(X_NEW).sum(axis=1), 1)
+    np.testing.assert_array_equal(np.exp(zs.predict_log_proba(X_NEW)), zs.predict_proba(X_NEW))
+
+
+@pytest.mark.parametrize("head", [rs.DirectSimilarity(n_similar=2), rs.ConSE(n_classes=2)])
+def test_heads_that_read_similarities(head):
+    table = similarity([*UNSEEN, *SEEN])  # seen targets are left out
+    zs = zero_shot(head=head, rankings=table.select(table.targets, ITEMS[::-1])).fit(X, Y)
+    assert zs.classes_.tolist() == sorted(UNSEEN)
+    assert (zs.predict(X_NEW) == Y_NEW).mean() > 0.95
+    with pytest.raises(rs.RankshotError, match="score for each class, not for each pair"):
+        zero_shot(SVC(), head=head, rankings=table).fit(X, Y).predict(X_NEW)
+
+
+def test_the_head_is_probabilistic_ranking_unless_told():
+    found = zero_shot(head=None).fit(X, Y).head_
+    assert found.get_params() == rs.ProbabilisticRanking().get_params()
+
+
+def test_lists_that_name_some_classes_are_the_top_of_all(tmp_path):
+    path = tmp_path / "rankings.jsonl"
+    rs.write_rankings(RANKINGS.top(2), path)
+    read = rs.read_rankings(path)
+    assert set(read.items) < set(ITEMS)
+    found, expected = zero_shot(rankings=read).fit(X, Y), zero_shot().fit(X, Y)
+    np.testing.assert_array_equal(found.predict_proba(X_NEW), expected.predict_proba(X_NEW))
+
+
+def test_whole_numbers_as_classes():
+    number = {name: 10 * i for i, name in enumerate(SEEN)}
+    digits = rs.Rankings.from_positions(
+        RANKINGS.positions(), items=[number[name] for name in ITEMS], targets=RANKINGS.targets
+    )
+    zs = zero_shot(LogisticRegression(max_iter=1000), rankings=digits, classes="all")
+    zs.fit(X, [number[name] for name in Y])
+    named = zero_shot(LogisticRegression(max_iter=1000), classes="all").fit(X, Y)
+    assert set(zs.classes_) == {*UNSEEN, *map(str, number.values())}
+    assert zs.predict(X).tolist() == [str(number.get(name, name)) for name in named.predict(X)]
+
+
+# -------------------------------------------------------------------- scikit-learn's manners
+
+
+def test_clone_keeps_the_parameters_and_forgets_the_fit():
+    zs = zero_shot(LogisticRegression(C=3), calibration=0.5, reject_below=0.25, reject_label="?")
+    copied = clone(zs.fit(X, Y))
+    assert copied.rankings == zs.rankings
+    mine, theirs = copied.get_params(), zs.get_params()
+    for whole in ("estimator", "head", "rankings"):
+        assert mine.pop(whole) is not theirs.pop(whole)
+    assert mine == theirs
+    assert not hasattr(copied, "head_")
+
+
+def test_parameters_are_set_all_the_way_down():
+    zs = zero_shot(LogisticRegression(max_iter=1000), head=pr(prior=rs.Mallows()))
+    zs.set_params(head__k=3, head__prior__consensus="borda", estimator__C=0.5, classes="all")
+    assert (zs.head.k, zs.head.prior.consensus, zs.estimator.C) == (3, "borda", 0.5)
+    assert {"head__k", "head__prior__consensus", "estimator__C"} <= set(zs.get_params())
+    assert "head__k" not in zs.get_params(deep=False)
+    assert zs.fit(X, Y).head_.consensus_.lengths.tolist() == [3] * 11
+
+
+def test_a_frozen_classifier_is_left_alone_and_any_other_trained_as_a_copy():
+    before = TRAINED.coef_.tobytes()
+    zs = zero_shot().fit(X[::-1] + 100, Y)  # these inputs would teach it something else
+    assert zs.estimator_.estimator is TRAINED
+    assert TRAINED.coef_.tobytes() == before
+    assert not hasattr(zs.head, "classes_")
+    fresh = LogisticRegression(max_iter=1000)
+    trained = zero_shot(fresh).fit(X, Y)
+    assert not hasattr(fresh, "coef_")
+    np.testing.assert_array_equal(trained.predict(X_NEW), zs.predict(X_NEW))
+
+
+def test_as_the_last_step_of_a_pipeline_and_around_one():
+    around = zero_shot(make_pipeline(StandardScaler(), LogisticRegression())).fit(X, Y)
+    step = make_pipeline(StandardScaler(), zero_shot(LogisticRegression())).fit(X, Y)
+    np.testing.assert_allclose(step.predict_proba(X_NEW), around.predict_proba(X_NEW))
+    assert step.classes_.tolist() == sorted(UNSEEN)
+    assert step.score(X_NEW, Y_NEW) == (step.predict(X_NEW) == Y_NEW).mean() > 0.95
+    assert step[-1].n_features_in_ == around.n_features_in_ == 2
+
+
+@pytest.mark.parametrize("refit", [True, False])
+def test_grid_search_over_k_and_the_prior(refit):
+    # All lists start alike, so that the first place tells nothing; the next two tell all.
+    nearest = {"cat": ["tiger", "bus"], "dog": ["oak", "leopard"], "zebra": ["fox", "whale"]}
+    orders = [["ant", *nearest[z][::turn]] for z in UNSEEN for turn in (1, -1)]
+    votes = rs.Rankings.from_orders(orders, items=ITEMS, targets=np.repeat(list(UNSEEN), 2))
+    grid = {"head__k": [1, 3], "head__prior": [rs.Mallows(), rs.PlackettLuce()]}
+    search = GridSearchCV(zero_shot(rankings=votes), grid, refit=refit, cv=3)
+    search.fit(X_NEW, Y_NEW)
+    by_k = search.cv_results_["mean_test_score"].reshape(2, 2)
+    np.testing.assert_allclose(by_k[0], 1 / 3)  # the first by name
+    assert (by_k[1] > 0.95).all()
+    assert search.best_params_["head__k"] == 3
+    if refit:
+        assert search.best_estimator_.estimator_.estimator is TRAINED
+        assert isinstance(search.best_estimator_.head_.priors_["cat"], rs.Mallows)
+        assert search.score(X_NEW, Y_NEW) == pytest.approx(search.best_score_)
+
+
+def test_tags_follow_the_estimator():
+    assert is_classifier(zero_shot())
+    for estimator in (LogisticRegression(), RandomForestClassifier(), SVC(kernel="precomputed")):
+        assert get_tags(zero_shot(estimator)).input_tags == get_tags(estimator).input_tags
+
+
+def test_sparse_inputs_and_data_frames():
+    zs = zero_shot(LogisticRegression(max_iter=1000))
+    expected = clone(zs).fit(X, Y).predict_proba(X_NEW)
+    sparse = clone(zs).fit(csr_array(X), Y)
+    np.testing.assert_allclose(sparse.predict_proba(csr_array(X_NEW)), expected, atol=1e-4)
+    frame, new = (pd.DataFrame(table, columns=["east", "north"]) for table in (X, X_NEW))
+    framed = clone(zs).fit(frame, pd.Series(Y))
+    np.testing.assert_array_equal(framed.predict_proba(new), expected)
+    with pytest.raises(ValueError, match="feature names"):
+        framed.predict(new[["north", "east"]])
+
+
+def test_nothing_is_answered_before_the_fit():
+    zs = zero_shot()
+    assert not hasattr(zs, "n_features_in_")
+    for ask in (zs.predict, zs.predict_proba, zs.predict_log_proba, zs.explain):
+        with pytest.raises(NotFittedError):
+            ask(X)
+    with pytest.raises(NotFittedError):
+        zero_shot(FrozenEstimator(LogisticRegression())).fit(X, Y)
+
+
+@pytest.mark.parametrize("estimator", [SVC(), LogisticRegression(max_iter=1000)])
+def test_a_fitted_one_is_copied_and_stored(tmp_path, estimator):
+    zs = zero_shot(estimator, classes="all", calibration=0.3).fit(X, Y)
+    expected = zs.predict_proba(X_NEW)  # whatever this keeps must be stored, too
+    joblib.dump(zs, tmp_path / "zs")
+    for again in (joblib.load(tmp_path / "zs"), copy.deepcopy(zs)):
+        np.testing.assert_array_equal(again.predict_proba(X_NEW), expected)
+
+
+# -------------------------------------------------------------------- seen classes as well
+
+
+@pytest.mark.parametrize("estimator", [LogisticRegression(max_iter=1000), SVC(), LinearSVC()])
+def test_seen_and_unseen_classes_compete(estimator):
+    rankings = similarity(list(ALL)).to_rankings()
+    zs = zero_shot(estimator, classes="all", rankings=rankings).fit(X, Y)
+    assert zs.classes_.tolist() == sorted(ALL)
+    assert zs.classes_[zs.seen_].tolist() == ITEMS
+    assert (zs.predict(X) == Y).mean() > 0.95
+    assert (zs.predict(X_NEW) == Y_NEW).mean() > 0.8
+
+
+@pytest.mark.parametrize("estimator", [LogisticRegression(max_iter=1000), SVC()])
+def test_a_seen_class_is_ranked_first_and_then_its_neighbours(estimator):
+    own = zero_shot(estimator, classes="all", head=pr(k=3)).fit(X, Y).head_.rankings_
+    assert set(own.sources) == {"circle", "classifier"}
+    for name in SEEN:
+        first, *neighbours = own.select(target=name).orders()[0]
+        assert first == name
+        assert steps([name])[0][[ITEMS.index(item) for item in neighbours]].tolist() == [1, 1]
+    # The classifier would put the ant first: its inputs are labelled as buses here.
+    own = zero_shot(classes="all").fit(X, np.roll(Y, 15)).head_.rankings_
+    assert own.select(target="bus").orders() == [["bus", "ant"]]
+
+
+def test_rankings_of_seen_classes_that_are_given_are_used():
+    given = rs.Rankings.from_orders([["ant", "pen"]], items=ITEMS, targets=["ant"], sources="me")
+    zs = zero_shot(classes="all", rankings=rs.Rankings.concatenate([RANKINGS, given])).fit(X, Y)
+    theirs = zs.head_.rankings_.select(target="ant")
+    assert (theirs.orders(), theirs.source_names) == ([["ant", "pen"]], ("me",))
+    assert zs.head_.rankings_.select(target="bus").source_names == ("classifier",)
+    # With all of them given, no labelled input is needed.
+    zs = zero_shot(classes="all", rankings=similarity([*ALL]).to_rankings()).fit(X[:1], Y[:1])
+    assert (zs.predict(X) == Y).mean() > 0.95
+
+
+@pytest.mark.parametrize("first", ["bus", ["ant", "bus"]])
+def test_a_seen_class_comes_first_in_its_own_ranking(first):
+    given = rs.Rankings.from_orders([[first, "pen"]], items=ITEMS, targets=["ant"])
+    votes = rs.Rankings.concatenate([RANKINGS, given])
+    zero_shot(rankings=votes).fit(X, Y)  # no matter where it is not to be answered
+    with pytest.raises(rs.RankshotError, match="ranking of the seen class 'ant' starts with"):
+        zero_shot(rankings=votes, classes="all").fit(X, Y)
+
+
+def test_the_calibration_trades_seen_for_unseen():
+    zs = zero_shot(classes="all").fit(X, Y)
+    before, both, truth = zs.predict_log_proba(X_NEW), np.vstack([X, X_NEW]), [*Y, *Y_NEW]
+    found = []
+    for constant in [-60, *np.linspace(-3, 3, 25), 60]:
+        zs.set_params(calibration=constant)
+        found.append(generalized_accuracy(truth, zs.predict(both), ITEMS))
+        expected = log_softmax(before - constant * np.isin(zs.classes_, ITEMS), axis=1)
+        np.testing.assert_allclose(zs.predict_log_proba(X_NEW), expected, atol=1e-12)
+    assert all(a.unseen <= b.unseen and a.seen >= b.seen for a, b in pairwise(found))
+    assert found[0].unseen == found[-1].seen == 0
+    assert found[-1].unseen == zero_shot().fit(X, Y).score(X_NEW, Y_NEW)
+    assert max(a.harmonic for a in found) > 0.9
+
+
+# -------------------------------------------------------------------- fewer answers, or none
+
+
+def test_candidates_as_names_and_as_a_mask():
+    zs = zero_shot(classes="all", calibration=0.5).fit(X, Y)
+    names = [["pen", "zebra"], ["cat", "dog", "oak"]] * 15
+    mask = np.array([np.isin(zs.classes_, some) for some in names])
+    whole = zs.predict_log_proba(X_NEW)
+    expected = log_softmax(np.where(mask, whole, -np.inf), axis=1)
+    for candidates in (names, mask):
+        np.testing.assert_allclose(zs.predict_log_proba(X_NEW, candidates), expected, atol=1e-12)
+        best = zs.classes_[expected.argmax(axis=1)]
+        np.testing.assert_array_equal(zs.predict(X_NEW, candidates), best)
+        np.testing.assert_array_equal(zs.top(X_NEW, 2, candidates).labels[:, 0], best)
+
+
+def test_what_is_not_probable_enough_is_rejected():
+    zs = zero_shot(reject_label="none of them, I fear").fit(X, Y)
+    between = np.vstack([X_NEW, X])
+    answers, largest = zs.predict(between), zs.predict_proba(between).max(axis=1)
+    assert largest.min() < 0.6 < largest.max()
+    for threshold in (0.0, 0.6, np.sort(largest)[40], 1.0):
+        zs.set_params(reject_below=threshold)
+        expected = np.where(largest >= threshold, answers, "none of them, I fear")
+        np.testing.assert_array_equal(zs.predict(between), expected)
+
+
+# -------------------------------------------------------------------- why
+
+OTHERS = rs.Rankings.from_orders(
+    [["tiger", "bus", "pen"], ["oak", "pen", "fox"], [["ant", "oak"], "bus", "pen"]],
+    items=ITEMS,
+    targets=["cat", "dog", "dog"],
+    sources="me",
+    weights=[1, 3, 0.5],
+)
+VOTES = rs.Rankings.concatenate([RANKINGS, OTHERS])
+TABLE = similarity(list(UNSEEN))
+HOLED = rs.Similarity([[np.nan, *row[1:]] for row in TABLE.values], TABLE.targets, ITEMS)
+PRIOR = {item: place for place, item in enumerate(ITEMS, 1)}
+EXPLAINED = {
+    "consensus": zero_shot(head=pr(k=3)),
+    "consensus of several": zero_shot(head=pr(k=4, prior=rs.Mallows()), rankings=VOTES),
+    "mean": zero_shot(head=pr(k=3, posterior="mean"), rankings=VOTES),
+    "with seen classes": zero_shot(head=pr(k=3), classes="all"),
+    "one-vs-rest": zero_shot(LinearSVC(), head=pr(k=None, posterior="mean")),
+    "one-vs-one": zero_shot(SVC(), head=pr(k=3)),
+    "one-vs-one, mean": zero_shot(SVC(), head=pr(k=2, posterior="mean"), rankings=VOTES),
+    "direct similarity": zero_shot(head=rs.DirectSimilarity(n_similar=3), rankings=TABLE),
+    "its prior": zero_shot(head=rs.DirectSimilarity(class_prior=PRIOR), rankings=TABLE),
+    "ConSE": zero_shot(head=rs.ConSE(n_classes=4), rankings=HOLED),
+}
+
+
+@pytest.mark.parametrize("zs", EXPLAINED.values(), ids=EXPLAINED)
+def test_pushes_of_the_items_add_up_to_the_whole_difference(zs):
+    log_proba, top = zs.fit(X, Y).predict_log_proba(X_NEW), zs.top(X_NEW, len(UNSEEN))
+    column = {name: i for i, name in enumerate(zs.classes_)}
+    for target, against in product((None, "zebra"), (None, "dog")):
+        for row, why in enumerate(zs.explain(X_NEW, target=target, against=against)):
+            assert (why.target, why.against) == (target or top.labels[row, 0], against)
+            mine, all_ = log_proba[row, column[why.target]], log_proba[row]
+            base = all_.mean() if against is None else all_[column[against]]
+            assert sum(push for _, push in why.items) == pytest.approx(mine - base, abs=1e-9)
+            assert why.probability == pytest.approx(np.exp(mine))
+            assert [name for name, _ in why.alternatives[:3]] == top.labels[row].tolist()
+            strength = [abs(push) for _, push in why.items]
+            assert strength == sorted(strength, reverse=True)
+            assert 0 not in strength
+            assert zs.rankings is not HOLED or "ant" not in dict(why.items)
+
+
+def test_an_items_push_is_how_much_its_choice_beats_chance():
+    orders, targets = [["tiger", "bus"], ["bus", "oak"]], ["cat", "dog"]
+    lists = rs.Rankings.from_orders(orders, items=ITEMS, targets=targets)
+    f = dict(zip(ITEMS, TRAINED.decision_function(X_NEW[:1])[0], strict=True))
+
+    def choice(item, gone=None):
+        left = [np.exp(f[name]) for name in ITEMS if name != gone]
+        return np.log(np.exp(f[item]) / sum(left)) - np.log(1 / len(left))
+
+    (why,) = zero_shot(rankings=lists).fit(X, Y).explain(X_NEW[:1], target="cat", against="dog")
+    found = dict(why.items)
+    assert found.keys() == {"tiger", "bus", "oak"}
+    assert found["tiger"] == pytest.approx(choice("tiger"))
+    assert found["bus"] == pytest.approx(choice("bus", gone="tiger") - choice("bus"))
+    assert found["oak"] == pytest.approx(-choice("oak", gone="bus"))
+
+
+@pytest.mark.parametrize("estimator", [FrozenEstimator(TRAINED), SVC()])
+@pytest.mark.parametrize("against", [None, "cat"])
+def test_each_source_is_taken_alone(estimator, against):
+    zs = zero_shot(estimator, head=pr(posterior="mean"), rankings=VOTES).fit(X, Y)
+    found = zs.explain(X_NEW, target="dog", against=against)
+    for source in ("circle", "me"):
+        alone = clone(zs).set_params(rankings=VOTES.select(source=source)).fit(X, Y)
+        log_proba = alone.predict_log_proba(X_NEW)
+        base = log_proba if against is None else log_proba[:, alone.classes_ == against]
+        expected = log_proba[:, alone.classes_ == "dog"].ravel() - base.mean(axis=1)
+        np.testing.assert_allclose([dict(why.sources)[source] for why in found], expected)
+    # One of the sources knows no zebra, and has nothing to say for or against it.
+    assert [name for name, _ in zs.explain(X_NEW, target="zebra")[0].sources] == ["circle"]
+    assert [name for name, _ in zs.explain(X_NEW, against="zebra")[0].sources] == ["circle"]
+
+
+def test_raters_stand_for_their_only_source():
+    votes = rs.Rankings.from_orders(
+        [["tiger"], ["bus"], ["oak"]], items=ITEMS, targets=["cat", "cat", "dog"],
+        raters=["p1", "p2", "p1"], sources="survey",
+    )  # fmt: skip
+    (why,) = zero_shot(head=pr(k=1), rankings=votes).fit(X, Y).explain(X_NEW[:1])
+    assert [name for name, _ in why.sources] == ["p1", "p2"]
+    assert "why cat rather than the average target:\n  seen classes:\n    oak" in str(why)
+
+
+def test_distances_cannot_be_taken_apart():
+    with pytest.raises(rs.RankshotError, match="DeterministicRanking cannot be explained"):
+        zero_shot(head=rs.DeterministicRanking(k=2)).fit(X, Y).explain(X_NEW)

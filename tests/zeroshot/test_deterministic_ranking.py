@@ -1,0 +1,116 @@
+"""Deterministic Ranking: the distance, and the order of classes from pairwise scores."""
+
+from itertools import combinations, permutations
+
+import numpy as np
+import pytest
+from exact import by_pair, first_lists
+
+import rankshot as rs
+from rankshot import RankshotError
+from rankshot.zeroshot.deterministic_ranking import wins
+
+ITEMS = list("abcd")
+
+
+def kendall(first, second):
+    return sum(
+        (first.index(i) - first.index(j)) * (second.index(i) - second.index(j)) < 0
+        for i, j in combinations(ITEMS, 2)
+    )
+
+
+def completions(strict):
+    """All full rankings that a strict list allows; what it leaves out comes last."""
+    left = [x for x in ITEMS if x not in strict]
+    return [(*strict, *end) for end in permutations(left)]
+
+
+def hausdorff(first, second):
+    d = np.array([[kendall(x, y) for y in completions(second)] for x in completions(first)])
+    return max(d.min(axis=1).max(), d.min(axis=0).max())
+
+
+def mean_distance(first, second, k):
+    lists = [first_lists(order, ITEMS, k) for order in (first, second)]
+    return np.mean([[hausdorff(x, y) for y in lists[1]] for x in lists[0]])
+
+
+def groups_of(row):
+    """Items by score, equal ones together."""
+    levels = sorted(set(row), reverse=True)
+    return [[x for x, f in zip(ITEMS, row, strict=True) if f == level] for level in levels]
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+def test_distances_by_enumeration(rng, k):
+    """Tied scores, tied rankings and ties that k cuts."""
+    consensus = {"u": [["a"], ["b", "c"]], "v": [["d"], ["c"], ["a"]], "w": [["a", "b", "d"]]}
+    rankings = rs.Rankings.from_orders(consensus.values(), items=ITEMS, targets=list(consensus))
+    head = rs.DeterministicRanking(k=k, spread=0.5).fit(rankings)
+    for row in rng.integers(0, 3, (15, 4)).astype(float):
+        mine = groups_of(row.tolist())
+        d = np.array([mean_distance(order, mine, k) for order in consensus.values()])
+        expected = np.exp(-0.5 * d) / np.exp(-0.5 * d).sum()
+        np.testing.assert_allclose(head.predict_proba([row]), [expected])
+        assert head.predict([row]) == [list(consensus)[int(np.argmax(d <= d.min() + 1e-9))]]
+
+
+def test_votes_then_sums_order_the_classes(rng):
+    """A pair of score 0 is half a win for each; equal wins go by the sum of scores."""
+    for row in rng.integers(-2, 3, (50, 6)).astype(float):
+        f = by_pair(row.tolist(), ITEMS)
+        key = {}
+        for i in ITEMS:
+            mine = [f[i, j] for j in ITEMS if j != i]
+            key[i] = (sum((x > 0) + (x == 0) / 2 for x in mine), sum(mine))
+        found = wins(row[None], 4)[0]
+        for (i, x), (j, y) in permutations(zip(ITEMS, found.tolist(), strict=True), 2):
+            assert (x > y) == (key[i] > key[j])
+
+
+def test_a_cycle_of_wins_is_broken_by_the_sums():
+    """a beats b by 1, b beats c by 3, c beats a by 2: b has the largest sum."""
+    rankings = rs.Rankings.from_orders(
+        [["a", "b"], ["b", "c"], ["c", "a"]], items=list("abc"), targets=["x", "y", "z"]
+    )
+    scores = rs.Scores([[1.0, -2.0, 3.0]], list("abc"), "one-vs-one")
+    assert rs.DeterministicRanking(k=1).fit(rankings).predict(scores) == ["y"]
+
+
+@pytest.mark.parametrize("columns", list(permutations("abe")))
+def test_classes_with_the_same_pairwise_scores_tie(columns):
+    """c and d win by 0.1 and 0.2, lose by 0.3 and 0.1: the order of summation does not decide."""
+    f = {"ca": 0.1, "cb": 0.2, "ce": -0.3, "cg": -0.1}
+    f |= {"da": 0.1, "db": -0.3, "de": 0.2, "dg": -0.1}
+    items = [*columns, "g", "c", "d"]
+    row = [f.get(i + j, -f.get(j + i, 0.0)) for i, j in combinations(items, 2)]
+    rankings = rs.Rankings.from_orders(
+        [["g", "b", "e", "c", "d"], ["g", "b", "e", "d", "c"]], items=items, targets=["p", "q"]
+    )
+    head = rs.DeterministicRanking(k=None).fit(rankings)
+    proba = head.predict_proba(rs.Scores([row], items, "one-vs-one"))
+    np.testing.assert_allclose(proba, [[0.5, 0.5]])
+
+
+def test_the_spread_changes_the_probabilities_but_not_the_decision(rng):
+    rankings = rs.Rankings.from_orders([["a", "b"], ["c", "d"]], items=ITEMS, targets=["x", "y"])
+    scores = rng.normal(size=(30, 4))
+    wide, narrow = (rs.DeterministicRanking(k=2, spread=s).fit(rankings) for s in (0.1, 5.0))
+    np.testing.assert_array_equal(wide.predict(scores), narrow.predict(scores))
+    assert (
+        narrow.predict_proba(scores).max(axis=1) >= wide.predict_proba(scores).max(axis=1)
+    ).all()
+
+
+@pytest.mark.parametrize("spread", [0, -1.0, np.inf, np.nan])
+def test_the_spread_is_positive(spread):
+    rankings = rs.Rankings.from_orders([["a"]], items=ITEMS, targets="x")
+    with pytest.raises(RankshotError, match="spread must be positive"):
+        rs.DeterministicRanking(spread=spread).fit(rankings)
+
+
+def test_rankings_of_subsets_have_no_distance():
+    rankings = rs.Rankings.from_orders([["a", "b"]], items=ITEMS, targets="x", kind="subset")
+    with pytest.raises(RankshotError, match="Use ProbabilisticRanking"):
+        rs.DeterministicRanking(k=2).fit(rankings)

@@ -1,0 +1,293 @@
+"""What all heads have in common, and the numbers of each against many digits."""
+
+from itertools import permutations
+
+import exact
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from exact import mp, mpf
+from head_cases import (
+    ITEMS,
+    RANKINGS,
+    TARGETS,
+    each_case,
+    each_head,
+    fitted,
+    permuted,
+    random_scores,
+)
+
+import rankshot as rs
+from rankshot import RankshotError
+
+# ------------------------------------------------------------------ the numbers
+
+
+def order_of_scores(row, kind):
+    """Classes by score, or by pairs won and then the sum of scores; equal ones tied."""
+    key = dict(zip(ITEMS, row.tolist(), strict=True)) if kind != "one-vs-one" else {}
+    if kind == "one-vs-one":
+        f = exact.by_pair(row.tolist(), ITEMS)
+        for i in ITEMS:
+            mine = [f[i, j] for j in ITEMS if j != i]
+            key[i] = sum(np.sign(mine)), mp.fsum(map(mpf, mine))
+    levels = sorted(set(key.values()), reverse=True)
+    return [[i for i in ITEMS if key[i] == level] for level in levels]
+
+
+def exact_log_proba(head, row, kind):
+    if isinstance(head, rs.DeterministicRanking):
+        mine = order_of_scores(row, kind)
+        orders = head.consensus_.orders()
+        d = [exact.mean_distance(order, mine, ITEMS, head.k) for order in orders]
+        return exact.log_normalized([mp.exp(-mpf(head.spread) * x) for x in d])
+    if isinstance(head, rs.DirectSimilarity):
+        p = exact.class_probabilities(row, kind)
+        prior = [mpf((head.class_prior or {}).get(item, 1)) for item in ITEMS]
+        odds = [a / b for a, b in zip(p, prior, strict=True)]
+        return exact.log_normalized(
+            [mp.fprod(o ** mpf(y) for o, y in zip(odds, z, strict=True)) for z in head.exponents_]
+        )
+    if isinstance(head, rs.ConSE):
+        return exact.conse(head, row, kind)
+    if head.posterior == "sum":
+        lists = rs.Rankings.from_orders(permutations(ITEMS, head.k), items=ITEMS)
+        weights = [exact.prob_of(one, row, ITEMS, kind) for one in lists]
+        log_prior = np.array([head.priors_[z].log_prob(lists) for z in head.classes_])
+        log_prior[:, np.isneginf(log_prior).all(axis=0)] = 0
+        prior = [[mp.exp(mpf(x)) for x in column] for column in log_prior.T.tolist()]
+        terms = [[w * p / mp.fsum(ps) for p in ps] for w, ps in zip(weights, prior, strict=True)]
+        return exact.log_normalized([mp.fsum(z) for z in zip(*terms, strict=True)])
+    compared = head.rankings_ if head.posterior == "mean" else head.consensus_
+    weights = []
+    for z in head.classes_:
+        theirs = compared.select(target=z)
+        share = theirs.weights / theirs.weights.sum()
+        weights.append(
+            mp.fprod(
+                exact.prob_of(one, row, ITEMS, kind) ** mpf(w)
+                for one, w in zip(theirs, share, strict=True)
+            )
+        )
+    return exact.log_normalized(weights)
+
+
+def confident(gap, kind):
+    """Rows with one class far above, far below, two alike above, or all far apart."""
+    f = np.array(
+        [
+            [gap + 0.3, 0.0, 1.0, 0.3, -0.5],
+            [0.3, 0.0, 1 - gap, 0.3, -0.5],
+            [0.3, gap, gap, 0.3, -0.5],
+            [0, -0.25 * gap, 0.5 * gap, -gap, 0.75 * gap],
+        ]
+    )
+    first, second = np.triu_indices(len(ITEMS), 1)
+    return f[:, first] - f[:, second] if kind == "one-vs-one" else f
+
+
+@pytest.mark.parametrize("gap", [1.0, 100.0, 1000.0])
+@each_case
+def test_log_probabilities_have_nine_digits(name, kind, gap):
+    head, values = fitted(name), confident(gap, kind)
+    truth = [exact_log_proba(head, row, kind) for row in values]
+    log_proba = head.predict_log_proba(rs.Scores(values.copy(), ITEMS, kind))
+    np.testing.assert_allclose(log_proba, truth, rtol=1e-13, atol=1e-9)
+
+
+@pytest.mark.parametrize("posterior", ["consensus", "mean"])
+def test_lists_of_several_lengths_and_of_subsets(posterior):
+    """Each counts by how much more probable it is than where all scores are equal."""
+    orders = [["a"], ["b", ["c", "d"], "a"], ["e", "a"], [["d", "b"], "c", "a"]]
+    kinds = ["top", "top", "subset", "subset"]
+    rankings = rs.Rankings.from_orders(orders, items=ITEMS, targets=list(TARGETS), kind=kinds)
+    head = rs.ProbabilisticRanking(k=3, posterior=posterior).fit(rankings)
+    values = np.vstack([confident(gap, "multiclass") for gap in (1.0, 1000.0)])
+    truth = [exact_log_proba(head, row, "multiclass") for row in values]
+    np.testing.assert_allclose(head.predict_log_proba(values), truth, rtol=1e-13, atol=1e-9)
+    np.testing.assert_allclose(head.predict_proba(np.zeros((2, 5))), 0.25)
+
+
+@pytest.mark.parametrize("prior", [rs.PlackettLuce(), rs.Mallows()])
+def test_the_consensus_is_the_mode_of_the_prior(prior):
+    """A target's only ranking, cut, is its own; its tie stays."""
+    for head in (rs.ProbabilisticRanking(k=3, prior=prior), rs.DeterministicRanking(k=3)):
+        consensus = head.set_params(prior=prior).fit(RANKINGS).consensus_
+        orders = dict(zip(consensus.targets, consensus.orders(), strict=True))
+        assert orders["v"] == ["e", ["a", "c", "d"]]
+        assert consensus.lengths.tolist() == [3, 3, 3, 3]
+        for z in ("u", "w"):
+            mode = prior.fit(RANKINGS.select(target=z)).mode_
+            assert orders[z] == [list(x) if isinstance(x, tuple) else x for x in mode][:3]
+
+
+# ------------------------------------------------------------------ the manners
+
+
+@each_case
+def test_probabilities_add_up_and_the_largest_decides(rng, name, kind):
+    head, scores = fitted(name), random_scores(rng, kind, n=40)
+    proba = head.predict_proba(scores)
+    assert tuple(head.classes_) == TARGETS
+    np.testing.assert_allclose(proba.sum(axis=1), 1, rtol=1e-12)
+    np.testing.assert_allclose(np.log(proba), head.predict_log_proba(scores))
+    best = np.argmax(proba.round(9), axis=1)
+    np.testing.assert_array_equal(head.predict(scores), np.array(TARGETS)[best])
+    assert len(set(head.predict(scores).tolist())) > 1
+
+
+@each_case
+def test_the_first_few_in_order(rng, name, kind):
+    head, scores = fitted(name), random_scores(rng, kind)
+    log_proba = head.predict_log_proba(scores)
+    for k in (1, 3, 4):
+        labels, p = head.top(scores, k)
+        assert labels.shape == p.shape == (len(scores), k)
+        for row, names, values in zip(log_proba, labels, p, strict=True):
+            by_rank = sorted(zip(-row.round(9), TARGETS, strict=True))[:k]
+            assert [z for _, z in by_rank] == names.tolist()
+            np.testing.assert_allclose(np.log(values), [row[TARGETS.index(z)] for z in names])
+
+
+@pytest.mark.parametrize("k", [0, 5, True, 1.5, "2"])
+def test_the_first_few_are_between_one_and_all(k):
+    with pytest.raises(RankshotError, match="k must be between 1 and the 4 classes, not"):
+        fitted("mean").top(np.zeros((1, 5)), k)
+
+
+@each_case
+def test_float32_stays_float32(rng, name, kind):
+    head, scores = fitted(name), random_scores(rng, kind, dtype=np.float32)
+    wide = head.predict_log_proba(rs.Scores(np.float64(scores.values), ITEMS, kind))
+    assert head.predict_log_proba(scores).dtype == np.float32
+    assert head.predict_proba(scores).dtype == np.float32
+    assert head.top(scores, 2).proba.dtype == np.float32
+    np.testing.assert_allclose(head.predict_log_proba(scores), wide, rtol=1e-5, atol=1e-5)
+
+
+@each_case
+def test_candidates_share_the_whole(rng, name, kind):
+    head, scores = fitted(name), random_scores(rng, kind, n=3)
+    names = [["w", "u"], ["v"], ["x", "w", "v", "u"]]
+    mask = np.array([[z in row for z in TARGETS] for row in names])
+    some = np.where(mask, head.predict_proba(scores), 0)
+    expected = some / some.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(head.predict_proba(scores, names), expected, rtol=1e-12)
+    np.testing.assert_array_equal(
+        head.predict_log_proba(scores, mask), head.predict_log_proba(scores, names)
+    )
+    assert head.predict(scores, names)[1] == "v"
+    labels, proba = head.top(scores, 4, names)
+    assert labels[1].tolist() == ["v", "u", "w", "x"]
+    assert proba[1].tolist() == [1, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("candidates", "message"),
+    [
+        ([["u"]], "2 inputs need 2 lists of names, not 1"),
+        ([["u"], ["vv"]], r"input 1: no target 'vv' \(did you mean 'v'\?\)"),
+        ([["u"], []], "input 1 has none"),
+        (["u", "v"], "input 0 needs a list of names, not 'u'"),
+        (np.ones((2, 3), bool), r"must have the shape \(2, 4\), not \(2, 3\)"),
+        (np.eye(2, 4) > 1, "input 0 has none"),
+    ],
+)
+def test_candidates_that_cannot_be(candidates, message):
+    with pytest.raises(RankshotError, match="candidates.*" + message):
+        fitted("consensus").predict(np.zeros((2, 5)), candidates)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("order", [[0, 1, 2, 3, 4], [3, 1, 4, 0, 2]])
+@each_head
+def test_data_frames_are_matched_by_name(rng, name, order, frame, dtype):
+    scores = random_scores(rng, "multiclass", dtype=dtype)
+    table = frame({ITEMS[i]: scores.values[:, i] for i in order})
+    expected = fitted(name).predict_log_proba(scores)
+    log_proba = fitted(name).predict_log_proba(table)
+    assert log_proba.dtype == dtype
+    np.testing.assert_allclose(log_proba, expected, rtol=1e-6)
+
+
+def test_data_frames_with_other_columns():
+    head = fitted("consensus")
+    odd = pd.DataFrame(np.zeros((1, 5)), columns=["a", "b", "c", "d", "ee"])
+    with pytest.raises(RankshotError, match=r"nobody ranks: 'ee' \(did you mean 'e'\?\)"):
+        head.predict(odd)
+    with pytest.raises(RankshotError, match="no scores of 'e'"):
+        head.predict(odd.drop(columns="ee"))
+
+
+@each_case
+def test_scores_are_matched_by_name(rng, name, kind):
+    scores, order = random_scores(rng, kind), [3, 1, 4, 0, 2]
+    other = rs.Scores(permuted(scores.values, order, kind), [ITEMS[i] for i in order], kind)
+    np.testing.assert_allclose(
+        fitted(name).predict_log_proba(other), fitted(name).predict_log_proba(scores), rtol=1e-12
+    )
+
+
+@each_case
+def test_batches_give_what_the_whole_gives(rng, monkeypatch, name, kind):
+    head, scores = fitted(name), random_scores(rng, kind, n=50)
+    whole, labels = head.predict_log_proba(scores), head.predict(scores)
+    parts = [head.predict_log_proba(scores[i : i + 7]) for i in range(0, 50, 7)]
+    np.testing.assert_allclose(np.vstack(parts), whole, rtol=1e-12, atol=1e-14)
+    monkeypatch.setattr("rankshot.zeroshot.decisions.CACHED_CELLS", 16 * 40)
+    np.testing.assert_allclose(head.predict_log_proba(scores), whole, rtol=1e-12, atol=1e-14)
+    np.testing.assert_array_equal(head.predict(scores), labels)
+
+
+@each_case
+def test_no_inputs_no_answers(rng, name, kind):
+    head, nothing = fitted(name), random_scores(rng, kind, n=0)
+    assert head.predict(nothing).shape == (0,)
+    assert head.predict_proba(nothing, []).shape == (0, 4)
+    assert head.top(nothing, 2).labels.shape == (0, 2)
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "read-only", "one row"])
+@each_head
+def test_scores_are_left_as_they_are(rng, name, layout):
+    values = random_scores(rng, "multiclass", n=1 if layout == "one row" else 4).values
+    values = np.asarray(values, order="F" if layout == "F" else "C")
+    values.flags.writeable = layout != "read-only"
+    before = values.copy()
+    fitted(name).predict(values)
+    np.testing.assert_array_equal(values, before)
+
+
+@pytest.mark.parametrize("dtype", [">f8", ">f4", np.longdouble, np.float16, np.int8, bool])
+@each_head
+def test_numbers_of_any_type(rng, name, dtype):
+    values = (random_scores(rng, "multiclass").values > 0).astype(dtype)
+    labels, proba = fitted(name).top(values, 4)
+    expected, wide = fitted(name).top(values.astype(float), 4)
+    np.testing.assert_array_equal(labels, expected)
+    np.testing.assert_allclose(proba.astype(float), wide, rtol=1e-5)
+
+
+def test_three_classes_one_against_one():
+    """Three classes have three pairs: only Scores can say which is meant."""
+    rankings = rs.Rankings.from_orders(
+        [["a", "b"], ["c", "b"]], items=["a", "b", "c"], targets=["u", "v"]
+    )
+    row = [[0.5, 1.0, 2.0]]  # c is best; or else a beats b and c, and b beats c
+    for head in (rs.ProbabilisticRanking(k=2), rs.DeterministicRanking(k=2)):
+        assert head.fit(rankings).predict(row) == ["v"]
+        assert head.predict(rs.Scores(row, ["a", "b", "c"], "one-vs-one")) == ["u"]
+    pairs = rs.Scores(row, ["a", "b", "c"], "one-vs-one")
+    weights = np.exp([0.5 + 1 + 2, -2 - 1 - 0.5])
+    expected = [weights / weights.sum()]
+    head = rs.ProbabilisticRanking(k=2).fit(rankings)
+    np.testing.assert_allclose(head.predict_proba(pairs), expected)
+
+
+@pytest.mark.parametrize("name", ["direct", "conse"])
+def test_heads_of_similarity_need_a_score_a_class(rng, name):
+    with pytest.raises(RankshotError, match="needs a score for each class, not for each pair"):
+        fitted(name).predict(random_scores(rng, "one-vs-one"))

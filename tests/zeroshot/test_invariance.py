@@ -1,0 +1,160 @@
+"""Names decide, columns do not: permuting items or targets permutes the answer and no more."""
+
+import numpy as np
+import pytest
+from head_cases import HEADS, SIMILARITY_HEADS, each_head, fitted, permuted, random_scores
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+import rankshot as rs
+from rankshot.zeroshot.scores import KINDS
+
+ITEMS = ("a", "b", "c", "d", "e")
+TARGETS = ("p", "q", "r")
+EXAMPLES = settings(max_examples=12)
+
+# Few distinct numbers, so that scores, similarities and whole targets tie all the time; of
+# tenths, so that sums in another order differ in their last digit.
+score = st.integers(-3, 3).map(lambda tenths: tenths / 10)
+similarities = st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=5, max_size=5)
+
+
+@st.composite
+def orders(draw):
+    """All items but at most one, in groups; at least three places count."""
+    names = draw(st.permutations(ITEMS))[: draw(st.integers(4, 5))]
+    groups = []
+    for name in names:
+        if groups and draw(st.integers(0, 2)) == 0:
+            groups[-1].append(name)
+        else:
+            groups.append([name])
+    return groups
+
+
+@st.composite
+def rankings(draw):
+    """(target, order, weight) of one or two rankings a target."""
+    targets = [z for z in TARGETS for _ in range(draw(st.integers(1, 2)))]
+    return [(z, draw(orders()), draw(st.sampled_from([1.0, 2.0]))) for z in targets]
+
+
+@st.composite
+def problems(draw):
+    """What a head is fitted to, scores, and other names for the targets."""
+    return {
+        "rankings": draw(rankings()),
+        "similarity": np.array(draw(st.lists(similarities, min_size=3, max_size=3))),
+        "scores": np.array([draw(st.lists(score, min_size=5, max_size=5))]),
+        "pairs": np.array([draw(st.lists(score, min_size=10, max_size=10))]),
+        "items": draw(st.permutations(range(5))),
+        "rows": draw(st.permutations(range(3))),
+        "names": dict(zip(TARGETS, draw(st.permutations(["k", "s", "z"])), strict=True)),
+    }
+
+
+def fit(name, problem, order, rename, rows):
+    """Fit with the items in this ``order``, and the targets renamed and in other rows."""
+    items = [ITEMS[i] for i in order]
+    if name in SIMILARITY_HEADS:
+        table = problem["similarity"][rows][:, order]
+        knowledge = rs.Similarity(table, [rename[TARGETS[i]] for i in rows], items)
+    else:
+        lists = sorted(problem["rankings"], key=lambda row: rows.index(TARGETS.index(row[0])))
+        knowledge = rs.Rankings.from_orders(
+            [groups for _, groups, _ in lists],
+            items=items,
+            targets=[rename[target] for target, _, _ in lists],
+            weights=[weight for _, _, weight in lists],
+        )
+    return clone(HEADS[name]).fit(knowledge)
+
+
+def ask(head, kind, problem, order):
+    """Return the log-probabilities by name, the decision, and all targets best first."""
+    values = problem["pairs" if kind == "one-vs-one" else "scores"]
+    scores = rs.Scores(permuted(values, list(order), kind), head.items_, kind)
+    log_proba = dict(zip(head.classes_.tolist(), head.predict_log_proba(scores)[0], strict=True))
+    return log_proba, head.predict(scores)[0], head.top(scores, 3).labels[0].tolist()
+
+
+def best_first(log_proba, name_of):
+    """The targets by probability; of equals the first by name comes first, whatever the names."""
+    return sorted(TARGETS, key=lambda z: (-round(log_proba[z], 7), name_of[z]))
+
+
+@each_head
+@EXAMPLES
+@given(problem=problems())
+def test_other_columns_and_other_names_permute_the_answer(name, problem):
+    same, rename = {z: z for z in TARGETS}, problem["names"]
+    head = fit(name, problem, range(5), same, [0, 1, 2])
+    other = fit(name, problem, problem["items"], rename, list(problem["rows"]))
+    for kind in KINDS[: 2 if name in SIMILARITY_HEADS else 3]:
+        before, label, ranked = ask(head, kind, problem, range(5))
+        after, label_after, ranked_after = ask(other, kind, problem, problem["items"])
+        for z in TARGETS:
+            assert after[rename[z]] == pytest.approx(before[z], rel=1e-9, abs=1e-9)
+        assert ranked == best_first(before, same)
+        assert ranked_after == [rename[z] for z in best_first(before, rename)]
+        assert (label, label_after) == (ranked[0], ranked_after[0])
+
+
+@each_head
+def test_a_constant_for_all_classes_changes_nothing(rng, name):
+    """The sigmoids of one-vs-rest scores have a zero: there only rankings do not see it."""
+    head = fitted(name)
+    # In steps of 1/64, so that adding 512 rounds nothing.
+    values = np.round(random_scores(rng, "multiclass", n=20).values * 64) / 64
+    for kind in KINDS[: 1 if name in SIMILARITY_HEADS else 2]:
+        before, after = (
+            head.predict_log_proba(rs.Scores(values + constant, head.items_, kind))
+            for constant in (0, 512)
+        )
+        np.testing.assert_allclose(after, before, rtol=1e-9, atol=1e-12)
+
+
+# ------------------------------------------------------------------ exactly equal targets
+
+
+def tied_targets(order):
+    """Targets p and q have equal probability wherever the scores of c and d are equal."""
+    return rs.Rankings.from_orders(
+        [["a", "d", "e"], ["a", "c", "e"], ["f", "b", "a"]],
+        items=[list("abcdef")[i] for i in order],
+        targets=["q", "p", "r"],
+    )
+
+
+@pytest.mark.parametrize("kind", ["multiclass", "one-vs-one"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("scale", [3, 30, 300])
+@pytest.mark.parametrize("posterior", ["consensus", "mean", "sum"])
+def test_rounding_does_not_choose_between_equals(rng, posterior, scale, dtype, kind):
+    """Sums taken in another order differ in their last digit, and float32 has few of them."""
+    first, second = np.triu_indices(6, 1)
+    for _ in range(3):
+        f = (rng.integers(-1000, 1000, (300, 6)) * scale / 1000).astype(dtype)
+        f[:, 3] = f[:, 2]
+        values = f[:, first] - f[:, second] if kind == "one-vs-one" else f
+        order = rng.permutation(6).tolist()
+        head = rs.ProbabilisticRanking(k=3, posterior=posterior).fit(tied_targets(order))
+        scores = rs.Scores(permuted(values, order, kind), head.items_, kind)
+        assert "q" not in head.predict(scores).tolist()
+        labels = head.top(scores, 3).labels
+        assert (np.argmax(labels == "p", axis=1) < np.argmax(labels == "q", axis=1)).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("head", [rs.DirectSimilarity(n_similar=3), rs.ConSE(n_classes=3)])
+def test_rounding_does_not_choose_between_equals_by_similarity(rng, head, dtype):
+    """p is to c what q is to d."""
+    table = np.array([[0.7, 0.1, 0.3, 0.9], [0.7, 0.1, 0.9, 0.3], [0.2, 0.9, 0.4, 0.4]])
+    for _ in range(10):
+        f = (rng.integers(-1000, 1000, (200, 4)) * 30 / 1000).astype(dtype)
+        f[:, 3] = f[:, 2]
+        order = rng.permutation(4).tolist()
+        items = [list("abcd")[i] for i in order]
+        head.fit(rs.Similarity(table[:, order], ["q", "p", "r"], items))
+        assert "q" not in head.predict(f[:, order]).tolist()

@@ -1,0 +1,52 @@
+"""Memory: scores are read and answered a block at a time, whatever their number."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import rankshot as rs
+
+N, C, L = 4000, 1000, 1000
+
+
+@pytest.fixture(scope="module")
+def head():
+    """1,000 targets of 1,000 items, four of which each ranks."""
+    rng = np.random.default_rng(20150701)
+    items = [f"item {i:03}" for i in range(C)]
+    lists = [[items[i] for i in rng.choice(C, 4, replace=False)] for _ in range(L)]
+    targets = [f"target {i:03}" for i in range(L)]
+    return rs.ProbabilisticRanking().fit(
+        rs.Rankings.from_orders(lists, items=items, targets=targets)
+    )
+
+
+def peak_of(work):
+    tracemalloc.start()
+    try:
+        answer = work()
+        return tracemalloc.get_traced_memory()[1], answer
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_probabilities_need_little_more_than_input_and_answer(rng, head, order):
+    """Twice 16 MB of scores and 16 MB of answers, the scores themselves included."""
+
+    def work():
+        scores = np.asarray(rng.standard_normal((N, C), np.float32), order=order)
+        return scores, head.predict_log_proba(scores)
+
+    peak, (scores, answer) = peak_of(work)
+    assert answer.dtype == np.float32
+    assert peak < 2 * (scores.nbytes + answer.nbytes)
+
+
+def test_a_confident_classifier_needs_no_more(rng, head):
+    """Where totals underflow float32, and are added up as logarithms."""
+    scores = 300 * rng.standard_normal((4, C), np.float32)
+    peak, answer = peak_of(lambda: head.predict_log_proba(scores))
+    assert np.isfinite(answer).all()
+    assert peak < 64e6

@@ -1,0 +1,241 @@
+"""P(π|x) of both rankers, against the models of rankings, enumeration and many digits."""
+
+from itertools import permutations
+
+import exact
+import numpy as np
+import pytest
+
+import rankshot as rs
+from rankshot import RankshotError
+from rankshot.zeroshot.babington_smith_ranker import BabingtonSmithRanker
+from rankshot.zeroshot.plackett_luce_ranker import PlackettLuceRanker
+
+ITEMS = list("abcde")
+C = len(ITEMS)
+PAIRS = C * (C - 1) // 2
+
+ORDERS = [
+    ["a", "b"],
+    ["e", "c", "a", "b", "d"],
+    [["a", "b"], "c"],
+    ["c", ["a", "b", "d"]],
+    [["a", "b", "c", "d", "e"]],
+    ["b"],
+    [["e", "d"], ["a", "c"]],
+]
+"""Lists of several lengths, with and without ties, full ones among them."""
+
+GAPS = [0.1, 5.0, 40.0, 120.0, 300.0, 699.0, 746.0, 1000.0]
+"""exp underflows float32 at 104, and float64 at 746."""
+
+
+def some_rankings(**options):
+    return rs.Rankings.from_orders(ORDERS, items=ITEMS, **options)
+
+
+def cut_rankings():
+    """The same lists cut to 1, 2, …: some cuts go through a tie."""
+    full = some_rankings()
+    return rs.Rankings.concatenate([full.top(k) for k in (1, 2, 3)])
+
+
+def confident(gap, n_items=C):
+    """One class of score ``gap``, in turn each, or one as far below; the rest within one."""
+    near = np.array([0.25, 0.0, 1.0, 0.25, -0.5])[:n_items]
+    far = np.concatenate([np.eye(n_items), -np.eye(n_items)]) * gap
+    tied = np.where(np.arange(n_items) < 2, gap, 0.0) + near * 0
+    return np.vstack([far + near, tied, np.arange(n_items) * gap / (n_items - 1)])
+
+
+def exact_plackett_luce(rankings, values):
+    """log P(π|x) with many digits, a row an input."""
+    return [
+        [
+            exact.plackett_luce(
+                one.orders()[0],
+                dict(zip(ITEMS, row, strict=True)),
+                int(one.lengths[0]),
+                exact.listed(one.orders()[0]) if one.is_subset[0] else None,
+            )
+            for one in rankings
+        ]
+        for row in values
+    ]
+
+
+def logs(table):
+    return np.array([[float(exact.mp.log(p)) for p in row] for row in table])
+
+
+# ------------------------------------------------------------------ Plackett-Luce
+
+
+@pytest.mark.parametrize("kind", ["top", "subset"])
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+def test_plackett_luce_is_the_model_with_scores_for_log_worths(rng, kind, k):
+    rankings = some_rankings(kind=kind).top(k)
+    values = rng.normal(scale=2, size=(4, C))
+    log_prob = PlackettLuceRanker(rankings).log_prob(values)
+    for row, f in zip(log_prob, values, strict=True):
+        model = rs.PlackettLuce.from_worths(dict(zip(ITEMS, np.exp(f).tolist(), strict=True)))
+        np.testing.assert_allclose(row, model.log_prob(rankings), atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["top", "subset"])
+def test_plackett_luce_is_the_mean_over_strict_rankings(rng, kind):
+    rankings = some_rankings(kind=kind).top(3)
+    values = rng.normal(size=(3, C))
+    truth = logs(exact_plackett_luce(rankings, values))
+    np.testing.assert_allclose(PlackettLuceRanker(rankings).log_prob(values), truth, atol=1e-12)
+
+
+@pytest.mark.parametrize("gap", [1.0, 1000.0])
+@pytest.mark.parametrize("k", range(1, C + 1))
+def test_the_probabilities_of_all_lists_add_up_to_one(k, gap):
+    lists = rs.Rankings.from_orders(permutations(ITEMS, k), items=ITEMS)
+    total = np.exp(PlackettLuceRanker(lists).log_prob(confident(gap))).sum(axis=1)
+    np.testing.assert_allclose(total, 1, rtol=1e-12)
+
+
+@pytest.mark.parametrize("gap", GAPS)
+def test_plackett_luce_is_right_for_confident_classifiers(gap):
+    """The confident class first, last, in the tie, in a cut tie or left out."""
+    rankings = cut_rankings()
+    values = confident(gap)
+    truth = logs(exact_plackett_luce(rankings, values))
+    np.testing.assert_allclose(
+        PlackettLuceRanker(rankings).log_prob(values.copy()), truth, rtol=0, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("gap", [40.0, 699.0, 1000.0])
+def test_subsets_are_right_for_confident_classifiers(gap):
+    rankings = some_rankings(kind="subset").top(2)
+    values = confident(gap)
+    truth = logs(exact_plackett_luce(rankings, values))
+    np.testing.assert_allclose(
+        PlackettLuceRanker(rankings).log_prob(values.copy()), truth, rtol=0, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("gap", GAPS)
+def test_plackett_luce_in_float32(gap):
+    """To 1e-5 of the answer, where even exp(-gap) is no float32."""
+    rankings = cut_rankings()
+    values = np.float32(confident(gap))
+    truth = logs(exact_plackett_luce(rankings, values))
+    log_prob = PlackettLuceRanker(rankings).log_prob(values.copy())
+    assert log_prob.dtype == np.float64  # single precision only where it costs no digits
+    np.testing.assert_allclose(log_prob, truth, rtol=1e-5, atol=1e-5)
+
+
+def test_small_differences_far_below_the_best_keep_their_digits_in_float32():
+    """Beside 1000, what is 0.00002 apart is not to be lost: the input still tells them apart."""
+    rankings = rs.Rankings.from_orders([["a", "b"], ["a", ["c", "d"]]], items=ITEMS)
+    values = np.float32([[1000, 2e-5, 0, 0, 0], [1000, 0.3, 0.30002, 0.7, 0.1]])
+    truth = logs(exact_plackett_luce(rankings, values))
+    np.testing.assert_allclose(
+        PlackettLuceRanker(rankings).log_prob(values.copy()), truth, rtol=1e-5
+    )
+
+
+def test_inputs_of_one_block_do_not_touch_each_other():
+    """A confident one among others takes the slow way alone."""
+    rankings = cut_rankings()
+    values = np.vstack([confident(0.5), confident(1000.0)])
+    alone = np.vstack([PlackettLuceRanker(rankings).log_prob(row[None].copy()) for row in values])
+    together = PlackettLuceRanker(rankings).log_prob(values.copy())
+    np.testing.assert_allclose(together, alone, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("n", [1, 3])
+def test_scores_are_left_as_they_are(rng, n, order):
+    values = np.asarray(rng.normal(size=(n, C)), order=order)
+    before = values.copy()
+    PlackettLuceRanker(some_rankings()).log_prob(values)
+    np.testing.assert_array_equal(values, before)
+    pairs = np.asarray(rng.normal(size=(n, PAIRS)), order=order)
+    before = pairs.copy()
+    BabingtonSmithRanker(some_rankings().top(1)).by_columns(pairs)
+    np.testing.assert_array_equal(pairs, before)
+
+
+# ------------------------------------------------------------------ Babington-Smith
+
+
+def of_length(k):
+    """All lists of the length k that ORDERS allow, ties included."""
+    rankings = some_rankings().top(k)
+    return rankings[rankings.lengths == k]
+
+
+def model_of(row):
+    f = exact.by_pair(row, ITEMS)
+    table = [[f.get((i, j), 0.0) for j in ITEMS] for i in ITEMS]
+    return rs.BabingtonSmith.from_log_odds(table, items=ITEMS)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+def test_babington_smith_is_the_model_without_its_normaliser(rng, k):
+    values = rng.normal(size=(4, PAIRS))
+    log_weight = BabingtonSmithRanker(of_length(k)).by_columns(values)
+    for column, row in zip(log_weight.T, values, strict=True):
+        np.testing.assert_allclose(column, model_of(row).log_weight(of_length(k)), atol=1e-12)
+
+
+@pytest.mark.parametrize("k", range(1, C + 1))
+def test_the_weights_of_all_lists_add_up_to_the_normaliser(rng, k):
+    lists = rs.Rankings.from_orders(permutations(ITEMS, k), items=ITEMS)
+    values = rng.normal(size=(3, PAIRS))
+    total = np.exp(BabingtonSmithRanker(lists).by_columns(values)).sum(axis=0)
+    np.testing.assert_allclose(np.log(total), [model_of(row).log_normalizer(k) for row in values])
+
+
+def exact_babington_smith(rankings, values):
+    return logs(
+        [
+            [
+                exact.babington_smith(
+                    one.orders()[0], exact.by_pair(row, ITEMS), ITEMS, int(one.lengths[0])
+                )
+                for row in values
+            ]
+            for one in rankings
+        ]
+    )
+
+
+def confident_pairs(gap):
+    """Differences of the scores above, and some that no scores of classes explain."""
+    first, second = np.triu_indices(C, 1)
+    f = confident(gap)
+    cycles = np.where(np.arange(PAIRS) % 2, gap, -gap) + np.linspace(0, 1, PAIRS)
+    return np.vstack([f[:, first] - f[:, second], cycles])
+
+
+@pytest.mark.parametrize("gap", [0.5, 40.0, 300.0, 1000.0])
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+def test_babington_smith_is_right_for_confident_classifiers(k, gap):
+    values = confident_pairs(gap)
+    log_weight = BabingtonSmithRanker(of_length(k)).by_columns(values)
+    truth = exact_babington_smith(of_length(k), values)
+    np.testing.assert_allclose(log_weight, truth, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("gap", [0.5, 40.0, 300.0, 1000.0])
+def test_babington_smith_in_float32(gap):
+    """To 1e-5 of the numbers that are added up."""
+    values = np.float32(confident_pairs(gap))
+    log_weight = BabingtonSmithRanker(of_length(3)).by_columns(values)
+    truth = exact_babington_smith(of_length(3), values)
+    assert log_weight.dtype == np.float64
+    assert (np.abs(log_weight - truth) <= 1e-5 * np.abs(values).sum(axis=1)).all()
+
+
+def test_babington_smith_refuses_lists_of_two_lengths_and_subsets():
+    with pytest.raises(RankshotError, match=r"ranking 5 \(of 'z'\) has 1 items, others 5.*k=1"):
+        BabingtonSmithRanker(some_rankings(targets="z"))
+    with pytest.raises(RankshotError, match="ranking 0 compares only a subset"):
+        BabingtonSmithRanker(some_rankings(kind="subset"))

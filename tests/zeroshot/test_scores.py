@@ -1,0 +1,276 @@
+"""`Scores`: what may be passed, what is refused and where, and classes in another order."""
+
+from itertools import combinations, permutations
+
+import numpy as np
+import pandas as pd
+import pytest
+from exact import by_pair
+
+import rankshot as rs
+from rankshot import RankshotError
+from rankshot.zeroshot.scores import LEAST_PROBABILITY, as_scores, pair_columns
+
+ITEMS = ("a", "b", "c", "d")
+ABC = ("a", "b", "c")
+
+
+def pairs(rng, n=3, items=ITEMS):
+    size = (n, len(items) * (len(items) - 1) // 2)
+    return rs.Scores(rng.normal(size=size), items, "one-vs-one")
+
+
+# ------------------------------------------------------------------ numbers of any type
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (np.float64, np.float64),
+        (np.float32, np.float32),
+        (np.float16, np.float32),
+        (np.int32, np.float64),
+        (np.uint8, np.float64),
+        (bool, np.float64),
+        (object, np.float64),
+        (">f8", np.float64),
+        (">f4", np.float32),
+        (np.longdouble, np.float64),
+    ],
+)
+def test_types_of_numbers(given, kept):
+    scores = rs.Scores(np.array([[1, 0, 1]]).astype(given), ABC)
+    assert scores.values.dtype == np.dtype(kept)
+    assert scores.values.tolist() == [[1.0, 0.0, 1.0]]
+
+
+def test_float16_keeps_its_value():
+    values = np.array([[0.1, 65504, -3]], np.float16)
+    np.testing.assert_array_equal(rs.Scores(values, ABC).values, np.float32(values))
+
+
+class Tensor:
+    """As a tensor behaves that has a gradient or lies on a GPU."""
+
+    def __array__(self, dtype=None, copy=None):
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use detach()")
+
+
+class Friendly:
+    """As a tensor behaves that can be read."""
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array([[1, 2, 3]], np.float32)
+
+
+def test_tensors():
+    assert rs.Scores(Friendly(), ABC).values.dtype == np.float32
+    with pytest.raises(RankshotError, match=r"table of numbers: Can't call numpy\(\).*detach"):
+        rs.Scores(Tensor(), ABC)
+    head = rs.ProbabilisticRanking(k=1).fit(
+        rs.Rankings.from_orders([["a"]], items=ABC, targets="x")
+    )
+    with pytest.raises(RankshotError, match="detach"):
+        head.predict(Tensor())
+
+
+def test_pytorch():
+    torch = pytest.importorskip("torch")
+    logits = torch.tensor([[1.0, 2.0, 3.0]], requires_grad=True)
+    with pytest.raises(RankshotError, match="detach"):
+        rs.Scores(logits, ABC)
+    assert rs.Scores(logits.detach(), ABC).values.dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("values", "items", "kind", "message"),
+    [
+        ([["x", 1, 2]], ABC, "multiclass", "scores must be a table of numbers: could not convert"),
+        ([[1, 2], [1]], ABC, "multiclass", "scores must be a table of numbers"),
+        ([[1, 2, None]], ABC, "multiclass", "row 0, column 'c': the score is nan"),
+        ([1, 2, 3], ABC, "multiclass", r"need a table of 3 columns, not one of shape \(3,\)"),
+        ([[1, 2]], ABC, "one-vs-rest", r"one-vs-rest scores of 3 classes.*shape \(1, 2\)"),
+        ([[1] * 5], ITEMS, "one-vs-one", r"of 4 classes need a table of 6 columns.*\(1, 5\)"),
+        ([[1, 2, 3]], ABC, "ovo", "kind must be one of multiclass, one-vs-rest, one-vs-one, not"),
+        ([[1, 2]], ["a", "a"], "multiclass", "items names 'a' more than once"),
+        ([[1, 2]], "ab", "multiclass", "items must be a sequence of names"),
+        ([[0, 1, 2], [0, np.nan, 1]], ABC, "multiclass", "row 1, column 'b': the score is nan"),
+        ([[0, 1, -np.inf]], ABC, "multiclass", "row 0, column 'c': the score is -inf"),
+        ([[np.inf, 1, -np.inf]], ABC, "multiclass", "row 0, column 'a': the score is inf"),
+        ([[0, 0, 0, 0, np.inf, 0]], ITEMS, "one-vs-one", "row 0, column 'b' against 'd'"),
+    ],
+)
+def test_what_is_wrong_and_where(values, items, kind, message):
+    with pytest.raises(RankshotError, match=message):
+        rs.Scores(values, items, kind)
+
+
+def test_a_large_finite_table_is_no_mistake():
+    """Whose sum overflows."""
+    values = np.full((4, 3), 1e308)
+    np.testing.assert_array_equal(rs.Scores(values, ABC).values, values)
+
+
+def test_complex_numbers_are_no_scores():
+    with pytest.raises(RankshotError):
+        rs.Scores(np.array([[1 + 2j, 0, 0]]), ABC)
+
+
+# ------------------------------------------------------------------ probabilities
+
+
+def test_multiclass_probabilities_become_logarithms(rng):
+    p = rng.dirichlet(np.ones(4), size=5)
+    np.testing.assert_allclose(rs.Scores.from_probabilities(p, ITEMS).values, np.log(p))
+
+
+@pytest.mark.parametrize("kind", ["one-vs-rest", "one-vs-one"])
+def test_other_probabilities_become_log_odds(rng, kind):
+    p = rng.random((5, 3))
+    scores = rs.Scores.from_probabilities(p, ABC, kind)
+    np.testing.assert_allclose(scores.values, np.log(p / (1 - p)))
+    assert scores.kind == kind
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_zero_is_less_than_all_others(dtype):
+    """A millionth, or half of the smallest other if that is less."""
+    p = np.array([[0.5, 0.5, 0], [0.9, 0.1, 0], [1, 1e-30, 0], [1, 0, 0]], dtype)
+    values = rs.Scores.from_probabilities(p, ABC).values
+    assert values.dtype == dtype
+    floors = [LEAST_PROBABILITY, LEAST_PROBABILITY, 5e-31, LEAST_PROBABILITY]
+    np.testing.assert_allclose(np.exp(values[:, 2]), floors, rtol=1e-4)
+    np.testing.assert_allclose(np.exp(values[:, 0]), p[:, 0], rtol=1e-5)
+
+
+@pytest.mark.parametrize(("dtype", "least"), [(np.float32, 1e-45), (np.float64, 5e-324)])
+def test_the_smallest_number_there_is_has_no_half(dtype, least):
+    values = rs.Scores.from_probabilities(np.array([[1, least, 0]], dtype), ABC).values
+    assert np.isfinite(values).all()
+    assert values[0, 2] <= values[0, 1] < values[0, 0]
+
+
+def test_a_one_counts_where_the_odds_do():
+    p = np.array([[1.0, 0.0, 0.5]])
+    scores = rs.Scores.from_probabilities(p, ABC, "one-vs-rest")
+    odds = np.log(LEAST_PROBABILITY)
+    np.testing.assert_allclose(scores.values, [[-odds, odds, 0]], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("p", "kind", "message"),
+    [
+        ([[0.5, 0.5, 0], [0.5, 0.6, -0.1]], "multiclass", "row 1, column 'c': -0.1 is no prob"),
+        ([[0.5, 1.5, 0.1]], "one-vs-rest", "row 0, column 'b': 1.5 is no probability"),
+        ([[0.5, 0.5, 1.5]], "one-vs-one", "row 0, column 'b' against 'c': 1.5 is no probability"),
+        (
+            [[1, 0, 0], [0.9, 0.9, 0.9]],
+            "multiclass",
+            "row 1:.*these to 2.7. Say kind='one-vs-rest'",
+        ),
+        ([[0.2, np.nan, 0.8]], "multiclass", "row 0, column 'b': the score is nan"),
+    ],
+)
+def test_what_is_no_probability(p, kind, message):
+    with pytest.raises(RankshotError, match=message):
+        rs.Scores.from_probabilities(p, ABC, kind)
+
+
+def test_rounded_probabilities_are_taken():
+    assert len(rs.Scores.from_probabilities([[0.33, 0.33, 0.33]], ABC)) == 1
+
+
+def test_no_probabilities():
+    assert rs.Scores.from_probabilities(np.empty((0, 3)), ABC).values.shape == (0, 3)
+
+
+# ------------------------------------------------------------------ classes by name
+
+
+def test_columns_move_with_their_names(rng):
+    scores = rs.Scores(rng.normal(size=(3, 4)), ITEMS, "one-vs-rest")
+    for order in permutations(ITEMS):
+        moved = scores.with_items(order)
+        assert (moved.items, moved.kind) == (order, "one-vs-rest")
+        for i, item in enumerate(order):
+            np.testing.assert_array_equal(moved.values[:, i], scores.values[:, ITEMS.index(item)])
+
+
+def test_pairs_move_with_their_signs(rng):
+    scores = pairs(rng)
+    for order in permutations(ITEMS):
+        moved = scores.with_items(order)
+        for before, after in zip(scores.values, moved.values, strict=True):
+            assert by_pair(after, order) == by_pair(before, ITEMS)
+
+
+def test_a_selection_of_pairs_keeps_what_was_said_of_them(rng):
+    scores = pairs(rng)
+    for some in permutations(ITEMS, 3):
+        f = by_pair(scores.values[0], ITEMS)
+        chosen = by_pair(scores.select(some).values[0], some)
+        assert chosen == {pair: f[pair] for pair in permutations(some, 2)}
+    assert scores.select(["c"]).values.shape == (3, 0)
+
+
+def test_selecting_leaves_the_original_alone(rng):
+    scores = pairs(rng)
+    before = scores.values.copy()
+    scores.select(ITEMS[::-1])
+    scores.with_items(ITEMS[::-1])
+    np.testing.assert_array_equal(scores.values, before)
+
+
+def test_pair_columns_speak_for_the_first():
+    column, sign = pair_columns(4)
+    for place, (i, j) in enumerate(combinations(range(4), 2)):
+        assert column[i, j] == column[j, i] == place
+        assert (sign[i, j], sign[j, i]) == (1, -1)
+
+
+def test_names_that_do_not_match(rng):
+    scores = rs.Scores(np.zeros((1, 2)), ["tiger", "buss"])
+    with pytest.raises(RankshotError, match=r"nobody ranks: 'buss' \(did you mean 'bus'\?\)"):
+        scores.with_items(["tiger", "bus"])
+    with pytest.raises(RankshotError, match="there are no scores of 'wolf'"):
+        scores.with_items(["tiger", "buss", "wolf"])
+    with pytest.raises(RankshotError, match=r"no scores of 'bus' \(did you mean 'buss'\?\)"):
+        scores.select(["bus"])
+
+
+def test_rows_by_slice_index_and_mask(rng):
+    scores = pairs(rng, n=5)
+    for rows in (slice(1, 3), np.array([4, 0]), np.arange(5) % 2 == 0):
+        chosen = scores[rows]
+        assert (chosen.items, chosen.kind) == (scores.items, scores.kind)
+        np.testing.assert_array_equal(chosen.values, scores.values[rows])
+    assert len(scores) == 5
+
+
+# ------------------------------------------------------------------ what a head is passed
+
+
+@pytest.mark.parametrize(
+    ("columns", "items", "kind"),
+    [
+        (4, ITEMS, "multiclass"),
+        (6, ITEMS, "one-vs-one"),
+        (3, ABC, "multiclass"),
+        (1, ("a", "b"), "one-vs-one"),
+        (2, ("a", "b"), "multiclass"),
+    ],
+)
+def test_the_width_of_an_array_tells_its_kind(columns, items, kind):
+    assert as_scores(np.zeros((2, columns)), items).kind == kind
+
+
+def test_arrays_of_another_width_say_what_is_wanted():
+    with pytest.raises(RankshotError, match=r"4 classes need a table of 4 columns.*\(2, 5\)"):
+        as_scores(np.zeros((2, 5)), ITEMS)
+
+
+def test_data_frames_are_read_by_column():
+    frame = pd.DataFrame({3: [1.0], 1: [2.0]})
+    np.testing.assert_array_equal(as_scores(frame, ("1", "3")).values, [[2.0, 1.0]])
+    with pytest.raises(RankshotError, match="table of numbers"):
+        as_scores(pd.DataFrame({"a": ["x"], "b": ["y"]}), ("a", "b"))

@@ -1,0 +1,375 @@
+"""`SeenClassSearch` and the calibration constant, on a circle of twelve classes."""
+
+import numpy as np
+import pytest
+from scipy.special import log_softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import make_pipeline
+
+import rankshot as rs
+from rankshot.zeroshot.calibration import best_calibration, harmonic_means, seen_or_unseen
+from rankshot.zeroshot.metrics import generalized_accuracy, mean_class_accuracy
+
+# By angle, in twelfths of a turn. Names are not in the order of angles.
+ALL = dict(zip(["g", "k", "b", "north", *"lhcja", "south", *"di"], range(12), strict=True))
+UNSEEN = ["north", "south"]
+SEEN = [name for name in ALL if name not in UNSEEN]
+ITEMS = sorted(SEEN)
+# Two that have a class between them, which is next to both.
+GROUPS = [["h", "j"], ["i", "k"]]
+
+FITTED = []
+"""The classes that each `Nearest` was trained on."""
+
+
+class Nearest(ClassifierMixin, BaseEstimator):
+    """Scores are distances to the means of classes; what was fitted is written down."""
+
+    def __init__(self, scale=1.0):
+        self.scale = scale
+
+    def fit(self, X, y):
+        FITTED.append(set(y))
+        self.classes_ = np.unique(y)
+        self.means_ = np.array([X[y == name].mean(axis=0) for name in self.classes_])
+        return self
+
+    def decision_function(self, X):
+        return -self.scale * ((X[:, None] - self.means_) ** 2).sum(axis=2)
+
+
+def inputs(names, n=12, seed=0, spread=0.3):
+    angle = np.repeat([ALL[name] for name in names], n) * np.pi / 6
+    noise = spread * np.random.default_rng(seed).normal(size=(angle.size, 2))
+    return 5 * np.column_stack([np.cos(angle), np.sin(angle)]) + noise, np.repeat(names, n)
+
+
+X, Y = inputs(SEEN)
+
+
+def way(start, end):
+    """How far it is from one to the other around the circle, clockwise or not (negative)."""
+    return (ALL[end] - ALL[start] + 6) % 12 - 6
+
+
+def similarity(targets):
+    apart = [[abs(way(target, item)) for item in ITEMS] for target in targets]
+    return rs.Similarity(6 - np.array(apart), targets, ITEMS)
+
+
+def good_to_the_second_place():
+    """The class in the middle of a group comes first, and that on the other side second.
+
+    The others follow: for one of each group the nearest first, for the other the farthest.
+    """
+    orders = []
+    for name in SEEN:
+        side = -1 if name in "jk" else 1
+        first, second, *others = sorted(
+            set(SEEN) - {name}, key=lambda item: (abs(way(name, item)), -side * way(name, item))
+        )
+        orders.append([first, second, *others[::side]])
+    return rs.Rankings.from_orders(orders, items=ITEMS, targets=SEEN)
+
+
+def with_unseen(rankings, orders):
+    unseen = rs.Rankings.from_orders(orders, items=ITEMS, targets=UNSEEN)
+    return rs.Rankings.concatenate([rankings, unseen])
+
+
+RANKINGS = with_unseen(good_to_the_second_place(), [["b", "l"], ["a", "d"]])
+
+
+def zero_shot(estimator=None, **options):
+    defaults = {"head": rs.ProbabilisticRanking(k=2), "rankings": RANKINGS}
+    return rs.ZeroShotClassifier(estimator or Nearest(), **defaults | options)
+
+
+def frozen():
+    return FrozenEstimator(Nearest().fit(X, Y))
+
+
+def search(estimator=None, grid=None, held_out=GROUPS, **options):
+    zs = estimator if isinstance(estimator, rs.ZeroShotClassifier) else zero_shot(estimator)
+    grid = {"head__k": [1, 2, 8]} if grid is None else grid
+    return rs.SeenClassSearch(zs, grid, held_out=held_out, **options)
+
+
+# -------------------------------------------------------------------- what is chosen
+
+
+@pytest.mark.parametrize("estimator", [Nearest(), frozen()], ids=["trained", "frozen"])
+def test_the_best_k_is_found(estimator):
+    found = search(estimator).fit(X, Y)
+    assert found.best_params_ == {"head__k": 2}
+    assert found.best_score_ == found.trials_[1].score > 0.9
+    # By the first place alone the two of a group cannot be told apart; later ones mislead.
+    assert found.trials_[0].score == 0.5
+    assert found.trials_[2].score < 0.7
+    assert found.best_estimator_.head_.get_params()["k"] == 2
+    assert found.best_estimator_.classes_.tolist() == UNSEEN
+    X_new, y_new = inputs(UNSEEN, seed=1)
+    assert found.best_estimator_.score(X_new, y_new) == 1
+
+
+@pytest.mark.parametrize("k", [1, 2, 8])
+@pytest.mark.parametrize("leave_alone", [True, False], ids=["frozen", "trained"])
+def test_a_trial_is_what_it_would_be_by_hand(k, leave_alone):
+    """A head for the classes that play, over the scores of the others."""
+    expected = []
+    for group in GROUPS:
+        stay = [item for item in ITEMS if item not in group]
+        keep, play = np.isin(Y, stay), np.isin(Y, group)
+        model = Nearest().fit(X if leave_alone else X[keep], Y if leave_alone else Y[keep])
+        scores = model.decision_function(X[play])[:, np.isin(model.classes_, stay)]
+        orders = [
+            [item for item in order if item in stay]
+            for name in group
+            for order in RANKINGS.select(target=name).orders()
+        ]
+        head = rs.ProbabilisticRanking(k=k)
+        head.fit(rs.Rankings.from_orders(orders, items=stay, targets=group))
+        expected.append(mean_class_accuracy(Y[play], head.predict(scores)))
+    found = search(frozen() if leave_alone else Nearest(), {"head__k": [k]}).fit(X, Y)
+    (trial,) = found.trials_
+    assert trial.by_fold == pytest.approx(expected)
+    assert trial.score == pytest.approx(np.mean(expected))
+    assert (trial.calibration, trial.params) == (0, {"head__k": k})
+
+
+def test_nothing_said_of_unseen_classes_is_touched():
+    good = good_to_the_second_place()
+    poisons = [
+        RANKINGS,
+        with_unseen(good, [["d"], [["a", "b", "c"], "d"]]),
+        rs.Rankings.concatenate([good] + [with_unseen(good, [["a"], ["a"]])[10:]] * 5),
+    ]
+    found = [search(zero_shot(rankings=some)).fit(X, Y).trials_ for some in poisons]
+    apart = search(zero_shot(rankings=RANKINGS[10:]), rankings=good).fit(X, Y)
+    assert found[0] == found[1] == found[2] == apart.trials_
+    assert apart.best_estimator_.head_.rankings_.target_names == ("north", "south")
+
+
+def test_of_equals_the_first_and_grids_in_a_list():
+    grid = [{"head__k": [2]}, {"head__k": [2], "head__prior": [rs.Mallows()]}]
+    found = search(grid=grid).fit(X, Y)
+    assert found.trials_[0].score == found.trials_[1].score
+    assert found.best_params_ == {"head__k": 2}
+    assert [set(trial.params) for trial in found.trials_] == [set(each) for each in grid]
+
+
+def test_a_classifier_without_a_head_has_the_default_one():
+    found = search(zero_shot(head=None)).fit(X, Y)
+    assert found.best_params_ == {"head__k": 2}
+    assert found.estimator.head is None
+
+
+def test_similarities():
+    zs = zero_shot(head=rs.DirectSimilarity(), rankings=similarity(list(ALL)))
+    found = search(zs, {"head__n_similar": [1, 2, 8]}).fit(X, Y)
+    for trial in found.trials_:
+        head = rs.DirectSimilarity(n_similar=trial.params["head__n_similar"])
+        for group, accuracy in zip(GROUPS, trial.by_fold, strict=True):
+            stay, play = [item for item in ITEMS if item not in group], np.isin(Y, group)
+            model = Nearest().fit(X[~play], Y[~play])
+            head.fit(zs.rankings.select(group, stay))
+            expected = head.predict(model.decision_function(X[play]))
+            assert accuracy == pytest.approx(mean_class_accuracy(Y[play], expected))
+    assert found.best_score_ > 0.9
+    assert found.best_estimator_.classes_.tolist() == UNSEEN
+
+
+# -------------------------------------------------------------------- how often it trains
+
+
+def test_a_classifier_is_trained_once_a_fold_and_setting_of_its_own():
+    FITTED.clear()
+    grid = {"head__k": [1, 2, 8], "estimator__scale": [0.1, 1.0], "head__posterior": ["mean"]}
+    found = search(grid=grid).fit(X, Y)
+    without = [set(SEEN) - set(group) for group in GROUPS for _ in range(2)]
+    assert [without, [set(SEEN)]] == [FITTED[:-1], FITTED[-1:]]
+    assert found.best_estimator_.estimator_.scale == found.best_params_["estimator__scale"]
+    FITTED.clear()
+    search(grid={"head__k": [1, 2, 8]}).fit(X, Y)
+    assert len(FITTED) == len(GROUPS) + 1
+
+
+def test_whole_classifiers_can_be_compared():
+    FITTED.clear()
+    grid = {"estimator": [Nearest(0.0), Nearest(1.0)], "head__k": [1, 2]}
+    found = search(grid=grid).fit(X, Y)
+    assert len(FITTED) == 2 * len(GROUPS) + 1
+    assert found.best_estimator_.estimator_.scale == 1
+
+
+@pytest.mark.parametrize("classes", ["unseen", "all"])
+def test_a_frozen_classifier_is_never_trained(classes):
+    zs = zero_shot(frozen(), classes=classes, rankings=similarity(list(ALL)).to_rankings())
+    before = zs.estimator.estimator.means_.tobytes()
+    FITTED.clear()
+    found = search(zs).fit(X, Y)
+    assert FITTED == []
+    assert found.best_estimator_.estimator_.estimator is zs.estimator.estimator
+    assert zs.estimator.estimator.means_.tobytes() == before
+    assert not hasattr(zs, "head_")
+
+
+def held_out_by(seed, n_folds=4):
+    FITTED.clear()
+    search(grid={}, held_out=None, n_folds=n_folds, random_state=seed).fit(X, Y)
+    return [set(SEEN) - trained for trained in FITTED[:-1]]
+
+
+def test_classes_take_turns_by_chance():
+    first = held_out_by(1)
+    assert sorted(map(len, first)) == [2, 2, 3, 3]
+    assert set().union(*first) == set(SEEN)
+    assert held_out_by(1) == first != held_out_by(2)
+    assert list(map(len, held_out_by(1, n_folds=5))) == [2] * 5
+
+
+def test_clone_and_parameters():
+    original = search(zero_shot(reject_below=0.5), n_folds=3).fit(X, Y)
+    copied = clone(original)
+    assert not hasattr(copied, "trials_")
+    assert copied.get_params()["estimator__reject_below"] == 0.5
+    assert copied.fit(X, Y).trials_ == original.trials_
+
+
+# -------------------------------------------------------------------- the calibration constant
+
+
+def some_inputs(rng, n, n_seen=4, n_unseen=3):
+    """Log-probabilities that favour seen classes, and true classes; not all classes occur."""
+    classes = np.array([f"c{i}" for i in range(n_seen + n_unseen)])
+    seen = rng.permutation(np.arange(classes.size) < n_seen)
+    truth = rng.integers(0, classes.size - 1, n)
+    f = rng.normal(size=(n, classes.size)) + 2 * seen
+    f[np.arange(n), truth] += 1.5
+    return f - np.log(np.exp(f).sum(axis=1, keepdims=True)), classes, seen, classes[truth]
+
+
+def harmonic_by_hand(log_proba, classes, seen, y, constant):
+    chosen = classes[(log_proba - constant * seen).argmax(axis=1)]
+    return generalized_accuracy(y, chosen, classes[seen]).harmonic
+
+
+@pytest.mark.parametrize("n", [12, 60, 400])
+def test_harmonic_means_are_those_of_every_constant(rng, n):
+    problem = some_inputs(rng, n)
+    constants = rng.uniform(-4, 8, 50)
+    expected = [harmonic_by_hand(*problem, constant) for constant in constants]
+    found = harmonic_means(seen_or_unseen(*problem), constants)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    assert found.max() > found.min()
+
+
+@pytest.mark.parametrize("n_folds", [1, 3])
+def test_no_constant_of_a_fine_grid_is_better(rng, n_folds):
+    problems = [some_inputs(rng, 150) for _ in range(n_folds)]
+    constant, score = best_calibration([seen_or_unseen(*each) for each in problems])
+
+    def mean(c):
+        return np.mean([harmonic_by_hand(*each, c) for each in problems])
+
+    assert score == pytest.approx(mean(constant))
+    assert score >= max(mean(c) for c in np.linspace(-6, 10, 1601)) - 1e-12
+    assert constant > 0.5  # seen classes were favoured by 2
+
+
+def generalised(estimator):
+    everything = similarity(list(ALL)).to_rankings()
+    return zero_shot(estimator, classes="all", rankings=everything)
+
+
+@pytest.mark.parametrize("estimator", [Nearest(), frozen()], ids=["trained", "frozen"])
+def test_seen_and_unseen_classes_end_to_end(estimator):
+    found = search(generalised(estimator), {"head__k": [1, 2, 3]}).fit(X, Y)
+    chosen = found.trials_[[trial.params for trial in found.trials_].index(found.best_params_)]
+    assert found.best_estimator_.calibration == chosen.calibration != 0
+    assert found.best_score_ == chosen.score > 0.9
+    assert found.estimator.calibration == 0
+    X_new, y_new = inputs(list(ALL), seed=1)
+    predicted = found.best_estimator_.predict(X_new)
+    assert generalized_accuracy(y_new, predicted, ITEMS).harmonic > 0.9
+
+
+def test_the_score_of_a_generalised_trial_is_a_mean_over_folds():
+    zs = generalised(frozen())
+    (trial,) = search(zs, {"head__k": [2]}).fit(X, Y).trials_
+    expected = []
+    for group in GROUPS:
+        stay = [item for item in ITEMS if item not in group]
+        head = rs.ProbabilisticRanking(k=2).fit(similarity(ITEMS).select(ITEMS, stay).to_rankings())
+        scores = zs.estimator.estimator.decision_function(X)[:, np.isin(ITEMS, stay)]
+        seen = np.isin(head.classes_, stay)
+        log_proba = head.predict_log_proba(scores)
+        expected.append(harmonic_by_hand(log_proba, head.classes_, seen, Y, trial.calibration))
+    assert trial.score == pytest.approx(np.mean(expected))
+    assert trial.by_fold == ()
+
+
+# -------------------------------------------------------------------- what cannot be done
+
+UNRANKED = zero_shot(rankings=RANKINGS[10:])
+REFUSED = {
+    "not a zero-shot classifier": (search(), {"estimator": Nearest()}, "a ZeroShotClassifier, not"),
+    "too many folds": (
+        search(held_out=None),
+        {"n_folds": 6},
+        "between 1 and 5, two classes a fold",
+    ),
+    "folds that are no number": (search(held_out=None), {"n_folds": "5"}, "not '5'"),
+    "a fold of one class": (search(), {"held_out": [["h", "j"], ["k"]]}, r"more, not \['k'\]"),
+    "an unknown class": (search(), {"held_out": [["h", "zz"]]}, "of a seen class 'zz'"),
+    "an unseen class": (search(), {"held_out": [["h", "north"]]}, "of a seen class 'north'"),
+    "no ranking of a seen class": (search(), {"estimator": UNRANKED}, "are 'north', 'south'"),
+    "no rankings": (search(), {"rankings": "r.jsonl"}, "Rankings or a Similarity, not 'r.jsonl'"),
+}
+
+
+@pytest.mark.parametrize(("good", "change", "message"), REFUSED.values(), ids=REFUSED)
+def test_refused(good, change, message):
+    with pytest.raises(rs.RankshotError, match=message):
+        good.set_params(**change).fit(X, Y)
+
+
+def test_a_ranking_that_is_gone_with_the_group():
+    lists = [["j"], ["h"], ["c"], ["c"]]
+    short = rs.Rankings.from_orders(lists, items=ITEMS, targets=["h", "j", "k", "i"])
+    with pytest.raises(rs.RankshotError, match="rankings of 'h', 'j' name no class that is still"):
+        search(rankings=short, grid={"head__k": [1]}).fit(X, Y)
+
+
+# -------------------------------------------------------------------- not as it should be yet
+
+
+def test_the_constant_is_exact_for_many_inputs():
+    margin = np.append(np.linspace(-10, -5, 3000), [0.0, 0.1])
+    y = np.array(["lost"] * 3000 + ["unseen", "seen"])
+    log_proba = log_softmax(np.column_stack([margin - 50, margin, 0 * margin]), axis=1)
+    classes, seen = np.array(["lost", "seen", "unseen"]), np.array([True, True, False])
+    problem = log_proba, classes, seen, y
+    best = harmonic_by_hand(*problem, 0.05)
+    assert best_calibration([seen_or_unseen(*problem)])[1] == pytest.approx(best)
+
+
+def test_a_pipeline_that_ends_in_a_frozen_classifier():
+    piped = make_pipeline("passthrough", frozen())
+    assert search(piped).fit(X, Y).trials_ == search(frozen()).fit(X, Y).trials_
+
+
+def test_settings_that_are_arrays():
+    grid = {"estimator__scale": [np.ones(8), np.full(8, 0.5)]}
+    assert len(search(grid=grid).fit(X, Y).trials_) == 2
+
+
+def test_every_k_that_the_classifier_allows_can_be_tried():
+    assert len(search(grid={"head__k": [2, 10]}).fit(X, Y).trials_) == 2
+
+
+def test_inputs_of_unseen_classes_are_refused():
+    X_new, y_new = inputs(UNSEEN)
+    with pytest.raises(rs.RankshotError, match="'north'"):
+        search(frozen(), held_out=[UNSEEN]).fit(X_new, y_new)

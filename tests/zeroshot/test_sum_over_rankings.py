@@ -1,0 +1,190 @@
+"""P(z|x) = Σ_π P(π|x) P(z|π): enumerated, or estimated with its standard error."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from head_cases import ITEMS, PAIRS
+from scipy.special import softmax
+
+import rankshot as rs
+from rankshot import RankshotError
+
+C = len(ITEMS)
+PRIORS = {
+    "plackett-luce": rs.PlackettLuce(),
+    "mallows": rs.Mallows(),
+    "babington-smith": rs.BabingtonSmith(),
+}
+RANKINGS = rs.Rankings.from_orders(
+    [["a", "b", "c"], ["b", "a", "d"], ["e", "d", "c"], ["d", "e", "a"], ["c", "e", "a"], ["c"]],
+    items=ITEMS,
+    targets=["u", "u", "v", "v", "w", "w"],
+)
+
+each_prior = pytest.mark.parametrize("prior", PRIORS)
+each_kind = pytest.mark.parametrize("kind", ["multiclass", "one-vs-one"])
+
+
+@pytest.fixture
+def sampling(monkeypatch):
+    """Nothing is small enough to be enumerated."""
+    monkeypatch.setattr("rankshot.zeroshot.sum_over_rankings.MAX_RANKINGS", 0)
+
+
+def head_of(prior, k=2, **options):
+    return rs.ProbabilisticRanking(k=k, prior=PRIORS[prior], posterior="sum", **options)
+
+
+def scores_of(rng, kind, n=4, scale=1.0):
+    size = (n, PAIRS if kind == "one-vs-one" else C)
+    return rs.Scores(rng.normal(scale=scale, size=size), ITEMS, kind)
+
+
+def ranker_prob(row, kind, k):
+    """P(π|x) of all lists of k items, in the order of ``permutations``."""
+    lists = list(permutations(range(C), k))
+    if kind == "one-vs-one":
+        f = np.zeros((C, C))
+        f[np.triu_indices(C, 1)] = row
+        f -= f.T
+        weight = []
+        for pi in lists:
+            whole = [*pi, *(i for i in range(C) if i not in pi)]
+            weight.append(np.exp(sum(f[pi[i], whole[i + 1 :]].sum() for i in range(k))))
+        return np.array(weight) / sum(weight)
+    v = np.exp(row)
+    return np.array(
+        [np.prod([v[pi[i]] / np.delete(v, list(pi[:i])).sum() for i in range(k)]) for pi in lists]
+    )
+
+
+def enumerated(head, scores):
+    """The sum, term by term."""
+    lists = rs.Rankings.from_orders(permutations(ITEMS, head.k), items=ITEMS)
+    p_of_pi = np.exp([head.priors_[z].log_prob(lists) for z in head.classes_])
+    p_of_z = p_of_pi / p_of_pi.sum(axis=0)
+    return np.array([p_of_z @ ranker_prob(row, scores.kind, head.k) for row in scores.values])
+
+
+@each_kind
+@each_prior
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+def test_the_exact_sum(rng, prior, kind, k):
+    head, scores = head_of(prior, k).fit(RANKINGS), scores_of(rng, kind)
+    proba, error = head.sum_over_rankings(scores)
+    np.testing.assert_allclose(proba, enumerated(head, scores), rtol=1e-9)
+    np.testing.assert_allclose(head.predict_proba(scores), proba, rtol=1e-12)
+    assert not error.any()
+
+
+def test_a_ranking_that_no_target_could_have_speaks_for_none():
+    """One ranking a target, and Mallows: P(π|z) is 1 for it and 0 for all others."""
+    rankings = rs.Rankings.from_orders([["a", "b"], ["c", "d"]], items=ITEMS, targets=["u", "v"])
+    head = head_of("mallows").fit(rankings)
+    row = np.array([0.5, 1.0, -1.0, 0.0, 2.0])
+    p = dict(zip(permutations(ITEMS, 2), ranker_prob(row, "multiclass", 2), strict=True))
+    u, v = p["a", "b"], p["c", "d"]
+    np.testing.assert_allclose(head.predict_proba([row]), [[(1 + u - v) / 2, (1 + v - u) / 2]])
+
+
+@pytest.mark.usefixtures("sampling")
+@each_kind
+@each_prior
+@pytest.mark.parametrize("k", [2, 5])
+def test_the_estimate_is_within_its_errors(rng, prior, kind, k):
+    head = head_of(prior, k, n_samples=3000, random_state=0).fit(RANKINGS)
+    scores = scores_of(rng, kind)
+    proba, error = head.sum_over_rankings(scores)
+    assert (error > 0).all()
+    assert (error < 0.02).all()
+    assert (np.abs(proba - enumerated(head, scores)) < 5 * error).all()
+    np.testing.assert_allclose(proba.sum(axis=1), 1)
+    np.testing.assert_allclose(head.predict_proba(scores), proba, rtol=1e-12)
+
+
+@pytest.mark.usefixtures("sampling")
+@each_kind
+def test_the_standard_errors_are_about_right(rng, kind):
+    """Over many seeds the estimates scatter as they say, around the exact sum."""
+    scores, estimates, errors = scores_of(rng, kind, n=3), [], []
+    for seed in range(50):
+        head = head_of("plackett-luce", n_samples=100, random_state=seed).fit(RANKINGS)
+        proba, error = head.sum_over_rankings(scores)
+        estimates.append(proba)
+        errors.append(error)
+    scatter = np.std(estimates, axis=0, ddof=1)
+    # The relative error of a standard deviation of 50 values is 1/√98: 10 %.
+    assert (np.abs(scatter / np.mean(errors, axis=0) - 1) < 0.4).all()
+    off = (np.mean(estimates, axis=0) - enumerated(head, scores)) / (scatter / np.sqrt(50))
+    assert np.abs(off).max() < 5
+
+
+@pytest.mark.usefixtures("sampling")
+@each_kind
+def test_a_seed_makes_the_estimate_reproducible(rng, kind):
+    scores = scores_of(rng, kind)
+    first, again, other = (
+        head_of("mallows", random_state=seed).fit(RANKINGS).sum_over_rankings(scores).proba
+        for seed in (1, 1, 2)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+    head = head_of("mallows").fit(RANKINGS)
+    np.testing.assert_array_equal(head.predict_proba(scores), head.predict_proba(scores))
+
+
+@pytest.mark.usefixtures("sampling")
+@each_kind
+def test_the_estimate_of_an_input_does_not_depend_on_the_others(rng, monkeypatch, kind):
+    head = head_of("plackett-luce", random_state=3).fit(RANKINGS)
+    scores = scores_of(rng, kind, n=6)
+    whole = head.sum_over_rankings(scores)
+    for row in range(6):
+        proba, error = head.sum_over_rankings(scores[row : row + 1])
+        np.testing.assert_allclose(proba[0], whole.proba[row], rtol=1e-12)
+        np.testing.assert_allclose(error[0], whole.standard_error[row], rtol=1e-12)
+    monkeypatch.setattr("rankshot.zeroshot.decisions.CACHED_CELLS", 1)
+    np.testing.assert_allclose(head.predict_proba(scores), whole.proba, rtol=1e-12)
+
+
+@pytest.mark.usefixtures("sampling")
+def test_confident_scores_are_drawn_in_their_order():
+    head = head_of("plackett-luce", random_state=0).fit(RANKINGS)
+    proba, error = head.sum_over_rankings([[0.0, 1000.0, -1000.0, 2000.0, 500.0]])
+    lists = rs.Rankings.from_orders([["d", "b"]], items=ITEMS)
+    log_prob = [head.priors_[z].log_prob(lists)[0] for z in head.classes_]
+    np.testing.assert_allclose(proba[0], softmax(log_prob))
+    np.testing.assert_allclose(error, 0, atol=1e-12)
+
+
+@pytest.mark.usefixtures("sampling")
+def test_a_candidate_that_no_draw_speaks_for():
+    """It has probability 0 beside others; alone, it is all there is."""
+    rankings = rs.Rankings.from_orders([["a"], ["b"]], items=["a", "b"], targets=["u", "v"])
+    head = head_of("mallows", k=1, random_state=0).fit(rankings)
+    confident = [[1000.0, 0.0]]
+    np.testing.assert_array_equal(head.predict_proba(confident), [[1, 0]])
+    np.testing.assert_array_equal(head.predict_proba(confident, [["v"]]), [[0, 1]])
+    assert head.predict(confident, [["v"]]) == ["v"]
+
+
+@pytest.mark.usefixtures("sampling")
+def test_float32_scores(rng):
+    scores = scores_of(rng, "multiclass")
+    head = head_of("plackett-luce", random_state=0).fit(RANKINGS)
+    short = head.predict_proba(np.float32(scores.values))
+    assert short.dtype == np.float32
+    np.testing.assert_allclose(short, head.predict_proba(scores), atol=0.01)
+
+
+@pytest.mark.parametrize("n_samples", [1, 0, True, 2.5, "10"])
+def test_a_standard_error_needs_two_samples(n_samples):
+    with pytest.raises(RankshotError, match="n_samples must be 2 or more, not"):
+        head_of("mallows", n_samples=n_samples).fit(RANKINGS)
+
+
+def test_other_posteriors_have_no_sum():
+    head = rs.ProbabilisticRanking(k=2).fit(RANKINGS)
+    with pytest.raises(RankshotError, match="needs posterior='sum', not 'consensus'"):
+        head.sum_over_rankings(np.zeros((1, C)))
