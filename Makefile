@@ -7,8 +7,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 .PHONY: demo test bench clean
 .DELETE_ON_ERROR:
 
-demo: $(VENV)/.core
-	$(BIN)/python examples/01_consensus.py
+demo: $(VENV)/.demo
+	$(BIN)/rankshot demo
 
 test: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -33,6 +33,10 @@ $(BIN)/python:
 
 $(VENV)/.core: $(BIN)/python pyproject.toml constraints.txt
 	$(PIP) --editable .
+	touch $@
+
+$(VENV)/.demo: $(VENV)/.core
+	$(PIP) --editable '.[cli,report]'
 	touch $@
 
 $(VENV)/.test: $(VENV)/.core

@@ -22,3 +22,12 @@ def test_the_demo_finds_that_a_cat_looks_like_a_leopard():
     assert "pickup_truck > bus" in lines["truck"]
     assert "not proven" not in text
     assert text.count("80 of 80 right") == 2
+
+
+def test_a_dozen_lines_recognise_new_classes():
+    text = run("02_zero_shot.py")
+    assert "k = 7: 55." in text
+    right = float(text.split("% of all unseen images right")[0].split()[-1])
+    assert 46 < right < 52
+    assert "an image of a cat: cat" in text
+    assert "why cat rather than the average target" in text

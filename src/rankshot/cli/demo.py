@@ -15,6 +15,7 @@ from rankshot.experiments.comparison import Comparison
 from rankshot.experiments.demo import run_demo
 from rankshot.report.demo import demo_report
 from rankshot.report.page import write_report
+from rankshot.zeroshot.metrics import Interval
 
 
 def demo(
@@ -44,28 +45,23 @@ def demo(
 
 
 def comparison_table(comparison: Comparison, n_inputs: int) -> Table:
-    """Show accuracies with their intervals, the best of each method in bold."""
-    table = Table(title=f"Accuracy on {n_inputs:,} images of 10 unseen classes, 95 % intervals")
-    table.add_column("method")
-    table.add_column("source")
+    """Show accuracies with the half-width of their intervals, the best of each method in bold."""
+    table = Table(title=f"Accuracy on {n_inputs:,} images of 10 unseen classes, ± 95 % interval")
+    table.add_column("method and source")
     for name in comparison.classifiers:
         table.add_column(name, justify="right")
-    last = ""
-    for row in comparison.rows:
-        if row.method != last:
-            table.add_section()
-        best = max(
-            cell.estimate
-            for other in comparison.rows
-            for cell in other.cells
-            if cell is not None and other.method == row.method
-        )
-        cells = [
-            Text("n/a", style="dim")
-            if cell is None
-            else Text(str(cell), style="bold" if cell.estimate == best else "")
-            for cell in row.cells
-        ]
-        table.add_row(Text("" if row.method == last else row.method), Text(row.source), *cells)
-        last = row.method
+    for method in dict.fromkeys(row.method for row in comparison.rows):
+        rows = [row for row in comparison.rows if row.method == method]
+        best = max(cell.estimate for row in rows for cell in row.cells if cell is not None)
+        table.add_section()
+        table.add_row(Text(method, style="bold"))
+        for row in rows:
+            table.add_row(Text(f"  {row.source}"), *(_cell(cell, best) for cell in row.cells))
     return table
+
+
+def _cell(cell: Interval | None, best: float) -> Text:
+    if cell is None:
+        return Text("n/a", style="dim")
+    text = f"{cell.estimate:.3f} ± {(cell.high - cell.low) / 2:.3f}".replace("0.", ".")
+    return Text(text, style="bold" if cell.estimate == best else "")

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from rankshot.ranking.agreement import agreement
+from rankshot.ranking.agreement import concordance
 from rankshot.ranking.arguments import require_rankings
-from rankshot.ranking.distances import kendall_distance
 from rankshot.ranking.errors import RankshotError, shown
+from rankshot.ranking.mean_distance import mean_kendall_distance
 from rankshot.ranking.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.restriction import of_all_items
@@ -27,7 +27,7 @@ class TargetSummary:
     """The rankings of one target in brief.
 
     Distances are Kendall's, of the first k, as shares of the largest possible: 0 is agreement,
-    1 is the opposite order or nothing in common.
+    1 is the opposite order. Where items tie they are means over what the ties allow.
 
     Attributes
     ----------
@@ -103,19 +103,15 @@ def _summary(target: str | None, rankings: Rankings, model: Any, k: int | None) 
     mode = [list(tie) if isinstance(tie, tuple) else tie for tie in model.mode_]
     consensus = Rankings.from_orders([mode], items=rankings.items).top(k)
     first = of_all_items(rankings).top(min(k, shortest))
-    concordance = mean_distance = None
-    if len(first) > 1 and first.weights.sum() > first.weights.max():
-        found = agreement(first)
-        concordance = found.concordance
-        mean_distance = found.mean_distance / _largest_distance(first.n_items, min(k, shortest))
+    several = len(first) > 1
     return TargetSummary(
         target,
         len(rankings),
         model,
         tuple(tuple(x) if isinstance(x, list) else x for x in consensus.orders()[0]),
         k,
-        concordance,
-        mean_distance,
+        concordance(first) if several else None,
+        _mean_distance(first, min(k, shortest)) if several else None,
         disagreement(rankings, consensus),
     )
 
@@ -140,12 +136,20 @@ def disagreement(rankings: Rankings, consensus: Rankings) -> tuple[tuple[str, fl
     for length in np.unique(k).tolist():
         rows = k == length
         far = _largest_distance(whole.n_items, length)
-        distance[rows] = kendall_distance(whole[rows], consensus, k=length)[:, 0] / far
+        distance[rows] = mean_kendall_distance(whole[rows], consensus, length)[:, 0] / far
     means = {
         name: float(np.average(distance[labels == name], weights=whole.weights[labels == name]))
         for name in {label for label in origin if label is not None}
     }
     return tuple(sorted(means.items(), key=lambda pair: (-pair[1], pair[0])))
+
+
+def _mean_distance(rankings: Rankings, k: int) -> float:
+    """Return the weighted mean distance between two different rankings."""
+    distance = mean_kendall_distance(rankings, k=k) / _largest_distance(rankings.n_items, k)
+    weights = np.outer(rankings.weights, rankings.weights)
+    np.fill_diagonal(weights, 0)
+    return float(np.average(distance, weights=weights))
 
 
 def _largest_distance(n_items: int, k: int) -> float:

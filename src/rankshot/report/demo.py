@@ -18,10 +18,7 @@ from rankshot.report.from_results import (
 )
 from rankshot.zeroshot.explanation import explain
 
-CAPTION = (
-    f"Share of unseen images classified rightly, with 95 % Wilson intervals; K = {K}. n/a: the "
-    "method needs a score for each class, and one-vs-one has one for each pair."
-)
+CAPTION = f"Share of unseen images classified rightly, with 95 % Wilson intervals; K = {K}."
 
 PANEL_NOTE = (
     "The panel are eight language models that put the ten most similar of the hundred seen classes "

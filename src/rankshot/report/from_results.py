@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import confusion_matrix
 
-from rankshot.ranking.distances import kendall_distance
+from rankshot.ranking.mean_distance import mean_kendall_distance
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.restriction import of_all_items
 from rankshot.ranking.scaling import classical_scaling
@@ -42,7 +42,7 @@ def evaluation_of(
     filled = bins.count > 0
     with np.errstate(divide="ignore"):
         log_proba = np.minimum(np.log(proba), 0)
-    ks = [k for k in (1, 2, 3, 5, 10) if k < len(names)]
+    ks = [k for k in (2, 3, 5, 10) if k < len(names)]
     return Evaluation(
         classes=names,
         accuracy=wilson_interval(int((predicted == truth).sum()), len(truth)),
@@ -100,7 +100,10 @@ def class_map(rankings: Rankings, k: int) -> ClassMap | None:
     if len(whole) < 3 or not whole.target_names:
         return None
     k = min(k, int(whole.lengths.min()))
-    places = classical_scaling(kendall_distance(whole, k=k))
+    distance = mean_kendall_distance(whole, k=k)
+    # A ranking with ties is at some distance of itself, on average; a point is not.
+    np.fill_diagonal(distance, 0)
+    places = classical_scaling(distance)
     origin = [
         rater or source or "" for rater, source in zip(whole.raters, whole.sources, strict=True)
     ]

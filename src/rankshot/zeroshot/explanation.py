@@ -18,6 +18,10 @@ Floats = NDArray[np.float64]
 Pushes = tuple[tuple[str, float], ...]
 
 SHOWN = 5
+"""How many of the most probable targets are named."""
+
+MOST = 12
+"""How many pushes are printed."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +62,10 @@ class Explanation:
         for what, pushes in (("seen classes", self.items), ("sources", self.sources)):
             if pushes:
                 lines.append(f"  {what}:")
-                width = max(len(name) for name, _ in pushes)
-                lines += [f"    {name:<{width}}  {push:+.2f}" for name, push in pushes]
+                width = max(len(name) for name, _ in pushes[:MOST])
+                lines += [f"    {name:<{width}}  {push:+.2f}" for name, push in pushes[:MOST]]
+                if len(pushes) > MOST:
+                    lines.append(f"    and {len(pushes) - MOST} more")
         return "\n".join(lines)
 
 

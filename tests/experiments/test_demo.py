@@ -1,0 +1,136 @@
+"""The demonstration: its numbers, its table and its page."""
+
+from io import StringIO
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import rankshot as rs
+from rankshot.cli.demo import comparison_table
+from rankshot.experiments.comparison import Comparison, ComparisonRow, Contender
+from rankshot.experiments.demo import DR, DS, PR, run_demo
+from rankshot.report.demo import demo_report
+from rankshot.report.page import render
+from rankshot.zeroshot.metrics import wilson_interval
+
+TOLERANCE = 0.01
+"""Other processors and libraries round otherwise, and move some images across a border."""
+
+# One run's figures, as in docs/zeroshot.md.
+EXPECTED = {
+    (DS, "WordNet"): (0.283, None, 0.289),
+    (DS, "GloVe"): (0.332, None, 0.333),
+    (DS, "Wikipedia"): (0.377, None, 0.400),
+    (DS, "arithmetic mean"): (0.369, None, 0.383),
+    (DS, "geometric mean"): (0.341, None, 0.339),
+    (DR, "WordNet"): (0.244, 0.251, 0.246),
+    (DR, "GloVe"): (0.279, 0.281, 0.268),
+    (DR, "Wikipedia"): (0.345, 0.346, 0.350),
+    (DR, "arithmetic mean"): (0.296, 0.302, 0.287),
+    (DR, "geometric mean"): (0.284, 0.278, 0.267),
+    (PR, "WordNet"): (0.234, 0.247, 0.247),
+    (PR, "GloVe"): (0.323, 0.298, 0.326),
+    (PR, "Wikipedia"): (0.376, 0.420, 0.408),
+    (PR, "all three, Plackett-Luce"): (0.323, 0.336, 0.344),
+    (PR, "all three, Mallows"): (0.340, 0.354, 0.375),
+    (PR, "all three, mean of rankings"): (0.423, 0.422, 0.439),
+    (PR, "panel, Plackett-Luce"): (0.504, 0.455, 0.460),
+    (PR, "panel, Mallows"): (0.504, 0.455, 0.459),
+    (PR, "panel, mean of rankings"): (0.515, 0.462, 0.461),
+    ("ConSE", "GloVe"): (0.332, None, 0.306),
+}
+
+
+@pytest.fixture(scope="module")
+def said():
+    return []
+
+
+@pytest.fixture(scope="module")
+def demo(said):
+    return run_demo(lambda done, todo, what: said.append((done, todo, what)))
+
+
+def test_the_numbers(demo):
+    found = {(row.method, row.source): row.cells for row in demo.comparison.rows}
+    assert demo.comparison.classifiers == ("one-vs-rest", "one-vs-one", "multiclass")
+    assert list(found) == list(EXPECTED)
+    for key, expected in EXPECTED.items():
+        for cell, figure in zip(found[key], expected, strict=True):
+            assert (cell is None) == (figure is None)
+            assert cell is None or abs(cell.estimate - figure) <= TOLERANCE, key
+    assert demo.seen_accuracy == pytest.approx(
+        {"one-vs-rest": 0.615, "one-vs-one": 0.612, "multiclass": 0.650}, abs=TOLERANCE
+    )
+
+
+def test_what_the_paper_found_is_found_again(demo):
+    """PR with several sources beats DS and DR with the same; asking a panel is better still."""
+    best = {
+        method: max(
+            cell.estimate
+            for row in demo.comparison.rows
+            if row.method == method and "panel" not in row.source
+            for cell in row.cells
+            if cell is not None
+        )
+        for method in (DS, DR, PR)
+    }
+    assert best[PR] > best[DS] > best[DR]
+    assert demo.comparison.cell(PR, "panel, Plackett-Luce", "multiclass").estimate > best[PR]
+
+
+def test_progress_is_told_step_by_step(demo, said):
+    steps = [done for done, _, _ in said]
+    assert steps == list(range(len(steps)))
+    assert len({todo for _, todo, _ in said}) == 1
+    assert said[-1][0] == said[-1][1]
+
+
+def test_the_page_shows_all_that_was_promised(demo):
+    report = demo_report(demo)
+    assert report.comparison.rows == demo.comparison.rows
+    assert [card.target for card in report.consensuses] == demo.head.classes_.tolist()
+    assert all(0 <= share <= 1 for card in report.consensuses for _, share in card.sources)
+    assert len(report.map.names) == len(demo.rankings) == 110
+    assert report.evaluation.confusion.sum() == len(demo.truth) == 4000
+    assert report.explanations
+    page = render(report)
+    for text in ("Comparison", "Consensus", "Map", "Evaluation", "Explanations", "Two classes"):
+        assert text in page
+    right = demo.comparison.cell(PR, "panel, Plackett-Luce", "multiclass")
+    assert report.evaluation.accuracy == right
+
+
+def test_the_table_fits_a_terminal(demo):
+    written = StringIO()
+    Console(width=80, file=written).print(comparison_table(demo.comparison, len(demo.truth)))
+    text = written.getvalue()
+    assert ".504 ± .015" in text
+    assert "all three, mean of rankings" in text
+
+
+def test_a_contender_is_measured_with_every_classifier_that_it_can_use():
+    items = ["a", "b", "c", "d"]
+    table = rs.Similarity([[3, 2, 1, 0], [0, 1, 2, 3]], ["x", "y"], items)
+    truth = np.array(["x", "y", "y"])
+    values = np.array([[4.0, 3, 2, 1], [1, 2, 3, 4], [4, 3, 2, 1]])
+    pairs = np.array(
+        [[values[n, i] - values[n, j] for i in range(4) for j in range(i + 1, 4)] for n in range(3)]
+    )
+    scores = {"one": rs.Scores(values, items), "two": rs.Scores(pairs, items, "one-vs-one")}
+    row = Contender("DS", "t", rs.DirectSimilarity(), table).measured(scores, truth)
+    assert row.cells == (wilson_interval(2, 3), None)
+    row = Contender("DR", "t", rs.DeterministicRanking(), table.to_rankings()).measured(
+        scores, truth
+    )
+    assert row.cells == (wilson_interval(2, 3), wilson_interval(2, 3))
+
+
+def test_a_comparison_has_a_cell_for_every_classifier():
+    row = ComparisonRow("DS", "t", (None,))
+    with pytest.raises(rs.RankshotError, match="has 1 cells, but there are 2 classifiers"):
+        Comparison(("one", "two"), (row,))
+    with pytest.raises(rs.RankshotError, match="no row 'DR', 't'"):
+        Comparison(("one",), (row,)).cell("DR", "t", "one")
