@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import signal
+import sys
+from types import FrameType
+from typing import NoReturn
+
 try:
     import rich  # noqa: F401
     import typer
@@ -22,6 +28,8 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
+    # Examples fit into one line, where the terminal has so much room.
+    context_settings={"max_content_width": 100},
     help="Zero-shot classification with semantic rankings.",
 )
 for command in (demo, rank, consensus, classify, explain, report):
@@ -30,9 +38,18 @@ for command in (demo, rank, consensus, classify, explain, report):
 
 def main() -> None:
     """Run the command; bad input ends it with a message and status 2, never a traceback."""
+    # A name that the terminal has no letters for is shown all the same, as the errors are.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    # A job that is told to end, as by a time limit, cleans up as after Ctrl-C.
+    signal.signal(signal.SIGTERM, _end)
     try:
         app()
     except RankshotError as error:
         fail(str(error))
     except OSError as error:
         fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+
+
+def _end(number: int, _frame: FrameType | None) -> NoReturn:
+    raise SystemExit(128 + number)

@@ -22,13 +22,10 @@ from rankshot.cli.head_options import (
     Prior,
     PriorOption,
     RankingsOption,
-    ScoresAre,
-    ScoresAreOption,
     SimilarityOption,
-    as_scores_of,
     fitted_head,
-    told_from,
 )
+from rankshot.cli.score_kinds import ScoresAre, ScoresAreOption, as_scores_of, told_from
 from rankshot.ranking.errors import RankshotError
 from rankshot.zeroshot.decisions import most_probable
 from rankshot.zeroshot.prediction_files import REJECTED, writing_predictions
@@ -58,7 +55,8 @@ def classify(
         typer.Option(help="Label an input `rejected` if no class is at least so probable."),
     ] = None,
     batch_rows: Annotated[
-        int | None, typer.Option(help="Rows read at a time; by default a million scores.")
+        int | None,
+        typer.Option(min=1, help="Rows read at a time; by default those of a million scores."),
     ] = None,
 ) -> None:
     """Classify inputs as new classes, from a classifier's scores for the classes it knows.
@@ -67,20 +65,19 @@ def classify(
     """
     if reject_below is not None and not 0 <= reject_below <= 1:
         raise RankshotError(f"--reject-below must be a probability, not {reject_below}")
-    check_writable(output)
-    if output.resolve() == scores.resolve():
-        raise RankshotError(f"{output}: the scores and the predictions must be two files")
+    check_writable(output, scores, rankings, similarity)
     table = open_scores(scores, batch_rows)
-    model = fitted_head(table.items, rankings, similarity, head, k, prior, posterior)
+    model = fitted_head(table, rankings, similarity, head, k, prior, posterior)
     targets = model.classes_
     counts: Counter[str] = Counter()
+    done = 0
     with writing_predictions(output, targets) as writer, progress_bar() as bar:
         task = bar.add_task("classifying", total=table.n_rows)
         for batch in table.batches():
             if scores_are is ScoresAre.AUTO:
                 scores_are = told_from(batch.values, table)
-                say(f"{scores}: the scores are taken as {scores_are} (see --scores-are)")
-            log_proba = model.predict_log_proba(as_scores_of(batch.values, table, scores_are))
+            rows = range(done, done + len(batch))
+            log_proba = model.predict_log_proba(as_scores_of(batch.values, table, scores_are, rows))
             proba = np.exp(log_proba)
             best = most_probable(log_proba)
             labels = targets[best]
@@ -89,6 +86,7 @@ def classify(
                 labels = np.where(sure, labels, REJECTED)
             writer.write(batch.ids, labels, proba)
             counts.update(labels.tolist())
+            done += len(batch)
             bar.advance(task, len(batch))
     _show(counts, output)
 

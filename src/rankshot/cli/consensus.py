@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rankshot.cli.console import SHOWN, say
+from rankshot.cli.console import SHOWN, check_writable, say
 from rankshot.cli.head_options import PRIORS, Prior, PriorOption
 from rankshot.ranking.errors import RankshotError
 from rankshot.ranking.files import check_ending, read_rankings, write_rankings
@@ -27,7 +28,9 @@ def consensus(
     prior: PriorOption = Prior.PLACKETT_LUCE,
     k: Annotated[
         int | None,
-        typer.Option(help="Places compared; by default 10, or the length of the shortest list."),
+        typer.Option(
+            min=1, help="Places compared; by default 10, or the length of the shortest list."
+        ),
     ] = None,
     seen: Annotated[
         Path | None,
@@ -44,6 +47,7 @@ def consensus(
     """
     if output is not None:
         check_ending(output)
+        check_writable(output, rankings, seen)
     said = read_rankings(rankings, items=None if seen is None else names_in(seen))
     try:
         summaries = summarize(said, PRIORS[prior](), k)
@@ -53,7 +57,8 @@ def consensus(
     console.print(_table(summaries, prior))
     say(
         "W is Kendall's concordance (1: all agree). Distances are Kendall's over the first "
-        f"{_places(summaries)}, as shares of the largest possible (0: all agree).",
+        f"{_places(summaries)}, as shares of the largest possible (0: all agree); "
+        "under disagree stand the three who are furthest from the consensus.",
         console,
     )
     if output is not None:
@@ -63,14 +68,15 @@ def consensus(
 
 def _table(summaries: list[TargetSummary], prior: Prior) -> Table:
     table = Table(title="Consensus of each target")
-    table.add_column("target", style="bold")
+    table.add_column("target", style="bold", overflow="fold")
     table.add_column("rankings", justify="right")
-    table.add_column(f"consensus, with {'worths' if prior is Prior.PLACKETT_LUCE else 'places'}")
+    worths = ", with worths" if prior is Prior.PLACKETT_LUCE else ""
+    table.add_column(f"consensus{worths}", overflow="fold")
     if prior is Prior.MALLOWS:
         table.add_column("spread", justify="right")
     table.add_column("W", justify="right")
     table.add_column("distance", justify="right")
-    table.add_column("disagree most")
+    table.add_column("disagree", overflow="fold")
     for brief in summaries:
         cells = [brief.target or "(all)", f"{brief.n_rankings:,}", _order(brief)]
         if isinstance(brief.model, Mallows):
@@ -84,9 +90,14 @@ def _order(brief: TargetSummary) -> str:
     groups = [tie if isinstance(tie, tuple) else (tie,) for tie in brief.order[:SHOWN]]
     worths = getattr(brief.model, "worths_", None)
     if worths is None:
-        return " > ".join(" = ".join(tie) for tie in groups)
+        return " > ".join(map(_tie, groups))
     worth = dict(zip(brief.model.items_, worths, strict=True))
-    return " > ".join(f"{' = '.join(tie)} {worth[tie[0]]:.2g}" for tie in groups)
+    return " > ".join(f"{_tie(tie)} {worth[tie[0]]:.2g}" for tie in groups)
+
+
+def _tie(names: tuple[str, ...]) -> str:
+    more = (f"{len(names) - SHOWN} more",) if len(names) > SHOWN else ()
+    return " = ".join((*names[:SHOWN], *more))
 
 
 def _share(value: float | None) -> str:
@@ -94,7 +105,9 @@ def _share(value: float | None) -> str:
 
 
 def _disagree(brief: TargetSummary) -> str:
-    return ", ".join(f"{name} {distance:.2f}" for name, distance in brief.disagreement[:3]) or "-"
+    # Where all agree, nobody disagrees most.
+    shown = [f"{name} {_share(far)}" for name, far in brief.disagreement[:3] if far >= 0.005]
+    return "\n".join(shown) or "-"
 
 
 def _places(summaries: list[TargetSummary]) -> str:
@@ -104,6 +117,7 @@ def _places(summaries: list[TargetSummary]) -> str:
 
 def _merged(summaries: list[TargetSummary], items: tuple[str, ...]) -> Rankings:
     orders = [[list(x) if isinstance(x, tuple) else x for x in brief.order] for brief in summaries]
-    return Rankings.from_orders(
+    merged = Rankings.from_orders(
         orders, items=items, targets=[brief.target for brief in summaries], sources="consensus"
     )
+    return merged.top(np.array([brief.k for brief in summaries]))

@@ -42,8 +42,17 @@ def progress_bar() -> Progress:
     )
 
 
-def check_writable(path: Path) -> None:
-    """Refuse a place where nothing can be written before anything is computed or paid for."""
+def check_writable(path: Path, *inputs: Path | None) -> None:
+    """Refuse a place where nothing can be written before anything is computed or paid for.
+
+    What is read must not be written over, either.
+    """
     folder = path.resolve().parent
-    if not (folder.is_dir() and os.access(folder, os.W_OK)):
-        raise RankshotError(f"{path}: cannot write there")
+    if not folder.is_dir():
+        raise RankshotError(f"{path}: cannot write there: {folder} is no folder")
+    if path.is_dir():
+        raise RankshotError(f"{path}: cannot write there: it is a folder")
+    if not os.access(folder, os.W_OK):
+        raise RankshotError(f"{path}: cannot write there: {folder} is not yours to write in")
+    if any(path.resolve() == other.resolve() for other in inputs if other is not None):
+        raise RankshotError(f"{path}: would be written over what is read; give another --output")

@@ -17,12 +17,12 @@ from rankshot.cli.head_options import (
     Prior,
     PriorOption,
     RankingsOption,
-    ScoresAre,
-    ScoresAreOption,
     SimilarityOption,
     fitted_head,
 )
 from rankshot.cli.input_rows import first_names, inputs_named
+from rankshot.cli.score_kinds import ScoresAre, ScoresAreOption
+from rankshot.ranking.errors import RankshotError
 from rankshot.zeroshot import explanation
 from rankshot.zeroshot.score_files import open_scores
 
@@ -39,8 +39,9 @@ def explain(
     id: Annotated[  # noqa: A002
         list[str] | None,
         typer.Option(
+            metavar="<id>",
             help="Which input, by its id (or row number, without ids); may be repeated. By "
-            "default the first three."
+            "default the first three.",
         ),
     ] = None,
     target: Annotated[
@@ -59,8 +60,12 @@ def explain(
 
     Example: rankshot explain scores.parquet --rankings rankings.jsonl --id img17 --against dog
     """
+    if head is Head.DETERMINISTIC:
+        raise RankshotError(
+            "--head deterministic cannot be explained: it compares whole rankings; others can"
+        )
     table = open_scores(scores)
-    model = fitted_head(table.items, rankings, similarity, head, k, prior, posterior)
+    model = fitted_head(table, rankings, similarity, head, k, prior, posterior)
     names = id or first_names(table, FIRST)
     for name, one in inputs_named(table, names, scores_are):
         why = explanation.explain(model, one, target=target, against=against)[0]

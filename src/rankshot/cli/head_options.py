@@ -8,12 +8,12 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from numpy.typing import NDArray
 
-from rankshot.ranking.errors import RankshotError
+from rankshot.ranking.errors import RankshotError, did_you_mean, listed
 from rankshot.ranking.files import read_rankings
 from rankshot.ranking.mallows import Mallows
 from rankshot.ranking.plackett_luce import PlackettLuce
+from rankshot.semantics.similarity import Similarity
 from rankshot.semantics.similarity_files import read_similarity
 from rankshot.zeroshot.conse import ConSE
 from rankshot.zeroshot.decisions import Decisions
@@ -21,7 +21,6 @@ from rankshot.zeroshot.deterministic_ranking import DeterministicRanking
 from rankshot.zeroshot.direct_similarity import DirectSimilarity
 from rankshot.zeroshot.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.score_files import ScoreTable
-from rankshot.zeroshot.scores import SUM_TOLERANCE, Scores
 
 
 class Head(StrEnum):
@@ -48,16 +47,6 @@ class Posterior(StrEnum):
     SUM = "sum"
 
 
-class ScoresAre(StrEnum):
-    """What the numbers in a table of scores are."""
-
-    AUTO = "auto"
-    LOGITS = "logits"
-    PROBABILITIES = "probabilities"
-    ONE_VS_REST_LOGITS = "one-vs-rest-logits"
-    ONE_VS_REST_PROBABILITIES = "one-vs-rest-probabilities"
-
-
 PRIORS = {Prior.PLACKETT_LUCE: PlackettLuce, Prior.MALLOWS: Mallows}
 
 RankingsOption = Annotated[
@@ -69,20 +58,20 @@ SimilarityOption = Annotated[
     typer.Option(help="Similarities for --head direct and conse (.csv, .parquet)."),
 ]
 HeadOption = Annotated[Head, typer.Option(help="The method.")]
-KOption = Annotated[int, typer.Option("--k", help="How many places of each ranking count.")]
+KOption = Annotated[int, typer.Option("--k", min=1, help="How many places of each ranking count.")]
 PriorOption = Annotated[Prior, typer.Option(help="The model that merges a class's rankings.")]
 PosteriorOption = Annotated[
     Posterior,
     typer.Option(help="Merge a class's rankings, take their mean, or sum over all rankings."),
 ]
-ScoresAreOption = Annotated[
-    ScoresAre,
-    typer.Option(help="What the scores are; by default told from the first rows, and said."),
-]
+
+
+SEED = 0
+"""Where rankings are drawn for --posterior sum: a job gives the same answers every day."""
 
 
 def fitted_head(
-    items: tuple[str, ...],
+    scores: ScoreTable,
     rankings: Path | None,
     similarity: Path | None,
     head: Head,
@@ -90,48 +79,55 @@ def fitted_head(
     prior: Prior,
     posterior: Posterior,
 ) -> Decisions:
-    """Read what semantics say and fit a head to it."""
-    needs_similarity = head in {Head.DIRECT, Head.CONSE}
-    if needs_similarity and similarity is None:
-        raise RankshotError(f"--head {head} needs --similarity FILE")
-    if not needs_similarity and rankings is None:
-        raise RankshotError(f"--head {head} needs --rankings FILE; `rankshot rank` makes one")
-    if needs_similarity:
-        table = read_similarity(str(similarity))
-        table = table.select(table.targets, items)
+    """Read what semantics say of a table's classes, and fit a head to it."""
+    if head in {Head.DIRECT, Head.CONSE}:
+        if similarity is None:
+            raise RankshotError(f"--head {head} needs --similarity FILE")
+        if scores.kind == "one-vs-one":
+            raise RankshotError(
+                f"{scores.path}: has a column for each pair of classes, and --head {head} needs "
+                "one for each class; --head probabilistic and deterministic take pairs"
+            )
         model: Decisions = DirectSimilarity() if head is Head.DIRECT else ConSE()
-        return _fitted(model, table, similarity)
-    said = read_rankings(str(rankings), items=items)
+        return _fitted(model, _similarities(similarity, scores.items, head), similarity)
+    if rankings is None:
+        raise RankshotError(f"--head {head} needs --rankings FILE; `rankshot rank` makes one")
+    said = read_rankings(rankings, items=scores.items)
     merged_by: Any = PRIORS[prior]()
     if head is Head.DETERMINISTIC:
         model = DeterministicRanking(k=k, prior=merged_by)
     else:
-        model = ProbabilisticRanking(k=k, prior=merged_by, posterior=posterior.value)
+        model = ProbabilisticRanking(
+            k=k, prior=merged_by, posterior=posterior.value, random_state=SEED
+        )
     return _fitted(model, said, rankings)
 
 
-def _fitted(model: Decisions, knowledge: Any, path: Path | None) -> Decisions:
+def _similarities(path: Path, items: tuple[str, ...], head: Head) -> Similarity:
+    """Read a table of similarities, and refuse in the command's words what a head would."""
+    table = read_similarity(path)
+    if missing := [item for item in items if item not in table.items]:
+        raise RankshotError(
+            f"{path}: no column for the seen classes {listed(missing)}"
+            f"{did_you_mean(missing[0], table.items)}"
+        )
+    table = table.select(table.targets, items)
+    if table.unknown_targets:
+        raise RankshotError(
+            f"{path}: every cell of {listed(table.unknown_targets)} is empty; leave out such rows"
+        )
+    if head is Head.DIRECT and (negative := np.argwhere(table.values < 0)).size:
+        row, column = negative[0]
+        raise RankshotError(
+            f"{path}: {table.targets[row]!r}, {table.items[column]!r}: {table.values[row, column]} "
+            "is negative, which --head direct cannot use; --head conse can"
+        )
+    return table
+
+
+def _fitted(model: Decisions, knowledge: Any, path: Path) -> Decisions:
     try:
         fitted: Decisions = model.fit(knowledge)
     except RankshotError as error:
         raise RankshotError(f"{path}: {error}") from None
     return fitted
-
-
-def told_from(values: NDArray[np.floating], table: ScoreTable) -> ScoresAre:
-    """Tell probabilities, which add up to one in every row, from logits."""
-    if table.kind == "one-vs-one" or values.shape[1] < 2:
-        return ScoresAre.LOGITS
-    inside = bool((values >= 0).all() and (values <= 1).all())
-    adds_up = bool((np.abs(values.sum(axis=1) - 1) <= SUM_TOLERANCE).all())
-    return ScoresAre.PROBABILITIES if inside and adds_up else ScoresAre.LOGITS
-
-
-def as_scores_of(values: NDArray[np.floating], table: ScoreTable, are: ScoresAre) -> Scores:
-    """Return a batch as scores on the scale of logarithms."""
-    kind = "one-vs-rest" if are.startswith("one-vs-rest") else table.kind
-    if kind != table.kind == "one-vs-one":
-        raise RankshotError(f"{table.path}: has a column a pair of classes, not one-vs-rest")
-    if are.endswith("probabilities"):
-        return Scores.from_probabilities(values, table.items, kind)
-    return Scores(values, table.items, kind)

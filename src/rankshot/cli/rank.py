@@ -40,19 +40,26 @@ def rank(
     source: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="<source>",
             help="Where rankings come from; may be repeated. wordnet, or wordnet:MEASURE (path, "
             "lch, wup, resnik, lin, jcn); glove; vectors:FILE; corpus:FILE; table:FILE "
             "(similarities in CSV or Parquet); hits:FILE (search counts in CSV); model:NAME (a "
-            "language model, see --base-url). By default wordnet."
+            "language model, see --base-url). By default wordnet.",
         ),
     ] = None,
     sense: Annotated[
         list[str] | None,
-        typer.Option(help="Pin a sense for wordnet, as seal=seal.n.09; may be repeated."),
+        typer.Option(
+            metavar="<pin>",
+            help="Pin a sense for wordnet, as seal=seal.n.09; may be repeated.",
+        ),
     ] = None,
     category: Annotated[
         list[str] | None,
-        typer.Option(help="Only senses of this category for wordnet, as animal; may be repeated."),
+        typer.Option(
+            metavar="<category>",
+            help="Only senses of this category for wordnet, as animal; may be repeated.",
+        ),
     ] = None,
     k: Annotated[
         int | None, typer.Option(help="Keep the first k; a language model orders k (10).")

@@ -19,14 +19,12 @@ from rankshot.cli.head_options import (
     Prior,
     PriorOption,
     RankingsOption,
-    ScoresAre,
-    ScoresAreOption,
     fitted_head,
 )
 from rankshot.cli.input_rows import inputs_named
+from rankshot.cli.score_kinds import ScoresAre, ScoresAreOption
 from rankshot.ranking.errors import RankshotError, did_you_mean
 from rankshot.ranking.files import read_rankings
-from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.summary import summarize
 from rankshot.report.contents import Report
 from rankshot.report.from_results import (
@@ -72,23 +70,26 @@ def report(
 ) -> None:
     """Judge predictions against the truth, and put it on one self-contained page.
 
+    With --rankings it shows what they agree on; with --scores, too, why some inputs got their
+    classes: then give --k, --prior, --posterior and --scores-are as to `classify`.
+
     Example: rankshot report predictions.parquet --truth labels.csv --rankings rankings.jsonl
     -o report.html
     """
-    check_writable(output)
     if output.suffix not in {".html", ".htm"}:
         raise RankshotError(f"{output}: unknown ending {output.suffix!r}; a report is .html")
+    check_writable(output)
+    if scores is not None and rankings is None:
+        raise RankshotError("--scores needs --rankings, too: examples are explained by both")
     predicted = read_predictions(predictions)
     labels = read_truth(truth, predicted.ids.tolist()).astype(str)
     _check_classes(labels, predicted, truth)
-    if scores is not None and rankings is None:
-        raise RankshotError("--scores needs --rankings, too: examples are explained by both")
     page = _page(title, predicted, labels)
     if rankings is not None:
-        page = _with_rankings(page, read_rankings(rankings))
+        page = _with_rankings(page, rankings)
     if scores is not None:
         table = open_scores(scores)
-        model = fitted_head(table.items, rankings, None, Head.PROBABILISTIC, k, prior, posterior)
+        model = fitted_head(table, rankings, None, Head.PROBABILISTIC, k, prior, posterior)
         page = _with_examples(page, predicted, labels, table, model, scores_are)
     write_report(page, output)
     right = float((predicted.labels == labels).mean())
@@ -98,7 +99,7 @@ def report(
 def _check_classes(labels: Labels, predicted: Predictions, path: Path) -> None:
     unknown = np.flatnonzero(~np.isin(labels, predicted.targets))
     if unknown.size:
-        name = labels[unknown[0]]
+        name = str(labels[unknown[0]])
         raise RankshotError(
             f"{path}: the true class {name!r} of input {predicted.ids[unknown[0]]!r} is none of "
             f"the classes predicted{did_you_mean(name, predicted.targets)}"
@@ -123,8 +124,12 @@ def _page(title: str, predicted: Predictions, labels: Labels) -> Report:
     )
 
 
-def _with_rankings(page: Report, rankings: Rankings) -> Report:
-    cards = consensus_cards(summarize(rankings))
+def _with_rankings(page: Report, path: Path) -> Report:
+    rankings = read_rankings(path)
+    try:
+        cards = consensus_cards(summarize(rankings))
+    except RankshotError as error:
+        raise RankshotError(f"{path}: {error}") from None
     return replace(page, consensuses=cards, map=class_map(rankings, COMPARED))
 
 
@@ -136,11 +141,19 @@ def _with_examples(
     model: Decisions,
     are: ScoresAre,
 ) -> Report:
-    """Explain a few inputs, right and wrong ones."""
-    rows = example_rows(predicted.labels.astype(str), labels, predicted.targets[:EXAMPLES])
-    truth = {str(predicted.ids[row]): str(labels[row]) for row in rows}
-    cards = [
-        explanation_card(name, explain(model, one)[0], truth[name])
-        for name, one in inputs_named(table, truth, are)
-    ]
+    """Explain a few inputs, right and wrong ones; what was rejected has no class to explain."""
+    kept = np.flatnonzero(predicted.labels != REJECTED)
+    given = predicted.labels.astype(str)
+    found = example_rows(given[kept], labels[kept], predicted.targets[:EXAMPLES])
+    rows = {str(predicted.ids[row]): row for row in kept[found]}
+    cards = []
+    for name, one in inputs_named(table, rows, are):
+        why = explain(model, one)[0]
+        if why.target != (label := str(given[rows[name]])):
+            raise RankshotError(
+                f"input {name!r} is {label!r} in the predictions, but {why.target!r} by these "
+                "--scores and --rankings: give the files and options that `classify` had, or "
+                "leave out --scores"
+            )
+        cards.append(explanation_card(name, why, str(labels[rows[name]])))
     return replace(page, explanations=tuple(cards))

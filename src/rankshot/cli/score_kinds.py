@@ -1,0 +1,81 @@
+"""What the numbers in a table of scores are, as a person says it or as they show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Annotated
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from rankshot.cli.console import say
+from rankshot.ranking.errors import RankshotError
+from rankshot.zeroshot.score_files import ScoreTable
+from rankshot.zeroshot.scores import SUM_TOLERANCE, Scores
+
+Floats = NDArray[np.floating]
+
+
+class ScoresAre(StrEnum):
+    """What the numbers in a table of scores are."""
+
+    AUTO = "auto"
+    LOGITS = "logits"
+    PROBABILITIES = "probabilities"
+    ONE_VS_REST_LOGITS = "one-vs-rest-logits"
+    ONE_VS_REST_PROBABILITIES = "one-vs-rest-probabilities"
+
+
+ScoresAreOption = Annotated[
+    ScoresAre,
+    typer.Option(help="What the scores are; by default told from the first rows, and said."),
+]
+
+
+def told_from(values: Floats, table: ScoreTable) -> ScoresAre:
+    """Tell probabilities, which add up to one in every row, from logits; say what was found."""
+    are, remark = ScoresAre.LOGITS, ""
+    if table.kind != "one-vs-one" and values.shape[1] > 1 and not _outside(values).any():
+        if not _off(values).any():
+            are = ScoresAre.PROBABILITIES
+        else:
+            remark = ", though all lie between 0 and 1"
+    say(f"{table.path}: the scores are taken as {are}{remark} (see --scores-are)")
+    return are
+
+
+def as_scores_of(values: Floats, table: ScoreTable, are: ScoresAre, rows: Sequence[int]) -> Scores:
+    """Return a batch, whose rows have these numbers in the table, on the scale of logarithms."""
+    kind = "one-vs-rest" if are.startswith("one-vs-rest") else table.kind
+    if kind != table.kind == "one-vs-one":
+        raise RankshotError(
+            f"{table.path}: has a column for each pair of classes, which --scores-are {are} "
+            "does not fit"
+        )
+    if not are.endswith("probabilities"):
+        return Scores(values, table.items, kind)
+    if (outside := _outside(values)).any():
+        row, column = np.argwhere(outside)[0]
+        name = Scores(values, table.items, kind).column_name(column)
+        raise RankshotError(
+            f"{table.path}: row {rows[row]}, {name}: {values[row, column]} is no probability; "
+            "say what the scores are with --scores-are"
+        )
+    if kind == "multiclass" and (off := _off(values)).any():
+        row = int(np.argmax(off))
+        raise RankshotError(
+            f"{table.path}: row {rows[row]}: the probabilities add up to "
+            f"{values[row].sum():.3g} instead of 1; --scores-are one-vs-rest-probabilities is for "
+            "those of separate questions"
+        )
+    return Scores.from_probabilities(values, table.items, kind)
+
+
+def _outside(values: Floats) -> NDArray[np.bool_]:
+    return np.asarray((values < 0) | (values > 1))
+
+
+def _off(values: Floats) -> NDArray[np.bool_]:
+    return np.asarray(np.abs(values.sum(axis=1) - 1) > SUM_TOLERANCE)

@@ -1,0 +1,131 @@
+"""The command in this process, and a small run for it to work on."""
+
+import csv
+import io
+import json
+import shlex
+import signal
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from typing import NamedTuple
+from unittest.mock import patch
+
+import numpy as np
+
+import rankshot as rs
+from rankshot.cli import main
+
+SEEN = ["bus", "fox", "leopard", "tiger", "tram"]
+TARGETS = ["cat", "dog", "truck"]
+IDS = ["x1", "x2", "x3", "x4", "x5", "x6", "x7"]
+TRUTH = ["cat", "dog", "truck", "truck", "cat", "dog", "cat"]
+LOGITS = np.array(
+    [
+        [-1.0, 1.5, 3.0, 2.5, -2.0],
+        [-0.5, 2.5, 0.5, 1.0, -1.0],
+        [3.0, -1.0, 0.0, -0.5, 2.0],
+        [1.0, 0.0, -1.0, -0.5, 2.5],
+        [0.0, 1.0, 1.2, 1.1, -0.2],
+        [2.0, 0.5, 0.0, 0.2, 1.5],
+        [0.3, 0.2, 0.1, 0.25, 0.15],
+    ]
+)
+RANKINGS = """\
+{"target": "cat", "ranking": ["leopard", "tiger", "fox"], "source": "zoo", "rater": "ann"}
+{"target": "cat", "ranking": ["tiger", "leopard", "fox"], "source": "zoo", "rater": "bob"}
+{"target": "cat", "ranking": ["leopard", ["tiger", "fox"]], "source": "web"}
+{"target": "dog", "ranking": ["fox", "tiger", "leopard"], "source": "zoo", "rater": "ann"}
+{"target": "dog", "ranking": ["fox", "leopard", "bus"], "source": "zoo", "rater": "bob"}
+{"target": "truck", "ranking": ["bus", "tram", "fox"], "source": "zoo", "rater": "ann"}
+{"target": "truck", "ranking": ["tram", "bus", "tiger"], "source": "zoo", "rater": "bob"}
+"""
+SIMILARITY = """\
+target,bus,fox,leopard,tiger,tram
+truck,.9,.1,.1,.15,.8
+cat,.1,.5,.9,.8,.05
+dog,.15,.8,.5,.45,.1
+"""
+
+
+class Done(NamedTuple):
+    """What a run of the command came to."""
+
+    status: int
+    out: str
+    err: str
+
+
+def rankshot(words):
+    """Run the command as a shell would, but here: a process of its own takes seconds to start."""
+    out, err = io.StringIO(), io.StringIO()
+    words = shlex.split(words) if isinstance(words, str) else list(map(str, words))
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        with (
+            patch.object(sys, "argv", ["rankshot", *words]),
+            redirect_stdout(out),
+            redirect_stderr(err),
+        ):
+            main()
+        status = 0
+    except SystemExit as end:
+        status = end.code or 0
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    return Done(status, out.getvalue(), err.getvalue())
+
+
+def write_scores(path, values, items=SEEN, ids=IDS):
+    """Write a table of scores as CSV, Parquet or .npz, by the ending."""
+    if path.suffix == ".csv":
+        with path.open("w", newline="", encoding="utf-8") as stream:
+            writer = csv.writer(stream)
+            writer.writerow([*(["id"] if ids else []), *items])
+            writer.writerows([*ids[i : i + 1], *row] for i, row in enumerate(values.tolist()))
+    elif path.suffix == ".npz":
+        named = {"id": np.array(ids)} if ids else {}
+        np.savez(path, scores=values, classes=np.array(items), **named)
+    else:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        columns = [*([pa.array(ids)] if ids else []), *map(pa.array, values.T)]
+        names = [*(["id"] if ids else []), *items]
+        parquet.write_table(pa.Table.from_arrays(columns, names=names), path)
+
+
+def write_small_run(folder):
+    """Write scores, probabilities, rankings, similarities and the truth of seven inputs."""
+    write_scores(folder / "scores.csv", LOGITS)
+    write_scores(folder / "scores.parquet", LOGITS)
+    write_scores(folder / "scores.npz", LOGITS)
+    write_scores(folder / "probabilities.csv", softmax(LOGITS))
+    np.savez(
+        folder / "pairs.npz", scores=pairs_of(LOGITS), classes=np.array(SEEN), id=np.array(IDS)
+    )
+    (folder / "rankings.jsonl").write_text(RANKINGS, encoding="utf-8")
+    (folder / "similarity.csv").write_text(SIMILARITY, encoding="utf-8")
+    rows = "".join(f"{name},{label}\n" for name, label in zip(IDS, TRUTH, strict=True))
+    (folder / "truth.csv").write_text(f"id,label\n{rows}", encoding="utf-8")
+
+
+def rankings():
+    """Return what is in rankings.jsonl."""
+    lines = [json.loads(line) for line in RANKINGS.splitlines()]
+    return rs.Rankings.from_orders(
+        [line["ranking"] for line in lines],
+        items=SEEN,
+        targets=[line["target"] for line in lines],
+        sources=[line["source"] for line in lines],
+        raters=[line.get("rater") for line in lines],
+    )
+
+
+def softmax(values):
+    powers = np.exp(values)
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def pairs_of(values):
+    first, second = np.triu_indices(values.shape[1], 1)
+    return np.ascontiguousarray(values[:, first] - values[:, second])

@@ -1,0 +1,420 @@
+"""Bad input ends every command with status 2 and a message to act on, never a traceback."""
+
+import io
+import os
+import zipfile
+
+import numpy as np
+import pytest
+
+from command_line import IDS, RANKINGS, SEEN, SIMILARITY, rankshot, write_small_run
+
+CLASSIFY = "classify scores.csv --rankings rankings.jsonl -o out.parquet"
+REPORT = "report predictions.csv --truth truth.csv -o out.html"
+EXPLAIN = "explain scores.csv --rankings rankings.jsonl"
+CONSENSUS = "consensus rankings.jsonl"
+
+HEADER = "id,bus,fox,leopard,tiger,tram\n"
+ROW = "x1,1,2,3,4,5\n"
+PREDICTIONS = "id,label,probability,P(cat),P(dog),P(truck)\n"
+PREDICTED = "x1,cat,.7,.7,.2,.1\n"
+
+
+def archive(**arrays):
+    stream = io.BytesIO()
+    np.savez(stream, **arrays)
+    return stream.getvalue()
+
+
+def parquet(**columns):
+    import pyarrow as pa
+    from pyarrow import parquet as files
+
+    stream = io.BytesIO()
+    files.write_table(pa.table(columns), stream)
+    return stream.getvalue()
+
+
+def empty_archive():
+    stream = io.BytesIO()
+    zipfile.ZipFile(stream, "w").close()
+    return stream.getvalue()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    write_small_run(tmp_path)
+    (tmp_path / "predictions.csv").write_text(
+        PREDICTIONS + "".join(f"{name},cat,.7,.7,.2,.1\n" for name in IDS)
+    )
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+# The command; files that are put in place of good ones; what the message says.
+SCORES = [
+    (CLASSIFY.replace("scores.csv", "none.csv"), {}, "none.csv: No such file or directory"),
+    (CLASSIFY.replace("scores.csv", "a_folder.csv"), {}, "a_folder.csv: Is a directory"),
+    (
+        CLASSIFY.replace("scores.csv", "scores.txt"),
+        {"scores.txt": HEADER + ROW},
+        "scores.txt: unknown ending '.txt'; known are .csv, .parquet, .npz",
+    ),
+    (CLASSIFY, {"scores.csv": ""}, "scores.csv: the file is empty; its first line must name"),
+    (CLASSIFY, {"scores.csv": HEADER}, "scores.csv: no rows after the line that names the columns"),
+    (CLASSIFY, {"scores.csv": "id\nx1\n"}, "scores.csv:1: no column but 'id'"),
+    (
+        CLASSIFY,
+        {"scores.csv": HEADER + ROW + "x2,1,2,3\n"},
+        "scores.csv:3: 4 cells, but the first line names 6 columns",
+    ),
+    (
+        CLASSIFY,
+        {"scores.csv": HEADER + ROW + "x2,1,2,nan,4,5\n"},
+        "scores.csv:3: 'leopard' is 'nan'; scores must be finite numbers",
+    ),
+    (
+        CLASSIFY,
+        {"scores.csv": HEADER + ROW + "x2,1,2,3,-inf,5\n"},
+        "scores.csv:3: 'tiger' is '-inf'; scores must be finite numbers",
+    ),
+    (CLASSIFY, {"scores.csv": HEADER + "x1,1,2,,4,5\n"}, "scores.csv:2: 'leopard' is empty"),
+    (CLASSIFY, {"scores.csv": HEADER + "x1,1,2,three,4,5\n"}, "scores.csv:2: 'leopard' is 'three'"),
+    (CLASSIFY, {"scores.csv": HEADER + ROW + ",1,2,3,4,5\n"}, "scores.csv:3: the row has no id"),
+    (
+        CLASSIFY,
+        {"scores.csv": HEADER.replace("tram", "bus") + ROW},
+        "scores.csv:1: the header names 'bus' more than once",
+    ),
+    (CLASSIFY, {"scores.csv": "id," + HEADER + "x0," + ROW}, "more than one column 'id'"),
+    (CLASSIFY, {"scores.csv": HEADER.replace("fox", "") + ROW}, "scores.csv:1: column 3 has no"),
+    (CLASSIFY, {"scores.csv": b"id,bus\nx1,\xff\n"}, "scores.csv:2: not UTF-8 text"),
+    (CLASSIFY, {"scores.csv": 'id,bus\n"x1,1\n'}, "scores.csv:2: not CSV (unexpected end of data)"),
+    (
+        CLASSIFY.replace(".csv", ".parquet"),
+        {"scores.parquet": HEADER + ROW},
+        "scores.parquet: not a whole Parquet file",
+    ),
+    (
+        CLASSIFY.replace(".csv", ".parquet"),
+        {"scores.parquet": parquet(**{name: [1.0, 2.0, None] for name in SEEN})},
+        "scores.parquet: row 2, column 'bus': nan; scores must be finite",
+    ),
+    (
+        CLASSIFY.replace(".csv", ".parquet"),
+        {"scores.parquet": parquet(**{name: ["high"] for name in SEEN})},
+        "scores.parquet: column 'bus' holds string, not numbers",
+    ),
+    (
+        CLASSIFY.replace(".csv", ".parquet"),
+        {"scores.parquet": parquet(**{name: np.zeros(0) for name in SEEN})},
+        "scores.parquet: the table has no rows",
+    ),
+    (CLASSIFY.replace(".csv", ".npz"), {"scores.npz": b"PK\3\4junk"}, "scores.npz: not a whole"),
+    (CLASSIFY.replace(".csv", ".npz"), {"scores.npz": empty_archive()}, "no array 'scores'; the"),
+    (
+        CLASSIFY.replace(".csv", ".npz"),
+        {"scores.npz": archive(scores=np.zeros((2, 5)), classes=np.array(SEEN, object))},
+        "scores.npz: 'classes' holds Python objects, which only a pickle can",
+    ),
+    (
+        CLASSIFY.replace(".csv", ".npz"),
+        {"scores.npz": archive(scores=np.zeros((2, 7)), classes=np.array(SEEN))},
+        "'scores' has shape (2, 7) and 'classes' has shape (5,); expected scores of shape (n, 5)",
+    ),
+    (
+        CLASSIFY.replace("scores.csv", "pairs.npz"),
+        {"pairs.npz": archive(scores=np.full((2, 10), np.inf), classes=np.array(SEEN))},
+        "pairs.npz: row 0, column 'bus' against 'fox': inf; scores must be finite",
+    ),
+]
+
+WHAT_SCORES_ARE = [
+    (
+        CLASSIFY + " --scores-are probabilities",
+        {},
+        (
+            "scores.csv: row 0, column 'bus': -1.0 is no probability; say what the scores are with "
+            "--scores-are"
+        ),
+    ),
+    (
+        # Told from the first rows, and found out later; rows are counted through all batches.
+        CLASSIFY + " --batch-rows 2",
+        {"scores.csv": HEADER + 3 * "a,.2,.2,.2,.2,.2\n" + "b,.2,.2,.2,.2,.9\n"},
+        (
+            "scores.csv: row 3: the probabilities add up to 1.7 instead of 1; --scores-are "
+            "one-vs-rest-probabilities is for those"
+        ),
+    ),
+    (
+        CLASSIFY.replace("scores.csv", "pairs.npz") + " --scores-are one-vs-rest-logits",
+        {},
+        (
+            "pairs.npz: has a column for each pair of classes, which --scores-are one-vs-rest-logits "
+            "does not fit"
+        ),
+    ),
+    (
+        EXPLAIN + " --scores-are probabilities --id x3",
+        {},
+        "scores.csv: row 2, column 'bus': 3.0 is no probability",
+    ),
+]
+
+KNOWLEDGE = [
+    (CLASSIFY.replace("--rankings rankings.jsonl", ""), {}, "--head probabilistic needs --rank"),
+    (CLASSIFY + " --head direct", {}, "--head direct needs --similarity FILE"),
+    (CLASSIFY + " --head conse", {}, "--head conse needs --similarity FILE"),
+    (CLASSIFY.replace("rankings.jsonl", "no.jsonl"), {}, "no.jsonl: No such file or directory"),
+    (CLASSIFY.replace("rankings.jsonl", "scores.csv"), {}, "scores.csv: unknown ending '.csv'"),
+    (CLASSIFY, {"rankings.jsonl": ""}, "rankings.jsonl: no rankings in it"),
+    (
+        CLASSIFY,
+        {"rankings.jsonl": RANKINGS.replace('"tram"', '"tramp"')},
+        "rankings.jsonl:6: unknown item 'tramp' (did you mean 'tram'?)",
+    ),
+    (
+        CLASSIFY,
+        {"rankings.jsonl": RANKINGS + '{"target": "cat", "ranking": ["fox"\n'},
+        "rankings.jsonl:8: not JSON",
+    ),
+    (CLASSIFY, {"rankings.jsonl": b"\x89PNG\r\n\x1a\n\xff"}, "rankings.jsonl:1: not UTF-8 text"),
+    (CLASSIFY, {"rankings.jsonl": "\0\0\0\n"}, "rankings.jsonl:1: not JSON"),
+    (
+        CLASSIFY,
+        {"rankings.jsonl": '{"ranking": ["fox", "bus"]}\n'},
+        "rankings.jsonl: ranking 0 has no target",
+    ),
+    (
+        CLASSIFY,
+        {"rankings.jsonl": '{"targte": "cat", "ranking": ["fox"]}\n'},
+        "rankings.jsonl:1: field 'targte': did you mean 'target'?",
+    ),
+    (
+        CLASSIFY,
+        {"rankings.jsonl": '{"target": "cat", "ranking": ["fox", "fox"]}\n'},
+        "rankings.jsonl:1: item 'fox' is listed more than once",
+    ),
+    (
+        CLASSIFY,
+        {"rankings.jsonl": '{"target": "cat", "ranking": ["fox"], "weight": 0}\n'},
+        "rankings.jsonl: there are no rankings (or all have weight 0)",
+    ),
+    (
+        CLASSIFY + " --head deterministic",
+        {"rankings.jsonl": '{"target": "cat", "ranking": ["fox", "bus"], "kind": "subset"}\n'},
+        "rankings.jsonl: ranking 0",
+    ),
+    (
+        CLASSIFY + " --head direct --similarity similarity.csv",
+        {"similarity.csv": SIMILARITY.replace("tram", "trams")},
+        "similarity.csv: no column for the seen classes 'tram' (did you mean 'trams'?)",
+    ),
+    (
+        CLASSIFY + " --head direct --similarity similarity.csv",
+        {"similarity.csv": SIMILARITY.replace(".5,.9", "-.5,.9")},
+        (
+            "similarity.csv: 'cat', 'fox': -0.5 is negative, which --head direct cannot use; --head "
+            "conse can"
+        ),
+    ),
+    (
+        CLASSIFY + " --head conse --similarity similarity.csv",
+        {"similarity.csv": SIMILARITY + "bird,,,,,\n"},
+        "similarity.csv: every cell of 'bird' is empty; leave out such rows",
+    ),
+    (
+        CLASSIFY + " --head conse --similarity similarity.csv",
+        {"similarity.csv": SIMILARITY.replace(".9", "high")},
+        "similarity.csv:2: 'bus' is 'high', not a number",
+    ),
+    (
+        CLASSIFY.replace("scores.csv", "pairs.npz") + " --head direct --similarity similarity.csv",
+        {},
+        "pairs.npz: has a column for each pair of classes, and --head direct needs one for each",
+    ),
+]
+
+OPTIONS = [
+    # Typer's own words, which differ between its versions.
+    (CLASSIFY + " --k 0", {}, "Invalid value for '--k'"),
+    (CLASSIFY + " --k -1", {}, "Invalid value for '--k'"),
+    (CLASSIFY + " --k four", {}, "Invalid value for '--k'"),
+    (CLASSIFY + " --batch-rows 0", {}, "Invalid value for '--batch-rows'"),
+    (CLASSIFY + " --reject-below 2", {}, "--reject-below must be a probability, not 2.0"),
+    (CLASSIFY + " --reject-below nan", {}, "--reject-below must be a probability, not nan"),
+    (CLASSIFY + " --head probabilistik", {}, "'probabilistik' is not one of 'probabilistic',"),
+    (CLASSIFY + " --prior borda", {}, "'borda' is not one of 'plackett-luce', 'mallows'"),
+    (CLASSIFY + " --posterior median", {}, "'median' is not one of 'consensus', 'mean', 'sum'"),
+    (CLASSIFY + " --scores-are odds", {}, "'odds' is not one of 'auto', 'logits',"),
+    (CLASSIFY + " --rejekt-below 1", {}, "No such option: --rejekt-below"),
+    ("classify scores.csv --rankings rankings.jsonl", {}, "Missing option '--output' / '-o'"),
+    ("clasify scores.csv", {}, "No such command 'clasify'. Did you mean 'classify'?"),
+    (CONSENSUS + " --k 0", {}, "Invalid value for '--k'"),
+    (CONSENSUS + " --k 9", {}, "rankings.jsonl: k must be between 1 and the 5 items, not 9"),
+]
+
+OUTPUTS = [
+    (CLASSIFY.replace(".parquet", ".xlsx"), {}, "out.xlsx: unknown ending '.xlsx'; known are .csv"),
+    (CLASSIFY.replace("out", "no/out"), {}, "no/out.parquet: cannot write there: "),
+    (CLASSIFY.replace("out", "truth.csv/out"), {}, "truth.csv/out.parquet: cannot write there: "),
+    (CLASSIFY.replace("out.parquet", "a_folder.csv"), {}, "cannot write there: it is a folder"),
+    (
+        CLASSIFY.replace("out.parquet", "./scores.csv"),
+        {},
+        "scores.csv: would be written over what is read; give another --output",
+    ),
+    (
+        CLASSIFY.replace("out.parquet", "similarity.csv") + " --similarity similarity.csv",
+        {},
+        "similarity.csv: would be written over what is read",
+    ),
+    (CONSENSUS + " -o rankings.jsonl", {}, "rankings.jsonl: would be written over what is read"),
+    (CONSENSUS + " -o out.json", {}, "out.json: unknown ending '.json'; known are .jsonl"),
+    (CONSENSUS + " -o no/out.jsonl", {}, "no/out.jsonl: cannot write there: "),
+    (REPORT.replace(".html", ".pdf"), {}, "out.pdf: unknown ending '.pdf'; a report is .html"),
+    (REPORT.replace("out", "no/out"), {}, "no/out.html: cannot write there: "),
+    ("demo -o no/out.html", {}, "no/out.html: cannot write there: "),
+]
+
+CONSENSUSES = [
+    (CONSENSUS.replace("rankings", "none"), {}, "none.jsonl: No such file or directory"),
+    (CONSENSUS + " --seen none.txt", {}, "none.txt: No such file or directory"),
+    (
+        CONSENSUS + " --seen seen.txt",
+        {"seen.txt": "bus\nfox\nleopard\ntigger\ntram\n"},
+        "rankings.jsonl:1: unknown item 'tiger' (did you mean 'tigger'?)",
+    ),
+    (
+        CONSENSUS,
+        {"rankings.jsonl": RANKINGS + '{"ranking": ["fox"]}\n'},
+        "rankings.jsonl: ranking 7 has no target, but others have",
+    ),
+    (CONSENSUS.replace("jsonl", "soc"), {"rankings.soc": "no PrefLib\n"}, "rankings.soc"),
+]
+
+EXPLANATIONS = [
+    (EXPLAIN + " --id x99", {}, "scores.csv: there is no input 'x99'"),
+    (
+        "explain plain.csv --rankings rankings.jsonl --id x1",
+        {"plain.csv": "bus,fox,leopard,tiger,tram\n1,2,3,4,5\n"},
+        "plain.csv: there is no input 'x1'; without a column id, inputs are numbered from 0",
+    ),
+    (EXPLAIN + " --target catt", {}, "no target 'catt' (did you mean 'cat'?)"),
+    (EXPLAIN + " --against dgo", {}, "no target 'dgo' (did you mean 'dog'?)"),
+    (EXPLAIN + " --head deterministic", {}, "--head deterministic cannot be explained"),
+]
+
+REPORTS = [
+    (REPORT.replace("predictions", "none"), {}, "none.csv: No such file or directory"),
+    (REPORT.replace("truth.csv", "none.csv"), {}, "none.csv: No such file or directory"),
+    (
+        REPORT,
+        {"predictions.csv": "id,label\nx1,cat\n"},
+        "predictions.csv: no columns such as 'P(cat)'; the columns are 'id', 'label'",
+    ),
+    (
+        REPORT,
+        {"predictions.csv": PREDICTIONS.replace("label", "lable") + PREDICTED},
+        "predictions.csv: no column 'label' (did you mean 'lable'?); the columns are 'id', 'lable'",
+    ),
+    (
+        REPORT,
+        {"predictions.csv": PREDICTIONS + PREDICTED.replace("cat", "cut")},
+        "predictions.csv:2: no column 'P(cut)' for this label (did you mean 'cat'?)",
+    ),
+    (
+        REPORT,
+        {"predictions.csv": PREDICTIONS + PREDICTED.replace(".2", "1.2")},
+        "predictions.csv:2: 'P(dog)' is 1.2, which is no probability",
+    ),
+    (REPORT, {"predictions.csv": PREDICTIONS}, "predictions.csv: there are no predictions in it"),
+    (REPORT.replace("predictions.csv", "scores.npz"), {}, "scores.npz: unknown ending '.npz'"),
+    (
+        REPORT.replace("predictions.csv", "predictions.parquet"),
+        {"predictions.parquet": b"PAR1 and no more"},
+        "predictions.parquet: not a whole Parquet file",
+    ),
+    (
+        REPORT,
+        {"truth.csv": "id,class\nx1,cat\n"},
+        "truth.csv: no column 'label'; the columns are 'id', 'class'",
+    ),
+    (
+        REPORT,
+        {"truth.csv": "id,label\n" + "".join(f"{name},cat\n" for name in IDS[:-2])},
+        "truth.csv: no label for 2 of the 7 predictions: 'x6', 'x7'",
+    ),
+    (
+        REPORT,
+        {"truth.csv": "id,label\nx1,cat\nx2,dog\nx1,dog\n"},
+        "truth.csv:4: the id 'x1' stands in truth.csv:2 already",
+    ),
+    (
+        REPORT,
+        {"truth.csv": "label\n" + "cat\n" * 6},
+        "truth.csv: 6 labels for 7 predictions; without a column 'id' there must be as many",
+    ),
+    (
+        REPORT,
+        {"truth.csv": "label\n" + "cat\n" * 6 + "trukc\n"},
+        (
+            "truth.csv: the true class 'trukc' of input 'x7' is none of the classes predicted (did you "
+            "mean 'truck'?)"
+        ),
+    ),
+    (REPORT, {"truth.csv": "id,label\nx1,cat\nx2, \n"}, "truth.csv:3: the label is empty"),
+    (REPORT, {"truth.csv": ""}, "truth.csv: the file is empty"),
+    (REPORT + " --scores scores.csv", {}, "--scores needs --rankings, too"),
+    (
+        REPORT + " --rankings rankings.jsonl --scores scores.csv",
+        {},
+        (
+            "input 'x2' is 'cat' in the predictions, but 'dog' by these --scores and --rankings: "
+            "give the files and options that `classify` had"
+        ),
+    ),
+    (
+        REPORT + " --rankings rankings.jsonl",
+        {"rankings.jsonl": RANKINGS + '{"ranking": ["fox"]}\n'},
+        "rankings.jsonl: ranking 7 has no target, but others have",
+    ),
+    (
+        REPORT + " --rankings rankings.jsonl",
+        {"rankings.jsonl": RANKINGS + "[]\n"},
+        'rankings.jsonl:8: expected an object with a list "ranking", not []',
+    ),
+]
+
+CASES = [
+    *SCORES,
+    *WHAT_SCORES_ARE,
+    *KNOWLEDGE,
+    *OPTIONS,
+    *OUTPUTS,
+    *CONSENSUSES,
+    *EXPLANATIONS,
+    *REPORTS,
+]
+
+
+@pytest.mark.parametrize(
+    ("words", "files", "message"), CASES, ids=[message[:60] for _, _, message in CASES]
+)
+def test_bad_input_is_named_and_nothing_is_written(folder, words, files, message):
+    (folder / "a_folder.csv").mkdir()
+    for name, content in files.items():
+        (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    before = sorted((path, path.stat().st_size) for path in folder.rglob("*"))
+    done = rankshot(words)
+    assert message in done.err
+    assert done.status == 2
+    assert "Traceback" not in done.err + done.out
+    assert sorted((path, path.stat().st_size) for path in folder.rglob("*")) == before
+
+
+def test_a_folder_that_is_not_ours(folder, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda _path, mode: mode != os.W_OK)
+    done = rankshot(CLASSIFY)
+    assert (done.status, "is not yours to write in" in done.err) == (2, True)
