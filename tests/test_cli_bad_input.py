@@ -237,11 +237,10 @@ KNOWLEDGE = [
 ]
 
 OPTIONS = [
-    # Typer's own words, which differ between its versions.
-    (CLASSIFY + " --k 0", {}, "Invalid value for '--k'"),
-    (CLASSIFY + " --k -1", {}, "Invalid value for '--k'"),
+    (CLASSIFY + " --k 0", {}, "--k must be 1 or more, not 0"),
+    (CLASSIFY + " --k -1", {}, "--k must be 1 or more, not -1"),
     (CLASSIFY + " --k four", {}, "Invalid value for '--k'"),
-    (CLASSIFY + " --batch-rows 0", {}, "Invalid value for '--batch-rows'"),
+    (CLASSIFY + " --batch-rows 0", {}, "--batch-rows must be 1 or more, not 0"),
     (CLASSIFY + " --reject-below 2", {}, "--reject-below must be a probability, not 2.0"),
     (CLASSIFY + " --reject-below nan", {}, "--reject-below must be a probability, not nan"),
     (CLASSIFY + " --head probabilistik", {}, "'probabilistik' is not one of 'probabilistic',"),
@@ -251,7 +250,7 @@ OPTIONS = [
     (CLASSIFY + " --rejekt-below 1", {}, "No such option: --rejekt-below"),
     ("classify scores.csv --rankings rankings.jsonl", {}, "Missing option '--output' / '-o'"),
     ("clasify scores.csv", {}, "No such command 'clasify'. Did you mean 'classify'?"),
-    (CONSENSUS + " --k 0", {}, "Invalid value for '--k'"),
+    (CONSENSUS + " --k 0", {}, "rankings.jsonl: k must be between 1 and the 5 items, not 0"),
     (CONSENSUS + " --k 9", {}, "rankings.jsonl: k must be between 1 and the 5 items, not 9"),
 ]
 

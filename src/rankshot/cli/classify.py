@@ -56,7 +56,7 @@ def classify(
     ] = None,
     batch_rows: Annotated[
         int | None,
-        typer.Option(min=1, help="Rows read at a time; by default those of a million scores."),
+        typer.Option(help="Rows read at a time; by default those of a million scores."),
     ] = None,
 ) -> None:
     """Classify inputs as new classes, from a classifier's scores for the classes it knows.
@@ -65,6 +65,8 @@ def classify(
     """
     if reject_below is not None and not 0 <= reject_below <= 1:
         raise RankshotError(f"--reject-below must be a probability, not {reject_below}")
+    if batch_rows is not None and batch_rows < 1:
+        raise RankshotError(f"--batch-rows must be 1 or more, not {batch_rows}")
     check_writable(output, scores, rankings, similarity)
     table = open_scores(scores, batch_rows)
     model = fitted_head(table, rankings, similarity, head, k, prior, posterior)

@@ -58,7 +58,7 @@ SimilarityOption = Annotated[
     typer.Option(help="Similarities for --head direct and conse (.csv, .parquet)."),
 ]
 HeadOption = Annotated[Head, typer.Option(help="The method.")]
-KOption = Annotated[int, typer.Option("--k", min=1, help="How many places of each ranking count.")]
+KOption = Annotated[int, typer.Option("--k", help="How many places of each ranking count.")]
 PriorOption = Annotated[Prior, typer.Option(help="The model that merges a class's rankings.")]
 PosteriorOption = Annotated[
     Posterior,
@@ -80,6 +80,8 @@ def fitted_head(
     posterior: Posterior,
 ) -> Decisions:
     """Read what semantics say of a table's classes, and fit a head to it."""
+    if k < 1:
+        raise RankshotError(f"--k must be 1 or more, not {k}")
     if head in {Head.DIRECT, Head.CONSE}:
         if similarity is None:
             raise RankshotError(f"--head {head} needs --similarity FILE")

@@ -84,7 +84,10 @@ def report(
     predicted = read_predictions(predictions)
     labels = read_truth(truth, predicted.ids.tolist()).astype(str)
     _check_classes(labels, predicted, truth)
-    page = _page(title, predicted, labels)
+    try:
+        page = _page(title, predicted, labels)
+    except RankshotError as error:
+        raise RankshotError(f"{predictions}: {error}") from None
     if rankings is not None:
         page = _with_rankings(page, rankings)
     if scores is not None:

@@ -10,10 +10,9 @@ For a confusion matrix take `sklearn.metrics.confusion_matrix` with ``labels=cla
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import sqrt
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +22,14 @@ from scipy.special import ndtri
 from rankshot.ranking.arguments import require_number
 from rankshot.ranking.blocks import row_blocks
 from rankshot.ranking.encode import as_names
-from rankshot.ranking.errors import RankshotError, did_you_mean, listed, shown
+from rankshot.ranking.errors import RankshotError, listed
+from rankshot.zeroshot.labelled import (
+    ScoredTable,
+    class_codes,
+    compared,
+    scored_table,
+    whole_number,
+)
 
 Floats = NDArray[np.float64]
 
@@ -40,7 +46,7 @@ def accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     >>> accuracy(["cat", "cat", "cat", "dog"], ["cat", "cat", "dog", "fox"])
     0.5
     """
-    return float(_right(y_true, y_pred)[1].mean())
+    return float(compared(y_true, y_pred)[1].mean())
 
 
 def per_class_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> dict[str, float]:
@@ -52,9 +58,9 @@ def per_class_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> dict[str, float]
     >>> per_class_accuracy(["dog", "cat", "cat", "cat"], ["fox", "cat", "cat", "dog"])
     {'cat': 0.6666666666666666, 'dog': 0.0}
     """
-    labels, right = _right(y_true, y_pred)
+    labels, right = compared(y_true, y_pred)
     names = sorted(set(labels))
-    codes = _codes(labels, names)
+    codes = class_codes(labels, names)
     shares = np.bincount(codes, right) / np.bincount(codes)
     return dict(zip(names, shares.tolist(), strict=True))
 
@@ -132,7 +138,7 @@ def wilson_interval(correct: float, n: int, level: float = 0.95) -> Interval:
     >>> print(wilson_interval(1780, 4000))
     .445 [.430, .460]
     """
-    n = _whole("n", n)
+    n = whole_number("n", n)
     correct, level = require_number("correct", correct), require_number("level", level)
     if not 0 <= correct <= n:
         raise RankshotError(f"correct={correct} is not between 0 and n={n}")
@@ -167,8 +173,8 @@ def top_k_accuracy(y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any], 
     >>> top_k_accuracy(["fox", "dog"], proba, ["cat", "dog", "fox"], k=2)
     0.75
     """
-    scored = _scored(y_true, proba, classes)
-    k = _whole("k", k, most=scored.values.shape[1])
+    scored = scored_table(y_true, proba, classes)
+    k = whole_number("k", k, most=scored.values.shape[1])
     return float(_chance_in_top(scored, k).mean())
 
 
@@ -185,7 +191,7 @@ def log_loss(y_true: ArrayLike, log_proba: ArrayLike, classes: Iterable[Any]) ->
     0.4581
     """
     rule = "a log-probability is at most 0 (np.log of a probability)"
-    scored = _scored(y_true, log_proba, classes, -np.inf, ROUNDING, rule)
+    scored = scored_table(y_true, log_proba, classes, -np.inf, ROUNDING, rule)
     return float(0 - scored.of_truth.mean())  # not -mean, which writes a perfect score as -0.0
 
 
@@ -233,9 +239,9 @@ def reliability(
     >>> round(found.expected_calibration_error, 3)
     0.3
     """
-    n_bins = _whole("n_bins", n_bins)
+    n_bins = whole_number("n_bins", n_bins)
     rule = "a probability is from 0 to 1 (np.exp of its logarithm)"
-    scored = _scored(y_true, proba, classes, 0, 1 + ROUNDING, rule)
+    scored = scored_table(y_true, proba, classes, 0, 1 + ROUNDING, rule)
     top = np.minimum(scored.values.max(axis=1), 1.0)
     if top.min() == 0:
         raise RankshotError(f"row {top.argmin()}: every class has probability 0")
@@ -279,7 +285,7 @@ def pairwise_accuracy(y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any
            [0.5, nan, 1. ],
            [1. , 1. , nan]])
     """
-    scored = _scored(y_true, proba, classes)
+    scored = scored_table(y_true, proba, classes)
     values, own = scored.values, scored.of_truth[:, None]
     n, L = values.shape
     # Twice the wins of each true class over each other one: whole numbers, so sums are exact.
@@ -293,7 +299,7 @@ def pairwise_accuracy(y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any
     return shares
 
 
-def _chance_in_top(scored: _Scored, k: int) -> Floats:
+def _chance_in_top(scored: ScoredTable, k: int) -> Floats:
     """Return for each row the chance of its true class to be among ``k``, ties cut at random."""
     values, own = scored.values, scored.of_truth[:, None]
     chance = np.empty(len(own))
@@ -309,90 +315,3 @@ def _shares(parts: NDArray[Any], wholes: NDArray[np.int64]) -> Floats:
     shares = np.full(wholes.shape, np.nan)
     np.divide(parts, wholes, out=shares, where=wholes > 0)
     return shares
-
-
-# -------------------------------------------------------------------- what a caller passes
-
-
-class _Scored(NamedTuple):
-    """A checked table: the column of each row's true class, and the numbers."""
-
-    truth: NDArray[np.intp]
-    values: Floats
-
-    @property
-    def of_truth(self) -> Floats:
-        own: Floats = self.values[np.arange(len(self.truth)), self.truth]
-        return own
-
-
-def _scored(
-    y_true: ArrayLike,
-    table: ArrayLike,
-    classes: Iterable[Any],
-    low: float = -np.inf,
-    high: float = np.inf,
-    rule: str = "expected a number",
-) -> _Scored:
-    names, labels = as_names(classes, "classes"), _labels(y_true, "y_true")
-    try:
-        values = np.asarray(table, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise RankshotError(f"probabilities must be a table of numbers: {error}") from None
-    if values.shape != (len(labels), len(names)):
-        raise RankshotError(
-            f"{len(labels)} labels in y_true and {len(names)} classes need probabilities of shape "
-            f"({len(labels)}, {len(names)}), not {values.shape}"
-        )
-    # The extremes are NaN if any cell is, and finding them takes no memory.
-    if not (values.min() >= low and values.max() <= high):
-        row, column = np.argwhere(~((values >= low) & (values <= high)))[0]
-        where = f"row {row}, class {shown(names[column])}"
-        raise RankshotError(f"{where}: {rule}, not {values[row, column]}")
-    return _Scored(_codes(labels, names), values)
-
-
-def _codes(labels: list[str], classes: Sequence[str]) -> NDArray[np.intp]:
-    """Return the place of each label among the classes, or name the first that has none."""
-    code = {name: i for i, name in enumerate(classes)}
-    codes = np.fromiter((code.get(label, -1) for label in labels), np.intp, len(labels))
-    if codes.min() < 0:
-        row = int(codes.argmin())
-        raise RankshotError(
-            f"y_true, row {row}: {shown(labels[row])} is not one of the {len(classes)} classes"
-            f"{did_you_mean(labels[row], classes)}"
-        )
-    return codes
-
-
-def _right(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[list[str], Floats]:
-    """Return the true labels, and 1 where the predicted one is the same, else 0."""
-    true, predicted = _labels(y_true, "y_true"), _labels(y_pred, "y_pred")
-    if len(true) != len(predicted):
-        raise RankshotError(f"y_true has {len(true)} labels, but y_pred has {len(predicted)}")
-    return true, np.fromiter(map(str.__eq__, true, predicted), np.float64, len(true))
-
-
-def _labels(labels: ArrayLike, what: str) -> list[str]:
-    # As objects: NumPy would make the text 'nan' of a missing label among names.
-    cells = np.asarray(labels, dtype=object)
-    if cells.ndim != 1:
-        raise RankshotError(f"{what} must be one class name for each input, not {shown(labels)}")
-    if cells.size == 0:
-        raise RankshotError(f"{what} is empty: there is nothing to measure")
-    names: list[Any] = cells.tolist()
-    for row, label in enumerate(names):
-        if type(label) is not str or not label:
-            try:
-                names[row] = as_names([label])[0]
-            except RankshotError:
-                problem = f"expected the name of a class, not {shown(label)}"
-                raise RankshotError(f"{what}, row {row}: {problem}") from None
-    return names
-
-
-def _whole(what: str, value: int, most: float = np.inf) -> int:
-    if not isinstance(value, Integral) or isinstance(value, bool) or not 1 <= value <= most:
-        limit = f"to {most}" if most < np.inf else "on"
-        raise RankshotError(f"{what} must be a whole number from 1 {limit}, not {shown(value)}")
-    return int(value)
