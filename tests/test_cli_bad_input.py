@@ -150,10 +150,7 @@ WHAT_SCORES_ARE = [
     (
         CLASSIFY.replace("scores.csv", "pairs.npz") + " --scores-are one-vs-rest-logits",
         {},
-        (
-            "pairs.npz: has a column for each pair of classes, which --scores-are one-vs-rest-logits "
-            "does not fit"
-        ),
+        "a column for each pair of classes, which --scores-are one-vs-rest-logits does not fit",
     ),
     (
         EXPLAIN + " --scores-are probabilities --id x3",
@@ -214,10 +211,7 @@ KNOWLEDGE = [
     (
         CLASSIFY + " --head direct --similarity similarity.csv",
         {"similarity.csv": SIMILARITY.replace(".5,.9", "-.5,.9")},
-        (
-            "similarity.csv: 'cat', 'fox': -0.5 is negative, which --head direct cannot use; --head "
-            "conse can"
-        ),
+        "similarity.csv: 'cat', 'fox': -0.5 is negative, which --head direct cannot use; --head",
     ),
     (
         CLASSIFY + " --head conse --similarity similarity.csv",
@@ -274,6 +268,7 @@ OUTPUTS = [
     (CONSENSUS + " -o no/out.jsonl", {}, "no/out.jsonl: cannot write there: "),
     (REPORT.replace(".html", ".pdf"), {}, "out.pdf: unknown ending '.pdf'; a report is .html"),
     (REPORT.replace("out", "no/out"), {}, "no/out.html: cannot write there: "),
+    ("demo -o out.pdf", {}, "out.pdf: unknown ending '.pdf'; a report is .html"),
     ("demo -o no/out.html", {}, "no/out.html: cannot write there: "),
 ]
 
@@ -359,8 +354,8 @@ REPORTS = [
         REPORT,
         {"truth.csv": "label\n" + "cat\n" * 6 + "trukc\n"},
         (
-            "truth.csv: the true class 'trukc' of input 'x7' is none of the classes predicted (did you "
-            "mean 'truck'?)"
+            "truth.csv: the true class 'trukc' of input 'x7' is none of the classes predicted "
+            "(did you mean 'truck'?)"
         ),
     ),
     (REPORT, {"truth.csv": "id,label\nx1,cat\nx2, \n"}, "truth.csv:3: the label is empty"),

@@ -370,6 +370,10 @@ JSON_LINES = {
         line('{"ranking": ["a"], "target": 5}'),
         "bad.jsonl:3: target must be text, not 5",
     ),
+    "JSON: target is empty": (
+        line('{"ranking": ["a"], "target": ""}'),
+        "bad.jsonl:3: target is empty: name it, or leave it out",
+    ),
     "JSON: rater is a list": (
         line('{"ranking": ["a"], "rater": ["eve"]}'),
         "bad.jsonl:3: rater must be text, not ['eve']",

@@ -56,3 +56,10 @@ def check_writable(path: Path, *inputs: Path | None) -> None:
         raise RankshotError(f"{path}: cannot write there: {folder} is not yours to write in")
     if any(path.resolve() == other.resolve() for other in inputs if other is not None):
         raise RankshotError(f"{path}: would be written over what is read; give another --output")
+
+
+def check_page(path: Path) -> None:
+    """Refuse a place or a name that a report cannot be written to."""
+    if path.suffix not in {".html", ".htm"}:
+        raise RankshotError(f"{path}: unknown ending {path.suffix!r}; a report is .html")
+    check_writable(path)

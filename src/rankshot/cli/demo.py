@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rankshot.cli.console import check_writable, progress_bar, say
+from rankshot.cli.console import check_page, progress_bar, say
 from rankshot.experiments.comparison import Comparison
 from rankshot.experiments.demo import run_demo
 from rankshot.report.demo import demo_report
@@ -30,7 +30,7 @@ def demo(
 
     Example: rankshot demo -o report.html
     """
-    check_writable(output)
+    check_page(output)
     with progress_bar() as bar:
         task = bar.add_task("loading", total=None)
         found = run_demo(

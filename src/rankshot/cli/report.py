@@ -10,7 +10,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from rankshot.cli.console import check_writable, say
+from rankshot.cli.console import check_page, say
 from rankshot.cli.head_options import (
     Head,
     KOption,
@@ -76,9 +76,7 @@ def report(
     Example: rankshot report predictions.parquet --truth labels.csv --rankings rankings.jsonl
     -o report.html
     """
-    if output.suffix not in {".html", ".htm"}:
-        raise RankshotError(f"{output}: unknown ending {output.suffix!r}; a report is .html")
-    check_writable(output)
+    check_page(output)
     if scores is not None and rankings is None:
         raise RankshotError("--scores needs --rankings, too: examples are explained by both")
     predicted = read_predictions(predictions)

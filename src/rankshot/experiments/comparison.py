@@ -13,7 +13,7 @@ from rankshot.zeroshot.conse import ConSE
 from rankshot.zeroshot.decisions import Decisions
 from rankshot.zeroshot.direct_similarity import DirectSimilarity
 from rankshot.zeroshot.knowledge import Knowledge
-from rankshot.zeroshot.metrics import Interval, wilson_interval
+from rankshot.zeroshot.metrics import ROUNDING, Interval, wilson_interval
 from rankshot.zeroshot.scores import Scores
 
 
@@ -32,6 +32,14 @@ class ComparisonRow:
     method: str
     source: str
     cells: tuple[Interval | None, ...]
+
+    def __post_init__(self) -> None:
+        for place, cell in enumerate(self.cells):
+            if cell is not None and not -ROUNDING <= cell.low <= cell.high <= 1 + ROUNDING:
+                raise RankshotError(
+                    f"{shown(self.method)}, {shown(self.source)}: cell {place}: {cell.estimate} "
+                    f"from {cell.low} to {cell.high} is a void interval of shares from 0 to 1"
+                )
 
 
 @dataclass(frozen=True)

@@ -110,6 +110,10 @@ def _label_column(labels: Labels, n: int, what: str, where: Where) -> NDArray[np
             if label is not None and not isinstance(label, str):
                 raise RankshotError(f"{where(row)}: {what[:-1]} must be text, not {shown(label)}")
         values = [None if label is None else str(label) for label in values]
+    if "" in values:
+        raise RankshotError(
+            f"{where(values.index(''))}: {what[:-1]} is empty: name it, or leave it out"
+        )
     column[:] = values
     return column
 

@@ -88,6 +88,9 @@ class Evaluation:
         Over all inputs.
     per_class : tuple of float
         The accuracy over the inputs of each class; NaN where it has none.
+    n_inputs : tuple of int
+        How many inputs each class has. A row of ``confusion`` may hold fewer: it leaves out
+        those that were rejected.
     confusion : ndarray of int, shape (L, L)
         Counts; a row is the truth, a column what it was taken for.
     pairwise : ndarray of float, shape (L, L)
@@ -103,6 +106,7 @@ class Evaluation:
     classes: tuple[str, ...]
     accuracy: Interval
     per_class: tuple[float, ...]
+    n_inputs: tuple[int, ...]
     confusion: NDArray[np.integer]
     pairwise: NDArray[np.floating]
     reliability: tuple[tuple[float, float, int], ...]
@@ -114,6 +118,8 @@ class Evaluation:
         L = len(self.classes)
         if L == 0 or len(self.per_class) != L:
             raise RankshotError(f"{len(self.per_class)} accuracies for {L} classes")
+        if len(self.n_inputs) != L:
+            raise RankshotError(f"{len(self.n_inputs)} numbers of inputs for {L} classes")
         for name in ("confusion", "pairwise"):
             shape = np.shape(getattr(self, name))
             if shape != (L, L):

@@ -68,14 +68,13 @@ def _class_lines(evaluation: Evaluation) -> list[ClassLine]:
     lines = []
     for i in large.lowest_classes(evaluation.per_class, evaluation.classes):
         counts = np.array(evaluation.confusion[i])
-        total = int(counts.sum())
         counts[i] = 0
         times = int(counts.max())
         others = np.flatnonzero(counts == times) if times else np.empty(0, np.intp)
         share = evaluation.per_class[i]
         bar = Bar(evaluation.classes[i], percent_text(share), 0.0 if math.isnan(share) else share)
         taken_for = tuple(sorted(evaluation.classes[j] for j in others))
-        lines.append(ClassLine(bar, total, taken_for, times))
+        lines.append(ClassLine(bar, evaluation.n_inputs[i], taken_for, times))
     return lines
 
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import confusion_matrix
 
 from rankshot.ranking.mean_distance import mean_kendall_distance
 from rankshot.ranking.rankings import Rankings
@@ -47,7 +46,8 @@ def evaluation_of(
         classes=names,
         accuracy=wilson_interval(int((predicted == truth).sum()), len(truth)),
         per_class=tuple(by_class.get(name, float("nan")) for name in names),
-        confusion=confusion_matrix(truth, predicted, labels=list(names)),
+        n_inputs=tuple(int((truth == name).sum()) for name in names),
+        confusion=_confusion(truth, predicted, names),
         pairwise=pairwise_accuracy(truth, proba, names),
         reliability=tuple(
             zip(
@@ -61,6 +61,17 @@ def evaluation_of(
         log_loss=log_loss(truth, log_proba, names),
         top_k=tuple((k, top_k_accuracy(truth, proba, names, k)) for k in ks),
     )
+
+
+def _confusion(
+    truth: NDArray[np.str_], predicted: NDArray[np.str_], names: tuple[str, ...]
+) -> NDArray[np.int64]:
+    """Count what was taken for what, a row a true class; rejected inputs are in no column."""
+    code = {name: i for i, name in enumerate(names)}
+    cells = [(code[a], code[b]) for a, b in zip(truth, predicted, strict=True) if b in code]
+    counts = np.zeros((len(names), len(names)), np.int64)
+    np.add.at(counts, tuple(np.array(cells, np.intp).reshape(-1, 2).T), 1)
+    return counts
 
 
 def consensus_cards(

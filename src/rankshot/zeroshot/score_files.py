@@ -1,7 +1,7 @@
 """Score tables as CSV, Parquet and .npz, read in batches.
 
 Scores come by the million, so a table is never in memory: it is read in batches, as often as it
-is asked for. Only Parquet takes more than a batch, a page of every column (some 1 MB): a table of
+is asked for. Only Parquet takes more than a batch, a page of every column (a few MB): a table of
 thousands of columns is better written in row groups of some thousand rows.
 """
 

@@ -20,6 +20,9 @@ LEAST_PROBABILITY = 1e-6
 """What a probability of 0 counts as, or half of the smallest other one of its row if that is
 less: a zero is a rounded or uncounted number, and its logarithm would veto."""
 
+LARGEST_SCORE = 1e30
+"""Beyond it sums of scores overflow in single precision; a logit it is not."""
+
 SUM_TOLERANCE = 0.02
 """How far the probabilities of a row may be from adding up to one: tables are rounded."""
 
@@ -107,13 +110,16 @@ class Scores:
         return cls(_log_positive(p), scores.items, kind)
 
     def _refuse_infinite(self) -> None:
-        # The largest is NaN if any is, and needs no array as large as the scores.
-        if self.values.size == 0 or np.isfinite([self.values.max(), self.values.min()]).all():
+        # The extremes are NaN if any score is, and need no array as large as the scores.
+        if self.values.size == 0:
             return
-        row, column = np.argwhere(~np.isfinite(self.values))[0]
+        if self.values.max() < LARGEST_SCORE and self.values.min() > -LARGEST_SCORE:
+            return
+        row, column = np.argwhere(~(np.abs(self.values) < LARGEST_SCORE))[0]
+        value = self.values[row, column]
+        rule = f"less than {LARGEST_SCORE:g} in size" if np.isfinite(value) else "finite"
         raise RankshotError(
-            f"row {row}, {self.column_name(column)}: the score is "
-            f"{self.values[row, column]}; scores must be finite"
+            f"row {row}, {self.column_name(column)}: the score is {value}; scores must be {rule}"
         )
 
     def __len__(self) -> int:
@@ -153,10 +159,10 @@ class Scores:
             )
         index = np.array([code[name] for name in names])
         if self.kind != "one-vs-one":
-            return Scores(self.values[:, index], names, self.kind)
+            return Scores(np.take(self.values, index, axis=1), names, self.kind)
         column, sign = pair_columns(len(self.items))
         first, second = (index[i] for i in np.triu_indices(len(names), 1))
-        values = self.values[:, column[first, second]]
+        values = np.take(self.values, column[first, second], axis=1)
         values *= sign[first, second].astype(values.dtype)
         return Scores(values, names, self.kind)
 

@@ -1,0 +1,333 @@
+"""``rankshot consensus``, ``explain`` and ``report``: what a person reads of rankings and a run."""
+
+import io
+import json
+import re
+from html import unescape
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import rankshot as rs
+from command_line import (
+    IDS,
+    LOGITS,
+    SEEN,
+    TARGETS,
+    TRUTH,
+    pairs_of,
+    rankings,
+    rankshot,
+    write_scores,
+    write_small_run,
+)
+from rankshot.cli.demo import comparison_table
+from rankshot.experiments.comparison import Comparison, ComparisonRow
+from rankshot.zeroshot.metrics import Interval
+from rankshot.zeroshot.prediction_files import read_predictions
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    write_small_run(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    return tmp_path
+
+
+def done_well(words):
+    done = rankshot(words)
+    assert (done.status, done.err) == (0, "")
+    return done.out
+
+
+def table_rows(text):
+    """Return the cells of a printed table, rows of several lines joined, by the first cell."""
+    rows = {}
+    name = None
+    for line in text.splitlines():
+        if line.startswith("│"):
+            cells = [cell.strip() for cell in line.split("│")[1:-1]]
+            name = cells[0] or name
+            old = rows.get(name, [""] * len(cells))
+            rows[name] = [" ".join(both).strip() for both in zip(old, cells, strict=True)]
+    return rows
+
+
+# -------------------------------------------------------------------- consensus
+
+
+@pytest.mark.parametrize("prior", ["plackett-luce", "mallows"])
+@pytest.mark.parametrize("k", [None, 1, 2])
+def test_consensus_has_the_numbers_of_summarize(folder, prior, k):
+    model = {"plackett-luce": rs.PlackettLuce(), "mallows": rs.Mallows()}[prior]
+    out = done_well(f"consensus rankings.jsonl --prior {prior}" + (f" --k {k}" if k else ""))
+    rows = table_rows(out)
+    assert list(rows) == TARGETS
+    for brief in rs.summarize(rankings(), model, k):
+        cells = rows[brief.target]
+        assert cells[1] == str(brief.n_rankings)
+        order = re.sub(r" [\d.e-]+(?= >|$)", "", cells[2])
+        assert order == " > ".join(
+            " = ".join(tie) if isinstance(tie, tuple) else tie for tie in brief.order
+        )
+        assert cells[-3] == f"{brief.concordance:.2f}"
+        assert cells[-2] == f"{brief.mean_distance:.2f}"
+        furthest = [f"{name} {far:.2f}" for name, far in brief.disagreement[:3] if far > 0.005]
+        assert cells[-1] == (" ".join(furthest) or "-")
+        if prior == "mallows":
+            assert cells[3] == f"{brief.model.spread_:.3g}"
+        else:
+            first = brief.model.items_.index(re.split(" [>=] ", order)[0])
+            worth = re.findall(r" ([\d.e-]+)(?= >|$)", cells[2])[0]
+            assert worth == f"{brief.model.worths_[first]:.2g}"
+    assert f"the first {brief.k}, as shares" in out
+
+
+def test_consensus_is_written_and_read_back(folder):
+    out = done_well("consensus rankings.jsonl -o merged.jsonl")
+    assert "3 consensus rankings written to merged.jsonl" in out
+    merged = rs.read_rankings("merged.jsonl", items=SEEN)
+    assert merged.target_names == tuple(TARGETS)
+    assert merged.source_names == ("consensus",)
+    for brief in rs.summarize(rankings()):
+        (order,) = merged.select(target=brief.target).orders()
+        assert tuple(tuple(x) if isinstance(x, list) else x for x in order) == brief.order
+
+
+def test_a_consensus_that_cuts_a_tie_stays_cut(folder):
+    """Nobody lists the last eight: one of them is third, and nobody knows which."""
+    (folder / "rankings.jsonl").write_text(
+        '{"ranking": ["a", "b"], "rater": "x"}\n{"ranking": ["a", "b"], "rater": "y"}\n'
+    )
+    (folder / "seen.txt").write_text("\n".join("abcdefghij"))
+    out = done_well("consensus rankings.jsonl --seen seen.txt --k 3 -o merged.jsonl")
+    merged = rs.read_rankings("merged.jsonl", items=list("abcdefghij"))
+    assert merged.lengths.tolist() == [3]
+    assert merged.orders() == [["a", "b", list("cdefghij")]]
+    (cells,) = table_rows(out).values()
+    assert cells[0] == "(all)"
+    assert "c = d = e = f = g = 3 more" in cells[2]
+    assert cells[-1] == "-"
+
+
+def test_consensus_fits_into_80_columns_and_cuts_no_name(folder, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    name = "a_name_that_is_far_too_long_for_any_column_of_this_table"
+    lines = [{"target": name, "ranking": [name, "fox"], "rater": who} for who in (name, "bob")]
+    lines[1]["ranking"] = ["fox", name]
+    (folder / "rankings.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    for prior in ("plackett-luce", "mallows"):
+        out = done_well(f"consensus rankings.jsonl --prior {prior}")
+        table = [line for line in out.splitlines() if line[:1] in "┏┃┡│└"]
+        assert {len(line) for line in table} == {80}
+        assert "…" not in out
+
+
+def test_consensus_of_a_preflib_file(folder):
+    (folder / "votes.soc").write_text(
+        "# NUMBER ALTERNATIVES: 2\n# ALTERNATIVE NAME 1: fox\n# ALTERNATIVE NAME 2: bus\n"
+        "3: 1,2\n1: 2,1\n"
+    )
+    (cells,) = table_rows(done_well("consensus votes.soc --prior mallows")).values()
+    assert cells[2] == "fox > bus"
+
+
+# -------------------------------------------------------------------- explain
+
+
+@pytest.mark.parametrize(
+    ("options", "how"),
+    [("", {}), ("--target dog", {"target": "dog"}), ("--against truck", {"against": "truck"})],
+)
+def test_explain_says_what_python_says(folder, options, how):
+    out = done_well(f"explain scores.csv --rankings rankings.jsonl --id x5 --id x2 {options}")
+    head = rs.ProbabilisticRanking(k=4).fit(rankings())
+    assert out == "scores.csv: the scores are taken as logits (see --scores-are)\n" + "".join(
+        f"{IDS[row]}: {rs.explain(head, LOGITS[[row]], **how)[0]}\n\n" for row in (1, 4)
+    )
+
+
+def test_explain_by_default_the_first_three(folder):
+    out = done_well("explain scores.npz --rankings rankings.jsonl --scores-are logits")
+    assert re.findall(r"^(\w+): ", out, re.MULTILINE) == ["x1", "x2", "x3"]
+
+
+def test_explain_by_row_number(folder, monkeypatch):
+    monkeypatch.setattr("rankshot.zeroshot.score_files.BATCH_CELLS", 10)
+    write_scores(folder / "scores.parquet", LOGITS, ids=[])
+    words = "--rankings rankings.jsonl --scores-are logits"
+    by_row = done_well(f"explain scores.parquet --id 4 {words}")
+    by_id = done_well(f"explain scores.csv --id x5 {words}")
+    assert by_row == by_id.replace("x5: ", "4: ")
+
+
+def test_of_inputs_with_one_id_the_first_is_explained(folder):
+    write_scores(folder / "scores.csv", LOGITS, ids=["x1", "x2", "x2", "x2", "x5", "x6", "x7"])
+    out = done_well("explain scores.csv --rankings rankings.jsonl --id x2")
+    assert re.findall(r"^x2: (\w+)", out, re.MULTILINE) == ["dog"]
+
+
+@pytest.mark.parametrize("head", ["direct", "conse"])
+def test_explain_heads_that_read_similarities(folder, head):
+    out = done_well(f"explain scores.csv --head {head} --similarity similarity.csv --id x1")
+    table = rs.read_similarity("similarity.csv").select(TARGETS, SEEN)
+    model = {"direct": rs.DirectSimilarity, "conse": rs.ConSE}[head]().fit(table)
+    assert str(rs.explain(model, LOGITS[[0]])[0]) in out
+
+
+def test_explain_pairs_and_probabilities(folder):
+    out = done_well("explain pairs.npz --rankings rankings.jsonl --id x3")
+    head = rs.ProbabilisticRanking(k=4).fit(rankings())
+    assert str(rs.explain(head, rs.Scores(pairs_of(LOGITS), SEEN, "one-vs-one"))[2]) in out
+    out = done_well("explain probabilities.csv --rankings rankings.jsonl --id x3")
+    assert "the scores are taken as probabilities" in out
+    assert str(rs.explain(head, LOGITS[[2]])[0]) in out
+
+
+# -------------------------------------------------------------------- report
+
+
+@pytest.fixture
+def predicted(folder):
+    done_well("classify scores.csv --rankings rankings.jsonl -o predictions.parquet")
+    return read_predictions("predictions.parquet")
+
+
+REPORT = "report predictions.parquet --truth truth.csv -o out.html"
+
+
+def page(folder):
+    return (folder / "out.html").read_text(encoding="utf-8")
+
+
+def examples(text):
+    """Return the names, classes and verdicts of the inputs explained."""
+    plain = re.sub(r"<[^>]*>", " ", text.partition('id="explanations-heading"')[2])
+    return re.findall(r"(x\d)\s+Given\s+(\w+)\s*,[^✓✗]*[✓✗] (\w+)", plain)
+
+
+def headings(text):
+    return re.findall(r"<h2[^>]*>(.*?)</h2>", text)
+
+
+@pytest.mark.parametrize(
+    ("options", "sections"),
+    [
+        ("", ["Evaluation"]),
+        ("--rankings rankings.jsonl", ["Consensus", "Map", "Evaluation"]),
+        (
+            "--rankings rankings.jsonl --scores scores.csv",
+            ["Consensus", "Map", "Evaluation", "Explanations"],
+        ),
+    ],
+)
+def test_report_has_the_sections_it_should(folder, predicted, options, sections):
+    out = done_well(f"{REPORT} {options}")
+    right = np.mean(predicted.labels == TRUTH)
+    assert 0 < right < 1
+    assert f"{right:.1%} of 7 inputs right; report written to out.html" in out
+    text = page(folder)
+    assert headings(text) == sections
+    assert f"{right:.3f}".removeprefix("0") in text
+    assert "<script" not in text
+    assert not re.search(r"""(src|href)=["'](?!#)""", text)
+
+
+def test_truth_is_found_by_id_or_by_row(folder, predicted):
+    done_well(REPORT)
+    by_id = page(folder)
+    lines = (folder / "truth.csv").read_text().splitlines()
+    (folder / "truth.csv").write_text("\n".join([lines[0], "x0,bird", *lines[:0:-1]]))
+    done_well(REPORT)
+    assert page(folder) == by_id
+    (folder / "truth.csv").write_text("\n".join(["label", *TRUTH]))
+    done_well(REPORT)
+    assert page(folder) == by_id
+
+
+def test_report_of_rejected_inputs(folder):
+    """The only dog that is not taken for one is rejected: it is no example of a wrong class."""
+    truth = [*TRUTH[:5], "truck", "dog"]
+    (folder / "truth.csv").write_text("\n".join(["label", *truth]))
+    classify = "classify scores.csv --rankings rankings.jsonl -o predictions.parquet"
+    done_well(f"{classify} --reject-below .9")
+    given = read_predictions("predictions.parquet").labels
+    rejected = [name for name, label in zip(IDS, given, strict=True) if label == "rejected"]
+    kept = set(IDS) - set(rejected)
+    out = done_well(f"{REPORT} --rankings rankings.jsonl --scores scores.csv")
+    assert f"{np.mean(given == truth):.1%} of 7 inputs right" in out
+    text = page(folder)
+    assert headings(text)[-1] == "Notes"
+    assert "A rejected input counts as wrong" in text
+    assert re.search(rf"rejected</dt>\s*<dd>{len(rejected)}<", text)
+    explained = {name for name, _, _ in examples(text)}
+    assert "x7" in rejected
+    assert explained
+    assert explained <= kept
+
+
+def test_examples_are_right_and_wrong_ones(folder, predicted):
+    done_well(f"{REPORT} --rankings rankings.jsonl --scores scores.csv")
+    truth = dict(zip(IDS, TRUTH, strict=True))
+    given = dict(zip(predicted.ids, predicted.labels, strict=True))
+    found = examples(page(folder))
+    assert {verdict for _, _, verdict in found} == {"right", "wrong"}
+    for name, label, verdict in found:
+        assert label == given[name]
+        assert verdict == ("right" if label == truth[name] else "wrong")
+
+
+@pytest.mark.parametrize("scores", ["pairs.npz", "probabilities.csv", "scores.parquet"])
+@pytest.mark.parametrize("options", ["", "--k 2 --prior mallows", "--posterior sum"])
+def test_examples_of_all_kinds_of_scores(folder, scores, options):
+    done_well(f"classify {scores} --rankings rankings.jsonl -o predictions.parquet {options}")
+    out = done_well(f"{REPORT} --rankings rankings.jsonl --scores {scores} {options}")
+    assert f"{scores}: the scores are taken as" in out
+    assert headings(page(folder))[-1] == "Explanations"
+
+
+def test_report_of_hostile_names(folder):
+    """Names and titles are text, whatever is in them."""
+    evil = "<script>alert(1)</script>&\"'{{ 7 * 7 }}\n"
+    lines = [
+        {"target": evil, "ranking": [evil, "fox"], "rater": evil},
+        {"target": evil, "ranking": ["fox", evil], "rater": "bob"},
+        {"target": "cat", "ranking": ["tiger", "fox"], "rater": "bob"},
+    ]
+    (folder / "rankings.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    ids = [evil, *IDS[1:]]
+    write_scores(folder / "scores.npz", LOGITS, [evil, *SEEN[1:]], ids)
+    done_well("classify scores.npz --rankings rankings.jsonl -o predictions.parquet")
+    (folder / "truth.csv").write_text("\n".join(["label", *["cat"] * 7]))
+    words = [*REPORT.split(), "--rankings", "rankings.jsonl", "--scores", "scores.npz"]
+    done_well([*words, "--title", evil])
+    text = page(folder)
+    assert "<script" not in text
+    assert "49" not in re.search(r"<h1>(.*?)</h1>", text, re.DOTALL).group(1)
+    assert unescape(re.search(r"<h1>(.*?)</h1>", text, re.DOTALL).group(1)) == evil
+
+
+def test_the_table_of_the_demo_fits_into_80_columns(folder):
+    best, other = Interval(0.5, 0.4, 0.6), Interval(0.25, 0.2, 0.3)
+    rows = (
+        ComparisonRow("Direct Similarity", "WordNet", (other, None, other)),
+        ComparisonRow("Probabilistic Ranking", "all three, mean of rankings", (other, best, other)),
+    )
+    comparison = Comparison(("one-vs-rest", "one-vs-one", "multiclass"), rows)
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(comparison_table(comparison, 4000))
+    text = console.export_text()
+    cells = table_rows(text)
+    assert cells["WordNet"][1:] == [".250 ± .050", "n/a", ".250 ± .050"]
+    assert cells["all three, mean of rankings"][1:] == [".250 ± .050", ".500 ± .100", ".250 ± .050"]
+    assert "…" not in text
+
+
+def test_a_report_that_fails_leaves_the_old_one(folder, predicted):
+    done_well(REPORT)
+    before = page(folder)
+    (folder / "truth.csv").write_text("id,label\nx1,bird\n")
+    assert rankshot(REPORT).status == 2
+    assert page(folder) == before
