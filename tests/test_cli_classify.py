@@ -151,7 +151,8 @@ def test_what_is_said_of_scores_counts(folder):
     words = CLASSIFY.replace("scores.csv", "probabilities.csv")
     done, found = classified(f"{words} --scores-are logits")
     assert "taken as" not in done.out
-    wanted = rs.ProbabilisticRanking(k=4).fit(rankings()).predict_proba(softmax(LOGITS))
+    head = rs.ProbabilisticRanking(k=4).fit(rankings())
+    wanted = head.predict_proba(rs.Scores(softmax(LOGITS), head.items_))
     np.testing.assert_allclose(found.proba, wanted, rtol=1e-12)
 
 
@@ -171,7 +172,7 @@ def test_one_vs_rest(folder, are):
 def test_numbers_that_may_be_probabilities_of_separate_questions(folder):
     write_scores(folder / "scores.csv", 1 / (1 + np.exp(-LOGITS)))
     done, _ = classified(CLASSIFY)
-    assert "are taken as logits, though all lie between 0 and 1 (see --scores-are)" in done.out
+    assert "say --scores-are one-vs-rest-probabilities" in done.out
 
 
 # -------------------------------------------------------------------- what is shown and written
@@ -280,7 +281,8 @@ def test_a_bad_row_far_down_leaves_nothing(folder):
     assert done == Done(
         2,
         "scores.csv: the scores are taken as logits (see --scores-are)\n",
-        "rankshot: scores.csv:9: 'tram' is 'nan'; scores must be finite numbers\n",
+        "rankshot: scores.csv:9: 'tram' is 'nan'; scores must be finite numbers "
+        "(a column of names must be called id)\n",
     )
     assert sorted(folder.iterdir()) == before
 
@@ -337,3 +339,49 @@ def test_memory_is_that_of_a_batch(folder, rng, ending, n):
         tracemalloc.stop()
     assert f"{n:,} predictions written" in done.out
     assert peak < size / 2
+
+
+# ------------------------------------------------------------------ what a user should be told
+
+
+def test_three_classes_can_be_said_to_be_pairs(folder):
+    pairs = np.array([[2.0, 1.0, -1.0], [-1.0, -2.0, -0.5]])
+    np.savez(folder / "three.npz", scores=pairs, classes=["bus", "fox", "tram"])
+    (folder / "r.jsonl").write_text(
+        '{"target": "cat", "ranking": ["fox", "tram"]}\n'
+        '{"target": "van", "ranking": ["bus", "tram"]}\n'
+    )
+    words = "classify three.npz --rankings r.jsonl --k 2 -o out.csv"
+    done, found = classified(f"{words} --scores-are one-vs-one")
+    head = rs.ProbabilisticRanking(k=2).fit(
+        rs.read_rankings(folder / "r.jsonl", items=["bus", "fox", "tram"])
+    )
+    scores = rs.Scores(pairs, ["bus", "fox", "tram"], "one-vs-one")
+    np.testing.assert_allclose(found.proba, head.predict_proba(scores), rtol=1e-12)
+    assert "taken as logits" in rankshot(words).out
+    done = rankshot(f"{CLASSIFY} --scores-are one-vs-one")
+    assert done.status == 2
+    assert "has a column for each class, not for each pair" in done.err
+
+
+def test_what_the_rankings_do_not_say_is_said(folder):
+    (folder / "rankings.jsonl").write_text(
+        '{"target": "cat", "ranking": ["fox"]}\n{"target": "dog", "ranking": ["fox"]}\n'
+        '{"target": "bus", "ranking": ["tram"]}\n'
+    )
+    out = rankshot(f"{CLASSIFY} --k 1").out
+    assert "rankings of 'bus' are left out: the scores have such classes" in out
+    assert "scores.csv: no ranking names 'bus', 'leopard', 'tiger'" in out
+    assert "the rankings of 'cat', 'dog' are the same" in out
+    (folder / "rankings.jsonl").write_text('{"target": "cat", "ranking": ["fox"]}\n')
+    assert "'cat' is the only class there is" in rankshot(CLASSIFY).out
+
+
+def test_a_class_without_a_column_is_blamed_on_the_scores(folder):
+    (folder / "scores.csv").write_text("id;bus;fox\nx1;1;2\n")
+    err = rankshot(CLASSIFY).err
+    assert "unknown item 'leopard'; the columns of scores.csv are 'id;bus;fox'" in err
+
+
+def test_the_version(folder):
+    assert rankshot("--version").out == f"rankshot {rs.__version__}\n"

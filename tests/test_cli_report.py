@@ -215,11 +215,11 @@ def headings(text):
 @pytest.mark.parametrize(
     ("options", "sections"),
     [
-        ("", ["Evaluation"]),
-        ("--rankings rankings.jsonl", ["Consensus", "Map", "Evaluation"]),
+        ("", ["Evaluation", "Notes"]),
+        ("--rankings rankings.jsonl", ["Consensus", "Map", "Evaluation", "Notes"]),
         (
             "--rankings rankings.jsonl --scores scores.csv",
-            ["Consensus", "Map", "Evaluation", "Explanations"],
+            ["Consensus", "Map", "Evaluation", "Explanations", "Notes"],
         ),
     ],
 )
@@ -285,7 +285,7 @@ def test_examples_of_all_kinds_of_scores(folder, scores, options):
     done_well(f"classify {scores} --rankings rankings.jsonl -o predictions.parquet {options}")
     out = done_well(f"{REPORT} --rankings rankings.jsonl --scores {scores} {options}")
     assert f"{scores}: the scores are taken as" in out
-    assert headings(page(folder))[-1] == "Explanations"
+    assert headings(page(folder))[-2:] == ["Explanations", "Notes"]
 
 
 def test_report_of_hostile_names(folder):

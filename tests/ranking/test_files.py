@@ -53,7 +53,7 @@ def orders_over(draw, items, *, ties=True, complete=False):
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 names = st.lists(text.filter(bool), min_size=1, max_size=5, unique=True)
-labels = st.none() | text
+labels = st.none() | text.filter(bool)
 weights = st.floats(0, allow_infinity=False) | st.integers(0, 2**53).map(float)
 
 

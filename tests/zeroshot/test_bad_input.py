@@ -198,7 +198,10 @@ HEADS = [
         lambda: HEAD.predict(ROW, np.ones((1, 3), bool)),
         "candidates must have the shape (1, 2), not (1, 3)",
     ),
-    bad(lambda: rs.explain(HEAD, ROW, against="lorry"), "no target 'lorry'"),
+    bad(
+        lambda: rs.explain(HEAD, ROW, against="lorry"),
+        "no target 'lorry'; there are 'cat', 'truck'",
+    ),
     bad(
         lambda: rs.explain(DR().fit(RANKINGS), ROW),
         "DeterministicRanking cannot be explained by items and sources",
@@ -208,7 +211,8 @@ HEADS = [
 CLASSIFIER = [
     bad(
         lambda: fit(rankings="rankings.jsonl"),
-        "rankings must be Rankings, or a Similarity for heads that read one, not 'rankings.jsonl'",
+        "rankings must be Rankings (see Rankings.from_orders and read_rankings), or a Similarity "
+        "for heads that read one, not 'rankings.jsonl'",
     ),
     bad(lambda: fit(classes="both"), "classes must be 'unseen' or 'all', not 'both'"),
     bad(lambda: fit(calibration=NAN), "calibration must be finite, not nan"),

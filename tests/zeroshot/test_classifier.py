@@ -163,6 +163,7 @@ def test_as_the_last_step_of_a_pipeline_and_around_one():
     assert step[-1].n_features_in_ == around.n_features_in_ == 2
 
 
+@pytest.mark.filterwarnings("ignore:the rankings of .* are the same:UserWarning")
 @pytest.mark.parametrize("refit", [True, False])
 def test_grid_search_over_k_and_the_prior(refit):
     # All lists start alike, so that the first place tells nothing; the next two tell all.
@@ -398,3 +399,44 @@ def test_raters_stand_for_their_only_source():
 def test_distances_cannot_be_taken_apart():
     with pytest.raises(rs.RankshotError, match="DeterministicRanking cannot be explained"):
         zero_shot(head=rs.DeterministicRanking(k=2)).fit(X, Y).explain(X_NEW)
+
+
+# ------------------------------------------------------------------ what a user should be told
+
+
+def test_one_new_class_alone_is_remarked_on():
+    one = RANKINGS.select(target=RANKINGS.target_names[0])
+    with pytest.warns(UserWarning, match="is the only class there is"):
+        zero_shot(rankings=one).fit(X, Y)
+
+
+def test_targets_with_the_same_ranking_are_remarked_on():
+    same = rs.Rankings.from_orders(
+        [list(RANKINGS.items[:3])] * 2, items=RANKINGS.items, targets=["one", "two"]
+    )
+    with pytest.warns(UserWarning, match="the rankings of 'one', 'two' are the same"):
+        zero_shot(rankings=same).fit(X, Y)
+
+
+def test_a_frozen_classifier_needs_no_inputs():
+    frozen = FrozenEstimator(LogisticRegression().fit(X, Y))
+    fitted = rs.ZeroShotClassifier(frozen, rankings=RANKINGS).fit()
+    assert fitted.classes_.tolist() == list(RANKINGS.target_names)
+
+
+def test_the_default_head_has_parameters_too():
+    zs = rs.ZeroShotClassifier(LogisticRegression(), rankings=RANKINGS).set_params(head__k=2)
+    assert zs.head.k == 2
+
+
+def test_probabilities_as_logits_are_warned_of():
+    head = rs.ProbabilisticRanking(k=2).fit(RANKINGS)
+    proba = np.full((2, len(RANKINGS.items)), 1 / len(RANKINGS.items))
+    with pytest.warns(UserWarning, match=r"look like probabilities.*Scores\.from_probabilities"):
+        head.predict(proba)
+    head.predict(rs.Scores(proba, RANKINGS.items))
+
+
+def test_a_head_that_is_not_fitted_says_so():
+    with pytest.raises(NotFittedError):
+        rs.ProbabilisticRanking().predict([[1.0, 2.0]])

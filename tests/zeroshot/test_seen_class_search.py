@@ -138,6 +138,7 @@ def test_a_trial_is_what_it_would_be_by_hand(k, leave_alone):
     assert (trial.calibration, trial.params) == (0, {"head__k": k})
 
 
+@pytest.mark.filterwarnings("ignore:the rankings of .* are the same:UserWarning")
 def test_nothing_said_of_unseen_classes_is_touched():
     good = good_to_the_second_place()
     poisons = [

@@ -6,7 +6,7 @@ import io
 import signal
 import sys
 from types import FrameType
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
 try:
     import rich  # noqa: F401
@@ -15,6 +15,7 @@ except ImportError as error:
     message = f"the command needs {error.name}: install it with pip install 'rankshot[cli]'"
     raise SystemExit(message) from None
 
+from rankshot import __version__
 from rankshot.cli.classify import classify
 from rankshot.cli.consensus import consensus
 from rankshot.cli.console import fail
@@ -32,6 +33,23 @@ app = typer.Typer(
     context_settings={"max_content_width": 100},
     help="Zero-shot classification with semantic rankings.",
 )
+
+
+def _show_version(wanted: bool) -> None:  # noqa: FBT001
+    if wanted:
+        typer.echo(f"rankshot {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    _version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_show_version, help="Show it.")
+    ] = False,
+) -> None:
+    """Zero-shot classification with semantic rankings."""
+
+
 for command in (demo, rank, consensus, classify, explain, report):
     app.command()(command)
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from rankshot.cli.console import say
 from rankshot.ranking.errors import RankshotError, did_you_mean, listed
 from rankshot.ranking.files import read_rankings
 from rankshot.ranking.mallows import Mallows
@@ -19,8 +20,10 @@ from rankshot.zeroshot.conse import ConSE
 from rankshot.zeroshot.decisions import Decisions
 from rankshot.zeroshot.deterministic_ranking import DeterministicRanking
 from rankshot.zeroshot.direct_similarity import DirectSimilarity
+from rankshot.zeroshot.knowledge import Knowledge, of_unseen
 from rankshot.zeroshot.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.score_files import ScoreTable
+from rankshot.zeroshot.semantic_prior import remarks_on, require_targets
 
 
 class Head(StrEnum):
@@ -94,7 +97,7 @@ def fitted_head(
         return _fitted(model, _similarities(similarity, scores.items, head), similarity)
     if rankings is None:
         raise RankshotError(f"--head {head} needs --rankings FILE; `rankshot rank` makes one")
-    said = read_rankings(rankings, items=scores.items)
+    said = _rankings(rankings, scores)
     merged_by: Any = PRIORS[prior]()
     if head is Head.DETERMINISTIC:
         model = DeterministicRanking(k=k, prior=merged_by)
@@ -103,6 +106,27 @@ def fitted_head(
             k=k, prior=merged_by, posterior=posterior.value, random_state=SEED
         )
     return _fitted(model, said, rankings)
+
+
+def _rankings(path: Path, scores: ScoreTable) -> Knowledge:
+    """Read the rankings of classes that the scores do not have, and say what they leave out."""
+    try:
+        said = read_rankings(path, items=scores.items)
+    except RankshotError as error:
+        if "unknown item" not in str(error):
+            raise
+        there = f"the columns of {scores.path} are {listed(scores.items)}"
+        raise RankshotError(f"{error}; {there}") from None
+    try:
+        new = of_unseen(require_targets(said))
+    except RankshotError as error:
+        raise RankshotError(f"{path}: {error}") from None
+    if known := sorted(set(said.targets) - set(new.targets)):
+        say(f"{path}: rankings of {listed(known)} are left out: the scores have such classes")
+    named = set(said.entries.tolist())
+    if unnamed := [item for i, item in enumerate(said.items) if i not in named]:
+        say(f"{scores.path}: no ranking names {listed(unnamed, 4)}")
+    return new
 
 
 def _similarities(path: Path, items: tuple[str, ...], head: Head) -> Similarity:
@@ -132,4 +156,6 @@ def _fitted(model: Decisions, knowledge: Any, path: Path) -> Decisions:
         fitted: Decisions = model.fit(knowledge)
     except RankshotError as error:
         raise RankshotError(f"{path}: {error}") from None
+    for remark in remarks_on(fitted):
+        say(f"{path}: {remark}")
     return fitted

@@ -23,7 +23,7 @@ from rankshot.cli.head_options import (
 )
 from rankshot.cli.input_rows import inputs_named
 from rankshot.cli.score_kinds import ScoresAre, ScoresAreOption
-from rankshot.ranking.errors import RankshotError, did_you_mean
+from rankshot.ranking.errors import RankshotError, did_you_mean, listed
 from rankshot.ranking.files import read_rankings
 from rankshot.ranking.summary import summarize
 from rankshot.report.contents import Report
@@ -86,8 +86,11 @@ def report(
         page = _page(title, predicted, labels)
     except RankshotError as error:
         raise RankshotError(f"{predictions}: {error}") from None
+    named = {"predictions": predictions, "truth": truth, "rankings": rankings, "scores": scores}
+    files = [f"{what} {path}" for what, path in named.items() if path is not None]
+    page = replace(page, notes=(*page.notes, f"Made from {', '.join(files)}."))
     if rankings is not None:
-        page = _with_rankings(page, rankings)
+        page = _with_rankings(page, rankings, predicted)
     if scores is not None:
         table = open_scores(scores)
         model = fitted_head(table, rankings, None, Head.PROBABILISTIC, k, prior, posterior)
@@ -125,8 +128,13 @@ def _page(title: str, predicted: Predictions, labels: Labels) -> Report:
     )
 
 
-def _with_rankings(page: Report, path: Path) -> Report:
+def _with_rankings(page: Report, path: Path, predicted: Predictions) -> Report:
     rankings = read_rankings(path)
+    if missing := sorted(set(predicted.targets) - set(rankings.target_names)):
+        raise RankshotError(
+            f"{path}: no ranking of {listed(missing)}, which the predictions have"
+            f"{did_you_mean(missing[0], rankings.target_names)}"
+        )
     try:
         cards = consensus_cards(summarize(rankings))
     except RankshotError as error:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rankshot.cli.console import say
 from rankshot.ranking.errors import RankshotError
 from rankshot.zeroshot.score_files import ScoreTable
-from rankshot.zeroshot.scores import SUM_TOLERANCE, Scores
+from rankshot.zeroshot.scores import SUM_TOLERANCE, Kind, Scores, n_columns
 
 Floats = NDArray[np.floating]
 
@@ -26,6 +26,7 @@ class ScoresAre(StrEnum):
     PROBABILITIES = "probabilities"
     ONE_VS_REST_LOGITS = "one-vs-rest-logits"
     ONE_VS_REST_PROBABILITIES = "one-vs-rest-probabilities"
+    ONE_VS_ONE = "one-vs-one"
 
 
 ScoresAreOption = Annotated[
@@ -36,19 +37,29 @@ ScoresAreOption = Annotated[
 
 def told_from(values: Floats, table: ScoreTable) -> ScoresAre:
     """Tell probabilities, which add up to one in every row, from logits; say what was found."""
-    are, remark = ScoresAre.LOGITS, ""
-    if table.kind != "one-vs-one" and values.shape[1] > 1 and not _outside(values).any():
+    are, remark = ScoresAre.LOGITS, "see --scores-are"
+    if table.kind == "one-vs-one":
+        are = ScoresAre.ONE_VS_ONE
+    elif values.shape[1] > 1 and not _outside(values).any():
         if not _off(values).any():
             are = ScoresAre.PROBABILITIES
         else:
-            remark = ", though all lie between 0 and 1"
-    say(f"{table.path}: the scores are taken as {are}{remark} (see --scores-are)")
+            remark = (
+                "though all lie between 0 and 1: for answers to separate questions, say "
+                "--scores-are one-vs-rest-probabilities"
+            )
+    say(f"{table.path}: the scores are taken as {are} ({remark})")
     return are
 
 
 def as_scores_of(values: Floats, table: ScoreTable, are: ScoresAre, rows: Sequence[int]) -> Scores:
     """Return a batch, whose rows have these numbers in the table, on the scale of logarithms."""
-    kind = "one-vs-rest" if are.startswith("one-vs-rest") else table.kind
+    kind: Kind = "one-vs-rest" if are.startswith("one-vs-rest") else table.kind
+    if are is ScoresAre.ONE_VS_ONE and table.kind != "one-vs-one":
+        # Three classes have three pairs.
+        if values.shape[1] != n_columns(len(table.items), "one-vs-one"):
+            raise RankshotError(f"{table.path}: has a column for each class, not for each pair")
+        kind = "one-vs-one"
     if kind != table.kind == "one-vs-one":
         raise RankshotError(
             f"{table.path}: has a column for each pair of classes, which --scores-are {are} "

@@ -12,7 +12,7 @@ from rankshot.ranking.mean_distance import mean_kendall_distance
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.restriction import of_all_items
 from rankshot.ranking.scaling import classical_scaling
-from rankshot.ranking.summary import TargetSummary, disagreement
+from rankshot.ranking.summary import TargetSummary, disagreement, summarize
 from rankshot.report.contents import ClassMap, ConsensusCard, Evaluation, ExplanationCard
 from rankshot.zeroshot.explanation import Explanation
 from rankshot.zeroshot.metrics import (
@@ -79,23 +79,28 @@ def consensus_cards(
 ) -> tuple[ConsensusCard, ...]:
     """Show the consensus of each target, and how far raters are from it.
 
-    Where there are ``others``, it is shown how far their sources are from it, instead.
+    Where there are ``others``, it is shown how far their sources agree, and are from it, instead.
     """
     cards = []
     for brief in summaries:
         distances = brief.disagreement
+        concordance, mean_distance = brief.concordance, brief.mean_distance
         if others is not None:
             order = [list(tie) if isinstance(tie, tuple) else tie for tie in brief.order]
             consensus = Rankings.from_orders([order], items=others.items).top(brief.k)
             theirs = others.select(target=brief.target)
             nobody = np.full(len(theirs), None, object)
             distances = disagreement(replace(theirs, raters=nobody), consensus)
+            # Every source counts alike, however many raters it has.
+            sizes = np.array([(theirs.sources == source).sum() for source in theirs.sources])
+            alike = summarize(replace(theirs, weights=1 / sizes), k=brief.k)[0]
+            concordance, mean_distance = alike.concordance, alike.mean_distance
         cards.append(
             ConsensusCard(
                 brief.target or "(all)",
                 brief.order,
-                brief.concordance,
-                brief.mean_distance,
+                concordance,
+                mean_distance,
                 distances,
             )
         )

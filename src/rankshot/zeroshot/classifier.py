@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Literal
 
 import numpy as np
@@ -31,6 +32,7 @@ from rankshot.zeroshot.knowledge import (
 )
 from rankshot.zeroshot.prediction_files import REJECTED
 from rankshot.zeroshot.probabilistic_ranking import ProbabilisticRanking
+from rankshot.zeroshot.semantic_prior import remarks_on
 
 Floats = NDArray[np.floating]
 
@@ -67,7 +69,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     head_ : head
         The fitted head.
     classes_ : ndarray of str
-        What may be answered, sorted.
+        What may be answered, sorted; always text, whatever the labels trained on were.
     seen_ : ndarray of bool
         Which of ``classes_`` the estimator knows.
 
@@ -105,14 +107,21 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.reject_below = reject_below
         self.reject_label = reject_label
 
-    def fit(self, X: Any, y: Any = None) -> ZeroShotClassifier:
+    def set_params(self, **params: Any) -> ZeroShotClassifier:
+        """Set parameters, those of the head as ``head__…``, the default head's included."""
+        if self.head is None and any(name.startswith("head__") for name in params):
+            self.head = ProbabilisticRanking()
+        super().set_params(**params)
+        return self
+
+    def fit(self, X: Any = None, y: Any = None) -> ZeroShotClassifier:
         """Train the estimator (unless it is frozen), and the head.
 
         Parameters
         ----------
         X, y
             What the estimator is trained on. With a frozen estimator they serve only to rank
-            the seen classes, for ``classes="all"``, and ``y`` may be left out otherwise.
+            the seen classes, for ``classes="all"``, and may be left out otherwise.
         """
         self._check_parameters()
         head: Any = ProbabilisticRanking() if self.head is None else clone(self.head)
@@ -128,6 +137,8 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.estimator_ = trained
         self.classes_ = self.head_.classes_
         self.seen_ = np.isin(self.classes_, items)
+        for remark in remarks_on(self.head_):
+            warnings.warn(remark, stacklevel=2)
         return self
 
     def _check_parameters(self) -> None:
@@ -226,5 +237,5 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
 def require_one_length(X: Any, y: Any) -> None:
     """Raise unless there are as many labels as inputs (or none at all)."""
-    if y is not None and _num_samples(X) != _num_samples(y):
+    if X is not None and y is not None and _num_samples(X) != _num_samples(y):
         raise RankshotError(f"X has {_num_samples(X)} inputs, but y has {_num_samples(y)} labels")

@@ -83,11 +83,13 @@ class Decisions:
         self, scores: Scores | ArrayLike, candidates: Candidates = None
     ) -> NDArray[np.str_]:
         """Return the most probable target of each input; of equals, the first by name."""
-        return self.classes_[most_probable(self.predict_log_proba(scores, candidates))]
+        best = most_probable(self.predict_log_proba(scores, candidates))
+        return self.classes_[best]
 
     def top(self, scores: Scores | ArrayLike, k: int, candidates: Candidates = None) -> Top:
         """Return the ``k`` most probable targets of each input, and their probabilities."""
-        return top_of(self.predict_log_proba(scores, candidates), self.classes_, k)
+        log_proba = self.predict_log_proba(scores, candidates)
+        return top_of(log_proba, self.classes_, k)
 
 
 def normalized(

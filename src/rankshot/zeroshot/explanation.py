@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rankshot.ranking.errors import RankshotError, did_you_mean
+from rankshot.ranking.errors import RankshotError, did_you_mean, listed
 from rankshot.zeroshot.decisions import Candidates, Decisions, top_of
 from rankshot.zeroshot.scores import Scores, as_scores
 
@@ -153,9 +153,11 @@ def explanations(
 
 
 def _column(head: Decisions, name: Any) -> int:
-    found = np.flatnonzero(head.classes_ == name)
+    found = np.flatnonzero(head.classes_ == str(name))
     if found.size == 0:
-        raise RankshotError(f"no target {str(name)!r}{did_you_mean(name, head.classes_)}")
+        close = did_you_mean(name, head.classes_)
+        there = "" if close else f"; there are {listed(map(str, head.classes_))}"
+        raise RankshotError(f"no target {str(name)!r}{close}{there}")
     return int(found[0])
 
 

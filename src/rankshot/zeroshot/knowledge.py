@@ -36,8 +36,8 @@ def require_knowledge(knowledge: Any) -> Knowledge:
     """Return rankings or similarities, or say that something else was passed."""
     if not isinstance(knowledge, Rankings | Similarity):
         raise RankshotError(
-            f"rankings must be Rankings, or a Similarity for heads that read one, not "
-            f"{shown(knowledge)}"
+            f"rankings must be Rankings (see Rankings.from_orders and read_rankings), or a "
+            f"Similarity for heads that read one, not {shown(knowledge)}"
         )
     return knowledge
 

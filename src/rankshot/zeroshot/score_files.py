@@ -38,6 +38,8 @@ from rankshot.zeroshot.table_files import (
 
 Block = tuple[NDArray[np.object_] | None, NDArray[np.floating]]
 
+SCORES_ARE = "scores must be finite numbers (a column of names must be called id)"
+
 BATCH_CELLS = 2**20
 """Scores in a batch, about: eight megabytes."""
 
@@ -264,7 +266,7 @@ def _take_rows(
             ids.append(row.pop(place))
             if not ids[-1]:
                 raise RankshotError(f"{where}: the row has no id")
-        cells.extend(row_numbers(row, items, "scores must be finite numbers", where))
+        cells.extend(row_numbers(row, items, SCORES_ARE, where))
     return (ids, np.frombuffer(cells)) if cells else None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -176,12 +177,28 @@ def as_scores(scores: Scores | ArrayLike, items: tuple[str, ...]) -> Scores:
     if isinstance(scores, Scores):
         return scores.with_items(items)
     if hasattr(scores, "columns") and hasattr(scores, "to_numpy"):
-        return Scores(scores.to_numpy(), scores.columns).with_items(items)
-    table = _as_floats(scores)
-    C = len(items)
-    # Three classes have three pairs: there an array is taken to have a column a class.
-    paired = table.ndim == 2 and table.shape[1] == C * (C - 1) // 2 and table.shape[1] != C
-    return Scores(table, items, "one-vs-one" if paired else "multiclass")
+        found = Scores(scores.to_numpy(), scores.columns)
+    else:
+        table = _as_floats(scores)
+        C = len(items)
+        # Three classes have three pairs: there an array is taken to have a column a class.
+        paired = table.ndim == 2 and table.shape[1] == C * (C - 1) // 2 and table.shape[1] != C
+        found = Scores(table, items, "one-vs-one" if paired else "multiclass")
+    _warn_of_probabilities(found)
+    return found.with_items(items)
+
+
+def _warn_of_probabilities(scores: Scores) -> None:
+    """Warn of logits that are all from 0 to 1 and add up to one: a look at a few will do."""
+    few = scores.values[:100]
+    if scores.kind != "multiclass" or few.size == 0 or few.shape[1] < 2 or few.min() < 0:
+        return
+    if (np.abs(few.sum(axis=1) - 1) < SUM_TOLERANCE).all() and (few % 1).any():
+        warnings.warn(
+            "the scores look like probabilities, but are taken as logits: pass "
+            "Scores.from_probabilities(scores, items), or Scores(scores, items) if they are",
+            stacklevel=4,
+        )
 
 
 def n_columns(n_items: int, kind: Kind) -> int:

@@ -115,8 +115,8 @@ class SeenClassSearch(MetaEstimatorMixin, BaseEstimator):
     >>> from sklearn.linear_model import LogisticRegression
     >>> X = np.repeat(np.arange(8.0), 20)[:, None] + np.tile(np.linspace(-.2, .2, 20), 8)[:, None]
     >>> y = np.repeat(list("abcdefgh"), 20)
-    >>> distance = np.abs(np.arange(9)[:, None] - np.arange(8))
-    >>> table = rs.Similarity(1 / (1 + distance), list("abcdefghi"), list("abcdefgh"))
+    >>> distance = np.abs(np.append(np.arange(8), [-1, 8])[:, None] - np.arange(8))
+    >>> table = rs.Similarity(1 / (1 + distance), list("abcdefghij"), list("abcdefgh"))
     >>> zs = rs.ZeroShotClassifier(
     ...     LogisticRegression(max_iter=1000), head=rs.ProbabilisticRanking(),
     ...     rankings=table.to_rankings())

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from rankshot.ranking.arguments import require_rankings
-from rankshot.ranking.errors import RankshotError, shown
+from rankshot.ranking.errors import RankshotError, listed, shown
 from rankshot.ranking.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.similarity import Similarity
@@ -88,3 +88,21 @@ def consensus_rankings(rankings: Rankings, priors: Mapping[str, RankingModel], k
         order = [list(tie) if isinstance(tie, tuple) else tie for tie in priors[target].mode_]
         parts.append(Rankings.from_orders([order], items=rankings.items, targets=target))
     return Rankings.concatenate(parts).top(k)
+
+
+def remarks_on(head: Any) -> list[str]:
+    """Return what a user should be told of a fitted head: targets that it cannot tell apart."""
+    names = [str(name) for name in head.classes_]
+    if len(names) == 1:
+        return [f"{names[0]!r} is the only class there is: every input will be given it"]
+    if not hasattr(head, "consensus_"):
+        return []
+    consensus = head.consensus_
+    numbers = consensus.lists.numbers([consensus.lengths, consensus.is_subset])
+    _, first, count = np.unique(numbers, return_index=True, return_counts=True)
+    alike = [sorted(consensus.targets[numbers == numbers[row]]) for row in first[count > 1]]
+    return [
+        f"the rankings of {listed(same)} are the same as far as they count: inputs of them cannot "
+        "be told apart"
+        for same in alike
+    ]
