@@ -1,8 +1,8 @@
 """The page: complete, well formed, escaped, small, and readable in light and dark."""
 
-import builtins
 import math
 import re
+import sys
 from dataclasses import fields, replace
 from html.parser import HTMLParser
 from importlib.resources import files
@@ -466,14 +466,7 @@ def test_a_report_is_written_whole_or_not_at_all(tmp_path):
 
 
 def test_a_missing_template_engine_says_what_to_install(monkeypatch):
-    real = builtins.__import__
-
-    def without_jinja(name, *rest):
-        if name == "jinja2":
-            raise ImportError(name)
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without_jinja)
+    monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(RankshotError, match=r"pip install 'rankshot\[report\]'"):
         render(FULL)
 

@@ -440,3 +440,15 @@ def test_probabilities_as_logits_are_warned_of():
 def test_a_head_that_is_not_fitted_says_so():
     with pytest.raises(NotFittedError):
         rs.ProbabilisticRanking().predict([[1.0, 2.0]])
+
+
+def test_the_label_of_rejection_is_no_class():
+    with pytest.raises(rs.RankshotError, match="is a class that may be answered"):
+        zero_shot(reject_below=0.5, reject_label=RANKINGS.target_names[0]).fit(X, Y)
+
+
+def test_places_beyond_every_list_count_for_nothing():
+    short = RANKINGS.top(2)
+    scores = rs.scores_of(SVC().fit(X, Y), X_NEW)
+    few, many = (rs.ProbabilisticRanking(k=k).fit(short).predict_proba(scores) for k in (2, 7))
+    np.testing.assert_array_equal(few, many)

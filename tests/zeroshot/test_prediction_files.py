@@ -365,3 +365,12 @@ def test_damaged_files(tmp_path, ending, place, junk, cut):
 def test_no_such_file(tmp_path, ending):
     with pytest.raises(FileNotFoundError):
         read_predictions(tmp_path / f"none{ending}")
+
+
+def test_a_rejected_input_has_the_largest_probability(tmp_path):
+    with writing_predictions(tmp_path / "p.csv", ["a", "b", "c"]) as writer:
+        writer.write(["x", "y"], ["rejected", "a"], [[0.2, 0.3, 0.5], [0.4, 0.3, 0.3]])
+    lines = (tmp_path / "p.csv").read_text().splitlines()
+    assert lines[1].split(",")[:3] == ["x", "rejected", "0.5"]
+    assert lines[2].split(",")[:3] == ["y", "a", "0.4"]
+    assert read_predictions(tmp_path / "p.csv").labels.tolist() == ["rejected", "a"]

@@ -343,9 +343,6 @@ def test_a_ranking_that_is_gone_with_the_group():
         search(rankings=short, grid={"head__k": [1]}).fit(X, Y)
 
 
-# -------------------------------------------------------------------- not as it should be yet
-
-
 def test_the_constant_is_exact_for_many_inputs():
     margin = np.append(np.linspace(-10, -5, 3000), [0.0, 0.1])
     y = np.array(["lost"] * 3000 + ["unseen", "seen"])

@@ -27,8 +27,8 @@ from rankshot.cli.head_options import (
 )
 from rankshot.cli.score_kinds import ScoresAre, ScoresAreOption, as_scores_of, told_from
 from rankshot.ranking.errors import RankshotError
-from rankshot.zeroshot.decisions import most_probable
-from rankshot.zeroshot.prediction_files import REJECTED, writing_predictions
+from rankshot.zeroshot.decisions import REJECTED, most_probable
+from rankshot.zeroshot.prediction_files import writing_predictions
 from rankshot.zeroshot.score_files import open_scores
 
 
@@ -71,6 +71,8 @@ def classify(
     table = open_scores(scores, batch_rows)
     model = fitted_head(table, rankings, similarity, head, k, prior, posterior)
     targets = model.classes_
+    if reject_below is not None and REJECTED in targets:
+        raise RankshotError(f"--reject-below: a class is called {REJECTED!r}; rename it")
     counts: Counter[str] = Counter()
     done = 0
     with writing_predictions(output, targets) as writer, progress_bar() as bar:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from rankshot.ranking.errors import RankshotError
+from rankshot.report.page import require_jinja2
 
 SHOWN = 5
 """How many items of a ranking are shown."""
@@ -62,4 +63,5 @@ def check_page(path: Path) -> None:
     """Refuse a place or a name that a report cannot be written to."""
     if path.suffix not in {".html", ".htm"}:
         raise RankshotError(f"{path}: unknown ending {path.suffix!r}; a report is .html")
+    require_jinja2()
     check_writable(path)

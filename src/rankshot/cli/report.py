@@ -35,9 +35,9 @@ from rankshot.report.from_results import (
     explanation_card,
 )
 from rankshot.report.page import write_report
-from rankshot.zeroshot.decisions import Decisions
+from rankshot.zeroshot.decisions import REJECTED, Decisions
 from rankshot.zeroshot.explanation import explain
-from rankshot.zeroshot.prediction_files import REJECTED, Predictions, read_predictions
+from rankshot.zeroshot.prediction_files import Predictions, read_predictions
 from rankshot.zeroshot.score_files import ScoreTable, open_scores
 from rankshot.zeroshot.truth_files import read_truth
 
@@ -111,7 +111,7 @@ def _check_classes(labels: Labels, predicted: Predictions, path: Path) -> None:
 
 
 def _page(title: str, predicted: Predictions, labels: Labels) -> Report:
-    rejected = int((predicted.labels == REJECTED).sum())
+    rejected = 0 if REJECTED in predicted.targets else int((predicted.labels == REJECTED).sum())
     facts = [("inputs", f"{len(labels):,}"), ("classes", f"{len(predicted.targets):,}")]
     notes = []
     if rejected:

@@ -98,7 +98,7 @@ def _summary(target: str | None, rankings: Rankings, model: Any, k: int | None) 
     model.fit(rankings)
     shortest = int(rankings.lengths.min())
     k = min(MOST_COMPARED, shortest) if k is None else k
-    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= rankings.n_items:
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= rankings.n_items:
         raise RankshotError(f"k must be between 1 and the {rankings.n_items} items, not {shown(k)}")
     mode = [list(tie) if isinstance(tie, tuple) else tie for tie in model.mode_]
     consensus = Rankings.from_orders([mode], items=rankings.items).top(k)

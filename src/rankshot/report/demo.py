@@ -21,8 +21,8 @@ from rankshot.zeroshot.explanation import explain
 CAPTION = f"Share of unseen images classified rightly, with 95 % Wilson intervals; K = {K}."
 
 PANEL_NOTE = (
-    "The panel are eight language models that put the ten most similar of the hundred seen classes "
-    "in order, by their names alone. They are not people."
+    "The panel are eight raters, language models each, that put the ten most similar of the "
+    "hundred seen classes in order, by their names alone. They are not people."
 )
 DATA_NOTE = (
     "The data inside the package are features of some thousands of images; the figures are not "

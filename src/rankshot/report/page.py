@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -83,16 +84,22 @@ def write_report(report: Report, path: str | Path) -> None:
         raise RankshotError(f"{path}: UTF-8 cannot hold the character {odd}") from None
 
 
-def _template() -> Template:
+def require_jinja2() -> Any:
+    """Return Jinja2, or say how to install it."""
     try:
-        from jinja2 import Environment, StrictUndefined  # noqa: PLC0415
+        return import_module("jinja2")
     except ImportError:
         raise RankshotError("reports need Jinja2: pip install 'rankshot[report]'") from None
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+
+
+def _template() -> Template:
+    jinja2 = require_jinja2()
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters |= {"cut": cut, "legend_mark": legend_mark}
-    return environment.from_string(_packaged("template.html"))
+    template: Template = environment.from_string(_packaged("template.html"))
+    return template
 
 
 def _packaged(name: str) -> str:

@@ -20,7 +20,15 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from rankshot.ranking.arguments import require_number
 from rankshot.ranking.encode import as_names
 from rankshot.ranking.errors import RankshotError, shown
-from rankshot.zeroshot.decisions import Candidates, Decisions, Top, most_probable, top_of
+from rankshot.zeroshot.decisions import (
+    REJECTED,
+    Candidates,
+    Decisions,
+    Top,
+    most_probable,
+    normalized,
+    top_of,
+)
 from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.explanation import Explanation, explanations
 from rankshot.zeroshot.knowledge import (
@@ -30,8 +38,8 @@ from rankshot.zeroshot.knowledge import (
     over_items,
     require_knowledge,
 )
-from rankshot.zeroshot.prediction_files import REJECTED
 from rankshot.zeroshot.probabilistic_ranking import ProbabilisticRanking
+from rankshot.zeroshot.scores import Scores
 from rankshot.zeroshot.semantic_prior import remarks_on
 
 Floats = NDArray[np.floating]
@@ -57,7 +65,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         classes that score highest for its own inputs, on average, in `fit`.
     calibration : float
         What is taken off the log-probability of every seen class before normalising, so that
-        it does not crowd out the unseen ones; see `SeenClassSearch`.
+        it does not crowd out the unseen ones; see `SeenClassSearch`. For ``classes="all"`` only.
     reject_below : float, optional
         `predict` answers ``reject_label`` where no class is at least as probable as this.
     reject_label : str
@@ -133,7 +141,12 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             knowledge = of_all(knowledge, lambda: (scores_of(trained, X), y))
         else:
             knowledge = of_unseen(knowledge)
-        self.head_ = head.fit(knowledge)
+        head.fit(knowledge)
+        if self.reject_below is not None and self.reject_label in head.classes_:
+            raise RankshotError(
+                f"reject_label: {self.reject_label!r} is a class that may be answered"
+            )
+        self.head_ = head
         self.estimator_ = trained
         self.classes_ = self.head_.classes_
         self.seen_ = np.isin(self.classes_, items)
@@ -173,12 +186,14 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             What each input may be; by default anything.
         """
         check_is_fitted(self)
-        log_proba = self.head_.predict_log_proba(scores_of(self.estimator_, X), candidates)
+        return self._log_proba(scores_of(self.estimator_, X), candidates)
+
+    def _log_proba(self, scores: Scores, candidates: Candidates) -> Floats:
+        log_proba: Floats = self.head_.predict_log_proba(scores, candidates)
         if self.calibration and self.seen_.any():
-            log_proba[:, self.seen_] -= self.calibration
-            log_proba -= log_proba.max(axis=1, keepdims=True)
-            log_proba -= np.log(np.exp(log_proba).sum(axis=1, keepdims=True))
-        return np.asarray(log_proba)
+            shifted = log_proba - self.calibration * self.seen_
+            log_proba = normalized(shifted.T.astype(np.float64), None, log_proba.dtype).T
+        return log_proba
 
     def predict_proba(self, X: Any, candidates: Candidates = None) -> Floats:
         """Return P(class|x), in the order of ``classes_``."""
@@ -220,8 +235,10 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         target, against, candidates
             As for `rankshot.explain`. The calibration constant is no push.
         """
-        log_proba = self.predict_log_proba(X, candidates)
-        return explanations(self.head_, scores_of(self.estimator_, X), log_proba, target, against)
+        check_is_fitted(self)
+        scores = scores_of(self.estimator_, X)
+        log_proba = self._log_proba(scores, candidates)
+        return explanations(self.head_, scores, log_proba, target, against)
 
     @property
     def n_features_in_(self) -> int:

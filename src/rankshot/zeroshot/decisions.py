@@ -17,6 +17,9 @@ from rankshot.zeroshot.scores import Kind, Scores, as_scores
 Floats = NDArray[np.floating]
 Candidates = ArrayLike | Sequence[Iterable[str]] | None
 
+REJECTED = "rejected"
+"""The label of an input that no target is probable enough for."""
+
 TIED = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-9}
 """Log-probabilities closer than this (than this part of them, beyond 1) are not told apart: the
 order in which sums were taken must not decide. The first name in the alphabet does."""

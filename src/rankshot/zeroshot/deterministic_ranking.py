@@ -89,7 +89,8 @@ class DeterministicRanking(Decisions, BaseEstimator):
         refuse_partial(rankings, "no distance is defined to it. Use ProbabilisticRanking")
         self.items_ = rankings.items
         self.classes_ = np.array(rankings.target_names)
-        self._k = require_k(self.k, rankings.n_items)
+        # Places beyond every list say nothing.
+        self._k = min(require_k(self.k, rankings.n_items), int(rankings.lengths.max()))
         self.consensus_ = consensus_rankings(rankings, fit_priors(rankings, self.prior), self._k)
         return self
 

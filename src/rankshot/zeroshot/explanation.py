@@ -30,7 +30,8 @@ class Explanation:
 
     A push is a difference of logarithms of probability: how much an item or a source raises
     the target above the average target, or above ``against``. A push of 0.7 doubles the odds.
-    The pushes of the items add up to the whole difference; each source is taken alone.
+    The pushes of the items add up to the whole difference; each source is taken alone. For a sum
+    over rankings they are those of the consensus, which that sum is not made of.
 
     Attributes
     ----------

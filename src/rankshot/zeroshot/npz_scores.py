@@ -131,6 +131,10 @@ def _opened(archive: zipfile.ZipFile, path: Path) -> NpzScores:
             raise RankshotError(
                 f"{path}: 'id' has shape {ids.shape}, but 'scores' has shape {scores.shape}"
             )
+        if ids.row_bytes > _CHUNK:
+            raise RankshotError(
+                f"{path}: 'id' has room for {ids.row_bytes:,} bytes an id: too much"
+            )
     return NpzScores(path, items, kind, scores, ids)
 
 

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from rankshot.ranking.encode import as_names
 from rankshot.ranking.errors import RankshotError, did_you_mean, listed, shown
 from rankshot.ranking.files import replacing
+from rankshot.zeroshot.decisions import REJECTED
 from rankshot.zeroshot.prediction_sinks import Put, csv_sink, parquet_sink
 from rankshot.zeroshot.table_files import (
     ID,
@@ -32,8 +33,6 @@ from rankshot.zeroshot.table_files import (
 
 ENDINGS = (".csv", ".parquet")
 PROBABILITY = "probability"
-REJECTED = "rejected"
-"""The label of an input that no target is probable enough for."""
 
 ROUNDING = 1e-6
 """How far a probability may be outside [0, 1]: float32 rounds."""

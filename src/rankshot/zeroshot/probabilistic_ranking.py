@@ -128,10 +128,16 @@ class ProbabilisticRanking(Decisions, BaseEstimator):
             raise RankshotError(f"posterior must be one of {allowed}, not {self.posterior!r}")
         rankings = require_targets(rankings)
         k = require_k(self.k, rankings.n_items)
+        if self.posterior != "sum":
+            # Places beyond every list say nothing, and ties of all that is left take long.
+            k = min(k, int(rankings.lengths.max()))
         self.items_ = rankings.items
         self.classes_ = np.array(rankings.target_names)
         self.rankings_ = rankings.top(k)
         if self.posterior == "mean":
+            # Of an earlier fit with another posterior.
+            self.__dict__.pop("consensus_", None)
+            self.__dict__.pop("priors_", None)
             self._prepare(self.rankings_)
             return self
         self.priors_ = fit_priors(rankings, self.prior, singles=self.posterior == "sum")

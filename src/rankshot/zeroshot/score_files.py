@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from rankshot.ranking.encode import as_names
 from rankshot.ranking.errors import RankshotError, shown
 from rankshot.zeroshot.npz_scores import opened_npz
-from rankshot.zeroshot.scores import Kind
+from rankshot.zeroshot.scores import LARGEST_SCORE, Kind
 from rankshot.zeroshot.table_files import (
     ID,
     as_texts,
@@ -103,17 +103,16 @@ class ScoreTable:
                 raise RankshotError(f"{self.path}: promises {table.n_rows} rows, but has {row}")
 
     def _refuse_infinite(self, values: NDArray[np.floating], first: int) -> None:
-        # A sum needs no array as large as the batch, and is nearly always finite.
-        with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(values.sum(dtype=np.float64)):
-                return
-        odd = np.argwhere(~np.isfinite(values))
-        if len(odd):
-            row, column = odd[0]
-            raise RankshotError(
-                f"{self.path}: row {first + row}, {self._column_name(column)}: "
-                f"{values[row, column]}; scores must be finite"
-            )
+        # The extremes are NaN if any score is, and need no array as large as the batch.
+        if values.max() < LARGEST_SCORE and values.min() > -LARGEST_SCORE:
+            return
+        row, column = np.argwhere(~(np.abs(values) < LARGEST_SCORE))[0]
+        value = values[row, column]
+        rule = f"less than {LARGEST_SCORE:g} in size" if np.isfinite(value) else "finite"
+        raise RankshotError(
+            f"{self.path}: row {first + row}, {self._column_name(column)}: {value}; scores must be "
+            f"{rule}"
+        )
 
     def _column_name(self, column: int) -> str:
         if self.kind != "one-vs-one":

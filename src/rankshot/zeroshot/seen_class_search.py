@@ -258,9 +258,15 @@ class SeenClassSearch(MetaEstimatorMixin, BaseEstimator):
         playing = np.isin(labels, group)
         train, held = np.flatnonzero(~playing), np.flatnonzero(playing)
         if self.estimator.classes == "all":
-            train, kept = train_test_split(
-                train, test_size=VALIDATION_SHARE, stratify=labels[train], random_state=0
-            )
+            seed = int(np.random.default_rng(self.random_state).integers(2**32))
+            try:
+                train, kept = train_test_split(
+                    train, test_size=VALIDATION_SHARE, stratify=labels[train], random_state=seed
+                )
+            except ValueError as error:
+                raise RankshotError(
+                    f"classes='all' needs a few inputs of every class to judge by: {error}"
+                ) from None
             held = np.concatenate([held, kept])
         trained = clone(classifier).fit(_safe_indexing(X, train), labels[train])
         if unknown := sorted(set(labels[train]) - set(map(str, trained.classes_))):

@@ -61,7 +61,11 @@ class SumOverRankings:
         n_samples: int,
         random_state: Seed,
     ) -> None:
-        if isinstance(n_samples, bool) or not isinstance(n_samples, int) or n_samples < 2:
+        if (
+            isinstance(n_samples, bool)
+            or not isinstance(n_samples, int | np.integer)
+            or n_samples < 2
+        ):
             raise RankshotError(f"n_samples must be 2 or more, not {shown(n_samples)}")
         self.models, self.items, self.k, self.n_samples = models, items, k, n_samples
         self.exact = perm(len(items), k) <= MAX_RANKINGS
