@@ -20,6 +20,10 @@ from rankshot.zeroshot.explanation import explain
 
 CAPTION = f"Share of unseen images classified rightly, with 95 % Wilson intervals; K = {K}."
 
+CONSENSUS_NOTE = (
+    "The consensus is the panel's; agreement and distances are those of all four sources, each "
+    "counting alike."
+)
 PANEL_NOTE = (
     "The panel are eight raters, language models each, that put the ten most similar of the "
     "hundred seen classes in order, by their names alone. They are not people."
@@ -66,6 +70,7 @@ def demo_report(demo: Demo) -> Report:
         notes=(
             f"Evaluation and explanations: {method} ({source}), {classifier} classifier.",
             f"On held-out images of the classes they know, the classifiers are right: {seen}.",
+            CONSENSUS_NOTE,
             PANEL_NOTE,
             DATA_NOTE,
         ),
