@@ -114,8 +114,10 @@ def _places(summaries: list[TargetSummary]) -> str:
 
 
 def _merged(summaries: list[TargetSummary], items: tuple[str, ...]) -> Rankings:
-    orders = [[list(x) if isinstance(x, tuple) else x for x in brief.order] for brief in summaries]
     merged = Rankings.from_orders(
-        orders, items=items, targets=[brief.target for brief in summaries], sources="consensus"
+        [brief.order for brief in summaries],
+        items=items,
+        targets=[brief.target for brief in summaries],
+        sources="consensus",
     )
     return merged.top(np.array([brief.k for brief in summaries]))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rankshot.cli.console import say
 from rankshot.ranking.errors import RankshotError
 from rankshot.zeroshot.score_files import ScoreTable
-from rankshot.zeroshot.scores import SUM_TOLERANCE, Kind, Scores, n_columns
+from rankshot.zeroshot.scores import SUM_TOLERANCE, Kind, Scores, column_name, n_columns
 
 Floats = NDArray[np.floating]
 
@@ -69,7 +69,7 @@ def as_scores_of(values: Floats, table: ScoreTable, are: ScoresAre, rows: Sequen
         return Scores(values, table.items, kind)
     if (outside := _outside(values)).any():
         row, column = np.argwhere(outside)[0]
-        name = Scores(values, table.items, kind).column_name(column)
+        name = column_name(table.items, kind, int(column))
         raise RankshotError(
             f"{table.path}: row {rows[row]}, {name}: {values[row, column]} is no probability; "
             "say what the scores are with --scores-are"

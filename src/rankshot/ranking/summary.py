@@ -100,8 +100,7 @@ def _summary(target: str | None, rankings: Rankings, model: Any, k: int | None) 
     k = min(MOST_COMPARED, shortest) if k is None else k
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= rankings.n_items:
         raise RankshotError(f"k must be between 1 and the {rankings.n_items} items, not {shown(k)}")
-    mode = [list(tie) if isinstance(tie, tuple) else tie for tie in model.mode_]
-    consensus = Rankings.from_orders([mode], items=rankings.items).top(k)
+    consensus = Rankings.from_orders([model.mode_], items=rankings.items).top(k)
     first = of_all_items(rankings).top(min(k, shortest))
     several = len(first) > 1
     return TargetSummary(

@@ -14,10 +14,7 @@ from numpy.typing import NDArray
 
 from rankshot.experiments.comparison import Comparison
 from rankshot.ranking.errors import RankshotError, shown
-from rankshot.zeroshot.metrics import Interval
-
-ROUNDING = 1e-6
-"""How far a share may be outside 0 to 1: intervals and probabilities in single precision are."""
+from rankshot.zeroshot.metrics import ROUNDING, Interval
 
 
 @dataclass(frozen=True)

@@ -86,8 +86,7 @@ def consensus_cards(
         distances = brief.disagreement
         concordance, mean_distance = brief.concordance, brief.mean_distance
         if others is not None:
-            order = [list(tie) if isinstance(tie, tuple) else tie for tie in brief.order]
-            consensus = Rankings.from_orders([order], items=others.items).top(brief.k)
+            consensus = Rankings.from_orders([brief.order], items=others.items).top(brief.k)
             theirs = others.select(target=brief.target)
             nobody = np.full(len(theirs), None, object)
             distances = disagreement(replace(theirs, raters=nobody), consensus)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -32,7 +33,7 @@ class Top(NamedTuple):
     proba: Floats
 
 
-class Decisions:
+class Decisions(ABC):
     """What a head answers: labels, probabilities, the first few.
 
     A head has ``items_`` (what its scores are of) and ``classes_`` (its targets, sorted), and
@@ -42,13 +43,13 @@ class Decisions:
     items_: tuple[str, ...]
     classes_: NDArray[np.str_]
 
+    @abstractmethod
     def fit(self, knowledge: Any) -> Any:
         """Learn what semantics say of the targets."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         """Return log P(z|x) plus anything that is the same for all z, a row a target."""
-        raise NotImplementedError
 
     def predict_log_proba(
         self, scores: Scores | ArrayLike, candidates: Candidates = None

@@ -34,7 +34,7 @@ from rankshot.zeroshot.labelled import (
 Floats = NDArray[np.float64]
 
 ROUNDING = 1e-6
-"""How far a probability may be above 1: a softmax in single precision is, by 1e-7."""
+"""How far a probability may be outside 0 to 1: a softmax in single precision is, by 1e-7."""
 
 
 def accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankshot.ranking.errors import RankshotError, did_you_mean, listed, shown
 from rankshot.ranking.ragged import starts_of
-from rankshot.zeroshot.scores import Kind, Scores
+from rankshot.zeroshot.scores import Kind, Scores, column_name
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -92,7 +92,7 @@ class PlattScaling(BaseEstimator):
             cells = sides.cells(scores.values, block)
             slopes[block], intercepts[block], final[block] = _fit(cells)
         if not final.all():
-            stuck = scores.column_name(int(np.argmin(final)))
+            stuck = column_name(scores.items, scores.kind, int(np.argmin(final)))
             raise RankshotError(f"{stuck}: no end after {MAX_ITERATIONS} Newton steps")
         self.items_ = scores.items
         self.kind_ = scores.kind

@@ -16,6 +16,7 @@ from rankshot.ranking.encode import as_names
 from rankshot.ranking.errors import RankshotError, did_you_mean, listed, shown
 from rankshot.ranking.files import replacing
 from rankshot.zeroshot.decisions import REJECTED
+from rankshot.zeroshot.metrics import ROUNDING
 from rankshot.zeroshot.prediction_sinks import Put, csv_sink, parquet_sink
 from rankshot.zeroshot.table_files import (
     ID,
@@ -33,9 +34,6 @@ from rankshot.zeroshot.table_files import (
 
 ENDINGS = (".csv", ".parquet")
 PROBABILITY = "probability"
-
-ROUNDING = 1e-6
-"""How far a probability may be outside [0, 1]: float32 rounds."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from rankshot.ranking.encode import as_names
 from rankshot.ranking.errors import RankshotError, shown
 from rankshot.zeroshot.npz_scores import opened_npz
-from rankshot.zeroshot.scores import LARGEST_SCORE, Kind
+from rankshot.zeroshot.scores import LARGEST_SCORE, Kind, column_name
 from rankshot.zeroshot.table_files import (
     ID,
     as_texts,
@@ -109,16 +109,8 @@ class ScoreTable:
         row, column = np.argwhere(~(np.abs(values) < LARGEST_SCORE))[0]
         value = values[row, column]
         rule = f"less than {LARGEST_SCORE:g} in size" if np.isfinite(value) else "finite"
-        raise RankshotError(
-            f"{self.path}: row {first + row}, {self._column_name(column)}: {value}; scores must be "
-            f"{rule}"
-        )
-
-    def _column_name(self, column: int) -> str:
-        if self.kind != "one-vs-one":
-            return f"column {self.items[column]!r}"
-        first, second = np.triu_indices(len(self.items), 1)
-        return f"column {self.items[first[column]]!r} against {self.items[second[column]]!r}"
+        where = f"{self.path}: row {first + row}, {column_name(self.items, self.kind, column)}"
+        raise RankshotError(f"{where}: {value}; scores must be {rule}")
 
 
 def open_scores(path: str | Path, batch_rows: int | None = None) -> ScoreTable:

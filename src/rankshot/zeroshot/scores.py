@@ -95,9 +95,8 @@ class Scores:
         outside = (p < 0) | (p > 1)
         if outside.any():
             row, column = np.argwhere(outside)[0]
-            raise RankshotError(
-                f"row {row}, {scores.column_name(column)}: {p[row, column]} is no probability"
-            )
+            where = f"row {row}, {column_name(scores.items, kind, column)}"
+            raise RankshotError(f"{where}: {p[row, column]} is no probability")
         if kind != "multiclass":
             return cls(_log_positive(p) - _log_positive(1 - p), scores.items, kind)
         total = p.sum(axis=1)
@@ -119,9 +118,8 @@ class Scores:
         row, column = np.argwhere(~(np.abs(self.values) < LARGEST_SCORE))[0]
         value = self.values[row, column]
         rule = f"less than {LARGEST_SCORE:g} in size" if np.isfinite(value) else "finite"
-        raise RankshotError(
-            f"row {row}, {self.column_name(column)}: the score is {value}; scores must be {rule}"
-        )
+        where = f"row {row}, {column_name(self.items, self.kind, column)}"
+        raise RankshotError(f"{where}: the score is {value}; scores must be {rule}")
 
     def __len__(self) -> int:
         return len(self.values)
@@ -129,13 +127,6 @@ class Scores:
     def __getitem__(self, rows: slice | NDArray[Any]) -> Scores:
         """Select inputs by slice, index array or mask."""
         return Scores(self.values[rows], self.items, self.kind)
-
-    def column_name(self, column: int) -> str:
-        """Return what a column is of, for a message."""
-        if self.kind != "one-vs-one":
-            return f"column {self.items[column]!r}"
-        first, second = np.triu_indices(len(self.items), 1)
-        return f"column {self.items[first[column]]!r} against {self.items[second[column]]!r}"
 
     def with_items(self, items: Iterable[Any]) -> Scores:
         """Return the same scores with the classes in another order."""
@@ -199,6 +190,14 @@ def _warn_of_probabilities(scores: Scores) -> None:
             "Scores.from_probabilities(scores, items), or Scores(scores, items) if they are",
             stacklevel=4,
         )
+
+
+def column_name(items: tuple[str, ...], kind: Kind, column: int) -> str:
+    """Return what a column of scores is of, for a message."""
+    if kind != "one-vs-one":
+        return f"column {items[column]!r}"
+    first, second = np.triu_indices(len(items), 1)
+    return f"column {items[first[column]]!r} against {items[second[column]]!r}"
 
 
 def n_columns(n_items: int, kind: Kind) -> int:

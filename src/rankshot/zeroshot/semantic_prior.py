@@ -85,7 +85,7 @@ def consensus_rankings(rankings: Rankings, priors: Mapping[str, RankingModel], k
         if len(theirs) == 1:
             parts.append(theirs)
             continue
-        order = [list(tie) if isinstance(tie, tuple) else tie for tie in priors[target].mode_]
+        order = priors[target].mode_
         parts.append(Rankings.from_orders([order], items=rankings.items, targets=target))
     return Rankings.concatenate(parts).top(k)
 
