@@ -1,24 +1,14 @@
 """Memory: answers plus fixed blocks, whatever the size of the input."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 
 import rankshot as rs
+from peak_memory import peak_of
 from rankshot.ranking.precedence import precedence
 
 BLOCKS = 64e6
 """Bytes: a few dense arrays of `BLOCK_CELLS` numbers."""
-
-
-def peak_of(work):
-    tracemalloc.start()
-    try:
-        answer = work()
-        return tracemalloc.get_traced_memory()[1], answer
-    finally:
-        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("k", [None, 10])

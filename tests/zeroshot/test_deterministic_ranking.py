@@ -8,7 +8,7 @@ from exact import by_pair, first_lists
 
 import rankshot as rs
 from rankshot import RankshotError
-from rankshot.zeroshot.deterministic_ranking import wins
+from rankshot.zeroshot.pair_wins import wins
 
 ITEMS = list("abcd")
 

@@ -1,11 +1,10 @@
 """Memory: scores are read and answered a block at a time, whatever their number."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 
 import rankshot as rs
+from peak_memory import peak_of
 
 N, C, L = 4000, 1000, 1000
 
@@ -20,15 +19,6 @@ def head():
     return rs.ProbabilisticRanking().fit(
         rs.Rankings.from_orders(lists, items=items, targets=targets)
     )
-
-
-def peak_of(work):
-    tracemalloc.start()
-    try:
-        answer = work()
-        return tracemalloc.get_traced_memory()[1], answer
-    finally:
-        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

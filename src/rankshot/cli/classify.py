@@ -27,7 +27,7 @@ from rankshot.cli.head_options import (
 )
 from rankshot.cli.score_kinds import ScoresAre, ScoresAreOption, as_scores_of, told_from
 from rankshot.ranking.errors import RankshotError
-from rankshot.zeroshot.decisions import REJECTED, most_probable
+from rankshot.zeroshot.decisions import REJECTED, sure_labels
 from rankshot.zeroshot.prediction_files import writing_predictions
 from rankshot.zeroshot.score_files import open_scores
 
@@ -82,13 +82,8 @@ def classify(
                 scores_are = told_from(batch.values, table)
             rows = range(done, done + len(batch))
             log_proba = model.predict_log_proba(as_scores_of(batch.values, table, scores_are, rows))
-            proba = np.exp(log_proba)
-            best = most_probable(log_proba)
-            labels = targets[best]
-            if reject_below is not None:
-                sure = proba[np.arange(len(best)), best] >= reject_below
-                labels = np.where(sure, labels, REJECTED)
-            writer.write(batch.ids, labels, proba)
+            labels = sure_labels(log_proba, targets, reject_below, REJECTED)
+            writer.write(batch.ids, labels, np.exp(log_proba))
             counts.update(labels.tolist())
             done += len(batch)
             bar.advance(task, len(batch))

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC, LinearSVC
 
-from rankshot.zeroshot.deterministic_ranking import wins
 from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.metrics import accuracy
+from rankshot.zeroshot.pair_wins import wins
 from rankshot.zeroshot.platt import PlattScaling
 from rankshot.zeroshot.scores import Scores
 

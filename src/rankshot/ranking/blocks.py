@@ -12,6 +12,9 @@ from rankshot.ranking.rankings import Rankings
 BLOCK_CELLS = 1 << 21
 """Cells of the largest dense array that a computation builds besides its answer."""
 
+CACHED_CELLS = 1 << 16
+"""Cells of arrays that many steps go over, one after the other: they stay in the cache."""
+
 ABSENT = -1
 """The level of an item that a subset ranking does not list."""
 

@@ -25,8 +25,8 @@ from rankshot.zeroshot.decisions import (
     Candidates,
     Decisions,
     Top,
-    most_probable,
     normalized,
+    sure_labels,
     top_of,
 )
 from rankshot.zeroshot.estimator_scores import scores_of
@@ -202,12 +202,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def predict(self, X: Any, candidates: Candidates = None) -> NDArray[np.str_]:
         """Return the most probable class of each input, or ``reject_label``."""
         log_proba = self.predict_log_proba(X, candidates)
-        best = most_probable(log_proba)
-        labels: NDArray[np.str_] = self.classes_[best]
-        if self.reject_below is not None:
-            sure = np.exp(log_proba[np.arange(len(best)), best]) >= self.reject_below
-            labels = np.where(sure, labels, self.reject_label)
-        return labels
+        return sure_labels(log_proba, self.classes_, self.reject_below, self.reject_label)
 
     def top(self, X: Any, k: int, candidates: Candidates = None) -> Top:
         """Return the ``k`` most probable classes of each input, and their probabilities."""

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rankshot.ranking.blocks import row_blocks
+from rankshot.ranking.blocks import CACHED_CELLS, row_blocks
 from rankshot.ranking.errors import RankshotError, did_you_mean, shown
-from rankshot.zeroshot.plackett_luce_ranker import CACHED_CELLS
 from rankshot.zeroshot.scores import Kind, Scores, as_scores
 
 Floats = NDArray[np.floating]
@@ -126,6 +125,18 @@ def most_probable(log_proba: Floats) -> NDArray[np.intp]:
     with np.errstate(invalid="ignore"):
         tied = TIED[log_proba.dtype] * np.maximum(1, np.abs(largest))
         return np.asarray(np.argmax(log_proba >= largest - tied, axis=1))
+
+
+def sure_labels(
+    log_proba: Floats, classes: NDArray[np.str_], reject_below: float | None, reject_label: str
+) -> NDArray[np.str_]:
+    """Return the most probable class of each row, or a label of rejection where it is not sure."""
+    best = most_probable(log_proba)
+    labels: NDArray[np.str_] = classes[best]
+    if reject_below is None:
+        return labels
+    sure = np.exp(log_proba[np.arange(len(best)), best]) >= reject_below
+    return np.where(sure, labels, reject_label)
 
 
 def top_of(log_proba: Floats, classes: NDArray[np.str_], k: int) -> Top:

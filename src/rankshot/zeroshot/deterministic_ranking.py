@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 
 from rankshot.ranking.arguments import refuse_partial, require_number
@@ -14,6 +13,7 @@ from rankshot.ranking.mean_distance import mean_kendall_distance
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.stages import rows_with_tied_choices
 from rankshot.zeroshot.decisions import Decisions
+from rankshot.zeroshot.pair_wins import wins
 from rankshot.zeroshot.scores import Kind
 from rankshot.zeroshot.semantic_prior import (
     RankingModel,
@@ -103,19 +103,3 @@ class DeterministicRanking(Decisions, BaseEstimator):
         else:
             distance = kendall_distance(self.consensus_, ranked)
         return np.asarray(-self.spread * distance)
-
-
-def wins(values: Floats, n_items: int) -> NDArray[np.float64]:
-    """Return numbers that order classes by the pairs they win, then by the sum of their scores.
-
-    A pair of score 0 is half a win for each.
-    """
-    first, second = np.triu_indices(n_items, 1)
-    ones, pair = np.ones(first.size), np.arange(first.size)
-    cells = np.append(ones, -ones), (np.append(first, second), np.append(pair, pair))
-    against_all = csr_array(cells, shape=(n_items, first.size))
-    wins = against_all @ np.sign(values).T / 2
-    # Rounded, so that the order in which they were added up decides nothing.
-    sums = np.round(against_all @ values.T.astype(np.float64), 9)
-    # Wins differ by halves at least: sums squeezed into (-1/4, 1/4) only break ties.
-    return np.asarray(wins + sums / (4 * (1 + np.abs(sums)))).T

@@ -10,7 +10,7 @@ import numpy as np
 from rankshot.ranking.errors import RankshotError, did_you_mean, listed, shown
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.similarity import Similarity
-from rankshot.zeroshot.deterministic_ranking import wins
+from rankshot.zeroshot.pair_wins import wins
 from rankshot.zeroshot.scores import Scores
 from rankshot.zeroshot.semantic_prior import require_targets
 

@@ -9,16 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from rankshot.ranking.blocks import BLOCK_CELLS, row_blocks
+from rankshot.ranking.blocks import BLOCK_CELLS, CACHED_CELLS, row_blocks
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.stages import choices_of, groups_of, rows_with_tied_choices
 from rankshot.ranking.tied_choice import TiedChoice, n_nodes
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.int32]
-
-CACHED_CELLS = 1 << 16
-"""Numbers in the largest array at work: it stays in the cache."""
 
 LEAST_TOTAL = {np.dtype(np.float32): 1e-30, np.dtype(np.float64): 1e-290}
 """Totals below this, where the largest score counts 1, are not to be trusted: parts of them

@@ -15,9 +15,8 @@ from rankshot.ranking.blocks import row_blocks
 from rankshot.ranking.errors import RankshotError
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.sampling import Seed
-from rankshot.zeroshot.babington_smith_ranker import BabingtonSmithRanker
 from rankshot.zeroshot.decisions import Decisions
-from rankshot.zeroshot.plackett_luce_ranker import PlackettLuceRanker
+from rankshot.zeroshot.rankers import Rankers
 from rankshot.zeroshot.scores import Kind, Scores, as_scores
 from rankshot.zeroshot.semantic_prior import (
     RankingModel,
@@ -29,7 +28,6 @@ from rankshot.zeroshot.semantic_prior import (
 from rankshot.zeroshot.sum_over_rankings import PosteriorSum, SumOverRankings
 
 Floats = NDArray[np.floating]
-Ranker = PlackettLuceRanker | BabingtonSmithRanker
 
 POSTERIORS = ("consensus", "mean", "sum")
 
@@ -153,19 +151,12 @@ class ProbabilisticRanking(Decisions, BaseEstimator):
         self._compared = compared
         self._log_chance = log_chance(compared)
         self._merge = weights_by_target(compared, self.classes_)
-        self._rankers: dict[bool, Ranker] = {}
-
-    def _ranker(self, kind: Kind) -> Ranker:
-        pairs = kind == "one-vs-one"
-        if pairs not in self._rankers:
-            ranker = BabingtonSmithRanker if pairs else PlackettLuceRanker
-            self._rankers[pairs] = ranker(self._compared)
-        return self._rankers[pairs]
+        self._rankers = Rankers(compared)
 
     def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         if self.posterior == "sum":
             return self._sum.columns(values, kind)[0]
-        log_prob = self._ranker(kind).by_columns(values)
+        log_prob = self._rankers.of(kind).by_columns(values)
         log_prob -= self._log_chance[:, None]
         return log_prob if self.posterior == "consensus" else np.asarray(self._merge @ log_prob)
 
@@ -181,7 +172,7 @@ class ProbabilisticRanking(Decisions, BaseEstimator):
         belongs to the item chosen, or in equal parts to the items of a tie. For the sum over
         rankings they are those of the consensus.
         """
-        ranker = self._ranker(kind)
+        ranker = self._rankers.of(kind)
         parts = np.zeros((len(self._compared), len(self.items_), len(values)))
         f = np.ascontiguousarray(values.T)
         for row in range(len(self._compared)):
@@ -205,8 +196,8 @@ class ProbabilisticRanking(Decisions, BaseEstimator):
         if len(self.rankings_.source_names) < 2 and self.rankings_.rater_names:
             labels = self.rankings_.raters
         names = tuple(sorted({label for label in labels if label is not None}))
-        ranker = BabingtonSmithRanker if kind == "one-vs-one" else PlackettLuceRanker
-        log_prob = ranker(self.rankings_).by_columns(values) - log_chance(self.rankings_)[:, None]
+        log_prob = Rankers(self.rankings_).of(kind).by_columns(values)
+        log_prob -= log_chance(self.rankings_)[:, None]
         parts = np.full((len(values), len(self.classes_), len(names)), np.nan)
         for z, s in product(range(len(self.classes_)), range(len(names))):
             theirs = (self.rankings_.targets == self.classes_[z]) & (labels == names[s])

@@ -16,8 +16,8 @@ from rankshot.ranking.errors import RankshotError, shown
 from rankshot.ranking.plackett_luce import PlackettLuce, first_items
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.sampling import Seed
-from rankshot.zeroshot.babington_smith_ranker import BabingtonSmithRanker
 from rankshot.zeroshot.plackett_luce_ranker import PlackettLuceRanker
+from rankshot.zeroshot.rankers import Rankers
 from rankshot.zeroshot.scores import Kind
 from rankshot.zeroshot.semantic_prior import RankingModel
 
@@ -73,7 +73,7 @@ class SumOverRankings:
             lists = np.array(list(permutations(range(len(items)), k)), np.int32)
             self._all = Rankings.from_item_numbers(lists, items=items, trusted=True)
             self._log_posteriors = self._of_targets(self._all)
-            self._rankers: dict[bool, PlackettLuceRanker | BabingtonSmithRanker] = {}
+            self._rankers = Rankers(self._all)
         else:
             rng = np.random.default_rng(random_state)
             self._log_times = np.log(rng.standard_exponential((n_samples, len(items))))
@@ -115,11 +115,7 @@ class SumOverRankings:
         return np.asarray(log_softmax(log_likelihoods, axis=0))
 
     def _enumerated(self, values: Floats, kind: Kind) -> Floats:
-        pairs = kind == "one-vs-one"
-        if pairs not in self._rankers:
-            ranker = BabingtonSmithRanker if pairs else PlackettLuceRanker
-            self._rankers[pairs] = ranker(self._all)
-        log_prob = self._rankers[pairs].by_columns(values)
+        log_prob = self._rankers.of(kind).by_columns(values)
         log_prob -= logsumexp(log_prob, axis=0)
         return np.array([logsumexp(log_prob + z[:, None], axis=0) for z in self._log_posteriors])
 
