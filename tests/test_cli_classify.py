@@ -256,14 +256,14 @@ def test_an_interrupted_run_leaves_what_was_there(folder, monkeypatch, output, o
         (folder / output).write_bytes(old)
     before = sorted(folder.iterdir())
     command, batches = import_module("rankshot.cli.classify"), iter(range(9))
-    most_probable = command.most_probable
+    sure_labels = command.sure_labels
 
-    def interrupted(log_proba):
+    def interrupted(*arguments):
         if next(batches) == 2:
             raise KeyboardInterrupt
-        return most_probable(log_proba)
+        return sure_labels(*arguments)
 
-    monkeypatch.setattr(command, "most_probable", interrupted)
+    monkeypatch.setattr(command, "sure_labels", interrupted)
     done = rankshot(f"classify scores.csv --rankings rankings.jsonl -o {output} --batch-rows 2")
     assert next(batches) == 3
     assert done.status not in {0, 2}
