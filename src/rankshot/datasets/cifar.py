@@ -3,104 +3,110 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from importlib.resources import as_file, files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Features = NDArray[np.float32]
-Labels = NDArray[np.str_]
+from rankshot.datasets.class_names import class_names
+from rankshot.datasets.embedded import embedded
+from rankshot.datasets.feature_files import FeatureFile, read_only
+from rankshot.datasets.images import Features, ImageData, Labels
+
+PARTS = {"seen_train": "seen", "seen_test": "seen", "unseen_test": "unseen"}
+"""Of a full file: its parts, and whose images they hold."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class CifarData:
-    """Images as features, with the names of their classes; all arrays are read-only.
+def load_cifar(path: str | Path | None = None) -> ImageData:
+    """Return features of images of CIFAR-100 (seen) and of CIFAR-10 (unseen).
 
-    Attributes
+    Without a path, what comes with the package: 8,000 images to train on, 3,000 to choose on
+    and 4,000 of unseen classes. The features are those of a network trained on ImageNet, reduced
+    by PCA and rounded to multiples of a quarter; ``cifar_features.md`` beside the data says how,
+    and what they are not good for.
+
+    Parameters
     ----------
-    seen_train, seen_train_label : ndarray of shape (8000, 256), ndarray of shape (8000,)
-        To train on: 80 images of each seen class, of CIFAR-100's training images.
-    seen_validation, seen_validation_label : ndarrays of 3000 rows
-        To calibrate and to choose on: 30 images of each seen class, of CIFAR-100's test images.
-    unseen, unseen_label : ndarrays of 4000 rows
-        To report on, and never to choose on: 400 images of each unseen class, of CIFAR-10's
-        test images.
-    seen_classes : tuple of str
-        The 100 classes of CIFAR-100, sorted.
-    unseen_classes : tuple of str
-        The 10 classes of CIFAR-10, sorted.
-    """
+    path : str or Path, optional
+        A file of features of all images (``features.npz``): 50,000 to train on (CIFAR-100's
+        training images), 10,000 to choose on (its test images) and 10,000 of unseen classes
+        (CIFAR-10's test images). It has the arrays ``seen_train``, ``seen_test``,
+        ``unseen_test`` (images by features), for each of them ``_label`` (numbers of classes) and
+        the names, ``seen_classes`` and ``unseen_classes``.
 
-    seen_train: Features
-    seen_train_label: Labels
-    seen_validation: Features
-    seen_validation_label: Labels
-    unseen: Features
-    unseen_label: Labels
-    seen_classes: tuple[str, ...]
-    unseen_classes: tuple[str, ...]
-
-    def __repr__(self) -> str:
-        return (
-            f"CifarData: {len(self.seen_train)} + {len(self.seen_validation)} images of "
-            f"{len(self.seen_classes)} seen classes, {len(self.unseen)} of "
-            f"{len(self.unseen_classes)} unseen ones, {self.unseen.shape[1]} features"
-        )
-
-
-def load_cifar() -> CifarData:
-    """Return features of 11,000 images of CIFAR-100 (seen) and 4,000 of CIFAR-10 (unseen).
-
-    The features are those of a network trained on ImageNet, reduced by PCA and rounded to
-    multiples of a quarter; ``cifar_features.md`` beside the data says how, and what they are not
-    good for.
+    Raises
+    ------
+    RankshotError
+        Names the file and the array that is missing or wrong.
+    FileNotFoundError
+        If there is no such file.
 
     Examples
     --------
     >>> from rankshot.datasets.cifar import load_cifar
     >>> data = load_cifar()
     >>> data
-    CifarData: 8000 + 3000 images of 100 seen classes, 4000 of 10 unseen ones, 256 features
+    cifar: 8000 + 3000 images of 100 seen classes, 4000 of 10 unseen ones, 256 features
     >>> data.seen_train.shape, data.seen_validation.shape, data.unseen.shape
     ((8000, 256), (3000, 256), (4000, 256))
     >>> print(data.seen_train_label[:3], data.unseen_classes[:3])
     ['oak_tree' 'lobster' 'girl'] ('airplane', 'automobile', 'bird')
     """
-    seen, unseen = cifar100_classes(), cifar10_classes()
+    return _load_embedded() if path is None else _load_file(Path(path))
+
+
+def _load_embedded() -> ImageData:
+    seen, unseen = class_names("cifar")
     with (
-        as_file(files("rankshot.datasets") / "data" / "cifar_features.npz") as path,
+        embedded("cifar_features.npz") as path,
         np.load(path, allow_pickle=False) as arrays,
     ):
-        return CifarData(
-            *_part(arrays, "seen_train", seen),
-            *_part(arrays, "seen_validation", seen),
-            *_part(arrays, "unseen", unseen),
+        return ImageData(
+            "cifar",
+            *_embedded_part(arrays, "seen_train", seen),
+            *_embedded_part(arrays, "seen_validation", seen),
+            *_embedded_part(arrays, "unseen", unseen),
             seen_classes=seen,
             unseen_classes=unseen,
         )
 
 
-def _part(
+def _embedded_part(
     arrays: Mapping[str, NDArray[Any]], part: str, classes: tuple[str, ...]
 ) -> tuple[Features, Labels]:
     """Return features and labels, read-only; stored are whole steps, a row a dimension."""
     features = np.multiply(arrays[part].T, arrays["step"], order="C")
-    labels = np.array(classes)[arrays[f"{part}_label"]]
-    features.flags.writeable = labels.flags.writeable = False
-    return features, labels
+    return read_only(features), read_only(np.array(classes)[arrays[f"{part}_label"]])
+
+
+def _load_file(path: Path) -> ImageData:
+    seen, unseen = class_names("cifar")
+    names = [*PARTS, *(f"{part}_label" for part in PARTS), "seen_classes", "unseen_classes"]
+    file = FeatureFile.read(path, names)
+    # Labels number the names as the file lists them, in whatever order.
+    known = {
+        "seen": file.classes("seen_classes", seen),
+        "unseen": file.classes("unseen_classes", unseen),
+    }
+    train, validation, test = (_part(file, part, known[kind]) for part, kind in PARTS.items())
+    for part, (features, _) in zip(PARTS, (train, validation, test), strict=True):
+        if features.shape[1] != train[0].shape[1]:
+            trouble = f"has {features.shape[1]} features, but 'seen_train' has {train[0].shape[1]}"
+            raise file.error(part, trouble)
+    return ImageData("cifar", *train, *validation, *test, seen_classes=seen, unseen_classes=unseen)
+
+
+def _part(file: FeatureFile, part: str, classes: tuple[str, ...]) -> tuple[Features, Labels]:
+    features = file.features(part)
+    return features, file.labels(f"{part}_label", classes, len(features))
 
 
 def cifar100_classes() -> tuple[str, ...]:
     """Return the names of CIFAR-100's classes, the seen ones, sorted."""
-    return _names("cifar100_classes.txt")
+    return class_names("cifar").seen
 
 
 def cifar10_classes() -> tuple[str, ...]:
     """Return the names of CIFAR-10's classes, the unseen ones, sorted."""
-    return _names("cifar10_classes.txt")
-
-
-def _names(file: str) -> tuple[str, ...]:
-    return tuple((files("rankshot.datasets") / "data" / file).read_text(encoding="utf-8").split())
+    return class_names("cifar").unseen

@@ -30,6 +30,9 @@ Announce = Callable[[int, int, str], None]
 K = 4
 """As the paper reports."""
 
+SOURCES = ("WordNet", "GloVe", "Wikipedia")
+"""The linguistic sources that are compared and merged."""
+
 LISTED = 10
 """How many items of a source's ranking are merged: as many as a rater of the panel ordered."""
 
@@ -78,7 +81,8 @@ def run_demo(announce: Announce) -> Demo:
     """
     data = load_cifar()
     validation = data.seen_validation, data.seen_validation_label
-    tables = load_similarities()
+    known = load_similarities()
+    tables = {name: known[name] for name in SOURCES}
     unseen = [table.select(data.unseen_classes, data.seen_classes) for table in tables.values()]
     panel = load_panel()
     field = contenders(dict(zip(tables, unseen, strict=True)), panel)

