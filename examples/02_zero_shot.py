@@ -15,7 +15,9 @@ from rankshot.zeroshot.metrics import per_class_accuracy
 def main() -> None:
     data, playing = load_cifar(), load_held_out_panel()
     classifier = LogisticRegression(C=0.01, max_iter=500)
-    zero_shot = rs.ZeroShotClassifier(classifier, rankings=load_panel())
+    # The paper's classifier: the raters are merged into one, and all places count alike.
+    head = rs.ProbabilisticRanking(posterior="consensus", decay=0)
+    zero_shot = rs.ZeroShotClassifier(classifier, head=head, rankings=load_panel())
     search = rs.SeenClassSearch(
         zero_shot, {"head__k": [2, 4, 7]}, rankings=playing, held_out=[playing.target_names]
     ).fit(data.seen_train, data.seen_train_label)

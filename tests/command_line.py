@@ -30,6 +30,9 @@ LOGITS = np.array(
         [0.3, 0.2, 0.1, 0.25, 0.15],
     ]
 )
+USUAL = np.random.default_rng(7).normal(size=(40, 5)) * [0.5, 2, 1, 1.5, 1] + [4, -1, 0, 0.5, 3]
+"""Scores of inputs of seen classes: buses and trams always score high, some vary little."""
+
 RANKINGS = """\
 {"target": "cat", "ranking": ["leopard", "tiger", "fox"], "source": "zoo", "rater": "ann"}
 {"target": "cat", "ranking": ["tiger", "leopard", "fox"], "source": "zoo", "rater": "bob"}
@@ -75,6 +78,18 @@ def rankshot(words):
     return Done(status, out.getvalue(), err.getvalue())
 
 
+def check_refused(folder, words, files, message):
+    """Put files in place of good ones: the command says what is wrong, and writes nothing."""
+    for name, content in files.items():
+        (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    before = sorted((path, path.stat().st_size) for path in folder.rglob("*"))
+    done = rankshot(words)
+    assert message in done.err
+    assert done.status == 2
+    assert "Traceback" not in done.err + done.out
+    assert sorted((path, path.stat().st_size) for path in folder.rglob("*")) == before
+
+
 def write_scores(path, values, items=SEEN, ids=IDS):
     """Write a table of scores as CSV, Parquet or .npz, by the ending."""
     if path.suffix == ".csv":
@@ -95,7 +110,10 @@ def write_scores(path, values, items=SEEN, ids=IDS):
 
 
 def write_small_run(folder):
-    """Write scores, probabilities, rankings, similarities and the truth of seven inputs."""
+    """Write scores, probabilities, rankings, similarities and the truth of seven inputs.
+
+    And what is usual, ``usual.csv`` and others: scores of forty inputs of seen classes.
+    """
     write_scores(folder / "scores.csv", LOGITS)
     write_scores(folder / "scores.parquet", LOGITS)
     write_scores(folder / "scores.npz", LOGITS)
@@ -103,6 +121,10 @@ def write_small_run(folder):
     np.savez(
         folder / "pairs.npz", scores=pairs_of(LOGITS), classes=np.array(SEEN), id=np.array(IDS)
     )
+    write_scores(folder / "usual.csv", USUAL, ids=[])
+    write_scores(folder / "usual.parquet", USUAL[:, ::-1], SEEN[::-1], ids=[])
+    write_scores(folder / "usual_probabilities.csv", softmax(USUAL), ids=[])
+    np.savez(folder / "usual_pairs.npz", scores=pairs_of(USUAL), classes=np.array(SEEN))
     (folder / "rankings.jsonl").write_text(RANKINGS, encoding="utf-8")
     (folder / "similarity.csv").write_text(SIMILARITY, encoding="utf-8")
     rows = "".join(f"{name},{label}\n" for name, label in zip(IDS, TRUTH, strict=True))

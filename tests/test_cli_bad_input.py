@@ -7,7 +7,15 @@ import zipfile
 import numpy as np
 import pytest
 
-from command_line import IDS, RANKINGS, SEEN, SIMILARITY, rankshot, write_small_run
+from command_line import (
+    IDS,
+    RANKINGS,
+    SEEN,
+    SIMILARITY,
+    check_refused,
+    rankshot,
+    write_small_run,
+)
 
 CLASSIFY = "classify scores.csv --rankings rankings.jsonl -o out.parquet"
 REPORT = "report predictions.csv --truth truth.csv -o out.html"
@@ -239,7 +247,26 @@ OPTIONS = [
     (CLASSIFY + " --reject-below nan", {}, "--reject-below must be a probability, not nan"),
     (CLASSIFY + " --head probabilistik", {}, "'probabilistik' is not one of 'probabilistic',"),
     (CLASSIFY + " --prior borda", {}, "'borda' is not one of 'plackett-luce', 'mallows'"),
-    (CLASSIFY + " --posterior median", {}, "'median' is not one of 'consensus', 'mean', 'sum'"),
+    (CLASSIFY + " --posterior median", {}, "'median' is not one of 'mean', 'consensus', 'sum'"),
+    (CLASSIFY + " --decay -0.5", {}, "--decay must be 0 or more, and finite, not -0.5"),
+    (CLASSIFY + " --decay nan", {}, "--decay must be 0 or more, and finite, not nan"),
+    (CLASSIFY + " --decay inf", {}, "--decay must be 0 or more, and finite, not inf"),
+    (CLASSIFY + " --decay fast", {}, "Invalid value for '--decay'"),
+    (EXPLAIN + " --decay -1", {}, "--decay must be 0 or more, and finite, not -1"),
+    (
+        CLASSIFY + " --prior mallows",
+        {},
+        (
+            "--prior mallows: the mean of a class's rankings merges nothing; use --posterior "
+            "consensus, or leave out --prior"
+        ),
+    ),
+    (EXPLAIN + " --prior plackett-luce", {}, "--prior plackett-luce: the mean of a class's rank"),
+    (
+        REPORT + " --rankings rankings.jsonl --scores scores.csv --prior mallows",
+        {},
+        "--prior mallows: the mean of a class's rankings merges nothing",
+    ),
     (CLASSIFY + " --scores-are odds", {}, "'odds' is not one of 'auto', 'logits',"),
     (CLASSIFY + " --rejekt-below 1", {}, "No such option: --rejekt-below"),
     ("classify scores.csv --rankings rankings.jsonl", {}, "Missing option '--output' / '-o'"),
@@ -398,14 +425,7 @@ CASES = [
 )
 def test_bad_input_is_named_and_nothing_is_written(folder, words, files, message):
     (folder / "a_folder.csv").mkdir()
-    for name, content in files.items():
-        (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
-    before = sorted((path, path.stat().st_size) for path in folder.rglob("*"))
-    done = rankshot(words)
-    assert message in done.err
-    assert done.status == 2
-    assert "Traceback" not in done.err + done.out
-    assert sorted((path, path.stat().st_size) for path in folder.rglob("*")) == before
+    check_refused(folder, words, files, message)
 
 
 def test_a_folder_that_is_not_ours(folder, monkeypatch):

@@ -29,9 +29,10 @@ from command_line import (
     write_scores,
     write_small_run,
 )
-from rankshot.cli import main
+from rankshot.cli import head_options, main
 from rankshot.zeroshot.prediction_files import read_predictions
 
+PR = rs.ProbabilisticRanking
 CLASSIFY = "classify scores.csv --rankings rankings.jsonl -o out.csv"
 
 
@@ -55,18 +56,23 @@ def classified(words, output="out.csv"):
 @pytest.mark.parametrize(
     ("options", "head"),
     [
-        ("", rs.ProbabilisticRanking(k=4)),
-        ("--k 2", rs.ProbabilisticRanking(k=2)),
-        ("--k 99", rs.ProbabilisticRanking(k=None)),
-        ("--prior mallows", rs.ProbabilisticRanking(k=4, prior=rs.Mallows())),
-        ("--posterior mean", rs.ProbabilisticRanking(k=4, posterior="mean")),
-        ("--posterior sum", rs.ProbabilisticRanking(k=4, posterior="sum")),
+        ("", PR()),
+        ("--k 2", PR(k=2)),
+        ("--k 99", PR(k=None)),
+        ("--decay 0", PR(decay=0)),
+        ("--decay 1.5 --k 2", PR(k=2, decay=1.5)),
+        ("--posterior consensus", PR(posterior="consensus")),
+        ("--posterior consensus --prior plackett-luce", PR(posterior="consensus")),
+        ("--posterior consensus --prior mallows", PR(posterior="consensus", prior=rs.Mallows())),
+        ("--posterior consensus --decay 0 --k 4", PR(k=4, decay=0, posterior="consensus")),
+        ("--posterior mean", PR(posterior="mean")),
+        ("--posterior sum", PR(posterior="sum")),
         (
             "--posterior sum --prior mallows --k 3",
-            rs.ProbabilisticRanking(k=3, posterior="sum", prior=rs.Mallows()),
+            PR(k=3, posterior="sum", prior=rs.Mallows()),
         ),
-        ("--head deterministic", rs.DeterministicRanking(k=4)),
-        ("--head deterministic --prior mallows", rs.DeterministicRanking(k=4, prior=rs.Mallows())),
+        ("--head deterministic", rs.DeterministicRanking(k=10)),
+        ("--head deterministic --prior mallows", rs.DeterministicRanking(k=10, prior=rs.Mallows())),
         ("--head direct --similarity similarity.csv", rs.DirectSimilarity()),
         ("--head conse --similarity similarity.csv", rs.ConSE()),
     ],
@@ -96,7 +102,9 @@ def test_formats_do_not_matter(folder, scores, output):
 
 
 @pytest.mark.parametrize("batch_rows", [1, 2, 3, 7, 100])
-@pytest.mark.parametrize("options", ["", "--posterior mean", "--head deterministic"])
+@pytest.mark.parametrize(
+    "options", ["", "--posterior consensus", "--head deterministic", "--reference usual.csv"]
+)
 def test_the_size_of_a_batch_does_not_matter(folder, batch_rows, options):
     _, wanted = classified(f"{CLASSIFY} {options}")
     _, found = classified(f"{CLASSIFY} {options} --batch-rows {batch_rows}")
@@ -106,7 +114,7 @@ def test_the_size_of_a_batch_does_not_matter(folder, batch_rows, options):
 
 
 def test_rankings_that_are_drawn_are_the_same_every_day(folder, rng):
-    """15 classes have more top-4 rankings than are gone through one by one."""
+    """15 classes have more top-10 rankings than are gone through one by one."""
     items = [f"class {i}" for i in range(15)]
     write_scores(folder / "scores.csv", rng.normal(size=(5, 15)), items, IDS[:5])
     lines = [{"target": name, "ranking": [items[i], items[i + 2]]} for i, name in enumerate("abc")]
@@ -118,7 +126,7 @@ def test_rankings_that_are_drawn_are_the_same_every_day(folder, rng):
 
 def test_one_vs_one(folder):
     _, found = classified(CLASSIFY.replace("scores.csv", "pairs.npz"))
-    head = rs.ProbabilisticRanking(k=4).fit(rankings())
+    head = PR().fit(rankings())
     wanted = head.predict_proba(rs.Scores(pairs_of(LOGITS), SEEN, "one-vs-one"))
     np.testing.assert_allclose(found.proba, wanted, rtol=1e-12)
     assert found.ids.tolist() == IDS
@@ -136,6 +144,12 @@ def test_float32_stays_float32(folder):
     assert found.proba.dtype == np.float32
 
 
+def test_the_options_have_the_defaults_of_the_head():
+    """The lists above are short: they would not show it."""
+    head = PR()
+    assert (head.k, head.decay) == (head_options.K, head_options.DECAY)
+
+
 # -------------------------------------------------------------------- what the scores are
 
 
@@ -151,7 +165,7 @@ def test_what_is_said_of_scores_counts(folder):
     words = CLASSIFY.replace("scores.csv", "probabilities.csv")
     done, found = classified(f"{words} --scores-are logits")
     assert "taken as" not in done.out
-    head = rs.ProbabilisticRanking(k=4).fit(rankings())
+    head = PR().fit(rankings())
     wanted = head.predict_proba(rs.Scores(softmax(LOGITS), head.items_))
     np.testing.assert_allclose(found.proba, wanted, rtol=1e-12)
 
@@ -353,9 +367,7 @@ def test_three_classes_can_be_said_to_be_pairs(folder):
     )
     words = "classify three.npz --rankings r.jsonl --k 2 -o out.csv"
     done, found = classified(f"{words} --scores-are one-vs-one")
-    head = rs.ProbabilisticRanking(k=2).fit(
-        rs.read_rankings(folder / "r.jsonl", items=["bus", "fox", "tram"])
-    )
+    head = PR(k=2).fit(rs.read_rankings(folder / "r.jsonl", items=["bus", "fox", "tram"]))
     scores = rs.Scores(pairs, ["bus", "fox", "tram"], "one-vs-one")
     np.testing.assert_allclose(found.proba, head.predict_proba(scores), rtol=1e-12)
     assert "taken as logits" in rankshot(words).out

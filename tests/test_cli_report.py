@@ -143,7 +143,7 @@ def test_consensus_of_a_preflib_file(folder):
 )
 def test_explain_says_what_python_says(folder, options, how):
     out = done_well(f"explain scores.csv --rankings rankings.jsonl --id x5 --id x2 {options}")
-    head = rs.ProbabilisticRanking(k=4).fit(rankings())
+    head = rs.ProbabilisticRanking().fit(rankings())
     assert out == "scores.csv: the scores are taken as logits (see --scores-are)\n" + "".join(
         f"{IDS[row]}: {rs.explain(head, LOGITS[[row]], **how)[0]}\n\n" for row in (1, 4)
     )
@@ -179,11 +179,26 @@ def test_explain_heads_that_read_similarities(folder, head):
 
 def test_explain_pairs_and_probabilities(folder):
     out = done_well("explain pairs.npz --rankings rankings.jsonl --id x3")
-    head = rs.ProbabilisticRanking(k=4).fit(rankings())
+    head = rs.ProbabilisticRanking().fit(rankings())
     assert str(rs.explain(head, rs.Scores(pairs_of(LOGITS), SEEN, "one-vs-one"))[2]) in out
     out = done_well("explain probabilities.csv --rankings rankings.jsonl --id x3")
     assert "the scores are taken as probabilities" in out
     assert str(rs.explain(head, LOGITS[[2]])[0]) in out
+
+
+@pytest.mark.parametrize(
+    ("options", "head"),
+    [
+        ("--k 2 --decay 0", rs.ProbabilisticRanking(k=2, decay=0)),
+        (
+            "--posterior consensus --prior mallows",
+            rs.ProbabilisticRanking(posterior="consensus", prior=rs.Mallows()),
+        ),
+    ],
+)
+def test_explain_by_the_options_of_classify(folder, options, head):
+    out = done_well(f"explain scores.csv --rankings rankings.jsonl --id x3 {options}")
+    assert str(rs.explain(head.fit(rankings()), LOGITS[[2]])[0]) in out
 
 
 # -------------------------------------------------------------------- report
@@ -280,7 +295,10 @@ def test_examples_are_right_and_wrong_ones(folder, predicted):
 
 
 @pytest.mark.parametrize("scores", ["pairs.npz", "probabilities.csv", "scores.parquet"])
-@pytest.mark.parametrize("options", ["", "--k 2 --prior mallows", "--posterior sum"])
+@pytest.mark.parametrize(
+    "options",
+    ["", "--k 2 --posterior consensus --prior mallows", "--posterior sum", "--decay 2"],
+)
 def test_examples_of_all_kinds_of_scores(folder, scores, options):
     done_well(f"classify {scores} --rankings rankings.jsonl -o predictions.parquet {options}")
     out = done_well(f"{REPORT} --rankings rankings.jsonl --scores {scores} {options}")

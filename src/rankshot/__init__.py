@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from rankshot.semantics.word2vec import train_word2vec
     from rankshot.semantics.word_vectors import WordVectors
     from rankshot.semantics.wordnet import WordNet
+    from rankshot.zeroshot.batch_refinement import BatchRefinement
     from rankshot.zeroshot.classifier import ZeroShotClassifier
     from rankshot.zeroshot.conse import ConSE
     from rankshot.zeroshot.deterministic_ranking import DeterministicRanking
@@ -56,6 +57,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Agreement",
     "BabingtonSmith",
+    "BatchRefinement",
     "ConSE",
     "Consensus",
     "Corpus",
@@ -106,6 +108,7 @@ __all__ = [
 _HOMES = {
     "Agreement": "ranking.agreement",
     "BabingtonSmith": "ranking.babington_smith",
+    "BatchRefinement": "zeroshot.batch_refinement",
     "ConSE": "zeroshot.conse",
     "Consensus": "ranking.consensus",
     "Corpus": "semantics.corpus",

@@ -51,8 +51,11 @@ def listed(order):
     return [x for g in order for x in (g if isinstance(g, list | tuple) else [g])]
 
 
-def plackett_luce(order, f, taken=None, compared=None):
-    """P(π|x): the mean over the strict lists; ``compared`` are all items unless some were."""
+def plackett_luce(order, f, taken=None, compared=None, decay=0):
+    """P(π|x): the mean over the strict lists; ``compared`` are all items unless some were.
+
+    With ``decay``, Π_i P_i^(i^-decay) over its choices P_i, one an item or a tie.
+    """
     compared = list(f if compared is None else compared)
     v = {item: mp.exp(mpf(float(f[item]))) for item in compared}
 
@@ -63,12 +66,11 @@ def plackett_luce(order, f, taken=None, compared=None):
     def prob(strict):
         return mp.fprod(choice(item, frozenset(strict[:i])) for i, item in enumerate(strict))
 
-    lists = strict_lists(order, taken)
-    return mp.fsum(map(prob, lists)) / len(lists)
+    return weighted(lambda order, taken: mean_over_lists(prob, order, taken), order, taken, decay)
 
 
-def babington_smith(order, f, items, taken=None):
-    """The mean weight of the strict lists: Π_{i ≤ K} Π_{j > i} e^{f_ij}."""
+def babington_smith(order, f, items, taken=None, decay=0):
+    """The mean weight of the strict lists: Π_{i ≤ K} Π_{j > i} e^{f_ij}; decay as above."""
     f = {pair: mpf(float(value)) for pair, value in f.items()}
 
     def weight(strict):
@@ -76,11 +78,43 @@ def babington_smith(order, f, items, taken=None):
         pairs = combinations(range(len(whole)), 2)
         return mp.exp(mp.fsum(f[whole[i], whole[j]] for i, j in pairs if i < len(strict)))
 
+    return weighted(lambda order, taken: mean_over_lists(weight, order, taken), order, taken, decay)
+
+
+def mean_over_lists(prob, order, taken):
     lists = strict_lists(order, taken)
-    return mp.fsum(map(weight, lists)) / len(lists)
+    return mp.fsum(map(prob, lists)) / len(lists)
 
 
-def prob_of(ranking, row, items, kind):
+def weighted(prob, order, taken, decay):
+    """The product of P(one group more) / P(the groups before), each to its own power.
+
+    Both models choose group after group, whatever the order inside those before. The power is the
+    mean of r^-decay over the places r that a group takes.
+    """
+    if decay == 0:
+        return prob(order, taken)
+    result, before, begin = mpf(1), mpf(1), 0
+    for n, end, power in stages(order, taken, decay):
+        after = prob(order[:n], end)
+        result *= (after / before) ** power
+        before, begin = after, end
+    assert begin == (taken or len(listed(order)))
+    return result
+
+
+def stages(order, taken, decay):
+    """Each group: how many groups and how many places there are with it, and its power."""
+    begin, taken = 0, taken or len(listed(order))
+    for n in range(1, len(order) + 1):
+        end = min(len(listed(order[:n])), taken)
+        if end > begin:
+            powers = [mpf(r) ** -mpf(decay) for r in range(begin + 1, end + 1)]
+            yield n, end, mp.fsum(powers) / len(powers)
+        begin = end
+
+
+def prob_of(ranking, row, items, kind, decay=0):
     """P(π|x) of one ranking, up to what is the same for all π, over that of equal scores.
 
     Parameters
@@ -93,11 +127,13 @@ def prob_of(ranking, row, items, kind):
     [order] = ranking.orders()
     taken = int(ranking.lengths[0])
     if kind == "one-vs-one":
-        return babington_smith(order, by_pair(row, items), items, taken)
+        return babington_smith(order, by_pair(row, items), items, taken, decay)
     compared = listed(order) if ranking.is_subset[0] else list(items)
-    chance = mpf(factorial(len(compared) - taken)) / factorial(len(compared))
-    f = dict(zip(items, row, strict=True))
-    return plackett_luce(order, f, taken, compared) / chance
+    f, alike = dict(zip(items, row, strict=True)), dict.fromkeys(items, 0.0)
+    chance = plackett_luce(order, alike, taken, compared, decay)
+    if decay == 0:
+        assert mp.almosteq(chance, mpf(factorial(len(compared) - taken)) / factorial(len(compared)))
+    return plackett_luce(order, f, taken, compared, decay) / chance
 
 
 def by_pair(row, items):

@@ -7,17 +7,23 @@ import pytest
 from sklearn.base import clone
 
 import rankshot as rs
+from rankshot.zeroshot.scores import KINDS
 
 ITEMS = ("a", "b", "c", "d", "e")
 TARGETS = ("u", "v", "w", "x")
 PAIRS = len(ITEMS) * (len(ITEMS) - 1) // 2
 
+PR = rs.ProbabilisticRanking
 RANKING_HEADS = {
-    "consensus": rs.ProbabilisticRanking(k=3),
-    "consensus-mallows": rs.ProbabilisticRanking(k=2, prior=rs.Mallows()),
-    "mean": rs.ProbabilisticRanking(k=3, posterior="mean"),
-    "sum": rs.ProbabilisticRanking(k=2, posterior="sum"),
-    "sum-mallows": rs.ProbabilisticRanking(k=3, posterior="sum", prior=rs.Mallows()),
+    "default": PR(),
+    "consensus": PR(k=3, posterior="consensus", decay=0),
+    "consensus-mallows": PR(k=2, posterior="consensus", decay=0, prior=rs.Mallows()),
+    "consensus-decay": PR(k=3, posterior="consensus"),
+    "mean": PR(k=3, decay=0),
+    "mean-decay": PR(k=3),
+    "mean-steep": PR(k=3, decay=1.5),
+    "sum": PR(k=2, posterior="sum"),
+    "sum-mallows": PR(k=3, posterior="sum", prior=rs.Mallows()),
     "deterministic": rs.DeterministicRanking(k=3),
     "deterministic-mallows": rs.DeterministicRanking(k=2, prior=rs.Mallows(), spread=0.4),
 }
@@ -29,10 +35,15 @@ SIMILARITY_HEADS = {
     "conse": rs.ConSE(n_classes=3),
 }
 HEADS = RANKING_HEADS | SIMILARITY_HEADS
-CASES = [
-    *((name, kind) for name in HEADS for kind in ("multiclass", "one-vs-rest")),
-    *((name, "one-vs-one") for name in RANKING_HEADS),
-]
+ONE_A_CLASS = {"default", *SIMILARITY_HEADS}
+"""Heads that take no one-vs-one scores: those compare lists of one length, and ours are short."""
+
+
+def kinds_of(name):
+    return KINDS[: 2 if name in ONE_A_CLASS else 3]
+
+
+CASES = [(name, kind) for kind in KINDS for name in HEADS if kind in kinds_of(name)]
 
 RANKINGS = rs.Rankings.from_orders(
     [

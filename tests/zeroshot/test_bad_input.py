@@ -118,12 +118,41 @@ HEADS = [
         "the prior must be a model of rankings such as PlackettLuce(), not 'Mallows'",
     ),
     bad(
+        lambda: PR(posterior="consensus", prior="borda").fit(RANKINGS),
+        "the prior must be a model of rankings such as PlackettLuce(), not 'borda'",
+    ),
+    bad(lambda: PR(decay=-0.5).fit(RANKINGS), "decay must be 0 or more, and finite, not -0.5"),
+    bad(lambda: PR(decay=NAN).fit(RANKINGS), "decay must be 0 or more, and finite, not nan"),
+    bad(lambda: PR(decay=INF).fit(RANKINGS), "decay must be 0 or more, and finite, not inf"),
+    bad(lambda: PR(decay="fast").fit(RANKINGS), "decay must be a number, not 'fast'"),
+    bad(lambda: PR(decay=None).fit(RANKINGS), "decay must be a number, not None"),
+    bad(
+        lambda: PR(posterior="sum").fit(RANKINGS, ROW * 10),
+        "the sum over rankings takes no reference: use another posterior",
+    ),
+    bad(
+        lambda: PR().fit(RANKINGS, ROW * 9),
+        "the reference has 9 inputs: at least 10 are needed, and some hundreds are better",
+    ),
+    bad(
+        lambda: PR().fit(RANKINGS, ROW * 10).predict(Scores(ROW, ITEMS, "one-vs-rest")),
+        "the reference has multiclass scores, these are one-vs-rest",
+    ),
+    bad(
+        lambda: PR().fit(RANKINGS, Scores(ROW * 10, [*ITEMS[:3], "tigre"])),
+        "the scores have classes that nobody ranks: 'tigre' (did you mean 'tiger'?)",
+    ),
+    bad(
+        lambda: PR().fit(RANKINGS, [*ROW * 9, [1, 2, 3, NAN]]),
+        "row 9, column 'tiger': the score is nan; scores must be finite",
+    ),
+    bad(
         lambda: PR(posterior="sum", n_samples=1).fit(RANKINGS),
         "n_samples must be 2 or more, not 1",
     ),
     bad(
         lambda: HEAD.sum_over_rankings(ROW),
-        "sum_over_rankings needs posterior='sum', not 'consensus'",
+        "sum_over_rankings needs posterior='sum', not 'mean'",
     ),
     bad(
         lambda: PR().fit([["leopard"]]),

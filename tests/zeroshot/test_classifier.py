@@ -22,6 +22,7 @@ from sklearn.utils import get_tags
 
 import rankshot as rs
 from rankshot.zeroshot.metrics import generalized_accuracy
+from rankshot.zeroshot.semantic_prior import remarks_on
 
 # By angle, in eighths of a turn. Names are not in the order of angles.
 SEEN = {"tiger": 0, "bus": 1, "ant": 2, "fox": 3, "whale": 4, "leopard": 5, "oak": 6, "pen": 7}
@@ -134,7 +135,8 @@ def test_clone_keeps_the_parameters_and_forgets_the_fit():
 
 
 def test_parameters_are_set_all_the_way_down():
-    zs = zero_shot(LogisticRegression(max_iter=1000), head=pr(prior=rs.Mallows()))
+    head = pr(prior=rs.Mallows(), posterior="consensus")
+    zs = zero_shot(LogisticRegression(max_iter=1000), head=head)
     zs.set_params(head__k=3, head__prior__consensus="borda", estimator__C=0.5, classes="all")
     assert (zs.head.k, zs.head.prior.consensus, zs.estimator.C) == (3, "borda", 0.5)
     assert {"head__k", "head__prior__consensus", "estimator__C"} <= set(zs.get_params())
@@ -171,7 +173,8 @@ def test_grid_search_over_k_and_the_prior(refit):
     orders = [["ant", *nearest[z][::turn]] for z in UNSEEN for turn in (1, -1)]
     votes = rs.Rankings.from_orders(orders, items=ITEMS, targets=np.repeat(list(UNSEEN), 2))
     grid = {"head__k": [1, 3], "head__prior": [rs.Mallows(), rs.PlackettLuce()]}
-    search = GridSearchCV(zero_shot(rankings=votes), grid, refit=refit, cv=3)
+    zs = zero_shot(rankings=votes, head=pr(posterior="consensus", decay=0))
+    search = GridSearchCV(zs, grid, refit=refit, cv=3)
     search.fit(X_NEW, Y_NEW)
     by_k = search.cv_results_["mean_test_score"].reshape(2, 2)
     np.testing.assert_allclose(by_k[0], 1 / 3)  # the first by name
@@ -321,14 +324,17 @@ VOTES = rs.Rankings.concatenate([RANKINGS, OTHERS])
 TABLE = similarity(list(UNSEEN))
 HOLED = rs.Similarity([[np.nan, *row[1:]] for row in TABLE.values], TABLE.targets, ITEMS)
 PRIOR = {item: place for place, item in enumerate(ITEMS, 1)}
+PAPER = {"posterior": "consensus", "decay": 0}
 EXPLAINED = {
-    "consensus": zero_shot(head=pr(k=3)),
-    "consensus of several": zero_shot(head=pr(k=4, prior=rs.Mallows()), rankings=VOTES),
-    "mean": zero_shot(head=pr(k=3, posterior="mean"), rankings=VOTES),
+    "default": zero_shot(head=None, rankings=VOTES),
+    "consensus": zero_shot(head=pr(k=3, **PAPER)),
+    "consensus of several": zero_shot(head=pr(k=4, prior=rs.Mallows(), **PAPER), rankings=VOTES),
+    "consensus, decay": zero_shot(head=pr(k=4, posterior="consensus"), rankings=VOTES),
+    "mean": zero_shot(head=pr(k=3, decay=0), rankings=VOTES),
     "with seen classes": zero_shot(head=pr(k=3), classes="all"),
-    "one-vs-rest": zero_shot(LinearSVC(), head=pr(k=None, posterior="mean")),
-    "one-vs-one": zero_shot(SVC(), head=pr(k=3)),
-    "one-vs-one, mean": zero_shot(SVC(), head=pr(k=2, posterior="mean"), rankings=VOTES),
+    "one-vs-rest": zero_shot(LinearSVC(), head=pr(k=None)),
+    "one-vs-one": zero_shot(SVC(), head=pr(k=3, **PAPER)),
+    "one-vs-one, mean": zero_shot(SVC(), head=pr(k=2), rankings=VOTES),
     "direct similarity": zero_shot(head=rs.DirectSimilarity(n_similar=3), rankings=TABLE),
     "its prior": zero_shot(head=rs.DirectSimilarity(class_prior=PRIOR), rankings=TABLE),
     "ConSE": zero_shot(head=rs.ConSE(n_classes=4), rankings=HOLED),
@@ -353,7 +359,8 @@ def test_pushes_of_the_items_add_up_to_the_whole_difference(zs):
             assert zs.rankings is not HOLED or "ant" not in dict(why.items)
 
 
-def test_an_items_push_is_how_much_its_choice_beats_chance():
+@pytest.mark.parametrize("decay", [0, 0.5])
+def test_an_items_push_is_how_much_its_choice_beats_chance(decay):
     orders, targets = [["tiger", "bus"], ["bus", "oak"]], ["cat", "dog"]
     lists = rs.Rankings.from_orders(orders, items=ITEMS, targets=targets)
     f = dict(zip(ITEMS, TRAINED.decision_function(X_NEW[:1])[0], strict=True))
@@ -362,18 +369,19 @@ def test_an_items_push_is_how_much_its_choice_beats_chance():
         left = [np.exp(f[name]) for name in ITEMS if name != gone]
         return np.log(np.exp(f[item]) / sum(left)) - np.log(1 / len(left))
 
-    (why,) = zero_shot(rankings=lists).fit(X, Y).explain(X_NEW[:1], target="cat", against="dog")
-    found = dict(why.items)
+    zs = zero_shot(rankings=lists, head=pr(decay=decay)).fit(X, Y)
+    (why,) = zs.explain(X_NEW[:1], target="cat", against="dog")
+    found, second = dict(why.items), 2**-decay
     assert found.keys() == {"tiger", "bus", "oak"}
     assert found["tiger"] == pytest.approx(choice("tiger"))
-    assert found["bus"] == pytest.approx(choice("bus", gone="tiger") - choice("bus"))
-    assert found["oak"] == pytest.approx(-choice("oak", gone="bus"))
+    assert found["bus"] == pytest.approx(second * choice("bus", gone="tiger") - choice("bus"))
+    assert found["oak"] == pytest.approx(-second * choice("oak", gone="bus"))
 
 
 @pytest.mark.parametrize("estimator", [FrozenEstimator(TRAINED), SVC()])
 @pytest.mark.parametrize("against", [None, "cat"])
 def test_each_source_is_taken_alone(estimator, against):
-    zs = zero_shot(estimator, head=pr(posterior="mean"), rankings=VOTES).fit(X, Y)
+    zs = zero_shot(estimator, head=pr(), rankings=VOTES).fit(X, Y)
     found = zs.explain(X_NEW, target="dog", against=against)
     for source in ("circle", "me"):
         alone = clone(zs).set_params(rankings=VOTES.select(source=source)).fit(X, Y)
@@ -410,12 +418,25 @@ def test_one_new_class_alone_is_remarked_on():
         zero_shot(rankings=one).fit(X, Y)
 
 
-def test_targets_with_the_same_ranking_are_remarked_on():
+@pytest.mark.parametrize("posterior", ["mean", "consensus", "sum"])
+def test_targets_with_the_same_ranking_are_remarked_on(posterior):
     same = rs.Rankings.from_orders(
         [list(RANKINGS.items[:3])] * 2, items=RANKINGS.items, targets=["one", "two"]
     )
     with pytest.warns(UserWarning, match="the rankings of 'one', 'two' are the same"):
-        zero_shot(rankings=same).fit(X, Y)
+        zero_shot(rankings=same, head=pr(posterior=posterior)).fit(X, Y)
+
+
+def test_targets_with_the_same_rankings_by_as_many_are_remarked_on():
+    """Where nothing is merged, it is the shares of all rankings that must be the same."""
+    orders = [["ant", "bus"], ["bus", "fox"], ["bus", "fox"], ["ant", "bus"], ["ant", "bus"]]
+    targets, head = ["one", "one", "two", "two", "two"], rs.ProbabilisticRanking()
+    for weights, alike in (([2, 1, 1, 1, 1], True), ([1, 1, 1, 1, 1], False)):
+        votes = rs.Rankings.from_orders(orders, items=ITEMS, targets=targets, weights=weights)
+        remarks = remarks_on(head.fit(votes))
+        proba = head.predict_proba(rs.scores_of(TRAINED, X_NEW))
+        assert np.allclose(proba, 0.5) == alike
+        assert [("'one', 'two' are the same" in remark) for remark in remarks] == [True] * alike
 
 
 def test_a_frozen_classifier_needs_no_inputs():

@@ -163,11 +163,11 @@ def three_targets():
 @pytest.mark.parametrize("posterior", ["consensus", "mean", "sum"])
 def test_equation_06_the_label_depends_on_the_ranking_alone(rng, posterior):
     """x → π → z: inputs that have the same P(π|x) have the same P(z|x)."""
-    head = rs.ProbabilisticRanking(k=2, posterior=posterior).fit(three_targets())
+    head = rs.ProbabilisticRanking(k=2, posterior=posterior, decay=0).fit(three_targets())
     f = rng.normal(size=(4, C))
     np.testing.assert_allclose(head.predict_proba(f + 7), head.predict_proba(f), rtol=1e-12)
     # One-vs-one and K = 1: only Σ_j f_ij matters, which going round a → b → c → a leaves alone.
-    head = rs.ProbabilisticRanking(k=1, posterior=posterior).fit(three_targets())
+    head = rs.ProbabilisticRanking(k=1, posterior=posterior, decay=0).fit(three_targets())
     pairs = rng.normal(size=(4, C * (C - 1) // 2))
     round_trip = {("a", "b"): 3.0, ("b", "c"): 3.0, ("a", "c"): -3.0}
     cycle = [round_trip.get(pair, 0.0) for pair in combinations(ITEMS, 2)]
@@ -293,7 +293,8 @@ def test_equation_15_babington_smith_ranker(rng, K):
 def check_classifier(rng, K, draw):
     """P(z|x) and the decision, where ``draw`` makes a row of scores and says P(π|x) of it."""
     merged = {z: rng.permutation(ITEMS).tolist() for z in "uvw"}
-    head = rs.ProbabilisticRanking(k=K).fit(rankings(merged.values(), targets=list(merged)))
+    head = rs.ProbabilisticRanking(k=K, posterior="consensus", decay=0)
+    head.fit(rankings(merged.values(), targets=list(merged)))
     for _ in range(10):
         row, prob = draw()
         p = {z: prob(pi[:K]) for z, pi in merged.items()}

@@ -67,7 +67,7 @@ def exact_log_proba(head, row, kind):
         share = theirs.weights / theirs.weights.sum()
         weights.append(
             mp.fprod(
-                exact.prob_of(one, row, ITEMS, kind) ** mpf(w)
+                exact.prob_of(one, row, ITEMS, kind, head.decay) ** mpf(w)
                 for one, w in zip(theirs, share, strict=True)
             )
         )
@@ -97,13 +97,14 @@ def test_log_probabilities_have_nine_digits(name, kind, gap):
     np.testing.assert_allclose(log_proba, truth, rtol=1e-13, atol=1e-9)
 
 
+@pytest.mark.parametrize("decay", [0, 0.5, 2])
 @pytest.mark.parametrize("posterior", ["consensus", "mean"])
-def test_lists_of_several_lengths_and_of_subsets(posterior):
+def test_lists_of_several_lengths_and_of_subsets(posterior, decay):
     """Each counts by how much more probable it is than where all scores are equal."""
     orders = [["a"], ["b", ["c", "d"], "a"], ["e", "a"], [["d", "b"], "c", "a"]]
     kinds = ["top", "top", "subset", "subset"]
     rankings = rs.Rankings.from_orders(orders, items=ITEMS, targets=list(TARGETS), kind=kinds)
-    head = rs.ProbabilisticRanking(k=3, posterior=posterior).fit(rankings)
+    head = rs.ProbabilisticRanking(k=3, posterior=posterior, decay=decay).fit(rankings)
     values = np.vstack([confident(gap, "multiclass") for gap in (1.0, 1000.0)])
     truth = [exact_log_proba(head, row, "multiclass") for row in values]
     np.testing.assert_allclose(head.predict_log_proba(values), truth, rtol=1e-13, atol=1e-9)
@@ -113,7 +114,8 @@ def test_lists_of_several_lengths_and_of_subsets(posterior):
 @pytest.mark.parametrize("prior", [rs.PlackettLuce(), rs.Mallows()])
 def test_the_consensus_is_the_mode_of_the_prior(prior):
     """A target's only ranking, cut, is its own; its tie stays."""
-    for head in (rs.ProbabilisticRanking(k=3, prior=prior), rs.DeterministicRanking(k=3)):
+    merging = rs.ProbabilisticRanking(k=3, posterior="consensus")
+    for head in (merging, rs.DeterministicRanking(k=3)):
         consensus = head.set_params(prior=prior).fit(RANKINGS).consensus_
         orders = dict(zip(consensus.targets, consensus.orders(), strict=True))
         assert orders["v"] == ["e", ["a", "c", "d"]]
@@ -283,7 +285,7 @@ def test_three_classes_one_against_one():
     pairs = rs.Scores(row, ["a", "b", "c"], "one-vs-one")
     weights = np.exp([0.5 + 1 + 2, -2 - 1 - 0.5])
     expected = [weights / weights.sum()]
-    head = rs.ProbabilisticRanking(k=2).fit(rankings)
+    head = rs.ProbabilisticRanking(k=2, decay=0).fit(rankings)
     np.testing.assert_allclose(head.predict_proba(pairs), expected)
 
 

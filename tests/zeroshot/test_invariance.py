@@ -2,7 +2,15 @@
 
 import numpy as np
 import pytest
-from head_cases import HEADS, SIMILARITY_HEADS, each_head, fitted, permuted, random_scores
+from head_cases import (
+    HEADS,
+    SIMILARITY_HEADS,
+    each_head,
+    fitted,
+    kinds_of,
+    permuted,
+    random_scores,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -40,6 +48,15 @@ def rankings(draw):
     return [(z, draw(orders()), draw(st.sampled_from([1.0, 2.0]))) for z in targets]
 
 
+def draw_usual(draw, columns):
+    """Scores of twelve seen inputs; those of one column may be all the same."""
+    rows = [draw(st.lists(score, min_size=columns, max_size=columns)) for _ in range(12)]
+    usual = np.array(rows)
+    if draw(st.booleans()):
+        usual[:, 0] = 0.1
+    return usual
+
+
 @st.composite
 def problems(draw):
     """What a head is fitted to, scores, and other names for the targets."""
@@ -48,14 +65,19 @@ def problems(draw):
         "similarity": np.array(draw(st.lists(similarities, min_size=3, max_size=3))),
         "scores": np.array([draw(st.lists(score, min_size=5, max_size=5))]),
         "pairs": np.array([draw(st.lists(score, min_size=10, max_size=10))]),
+        "usual": draw_usual(draw, 5),
+        "usual pairs": draw_usual(draw, 10),
         "items": draw(st.permutations(range(5))),
         "rows": draw(st.permutations(range(3))),
         "names": dict(zip(TARGETS, draw(st.permutations(["k", "s", "z"])), strict=True)),
     }
 
 
-def fit(name, problem, order, rename, rows):
-    """Fit with the items in this ``order``, and the targets renamed and in other rows."""
+def fit(name, problem, order, rename, rows, reference=None):
+    """Fit with the items in this ``order``, and the targets renamed and in other rows.
+
+    The ``reference`` is the kind of the scores that there are of seen inputs.
+    """
     items = [ITEMS[i] for i in order]
     if name in SIMILARITY_HEADS:
         table = problem["similarity"][rows][:, order]
@@ -68,7 +90,11 @@ def fit(name, problem, order, rename, rows):
             targets=[rename[target] for target, _, _ in lists],
             weights=[weight for _, _, weight in lists],
         )
-    return clone(HEADS[name]).fit(knowledge)
+    if reference is None:
+        return clone(HEADS[name]).fit(knowledge)
+    usual = problem["usual pairs" if reference == "one-vs-one" else "usual"]
+    scores = rs.Scores(permuted(usual, list(order), reference), items, reference)
+    return clone(HEADS[name]).fit(knowledge, scores)
 
 
 def ask(head, kind, problem, order):
@@ -88,17 +114,29 @@ def best_first(log_proba, name_of):
 @EXAMPLES
 @given(problem=problems())
 def test_other_columns_and_other_names_permute_the_answer(name, problem):
+    for kind in kinds_of(name):
+        check_permuted(name, problem, kind)
+
+
+@pytest.mark.parametrize("name", ["default", "mean-decay", "consensus-decay", "consensus"])
+@EXAMPLES
+@given(problem=problems())
+def test_they_do_with_a_reference_too(name, problem):
+    for kind in kinds_of(name):
+        check_permuted(name, problem, kind, reference=kind)
+
+
+def check_permuted(name, problem, kind, reference=None):
     same, rename = {z: z for z in TARGETS}, problem["names"]
-    head = fit(name, problem, range(5), same, [0, 1, 2])
-    other = fit(name, problem, problem["items"], rename, list(problem["rows"]))
-    for kind in KINDS[: 2 if name in SIMILARITY_HEADS else 3]:
-        before, label, ranked = ask(head, kind, problem, range(5))
-        after, label_after, ranked_after = ask(other, kind, problem, problem["items"])
-        for z in TARGETS:
-            assert after[rename[z]] == pytest.approx(before[z], rel=1e-9, abs=1e-9)
-        assert ranked == best_first(before, same)
-        assert ranked_after == [rename[z] for z in best_first(before, rename)]
-        assert (label, label_after) == (ranked[0], ranked_after[0])
+    head = fit(name, problem, range(5), same, [0, 1, 2], reference)
+    other = fit(name, problem, problem["items"], rename, list(problem["rows"]), reference)
+    before, label, ranked = ask(head, kind, problem, range(5))
+    after, label_after, ranked_after = ask(other, kind, problem, problem["items"])
+    for z in TARGETS:
+        assert after[rename[z]] == pytest.approx(before[z], rel=1e-9, abs=1e-9)
+    assert ranked == best_first(before, same)
+    assert ranked_after == [rename[z] for z in best_first(before, rename)]
+    assert (label, label_after) == (ranked[0], ranked_after[0])
 
 
 @each_head
@@ -130,8 +168,9 @@ def tied_targets(order):
 @pytest.mark.parametrize("kind", ["multiclass", "one-vs-one"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("scale", [3, 30, 300])
+@pytest.mark.parametrize("decay", [0, 0.5])
 @pytest.mark.parametrize("posterior", ["consensus", "mean", "sum"])
-def test_rounding_does_not_choose_between_equals(rng, posterior, scale, dtype, kind):
+def test_rounding_does_not_choose_between_equals(rng, posterior, decay, scale, dtype, kind):
     """Sums taken in another order differ in their last digit, and float32 has few of them."""
     first, second = np.triu_indices(6, 1)
     for _ in range(3):
@@ -139,7 +178,8 @@ def test_rounding_does_not_choose_between_equals(rng, posterior, scale, dtype, k
         f[:, 3] = f[:, 2]
         values = f[:, first] - f[:, second] if kind == "one-vs-one" else f
         order = rng.permutation(6).tolist()
-        head = rs.ProbabilisticRanking(k=3, posterior=posterior).fit(tied_targets(order))
+        head = rs.ProbabilisticRanking(k=3, posterior=posterior, decay=decay)
+        head.fit(tied_targets(order))
         scores = rs.Scores(permuted(values, order, kind), head.items_, kind)
         assert "q" not in head.predict(scores).tolist()
         labels = head.top(scores, 3).labels

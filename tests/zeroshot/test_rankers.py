@@ -26,6 +26,8 @@ ORDERS = [
 ]
 """Lists of several lengths, with and without ties, full ones among them."""
 
+each_decay = pytest.mark.parametrize("decay", [0, 0.5])
+
 GAPS = [0.1, 5.0, 40.0, 120.0, 300.0, 699.0, 746.0, 1000.0]
 """exp underflows float32 at 104, and float64 at 746."""
 
@@ -48,7 +50,7 @@ def confident(gap, n_items=C):
     return np.vstack([far + near, tied, np.arange(n_items) * gap / (n_items - 1)])
 
 
-def exact_plackett_luce(rankings, values):
+def exact_plackett_luce(rankings, values, decay=0):
     """log P(π|x) with many digits, a row an input."""
     return [
         [
@@ -57,6 +59,7 @@ def exact_plackett_luce(rankings, values):
                 dict(zip(ITEMS, row, strict=True)),
                 int(one.lengths[0]),
                 exact.listed(one.orders()[0]) if one.is_subset[0] else None,
+                decay,
             )
             for one in rankings
         ]
@@ -82,12 +85,14 @@ def test_plackett_luce_is_the_model_with_scores_for_log_worths(rng, kind, k):
         np.testing.assert_allclose(row, model.log_prob(rankings), atol=1e-12)
 
 
+@each_decay
 @pytest.mark.parametrize("kind", ["top", "subset"])
-def test_plackett_luce_is_the_mean_over_strict_rankings(rng, kind):
+def test_plackett_luce_is_the_mean_over_strict_rankings(rng, kind, decay):
     rankings = some_rankings(kind=kind).top(3)
     values = rng.normal(size=(3, C))
-    truth = logs(exact_plackett_luce(rankings, values))
-    np.testing.assert_allclose(PlackettLuceRanker(rankings).log_prob(values), truth, atol=1e-12)
+    truth = logs(exact_plackett_luce(rankings, values, decay))
+    log_prob = PlackettLuceRanker(rankings, decay).log_prob(values)
+    np.testing.assert_allclose(log_prob, truth, atol=1e-12)
 
 
 @pytest.mark.parametrize("gap", [1.0, 1000.0])
@@ -98,34 +103,35 @@ def test_the_probabilities_of_all_lists_add_up_to_one(k, gap):
     np.testing.assert_allclose(total, 1, rtol=1e-12)
 
 
+@each_decay
 @pytest.mark.parametrize("gap", GAPS)
-def test_plackett_luce_is_right_for_confident_classifiers(gap):
+def test_plackett_luce_is_right_for_confident_classifiers(gap, decay):
     """The confident class first, last, in the tie, in a cut tie or left out."""
     rankings = cut_rankings()
     values = confident(gap)
-    truth = logs(exact_plackett_luce(rankings, values))
-    np.testing.assert_allclose(
-        PlackettLuceRanker(rankings).log_prob(values.copy()), truth, rtol=0, atol=1e-9
-    )
+    truth = logs(exact_plackett_luce(rankings, values, decay))
+    log_prob = PlackettLuceRanker(rankings, decay).log_prob(values.copy())
+    np.testing.assert_allclose(log_prob, truth, rtol=0, atol=1e-9)
 
 
+@each_decay
 @pytest.mark.parametrize("gap", [40.0, 699.0, 1000.0])
-def test_subsets_are_right_for_confident_classifiers(gap):
+def test_subsets_are_right_for_confident_classifiers(gap, decay):
     rankings = some_rankings(kind="subset").top(2)
     values = confident(gap)
-    truth = logs(exact_plackett_luce(rankings, values))
-    np.testing.assert_allclose(
-        PlackettLuceRanker(rankings).log_prob(values.copy()), truth, rtol=0, atol=1e-9
-    )
+    truth = logs(exact_plackett_luce(rankings, values, decay))
+    log_prob = PlackettLuceRanker(rankings, decay).log_prob(values.copy())
+    np.testing.assert_allclose(log_prob, truth, rtol=0, atol=1e-9)
 
 
+@each_decay
 @pytest.mark.parametrize("gap", GAPS)
-def test_plackett_luce_in_float32(gap):
+def test_plackett_luce_in_float32(gap, decay):
     """To 1e-5 of the answer, where even exp(-gap) is no float32."""
     rankings = cut_rankings()
     values = np.float32(confident(gap))
-    truth = logs(exact_plackett_luce(rankings, values))
-    log_prob = PlackettLuceRanker(rankings).log_prob(values.copy())
+    truth = logs(exact_plackett_luce(rankings, values, decay))
+    log_prob = PlackettLuceRanker(rankings, decay).log_prob(values.copy())
     assert log_prob.dtype == np.float64  # single precision only where it costs no digits
     np.testing.assert_allclose(log_prob, truth, rtol=1e-5, atol=1e-5)
 
@@ -193,12 +199,12 @@ def test_the_weights_of_all_lists_add_up_to_the_normaliser(rng, k):
     np.testing.assert_allclose(np.log(total), [model_of(row).log_normalizer(k) for row in values])
 
 
-def exact_babington_smith(rankings, values):
+def exact_babington_smith(rankings, values, decay=0):
     return logs(
         [
             [
                 exact.babington_smith(
-                    one.orders()[0], exact.by_pair(row, ITEMS), ITEMS, int(one.lengths[0])
+                    one.orders()[0], exact.by_pair(row, ITEMS), ITEMS, int(one.lengths[0]), decay
                 )
                 for row in values
             ]
@@ -215,21 +221,23 @@ def confident_pairs(gap):
     return np.vstack([f[:, first] - f[:, second], cycles])
 
 
+@each_decay
 @pytest.mark.parametrize("gap", [0.5, 40.0, 300.0, 1000.0])
 @pytest.mark.parametrize("k", [1, 2, 3, 5])
-def test_babington_smith_is_right_for_confident_classifiers(k, gap):
+def test_babington_smith_is_right_for_confident_classifiers(k, gap, decay):
     values = confident_pairs(gap)
-    log_weight = BabingtonSmithRanker(of_length(k)).by_columns(values)
-    truth = exact_babington_smith(of_length(k), values)
+    log_weight = BabingtonSmithRanker(of_length(k), decay).by_columns(values)
+    truth = exact_babington_smith(of_length(k), values, decay)
     np.testing.assert_allclose(log_weight, truth, rtol=0, atol=1e-9)
 
 
+@each_decay
 @pytest.mark.parametrize("gap", [0.5, 40.0, 300.0, 1000.0])
-def test_babington_smith_in_float32(gap):
+def test_babington_smith_in_float32(gap, decay):
     """To 1e-5 of the numbers that are added up."""
     values = np.float32(confident_pairs(gap))
-    log_weight = BabingtonSmithRanker(of_length(3)).by_columns(values)
-    truth = exact_babington_smith(of_length(3), values)
+    log_weight = BabingtonSmithRanker(of_length(3), decay).by_columns(values)
+    truth = exact_babington_smith(of_length(3), values, decay)
     assert log_weight.dtype == np.float64
     assert (np.abs(log_weight - truth) <= 1e-5 * np.abs(values).sum(axis=1)).all()
 

@@ -82,7 +82,7 @@ RANKINGS = with_unseen(good_to_the_second_place(), [["b", "l"], ["a", "d"]])
 
 
 def zero_shot(estimator=None, **options):
-    defaults = {"head": rs.ProbabilisticRanking(k=2), "rankings": RANKINGS}
+    defaults = {"head": rs.ProbabilisticRanking(k=2, decay=0), "rankings": RANKINGS}
     return rs.ZeroShotClassifier(estimator or Nearest(), **defaults | options)
 
 
@@ -128,7 +128,7 @@ def test_a_trial_is_what_it_would_be_by_hand(k, leave_alone):
             for name in group
             for order in RANKINGS.select(target=name).orders()
         ]
-        head = rs.ProbabilisticRanking(k=k)
+        head = rs.ProbabilisticRanking(k=k, decay=0)
         head.fit(rs.Rankings.from_orders(orders, items=stay, targets=group))
         expected.append(mean_class_accuracy(Y[play], head.predict(scores)))
     found = search(frozen() if leave_alone else Nearest(), {"head__k": [k]}).fit(X, Y)
@@ -302,7 +302,8 @@ def test_the_score_of_a_generalised_trial_is_a_mean_over_folds():
     expected = []
     for group in GROUPS:
         stay = [item for item in ITEMS if item not in group]
-        head = rs.ProbabilisticRanking(k=2).fit(similarity(ITEMS).select(ITEMS, stay).to_rankings())
+        head = rs.ProbabilisticRanking(k=2, decay=0)
+        head.fit(similarity(ITEMS).select(ITEMS, stay).to_rankings())
         scores = zs.estimator.estimator.decision_function(X)[:, np.isin(ITEMS, stay)]
         seen = np.isin(head.classes_, stay)
         log_proba = head.predict_log_proba(scores)

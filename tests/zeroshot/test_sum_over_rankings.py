@@ -184,7 +184,18 @@ def test_a_standard_error_needs_two_samples(n_samples):
         head_of("mallows", n_samples=n_samples).fit(RANKINGS)
 
 
-def test_other_posteriors_have_no_sum():
-    head = rs.ProbabilisticRanking(k=2).fit(RANKINGS)
-    with pytest.raises(RankshotError, match="needs posterior='sum', not 'consensus'"):
+@pytest.mark.parametrize("posterior", ["consensus", "mean"])
+def test_other_posteriors_have_no_sum(posterior):
+    head = rs.ProbabilisticRanking(k=2, posterior=posterior).fit(RANKINGS)
+    with pytest.raises(RankshotError, match=f"needs posterior='sum', not '{posterior}'"):
         head.sum_over_rankings(np.zeros((1, C)))
+
+
+@each_kind
+def test_places_of_a_sum_count_alike(rng, kind):
+    """The decay is that of the other posteriors."""
+    scores = scores_of(rng, kind)
+    with_decay, without = (
+        head_of("mallows", decay=decay).fit(RANKINGS).predict_proba(scores) for decay in (2, 0)
+    )
+    np.testing.assert_array_equal(with_decay, without)

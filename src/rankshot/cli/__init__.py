@@ -23,6 +23,7 @@ from rankshot.cli.demo import demo
 from rankshot.cli.explain import explain
 from rankshot.cli.rank import rank
 from rankshot.cli.report import report
+from rankshot.cli.reproduce import reproduce
 from rankshot.ranking.errors import RankshotError
 
 app = typer.Typer(
@@ -50,7 +51,7 @@ def root(
     """Zero-shot classification with semantic rankings."""
 
 
-for command in (demo, rank, consensus, classify, explain, report):
+for command in (demo, rank, consensus, classify, explain, report, reproduce):
     app.command()(command)
 
 

@@ -14,14 +14,17 @@ from rich.text import Text
 
 from rankshot.cli.console import check_writable, progress_bar, say
 from rankshot.cli.head_options import (
+    DECAY,
+    DecayOption,
     Head,
     HeadOption,
+    HeadPriorOption,
+    K,
     KOption,
     Posterior,
     PosteriorOption,
-    Prior,
-    PriorOption,
     RankingsOption,
+    ReferenceOption,
     SimilarityOption,
     fitted_head,
 )
@@ -46,9 +49,11 @@ def classify(
     rankings: RankingsOption = None,
     similarity: SimilarityOption = None,
     head: HeadOption = Head.PROBABILISTIC,
-    k: KOption = 4,
-    prior: PriorOption = Prior.PLACKETT_LUCE,
-    posterior: PosteriorOption = Posterior.CONSENSUS,
+    k: KOption = K,
+    decay: DecayOption = DECAY,
+    posterior: PosteriorOption = Posterior.MEAN,
+    prior: HeadPriorOption = None,
+    reference: ReferenceOption = None,
     scores_are: ScoresAreOption = ScoresAre.AUTO,
     reject_below: Annotated[
         float | None,
@@ -67,9 +72,20 @@ def classify(
         raise RankshotError(f"--reject-below must be a probability, not {reject_below}")
     if batch_rows is not None and batch_rows < 1:
         raise RankshotError(f"--batch-rows must be 1 or more, not {batch_rows}")
-    check_writable(output, scores, rankings, similarity)
+    check_writable(output, scores, rankings, similarity, reference)
     table = open_scores(scores, batch_rows)
-    model = fitted_head(table, rankings, similarity, head, k, prior, posterior)
+    model, scores_are = fitted_head(
+        table,
+        scores_are,
+        rankings=rankings,
+        similarity=similarity,
+        head=head,
+        k=k,
+        decay=decay,
+        prior=prior,
+        posterior=posterior,
+        reference=reference,
+    )
     targets = model.classes_
     if reject_below is not None and REJECTED in targets:
         raise RankshotError(f"--reject-below: a class is called {REJECTED!r}; rename it")

@@ -9,14 +9,17 @@ import typer
 
 from rankshot.cli.console import say
 from rankshot.cli.head_options import (
+    DECAY,
+    DecayOption,
     Head,
     HeadOption,
+    HeadPriorOption,
+    K,
     KOption,
     Posterior,
     PosteriorOption,
-    Prior,
-    PriorOption,
     RankingsOption,
+    ReferenceOption,
     SimilarityOption,
     fitted_head,
 )
@@ -51,9 +54,11 @@ def explain(
         str | None, typer.Option(help="Compare with this class; by default the average.")
     ] = None,
     head: HeadOption = Head.PROBABILISTIC,
-    k: KOption = 4,
-    prior: PriorOption = Prior.PLACKETT_LUCE,
-    posterior: PosteriorOption = Posterior.CONSENSUS,
+    k: KOption = K,
+    decay: DecayOption = DECAY,
+    posterior: PosteriorOption = Posterior.MEAN,
+    prior: HeadPriorOption = None,
+    reference: ReferenceOption = None,
     scores_are: ScoresAreOption = ScoresAre.AUTO,
 ) -> None:
     """Say which seen classes, and which sources, pushed an input towards its class.
@@ -65,7 +70,18 @@ def explain(
             "--head deterministic cannot be explained: it compares whole rankings; others can"
         )
     table = open_scores(scores)
-    model = fitted_head(table, rankings, similarity, head, k, prior, posterior)
+    model, scores_are = fitted_head(
+        table,
+        scores_are,
+        rankings=rankings,
+        similarity=similarity,
+        head=head,
+        k=k,
+        decay=decay,
+        prior=prior,
+        posterior=posterior,
+        reference=reference,
+    )
     names = id or first_names(table, FIRST)
     for name, one in inputs_named(table, names, scores_are):
         why = explanation.explain(model, one, target=target, against=against)[0]

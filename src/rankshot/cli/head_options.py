@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 from rankshot.cli.console import say
+from rankshot.cli.score_kinds import ScoresAre, as_scores_of, told_from
 from rankshot.ranking.errors import RankshotError, did_you_mean, listed
 from rankshot.ranking.files import read_rankings
 from rankshot.ranking.mallows import Mallows
@@ -22,7 +23,9 @@ from rankshot.zeroshot.deterministic_ranking import DeterministicRanking
 from rankshot.zeroshot.direct_similarity import DirectSimilarity
 from rankshot.zeroshot.knowledge import Knowledge, of_unseen
 from rankshot.zeroshot.probabilistic_ranking import ProbabilisticRanking
-from rankshot.zeroshot.score_files import ScoreTable
+from rankshot.zeroshot.reference import LEAST_INPUTS
+from rankshot.zeroshot.score_files import ScoreTable, open_scores
+from rankshot.zeroshot.scores import Scores
 from rankshot.zeroshot.semantic_prior import remarks_on, require_targets
 
 
@@ -45,8 +48,8 @@ class Prior(StrEnum):
 class Posterior(StrEnum):
     """What becomes of the rankings of a target."""
 
-    CONSENSUS = "consensus"
     MEAN = "mean"
+    CONSENSUS = "consensus"
     SUM = "sum"
 
 
@@ -62,12 +65,35 @@ SimilarityOption = Annotated[
 ]
 HeadOption = Annotated[Head, typer.Option(help="The method.")]
 KOption = Annotated[int, typer.Option("--k", help="How many places of each ranking count.")]
+DecayOption = Annotated[
+    float,
+    typer.Option(help="How fast places lose weight: the r-th counts r^-decay; 0: all alike."),
+]
 PriorOption = Annotated[Prior, typer.Option(help="The model that merges a class's rankings.")]
+HeadPriorOption = Annotated[
+    Prior | None,
+    typer.Option(
+        help="The model that merges a class's rankings, for --posterior consensus and sum and "
+        "--head deterministic; plackett-luce unless told."
+    ),
+]
 PosteriorOption = Annotated[
     Posterior,
-    typer.Option(help="Merge a class's rankings, take their mean, or sum over all rankings."),
+    typer.Option(help="Take the mean of a class's rankings, merge them, or sum over all rankings."),
+]
+ReferenceOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Scores of some hundred inputs of seen classes, with the columns of SCORES: then "
+        "scores count by how far from usual they are (.csv, .parquet, .npz; read whole)."
+    ),
 ]
 
+K = 10
+"""Places that count unless told, as in `ProbabilisticRanking`."""
+
+DECAY = 0.75
+"""How fast they lose weight."""
 
 SEED = 0
 """Where rankings are drawn for --posterior sum: a job gives the same answers every day."""
@@ -75,16 +101,24 @@ SEED = 0
 
 def fitted_head(
     scores: ScoreTable,
+    scores_are: ScoresAre,
+    *,
     rankings: Path | None,
-    similarity: Path | None,
-    head: Head,
+    similarity: Path | None = None,
+    head: Head = Head.PROBABILISTIC,
     k: int,
-    prior: Prior,
+    decay: float,
+    prior: Prior | None,
     posterior: Posterior,
-) -> Decisions:
-    """Read what semantics say of a table's classes, and fit a head to it."""
-    if k < 1:
-        raise RankshotError(f"--k must be 1 or more, not {k}")
+    reference: Path | None,
+) -> tuple[Decisions, ScoresAre]:
+    """Read what semantics say of a table's classes, and fit a head to it.
+
+    Returned as well is what the scores are, where a reference made it necessary to know.
+    """
+    _check_numbers(k, decay)
+    if reference is not None:
+        _check_reference(head, posterior)
     if head in {Head.DIRECT, Head.CONSE}:
         if similarity is None:
             raise RankshotError(f"--head {head} needs --similarity FILE")
@@ -94,18 +128,81 @@ def fitted_head(
                 "one for each class; --head probabilistic and deterministic take pairs"
             )
         model: Decisions = DirectSimilarity() if head is Head.DIRECT else ConSE()
-        return _fitted(model, _similarities(similarity, scores.items, head), similarity)
+        said = _similarities(similarity, scores.items, head)
+        return _fitted(model, similarity, said), scores_are
     if rankings is None:
         raise RankshotError(f"--head {head} needs --rankings FILE; `rankshot rank` makes one")
-    said = _rankings(rankings, scores)
-    merged_by: Any = PRIORS[prior]()
+    merged_by: Any = None if prior is None else PRIORS[prior]()
     if head is Head.DETERMINISTIC:
         model = DeterministicRanking(k=k, prior=merged_by)
-    else:
-        model = ProbabilisticRanking(
-            k=k, prior=merged_by, posterior=posterior.value, random_state=SEED
+        return _fitted(model, rankings, _rankings(rankings, scores)), scores_are
+    if prior is not None and posterior is Posterior.MEAN:
+        raise RankshotError(
+            f"--prior {prior}: the mean of a class's rankings merges nothing; use --posterior "
+            "consensus, or leave out --prior"
         )
-    return _fitted(model, said, rankings)
+    model = ProbabilisticRanking(
+        k=k, decay=decay, prior=merged_by, posterior=posterior.value, random_state=SEED
+    )
+    known = _rankings(rankings, scores)
+    if reference is None:
+        return _fitted(model, rankings, known), scores_are
+    usual, scores_are = _usual(reference, scores, scores_are)
+    return _fitted(model, rankings, known, usual), scores_are
+
+
+def _check_numbers(k: int, decay: float) -> None:
+    if k < 1:
+        raise RankshotError(f"--k must be 1 or more, not {k}")
+    if not 0 <= decay < np.inf:
+        raise RankshotError(f"--decay must be 0 or more, and finite, not {decay}")
+
+
+def _check_reference(head: Head, posterior: Posterior) -> None:
+    if head is not Head.PROBABILISTIC:
+        raise RankshotError(f"--reference is for --head probabilistic, not {head}")
+    if posterior is Posterior.SUM:
+        raise RankshotError("--reference is for --posterior mean and consensus, not sum")
+
+
+def _usual(path: Path, scores: ScoreTable, are: ScoresAre) -> tuple[Scores, ScoresAre]:
+    """Read a reference, whole; what its scores are is what those to classify are."""
+    table = open_scores(path)
+    _check_columns(table, scores)
+    batches = [batch.values for batch in table.batches()]
+    if are is ScoresAre.AUTO:
+        are = told_from(next(scores.batches()).values, scores)
+        if (theirs := told_from(batches[0], table)) is not are:
+            raise RankshotError(
+                f"{path}: the scores look like {theirs}, and those of {scores.path} like {are}; "
+                "both must be the same: say what they are with --scores-are"
+            )
+    values = np.concatenate(batches)
+    if len(values) < LEAST_INPUTS:
+        raise RankshotError(
+            f"{path}: has {len(values)} inputs; a reference needs {LEAST_INPUTS} or more, and some "
+            "hundreds are better"
+        )
+    return as_scores_of(values, table, are, range(len(values))), are
+
+
+def _check_columns(reference: ScoreTable, scores: ScoreTable) -> None:
+    """Raise unless both tables have scores of the same classes, or of pairs of them."""
+    if missing := [item for item in scores.items if item not in reference.items]:
+        raise RankshotError(
+            f"{reference.path}: no scores of {listed(missing)}, which {scores.path} has"
+            f"{did_you_mean(missing[0], reference.items)}"
+        )
+    if extra := [item for item in reference.items if item not in scores.items]:
+        raise RankshotError(
+            f"{reference.path}: has scores of {listed(extra)}, which {scores.path} has not"
+            f"{did_you_mean(extra[0], scores.items)}"
+        )
+    if reference.kind != scores.kind:
+        raise RankshotError(
+            f"{reference.path}: has {reference.kind} scores, and {scores.path} has {scores.kind} "
+            "ones; a reference has scores of the same kind"
+        )
 
 
 def _rankings(path: Path, scores: ScoreTable) -> Knowledge:
@@ -151,9 +248,12 @@ def _similarities(path: Path, items: tuple[str, ...], head: Head) -> Similarity:
     return table
 
 
-def _fitted(model: Decisions, knowledge: Any, path: Path) -> Decisions:
+def _fitted(
+    model: Decisions, path: Path, knowledge: Any, reference: Scores | None = None
+) -> Decisions:
+    options = {} if reference is None else {"reference": reference}
     try:
-        fitted: Decisions = model.fit(knowledge)
+        fitted: Decisions = model.fit(knowledge, **options)
     except RankshotError as error:
         raise RankshotError(f"{path}: {error}") from None
     for remark in remarks_on(fitted):

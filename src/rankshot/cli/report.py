@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 
 from rankshot.cli.console import check_page, say
 from rankshot.cli.head_options import (
-    Head,
+    DECAY,
+    DecayOption,
+    HeadPriorOption,
+    K,
     KOption,
     Posterior,
     PosteriorOption,
-    Prior,
-    PriorOption,
     RankingsOption,
+    ReferenceOption,
     fitted_head,
 )
 from rankshot.cli.input_rows import inputs_named
@@ -62,16 +64,19 @@ def report(
         Path | None,
         typer.Option(help="What `classify` read: with --rankings, examples are explained."),
     ] = None,
-    k: KOption = 4,
-    prior: PriorOption = Prior.PLACKETT_LUCE,
-    posterior: PosteriorOption = Posterior.CONSENSUS,
+    k: KOption = K,
+    decay: DecayOption = DECAY,
+    posterior: PosteriorOption = Posterior.MEAN,
+    prior: HeadPriorOption = None,
+    reference: ReferenceOption = None,
     scores_are: ScoresAreOption = ScoresAre.AUTO,
     title: Annotated[str, typer.Option(help="The heading of the page.")] = "Zero-shot predictions",
 ) -> None:
     """Judge predictions against the truth, and put it on one self-contained page.
 
     With --rankings it shows what they agree on; with --scores, too, why some inputs got their
-    classes: then give --k, --prior, --posterior and --scores-are as to `classify`.
+    classes: then give --k, --decay, --posterior, --prior, --reference and --scores-are as to
+    `classify`.
 
     Example: rankshot report predictions.parquet --truth labels.csv --rankings rankings.jsonl
     -o report.html
@@ -79,6 +84,8 @@ def report(
     check_page(output)
     if scores is not None and rankings is None:
         raise RankshotError("--scores needs --rankings, too: examples are explained by both")
+    if reference is not None and scores is None:
+        raise RankshotError("--reference needs --scores, too: it is of use for examples alone")
     predicted = read_predictions(predictions)
     labels = read_truth(truth, predicted.ids.tolist()).astype(str)
     _check_classes(labels, predicted, truth)
@@ -86,14 +93,29 @@ def report(
         page = _page(title, predicted, labels)
     except RankshotError as error:
         raise RankshotError(f"{predictions}: {error}") from None
-    named = {"predictions": predictions, "truth": truth, "rankings": rankings, "scores": scores}
+    named = {
+        "predictions": predictions,
+        "truth": truth,
+        "rankings": rankings,
+        "scores": scores,
+        "reference": reference,
+    }
     files = [f"{what} {path}" for what, path in named.items() if path is not None]
     page = replace(page, notes=(*page.notes, f"Made from {', '.join(files)}."))
     if rankings is not None:
         page = _with_rankings(page, rankings, predicted)
     if scores is not None:
         table = open_scores(scores)
-        model = fitted_head(table, rankings, None, Head.PROBABILISTIC, k, prior, posterior)
+        model, scores_are = fitted_head(
+            table,
+            scores_are,
+            rankings=rankings,
+            k=k,
+            decay=decay,
+            prior=prior,
+            posterior=posterior,
+            reference=reference,
+        )
         page = _with_examples(page, predicted, labels, table, model, scores_are)
     write_report(page, output)
     right = float((predicted.labels == labels).mean())

@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from rankshot.ranking.errors import RankshotError, shown
-from rankshot.zeroshot.conse import ConSE
-from rankshot.zeroshot.decisions import Decisions
-from rankshot.zeroshot.direct_similarity import DirectSimilarity
-from rankshot.zeroshot.knowledge import Knowledge
-from rankshot.zeroshot.metrics import ROUNDING, Interval, wilson_interval
-from rankshot.zeroshot.scores import Scores
+from rankshot.zeroshot.metrics import ROUNDING, Interval
 
 
 @dataclass(frozen=True)
@@ -65,25 +56,3 @@ class Comparison:
             if (row.method, row.source) == (method, source):
                 return row.cells[column]
         raise RankshotError(f"no row {method!r}, {source!r}")
-
-
-@dataclass(frozen=True, eq=False)
-class Contender:
-    """A head, what it is to be fitted to, and how to name the two."""
-
-    method: str
-    source: str
-    head: Decisions
-    knowledge: Knowledge
-
-    def measured(self, scores: Mapping[str, Scores], truth: NDArray[np.str_]) -> ComparisonRow:
-        """Fit the head, and measure it with every classifier's scores of the same inputs."""
-        self.head.fit(self.knowledge)
-        needs_classes = isinstance(self.head, DirectSimilarity | ConSE)
-        cells = [
-            None
-            if needs_classes and table.kind == "one-vs-one"
-            else wilson_interval(int((self.head.predict(table) == truth).sum()), len(truth))
-            for table in scores.values()
-        ]
-        return ComparisonRow(self.method, self.source, tuple(cells))

@@ -37,6 +37,9 @@ LABEL_LETTERS = 22
 DRAWN_WIDTHS = (("wide", 860.0, 13.0), ("narrow", 300.0, 11.0))
 """Labels are placed twice, for a desk and for a phone: class, width and font size in pixels."""
 
+PANEL_WIDTHS = (("panel", 280.0, 12.0),)
+"""For a drawing that is about as wide as a phone everywhere, because others stand beside it."""
+
 SHORTEST_LEADER = 12.0
 LARGEST_DISC, SMALLEST_DISC = 12.0, 2.5
 
@@ -103,8 +106,13 @@ def map_groups(points: ClassMap) -> list[Group]:
     return [Group(kind, name, counts[name]) for kind, name in enumerate(kept)]
 
 
-def scatter_map(points: ClassMap, title: str) -> Html:
-    """Return the points, with one scale for both axes, and each group's name near its centre."""
+def scatter_map(
+    points: ClassMap, title: str, layouts: Sequence[tuple[str, float, float]] = DRAWN_WIDTHS
+) -> Html:
+    """Return the points, with one scale for both axes, and each group's name near its centre.
+
+    The names are placed once for each of the ``layouts``; where there is none, a legend has to do.
+    """
     places, aspect = unit_places(np.array(points.x, float), np.array(points.y, float))
     groups = map_groups(points)
     kinds = {group.name: group.kind for group in groups}
@@ -118,9 +126,7 @@ def scatter_map(points: ClassMap, title: str) -> Html:
     members = np.array(points.groups, dtype=object)
     centers = np.array([places[members == group.name].mean(axis=0) for group in groups])
     names = [group.name for group in groups]
-    labels = [
-        _group_labels(names, centers, places[drawn], aspect, *layout) for layout in DRAWN_WIDTHS
-    ]
+    labels = [group_labels(names, centers, places[drawn], aspect, *layout) for layout in layouts]
     style = f"aspect-ratio:{aspect:.4f}"
     return drawing(title, *marks, *labels, class_="map", style=style)
 
@@ -146,7 +152,7 @@ def _other_mark(x: float, y: float, said: str) -> Html:
     return element("g", element("title", said), dot, class_="other")
 
 
-def _group_labels(
+def group_labels(
     names: Sequence[str],
     centers: Floats,
     marks: Floats,
@@ -155,6 +161,7 @@ def _group_labels(
     width: float,
     font_size: float,
 ) -> Html:
+    """Return names near their centres, placed for a drawing of some width in pixels."""
     box = np.array([width, width / aspect])
     texts = [cut(name, LABEL_LETTERS) for name in names]
     sizes = np.array([[text_width(text, font_size) + 6, font_size * 1.35] for text in texts])

@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from rankshot.experiments.demo import LISTED, SHOWN, Demo, K
+from rankshot.experiments.contenders import K
+from rankshot.experiments.demo import SHOWN, Demo
+from rankshot.experiments.study import LISTED
 from rankshot.ranking.summary import summarize
 from rankshot.report.contents import Report
 from rankshot.report.from_results import (

@@ -93,9 +93,15 @@ def mark_definitions() -> Html:
 
 def mark(kind: int, x: float, y: float, tooltip: str = "") -> Html:
     """Return the mark number ``kind`` at fractions of the drawing, with a tooltip."""
-    shape = element("use", href=f"#mark{kind % len(SHAPES)}", x=percent(x), y=percent(y))
+    shape = mark_shape(kind, percent(x), percent(y))
     said = [element("title", tooltip)] if tooltip else []
     return element("g", *said, shape, class_=f"c{kind % N_COLORS}")
+
+
+def mark_shape(kind: int, x: str, y: str) -> Html:
+    """Return the outline of a mark at coordinates; when all are used, they come again, hollow."""
+    hollow = {"class_": "hollow"} if kind // len(SHAPES) % 2 else {}
+    return element("use", href=f"#mark{kind % len(SHAPES)}", x=x, y=y, **hollow)
 
 
 def legend_mark(kind: int) -> Html:

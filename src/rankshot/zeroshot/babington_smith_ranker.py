@@ -19,6 +19,7 @@ from rankshot.ranking.stages import choices_of, rows_with_tied_choices
 from rankshot.ranking.subset_sums import log_sum_of_choices
 from rankshot.zeroshot.plackett_luce_ranker import StagePart
 from rankshot.zeroshot.scores import pair_columns
+from rankshot.zeroshot.stage_weights import stage_weights
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.int32]
@@ -38,9 +39,16 @@ class BabingtonSmithRanker:
     ----------
     rankings : Rankings
         Full or top-K, of one length.
+    decay : float
+        The logarithm of the i-th factor counts i^-decay times.
+
+    Attributes
+    ----------
+    log_chance : ndarray of shape (rankings,)
+        What every ranking has where all scores are equal: 0, without the normaliser.
     """
 
-    def __init__(self, rankings: Rankings) -> None:
+    def __init__(self, rankings: Rankings, decay: float = 0.0) -> None:
         refuse_partial(rankings, NO_SUBSETS)
         shortest, longest = int(rankings.lengths.min()), int(rankings.lengths.max())
         if shortest != longest:
@@ -55,9 +63,11 @@ class BabingtonSmithRanker:
         self._column, self._sign = pair_columns(self.n_items)
         self._n_pairs = self.n_items * (self.n_items - 1) // 2
         self._rankings = rankings
+        self._weights = stage_weights(rankings, decay)
+        self.log_chance = np.zeros(len(rankings))
         self._tied = rows_with_tied_choices(rankings)
         self._strict = np.setdiff1d(np.arange(len(rankings)), self._tied)
-        self._design = self._signs_of_lists(rankings[self._strict])
+        self._design = self._signs_of_lists(rankings[self._strict], decay)
 
     def by_columns(self, values: Floats) -> NDArray[np.float64]:
         """Return log P(π|x) less its normaliser, a row a ranking and a column an input.
@@ -71,7 +81,8 @@ class BabingtonSmithRanker:
         result = np.empty((self.n_rankings, f.shape[1]))
         result[self._strict] = self._design @ f
         for row in self._tied:
-            result[row] = sum(stage.log_prob for stage in self.stage_log_probs(row, f))
+            parts = self.stage_log_probs(row, f)
+            result[row] = sum(stage.weight * stage.log_prob for stage in parts)
         return result
 
     def stage_log_probs(self, row: int, f: Floats) -> Iterator[StagePart]:
@@ -85,23 +96,26 @@ class BabingtonSmithRanker:
             Scores, a column an input.
         """
         left = np.ones(self.n_items, bool)
+        place = 0
         for members, taken in choices_of(self._rankings[row]):
             row_sums = self._row_sums(members, left) @ f
             single = len(members) == 1
             part = row_sums[0] if single else self._tied_part(members, taken, row_sums, f)
-            yield StagePart(members, part, 0.0)
+            yield StagePart(members, part, 0.0, float(self._weights[row, place]))
             left[members] = False
+            place += taken
 
-    def _signs_of_lists(self, lists: Rankings) -> csr_array:
+    def _signs_of_lists(self, lists: Rankings, decay: float) -> csr_array:
         """Return the matrix that takes scores to the log-weights of strict lists of one length."""
         k = int(lists.lengths.max(initial=0))
         order = lists.entries[lists.starts[:-1, None] + np.arange(k)]
         left = np.ones((len(lists), self.n_items), bool)
         design = csr_array((len(lists), self._n_pairs), dtype=np.float64)
-        for items in order.T:
+        for items, weights in zip(order.T, stage_weights(lists, decay).T, strict=True):
             left[np.arange(len(lists)), items] = False
             row, other = np.nonzero(left)
-            design += self._signs(row, items[row], other, len(lists))
+            # Strict lists of one length have the same weights.
+            design += weights[0] * self._signs(row, items[row], other, len(lists))
         return design
 
     def _row_sums(self, members: Ints, left: NDArray[np.bool_]) -> csr_array:

@@ -100,18 +100,18 @@ def explain(
     ...     [["leopard", "tiger"], ["tiger", "leopard"], ["bus", "tram"], ["tram", "bus"]],
     ...     items=["bus", "fox", "leopard", "tiger", "tram"],
     ...     targets=["cat", "cat", "truck", "truck"], sources=["me", "you", "me", "you"])
-    >>> head = rs.ProbabilisticRanking(k=2, posterior="mean").fit(rankings)
+    >>> head = rs.ProbabilisticRanking(k=2).fit(rankings)
     >>> print(rs.explain(head, [[0.1, 1.2, 3.0, 1.5, -1.0]], against="truck")[0])
-    cat 99.8%, truck 0.2%
+    cat 99.1%, truck 0.9%
     why cat rather than truck:
       seen classes:
-        tram     +2.86
-        bus      +1.78
-        leopard  +1.20
-        tiger    +0.19
+        tram     +2.26
+        bus      +1.39
+        leopard  +0.96
+        tiger    +0.06
       sources:
-        me   +6.51
-        you  +5.55
+        me   +5.05
+        you  +4.32
     """
     if not isinstance(head, Decisions):
         raise RankshotError(

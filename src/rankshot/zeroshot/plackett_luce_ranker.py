@@ -13,6 +13,7 @@ from rankshot.ranking.blocks import BLOCK_CELLS, CACHED_CELLS, row_blocks
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.stages import choices_of, groups_of, rows_with_tied_choices
 from rankshot.ranking.tied_choice import TiedChoice, n_nodes
+from rankshot.zeroshot.stage_weights import log_chance, stage_weights
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.int32]
@@ -26,23 +27,25 @@ class StagePart(NamedTuple):
     """What one stage of a ranking adds to its log-probability.
 
     ``log_prob`` is that of the ``members`` coming next, an input each; ``chance`` is the same
-    where all scores are equal.
+    where all scores are equal. Both count ``weight`` times.
     """
 
     members: Ints
     log_prob: Floats
     chance: float
+    weight: float
 
 
 class _Lists(NamedTuple):
     """Rankings of one length without ties: those numbered ``rows`` of all.
 
-    ``order[i]`` has the i-th item of each; ``rest`` marks, a row a ranking, the items that are
-    compared with those placed and left.
+    ``order[i]`` has the i-th item of each, and counts ``weights[i]`` times; ``rest`` marks, a row
+    a ranking, the items that are compared with those placed and left.
     """
 
     rows: NDArray[np.intp]
     order: Ints
+    weights: NDArray[np.float64]
     rest: NDArray[np.bool_]
 
 
@@ -60,9 +63,19 @@ class PlackettLuceRanker:
     ----------
     rankings : Rankings
         Full, top-K or of subsets.
+    decay : float
+        The logarithm of the i-th factor counts i^-decay times. For 0 all are alike, as in the
+        equation.
+
+    Attributes
+    ----------
+    log_chance : ndarray of shape (rankings,)
+        What every ranking has where all scores are equal.
     """
 
-    def __init__(self, rankings: Rankings) -> None:
+    def __init__(self, rankings: Rankings, decay: float = 0.0) -> None:
+        self._weights = stage_weights(rankings, decay)
+        self.log_chance = log_chance(rankings, self._weights)
         self.n_items = rankings.n_items
         self.n_rankings = len(rankings)
         self._rankings = rankings
@@ -75,7 +88,9 @@ class PlackettLuceRanker:
     def _gather(self, rows: NDArray[np.intp], k: int) -> _Lists:
         """Put strict rankings of one length side by side."""
         order = self._rankings.entries[self._rankings.starts[rows][:, None] + np.arange(k)]
-        return _Lists(rows, np.ascontiguousarray(order.T), self._rest[rows])
+        # Strict lists of one length have the same weights.
+        weights = self._weights[rows[0], :k]
+        return _Lists(rows, np.ascontiguousarray(order.T), weights, self._rest[rows])
 
     def log_prob(self, values: Floats) -> NDArray[np.float64]:
         """Return log P(π|x), a row an input and a column a ranking.
@@ -97,9 +112,12 @@ class PlackettLuceRanker:
         for lists in self._lists:
             result[lists.rows] = self._lists_log_prob(lists, values)
         for row in self._tied:
-            parts = self.stage_log_probs(row, values.T)
-            result[row] = sum(stage.log_prob for stage in parts)
+            result[row] = self._by_stages(row, values)
         return result
+
+    def _by_stages(self, row: int, values: Floats) -> Floats:
+        parts = self.stage_log_probs(row, values.T)
+        return np.asarray(sum(stage.weight * stage.log_prob for stage in parts))
 
     def _lists_log_prob(self, lists: _Lists, values: Floats) -> NDArray[np.float64]:
         f = values.T.copy(order="C")
@@ -109,11 +127,11 @@ class PlackettLuceRanker:
         # The last choice has the smallest total.
         least = (remaining + worths[lists.order[-1]]).min(axis=0)
         result = np.zeros(remaining.shape)
-        for items in lists.order[::-1]:
+        for items, weight in zip(lists.order[::-1], lists.weights[::-1], strict=True):
             remaining += worths[items]
-            with np.errstate(divide="ignore"):
-                result -= np.log(remaining)
-            result += f[items]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                stage = f[items] - np.log(remaining)
+                result += stage if weight == 1 else weight * stage
         lost = np.flatnonzero(least < LEAST_TOTAL[f.dtype])
         if lost.size:
             result[:, lost] = self._far_apart(lists, values[lost])
@@ -123,8 +141,7 @@ class PlackettLuceRanker:
         """Return the same where worths underflow: in double precision, then as logarithms."""
         if values.dtype == np.float32:
             return self._lists_log_prob(lists, values.astype(np.float64))
-        parts = [self.stage_log_probs(row, values.T) for row in lists.rows]
-        return np.array([sum(stage.log_prob for stage in stages) for stages in parts])
+        return np.array([self._by_stages(row, values) for row in lists.rows])
 
     def stage_log_probs(self, row: int, scores: Floats) -> Iterator[StagePart]:
         """Yield the stages of a ranking, last first.
@@ -140,7 +157,9 @@ class PlackettLuceRanker:
         rest = self._rest[row]
         n_later = int(rest.sum())
         later = _log_total(f[rest]) if n_later else np.full(f.shape[1], -np.inf)
+        place = int(self._rankings.lengths[row])
         for members, taken in reversed(list(choices_of(self._rankings[row]))):
+            place -= taken
             theirs, g = f[members], len(members)
             if g == 1:
                 # log v / (v + later) without forming the sum
@@ -149,7 +168,7 @@ class PlackettLuceRanker:
                 ways = gammaln(g + 1) - gammaln(g - taken + 1)
                 log_prob = _tied_log_prob(theirs, later, taken) - ways
             chance = gammaln(n_later + g - taken + 1) - gammaln(n_later + g + 1)
-            yield StagePart(members, log_prob, float(chance))
+            yield StagePart(members, log_prob, float(chance), float(self._weights[row, place]))
             later = np.logaddexp(later, _log_total(theirs))
             n_later += g
 

@@ -13,8 +13,9 @@ Ranker = PlackettLuceRanker | BabingtonSmithRanker
 class Rankers:
     """P(π|x) of the same rankings under scores of any kind; each ranker is made once, if wanted."""
 
-    def __init__(self, rankings: Rankings) -> None:
+    def __init__(self, rankings: Rankings, decay: float = 0.0) -> None:
         self._rankings = rankings
+        self._decay = decay
         self._made: dict[bool, Ranker] = {}
 
     def of(self, kind: Kind) -> Ranker:
@@ -22,5 +23,5 @@ class Rankers:
         pairs = kind == "one-vs-one"
         if pairs not in self._made:
             model = BabingtonSmithRanker if pairs else PlackettLuceRanker
-            self._made[pairs] = model(self._rankings)
+            self._made[pairs] = model(self._rankings, self._decay)
         return self._made[pairs]

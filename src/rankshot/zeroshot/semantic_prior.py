@@ -56,6 +56,16 @@ def require_k(k: int | None, n_items: int) -> int:
     return min(int(k), n_items)
 
 
+def require_prior(prior: RankingModel | None) -> RankingModel:
+    """Return the model of a target's rankings, by default Plackett-Luce."""
+    prior = PlackettLuce() if prior is None else prior
+    if isinstance(prior, type) or not (hasattr(prior, "fit") and hasattr(prior, "log_prob")):
+        raise RankshotError(
+            f"the prior must be a model of rankings such as PlackettLuce(), not {shown(prior)}"
+        )
+    return prior
+
+
 def fit_priors(
     rankings: Rankings, prior: RankingModel | None, *, singles: bool = False
 ) -> dict[str, RankingModel]:
@@ -63,11 +73,7 @@ def fit_priors(
 
     ``singles`` includes targets with one ranking, which needs no merging.
     """
-    prior = PlackettLuce() if prior is None else prior
-    if isinstance(prior, type) or not (hasattr(prior, "fit") and hasattr(prior, "log_prob")):
-        raise RankshotError(
-            f"the prior must be a model of rankings such as PlackettLuce(), not {shown(prior)}"
-        )
+    prior = require_prior(prior)
     return {
         target: clone(prior).fit(theirs)
         for target, theirs in rankings.by_target().items()
@@ -95,14 +101,26 @@ def remarks_on(head: Any) -> list[str]:
     names = [str(name) for name in head.classes_]
     if len(names) == 1:
         return [f"{names[0]!r} is the only class there is: every input will be given it"]
-    if not hasattr(head, "consensus_"):
+    said = head.consensus_ if hasattr(head, "consensus_") else getattr(head, "rankings_", None)
+    if said is None:
         return []
-    consensus = head.consensus_
-    numbers = consensus.lists.numbers([consensus.lengths, consensus.is_subset])
-    _, first, count = np.unique(numbers, return_index=True, return_counts=True)
-    alike = [sorted(consensus.targets[numbers == numbers[row]]) for row in first[count > 1]]
     return [
         f"the rankings of {listed(same)} are the same as far as they count: inputs of them cannot "
         "be told apart"
-        for same in alike
+        for same in _alike(said)
     ]
+
+
+def _alike(rankings: Rankings) -> list[list[str]]:
+    """Return targets whose rankings are the same, each with the same share of the weight."""
+    numbers = rankings.lists.numbers([rankings.lengths, rankings.is_subset])
+    shares: dict[str, dict[int, float]] = {}
+    for target, number, weight in zip(rankings.targets, numbers, rankings.weights, strict=True):
+        theirs = shares.setdefault(str(target), {})
+        theirs[int(number)] = theirs.get(int(number), 0.0) + float(weight)
+    groups: dict[frozenset[tuple[int, float]], list[str]] = {}
+    for target in sorted(shares):
+        total = sum(shares[target].values())
+        key = frozenset((n, round(share / total, 9)) for n, share in shares[target].items())
+        groups.setdefault(key, []).append(target)
+    return [same for same in groups.values() if len(same) > 1]

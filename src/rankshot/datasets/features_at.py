@@ -1,0 +1,54 @@
+"""Where the features of a data set are: ready, in its own files, or still at its home."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from rankshot.datasets.animals import load_animals
+from rankshot.datasets.animals_archive import build_animals_features
+from rankshot.datasets.cifar import load_cifar
+from rankshot.datasets.cifar_archive import build_cifar_features
+from rankshot.datasets.images import ImageData
+from rankshot.ranking.errors import RankshotError
+
+Announce = Callable[[int, int, str], None]
+
+LOADERS: dict[str, Callable[[Path], ImageData]] = {"cifar": load_cifar, "animals": load_animals}
+
+
+def images_at(name: str, directory: Path, announce: Announce, *, download: bool) -> ImageData:
+    """Return the images of a data set, from features that are there or have to be made first.
+
+    Parameters
+    ----------
+    name : {"cifar", "animals"}
+    directory : Path
+        Has ``<name>/features.npz``; or, for Animals with Attributes, is the data set's own
+        directory, with its ``Features``: they are reduced and kept beside them.
+    announce : callable
+        Is told how much is done, of how much, and of what.
+    download : bool
+        Fetch CIFAR from its home if it is not there, and extract its features.
+    """
+    path = directory / name / "features.npz"
+    if not path.exists() and name == "animals" and (directory / "Features").is_dir():
+        path.parent.mkdir(exist_ok=True)
+        build_animals_features(directory, path, announce)
+    if not path.exists() and name == "cifar" and download:
+        path = build_cifar_features(directory, announce)
+    if not path.exists():
+        raise RankshotError(f"{path}: there is no such file; {_remedy(name)}")
+    return LOADERS[name](path)
+
+
+def _remedy(name: str) -> str:
+    if name == "cifar":
+        return (
+            "--download fetches CIFAR and extracts its features (hours on a CPU), or --data DIR "
+            "says where they are"
+        )
+    return (
+        "--data DIR says where it is, or where Animals with Attributes was unpacked (a directory "
+        "with Features/ and classes.txt)"
+    )

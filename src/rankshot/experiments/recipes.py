@@ -1,0 +1,141 @@
+"""Recipes for a zero-shot classifier: chosen on the rehearsal, then measured on unseen classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from rankshot.experiments.study import Study, Task
+from rankshot.experiments.training import Workshop
+from rankshot.ranking.rankings import Rankings
+from rankshot.zeroshot.metrics import mean_class_accuracy, per_class_accuracy
+from rankshot.zeroshot.probabilistic_ranking import ProbabilisticRanking
+from rankshot.zeroshot.scores import Scores
+
+Labels = NDArray[np.str_]
+
+
+@dataclass(frozen=True, eq=False)
+class Recipe:
+    """All that a zero-shot classifier is made of.
+
+    Attributes
+    ----------
+    setting, C : str, float
+        The classifier and its regularisation.
+    head : ProbabilisticRanking
+        Not fitted.
+    reference : bool
+        Whether the head is told what is usual for seen validation inputs.
+    temperature : float
+        What scores are divided by.
+    sources : mapping of str to float
+        What the rankings of each source weigh together, the panel's being 1.
+    raters : mapping of str to float
+        What each rater of the panel weighs; all the same if empty.
+    """
+
+    setting: str
+    C: float
+    head: ProbabilisticRanking
+    reference: bool = False
+    temperature: float = 1.0
+    sources: Mapping[str, float] = field(default_factory=dict)
+    raters: Mapping[str, float] = field(default_factory=dict)
+
+    def with_head(self, **params: object) -> Recipe:
+        """Return it with other settings of the head."""
+        return replace(self, head=clone(self.head).set_params(**params))
+
+
+@dataclass(frozen=True, eq=False)
+class Kitchen:
+    """A study and its classifiers: where recipes are tried."""
+
+    study: Study
+    workshops: Mapping[str, Workshop]
+    """By name of the task."""
+
+    @cached_property
+    def _scores(self) -> dict[tuple[str, str, float, str], Scores]:
+        return {}
+
+    def scores(self, recipe: Recipe, task: Task, part: str) -> Scores:
+        """Return what the recipe's classifier says of a task's "validation" or "test" inputs."""
+        key = (task.name, recipe.setting, recipe.C, part)
+        if key not in self._scores:
+            model = self.workshops[task.name].classifier(recipe.setting, recipe.C)
+            self._scores[key] = model.scores(getattr(task, part))
+        found = self._scores[key]
+        if recipe.temperature == 1:
+            return found
+        return Scores(found.values / recipe.temperature, found.items, found.kind)
+
+    def fitted(self, recipe: Recipe, task: Task) -> ProbabilisticRanking:
+        """Return the recipe's head, fitted for a task."""
+        reference = self.scores(recipe, task, "validation") if recipe.reference else None
+        head: ProbabilisticRanking = clone(recipe.head)
+        return head.fit(rankings_of(recipe, task), reference)
+
+    def predicted(self, recipe: Recipe, task: Task) -> Labels:
+        """Return the targets that the recipe gives to a task's test inputs."""
+        return self.fitted(recipe, task).predict(self.scores(recipe, task, "test"))
+
+    def rehearsed(self, recipe: Recipe) -> float:
+        """Return how good a recipe is where settings are chosen: seen classes playing unseen."""
+        task = self.study.rehearsal
+        return mean_class_accuracy(task.test_label, self.predicted(recipe, task))
+
+    def surely_better(self, new: Recipe, old: Recipe) -> bool:
+        """Return whether a recipe rehearses better by more than one standard error over classes.
+
+        With a few classes to rehearse on, the best of many recipes is often best by chance.
+        """
+        task = self.study.rehearsal
+        ours, theirs = (
+            np.array(list(per_class_accuracy(task.test_label, self.predicted(one, task)).values()))
+            for one in (new, old)
+        )
+        gain = ours - theirs
+        return bool(gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)))
+
+    def best(self, recipes: Iterable[Recipe]) -> Recipe:
+        """Return the recipe that rehearses best; of equals, the first."""
+        return max(list(recipes), key=self.rehearsed)
+
+    def right(self, recipe: Recipe) -> NDArray[np.bool_]:
+        """Return which inputs of *unseen* classes a recipe gets right: to report, not to choose."""
+        task = self.study.real
+        return np.asarray(self.predicted(recipe, task) == task.test_label)
+
+
+def rankings_of(recipe: Recipe, task: Task) -> Rankings:
+    """Return the rankings of a recipe's sources, weighted."""
+    panel = task.panel
+    if recipe.raters:
+        panel = replace(panel, weights=np.array([recipe.raters[name] for name in panel.raters]))
+    parts = [panel]
+    for source, weight in recipe.sources.items():
+        listed = task.listed(source)
+        # The panel's rankings of a target weigh 1 together, and so do those of a source.
+        of_target = panel.weights.sum() / len(task.targets)
+        parts.append(replace(listed, weights=np.full(len(listed), weight * of_target)))
+    return Rankings.concatenate(parts)
+
+
+def rater_weights(kitchen: Kitchen, recipe: Recipe) -> dict[str, float]:
+    """Return what each rater's rankings alone are worth on the rehearsal, more than by chance."""
+    task = kitchen.study.rehearsal
+    scores = kitchen.scores(recipe, task, "test")
+    reference = kitchen.scores(recipe, task, "validation") if recipe.reference else None
+    worth = {}
+    for rater in task.panel.rater_names:
+        head = clone(recipe.head).fit(task.panel.select(rater=rater), reference)
+        found = mean_class_accuracy(task.test_label, head.predict(scores))
+        worth[rater] = max(found - 1 / len(task.targets), 0.01)
+    return worth

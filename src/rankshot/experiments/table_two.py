@@ -1,0 +1,132 @@
+"""The paper's Tables 1 and 2: the data, and all methods with all sources and classifiers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot.experiments.contenders import DS, Contender, contenders
+from rankshot.experiments.published import (
+    INDIVIDUAL,
+    LINGUISTIC,
+    NO_CROWD,
+    SOURCE_NOTES,
+    TABLE_ONE,
+    TABLE_TWO,
+)
+from rankshot.experiments.study import Study
+from rankshot.experiments.tables import Compared, ResultTable, Value
+from rankshot.zeroshot.bootstrap import Bootstrap
+from rankshot.zeroshot.scores import Scores
+
+Right = dict[str, NDArray[np.bool_] | None]
+"""By classifier, which inputs a method gets right; None where it cannot be used."""
+
+
+def table_one(study: Study) -> ResultTable:
+    """Return the sizes of a data set, ours beside the paper's."""
+    data, printed = study.images, TABLE_ONE[study.name]
+    sizes = (len(data.seen_train), len(data.seen_validation), len(data.unseen))
+    rows: Sequence[tuple[Value, ...]] = (
+        ("features", f"{data.unseen.shape[1]:,}", f"{printed[0]:,}"),
+        ("images to train / validate / test on", " / ".join(f"{n:,}" for n in sizes), printed[1]),
+        (
+            "seen / unseen classes",
+            f"{len(data.seen_classes)} / {len(data.unseen_classes)}",
+            printed[2],
+        ),
+        ("linguistic sources", ", ".join(LINGUISTIC[study.name]), printed[3]),
+        ("rankings by a panel (the paper: by people)", f"{len(study.panel)}", f"{printed[4]}"),
+        (
+            "rankings of seen classes that play unseen ones",
+            f"{len(study.held_out_panel)}",
+            "none",
+        ),
+    )
+    return ResultTable("table 1", "Table 1: the data", ("", "here", "paper"), tuple(rows))
+
+
+def table_two(
+    study: Study,
+    scores: Mapping[str, Callable[[], Scores]],
+    bootstrap: Bootstrap,
+    announce: Callable[[str], None],
+) -> ResultTable:
+    """Return the accuracy of all methods, sources and classifiers on the unseen classes.
+
+    Parameters
+    ----------
+    study : Study
+    scores : mapping of str to callable
+        By classifier, what it says of the test inputs: made one after the other, since those
+        of pairs are large.
+    bootstrap : Bootstrap
+        Of the test inputs.
+    announce : callable
+        Is told what is measured next.
+    """
+    task = study.real
+    sources = {name: task.sources[name] for name in LINGUISTIC[study.name]}
+    field = contenders(sources, task.panel)
+    right: dict[tuple[str, str], Right] = {(one.method, one.source): {} for one in field}
+    for classifier, make in scores.items():
+        announce(f"Table 2, {classifier}")
+        table = make()
+        for one in field:
+            right[one.method, one.source][classifier] = one.right(table, task.test_label)
+    alone = tuple(name for name in sources if (DS, name) in right)
+    rows = _with_averages(field, right, alone, tuple(scores), bootstrap)
+    printed = TABLE_TWO[study.name]
+    compared = [
+        (*labels, *_beside(cells, printed.get(labels, (None,) * len(cells))))
+        for labels, cells in rows
+    ]
+    return ResultTable(
+        "table 2",
+        "Table 2: accuracy on the unseen classes, K = 4",
+        ("method", "semantics", *scores),
+        tuple(compared),
+        (
+            SOURCE_NOTES[study.name],
+            NO_CROWD,
+            (
+                "Every figure has its 95% bootstrap interval; the paper's follows where it has "
+                "one. “Mean of rankings” is ours: no consensus, the mean of log P(π|x)."
+            ),
+        ),
+        n_labels=2,
+    )
+
+
+def _with_averages(
+    field: Sequence[Contender],
+    right: Mapping[tuple[str, str], Right],
+    alone: tuple[str, ...],
+    classifiers: tuple[str, ...],
+    bootstrap: Bootstrap,
+) -> list[tuple[tuple[str, str], list[Value]]]:
+    """Return a row a contender, and after the single sources of a method their average."""
+    rows: list[tuple[tuple[str, str], list[Value]]] = []
+    for one in field:
+        key = (one.method, one.source)
+        cells = [_interval(bootstrap, [right[key][name]]) for name in classifiers]
+        rows.append((key, cells))
+        if one.source == alone[-1]:
+            each = [right[one.method, source] for source in alone]
+            mean = [_interval(bootstrap, [found[name] for found in each]) for name in classifiers]
+            rows.append(((one.method, INDIVIDUAL), mean))
+    return rows
+
+
+def _interval(bootstrap: Bootstrap, right: Sequence[NDArray[np.bool_] | None]) -> Value:
+    known = [found for found in right if found is not None]
+    return bootstrap.interval(np.mean(known, axis=0)) if known else None
+
+
+def _beside(cells: Sequence[Value], printed: Sequence[float | None]) -> list[Value]:
+    return [
+        None if ours is None and paper is None else Compared(ours, paper)  # type: ignore[arg-type]
+        for ours, paper in zip(cells, printed, strict=True)
+    ]

@@ -1,0 +1,116 @@
+"""Tables of results: the same rows for the terminal, the report and a CSV file."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from rankshot.ranking.errors import RankshotError, shown
+from rankshot.ranking.files import replacing
+from rankshot.zeroshot.metrics import Interval
+
+
+class Compared(NamedTuple):
+    """A figure of ours, and the paper's for the same cell; None where there is none."""
+
+    ours: Interval | float | None
+    paper: float | None
+
+
+Value = str | int | float | Interval | Compared | None
+"""What a cell holds. None is a cell that cannot be: shown as a dash."""
+
+
+@dataclass(frozen=True)
+class ResultTable:
+    """A table of results.
+
+    Attributes
+    ----------
+    name : str
+        A short one, for the CSV: "table 2".
+    title : str
+        What is shown above it.
+    columns : tuple of str
+        The heads; the first ``n_labels`` are those of the rows' labels.
+    rows : tuple of tuples
+        The first ``n_labels`` values of a row are texts that name it.
+    notes : tuple of str
+        Whole sentences, shown below.
+    n_labels : int
+    """
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Value, ...], ...]
+    notes: tuple[str, ...] = ()
+    n_labels: int = 1
+
+    def __post_init__(self) -> None:
+        for number, row in enumerate(self.rows):
+            if len(row) != len(self.columns):
+                raise RankshotError(
+                    f"{self.name}: row {number} has {len(row)} values for "
+                    f"{len(self.columns)} columns"
+                )
+            if not all(isinstance(label, str) for label in row[: self.n_labels]):
+                raise RankshotError(
+                    f"{self.name}: row {number}: the first {self.n_labels} values must be texts"
+                )
+
+    def row(self, *labels: str) -> tuple[Value, ...]:
+        """Return the values of the row with these labels."""
+        for row in self.rows:
+            if row[: self.n_labels] == labels:
+                return row[self.n_labels :]
+        raise RankshotError(f"{self.name}: no row {shown(labels)}")
+
+
+def share(number: float) -> str:
+    """Return a share with three digits and no zero before the point, as papers print them."""
+    text = f"{number:.3f}"
+    return text.replace("0.", ".", 1) if abs(number) < 1 else text
+
+
+def text_of(value: Value) -> str:
+    """Return a cell as text: a figure with its interval, and the paper's."""
+    match value:
+        case None:
+            return "–"
+        case Interval():
+            return str(value)
+        case Compared():
+            ours = text_of(value.ours)
+            return ours if value.paper is None else f"{ours}; paper {share(value.paper)}"
+        case float():
+            return share(value)
+    return str(value)
+
+
+def write_csv(tables: Iterable[ResultTable], path: Path) -> None:
+    """Write every cell that has a number: a line a cell, all tables in one file."""
+    with replacing(path) as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(["table", "row", "column", "value", "low", "high", "paper"])
+        for table in tables:
+            writer.writerows(_lines(table))
+
+
+def _lines(table: ResultTable) -> Iterator[tuple[str | float, ...]]:
+    for row in table.rows:
+        label = " | ".join(str(part) for part in row[: table.n_labels])
+        for column, value in zip(
+            table.columns[table.n_labels :], row[table.n_labels :], strict=True
+        ):
+            ours, paper = value if isinstance(value, Compared) else (value, None)
+            printed = "" if paper is None else paper
+            if isinstance(ours, Interval):
+                yield table.name, label, column, ours.estimate, ours.low, ours.high, printed
+            elif isinstance(ours, int | float):
+                yield table.name, label, column, ours, "", "", printed
+            elif paper is not None:
+                yield table.name, label, column, "", "", "", printed

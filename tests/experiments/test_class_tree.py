@@ -1,0 +1,72 @@
+"""The tree of the unseen classes: WordNet's, without chains, in the senses of the similarities."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from rankshot.datasets.cifar import load_cifar
+from rankshot.datasets.class_names import class_names
+from rankshot.datasets.images import ImageData
+from rankshot.datasets.similarities import load_similarities
+from rankshot.experiments.class_tree import class_tree
+from rankshot.experiments.study import study_of
+from rankshot.semantics.wordnet_nouns import load_nouns
+
+
+def animals():
+    """Return the animals without their images, which a tree does not need."""
+    seen, unseen = class_names("animals")
+    nothing = np.zeros((0, 2), np.float32), np.array([], str)
+    return ImageData("animals", *nothing, *nothing, *nothing, seen, unseen)
+
+
+@pytest.fixture(scope="module", params=["cifar", "animals"])
+def study(request):
+    return study_of(load_cifar() if request.param == "cifar" else animals())
+
+
+def classes_below(node):
+    return {one.label for _, one in node.walk() if one.is_class}
+
+
+def lowest_above(root, names):
+    """Return the lowest node that has all these classes below it."""
+    found = [(depth, node) for depth, node in root.walk() if names <= classes_below(node)]
+    return max(found, key=lambda pair: pair[0])[1]
+
+
+def way_up(nouns, synset):
+    way = [synset]
+    while parents := nouns.parents(way[-1]):
+        way.append(parents[0])
+    return way
+
+
+def test_every_class_is_there_once_and_every_word_has_a_fork(study):
+    tree = class_tree(study)
+    nodes = [node for _, node in tree.root.walk()]
+    labels = sorted(node.label for node in nodes if node.is_class)
+    assert labels == sorted(study.images.unseen_classes)
+    assert all(len(node.below) > 1 for node in nodes if not node.is_class)
+    assert tree.dataset == study.name
+
+
+def test_two_classes_meet_at_their_lowest_common_word(study):
+    tree, nouns = class_tree(study), load_nouns()
+    ways = {name: way_up(nouns, nouns.synset(sense)) for name, sense in tree.senses}
+    for one, other in combinations(ways, 2):
+        common = next(synset for synset in ways[one] if synset in set(ways[other]))
+        assert lowest_above(tree.root, {one, other}).label == nouns.word(common), (one, other)
+
+
+def test_senses_are_those_of_the_similarities(study):
+    notes = load_similarities(study.name)["WordNet"].notes
+    tree = class_tree(study)
+    assert [name for name, _ in tree.senses] == list(study.images.unseen_classes)
+    for name, sense in tree.senses:
+        assert any(note.startswith(f"{name}: {sense} (") for note in notes), name
+
+
+def test_the_tree_as_text():
+    assert str(class_tree(study_of(load_cifar()))).startswith("whole (vehicle (craft (airplane, ")

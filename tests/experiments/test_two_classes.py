@@ -1,0 +1,161 @@
+"""Two classes at a time: against the metric, against counting, and pairs that no result chose."""
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import rankshot as rs
+from rankshot.datasets.cifar import load_cifar
+from rankshot.datasets.panel import load_panel
+from rankshot.experiments.study import study_of
+from rankshot.experiments.two_classes import (
+    MethodScores,
+    class_pairs,
+    pairs_by_panel,
+    two_classes,
+)
+from rankshot.zeroshot.metrics import pairwise_accuracy
+
+
+@pytest.fixture(scope="module")
+def study():
+    """Return a part of the embedded data, with classes of different sizes."""
+    data = load_cifar()
+    number = {name: i for i, name in enumerate(data.unseen_classes)}
+    keep = np.array([i % (4 + number[name]) == 0 for i, name in enumerate(data.unseen_label)])
+    part = replace(data, unseen=data.unseen[keep], unseen_label=data.unseen_label[keep])
+    return study_of(part)
+
+
+def scores_of(study, strength, rng):
+    """Return scores in few steps, so that many tie."""
+    truth, classes = study.images.unseen_label, np.array(study.images.unseen_classes)
+    values = rng.normal(size=(len(truth), 10)) + strength * (truth[:, None] == classes)
+    return MethodScores(np.round(values), tuple(classes.tolist()))
+
+
+def test_figures_are_those_of_the_metric_whatever_the_columns(study, rng):
+    plain = scores_of(study, 1.0, rng)
+    order = rng.permutation(10)
+    mixed = MethodScores(
+        np.column_stack([np.full(len(plain.values), 9.0), plain.values[:, order]]),
+        ("a seen class", *np.array(plain.targets)[order].tolist()),
+    )
+    table = pairwise_accuracy(study.images.unseen_label, plain.values, plain.targets)
+    found = two_classes(study, {"plain": plain, "mixed": mixed})
+    assert found.methods == ("plain", "mixed")
+    for (one, other), (cell, same) in zip(found.pairs, found.accuracy, strict=True):
+        expected = table[plain.targets.index(one), plain.targets.index(other)]
+        assert cell.estimate == pytest.approx(expected)
+        assert cell == same
+        assert cell.low < cell.estimate < cell.high
+    assert found.n_pairs == 45
+    assert found.mean[0] == found.mean[1]
+    assert found.mean[0].estimate == pytest.approx(np.nanmean(table))
+
+
+def test_equal_scores_count_one_half(study):
+    classes, n = study.images.unseen_classes, len(study.images.unseen_label)
+    found = two_classes(study, {"blind": MethodScores(np.full((n, 10), -np.inf), classes)})
+    assert {cell for row in found.accuracy for cell in row} == {(0.5, 0.5, 0.5)}
+    assert found.mean[0].estimate == pytest.approx(0.5)
+
+
+def test_intervals_are_those_of_resampling_by_hand(study, rng):
+    method = scores_of(study, 0.7, rng)
+    truth = study.images.unseen_label
+    found = two_classes(study, {"method": method})
+    rows = [np.flatnonzero(truth == name) for name in study.images.unseen_classes]
+    pair = tuple(method.targets.index(name) for name in found.pairs[0])
+    shares, means = [], []
+    for _ in range(300):
+        drawn = np.concatenate([rng.choice(own, own.size) for own in rows])
+        table = pairwise_accuracy(truth[drawn], method.values[drawn], method.targets)
+        shares.append(table[pair])
+        means.append(np.nanmean(table))
+    for values, cell in ((shares, found.accuracy[0][0]), (means, found.mean[0])):
+        spread = 2 * 1.96 * np.std(values)
+        assert 0.8 * spread < cell.high - cell.low < 1.25 * spread
+
+
+# -------------------------------------------------------------------- pairs
+
+
+def test_cifar_has_the_pairs_of_the_paper(study):
+    pairs = class_pairs(study)
+    assert {("automobile", "deer"), ("deer", "ship"), ("cat", "truck")} <= set(pairs)
+    assert {name for pair in pairs for name in pair} <= set(study.images.unseen_classes)
+
+
+def mean_places(panel, target):
+    """Return the mean place of each item; those that a list leaves out share the last ones."""
+    places = []
+    for order in panel.select(target=target).orders():
+        rest = (len(order) + 1 + len(panel.items)) / 2
+        places.append([order.index(i) + 1 if i in order else rest for i in panel.items])
+    return np.mean(places, axis=0)
+
+
+def hausdorff(a, b):
+    """Return |U| + max(|S|, |T|), counting pair by pair."""
+    opposite = tied_in_a = tied_in_b = 0
+    for i, j in combinations(range(len(a)), 2):
+        x, y = (np.sign(np.round(p[i] - p[j], 9)) for p in (a, b))
+        opposite += x * y < 0
+        tied_in_a += x == 0 and y != 0
+        tied_in_b += y == 0 and x != 0
+    return opposite + max(tied_in_a, tied_in_b)
+
+
+def test_pairs_of_animals_are_the_most_and_the_least_alike_of_the_panel():
+    panel = load_panel("animals")
+    places = {name: mean_places(panel, name) for name in panel.target_names}
+    distance = {
+        pair: hausdorff(places[pair[0]], places[pair[1]])
+        for pair in combinations(sorted(places), 2)
+    }
+    expected = []
+    for sign in (1, -1):
+        left = sorted(distance, key=lambda pair: (sign * distance[pair], pair))
+        for _ in range(3):
+            expected.append(left[0])
+            left = [pair for pair in left if not set(pair) & set(expected[-1])]
+    found = pairs_by_panel(panel)
+    assert found == tuple(expected)
+    assert ("humpback+whale", "seal") in found
+
+
+def test_pairs_do_not_depend_on_the_order_of_rankings_and_items(rng):
+    panel = load_panel("animals")
+    shuffled = panel[rng.permutation(len(panel))].with_items(rng.permutation(panel.items).tolist())
+    assert pairs_by_panel(shuffled) == pairs_by_panel(panel)
+
+
+# -------------------------------------------------------------------- errors
+
+
+def test_what_cannot_be_judged_is_named(study, rng):
+    good = scores_of(study, 1.0, rng)
+    renamed = MethodScores(good.values, ("airplanes", *good.targets[1:]))
+    holey = MethodScores(np.where(good.values > 2, np.nan, good.values), good.targets)
+    short = MethodScores(good.values[1:], good.targets)
+    for scores, message in (
+        (renamed, r"PR: there is no column 'airplane' \(did you mean 'airplanes'\?\)"),
+        (holey, r"PR: row \d+, class '\w+': .* not nan"),
+        (short, r"PR: .* labels in y_true"),
+    ):
+        with pytest.raises(rs.RankshotError, match=message):
+            two_classes(study, {"PR": scores})
+    with pytest.raises(rs.RankshotError, match="no method"):
+        two_classes(study, {})
+
+
+def test_a_class_without_inputs_is_named(study, rng):
+    data = study.images
+    keep = data.unseen_label != "frog"
+    part = replace(data, unseen=data.unseen[keep], unseen_label=data.unseen_label[keep])
+    lame = study_of(part)
+    with pytest.raises(rs.RankshotError, match="no test input of 'frog'"):
+        two_classes(lame, {"PR": scores_of(lame, 1.0, rng)})

@@ -1,0 +1,321 @@
+"""The page of a reproduction: all figures and tables on it, drawn where they belong, escaped."""
+
+import re
+import sys
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from rankshot import RankshotError
+from rankshot.datasets.cifar import load_cifar
+from rankshot.experiments.class_tree import ClassTree, TreeNode
+from rankshot.experiments.paper_figures import paper_figures
+from rankshot.experiments.ranking_cells import ON_A_LINE
+from rankshot.experiments.study import study_of
+from rankshot.experiments.tables import Compared, ResultTable
+from rankshot.experiments.two_classes import MethodScores
+from rankshot.report.cells_figure import SQUARE, cell_polygon, cells_drawing, chord, unit_lines
+from rankshot.report.map_figure import labelled_map, map_legend, marked_map
+from rankshot.report.reproduction import render_reproduction, write_reproduction
+from rankshot.report.reproduction_sections import table_view
+from rankshot.report.tree_figure import tree_drawing
+from rankshot.zeroshot.metrics import Interval
+
+VOID = {"meta"}
+
+
+class Walker(HTMLParser):
+    """Walks a page: every tag must be closed, in order, and its texts and tags are kept."""
+
+    def __init__(self, page):
+        super().__init__(convert_charrefs=True)
+        self.open, self.tags, self.texts = [], [], []
+        self.feed(page)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, self.getpos()
+
+    def handle_data(self, text):
+        if self.open and self.open[-1] != "style":
+            self.texts.append(text)
+
+    @property
+    def text(self):
+        return re.sub(r"\s+", " ", "".join(self.texts))
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+@pytest.fixture(scope="module")
+def figures():
+    study = study_of(load_cifar())
+    truth, classes = study.images.unseen_label, np.array(study.images.unseen_classes)
+    noise = np.random.default_rng(0).normal(size=(len(truth), 10))
+    own = truth[:, None] == classes
+    names = tuple(classes.tolist())
+    methods = {f"method {i}": MethodScores(noise + i * own, names) for i in (1, 2)}
+    return paper_figures(study, methods)
+
+
+TABLE = ResultTable(
+    "table 2",
+    "Table 2: what came out",
+    ("method", "source", "one-vs-rest", "multiclass", "remark", "inputs"),
+    (
+        (
+            *("DS", "mean", Compared(Interval(0.311, 0.302, 0.321), 0.287)),
+            *(Compared(None, 0.316), "slow & sure", 4000),
+        ),
+        ("DS", "GloVe", None, 0.25, "", 17),
+        ("PR", "GloVe", Interval(0.4, 0.39, 0.41), Compared(0.445, None), "quick", 0),
+    ),
+    ("A whole sentence.",),
+    n_labels=2,
+)
+
+
+def page_of(figures, tables=(TABLE,)):
+    return render_reproduction("Measured again", "What we found.", tables, figures)
+
+
+# -------------------------------------------------------------------- the page
+
+
+def test_every_table_and_figure_is_there_and_in_the_contents(figures):
+    page = Walker(page_of(figures, (TABLE, replace(TABLE, name="peers"))))
+    expected = ["table-1", "table-2", "figure-1", "figure-2", "figure-3", "figure-4"]
+    assert [section["id"] for section in page.all("section")] == expected
+    assert [a["href"] for a in page.all("a")] == [f"#{key}" for key in expected]
+    for said in (
+        *("Measured again", "What we found.", "Peers", "A whole sentence.", "4,000"),
+        *(".311 .302–.321 paper .287", "– paper .316", ".250", ".400 .390–.410", "slow & sure"),
+        *("airplane", "motor vehicle", "Wu & Palmer", "GloVe 100d", "Huang et al. (2012)"),
+        *("cat – dog", "all 45 pairs", "method 1", "pickup_truck", "cells"),
+    ):
+        assert said in page.text, said
+
+
+def test_what_the_paper_says_is_beside_ours_and_nothing_else_is():
+    view = table_view(TABLE, "t")
+    cells = [[tuple(cell) for cell in row.cells] for row in view.rows]
+    assert cells[0] == [
+        (".311", ".302–.321", ".287", False),
+        ("–", "", ".316", False),
+        ("slow & sure", "", "", True),
+        ("4,000", "", "", False),
+    ]
+    assert cells[1][:2] == [("–", "", "", False), (".250", "", "", False)]
+    assert cells[2][1] == (".445", "", "", False)
+    assert [words for _, words in view.columns] == [False, False, True, False]
+    # The method of the second row is that of the first; the same source in the third is not.
+    again = [[repeated for _, repeated in row.labels] for row in view.rows]
+    assert again == [[False, False], [True, False], [False, False]]
+
+
+def test_nothing_is_loaded_from_elsewhere_and_nothing_runs(figures):
+    page = page_of(figures)
+    assert not re.search(r"https?:|//[a-z]|url\(|@import", page)
+    tags = Walker(page).tags
+    assert not {tag for tag, _ in tags} & {"script", "link", "img", "iframe", "object"}
+    assert all(not key.startswith("on") for _, attributes in tags for key in attributes)
+    assert all(a["href"].startswith("#") for _, a in tags if "href" in a)
+    assert "default-src 'none'" in page
+    assert len(page.encode()) < 400_000
+
+
+def test_tables_and_drawings_are_named_for_those_who_cannot_see_them(figures):
+    page = Walker(page_of(figures))
+    assert len(page.all("caption")) == len(page.all("table")) == 2
+    assert len(page.all("figcaption")) == len(page.all("figure")) == 4
+    assert all("scope" in th for th in page.all("th"))
+    scrolled = [div for div in page.all("div") if div.get("class") == "scroll"]
+    assert len(scrolled) == len(page.all("table"))
+    assert all(div["aria-label"] for div in scrolled)
+    for svg in page.all("svg"):
+        assert svg.get("role") == "img" or svg.get("aria-hidden") == "true"
+    headings = [int(tag[1]) for tag, _ in page.tags if re.fullmatch("h[1-6]", tag)]
+    assert headings[0] == 1
+    assert headings.count(1) == 1
+    assert all(b <= a + 1 for a, b in pairwise(headings))
+    ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    assert {section["aria-labelledby"] for section in page.all("section")} <= set(ids)
+    assert {use["href"] for use in page.all("use")} <= {f"#{i}" for i in ids}
+
+
+# -------------------------------------------------------------------- hostile names
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "</style></svg></table></title>-->",
+    "{{ 7 * 7 }}{% raw %}",
+    "&lt;b&gt; &amp;",
+]
+
+
+def everywhere(figures, name):
+    """Return tables and figures with a name at every place that takes one."""
+    names = [f"{name}{i}" for i in range(10)]
+    given = dict(zip(sorted(set(figures.source_maps[0].targets)), names, strict=True))
+
+    def renamed(points):
+        targets = tuple(given[target] for target in points.targets)
+        sources = (name,) * len(points.sources)
+        left_out = ((name, name),)
+        return replace(points, name=name, targets=targets, sources=sources, left_out=left_out)
+
+    cells = figures.cells
+    eight = dict(zip(cells.classes, names, strict=False))
+
+    def ranked(one):
+        return tuple(eight[o] for o in one) if isinstance(one, tuple) else eight[one]
+
+    some = [replace(cell, ranking=tuple(map(ranked, cell.ranking))) for cell in cells.cells]
+    labels = np.array([eight[label] for label in cells.input_labels])
+    two = figures.two_classes
+    table = ResultTable(name, name, (name, name), ((name, name),), (name,))
+    hostile = replace(
+        figures,
+        tree=ClassTree(
+            name,
+            TreeNode(name, is_class=False, below=tuple(TreeNode(n, is_class=True) for n in names)),
+            tuple((n, name) for n in names),
+        ),
+        word_maps=tuple(map(renamed, figures.word_maps)),
+        source_maps=tuple(map(renamed, figures.source_maps)),
+        cells=replace(cells, classes=tuple(eight.values()), cells=tuple(some), input_labels=labels),
+        two_classes=replace(
+            two,
+            methods=(name, name + "!"),
+            pairs=tuple((name, name) for _ in two.pairs),
+        ),
+    )
+    return render_reproduction(name, name, [table], hostile)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_names_are_text_and_never_markup(figures, name):
+    plain = Walker(everywhere(figures, "a" * len(name)))
+    odd = Walker(everywhere(figures, name))
+    assert [tag for tag, _ in odd.tags] == [tag for tag, _ in plain.tags]
+    assert [sorted(a) for _, a in odd.tags] == [sorted(a) for _, a in plain.tags]
+    assert odd.text.count(name) > 100
+
+
+# -------------------------------------------------------------------- drawings
+
+
+def test_a_cell_takes_as_much_room_as_it_has_points(figures):
+    found = figures.cells
+    lines = unit_lines(found)
+    areas = []
+    for cell in found.cells:
+        x, y = cell_polygon(cell, *lines).T
+        areas.append(abs(x @ np.roll(y, -1) - y @ np.roll(x, -1)) / 2)
+    shares = np.array([cell.n_points for cell in found.cells]) / found.grid.size
+    np.testing.assert_allclose(areas, shares, atol=2e-3)
+    # What the grid misses are splinters.
+    assert 0.995 < sum(areas) <= 1 + 1e-9
+
+
+def test_the_drawing_has_the_grid_the_right_way_up(figures, rng):
+    found = figures.cells
+    coef, intercept = unit_lines(found)
+    rows, columns = found.grid.shape
+    for i, j in zip(rng.integers(rows, size=50), rng.integers(columns, size=50), strict=True):
+        number = found.grid[i, j]
+        if number != ON_A_LINE:
+            # Rows of the grid go up, places in a drawing go down.
+            place = np.array([(j + 0.5) / columns, 1 - (i + 0.5) / rows])
+            signs = np.sign(coef @ place + intercept)
+            assert tuple(signs.astype(int)) == found.cells[number].signs
+
+
+def test_the_cells_are_drawn_with_lines_inputs_numbers_and_hatchings(figures):
+    svg = ET.fromstring(cells_drawing(figures.cells))
+    assert len(list(svg.iter("polygon"))) == len(figures.cells.cells)
+    drawn = [line for line in svg.iter("line") if line.get("class") == "pair-line"]
+    crossing = [
+        chord(SQUARE, w, b) is not None for w, b in zip(*unit_lines(figures.cells), strict=True)
+    ]
+    assert len(drawn) == sum(crossing) <= 28
+    assert len(list(svg.iter("use"))) == len(figures.cells.inputs)
+    numbers = [text.text for text in svg.iter("text") if text.get("class") == "cell-number"]
+    assert numbers == [str(i) for i in range(1, 9)]
+    hatched = [path for path in svg.iter("path") if path.get("class") == "hatching"]
+    assert len(hatched) == sum(not cell.transitive for cell in figures.cells.cells) > 0
+
+
+def test_a_chord_is_where_a_line_is_inside():
+    np.testing.assert_allclose(
+        sorted(chord(SQUARE, np.array([1.0, 1.0]), -0.5).tolist()), [[0, 0.5], [0.5, 0]]
+    )
+    assert chord(SQUARE, np.array([1.0, 1.0]), -3.0) is None
+
+
+def mark_of(use):
+    return use.get("href"), use.get("class")
+
+
+def test_classes_have_the_same_mark_in_the_tree_and_on_all_maps(figures):
+    marks = {}
+    for points, draw in (
+        *((points, labelled_map) for points in figures.word_maps),
+        *((points, marked_map) for points in figures.source_maps),
+    ):
+        uses = list(ET.fromstring(draw(points)).iter("use"))
+        assert len(uses) == len(points.targets)
+        for target, use in zip(points.targets, uses, strict=True):
+            assert marks.setdefault(target, mark_of(use)) == mark_of(use)
+    # Ten classes have ten marks by their form alone, without their colours.
+    assert len(set(marks.values())) == len(marks) == 10
+    assert [group.name for group in map_legend(figures.source_maps[0])] == list(marks)
+    tree = ET.fromstring(tree_drawing(figures.tree))
+    names = [node.label for _, node in figures.tree.root.walk() if node.is_class]
+    assert {n: mark_of(use) for n, use in zip(names, tree.iter("use"), strict=True)} == marks
+
+
+def test_the_tree_has_a_line_a_node_and_is_told_in_words(figures):
+    svg = ET.fromstring(tree_drawing(figures.tree))
+    nodes = list(figures.tree.root.walk())
+    texts = ["".join(text.itertext()) for text in svg.iter("text")]
+    assert len(texts) == len(nodes)
+    # A name is there twice: as its tooltip and as it stands.
+    assert "airplane" * 2 in texts
+    assert svg.find("desc").text == str(figures.tree)
+    # Every node but the first hangs on a branch that ends at its own height.
+    middles = [f"{round(100 * (row + 0.5) / len(nodes), 2):g}%" for row in range(len(nodes))]
+    ends = {line.get("y2") for line in svg.iter("line")}
+    assert ends == set(middles[1:])
+
+
+# -------------------------------------------------------------------- files
+
+
+def test_a_page_is_written_whole_or_not_at_all(figures, tmp_path):
+    path = tmp_path / "page.html"
+    write_reproduction(path, "Measured again", "What we found.", [TABLE], figures)
+    assert path.read_text(encoding="utf-8") == page_of(figures)
+    with pytest.raises(RankshotError, match=r"page\.html: UTF-8 cannot hold .*udc80"):
+        write_reproduction(path, "\udc80", "", [], figures)
+    assert path.read_text(encoding="utf-8") == page_of(figures)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_missing_template_engine_says_what_to_install(figures, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(RankshotError, match=r"pip install 'rankshot\[report\]'"):
+        page_of(figures)

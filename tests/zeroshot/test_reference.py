@@ -1,0 +1,320 @@
+"""Scores measured from what is usual for inputs of seen classes, against plain NumPy."""
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from head_cases import ITEMS, PAIRS, RANKINGS, permuted
+from scipy.special import log_softmax
+from sklearn.base import clone
+
+import rankshot as rs
+from rankshot import RankshotError
+from rankshot.zeroshot.scores import KINDS
+
+PR = rs.ProbabilisticRanking
+HEADS = {
+    "default": PR(k=3),
+    "no decay": PR(k=3, decay=0),
+    "consensus": PR(k=3, posterior="consensus"),
+    "paper": PR(k=2, posterior="consensus", decay=0, prior=rs.Mallows()),
+}
+SOURCES = ["me", "you", "you", "me", "me", "you", "me"]
+VOTES = rs.Rankings.from_orders(
+    RANKINGS.orders(),
+    items=ITEMS,
+    targets=RANKINGS.targets,
+    weights=RANKINGS.weights,
+    sources=SOURCES,
+)
+
+each_head = pytest.mark.parametrize("name", HEADS)
+each_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def scores(rng, kind, n=60, dtype=np.float64):
+    """Columns of different means and spreads, as those of a support vector machine have."""
+    columns = PAIRS if kind == "one-vs-one" else len(ITEMS)
+    values = rng.normal(size=(n, columns)) * np.linspace(0.2, 4, columns)
+    return rs.Scores((values + np.linspace(-2, 3, columns)).astype(dtype), ITEMS, kind)
+
+
+def like(table, values):
+    return rs.Scores(values, table.items, table.kind)
+
+
+def fitted(name, reference=None, rankings=VOTES):
+    return clone(HEADS[name]).fit(rankings, reference)
+
+
+def log_posteriors(head, table):
+    """One a target, before they are made to add up to one."""
+    return head._log_posterior(table.values, table.kind).T
+
+
+# ------------------------------------------------------------------ the numbers
+
+
+@each_kind
+@each_head
+def test_it_is_standardised_scores_and_then_standardised_targets(rng, name, kind):
+    usual, new = scores(rng, kind), scores(rng, kind, n=25)
+    mean, spread = usual.values.mean(axis=0), usual.values.std(axis=0)
+    plain = fitted(name)
+    of_usual, of_new = (
+        log_posteriors(plain, like(table, (table.values - mean) / spread)) for table in (usual, new)
+    )
+    expected = log_softmax((of_new - of_usual.mean(axis=0)) / of_usual.std(axis=0), axis=1)
+    head = fitted(name, usual)
+    np.testing.assert_allclose(head.predict_log_proba(new), expected, rtol=1e-9, atol=1e-11)
+    assert not np.allclose(expected, plain.predict_log_proba(new), atol=0.1)
+    # For the reference itself every target is usual.
+    own = log_posteriors(head, usual)
+    np.testing.assert_allclose(own.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(own.std(axis=0), 1, rtol=1e-12)
+
+
+@each_kind
+@each_head
+def test_what_is_added_to_a_column_and_the_scale_of_all_do_not_matter(rng, name, kind):
+    usual, new = scores(rng, kind), scores(rng, kind, n=25)
+    move = rng.normal(scale=50, size=usual.values.shape[1])
+    before = fitted(name, usual).predict_log_proba(new)
+    for change in (lambda x: x + move, lambda x: 7.3 * x, lambda x: 1e-4 * x - move):
+        head = fitted(name, like(usual, change(usual.values)))
+        after = head.predict_log_proba(like(new, change(new.values)))
+        np.testing.assert_allclose(after, before, rtol=1e-7, atol=1e-7)
+
+
+@each_kind
+def test_the_order_of_the_inputs_and_their_number_do_not_matter(rng, kind):
+    usual, new = scores(rng, kind), scores(rng, kind, n=9)
+    before = fitted("default", usual).predict_log_proba(new)
+    again = usual[np.tile(rng.permutation(len(usual)), 3)]
+    np.testing.assert_allclose(
+        fitted("default", again).predict_log_proba(new), before, rtol=1e-9, atol=1e-11
+    )
+
+
+@each_kind
+def test_names_decide_and_columns_do_not(rng, kind):
+    usual, new, order = scores(rng, kind), scores(rng, kind, n=9), [3, 1, 4, 0, 2]
+    before = fitted("default", usual).predict_log_proba(new)
+    names = [ITEMS[i] for i in order]
+    mixed, asked = (
+        rs.Scores(permuted(table.values, order, kind), names, kind) for table in (usual, new)
+    )
+    for reference, question in ((mixed, new), (usual, asked), (mixed, asked)):
+        after = fitted("default", reference).predict_log_proba(question)
+        np.testing.assert_allclose(after, before, rtol=1e-9, atol=1e-11)
+
+
+def test_a_reference_may_be_an_array_or_a_data_frame(rng):
+    usual, new = scores(rng, "multiclass"), scores(rng, "multiclass", n=9)
+    before = fitted("default", usual).predict_log_proba(new)
+    frame = pd.DataFrame(usual.values, columns=ITEMS)[list("ecadb")]
+    for reference in (usual.values, usual.values.tolist(), frame):
+        after = fitted("default", reference).predict_log_proba(new)
+        np.testing.assert_allclose(after, before, rtol=1e-12)
+    pairs, asked = scores(rng, "one-vs-one"), scores(rng, "one-vs-one", n=9)
+    np.testing.assert_array_equal(
+        fitted("default", pairs.values).predict_log_proba(asked),
+        fitted("default", pairs).predict_log_proba(asked),
+    )
+
+
+def test_a_block_at_a_time(rng, monkeypatch):
+    usual, new = scores(rng, "multiclass"), scores(rng, "multiclass", n=9)
+    before = fitted("default", usual).predict_log_proba(new)
+    monkeypatch.setattr("rankshot.zeroshot.reference.CACHED_CELLS", 1)
+    after = fitted("default", usual).predict_log_proba(new)
+    np.testing.assert_allclose(after, before, rtol=1e-12, atol=1e-13)
+
+
+# ------------------------------------------------------------------ what never changes
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("constant", [0.0, 0.1, -1 / 3, 1e5 / 7])
+@pytest.mark.parametrize("n", [10, 1000])
+def test_a_column_that_never_changes_is_only_moved(rng, n, constant, dtype):
+    """The mean of many tenths is no tenth: what is rounded is no spread."""
+    usual = scores(rng, "multiclass", n).values.astype(dtype)
+    usual[:, 2] = constant
+    head = fitted("default", usual)
+    assert head.reference_.score_spread[2] == 1
+    assert head.reference_.score_mean[2] == dtype(constant)
+    new = scores(rng, "multiclass", 5).values
+    new[:, 2] = constant + np.array([0, 0.5, -1, 2, 0.25])
+    spread = np.where(np.arange(5) == 2, 1, usual.std(axis=0, dtype=np.float64))
+    scaled = (new - usual.mean(axis=0, dtype=np.float64)) / spread
+    np.testing.assert_allclose(
+        head.reference_.scaled(new, "multiclass"), scaled, rtol=1e-5, atol=1e-5 * (1 + constant**2)
+    )
+    assert np.abs(head.predict_log_proba(new)).max() < 100
+
+
+def test_a_column_that_changes_in_its_last_digit_never_changes(rng):
+    usual = scores(rng, "multiclass").values
+    usual[:, 2] = np.where(np.arange(len(usual)) % 2, 0.3, 0.1 + 0.2)
+    assert len(set(usual[:, 2])) == 2
+    assert fitted("default", usual).reference_.score_spread[2] == 1
+
+
+@pytest.mark.parametrize("kind", ["multiclass", "one-vs-rest"])
+def test_a_target_that_never_changes_is_only_moved(rng, kind):
+    """All items tied say nothing of any input."""
+    lists = rs.Rankings.from_orders(
+        [[list(ITEMS)], [*ITEMS], [*ITEMS[::-1]]], items=ITEMS, targets=["any", "u", "v"]
+    )
+    head = PR(decay=0.5).fit(lists, scores(rng, kind))
+    assert head.reference_.target_spread[0] == 1
+    assert (head.reference_.target_spread[1:] > 0.1).all()
+    found = log_posteriors(head, scores(rng, kind, n=9))
+    np.testing.assert_allclose(found[:, 0], 0, atol=1e-9)
+    assert (np.abs(found[:, 1:]) > 1e-3).all()
+
+
+def test_a_reference_of_equal_inputs_moves_and_no_more(rng):
+    row = scores(rng, "multiclass", n=1).values
+    head = fitted("default", np.repeat(row, 30, axis=0))
+    np.testing.assert_array_equal(head.reference_.score_spread, 1)
+    np.testing.assert_array_equal(head.reference_.target_spread, 1)
+    np.testing.assert_allclose(head.predict_proba(row), 0.25)
+
+
+# ------------------------------------------------------------------ numbers of few digits
+
+
+@each_kind
+@each_head
+def test_float32_stays_float32(rng, name, kind):
+    usual, new = scores(rng, kind, dtype=np.float32), scores(rng, kind, n=25, dtype=np.float32)
+    head = fitted(name, usual)
+    assert head.reference_.score_mean.dtype == head.reference_.score_spread.dtype == np.float32
+    assert head.reference_.scaled(new.values, kind).dtype == np.float32
+    assert head.predict_log_proba(new).dtype == np.float32
+    wide = fitted(name, like(usual, np.float64(usual.values)))
+    expected = wide.predict_log_proba(like(new, np.float64(new.values)))
+    np.testing.assert_allclose(head.predict_log_proba(new), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_the_answer_is_as_wide_as_the_scores_asked_about(rng):
+    usual, new = scores(rng, "multiclass"), scores(rng, "multiclass", n=5)
+    short = like(new, np.float32(new.values))
+    assert fitted("default", usual).predict_log_proba(short).dtype == np.float32
+    narrow = fitted("default", like(usual, np.float32(usual.values)))
+    assert narrow.predict_log_proba(new).dtype == np.float64
+
+
+def test_the_spread_of_many_single_numbers_far_from_zero(rng):
+    """Added up in single precision, their mean would be off by more than they are apart."""
+    values = (5000 + 0.05 * rng.normal(size=(100_000, len(ITEMS)))).astype(np.float32)
+    lists = rs.Rankings.from_orders([["a"], ["b"]], items=ITEMS, targets=["u", "v"])
+    found = PR(k=1).fit(lists, values).reference_
+    np.testing.assert_allclose(found.score_spread, np.float64(values).std(axis=0), rtol=1e-5)
+
+
+# ------------------------------------------------------------------ explanations
+
+
+@each_kind
+@each_head
+def test_parts_of_items_add_up_to_the_standardised_log_posterior(rng, name, kind):
+    head, new = fitted(name, scores(rng, kind)), scores(rng, kind, n=25)
+    parts = head.item_parts(new.values, kind)
+    assert parts.shape == (25, 4, len(ITEMS))
+    np.testing.assert_allclose(parts.sum(axis=2), log_posteriors(head, new), atol=1e-9)
+
+
+@each_kind
+@pytest.mark.parametrize("name", ["default", "no decay"])
+def test_parts_of_sources_average_to_the_standardised_log_posterior(rng, name, kind):
+    head, new = fitted(name, scores(rng, kind)), scores(rng, kind, n=25)
+    names, parts = head.source_parts(new.values, kind)
+    assert names == ("me", "you")
+    weights = np.array(
+        [
+            [VOTES.weights[(VOTES.targets == z) & (VOTES.sources == s)].sum() for s in names]
+            for z in head.classes_
+        ]
+    )
+    assert (np.isnan(parts) == (weights == 0)).all()
+    whole = (np.nan_to_num(parts) * weights).sum(axis=2) / weights.sum(axis=1)
+    np.testing.assert_allclose(whole, log_posteriors(head, new), atol=1e-9)
+
+
+@each_kind
+@each_head
+def test_pushes_add_up_to_the_whole_difference(rng, name, kind):
+    head, new = fitted(name, scores(rng, kind)), scores(rng, kind, n=5)
+    log_proba = head.predict_log_proba(new)
+    for row, why in enumerate(rs.explain(head, new, target="u", against="w")):
+        whole = log_proba[row, 0] - log_proba[row, 2]
+        assert sum(push for _, push in why.items) == pytest.approx(whole, abs=1e-9)
+
+
+# ------------------------------------------------------------------ manners
+
+
+@each_kind
+def test_scores_of_another_kind_are_refused(rng, kind):
+    head = fitted("default", scores(rng, kind))
+    for other in set(KINDS) - {kind}:
+        message = f"the reference has {kind} scores, these are {other}"
+        for ask in (head.predict, lambda asked, head=head: rs.explain(head, asked)):
+            with pytest.raises(RankshotError, match=message):
+                ask(scores(rng, other, n=2))
+
+
+@pytest.mark.parametrize("n", [0, 1, 9])
+def test_a_few_inputs_are_no_reference(rng, n):
+    with pytest.raises(RankshotError, match=f"the reference has {n} inputs: at least 10 are"):
+        fitted("default", scores(rng, "multiclass", n))
+    fitted("default", scores(rng, "multiclass", 10))
+
+
+def test_a_sum_takes_none(rng):
+    with pytest.raises(RankshotError, match="the sum over rankings takes no reference"):
+        PR(k=2, posterior="sum").fit(VOTES, scores(rng, "multiclass"))
+
+
+def test_a_reference_is_no_parameter_and_a_copy_has_none(rng):
+    head = fitted("default", scores(rng, "multiclass"))
+    assert head.get_params() == HEADS["default"].get_params()
+    assert set(head.get_params()) == {
+        "k", "decay", "prior", "posterior", "n_samples", "random_state"
+    }  # fmt: skip
+    assert not hasattr(clone(head), "reference_")
+
+
+def test_a_fit_without_a_reference_forgets_it(rng):
+    new = scores(rng, "multiclass", n=9)
+    head = fitted("default", scores(rng, "multiclass"))
+    assert head.reference_.kind == "multiclass"
+    head.fit(VOTES)
+    assert head.reference_ is None
+    np.testing.assert_array_equal(
+        head.predict_log_proba(new), fitted("default").predict_log_proba(new)
+    )
+    head.predict(scores(rng, "one-vs-one", n=2))
+
+
+def test_a_fitted_one_is_stored(rng, tmp_path):
+    head, new = fitted("default", scores(rng, "multiclass")), scores(rng, "multiclass", n=9)
+    joblib.dump(head, tmp_path / "head")
+    again = joblib.load(tmp_path / "head")
+    np.testing.assert_array_equal(again.predict_log_proba(new), head.predict_log_proba(new))
+
+
+def test_the_reference_is_left_as_it_is(rng):
+    usual = scores(rng, "multiclass").values
+    usual.flags.writeable = False
+    before = usual.copy()
+    fitted("default", usual).predict(usual)
+    np.testing.assert_array_equal(usual, before)
+
+
+def test_no_inputs_no_answers(rng):
+    head = fitted("default", scores(rng, "multiclass"))
+    assert head.predict_proba(scores(rng, "multiclass", n=0)).shape == (0, 4)
