@@ -92,7 +92,7 @@ def default_head(rng: np.random.Generator) -> None:
     ours = best_of(lambda: head.predict_log_proba(scores), repeat=3)
     theirs = best_of(lambda: softmax(scores, axis=1), repeat=3)
     print(
-        f"The default head, the mean of 8 rankings a target, K=10, decay .75: 200,000 inputs of "
+        f"The default head, the mean of 8 rankings a target, K=10, decay .5: 200,000 inputs of "
         f"float32, 10 targets: {ours:.3f} s, softmax {theirs:.3f} s, ratio {ours / theirs:.1f}"
     )
 

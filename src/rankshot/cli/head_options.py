@@ -92,7 +92,7 @@ ReferenceOption = Annotated[
 K = 10
 """Places that count unless told, as in `ProbabilisticRanking`."""
 
-DECAY = 0.75
+DECAY = 0.5
 """How fast they lose weight."""
 
 SEED = 0

@@ -18,7 +18,7 @@ from rankshot.datasets.features_at import images_at
 from rankshot.experiments.reproduction import Reproduction
 from rankshot.experiments.reproduction import reproduce as run
 from rankshot.experiments.study import study_of
-from rankshot.experiments.tables import ResultTable, text_of, write_csv
+from rankshot.experiments.tables import ResultTable, text_of, write_csv, write_markdown
 from rankshot.ranking.errors import RankshotError
 from rankshot.report.page import require_jinja2
 from rankshot.report.reproduction import write_reproduction
@@ -49,8 +49,8 @@ def reproduce(
         typer.Option(
             "--output",
             "-o",
-            help="The directory to write to: report.html, numbers.csv and, to go on after a stop, "
-            "the classifiers. By default reproduction-DATASET.",
+            help="The directory to write to: report.html, numbers.csv, tables.md and, to go on "
+            "after a stop, the classifiers. By default reproduction-DATASET.",
         ),
     ] = None,
     download: Annotated[
@@ -99,9 +99,10 @@ def reproduce(
         for note in table.notes:
             say(note, console)
     write_csv(found.tables, folder / "numbers.csv")
-    title, lead = words(found, str(images))
+    write_markdown(found.tables, folder / "tables.md")
+    title, lead = words(found)
     write_reproduction(folder / "report.html", title, lead, found.tables, found.figures)
-    say(f"{folder / 'report.html'} and {folder / 'numbers.csv'} written", console)
+    say(f"report.html, numbers.csv and tables.md written to {folder}", console)
 
 
 def _check(folder: Path) -> None:
@@ -123,13 +124,13 @@ def shown(table: ResultTable) -> Table:
     return view
 
 
-def words(found: Reproduction, images: str) -> tuple[str, str]:
+def words(found: Reproduction) -> tuple[str, str]:
     """Return the title of the report, and what it says first."""
     names = {"cifar": "CIFAR", "animals": "Animals with Attributes"}
     title = f"Zero-shot classification with semantic rankings: {names[found.name]}"
     lead = (
-        "The experiments of Hamm and Belkin (2015) run again, and what goes beyond them. "
-        f"{images}. No setting was chosen by a label or an image of an unseen class: seen classes "
-        "that play unseen ones, ranked by the same panel, choose; unseen classes report."
+        "The experiments of Hamm and Belkin (2015) run again, and what goes beyond them. No "
+        "setting was chosen by a label or an image of an unseen class: seen classes that play "
+        "unseen ones, ranked by the same panel, choose; unseen classes report."
     )
     return title, lead

@@ -97,8 +97,8 @@ def full_sum_table(
                 )
             )
     return ResultTable(
-        f"full sum, {task.name}",
-        f"The sum over rankings, {task.name}: the panel's rankings, a multiclass classifier, "
+        "full sum",
+        f"The full sum over rankings: the panel's rankings, a multiclass classifier, "
         f"K = {K}",
         (
             "prior",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -101,8 +101,24 @@ class Improvements:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class _Ladder:
+    """The steps so far."""
+
+    kitchen: Kitchen
+    announce: Callable[[str], None]
+    steps: list[Step]
+
+    def add(self, idea: str, chosen: str, recipe: Recipe) -> Recipe:
+        """Measure one more."""
+        self.announce(idea)
+        rehearsed, right = self.kitchen.rehearsed(recipe), self.kitchen.right(recipe)
+        self.steps.append(Step(idea, chosen, rehearsed, right))
+        return recipe
+
+
 def improvements(
-    kitchen: Kitchen, C: float, grid: dict[str, tuple[float, ...]], announce: Callable[[str], None]
+    kitchen: Kitchen, C: float, grid: Mapping[str, Sequence[float]], announce: Callable[[str], None]
 ) -> Improvements:
     """Try all ideas in turn.
 
@@ -111,62 +127,77 @@ def improvements(
     kitchen : Kitchen
     C : float
         The regularisation of the multiclass classifier that seen validation *images* favour.
-    grid : dict of str to tuple of float
+    grid : mapping of str to sequence of float
         The regularisations to choose from by seen *classes*, of multiclass and least squares.
     announce : callable
         Is told what is tried next.
     """
-    steps: list[Step] = []
+    ladder = _Ladder(kitchen, announce, [])
+    informed = _heads(ladder, Recipe("multiclass", C, papers_head()))
+    logistic = [replace(informed, C=c) for c in grid["multiclass"]]
+    squares = [replace(informed, setting=LEAST_SQUARES, C=c) for c in grid[LEAST_SQUARES]]
+    bases = _classifiers(ladder, logistic, squares)
+    chosen = bases[-1] if kitchen.surely_better(bases[-1], bases[0]) else bases[0]
+    chosen = _sources(ladder, chosen)
+    ladder.add("all that seen classes support", _described(chosen), chosen)
+    announce("a ceiling: the true orders")
+    ladder.steps.append(_ceiling(kitchen, chosen))
+    batch_steps = tuple(_batch_steps(kitchen, chosen, [bases[0], *squares], announce))
+    return Improvements(
+        tuple(ladder.steps), batch_steps, {one.setting: one for one in bases}, chosen
+    )
 
-    def add(idea: str, chosen: str, recipe: Recipe) -> Recipe:
-        announce(idea)
-        steps.append(Step(idea, chosen, kitchen.rehearsed(recipe), kitchen.right(recipe)))
-        return recipe
 
-    paper = add("the paper's: consensus, K = 4", "", Recipe("multiclass", C, papers_head()))
+def _heads(ladder: _Ladder, paper: Recipe) -> Recipe:
+    """Try heads on the paper's classifier; return the default one with a reference."""
+    kitchen = ladder.kitchen
+    ladder.add("the paper's: consensus, K = 4", "", paper)
     best = kitchen.best(paper.with_head(k=k) for k in PLACES)
-    add("K chosen", f"K = {best.head.k}", best)
-    add("a consensus by Mallows", f"K = {best.head.k}", best.with_head(prior=Mallows()))
+    ladder.add("K chosen", f"K = {best.head.k}", best)
+    mallows = best.with_head(prior=Mallows())
+    ladder.add("a consensus by Mallows", f"K = {best.head.k}", mallows)
     best = kitchen.best(paper.with_head(k=k, posterior="mean") for k in PLACES)
-    add("the mean over raters, no consensus", f"K = {best.head.k}", best)
+    ladder.add("the mean over raters, no consensus", f"K = {best.head.k}", best)
     best = kitchen.best(
         paper.with_head(k=k, decay=decay, posterior="mean") for k, decay in product(PLACES, DECAYS)
     )
-    add("places lose weight", f"K = {best.head.k}, decay {best.head.decay:g}", best)
+    ladder.add("places lose weight", f"K = {best.head.k}, decay {best.head.decay:g}", best)
     default = replace(paper, head=ProbabilisticRanking())
-    add("the default head", f"K = {default.head.k}, decay {default.head.decay:g}", default)
+    ladder.add("the default head", f"K = {default.head.k}, decay {default.head.decay:g}", default)
     best = kitchen.best(replace(default, temperature=t) for t in TEMPERATURES)
-    add("scores divided by a temperature", f"temperature {best.temperature:g}", best)
-    default = add("a reference of seen inputs", "", replace(default, reference=True))
-    add("the paper's head with a reference", "", replace(paper, reference=True))
-    best = kitchen.best(replace(default, C=c) for c in grid["multiclass"])
-    chosen = add("regularisation by seen classes", f"multiclass, C = {best.C:g}", best)
-    bases = [chosen]
-    best = kitchen.best(replace(default, setting=LEAST_SQUARES, C=c) for c in grid[LEAST_SQUARES])
-    bases.append(add("least squares in its place", f"C = {best.C:g}", best))
-    chosen = best if kitchen.surely_better(best, chosen) else chosen
+    ladder.add("scores divided by a temperature", f"temperature {best.temperature:g}", best)
+    ladder.add("the paper's head with a reference", "", replace(paper, reference=True))
+    return ladder.add("the default head with a reference", "", replace(default, reference=True))
+
+
+def _classifiers(
+    ladder: _Ladder, logistic: Sequence[Recipe], squares: Sequence[Recipe]
+) -> list[Recipe]:
+    """Choose the regularisation of two classifiers by seen classes."""
+    best = [ladder.kitchen.best(recipes) for recipes in (logistic, squares)]
+    ladder.add("regularisation by seen classes", f"multiclass, C = {best[0].C:g}", best[0])
+    ladder.add("least squares in its place", f"C = {best[1].C:g}", best[1])
+    return best
+
+
+def _sources(ladder: _Ladder, chosen: Recipe) -> Recipe:
+    """Try weights of raters, and other sources beside the panel."""
+    kitchen = ladder.kitchen
     weights = rater_weights(kitchen, chosen)
     spread = f"weights {share(min(weights.values()))} to {share(max(weights.values()))}"
-    add("raters weigh what they are worth alone", spread, replace(chosen, raters=weights))
-    best = kitchen.best(_merged(kitchen, chosen))
+    ladder.add("raters weigh what they are worth alone", spread, replace(chosen, raters=weights))
+    best = kitchen.best(
+        replace(chosen, sources={source: weight})
+        for source, weight in product(kitchen.study.sources, SOURCE_WEIGHTS)
+    )
     said = ", ".join(f"{name} at {weight:g}" for name, weight in best.sources.items())
-    add("a linguistic source beside the panel", said, best)
-    chosen = best if kitchen.surely_better(best, chosen) else chosen
-    add("all that seen classes support", _described(chosen), chosen)
-    announce("a ceiling: the true orders")
-    steps.append(_ceiling(kitchen, chosen))
-    batch_steps = tuple(_batch_steps(kitchen, chosen, bases, announce))
-    return Improvements(tuple(steps), batch_steps, {one.setting: one for one in bases}, chosen)
+    ladder.add("a linguistic source beside the panel", said, best)
+    return best if kitchen.surely_better(best, chosen) else chosen
 
 
 def _described(recipe: Recipe) -> str:
     merged = "".join(f", {name} at {weight:g}" for name, weight in recipe.sources.items())
     return f"{recipe.setting}, C = {recipe.C:g}, the default head, a reference{merged}"
-
-
-def _merged(kitchen: Kitchen, recipe: Recipe) -> Iterator[Recipe]:
-    for source, weight in product(kitchen.study.sources, SOURCE_WEIGHTS):
-        yield replace(recipe, sources={source: weight})
 
 
 def _ceiling(kitchen: Kitchen, recipe: Recipe) -> Step:
@@ -180,7 +211,7 @@ def _ceiling(kitchen: Kitchen, recipe: Recipe) -> Step:
     head = ProbabilisticRanking().fit(orders, usual)
     right = np.asarray(head.predict(scores) == task.test_label)
     return Step(
-        "a ceiling, no method: the ten classes that score highest, learned from unseen labels",
+        "no method but a ceiling: true orders, from unseen labels",
         "",
         None,
         right,

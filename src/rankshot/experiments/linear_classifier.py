@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +19,11 @@ from rankshot.zeroshot.scores import Kind, Scores
 
 Labels = NDArray[np.str_]
 Features = NDArray[np.float32]
+
+ARRAYS = ("kind", "classes", "coef", "intercept", "fingerprint")
+
+_NONE = (OSError, EOFError, KeyError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error)
+"""What reading raises where there is no file, half of one, or one that somebody else wrote."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,11 +87,22 @@ class LinearClassifier:
 
         A file that is damaged, or not ours, is none: training again mends it.
         """
-        if not path.exists() or not _is_whole(path):
+        try:
+            arrays = _whole_arrays(path)
+        except _NONE:
             return None
-        with np.load(path, allow_pickle=False) as arrays:
-            if not {*ARRAYS} <= {*arrays.files} or str(arrays["fingerprint"]) != fingerprint:
-                return None
-            kind: Kind = str(arrays["kind"])  # type: ignore[assignment]
-            classes = tuple(arrays["classes"].tolist())
-            return cls(kind, classes, arrays["coef"], arrays["intercept"])
+        if str(arrays["fingerprint"]) != fingerprint:
+            return None
+        kind: Kind = str(arrays["kind"])  # type: ignore[assignment]
+        classes = tuple(arrays["classes"].tolist())
+        return cls(kind, classes, arrays["coef"], arrays["intercept"])
+
+
+def _whole_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """Read the arrays of a file in which no byte has changed since it was written."""
+    # NumPy reads as many bytes as an array's head says: a damaged head may hide damage.
+    with zipfile.ZipFile(path) as archive:
+        if (damaged := archive.testzip()) is not None:
+            raise zipfile.BadZipFile(f"{path}: {damaged} is damaged")
+    with np.load(path, allow_pickle=False) as found:
+        return {name: found[name] for name in ARRAYS}

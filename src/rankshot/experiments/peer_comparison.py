@@ -134,8 +134,8 @@ def peer_table(
             )
         )
     return ResultTable(
-        f"peers, {study.name}",
-        f"Peers, {study.name}: methods that take vectors of the classes, on the same features",
+        "peers",
+        "Peers: methods that take vectors of the classes, on the same features",
         COLUMNS,
         tuple(rows),
         _notes(study),

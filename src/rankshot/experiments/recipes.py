@@ -76,11 +76,18 @@ class Kitchen:
             return found
         return Scores(found.values / recipe.temperature, found.items, found.kind)
 
+    @cached_property
+    def _heads(self) -> dict[tuple[Recipe, str], ProbabilisticRanking]:
+        return {}
+
     def fitted(self, recipe: Recipe, task: Task) -> ProbabilisticRanking:
         """Return the recipe's head, fitted for a task."""
-        reference = self.scores(recipe, task, "validation") if recipe.reference else None
-        head: ProbabilisticRanking = clone(recipe.head)
-        return head.fit(rankings_of(recipe, task), reference)
+        key = (recipe, task.name)
+        if key not in self._heads:
+            reference = self.scores(recipe, task, "validation") if recipe.reference else None
+            head: ProbabilisticRanking = clone(recipe.head)
+            self._heads[key] = head.fit(rankings_of(recipe, task), reference)
+        return self._heads[key]
 
     def predicted(self, recipe: Recipe, task: Task) -> Labels:
         """Return the targets that the recipe gives to a task's test inputs."""

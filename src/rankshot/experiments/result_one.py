@@ -99,8 +99,8 @@ def source_table(study: Study) -> ResultTable:
         for name, table in _distances(points).items()
     ]
     return ResultTable(
-        f"result 1, sources, {study.name}",
-        f"Result 1, {study.name}: leave-one-out 1-nearest-neighbour accuracy of what "
+        "result 1, sources",
+        "Result 1: leave-one-out 1-nearest-neighbour accuracy of what "
         f"{len(study.real.sources)} sources say of {len(study.real.targets)} unseen classes",
         ("distance", "accuracy"),
         tuple(rows),
@@ -202,8 +202,8 @@ def rater_table(study: Study) -> ResultTable:
         printed = paper.get(name, (None,) * len(LENGTHS))
         rows.append((name, *map(Compared, found, printed)))
     return ResultTable(
-        f"result 1, raters, {study.name}",
-        f"Result 1, {study.name}: leave-one-out Bayes accuracy of {len(panel)} rankings by a "
+        "result 1, raters",
+        f"Result 1: leave-one-out Bayes accuracy of {len(panel)} rankings by a "
         "language-model panel",
         ("model", *(f"K = {k}" for k in LENGTHS)),
         tuple(rows),

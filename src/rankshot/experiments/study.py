@@ -12,6 +12,7 @@ from rankshot.datasets.class_vectors import load_class_vectors
 from rankshot.datasets.images import ImageData
 from rankshot.datasets.panel import load_held_out_panel, load_panel
 from rankshot.datasets.similarities import load_similarities
+from rankshot.ranking.errors import RankshotError
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.class_vectors import ClassVectors
 from rankshot.semantics.similarity import Similarity
@@ -144,18 +145,22 @@ def first_of(table: Similarity) -> Rankings:
 
     Of other targets there is no ranking: one that ties all items says nothing.
     """
-    told = [name for name in table.targets if name not in untold(table)]
-    return known(table.select(told, table.items)).to_rankings(LISTED)
+    unknown = untold(table)
+    told = [name for name in table.targets if name not in unknown]
+    if not told:
+        raise RankshotError(f"{table.source} tells the items of no target apart")
+    listed = min(LISTED, len(table.items))
+    return known(table.select(told, table.items)).to_rankings(listed)
 
 
 def untold(table: Similarity) -> tuple[str, ...]:
     """Return the targets of which a source knows nothing, or the same of all items."""
-    values = np.nan_to_num(table.values, nan=float(np.nanmin(table.values)))
-    flat = np.ptp(values, axis=1) == 0
+    flat = np.ptp(known(table).values, axis=1) == 0
     return tuple(name for name, same in zip(table.targets, flat, strict=True) if same)
 
 
 def known(table: Similarity) -> Similarity:
     """Return a table without unknown cells: they count as the least similar."""
-    values = np.nan_to_num(table.values, nan=float(np.nanmin(table.values)))
+    there = table.values[np.isfinite(table.values)]
+    values = np.nan_to_num(table.values, nan=float(there.min()) if there.size else 0.0)
     return Similarity(values, table.targets, table.items, table.source)

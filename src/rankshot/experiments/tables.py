@@ -1,4 +1,4 @@
-"""Tables of results: the same rows for the terminal, the report and a CSV file."""
+"""Tables of results: the same rows for the terminal, the report, Markdown and a CSV file."""
 
 from __future__ import annotations
 
@@ -82,13 +82,31 @@ def text_of(value: Value) -> str:
         case None:
             return "–"
         case Interval():
-            return str(value)
+            return f"{share(value.estimate)} [{share(value.low)}, {share(value.high)}]"
         case Compared():
             ours = text_of(value.ours)
             return ours if value.paper is None else f"{ours}; paper {share(value.paper)}"
         case float():
             return share(value)
     return str(value)
+
+
+def markdown_of(table: ResultTable) -> str:
+    """Return a table in Markdown, its notes below."""
+    lines = [f"### {table.title}", "", _markdown_row(table.columns)]
+    lines.append(_markdown_row(["---"] * len(table.columns)))
+    lines += [_markdown_row([text_of(value) for value in row]) for row in table.rows]
+    return "\n".join([*lines, "", *(f"- {note}" for note in table.notes)]).rstrip() + "\n"
+
+
+def _markdown_row(texts: Iterable[str]) -> str:
+    return "| " + " | ".join(text.replace("|", "\\|") for text in texts) + " |"
+
+
+def write_markdown(tables: Iterable[ResultTable], path: Path) -> None:
+    """Write all tables as Markdown."""
+    with replacing(path) as stream:
+        stream.write("\n".join(map(markdown_of, tables)))
 
 
 def write_csv(tables: Iterable[ResultTable], path: Path) -> None:

@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cho_factor, cho_solve
-from scipy.sparse import csr_array
-from scipy.special import log_softmax, logsumexp
+from scipy.optimize import minimize
+from scipy.special import log_softmax, logsumexp, softmax
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,13 +16,13 @@ from rankshot.ranking.arguments import require_number
 from rankshot.ranking.errors import RankshotError, shown
 from rankshot.zeroshot.decisions import Decisions
 from rankshot.zeroshot.labelled import whole_number
+from rankshot.zeroshot.pair_wins import pair_sums
 from rankshot.zeroshot.reference import SAME
 from rankshot.zeroshot.scores import Kind, Scores, as_scores
 
 Floats = NDArray[np.float64]
 
 CLASS_PRIORS = ("equal", "estimated")
-BALANCING_ROUNDS = 50
 
 
 class BatchRefinement(Decisions, BaseEstimator):
@@ -171,10 +171,7 @@ def _features(values: NDArray[np.floating], kind: Kind, n_items: int) -> Floats:
     """Return a column a class: scores without their common level, or sums over pairs."""
     f = np.asarray(values, np.float64)
     if kind == "one-vs-one":
-        first, second = np.triu_indices(n_items, 1)
-        ones, pair = np.ones(first.size), np.arange(first.size)
-        cells = np.append(ones, -ones), (np.append(first, second), np.append(pair, pair))
-        return np.asarray((csr_array(cells, shape=(n_items, first.size)) @ f.T).T)
+        return pair_sums(f, n_items)
     return np.asarray(f - f.mean(axis=1, keepdims=True))
 
 
@@ -187,12 +184,26 @@ def _spread(features: Floats, values: NDArray[np.floating]) -> Floats:
 
 
 def balancing(joint: Floats) -> Floats:
-    """Return what to add to each column so that all have the same share of the rows."""
-    added = np.zeros(joint.shape[1])
-    for _ in range(BALANCING_ROUNDS):
-        log_share = log_softmax(joint + added, axis=1)
-        excess = logsumexp(log_share, axis=0) - np.log(len(joint) / joint.shape[1])
-        added -= excess
-        if np.abs(excess).max() < 1e-6:
-            break
-    return added
+    """Return what to add to each column so that all have the same share of the rows.
+
+    The shares of a row are the softmax of it. What to add is where a convex function is least,
+    whose slopes are how much more than its share each column has. Scaling one column after the
+    other would get there, too, but in thousands of rounds where rows are sure of their column.
+    """
+    n, L = joint.shape
+
+    def excess(added: Floats) -> Floats:
+        return np.asarray(softmax(joint + added, axis=1).sum(axis=0) * L / n - 1)
+
+    def total(added: Floats) -> float:
+        return float(logsumexp(joint + added, axis=1).sum() * L / n - added.sum())
+
+    def curvature(added: Floats) -> Floats:
+        share = softmax(joint + added, axis=1)
+        return np.asarray((np.diag(share.sum(axis=0)) - share.T @ share) * L / n)
+
+    options = {"gtol": 1e-7, "max_trust_radius": 1e6}
+    found = minimize(
+        total, np.zeros(L), jac=excess, hess=curvature, method="trust-exact", options=options
+    )
+    return np.asarray(found.x - found.x.mean())

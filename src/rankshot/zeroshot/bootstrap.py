@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankshot.ranking.arguments import require_number
 from rankshot.ranking.errors import RankshotError
 from rankshot.ranking.sampling import Seed
+from rankshot.zeroshot.labelled import label_names, whole_number
 from rankshot.zeroshot.metrics import Interval
 
 Floats = NDArray[np.float64]
@@ -41,9 +43,8 @@ class Bootstrap:
     def __init__(
         self, y_true: ArrayLike, *, n_resamples: int = 1000, random_state: Seed = 0
     ) -> None:
-        labels = np.asarray(y_true).astype(str)
-        if labels.ndim != 1 or labels.size == 0:
-            raise RankshotError("there are no labels to resample")
+        labels = np.array(label_names(y_true, "y_true"))
+        n_resamples = whole_number("n_resamples", n_resamples)
         rng = np.random.default_rng(random_state)
         self.n_inputs = len(labels)
         self._counts = np.zeros((n_resamples, len(labels)), np.uint8)
@@ -70,16 +71,34 @@ class Bootstrap:
         confidence : float
             The part of the resamples inside.
         """
-        numbers = np.asarray(values, np.float64)
-        if numbers.shape != (self.n_inputs,):
+        if not 0 < require_number("confidence", confidence) < 1:
+            raise RankshotError(f"confidence must be above 0 and below 1, not {confidence!r}")
+        numbers = self._one_an_input("values", values)
+        weight = self._one_an_input(
+            "weights", np.ones(self.n_inputs) if weights is None else weights
+        )
+        total = self._means(weight)
+        if weight.min() < 0 or total.min() <= 0:
             raise RankshotError(
-                f"{self.n_inputs} inputs need {self.n_inputs} values, not shape {numbers.shape}"
+                "weights must not be negative, and so many above 0 that every resample has some"
             )
-        weight = np.ones(self.n_inputs) if weights is None else np.asarray(weights, np.float64)
-        means = self._means(numbers * weight) / self._means(weight)
+        means = self._means(numbers * weight) / total
         tail = (1 - confidence) / 2
         low, high = np.quantile(means, [tail, 1 - tail])
         return Interval(float(np.average(numbers, weights=weight)), float(low), float(high))
+
+    def _one_an_input(self, what: str, values: ArrayLike) -> Floats:
+        try:
+            numbers = np.asarray(values, np.float64)
+        except (TypeError, ValueError) as error:
+            raise RankshotError(f"{what} must be numbers: {error}") from None
+        if numbers.shape != (self.n_inputs,):
+            raise RankshotError(
+                f"{self.n_inputs} inputs need {self.n_inputs} {what}, not shape {numbers.shape}"
+            )
+        if (odd := np.flatnonzero(~np.isfinite(numbers))).size:
+            raise RankshotError(f"{what}, row {odd[0]}: expected a number, not {numbers[odd[0]]}")
+        return numbers
 
     def _means(self, values: Floats) -> Floats:
         blocks = [

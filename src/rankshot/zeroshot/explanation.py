@@ -102,16 +102,16 @@ def explain(
     ...     targets=["cat", "cat", "truck", "truck"], sources=["me", "you", "me", "you"])
     >>> head = rs.ProbabilisticRanking(k=2).fit(rankings)
     >>> print(rs.explain(head, [[0.1, 1.2, 3.0, 1.5, -1.0]], against="truck")[0])
-    cat 99.1%, truck 0.9%
+    cat 99.4%, truck 0.6%
     why cat rather than truck:
       seen classes:
-        tram     +2.26
-        bus      +1.39
-        leopard  +0.96
-        tiger    +0.06
+        tram     +2.43
+        bus      +1.50
+        leopard  +1.03
+        tiger    +0.10
       sources:
-        me   +5.05
-        you  +4.32
+        me   +5.46
+        you  +4.66
     """
     if not isinstance(head, Decisions):
         raise RankshotError(

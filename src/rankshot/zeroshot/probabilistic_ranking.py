@@ -105,8 +105,8 @@ class ProbabilisticRanking(Decisions, BaseEstimator):
     >>> head.predict(logits)
     array(['cat', 'truck'], dtype='<U5')
     >>> head.predict_proba(logits).round(3)
-    array([[0.995, 0.005],
-           [0.003, 0.997]])
+    array([[0.997, 0.003],
+           [0.002, 0.998]])
 
     The paper's classifier merges the two rankings of a cat, and its places count alike:
 
@@ -126,7 +126,7 @@ class ProbabilisticRanking(Decisions, BaseEstimator):
         self,
         *,
         k: int | None = 10,
-        decay: float = 0.75,
+        decay: float = 0.5,
         prior: RankingModel | None = None,
         posterior: Literal["mean", "consensus", "sum"] = "mean",
         n_samples: int = 1000,

@@ -1,0 +1,187 @@
+"""Where features are looked for: ready, in the data set's own files, at its home if asked."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from rankshot.datasets import features_at
+from rankshot.datasets.animals import animals_classes
+from rankshot.datasets.cifar import cifar10_classes, cifar100_classes
+from rankshot.datasets.features_at import images_at
+from rankshot.ranking.errors import RankshotError
+
+
+@pytest.fixture
+def cifar(rng):
+    """The arrays of a small file."""
+    found = {
+        "seen_classes": np.array(cifar100_classes()),
+        "unseen_classes": np.array(cifar10_classes()),
+    }
+    for part, n, classes in (("seen_train", 9, 100), ("seen_test", 8, 100), ("unseen_test", 7, 10)):
+        found[part] = rng.normal(size=(n, 3)).astype(np.float16)
+        found[f"{part}_label"] = rng.integers(classes, size=n).astype(np.int16)
+    return found
+
+
+@pytest.fixture
+def animals(rng):
+    classes = np.array([name for some in animals_classes() for name in some])
+    return {
+        "features": rng.normal(size=(500, 3)).astype(np.float16),
+        "label": np.repeat(np.arange(50), 10).astype(np.int16),
+        "classes": classes,
+        "unseen": np.isin(classes, animals_classes().unseen),
+        "attributes": rng.uniform(0, 100, size=(50, 4)).astype(np.float32),
+    }
+
+
+def save(path, arrays):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.savez(path, **arrays)
+
+
+@pytest.fixture
+def said():
+    return []
+
+
+@pytest.fixture
+def look(tmp_path, said):
+    """Look into the test's directory."""
+
+    def look(name, download=False):
+        return images_at(name, tmp_path, lambda *what: said.append(what), download=download)
+
+    return look
+
+
+@pytest.fixture
+def builders(monkeypatch):
+    """Builders that must not be called, for a test to replace."""
+
+    def refuse(*_):
+        pytest.fail("nothing was to be built")
+
+    monkeypatch.setattr(features_at, "build_animals_features", refuse)
+    monkeypatch.setattr(features_at, "build_cifar_features", refuse)
+    return SimpleNamespace(
+        animals=lambda build: monkeypatch.setattr(features_at, "build_animals_features", build),
+        cifar=lambda build: monkeypatch.setattr(features_at, "build_cifar_features", build),
+    )
+
+
+# -------------------------------------------------------------------- features that are there
+
+
+@pytest.mark.usefixtures("builders")
+@pytest.mark.parametrize("download", [False, True])
+def test_cifar_that_is_there_is_read(look, cifar, tmp_path, download):
+    """Even if it might be downloaded."""
+    save(tmp_path / "cifar" / "features.npz", cifar)
+    data = look("cifar", download)
+    assert repr(data).startswith("cifar: 9 + 8 images of 100 seen classes, 7 of 10 unseen")
+    np.testing.assert_array_equal(data.unseen, cifar["unseen_test"].astype(np.float32))
+
+
+@pytest.mark.usefixtures("builders")
+@pytest.mark.parametrize("own", [False, True])
+def test_animals_that_are_there_are_read(look, animals, tmp_path, own):
+    """And not made once more, if the data set's own files are there, too."""
+    save(tmp_path / "animals" / "features.npz", animals)
+    if own:
+        (tmp_path / "Features").mkdir()
+    data = look("animals")
+    assert (data.name, len(data.unseen)) == ("animals", 100)
+
+
+@pytest.mark.usefixtures("builders")
+def test_each_data_set_has_a_file_of_its_own(look, cifar, animals, tmp_path):
+    save(tmp_path / "cifar" / "features.npz", cifar)
+    with pytest.raises(RankshotError, match=r"animals/features\.npz: there is no such file"):
+        look("animals")
+    save(tmp_path / "animals" / "features.npz", animals)
+    assert (look("cifar").name, look("animals").name) == ("cifar", "animals")
+
+
+# -------------------------------------------------------------------- to be made first
+
+
+def test_animals_are_made_from_their_own_directory_once(look, builders, animals, tmp_path, said):
+    (tmp_path / "Features").mkdir()
+    built = []
+
+    def build(directory, destination, announce):
+        built.append((directory, destination))
+        announce(1, 2, "histograms")
+        save(destination, animals)
+
+    builders.animals(build)
+    assert len(look("animals").unseen) == 100
+    assert len(look("animals").unseen) == 100
+    assert built == [(tmp_path, tmp_path / "animals" / "features.npz")]
+    assert said == [(1, 2, "histograms")]
+
+
+def test_what_is_wrong_in_their_own_directory_is_said(look, tmp_path):
+    """By the builder itself, which names the file that is missing."""
+    (tmp_path / "Features").mkdir()
+    with pytest.raises(RankshotError, match=r"classes\.txt"):
+        look("animals")
+    assert not (tmp_path / "animals" / "features.npz").exists()
+
+
+def test_cifar_is_downloaded_if_asked(look, builders, cifar, tmp_path, said):
+    built = []
+
+    def build(directory, announce):
+        built.append(directory)
+        announce(3, 4, "images")
+        path = directory / "cifar" / "features.npz"
+        save(path, cifar)
+        return path
+
+    builders.cifar(build)
+    with pytest.raises(RankshotError, match="no such file"):
+        look("cifar")
+    assert (built, said) == ([], [])
+    assert list(tmp_path.iterdir()) == []
+    assert len(look("cifar", download=True).unseen) == 7
+    assert (built, said) == ([tmp_path], [(3, 4, "images")])
+
+
+# -------------------------------------------------------------------- nothing there
+
+
+@pytest.mark.usefixtures("builders")
+@pytest.mark.parametrize(
+    ("name", "remedies"),
+    [
+        ("cifar", ["--download", "--data DIR"]),
+        ("animals", ["--data DIR", "Features/", "classes.txt"]),
+    ],
+)
+def test_nothing_there(look, tmp_path, name, remedies):
+    with pytest.raises(RankshotError) as raised:
+        look(name)
+    message = str(raised.value)
+    assert message.startswith(f"{tmp_path / name / 'features.npz'}: there is no such file; ")
+    for remedy in remedies:
+        assert remedy in message
+    # Animals cannot be downloaded.
+    assert ("--download" in message) == (name == "cifar")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("builders")
+def test_animals_own_directory_is_nothing_for_cifar(look, tmp_path):
+    (tmp_path / "Features").mkdir()
+    with pytest.raises(RankshotError, match=r"cifar/features\.npz: there is no such file"):
+        look("cifar")
+
+
+@pytest.mark.usefixtures("builders")
+def test_animals_are_downloaded_by_nobody(look):
+    with pytest.raises(RankshotError, match=r"animals/features\.npz: there is no such file"):
+        look("animals", download=True)

@@ -1,0 +1,212 @@
+"""The methods of the second table: which there are, in which order, and what they get right."""
+
+import numpy as np
+import pytest
+
+import rankshot as rs
+from rankshot.datasets.class_names import class_names
+from rankshot.datasets.panel import load_panel
+from rankshot.datasets.similarities import load_similarities
+from rankshot.experiments.contenders import DR, DS, PR, Contender, contenders, papers_head
+from rankshot.experiments.study import first_of, known
+from rankshot.zeroshot.scores import KINDS, n_columns
+
+ITEMS = ("a", "b", "c", "d", "e")
+TARGETS = ("p", "q", "r")
+MERGED = ["arithmetic mean", "geometric mean"]
+MODELS = ["Plackett-Luce", "Mallows", "mean of rankings"]
+TRUTH = np.array(["p", "q", "r", "q", "p", "r", "r", "p"])
+
+
+@pytest.fixture
+def sources(rng):
+    values = rng.random((3, 3, 5))
+    return {
+        name: rs.Similarity(table, TARGETS, ITEMS, name)
+        for name, table in zip(["web", "tree", "book"], values, strict=True)
+    }
+
+
+@pytest.fixture
+def panel(rng):
+    orders = [rng.permutation(ITEMS)[:4].tolist() for _ in range(9)]
+    return rs.Rankings.from_orders(
+        orders, items=ITEMS, targets=np.repeat(TARGETS, 3), sources="panel"
+    )
+
+
+def scores(rng, kind="multiclass", n=8):
+    values = rng.normal(size=(n, n_columns(5, kind)))
+    return rs.Scores(values, ITEMS, kind)
+
+
+def rows(field):
+    return [(one.method, one.source) for one in field]
+
+
+def chosen(field, method, source):
+    (one,) = [one for one in field if (one.method, one.source) == (method, source)]
+    return one
+
+
+# ------------------------------------------------------------------ which there are
+
+
+def expected_rows(alone):
+    return [
+        *((DS, name) for name in [*alone, *MERGED]),
+        *((DR, name) for name in [*alone, *MERGED]),
+        *((PR, name) for name in alone),
+        *((PR, f"linguistic, {name}") for name in MODELS),
+        *((PR, f"panel, {name}") for name in MODELS),
+    ]
+
+
+def test_rows_are_in_the_order_of_the_paper(sources, panel):
+    assert rows(contenders(sources, panel)) == expected_rows(["web", "tree", "book"])
+    turned = dict(reversed(sources.items()))
+    assert rows(contenders(turned, panel)) == expected_rows(["book", "tree", "web"])
+
+
+@pytest.mark.parametrize("missing", [np.nan, 0.4])
+def test_a_source_that_cannot_tell_a_target_is_not_used_alone(sources, panel, missing):
+    holey = sources["tree"].values.copy()
+    holey[1] = missing
+    sources["tree"] = rs.Similarity(holey, TARGETS, ITEMS, "tree")
+    field = contenders(sources, panel)
+    assert rows(field) == expected_rows(["web", "book"])
+    # With the others it is: for the two targets that it can tell.
+    linguistic = chosen(field, PR, "linguistic, Plackett-Luce").knowledge
+    said = list(zip(linguistic.sources, linguistic.targets, strict=True))
+    assert [target for source, target in said if source == "tree"] == ["p", "r"]
+    assert len(said) == 8
+    merged = chosen(field, DS, "arithmetic mean").knowledge
+    assert np.isfinite(merged.values).all()
+
+
+def test_a_source_with_single_holes_is_used_alone(sources, panel):
+    """An unknown cell is the least similar, for all methods."""
+    holey = sources["tree"].values.copy()
+    holey[1, 2] = np.nan
+    sources["tree"] = rs.Similarity(holey, TARGETS, ITEMS, "tree")
+    field = contenders(sources, panel)
+    assert rows(field) == expected_rows(["web", "tree", "book"])
+    direct = chosen(field, DS, "tree").knowledge
+    assert direct["q", "c"] == direct.values.min() == 0
+    assert direct.values.max() == 1
+
+
+def test_every_method_has_its_knowledge_and_its_settings(sources, panel):
+    field = contenders(sources, panel)
+    linguistic = [order for table in sources.values() for order in first_of(table).orders()]
+    merged = {
+        "arithmetic mean": rs.arithmetic_mean(list(sources.values())),
+        "geometric mean": rs.geometric_mean(list(sources.values())),
+    }
+    for one in field:
+        assert not one.wants_reference
+        if one.method == DS:
+            assert isinstance(one.head, rs.DirectSimilarity)
+            table = (sources | merged)[one.source]
+            np.testing.assert_allclose(one.knowledge.values, table.scaled().values)
+        elif one.method == DR:
+            assert isinstance(one.head, rs.DeterministicRanking)
+            assert one.head.k == 4
+            assert one.knowledge.orders() == first_of((sources | merged)[one.source]).orders()
+        else:
+            assert (one.head.k, one.head.decay) == (4, 0)
+            what, _, model = one.source.partition(", ")
+            lists = {
+                "linguistic": linguistic,
+                "panel": panel.orders(),
+                **{name: first_of(table).orders() for name, table in sources.items()},
+            }
+            assert one.knowledge.orders() == lists[what]
+            priors = {"Plackett-Luce": rs.PlackettLuce, "Mallows": rs.Mallows}
+            assert one.head.posterior == ("mean" if model == MODELS[2] else "consensus")
+            assert type(one.head.prior) is priors.get(model, type(None))
+    heads = [id(one.head) for one in field]
+    assert len(set(heads)) == len(heads)
+
+
+def test_the_papers_head():
+    head = papers_head()
+    assert (head.k, head.decay, head.prior, head.posterior) == (4, 0, None, "consensus")
+    prior = rs.Mallows()
+    assert papers_head(prior).prior is prior
+
+
+# ------------------------------------------------------------------ what they get right
+
+
+def test_right_by_hand():
+    """One ranking a target, and scores whose first class decides."""
+    lists = rs.Rankings.from_orders([["a"], ["b"], ["c"]], items=ITEMS, targets=TARGETS)
+    one = Contender(PR, "me", papers_head(), lists)
+    f = rs.Scores(np.eye(5)[[0, 1, 2, 0, 1, 2, 2, 2]] * 5, ITEMS)
+    found = one.right(f, TRUTH)
+    assert found.tolist() == [True, True, True, False, False, True, True, False]
+    assert found.dtype == bool
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_right_is_where_the_fitted_head_says_the_truth(rng, sources, panel, kind):
+    table = scores(rng, kind)
+    for one in contenders(sources, panel):
+        found = one.right(table, TRUTH)
+        if kind == "one-vs-one" and one.method == DS:
+            assert found is None
+            continue
+        head = type(one.head)(**one.head.get_params(deep=False)).fit(one.knowledge)
+        assert found.tolist() == (head.predict(table) == TRUTH).tolist()
+
+
+def test_conse_cannot_use_pairs_either(rng, sources):
+    one = Contender("ConSE", "web", rs.ConSE(), known(sources["web"]))
+    assert one.right(scores(rng, "one-vs-one"), TRUTH) is None
+    assert one.right(scores(rng), TRUTH).shape == (8,)
+
+
+def test_names_decide_and_columns_do_not(rng, sources, panel):
+    table = scores(rng, n=8)
+    turned = table.with_items(ITEMS[::-1])
+    moved = {name: t.select(TARGETS[::-1], ITEMS[::-1]) for name, t in sources.items()}
+    others = contenders(moved, panel.with_items(ITEMS[::-1]))
+    for one, other in zip(contenders(sources, panel), others, strict=True):
+        assert one.right(table, TRUTH).tolist() == other.right(turned, TRUTH).tolist()
+
+
+# ------------------------------------------------------------------ the reference
+
+
+def test_a_reference_goes_to_the_head_that_wants_it(rng, panel):
+    table, usual = scores(rng, n=60), scores(rng, n=40)
+    skewed = rs.Scores(usual.values * [1, 2, 3, 4, 5] + [4, 0, 0, -4, 1], ITEMS)
+    truth = rng.choice(TARGETS, 60)
+    plain, told = (
+        rs.ProbabilisticRanking().fit(panel, reference).predict(table) == truth
+        for reference in (None, skewed)
+    )
+    assert (plain != told).any()
+    wanting = Contender(PR, "panel", rs.ProbabilisticRanking(), panel, wants_reference=True)
+    other = Contender(PR, "panel", rs.ProbabilisticRanking(), panel)
+    assert wanting.right(table, truth, skewed).tolist() == told.tolist()
+    assert other.right(table, truth, skewed).tolist() == plain.tolist()
+    assert wanting.right(table, truth).tolist() == plain.tolist()
+    # Other heads take none.
+    direct = Contender(DR, "panel", rs.DeterministicRanking(k=4), panel, wants_reference=True)
+    assert direct.right(table, truth, skewed) is not None
+
+
+# ------------------------------------------------------------------ the embedded data
+
+
+def test_animals_leave_out_the_sources_that_lack_targets():
+    seen, unseen = class_names("animals")
+    tables = {
+        name: table.select(unseen, seen) for name, table in load_similarities("animals").items()
+    }
+    field = contenders(tables, load_panel("animals"))
+    assert rows(field) == expected_rows(["WordNet", "GloVe", "GloVe 100d"])
+    linguistic = chosen(field, PR, "linguistic, Mallows").knowledge
+    assert len(linguistic) == 42

@@ -1,0 +1,348 @@
+"""Recipes: weights, reference and temperature by hand, and choices that never see the real task."""
+
+from dataclasses import replace
+from math import exp, log
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.stats import sem
+
+import rankshot as rs
+from rankshot.experiments.linear_classifier import LinearClassifier
+from rankshot.experiments.recipes import Kitchen, Recipe, rankings_of, rater_weights
+from rankshot.experiments.study import Task
+
+ITEMS = tuple("abcdefghijkl")
+TARGETS = ("cow", "elk", "yak")
+RATERS = ("ann", "bob", "eve")
+LIST = 5
+
+
+def made_task(rng, name):
+    """Three raters, the last of whom guesses, and three sources; features are the scores."""
+    likes = rng.normal(size=(3, 12))
+    errors = {"ann": 0.3, "bob": 0.8, "eve": 50.0}
+    panel = rs.Rankings.from_orders(
+        [
+            [ITEMS[i] for i in np.argsort(-likes[z] - rng.normal(scale=error, size=12))[:LIST]]
+            for error in errors.values()
+            for z in range(3)
+        ],
+        items=ITEMS,
+        targets=TARGETS * 3,
+        raters=np.repeat(RATERS, 3).tolist(),
+    )
+    tables = {name: likes + rng.normal(size=likes.shape) for name in ("web", "book", "half")}
+    # The last source knows nothing of elks.
+    tables["half"][1] = np.nan
+    sources = {name: rs.Similarity(v, TARGETS, ITEMS, name) for name, v in tables.items()}
+    code = np.repeat(range(3), (10, 20, 30))
+    test = 1.2 * likes[code] + rng.normal(scale=1.5, size=(60, 12)) + np.linspace(-1, 2, 12)
+    usual = rng.normal(scale=np.linspace(0.5, 2, 12), size=(40, 12)) + np.linspace(-1, 2, 12)
+    nothing, nobody = np.zeros((0, 12), np.float32), np.array([], str)
+    return Task(
+        name,
+        *(nothing, nobody),
+        *(usual.astype(np.float32), np.resize(ITEMS, 40)),
+        *(test.astype(np.float32), np.array(TARGETS)[code]),
+        *(ITEMS, TARGETS, sources, panel),
+    )
+
+
+class Workshop:
+    """Hands out classifiers: the inputs times C, plus a number for the setting."""
+
+    def __init__(self):
+        self.made = []
+
+    def classifier(self, setting, C):
+        self.made.append((setting, C))
+        shift = np.full(12, len(setting), np.float32) * np.linspace(0, 1, 12, dtype=np.float32)
+        return LinearClassifier(
+            "multiclass", ITEMS, np.float32(C) * np.eye(12, dtype=np.float32), shift
+        )
+
+
+@pytest.fixture
+def kitchen(rng):
+    study = SimpleNamespace(rehearsal=made_task(rng, "others"), real=made_task(rng, "all"))
+    return Kitchen(study, {"others": Workshop(), "all": Workshop()})
+
+
+@pytest.fixture
+def task(kitchen):
+    return kitchen.study.rehearsal
+
+
+MEAN = Recipe("multiclass", 1.0, rs.ProbabilisticRanking(k=4, decay=0.5))
+
+# ------------------------------------------------------------------ the mean by hand
+
+
+def log_probability(f, order, decay):
+    """log P(π|x) place by place, each less what it is by chance, the first counting most."""
+    left, total = list(range(len(f))), 0.0
+    for place, item in enumerate(order, start=1):
+        chosen = f[item] - log(sum(exp(f[i]) for i in left))
+        total += place**-decay * (chosen + log(len(left)))
+        left.remove(item)
+    return total
+
+
+def mean_by_hand(task, f, k, decay, raters, sources):
+    """log P(z|x) but for a constant: all rankings of z, each with its weight over their sum."""
+    found = []
+    for target in TARGETS:
+        weighted = []
+        for order, of, rater in zip(
+            task.panel.orders(), task.panel.targets, task.panel.raters, strict=True
+        ):
+            if of == target:
+                weighted.append((raters[rater], order))
+        of_panel = sum(weight for weight, _ in weighted)
+        for source, weight in sources.items():
+            row = task.sources[source].values[TARGETS.index(target)]
+            if not np.isnan(row).all():
+                weighted.append((weight * of_panel, [ITEMS[i] for i in np.argsort(-row)]))
+        total = sum(weight for weight, _ in weighted)
+        found.append(
+            sum(
+                weight * log_probability(f, [ITEMS.index(name) for name in order[:k]], decay)
+                for weight, order in weighted
+            )
+            / total
+        )
+    return found
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.5])
+@pytest.mark.parametrize("raters", [{}, {"ann": 0.5, "bob": 0.2, "eve": 0.05}], ids=["", "raters"])
+@pytest.mark.parametrize(
+    "sources", [{}, {"web": 0.3}, {"web": 0.3, "book": 0.1}, {"half": 0.5}], ids=" ".join
+)
+def test_weights_reach_the_mean(kitchen, task, decay, raters, sources):
+    """A source's one ranking of a target weighs so many times what all of the panel's do."""
+    recipe = replace(MEAN, raters=raters, sources=sources).with_head(decay=decay)
+    head = kitchen.fitted(recipe, task)
+    scores = kitchen.scores(recipe, task, "test")
+    found = head.predict_log_proba(scores)
+    assert head.classes_.tolist() == list(TARGETS)
+    for row, f in zip(found[::7], scores.values[::7].astype(float).tolist(), strict=True):
+        expected = mean_by_hand(task, f, 4, decay, raters or dict.fromkeys(RATERS, 1.0), sources)
+        expected -= np.logaddexp.reduce(expected)
+        np.testing.assert_allclose(row, expected, rtol=0, atol=1e-5)
+
+
+def test_the_weights_are_those_written_down(task):
+    """By hand: the panel's three rankings of a target weigh 3, or what their raters do."""
+    found = rankings_of(replace(MEAN, sources={"web": 0.5, "half": 0.1}), task)
+    assert found.weights[:9].tolist() == [1.0] * 9
+    # Of web three rankings, of half two.
+    np.testing.assert_allclose(found.weights[9:], [1.5] * 3 + [0.3] * 2)
+    assert found.targets[9:].tolist() == [*TARGETS, "cow", "yak"]
+    weights = {"ann": 1.0, "bob": 0.5, "eve": 0.25}
+    found = rankings_of(replace(MEAN, raters=weights, sources={"web": 2.0}), task)
+    assert found.weights[:9].tolist() == [weights[name] for name in task.panel.raters]
+    np.testing.assert_allclose(found.weights[9:], [3.5] * 3)
+    # The task's own rankings stay as they are.
+    assert task.panel.weights.tolist() == [1.0] * 9
+
+
+def test_a_source_is_cut_like_a_rater(task):
+    """Ten of twelve items are listed."""
+    found = rankings_of(replace(MEAN, sources={"web": 0.5}), task)
+    assert found.lengths[9:].tolist() == [10] * 3
+
+
+# ------------------------------------------------------------------ reference and temperature
+
+
+def test_a_reference_is_what_is_said_of_validation_inputs(kitchen, task):
+    recipe = replace(MEAN, reference=True)
+    usual = task.validation.astype(float) + kitchen_shift("multiclass")
+    head = rs.ProbabilisticRanking(k=4, decay=0.5).fit(task.panel, reference=usual)
+    test = task.test.astype(float) + kitchen_shift("multiclass")
+    assert kitchen.predicted(recipe, task).tolist() == head.predict(test).tolist()
+    assert (kitchen.predicted(MEAN, task) != kitchen.predicted(recipe, task)).any()
+
+
+def kitchen_shift(setting):
+    return len(setting) * np.linspace(0, 1, 12)
+
+
+def test_scores_are_divided_by_the_temperature(kitchen, task):
+    cold, warm = (replace(MEAN, temperature=t) for t in (0.5, 4.0))
+    plain = kitchen.scores(MEAN, task, "test")
+    for recipe in (cold, warm):
+        found = kitchen.scores(recipe, task, "test")
+        np.testing.assert_allclose(found.values, plain.values / recipe.temperature, rtol=1e-6)
+        assert (found.items, found.kind) == (plain.items, plain.kind)
+        head = rs.ProbabilisticRanking(k=4, decay=0.5).fit(task.panel)
+        expected = head.predict(plain.values / recipe.temperature)
+        assert kitchen.predicted(recipe, task).tolist() == expected.tolist()
+    assert (kitchen.predicted(cold, task) != kitchen.predicted(warm, task)).any()
+    assert kitchen.workshops["others"].made == [("multiclass", 1.0)]
+
+
+def test_a_reference_makes_the_temperature_irrelevant(kitchen, task):
+    """Scores are measured in standard deviations of the reference, divided as they are."""
+    one, other = (replace(MEAN, reference=True, temperature=t) for t in (1.0, 4.0))
+    log_proba = [
+        kitchen.fitted(recipe, task).predict_log_proba(kitchen.scores(recipe, task, "test"))
+        for recipe in (one, other)
+    ]
+    np.testing.assert_allclose(*log_proba, rtol=0, atol=1e-4)
+
+
+# ------------------------------------------------------------------ scores
+
+
+def test_scores_are_made_once_for_each_classifier_task_and_part(kitchen):
+    tasks = kitchen.study.rehearsal, kitchen.study.real
+    asked = [
+        (replace(MEAN, setting=setting, C=C), task, part)
+        for setting in ("multiclass", "least squares")
+        for C in (1.0, 2.0)
+        for task in tasks
+        for part in ("validation", "test")
+    ]
+    first = [kitchen.scores(*one) for one in asked]
+    again = [kitchen.scores(*one) for one in asked]
+    assert all(a is b for a, b in zip(first, again, strict=True))
+    # Each is that of its own classifier and inputs.
+    for (recipe, task, part), found in zip(asked, first, strict=True):
+        expected = recipe.C * getattr(task, part) + kitchen_shift(recipe.setting)
+        np.testing.assert_allclose(found.values, expected, rtol=0, atol=1e-4)
+    for workshop in kitchen.workshops.values():
+        assert len(workshop.made) == 8
+
+
+def test_heads_of_one_classifier_share_its_scores(kitchen, task):
+    for k in (2, 4, 5):
+        kitchen.rehearsed(MEAN.with_head(k=k))
+    assert kitchen.workshops["others"].made == [("multiclass", 1.0)]
+    assert kitchen.workshops["all"].made == []
+
+
+# ------------------------------------------------------------------ choosing
+
+
+def test_other_settings_make_another_recipe():
+    other = MEAN.with_head(k=2, posterior="consensus")
+    assert (other.head.k, other.head.posterior, other.head.decay) == (2, "consensus", 0.5)
+    assert (MEAN.head.k, MEAN.head.posterior) == (4, "mean")
+    assert (other.setting, other.C) == (MEAN.setting, MEAN.C)
+
+
+def test_the_rehearsal_is_judged_by_the_mean_over_classes(kitchen, task):
+    """Its classes have 10, 20 and 30 inputs, and count alike."""
+    found = kitchen.predicted(MEAN, task)
+    shares = [np.mean(found[task.test_label == name] == name) for name in TARGETS]
+    assert kitchen.rehearsed(MEAN) == pytest.approx(sum(shares) / 3)
+    assert kitchen.rehearsed(MEAN) != pytest.approx(np.mean(found == task.test_label))
+
+
+class Blind:
+    """A study whose real task must not be looked at."""
+
+    def __init__(self, rehearsal):
+        self.rehearsal = rehearsal
+
+    @property
+    def real(self):
+        raise AssertionError("the real task was looked at")
+
+
+def test_the_best_is_chosen_without_a_look_at_the_real_task(kitchen, task):
+    blind = Kitchen(Blind(task), {"others": Workshop()})
+    recipes = [
+        replace(MEAN, C=C, reference=reference).with_head(k=k)
+        for C in (0.2, 1.0)
+        for reference in (False, True)
+        for k in (1, 2, 4)
+    ]
+    found = blind.best(iter(recipes))
+    figures = [kitchen.rehearsed(recipe) for recipe in recipes]
+    assert found is recipes[int(np.argmax(figures))]
+    assert len(set(figures)) > 3
+    # The others can be asked for, too.
+    assert isinstance(blind.surely_better(found, recipes[0]), bool)
+    assert set(rater_weights(blind, found)) == set(RATERS)
+    with pytest.raises(AssertionError, match="looked at"):
+        blind.right(found)
+
+
+def test_of_equals_the_first_is_best(kitchen):
+    recipes = [MEAN, replace(MEAN), MEAN.with_head(k=4)]
+    assert kitchen.best(recipes) is recipes[0]
+    assert kitchen.best(recipes[::-1]) is recipes[-1]
+
+
+def test_what_is_right_is_that_of_the_real_task(kitchen):
+    real = kitchen.study.real
+    head = rs.ProbabilisticRanking(k=4, decay=0.5).fit(real.panel)
+    test = real.test.astype(float) + kitchen_shift("multiclass")
+    expected = head.predict(test) == real.test_label
+    assert kitchen.right(MEAN).tolist() == expected.tolist()
+    assert 0 < expected.sum() < 60
+
+
+RIGHT = {
+    "old": (5, 5, 5, 5),
+    "all a little": (6, 6, 6, 6),
+    "one a lot": (9, 5, 5, 4),
+    "three of four": (7, 6, 6, 5),
+    "worse": (4, 4, 5, 4),
+    "up and down": (9, 3, 8, 2),
+}
+"""By the setting of a recipe, how many of ten inputs it gets right, class by class."""
+
+
+class Told(Kitchen):
+    def predicted(self, recipe, task):
+        labels = task.test_label.copy()
+        for name, n in zip("abcd", RIGHT[recipe.setting], strict=True):
+            labels[np.flatnonzero(task.test_label == name)[n:]] = "wrong"
+        return labels
+
+
+@pytest.mark.parametrize("new", RIGHT)
+def test_a_gain_must_exceed_its_standard_error_over_classes(new):
+    labels = np.repeat(np.array(list("abcd"), "<U5"), 10)
+    kitchen = Told(SimpleNamespace(rehearsal=SimpleNamespace(test_label=labels)), {})
+    gain = (np.array(RIGHT[new]) - RIGHT["old"]) / 10
+    expected = gain.mean() > sem(gain)
+    found = kitchen.surely_better(replace(MEAN, setting=new), replace(MEAN, setting="old"))
+    assert found is bool(expected)
+    assert found is (new in {"all a little", "three of four"})
+
+
+# ------------------------------------------------------------------ what raters are worth
+
+
+@pytest.mark.parametrize("reference", [False, True])
+def test_raters_are_worth_what_they_reach_alone(kitchen, task, reference):
+    recipe = replace(MEAN, reference=reference, sources={"web": 0.5})
+    found = rater_weights(kitchen, recipe)
+    assert list(found) == list(RATERS)
+    usual = kitchen.scores(MEAN, task, "validation") if reference else None
+    for rater in RATERS:
+        head = rs.ProbabilisticRanking(k=4, decay=0.5).fit(task.panel.select(rater=rater), usual)
+        labels = head.predict(kitchen.scores(MEAN, task, "test"))
+        shares = [np.mean(labels[task.test_label == name] == name) for name in TARGETS]
+        assert found[rater] == pytest.approx(max(sum(shares) / 3 - 1 / 3, 0.01))
+    assert found["eve"] < found["ann"]
+
+
+def test_a_rater_who_does_worse_than_chance_keeps_a_little_weight(kitchen, task):
+    """With no weight at all some targets might have no ranking left."""
+    orders = [order[::-1] for order in task.panel.select(rater="ann").orders()]
+    # Every target gets what is said of another.
+    wrong = rs.Rankings.from_orders(
+        orders[1:] + orders[:1], items=ITEMS, targets=TARGETS, raters=["liar"] * 3
+    )
+    study = SimpleNamespace(rehearsal=replace(task, panel=wrong))
+    alone = Kitchen(study, {"others": Workshop()})
+    worth = rater_weights(alone, MEAN)["liar"]
+    assert alone.rehearsed(MEAN) - 1 / 3 < worth == 0.01

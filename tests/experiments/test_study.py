@@ -1,0 +1,251 @@
+"""The rehearsal and the real task: nothing in two places; and what a source does not know."""
+
+from collections import Counter
+from math import isnan
+
+import numpy as np
+import pytest
+
+import rankshot as rs
+from rankshot.datasets.cifar import load_cifar
+from rankshot.datasets.class_names import class_names
+from rankshot.datasets.images import ImageData
+from rankshot.datasets.panel import load_held_out_panel, load_panel
+from rankshot.datasets.similarities import SOURCES, load_similarities
+from rankshot.experiments.study import LISTED, PANEL, first_of, known, study_of, untold
+from rankshot.ranking.errors import RankshotError
+
+each_data_set = pytest.mark.parametrize("name", ["cifar", "animals"])
+each_task = pytest.mark.parametrize("part", ["rehearsal", "real"])
+
+
+def numbered(name):
+    """Images of all classes of a data set whose only feature is their number."""
+    seen, unseen = class_names(name)
+    rng = np.random.default_rng(0)
+    labels = [
+        rng.permutation(np.repeat(names, n)) for names, n in ((seen, 4), (seen, 2), (unseen, 3))
+    ]
+    ends = np.cumsum([0, *map(len, labels)])
+    parts = []
+    for label, start, stop in zip(labels, ends, ends[1:], strict=False):
+        parts += [np.arange(start, stop, dtype=np.float32)[:, None], label]
+    return ImageData(name, *parts, seen_classes=seen, unseen_classes=unseen)
+
+
+@pytest.fixture(scope="module")
+def studies():
+    return {name: study_of(numbered(name)) for name in ("cifar", "animals")}
+
+
+def numbers(features):
+    return set(features.ravel().tolist())
+
+
+# ------------------------------------------------------------------ the two tasks
+
+
+@each_data_set
+@each_task
+def test_no_image_and_no_class_is_in_two_places(studies, name, part):
+    task = getattr(studies[name], part)
+    train, validation, test = map(numbers, (task.train, task.validation, task.test))
+    assert not train & validation
+    assert not train & test
+    assert not validation & test
+    assert len(train) + len(validation) + len(test) == (
+        len(task.train) + len(task.validation) + len(task.test)
+    )
+    assert set(task.train_label) == set(task.validation_label) == set(task.items)
+    assert set(task.test_label) == set(task.targets)
+    assert not set(task.items) & set(task.targets)
+
+
+@each_data_set
+@each_task
+def test_labels_stay_with_their_images(studies, name, part):
+    study = studies[name]
+    data, task = study.images, getattr(study, part)
+    truth = dict(
+        zip(
+            np.concatenate([data.seen_train, data.seen_validation, data.unseen]).ravel().tolist(),
+            np.concatenate([data.seen_train_label, data.seen_validation_label, data.unseen_label]),
+            strict=True,
+        )
+    )
+    for images, labels in (
+        (task.train, task.train_label),
+        (task.validation, task.validation_label),
+        (task.test, task.test_label),
+    ):
+        assert [truth[number] for number in images.ravel().tolist()] == labels.tolist()
+
+
+@each_data_set
+def test_the_real_task_is_the_data_set(studies, name):
+    study = studies[name]
+    data, task = study.images, study.real
+    assert task.name == f"{name}-all"
+    assert task.train is data.seen_train
+    assert task.validation is data.seen_validation
+    assert task.test is data.unseen
+    assert (task.items, task.targets) == (data.seen_classes, data.unseen_classes)
+
+
+@each_data_set
+def test_the_rehearsal_uses_every_image_of_the_seen_classes_and_no_other(studies, name):
+    study = studies[name]
+    data, task = study.images, study.rehearsal
+    assert task.name == f"{name}-others"
+    everything = numbers(task.train) | numbers(task.validation) | numbers(task.test)
+    assert everything == numbers(data.seen_train) | numbers(data.seen_validation)
+    assert numbers(task.train) < numbers(data.seen_train)
+    assert numbers(task.validation) < numbers(data.seen_validation)
+    assert set(Counter(task.test_label.tolist()).values()) == {6}
+    assert set(task.targets) == set(load_held_out_panel(name).target_names)
+    # The items keep their order, so that columns mean the same everywhere.
+    assert task.items == tuple(c for c in data.seen_classes if c not in task.targets)
+    assert (len(task.items), len(task.targets)) == ((80, 20) if name == "cifar" else (30, 10))
+
+
+@each_data_set
+@each_task
+def test_sources_and_panel_are_of_targets_and_items(studies, name, part):
+    task = getattr(studies[name], part)
+    whole = load_similarities(name)
+    assert tuple(task.sources) == SOURCES
+    for source, table in task.sources.items():
+        assert (table.targets, table.items) == (task.targets, task.items)
+        for target, item in ((task.targets[0], task.items[7]), (task.targets[3], task.items[-1])):
+            np.testing.assert_equal(table[target, item], whole[source][target, item])
+    assert set(task.panel.target_names) == set(task.targets)
+    assert task.panel.items == task.items
+    assert len(task.panel) == 8 * len(task.targets)
+
+
+def test_the_panels_are_those_of_the_data_set(studies):
+    for name, study in studies.items():
+        assert study.name == name
+        assert study.real.panel.orders() == load_panel(name).orders()
+        assert study.rehearsal.panel.orders() == load_held_out_panel(name).orders()
+        assert set(study.vectors.names) == set(
+            study.images.seen_classes + study.images.unseen_classes
+        )
+
+
+def test_the_embedded_images_are_split_without_overlap():
+    study = study_of(load_cifar())
+    for task, sizes in ((study.real, (8000, 3000, 4000)), (study.rehearsal, None)):
+        train, validation, test = (
+            {row.tobytes() for row in part} for part in (task.train, task.validation, task.test)
+        )
+        assert not train & test
+        assert not validation & test
+        if sizes:
+            assert (len(task.train), len(task.validation), len(task.test)) == sizes
+    rehearsal = study.rehearsal
+    assert len(rehearsal.train) + len(rehearsal.validation) + len(rehearsal.test) == 11_000
+
+
+# ------------------------------------------------------------------ what a source knows
+
+NAN = np.nan
+TABLE = rs.Similarity(
+    [
+        [0.9, 0.2, 0.5, 0.2],
+        [NAN, NAN, NAN, NAN],
+        [0.4, NAN, 0.1, 0.6],
+        [0.3, 0.3, 0.3, 0.3],
+        [0.1, 0.1, NAN, 0.1],
+    ],
+    ["cat", "unheard", "holey", "flat", "least"],
+    ["a", "b", "c", "d"],
+    "me",
+)
+
+
+def test_untold_are_targets_of_which_all_items_are_alike():
+    """Unknown cells count as the least of the table: so does the target that has nothing else."""
+    assert untold(TABLE) == ("unheard", "flat", "least")
+    assert untold(TABLE.select(["cat", "holey"], TABLE.items)) == ()
+
+
+def test_known_puts_the_least_where_nothing_is_known():
+    found = known(TABLE)
+    least = min(v for row in TABLE.values.tolist() for v in row if not isnan(v))
+    expected = [[least if isnan(v) else v for v in row] for row in TABLE.values.tolist()]
+    assert found.values.tolist() == expected
+    assert (found.targets, found.items, found.source) == (TABLE.targets, TABLE.items, "me")
+    whole = TABLE.select(["cat"], TABLE.items)
+    np.testing.assert_array_equal(known(whole).values, whole.values)
+
+
+def test_negative_similarities_have_a_least_too():
+    table = rs.Similarity([[-0.5, NAN, 0.2]], ["cat"], ["a", "b", "c"])
+    assert known(table).values.tolist() == [[-0.5, -0.5, 0.2]]
+
+
+def test_first_of_ranks_the_targets_that_are_told():
+    found = first_of(TABLE)
+    assert found.targets.tolist() == ["cat", "holey"]
+    assert found.orders() == [["a", "c", ["b", "d"]], ["d", "a", ["b", "c"]]]
+    assert not found.is_subset.any()
+    assert set(found.sources) == {"me"}
+
+
+def test_a_source_that_tells_nothing_is_refused():
+    for flat in (NAN, 0.5):
+        table = rs.Similarity(np.full((2, 3), flat), ["cat", "dog"], ["a", "b", "c"], "nobody")
+        assert untold(table) == ("cat", "dog")
+        with pytest.raises(RankshotError, match="nobody tells the items of no target apart"):
+            first_of(table)
+
+
+def by_hand(row, k):
+    """(items, best first, ties together; whether k cuts the last tie)."""
+    groups, placed = [], 0
+    for value in sorted(set(row), reverse=True):
+        if placed >= k:
+            break
+        groups.append({i for i, v in enumerate(row) if v == value})
+        placed += len(groups[-1])
+    return groups
+
+
+@each_data_set
+@each_task
+@pytest.mark.parametrize("source", ["WordNet", "Wikipedia"])
+def test_first_of_a_source_by_hand(studies, name, part, source):
+    task = getattr(studies[name], part)
+    table = task.sources[source]
+    values = table.values.tolist()
+    told = {
+        z: row
+        for z, row in zip(table.targets, values, strict=True)
+        if len({v for v in row if not isnan(v)}) > 1
+    }
+    least = min(v for row in told.values() for v in row if not isnan(v))
+    found = first_of(table)
+    assert found.targets.tolist() == list(told)
+    assert found.items == task.items
+    assert set(found.lengths) == {LISTED}
+    for z, order in zip(found.targets, found.orders(), strict=True):
+        groups = [{group} if isinstance(group, str) else set(group) for group in order]
+        row = [least if isnan(v) else v for v in told[z]]
+        assert groups == [{task.items[i] for i in group} for group in by_hand(row, LISTED)]
+
+
+@each_data_set
+@each_task
+def test_listed_is_the_panel_or_a_source(studies, name, part):
+    task = getattr(studies[name], part)
+    assert task.listed(PANEL) is task.panel
+    assert task.listed("GloVe").orders() == first_of(task.sources["GloVe"]).orders()
+    with pytest.raises(KeyError):
+        task.listed("Glove")
+
+
+def test_animals_have_targets_that_some_sources_do_not_know(studies):
+    missing = {name: len(untold(t)) for name, t in studies["animals"].real.sources.items()}
+    assert {name: n for name, n in missing.items() if n} == {"Wikipedia": 4, "word2vec": 4}
+    assert not any(untold(table) for table in studies["cifar"].real.sources.values())

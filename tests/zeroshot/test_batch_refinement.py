@@ -1,0 +1,452 @@
+"""A batch decided together: each round written out with loops, and what must not matter."""
+
+import numpy as np
+import pytest
+from head_cases import ITEMS, RANKINGS, TARGETS, fitted, permuted, random_scores
+from scipy.optimize import root
+from scipy.special import log_softmax, softmax
+from scipy.stats import multivariate_normal
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+import rankshot as rs
+from rankshot import RankshotError
+from rankshot.experiments.batch_priors import with_estimated_frequencies
+from rankshot.zeroshot.batch_refinement import BatchRefinement, balancing
+from rankshot.zeroshot.scores import KINDS
+
+PRIORS = ("equal", "estimated")
+
+each_kind = pytest.mark.parametrize("kind", KINDS)
+each_prior = pytest.mark.parametrize("class_prior", PRIORS)
+
+
+def batch(rng, kind="multiclass", n=40, dtype=np.float64):
+    return random_scores(rng, kind, n, scale=1.5, dtype=dtype)
+
+
+# ------------------------------------------------------------------ the numbers
+
+
+def levelled(row, kind):
+    """A number a class: scores without their mean, or the sum over the pairs of the class."""
+    if kind != "one-vs-one":
+        return [f - sum(row) / len(row) for f in row]
+    sums = dict.fromkeys(ITEMS, 0.0)
+    pairs = [(one, other) for i, one in enumerate(ITEMS) for other in ITEMS[i + 1 :]]
+    for f, (one, other) in zip(row, pairs, strict=True):
+        sums[one] += f
+        sums[other] -= f
+    return list(sums.values())
+
+
+def standardized(table, usual):
+    """Features of a table, measured from the mean over another, in standard deviations."""
+    own, theirs = (np.array([levelled(row, t.kind) for row in t.values]) for t in (table, usual))
+    return (own - theirs.mean(axis=0)) / theirs.std(axis=0)
+
+
+def equally_frequent(joint):
+    """What makes all columns equally frequent, by a solver of equations; the first is 0."""
+    L = joint.shape[1]
+
+    def excess(added):
+        return softmax(joint + np.append(0, added), axis=1).mean(axis=0)[1:] - 1 / L
+
+    found = root(excess, np.zeros(L - 1), tol=1e-13)
+    assert np.abs(found.fun).max() < 1e-10
+    return np.append(0, found.x)
+
+
+def one_round(x, share, said, trust, shrinkage, class_prior):
+    """Means, covariance, log P(z) and log P(z|x), from sums over inputs and targets."""
+    n, L = share.shape
+    C = x.shape[1]
+    means = [sum(share[i, z] * x[i] for i in range(n)) / share[:, z].sum() for z in range(L)]
+    within = np.zeros((C, C))
+    for i in range(n):
+        for z in range(L):
+            within += share[i, z] * np.outer(x[i] - means[z], x[i] - means[z]) / n
+    covariance = (1 - shrinkage) * within + shrinkage * np.eye(C) * np.trace(within) / C
+    joint = trust * said
+    for z in range(L):
+        joint[:, z] += multivariate_normal.logpdf(x, means[z], covariance)
+    log_prior = np.log(share.sum(axis=0) / n)
+    if class_prior == "equal":
+        log_prior = equally_frequent(joint)
+    return np.array(means), covariance, log_prior, log_softmax(joint + log_prior, axis=1)
+
+
+@each_kind
+@each_prior
+@pytest.mark.parametrize(
+    ("n_iterations", "trust", "shrinkage"), [(1, 1.0, 0.1), (1, 0.3, 1.0), (3, 0.5, 0.4), (2, 0, 1)]
+)
+def test_rounds_are_those_written_out(rng, kind, class_prior, n_iterations, trust, shrinkage):
+    head, scores = fitted("mean"), batch(rng, kind)
+    said = head.predict_log_proba(scores)
+    x, log_share = standardized(scores, scores), said
+    for _ in range(n_iterations):
+        means, covariance, log_prior, log_share = one_round(
+            x, np.exp(log_share), said, trust, shrinkage, class_prior
+        )
+    found = BatchRefinement(
+        head,
+        trust=trust,
+        class_prior=class_prior,
+        shrinkage=shrinkage,
+        n_iterations=n_iterations,
+    ).fit(scores)
+    np.testing.assert_allclose(found.means_, means, atol=1e-6)
+    np.testing.assert_allclose(found.covariance_, covariance, atol=1e-6)
+    np.testing.assert_allclose(found.predict_log_proba(scores), log_share, atol=1e-5)
+    if class_prior == "equal":
+        log_prior = log_prior - log_prior[0] + found.log_prior_[0]
+    np.testing.assert_allclose(found.log_prior_, log_prior, atol=1e-5)
+
+
+@each_kind
+@each_prior
+def test_new_inputs_are_measured_as_the_batch_was(rng, kind, class_prior):
+    head, scores, new = fitted("mean"), batch(rng, kind), batch(rng, kind, n=7)
+    found = BatchRefinement(head, class_prior=class_prior, trust=0.7).fit(scores)
+    x = standardized(new, scores)
+    joint = np.array(
+        [multivariate_normal.logpdf(x, mean, found.covariance_) for mean in found.means_]
+    ).T
+    joint += 0.7 * head.predict_log_proba(new) + found.log_prior_
+    log_proba = found.predict_log_proba(new)
+    np.testing.assert_allclose(log_proba, log_softmax(joint, axis=1), atol=1e-9)
+    # Each is answered alone: only the batch that was fitted counts.
+    np.testing.assert_allclose(found.predict_log_proba(new[3:4]), log_proba[3:4], atol=1e-12)
+
+
+def test_equal_targets_are_equally_frequent_in_the_batch(rng):
+    scores = batch(rng, n=60)
+    found = BatchRefinement(fitted("mean"), class_prior="equal").fit(scores)
+    np.testing.assert_allclose(found.predict_proba(scores).mean(axis=0), 0.25, atol=1e-4)
+    estimated = BatchRefinement(fitted("mean"), class_prior="estimated").fit(scores)
+    assert np.ptp(estimated.predict_proba(scores).mean(axis=0)) > 0.05
+
+
+@each_prior
+def test_rounds_come_to_rest(rng, class_prior):
+    head, scores = fitted("mean"), batch(rng)
+
+    def after(n):
+        refined = BatchRefinement(head, class_prior=class_prior, shrinkage=0.5, n_iterations=n)
+        return refined.fit(scores).predict_log_proba(scores)
+
+    assert np.abs(after(1) - after(2)).max() > 1e-2
+    np.testing.assert_allclose(after(200), after(201), atol=1e-5)
+
+
+# ------------------------------------------------------------------ balancing
+
+
+@pytest.mark.parametrize("scale", [0.1, 1.0, 3.0])
+@pytest.mark.parametrize(("n", "L"), [(50, 2), (300, 4), (1000, 10)])
+def test_balancing_solves_its_equations(rng, scale, n, L):
+    joint = scale * (rng.normal(size=(n, L)) + rng.normal(size=L))
+    assert np.ptp(softmax(joint, axis=1).mean(axis=0)) * L > 0.01
+    added = balancing(joint)
+    np.testing.assert_allclose(added - added[0], equally_frequent(joint), atol=1e-5)
+
+
+@pytest.mark.parametrize("scale", [1, 10, 100, 1000])
+@pytest.mark.parametrize(("n", "L"), [(50, 2), (40, 4), (1000, 10)])
+def test_balancing_makes_shares_equal_however_sure_the_rows_are(rng, scale, n, L):
+    joint = scale * (rng.normal(size=(n, L)) + rng.normal(size=L))
+    share = softmax(joint + balancing(joint), axis=1).mean(axis=0)
+    np.testing.assert_allclose(L * share, 1, atol=1e-4)
+
+
+def test_balancing_takes_from_the_more_frequent():
+    """Of a hundred rows that are all sure, ten have to change."""
+    joint = 100 * np.eye(2)[np.repeat([0, 1], [60, 40])]
+    share = softmax(joint + balancing(joint), axis=1)
+    np.testing.assert_allclose(share[:60, 0], 50 / 60, atol=1e-4)
+    np.testing.assert_allclose(share[60:, 1], 1, atol=1e-4)
+
+
+def test_balancing_leaves_alone_what_is_balanced(rng):
+    row = rng.normal(size=5)
+    turned = np.array([np.roll(row, i) for i in range(5)])
+    np.testing.assert_allclose(balancing(turned), 0, atol=1e-12)
+    np.testing.assert_allclose(balancing(np.zeros((3, 4))), 0, atol=1e-12)
+
+
+def test_balancing_sees_columns_alike_and_no_level_of_a_row(rng):
+    joint = rng.normal(size=(30, 4))
+    added = balancing(joint)
+    order = [2, 0, 3, 1]
+    np.testing.assert_allclose(balancing(joint[:, order]), added[order], atol=1e-7)
+    np.testing.assert_allclose(balancing(joint[::-1]), added, atol=1e-7)
+    np.testing.assert_allclose(balancing(joint + rng.normal(size=(30, 1))), added, atol=1e-7)
+
+
+# ------------------------------------------------------------------ what it is good for
+
+
+def clusters(rng, sizes, kind="multiclass"):
+    """Targets told apart by classes that no ranking names, and hardly by those that one does."""
+    items = list("abcdefgh")
+    lists = rs.Rankings.from_orders([["a"], ["b"], ["c"], ["d"]], items=items, targets=TARGETS)
+    truth = np.repeat(np.arange(4), sizes)
+    far = np.array([[4, -2, 0, 1], [-3, 4, 1, 0], [0, 1, 5, -4], [1, -5, -2, 3]])
+    f = rng.normal(size=(len(truth), 8))
+    f[:, :4] += 1.2 * np.eye(4)[truth]
+    f[:, 4:] += 2 * far[truth]
+    if kind == "one-vs-one":
+        first, second = np.triu_indices(8, 1)
+        f = f[:, first] - f[:, second]
+    head = rs.ProbabilisticRanking(k=1).fit(lists)
+    return head, rs.Scores(f, items, kind), np.array(TARGETS)[truth]
+
+
+@each_kind
+@pytest.mark.parametrize(
+    ("class_prior", "sizes"), [("equal", [50] * 4), ("estimated", [90, 60, 30, 20])]
+)
+def test_clusters_are_found_from_a_poor_head(rng, kind, class_prior, sizes):
+    head, scores, truth = clusters(rng, sizes, kind)
+    assert 0.4 < np.mean(head.predict(scores) == truth) < 0.8
+    refined = BatchRefinement(head, trust=0.3, class_prior=class_prior, n_iterations=20)
+    refined.fit(scores)
+    np.testing.assert_array_equal(refined.predict(scores), truth)
+    if class_prior == "estimated":
+        np.testing.assert_allclose(np.exp(refined.log_prior_), np.array(sizes) / 200, atol=1e-3)
+
+
+def test_who_trusts_the_head_gets_its_answers(rng):
+    head, scores, truth = clusters(rng, [60, 50, 50, 40])
+    refined = BatchRefinement(head, trust=1e5, class_prior="estimated").fit(scores)
+    np.testing.assert_array_equal(refined.predict(scores), head.predict(scores))
+    assert (refined.predict(scores) != truth).any()
+
+
+def test_who_trusts_a_head_that_is_right_keeps_that_too(rng):
+    """With equal frequencies, and a head whose answers are equally frequent."""
+    head, scores, truth = clusters(rng, [50] * 4)
+    named = np.eye(8)[np.searchsorted(TARGETS, truth)]
+    sure = rs.Scores(scores.values + 9 * named, scores.items)
+    refined = BatchRefinement(head, trust=1e3).fit(sure)
+    np.testing.assert_array_equal(head.predict(sure), truth)
+    np.testing.assert_array_equal(refined.predict(sure), truth)
+
+
+# ------------------------------------------------------------------ what must not matter
+
+
+@each_kind
+@each_prior
+def test_another_order_of_inputs_permutes_the_answers(rng, kind, class_prior):
+    scores, order = batch(rng, kind), rng.permutation(40)
+    before = BatchRefinement(fitted("mean"), class_prior=class_prior).fit(scores)
+    after = BatchRefinement(fitted("mean"), class_prior=class_prior).fit(scores[order])
+    np.testing.assert_allclose(
+        after.predict_log_proba(scores), before.predict_log_proba(scores), atol=1e-8
+    )
+
+
+@each_kind
+@each_prior
+def test_another_order_of_items_and_targets_permutes_the_answers(rng, kind, class_prior):
+    scores, order = batch(rng, kind), [3, 1, 4, 0, 2]
+    rename = dict(zip(TARGETS, ["s", "z", "k", "t"], strict=True))
+    lists = rs.Rankings.from_orders(
+        RANKINGS.orders()[::-1],
+        items=[ITEMS[i] for i in order],
+        targets=[rename[z] for z in RANKINGS.targets[::-1]],
+        weights=RANKINGS.weights[::-1],
+    )
+    before = BatchRefinement(fitted("mean"), class_prior=class_prior).fit(scores)
+    other = rs.ProbabilisticRanking(k=3, decay=0).fit(lists)
+    mixed = rs.Scores(permuted(scores.values, order, kind), other.items_, kind)
+    after = BatchRefinement(other, class_prior=class_prior).fit(mixed)
+    column = [after.classes_.tolist().index(rename[z]) for z in TARGETS]
+    expected = before.predict_log_proba(scores)
+    for asked in (mixed, scores):
+        found = after.predict_log_proba(asked)[:, column]
+        np.testing.assert_allclose(found, expected, atol=1e-8)
+    np.testing.assert_allclose(after.means_[column], before.means_[:, order], atol=1e-8)
+
+
+@each_prior
+def test_a_constant_for_all_classes_changes_nothing(rng, class_prior):
+    # In steps of 1/64, so that adding such steps rounds nothing.
+    values = np.round(batch(rng).values * 64) / 64
+    moved = values + rng.integers(-500, 500, size=(40, 1))
+    refined = BatchRefinement(fitted("mean"), class_prior=class_prior)
+    before = refined.fit(values).predict_log_proba(values)
+    after = refined.fit(moved).predict_log_proba(moved)
+    np.testing.assert_allclose(after, before, atol=1e-8)
+
+
+# ------------------------------------------------------------------ what never changes
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_class_whose_score_is_only_rounded_has_no_spread(rng, dtype):
+    """It is always a tenth above the mean of the others; the last digit must not count."""
+    values = batch(rng, dtype=dtype).values
+    values[:, 4] = values[:, :4].mean(axis=1) + dtype(0.1)
+    found = BatchRefinement(fitted("mean")).fit(values)
+    np.testing.assert_allclose(found.means_[:, 4], 0, atol=1e-5)
+    assert np.abs(found.means_[:, :4]).max() > 0.1
+    assert np.isfinite(found.predict_log_proba(values)).all()
+
+
+def test_a_class_whose_pairs_never_change(rng):
+    scores = batch(rng, "one-vs-one")
+    first, second = np.triu_indices(len(ITEMS), 1)
+    values = np.where((first == 2) | (second == 2), np.linspace(0.1, 0.7, 10), scores.values)
+    found = BatchRefinement(fitted("mean")).fit(rs.Scores(values, ITEMS, "one-vs-one"))
+    np.testing.assert_allclose(found.means_[:, 2], 0, atol=1e-12)
+    np.testing.assert_allclose(np.delete(found.covariance_[2], 2), 0, atol=1e-12)
+    assert found.covariance_[2, 2] > 0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_inputs_that_are_all_alike_leave_frequencies_alone_to_learn(dtype):
+    values = np.tile(np.array([[0.1, 0.2, 0.3, 0.7, 1 / 3]], dtype), (30, 1))
+    head = fitted("mean")
+    equal = BatchRefinement(head).fit(values)
+    np.testing.assert_allclose(equal.predict_proba(values), 0.25, atol=1e-5)
+    estimated = BatchRefinement(head, class_prior="estimated", n_iterations=4).fit(values)
+    said = head.predict_log_proba(values).astype(np.float64)
+    expected = with_estimated_frequencies(said, 4)
+    np.testing.assert_allclose(estimated.predict_log_proba(values), expected, atol=1e-5)
+
+
+# ------------------------------------------------------------------ manners
+
+
+@each_kind
+def test_float32_stays_float32(rng, kind):
+    scores = batch(rng, kind, dtype=np.float32)
+    found = BatchRefinement(fitted("mean")).fit(scores).predict_log_proba(scores)
+    wide = rs.Scores(scores.values.astype(np.float64), ITEMS, kind)
+    expected = BatchRefinement(fitted("mean")).fit(wide).predict_log_proba(wide)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, expected, atol=2e-4)
+
+
+def test_candidates_share_what_the_others_had(rng):
+    scores = batch(rng)
+    found = BatchRefinement(fitted("mean")).fit(scores)
+    mask = rng.random((40, 4)) < 0.5
+    mask[:, 1] |= ~mask.any(axis=1)
+    expected = np.where(mask, found.predict_proba(scores), 0)
+    expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(found.predict_proba(scores, mask), expected, atol=1e-9)
+    labels = found.predict(scores, [["v", "x"]] * 40)
+    assert set(labels.tolist()) == {"v", "x"}
+    best = found.top(scores, 1, mask).labels[:, 0]
+    np.testing.assert_array_equal(best, np.array(TARGETS)[expected.argmax(axis=1)])
+
+
+def test_any_head_will_do(rng):
+    scores = batch(rng)
+    for name in ("default", "sum", "deterministic", "direct", "conse"):
+        found = BatchRefinement(fitted(name)).fit(scores)
+        assert found.classes_.tolist() == list(TARGETS)
+        np.testing.assert_allclose(found.predict_proba(scores).mean(axis=0), 0.25, atol=1e-4)
+
+
+def test_the_batch_and_the_head_are_left_as_they_are(rng):
+    values = batch(rng).values
+    values.flags.writeable = False
+    before, head = values.copy(), fitted("mean")
+    said = head.predict_log_proba(values)
+    BatchRefinement(head).fit(values).predict(values)
+    np.testing.assert_array_equal(values, before)
+    np.testing.assert_array_equal(head.predict_log_proba(values), said)
+
+
+def test_a_fit_forgets_the_one_before(rng):
+    one, other = batch(rng, "one-vs-one"), batch(rng)
+    refined = BatchRefinement(fitted("mean"))
+    refined.fit(one).fit(other)
+    fresh = BatchRefinement(fitted("mean")).fit(other)
+    np.testing.assert_array_equal(refined.predict_proba(other), fresh.predict_proba(other))
+
+
+def test_manners_of_scikit_learn(rng):
+    head = fitted("mean")
+    refined = BatchRefinement(head, trust=2.0, class_prior="estimated", n_iterations=3)
+    assert refined.get_params(deep=False) == {
+        "head": head,
+        "trust": 2.0,
+        "class_prior": "estimated",
+        "shrinkage": 0.1,
+        "n_iterations": 3,
+    }
+    assert refined.get_params()["head__k"] == 3
+    assert refined.fit(batch(rng)) is refined
+    copy = clone(refined)
+    assert copy.get_params(deep=False) | {"head": head} == refined.get_params(deep=False)
+    with pytest.raises(NotFittedError):
+        copy.predict(batch(rng))
+    with pytest.raises(NotFittedError, match="ProbabilisticRanking"):
+        copy.fit(batch(rng))
+    assert copy.set_params(head=head, trust=0).fit(batch(rng)).trust == 0
+
+
+# ------------------------------------------------------------------ what is refused
+
+
+@each_kind
+def test_scores_of_another_kind(rng, kind):
+    refined = BatchRefinement(fitted("mean")).fit(batch(rng, kind))
+    for other in set(KINDS) - {kind}:
+        message = f"fitted to {kind} scores, but these are {other}"
+        with pytest.raises(RankshotError, match=message):
+            refined.predict(batch(rng, other))
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_a_batch_smaller_than_its_targets(rng, n):
+    message = f"a batch of {n} inputs is too small to learn 4 targets from"
+    with pytest.raises(RankshotError, match=message):
+        BatchRefinement(fitted("mean")).fit(batch(rng, n=n))
+    BatchRefinement(fitted("mean")).fit(batch(rng, n=4))
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"trust": -1}, "trust must be 0 or more, and finite, not -1"),
+        ({"trust": np.inf}, "trust must be 0 or more, and finite, not inf"),
+        ({"trust": np.nan}, "trust must be 0 or more, and finite, not nan"),
+        ({"trust": "much"}, "trust must be a number, not 'much'"),
+        ({"shrinkage": 0}, "shrinkage must be above 0 and at most 1, not 0"),
+        ({"shrinkage": 1.1}, "shrinkage must be above 0 and at most 1, not 1.1"),
+        ({"shrinkage": None}, "shrinkage must be a number, not None"),
+        ({"class_prior": "flat"}, "class_prior must be 'equal' or 'estimated', not 'flat'"),
+        ({"n_iterations": 0}, "n_iterations must be a whole number from 1 on, not 0"),
+        ({"n_iterations": 2.5}, "n_iterations must be a whole number from 1 on, not 2.5"),
+    ],
+)
+def test_parameters_that_make_no_sense(rng, params, message):
+    with pytest.raises(RankshotError, match=message):
+        BatchRefinement(fitted("mean"), **params).fit(batch(rng))
+
+
+@pytest.mark.parametrize("head", [None, "mean", rs.ProbabilisticRanking, rs.PlackettLuce()])
+def test_what_is_no_head(rng, head):
+    with pytest.raises(RankshotError, match="head must be a fitted head, not"):
+        BatchRefinement(head).fit(batch(rng))
+
+
+def test_what_is_not_fitted(rng):
+    with pytest.raises(NotFittedError, match="ProbabilisticRanking"):
+        BatchRefinement(rs.ProbabilisticRanking()).fit(batch(rng))
+    with pytest.raises(NotFittedError, match="BatchRefinement"):
+        BatchRefinement(fitted("mean")).predict(batch(rng))
+
+
+def test_scores_of_other_classes(rng):
+    scores = rs.Scores(batch(rng).values, ["a", "b", "c", "d", "ee"])
+    with pytest.raises(RankshotError, match="classes that nobody ranks: 'ee'"):
+        BatchRefinement(fitted("mean")).fit(scores)
