@@ -26,12 +26,12 @@ def made_task(rng, name):
     panel = rs.Rankings.from_orders(
         [
             [ITEMS[i] for i in np.argsort(-likes[z] - rng.normal(scale=error, size=12))[:LIST]]
-            for error in errors.values()
             for z in range(3)
+            for error in errors.values()
         ],
         items=ITEMS,
-        targets=TARGETS * 3,
-        raters=np.repeat(RATERS, 3).tolist(),
+        targets=np.repeat(TARGETS, 3).tolist(),
+        raters=RATERS * 3,
     )
     tables = {name: likes + rng.normal(size=likes.shape) for name in ("web", "book", "half")}
     # The last source knows nothing of elks.
@@ -293,6 +293,7 @@ RIGHT = {
     "all a little": (6, 6, 6, 6),
     "one a lot": (9, 5, 5, 4),
     "three of four": (7, 6, 6, 5),
+    "not quite": (9, 4, 5, 6),
     "worse": (4, 4, 5, 4),
     "up and down": (9, 3, 8, 2),
 }
