@@ -225,6 +225,19 @@ def test_heads_of_one_classifier_share_its_scores(kitchen, task):
     assert kitchen.workshops["all"].made == []
 
 
+def test_a_head_is_fitted_once_for_each_recipe_and_task(kitchen):
+    tasks = kitchen.study.rehearsal, kitchen.study.real
+    recipes = [MEAN, MEAN.with_head(k=2), replace(MEAN, temperature=2.0)]
+    first = [kitchen.fitted(recipe, task) for recipe in recipes for task in tasks]
+    again = [kitchen.fitted(recipe, task) for recipe in recipes for task in tasks]
+    assert all(a is b for a, b in zip(first, again, strict=True))
+    assert len(set(map(id, first))) == 6
+    for head, task in zip(first, tasks * 3, strict=True):
+        assert head.rankings_.orders() == task.panel.top(head.k).orders()
+    # The recipe's own head is never fitted.
+    assert not hasattr(MEAN.head, "classes_")
+
+
 # ------------------------------------------------------------------ choosing
 
 

@@ -173,15 +173,6 @@ def test_names_keep_files_apart(data, tmp_path, trainings):
     assert len(trainings) == 2
 
 
-def test_without_a_directory_nothing_is_kept(data, tmp_path, trainings, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    shop = workshop(data, None)
-    one, other = shop.classifier(LEAST_SQUARES, 0.1), shop.classifier(LEAST_SQUARES, 0.1)
-    assert len(trainings) == 2
-    assert numbers(one) == numbers(other)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_damaged_file_is_trained_again_and_mended(data, tmp_path, trainings):
     shop = workshop(data, tmp_path)
     first = shop.classifier(LEAST_SQUARES, 0.1)

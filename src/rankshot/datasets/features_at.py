@@ -25,7 +25,7 @@ def images_at(name: str, directory: Path, announce: Announce, *, download: bool)
     name : {"cifar", "animals"}
     directory : Path
         Has ``<name>/features.npz``; or, for Animals with Attributes, is the data set's own
-        directory, with its ``Features``: they are reduced and kept beside them.
+        directory, with its ``Features``: they are reduced, and kept there as ``features.npz``.
     announce : callable
         Is told how much is done, of how much, and of what.
     download : bool
@@ -33,8 +33,9 @@ def images_at(name: str, directory: Path, announce: Announce, *, download: bool)
     """
     path = directory / name / "features.npz"
     if not path.exists() and name == "animals" and (directory / "Features").is_dir():
-        path.parent.mkdir(exist_ok=True)
-        build_animals_features(directory, path, announce)
+        path = directory / "features.npz"
+        if not path.exists():
+            build_animals_features(directory, path, announce)
     if not path.exists() and name == "cifar" and download:
         path = build_cifar_features(directory, announce)
     if not path.exists():

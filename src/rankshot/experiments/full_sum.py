@@ -98,8 +98,7 @@ def full_sum_table(
             )
     return ResultTable(
         "full sum",
-        f"The full sum over rankings: the panel's rankings, a multiclass classifier, "
-        f"K = {K}",
+        f"The full sum over rankings: the panel's rankings, a multiclass classifier, K = {K}",
         (
             "prior",
             "posterior",

@@ -24,6 +24,7 @@ from rankshot.experiments.table_two import table_one, table_two
 from rankshot.experiments.tables import ResultTable, Value
 from rankshot.experiments.training import LEAST_SQUARES, SETTINGS, Workshop
 from rankshot.experiments.two_classes import MethodScores
+from rankshot.ranking.errors import RankshotError, listed
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.means import arithmetic_mean
 from rankshot.zeroshot.bootstrap import Bootstrap
@@ -55,18 +56,20 @@ class Reproduction:
 
     def table(self, name: str) -> ResultTable:
         """Return a table by its short name."""
-        return next(table for table in self.tables if table.name == name)
+        for table in self.tables:
+            if table.name == name:
+                return table
+        there = listed(table.name for table in self.tables)
+        raise RankshotError(f"no table {name!r}; there are {there}")
 
 
-def reproduce(
-    study: Study, directory: Path | None, announce: Announce, grid: Grid = GRID
-) -> Reproduction:
+def reproduce(study: Study, directory: Path, announce: Announce, grid: Grid = GRID) -> Reproduction:
     """Run all experiments on one data set.
 
     Parameters
     ----------
     study : Study
-    directory : Path or None
+    directory : Path
         Where finished classifiers are kept, so that a run that was stopped goes on from there.
     announce : callable
         Is told what comes next.

@@ -75,8 +75,8 @@ class Workshop:
         Of the inputs, for the names of files.
     X, y : ndarrays
         The inputs and their classes.
-    directory : Path or None
-        Where finished classifiers are kept; nowhere for None.
+    directory : Path
+        Where finished classifiers are kept.
     announce : callable
         Is told what is trained next.
     """
@@ -84,22 +84,19 @@ class Workshop:
     name: str
     X: Features
     y: Labels
-    directory: Path | None
+    directory: Path
     announce: Announce
 
     def classifier(self, setting: str, C: float) -> LinearClassifier:
         """Return a classifier trained on the inputs, or kept from an earlier run."""
-        path = None
+        path = self.directory / f"{self.name}-{setting.replace(' ', '-')}-{C:g}.npz"
         mark = self._fingerprint(setting, C)
-        if self.directory is not None:
-            path = self.directory / f"{self.name}-{setting.replace(' ', '-')}-{C:g}.npz"
-            if (kept := LinearClassifier.load(path, mark)) is not None:
-                return kept
+        if (kept := LinearClassifier.load(path, mark)) is not None:
+            return kept
         self.announce(f"training {setting}, C = {C:g}, on {len(set(self.y))} classes")
         model = trained(setting, C, self.X, self.y)
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            model.save(path, mark)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        model.save(path, mark)
         return model
 
     def _fingerprint(self, setting: str, C: float) -> str:
