@@ -67,7 +67,10 @@ HeadOption = Annotated[Head, typer.Option(help="The method.")]
 KOption = Annotated[int, typer.Option("--k", help="How many places of each ranking count.")]
 DecayOption = Annotated[
     float,
-    typer.Option(help="How fast places lose weight: the r-th counts r^-decay; 0: all alike."),
+    typer.Option(
+        help="How fast places lose weight: the r-th counts r^-decay; 0: all alike. For --head "
+        "probabilistic, but not --posterior sum."
+    ),
 ]
 PriorOption = Annotated[Prior, typer.Option(help="The model that merges a class's rankings.")]
 HeadPriorOption = Annotated[
@@ -84,7 +87,7 @@ PosteriorOption = Annotated[
 ReferenceOption = Annotated[
     Path | None,
     typer.Option(
-        help="Scores of some hundred inputs of seen classes, with the columns of SCORES: then "
+        help="Scores of several inputs of every seen class, with the columns of SCORES: then "
         "scores count by how far from usual they are (.csv, .parquet, .npz; read whole)."
     ),
 ]

@@ -57,8 +57,8 @@ def reproduce(
         bool,
         typer.Option(
             "--download",
-            help="Fetch CIFAR from its home into --data and extract its features (hours on a "
-            "CPU; goes on where it stopped; needs rankshot[images]).",
+            help="Fetch CIFAR from its home into --data and extract its features (an hour or "
+            "more on a CPU; goes on where it stopped; needs rankshot[images]).",
         ),
     ] = False,
 ) -> None:

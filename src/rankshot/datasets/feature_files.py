@@ -46,8 +46,9 @@ class FeatureFile:
                 found = np.load(stream, allow_pickle=False)
                 there = found.files if isinstance(found, np.lib.npyio.NpzFile) else []
                 arrays = {name: found[name] for name in names if name in there}
-            except _BROKEN as error:
-                raise RankshotError(f"{path}: not a whole .npz file ({error})") from None
+            except _BROKEN:
+                # NumPy's own advice, to allow pickles, would be bad advice.
+                raise RankshotError(f"{path}: not a whole .npz file of plain arrays") from None
         if missing := [name for name in names if name not in arrays]:
             raise RankshotError(
                 f"{path}: no array {listed(missing)}; a file of features has {listed(names)}"

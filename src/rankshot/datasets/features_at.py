@@ -24,18 +24,19 @@ def images_at(name: str, directory: Path, announce: Announce, *, download: bool)
     ----------
     name : {"cifar", "animals"}
     directory : Path
-        Has ``<name>/features.npz``; or, for Animals with Attributes, is the data set's own
-        directory, with its ``Features``: they are reduced, and kept there as ``features.npz``.
+        Has ``<name>/features.npz`` or ``features.npz``, or is that file; or, for Animals with
+        Attributes, is the data set's own directory, with its ``Features``: they are reduced, and
+        kept there as ``features.npz``.
     announce : callable
         Is told how much is done, of how much, and of what.
     download : bool
         Fetch CIFAR from its home if it is not there, and extract its features.
     """
-    path = directory / name / "features.npz"
+    places = [directory / name / "features.npz", directory / "features.npz", directory]
+    path = next((place for place in places if place.is_file()), places[0])
     if not path.exists() and name == "animals" and (directory / "Features").is_dir():
         path = directory / "features.npz"
-        if not path.exists():
-            build_animals_features(directory, path, announce)
+        build_animals_features(directory, path, announce)
     if not path.exists() and name == "cifar" and download:
         path = build_cifar_features(directory, announce)
     if not path.exists():
@@ -46,8 +47,8 @@ def images_at(name: str, directory: Path, announce: Announce, *, download: bool)
 def _remedy(name: str) -> str:
     if name == "cifar":
         return (
-            "--download fetches CIFAR and extracts its features (hours on a CPU), or --data DIR "
-            "says where they are"
+            "--download fetches CIFAR and extracts its features (an hour or more on a CPU), or "
+            "--data DIR says where they are"
         )
     return (
         "--data DIR says where it is, or where Animals with Attributes was unpacked (a directory "

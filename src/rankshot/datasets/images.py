@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rankshot.ranking.errors import RankshotError, listed
 from rankshot.semantics.class_vectors import ClassVectors
 
 Features = NDArray[np.float32]
@@ -44,6 +45,15 @@ class ImageData:
     seen_classes: tuple[str, ...]
     unseen_classes: tuple[str, ...]
     attributes: ClassVectors | None = None
+
+    def __post_init__(self) -> None:
+        for what, labels, classes in (
+            ("to train on", self.seen_train_label, self.seen_classes),
+            ("to validate on", self.seen_validation_label, self.seen_classes),
+            ("to test on", self.unseen_label, self.unseen_classes),
+        ):
+            if missing := sorted(set(classes) - set(labels.tolist())):
+                raise RankshotError(f"{self.name}: there is no image of {listed(missing)} {what}")
 
     def __repr__(self) -> str:
         return (

@@ -149,10 +149,9 @@ def summed_answer(prior: RankingModel, task: Task, scores: Scores, n_samples: in
     return Answer(labels, float(error.mean()), perf_counter() - start)
 
 
-def _microseconds(seconds: float) -> float:
-    """Return a time in few digits: more would change with every run."""
-    time = 1e6 * seconds
-    return round(time) if time >= 10 else round(time, 1)
+def _microseconds(seconds: float) -> int:
+    """Return a time in whole microseconds: more would change with every run."""
+    return max(1, round(1e6 * seconds))
 
 
 def _name(prior: RankingModel) -> str:

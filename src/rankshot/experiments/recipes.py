@@ -13,7 +13,8 @@ from sklearn.base import clone
 from rankshot.experiments.study import Study, Task
 from rankshot.experiments.training import Workshop
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.metrics import mean_class_accuracy, per_class_accuracy
+from rankshot.zeroshot.bootstrap import class_interval
+from rankshot.zeroshot.metrics import Interval, mean_class_accuracy, per_class_accuracy
 from rankshot.zeroshot.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.scores import Scores
 
@@ -93,10 +94,14 @@ class Kitchen:
         """Return the targets that the recipe gives to a task's test inputs."""
         return self.fitted(recipe, task).predict(self.scores(recipe, task, "test"))
 
-    def rehearsed(self, recipe: Recipe) -> float:
-        """Return how good a recipe is where settings are chosen: seen classes playing unseen."""
+    def rehearsed(self, recipe: Recipe) -> Interval:
+        """Return how good a recipe is where settings are chosen: seen classes playing unseen.
+
+        It is the mean over classes, with its interval over resamples of classes.
+        """
         task = self.study.rehearsal
-        return mean_class_accuracy(task.test_label, self.predicted(recipe, task))
+        right = self.predicted(recipe, task) == task.test_label
+        return class_interval(task.test_label, right)
 
     def surely_better(self, new: Recipe, old: Recipe) -> bool:
         """Return whether a recipe rehearses better by more than one standard error over classes.
@@ -113,7 +118,7 @@ class Kitchen:
 
     def best(self, recipes: Iterable[Recipe]) -> Recipe:
         """Return the recipe that rehearses best; of equals, the first."""
-        return max(list(recipes), key=self.rehearsed)
+        return max(list(recipes), key=lambda recipe: self.rehearsed(recipe).estimate)
 
     def right(self, recipe: Recipe) -> NDArray[np.bool_]:
         """Return which inputs of *unseen* classes a recipe gets right: to report, not to choose."""

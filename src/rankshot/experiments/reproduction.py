@@ -23,7 +23,7 @@ from rankshot.experiments.study import Study, Task, first_of
 from rankshot.experiments.table_two import table_one, table_two
 from rankshot.experiments.tables import ResultTable, Value
 from rankshot.experiments.training import LEAST_SQUARES, SETTINGS, Workshop
-from rankshot.experiments.two_classes import MethodScores
+from rankshot.experiments.two_classes import MethodScores, two_class_table
 from rankshot.ranking.errors import RankshotError, listed
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.means import arithmetic_mean
@@ -103,6 +103,7 @@ def reproduce(study: Study, directory: Path, announce: Announce, grid: Grid = GR
     tables.append(settings_table(kitchen, better.bases))
     announce("figures")
     figures = paper_figures(study, _two_class_methods(study, kitchen, multiclass, better.chosen))
+    tables.append(two_class_table(figures.two_classes))
     return Reproduction(study.name, tuple(tables), figures, better, round(perf_counter() - start))
 
 

@@ -72,7 +72,7 @@ class ResultTable:
 
 def share(number: float) -> str:
     """Return a share with three digits and no zero before the point, as papers print them."""
-    text = f"{number:.3f}"
+    text = f"{number:.3f}".replace("-0.000", "0.000")
     return text.replace("0.", ".", 1) if abs(number) < 1 else text
 
 

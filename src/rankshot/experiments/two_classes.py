@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.experiments.study import Study
+from rankshot.experiments.tables import ResultTable, Value
 from rankshot.ranking.consensus import borda
 from rankshot.ranking.distances import kendall_distance
 from rankshot.ranking.errors import RankshotError, did_you_mean
@@ -73,6 +74,20 @@ class TwoClasses:
     accuracy: tuple[tuple[Interval, ...], ...]
     mean: tuple[Interval, ...]
     n_pairs: int
+
+
+def two_class_table(found: TwoClasses) -> ResultTable:
+    """Return Figure 4 as a table: a row a pair, and the mean over all pairs."""
+    rows: list[tuple[Value, ...]] = [
+        (" or ".join(pair), *cells) for pair, cells in zip(found.pairs, found.accuracy, strict=True)
+    ]
+    rows.append((f"mean of all {found.n_pairs} pairs", *found.mean))
+    return ResultTable(
+        "figure 4",
+        "Figure 4 in numbers: two unseen classes at a time",
+        ("classes", *found.methods),
+        tuple(rows),
+    )
 
 
 def two_classes(study: Study, methods: Mapping[str, MethodScores]) -> TwoClasses:

@@ -23,6 +23,8 @@ from rankshot.zeroshot.scores import Kind, Scores, as_scores
 Floats = NDArray[np.float64]
 
 CLASS_PRIORS = ("equal", "estimated")
+MOST_EXCESS = 0.01
+"""By how much more than its part of the batch a balanced target may have."""
 
 
 class BatchRefinement(Decisions, BaseEstimator):
@@ -36,7 +38,8 @@ class BatchRefinement(Decisions, BaseEstimator):
 
     Means, covariance and P(z) are found by expectation and maximisation, from what the head says
     at first. This is *transductive*: an answer depends on the batch, so it is to be reported
-    apart from answers that do not.
+    apart from answers that do not. Where there are fewer than some fifty inputs a target, or where
+    targets do not occur at all, it does worse than its head.
 
     Parameters
     ----------
@@ -203,7 +206,16 @@ def balancing(joint: Floats) -> Floats:
         return np.asarray((np.diag(share.sum(axis=0)) - share.T @ share) * L / n)
 
     options = {"gtol": 1e-7, "max_trust_radius": 1e6}
-    found = minimize(
-        total, np.zeros(L), jac=excess, hess=curvature, method="trust-exact", options=options
-    )
-    return np.asarray(found.x - found.x.mean())
+    try:
+        found = minimize(
+            total, np.zeros(L), jac=excess, hess=curvature, method="trust-exact", options=options
+        ).x
+        left = float(np.abs(excess(found)).max())
+    except ValueError:
+        # Scores so far apart that no number balances them.
+        left = np.inf
+    if not left < MOST_EXCESS:
+        raise RankshotError(
+            "the targets cannot be made equally frequent in this batch: use class_prior='estimated'"
+        )
+    return np.asarray(found - found.mean())

@@ -163,6 +163,11 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             raise RankshotError(
                 f"head must be a head such as ProbabilisticRanking(), not {shown(self.head)}"
             )
+        if getattr(self.head, "reference_", None) is not None:
+            raise RankshotError(
+                "the head was fitted with a reference, which is lost when it is fitted again here: "
+                "use it by itself, head.predict(scores_of(estimator, X))"
+            )
         if not isinstance(self.reject_label, str):
             raise RankshotError(f"reject_label must be text, not {shown(self.reject_label)}")
         require_knowledge(self.rankings)

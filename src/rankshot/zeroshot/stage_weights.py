@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.ranking.arguments import require_number
-from rankshot.ranking.errors import RankshotError
+from rankshot.ranking.errors import RankshotError, shown
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.stages import groups_of
 
@@ -30,6 +30,8 @@ def stage_weights(rankings: Rankings, decay: float) -> NDArray[np.float64]:
 
 def require_decay(decay: float) -> float:
     """Return how fast the weight of a place falls: 0, not at all, or more."""
+    if isinstance(decay, str | bytes | bool):
+        raise RankshotError(f"decay must be a number, not {shown(decay)}")
     value = require_number("decay", decay)
     if not 0 <= value < np.inf:
         raise RankshotError(f"decay must be 0 or more, and finite, not {value}")
