@@ -50,7 +50,7 @@ def estimator(setting: str, C: float) -> Any:
 
 def trained(setting: str, C: float, X: Features, y: Labels) -> LinearClassifier:
     """Train a classifier, and return its numbers."""
-    # A second thread makes these small matrix products slower, and much so on a busy machine.
+    # A second thread makes these small matrix products slower, not faster.
     with import_module("threadpoolctl").threadpool_limits(1):
         model = estimator(setting, C).fit(X, y)
     classes = tuple(map(str, model.classes_))

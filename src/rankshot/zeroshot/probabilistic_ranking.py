@@ -53,8 +53,8 @@ class ProbabilisticRanking(Decisions, BaseEstimator):
     Lists need not be of one length: every P(π|x) is divided by the probability of π where all
     scores are equal, which is the same for lists of one length.
 
-    The defaults are those that did best on *seen* classes that played unseen ones, in two data
-    sets; ``docs/reproduction.md`` has the figures. The paper's own classifier is
+    The defaults are those that did best on *seen* classes that played unseen ones, two data sets
+    taken together; ``docs/reproduction.md`` has the figures. The paper's own classifier is
     ``ProbabilisticRanking(k=4, posterior="consensus", decay=0)``.
 
     Parameters
@@ -149,8 +149,8 @@ class ProbabilisticRanking(Decisions, BaseEstimator):
         rankings : Rankings
             Of the seen classes, at least one for each target; their weights count.
         reference : Scores or array-like, optional
-            What the classifier says of inputs of seen classes that it was not trained on, some
-            hundreds of them; no labels are needed. Scores, and then log P(z|x) of each target,
+            What the classifier says of inputs of seen classes that it was not trained on, several
+            of every class; no labels are needed. Scores, and then log P(z|x) of each target,
             are measured from their mean there, in standard deviations. So a class that always
             scores high, a target whose ranking always fits, and the scale of the scores (that
             of a support vector machine, for example) no longer matter.
