@@ -14,7 +14,7 @@ import pytest
 from command_line import check_refused, rankshot
 from rankshot.datasets import features_at
 from rankshot.datasets.cifar import load_cifar
-from rankshot.experiments import improvements, reproduction, training
+from rankshot.experiments import batch_trials, improvements, reproduction, training
 from rankshot.experiments.full_sum import full_sum_table
 from rankshot.experiments.linear_classifier import LinearClassifier
 from rankshot.experiments.result_one import rater_table
@@ -86,8 +86,12 @@ def folder(tmp_path_factory):
 def patched(patch):
     """Make a run take seconds: small grids, few inputs for the sum, few raters, quick pairs."""
     patch.setattr(command, "run", partial(reproduction.reproduce, grid=GRID))
-    for name in ("PLACES", "SOURCE_WEIGHTS", "TRUSTS", "SHRINKAGES"):
-        patch.setattr(improvements, name, getattr(improvements, name)[:1])
+    for module, names in (
+        (improvements, ("PLACES", "SOURCE_WEIGHTS")),
+        (batch_trials, ("TRUSTS", "SHRINKAGES")),
+    ):
+        for name in names:
+            patch.setattr(module, name, getattr(module, name)[:1])
     patch.setattr(reproduction, "rater_table", of_three_raters)
     patch.setattr(reproduction, "full_sum_table", partial(full_sum_table, n_inputs=20))
     patch.setattr(training, "trained", trained_quickly)
@@ -115,7 +119,7 @@ def lines(folder, done):
 
 TABLES = (
     *("table 2", "classifiers", "result 1, sources", "result 1, raters", "full sum"),
-    *("peers", "improvements", "settings"),
+    *("peers", "improvements", "settings", "figure 4"),
 )
 
 # -------------------------------------------------------------------- a whole run
@@ -139,6 +143,8 @@ def test_all_tables_are_printed_with_their_notes(done):
         *("Result 1", "The full sum over rankings", "Peers", "Better than the paper"),
         *("Which settings seen classes favour", "1,000 / 500 / 100", "50,000 / 50,000 / 10,000"),
         *("individual sources, averaged", "paper .316", "the default head"),
+        *("The paper's appendix has other figures than its table", "Figure 4 in numbers"),
+        *("mean of all 45 pairs", "Settings of the batch within 0.01 of the best rehearsal"),
         "was never published. A language-model panel of eight raters takes its place",
     ):
         assert text in done.out, text
@@ -271,7 +277,8 @@ def test_animals_cannot_be_downloaded(here, monkeypatch):
 def test_a_broken_file_of_features_is_named(here):
     (here / "cifar").mkdir()
     files = {"cifar/features.npz": b"no archive"}
-    check_refused(here, "reproduce cifar --data .", files, "cifar/features.npz: not a whole .npz")
+    message = "cifar/features.npz: not a whole .npz file of plain arrays"
+    check_refused(here, "reproduce cifar --data .", files, message)
 
 
 @pytest.mark.parametrize("output", ["file", "file/deeper", "file/deeper/still"])

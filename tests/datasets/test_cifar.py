@@ -150,7 +150,8 @@ def arrays(rng):
     for part, n in PARTS.items():
         kind = part.split("_")[0]
         found[part] = rng.normal(size=(n, 7)).astype(np.float16)
-        found[f"{part}_label"] = rng.integers(len(names[kind]), size=n).astype(np.int16)
+        # Every class has images of every part.
+        found[f"{part}_label"] = rng.permutation(np.arange(n) % len(names[kind])).astype(np.int16)
     return found
 
 
@@ -217,6 +218,19 @@ def test_a_file_with_something_wrong(arrays, tmp_path, name, change, message):
     assert str(raised.value).startswith(str(path))
 
 
+@pytest.mark.parametrize(
+    ("part", "what"),
+    [("seen_train", "to train on"), ("seen_test", "to validate on"), ("unseen_test", "to test on")],
+)
+def test_a_file_without_images_of_a_class(arrays, tmp_path, part, what):
+    labels = arrays[f"{part}_label"]
+    name = arrays[f"{part.split('_')[0]}_classes"][3]
+    labels[labels == 3] = 4
+    np.savez(tmp_path / "odd.npz", **arrays)
+    with pytest.raises(rs.RankshotError, match=f"there is no image of '{name}' {what}"):
+        load_cifar(tmp_path / "odd.npz")
+
+
 def put(array, place, value):
     array[place] = value
     return array
@@ -254,8 +268,10 @@ WRITERS = {
 def test_a_file_that_is_none(arrays, tmp_path, write):
     path = tmp_path / "odd.npz"
     write(path, arrays)
-    with pytest.raises(rs.RankshotError, match=r"not a whole \.npz file"):
+    with pytest.raises(rs.RankshotError) as raised:
         load_cifar(path)
+    # And no word of pickles: to allow them would be bad advice.
+    assert str(raised.value) == f"{path}: not a whole .npz file of plain arrays"
 
 
 def test_a_single_array_is_no_file_of_features(tmp_path):

@@ -44,7 +44,8 @@ def write_tar(path, members):
 
 def some_images(rng, n, n_classes):
     images = rng.integers(256, size=(n, 32, 32, 3), dtype=np.uint8)
-    return images, rng.integers(n_classes, size=n)
+    # Of every class, if there are enough.
+    return images, rng.permutation(np.resize(rng.permutation(n_classes), n))
 
 
 def tiny_cifar100(path, train, test, **changes):

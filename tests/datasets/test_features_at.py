@@ -19,9 +19,10 @@ def cifar(rng):
         "seen_classes": np.array(cifar100_classes()),
         "unseen_classes": np.array(cifar10_classes()),
     }
-    for part, n, classes in (("seen_train", 9, 100), ("seen_test", 8, 100), ("unseen_test", 7, 10)):
+    parts = {"seen_train": (120, 100), "seen_test": (110, 100), "unseen_test": (17, 10)}
+    for part, (n, classes) in parts.items():
         found[part] = rng.normal(size=(n, 3)).astype(np.float16)
-        found[f"{part}_label"] = rng.integers(classes, size=n).astype(np.int16)
+        found[f"{part}_label"] = rng.permutation(np.arange(n) % classes).astype(np.int16)
     return found
 
 
@@ -81,7 +82,7 @@ def test_cifar_that_is_there_is_read(look, cifar, tmp_path, download):
     """Even if it might be downloaded."""
     save(tmp_path / "cifar" / "features.npz", cifar)
     data = look("cifar", download)
-    assert repr(data).startswith("cifar: 9 + 8 images of 100 seen classes, 7 of 10 unseen")
+    assert repr(data).startswith("cifar: 120 + 110 images of 100 seen classes, 17 of 10 unseen")
     np.testing.assert_array_equal(data.unseen, cifar["unseen_test"].astype(np.float32))
 
 
@@ -103,6 +104,31 @@ def test_each_data_set_has_a_file_of_its_own(look, cifar, animals, tmp_path):
         look("animals")
     save(tmp_path / "animals" / "features.npz", animals)
     assert (look("cifar").name, look("animals").name) == ("cifar", "animals")
+
+
+@pytest.mark.usefixtures("builders")
+@pytest.mark.parametrize("place", ["features.npz", "deep/features.npz", "deep/other.npz"])
+@pytest.mark.parametrize("name", ["cifar", "animals"])
+def test_the_directory_of_the_file_or_the_file_itself_will_do(request, tmp_path, name, place):
+    path = tmp_path / place
+    save(path, request.getfixturevalue(name))
+    given = [path] if path.name == "other.npz" else [path, path.parent]
+    for one in given:
+        assert images_at(name, one, pytest.fail, download=True).name == name
+
+
+@pytest.mark.usefixtures("builders")
+def test_a_directory_named_after_the_data_set_comes_first(look, cifar, animals, tmp_path):
+    save(tmp_path / "features.npz", animals)
+    save(tmp_path / "cifar" / "features.npz", cifar)
+    assert (look("cifar").name, look("animals").name) == ("cifar", "animals")
+
+
+@pytest.mark.usefixtures("builders")
+def test_features_of_another_data_set_are_refused_by_their_arrays(cifar, tmp_path):
+    save(tmp_path / "features.npz", cifar)
+    with pytest.raises(RankshotError, match=r"features\.npz: no array 'features'"):
+        images_at("animals", tmp_path, pytest.fail, download=False)
 
 
 # -------------------------------------------------------------------- to be made first
@@ -147,7 +173,7 @@ def test_cifar_is_downloaded_if_asked(look, builders, cifar, tmp_path, said):
         look("cifar")
     assert (built, said) == ([], [])
     assert list(tmp_path.iterdir()) == []
-    assert len(look("cifar", download=True).unseen) == 7
+    assert len(look("cifar", download=True).unseen) == 17
     assert (built, said) == ([tmp_path], [(3, 4, "images")])
 
 

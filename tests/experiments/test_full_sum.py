@@ -153,6 +153,18 @@ def test_drawn_rankings_have_an_error_that_falls_with_their_number(rng):
     )
 
 
+@pytest.mark.parametrize(
+    ("seconds", "time"), [(0.0, 1), (4e-7, 1), (1.4e-6, 1), (2.6e-6, 3), (0.0123456, 12346)]
+)
+def test_times_are_whole_microseconds_of_at_least_one(rng, monkeypatch, seconds, time):
+    task, scores, truth = made(rng, 6)
+    answer = full_sum.Answer(truth, 0.0, seconds * len(truth))
+    monkeypatch.setattr(full_sum, "consensus_answer", lambda *_: answer)
+    found = full_sum_table(scores, task, truth).row("Mallows", "consensus")[-1]
+    assert found == time
+    assert isinstance(found, int)
+
+
 def test_the_same_inputs_every_time():
     rows = sampled(10_000, N_INPUTS)
     assert len(set(rows.tolist())) == N_INPUTS

@@ -1,13 +1,24 @@
 """Better than the paper, on a part of the embedded data: nothing is chosen by unseen classes."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import rankshot as rs
 from rankshot.datasets.cifar import load_cifar
-from rankshot.experiments.improvements import DECAYS, PLACES, improvements, settings_table
+from rankshot.experiments import batch_trials
+from rankshot.experiments import improvements as module
+from rankshot.experiments.improvements import (
+    DECAYS,
+    PLACES,
+    SOURCE_WEIGHTS,
+    TEMPERATURES,
+    improvements,
+    settings_table,
+)
 from rankshot.experiments.recipes import Kitchen
 from rankshot.experiments.study import study_of
 from rankshot.experiments.training import LEAST_SQUARES, Workshop
@@ -22,6 +33,11 @@ PARTS = {"seen_train": 12, "seen_validation": 6, "unseen": 20}
 FIRST, LAST = "the paper's: consensus, K = 4", "all that seen classes support"
 DEFAULT, INFORMED = "the default head", "the default head with a reference"
 LOGISTIC, SQUARES = "regularisation by seen classes", "least squares in its place"
+OWN_PLACES = "places and their weights for this data set"
+PAPERS_K = "the same at the paper's K = 4"
+CEILING = "no method: one ranking a class, the true one"
+WHERE = "where the inputs of targets are, frequencies"
+WITH_BATCH = "all that seen classes support, with the batch"
 
 
 def few_images():
@@ -36,9 +52,9 @@ def few_images():
     return replace(data, **chosen)
 
 
-def kitchen_of(images, directory, said):
+def kitchen_of(images, directory, said, kind=Kitchen):
     study = study_of(images)
-    return Kitchen(
+    return kind(
         study,
         {
             task.name: Workshop(task.name, task.train, task.train_label, directory, said.append)
@@ -68,13 +84,13 @@ def found(kitchen, said):
 
 
 def step(found, idea):
-    (one,) = (one for one in found.steps + found.batch_steps if one.idea == idea)
+    (one,) = (one for one in found.steps if one.idea == idea)
     return one
 
 
 def methods(found):
-    """All steps but the ceiling, the last of those without the batch."""
-    return found.steps[:-1] + found.batch_steps
+    """All steps but the ceiling, which looks at labels."""
+    return [one for one in found.steps if one.looks_at != "labels"]
 
 
 # ------------------------------------------------------------------ unseen classes only report
@@ -98,13 +114,11 @@ def elsewhere(kitchen, found, directory, said_again):
 
 
 def test_nothing_is_chosen_by_unseen_images_or_labels(found, elsewhere):
-    for ours, theirs in (
-        (found.steps, elsewhere.steps),
-        (found.batch_steps, elsewhere.batch_steps),
-    ):
-        assert [(one.idea, one.chosen, one.rehearsed) for one in ours] == [
-            (one.idea, one.chosen, one.rehearsed) for one in theirs
-        ]
+    ours, theirs = (
+        [(one.idea, one.chosen, one.rehearsed, one.looks_at) for one in run.steps]
+        for run in (found, elsewhere)
+    )
+    assert ours == theirs
     for ours, theirs in (
         (found.chosen, elsewhere.chosen),
         *((found.bases[name], elsewhere.bases[name]) for name in found.bases),
@@ -156,22 +170,29 @@ def test_the_default_head_beats_chance_clearly(kitchen, found):
     """One of ten is right by chance. And of the seen classes that play, one of twenty."""
     default = step(found, DEFAULT)
     assert Bootstrap(kitchen.study.real.test_label).interval(default.right).low > 0.3
-    assert default.rehearsed > 0.3
+    assert default.rehearsed.low > 0.3
 
 
 def test_every_choice_is_the_best_on_seen_classes(kitchen, found):
     """Settings that were chosen rehearse at least as well as those they were chosen from."""
-    assert step(found, "K chosen").rehearsed >= step(found, FIRST).rehearsed
-    mean, default = step(found, "the mean over raters, no consensus"), step(found, DEFAULT)
-    decayed = step(found, "places lose weight")
-    assert decayed.rehearsed >= max(mean.rehearsed, default.rehearsed)
-    assert step(found, LOGISTIC).rehearsed >= step(found, INFORMED).rehearsed
+
+    def figure(idea):
+        return step(found, idea).rehearsed.estimate
+
+    assert figure("K chosen") >= figure(FIRST)
+    mean, default = figure("the mean over raters, no consensus"), figure(DEFAULT)
+    assert figure("places lose weight") >= max(mean, default)
+    # The temperature may be left as it is.
+    assert 1 in TEMPERATURES
+    assert figure("scores divided by a temperature") >= default
+    assert figure(LOGISTIC) >= figure(INFORMED)
     for name, idea in (("multiclass", LOGISTIC), (LEAST_SQUARES, SQUARES)):
         base = found.bases[name]
         assert base.C in GRID[name]
         assert base.reference
-        tried = [kitchen.rehearsed(replace(base, C=c)) for c in GRID[name]]
-        assert step(found, idea).rehearsed == kitchen.rehearsed(base) == max(tried)
+        tried = [kitchen.rehearsed(replace(base, C=c)).estimate for c in GRID[name]]
+        assert step(found, idea).rehearsed == kitchen.rehearsed(base)
+        assert figure(idea) == max(tried)
 
 
 def test_what_is_supported_is_kept_and_what_is_not_is_not(kitchen, found):
@@ -179,23 +200,84 @@ def test_what_is_supported_is_kept_and_what_is_not_is_not(kitchen, found):
     chosen = found.bases["multiclass"]
     if kitchen.surely_better(found.bases[LEAST_SQUARES], chosen):
         chosen = found.bases[LEAST_SQUARES]
-    assert (found.chosen.setting, found.chosen.C) == (chosen.setting, chosen.C)
-    assert bool(found.chosen.sources) == (
-        found.chosen is not chosen and kitchen.surely_better(found.chosen, chosen)
+    placed = kitchen.best(chosen.with_head(k=k, decay=d) for k, d in product(PLACES, DECAYS))
+    own = step(found, OWN_PLACES)
+    assert own.chosen == f"K = {placed.head.k}, decay {placed.head.decay:g}"
+    assert own.rehearsed == kitchen.rehearsed(placed)
+    chosen = placed if kitchen.surely_better(placed, chosen) else chosen
+    merged = kitchen.best(
+        replace(chosen, sources={source: weight})
+        for source, weight in product(kitchen.study.sources, SOURCE_WEIGHTS)
     )
+    chosen = merged if kitchen.surely_better(merged, chosen) else chosen
+    assert same(found.chosen, chosen)
     last = step(found, LAST)
-    assert last.chosen.startswith(f"{chosen.setting}, C = {chosen.C:g}, the default head")
+    assert last.chosen == described(chosen)
     assert last.rehearsed == kitchen.rehearsed(found.chosen)
     assert last.right.tolist() == kitchen.right(found.chosen).tolist()
 
 
+def described(recipe):
+    sources = "".join(f", {name} at {weight:g}" for name, weight in recipe.sources.items())
+    places = f"K = {recipe.head.k}, decay {recipe.head.decay:g}"
+    return f"{recipe.setting}, C = {recipe.C:g}, {places}, a reference{sources}"
+
+
+def same(one, other):
+    """Whether two recipes are the same, their heads compared by parameters."""
+    ours, theirs = (vars(recipe) | {"head": recipe.head.get_params()} for recipe in (one, other))
+    return ours == theirs
+
+
+class Doubtful(Kitchen):
+    def surely_better(self, new, old):
+        return False
+
+
+class Gullible(Kitchen):
+    def surely_better(self, new, old):
+        return True
+
+
+@pytest.mark.parametrize("kind", [Doubtful, Gullible])
+def test_the_rule_decides_on_classifier_places_and_sources(
+    kitchen, found, directory, monkeypatch, kind
+):
+    """What is not surely better is not kept, however it rehearses; what is surely better, is."""
+    monkeypatch.setattr(module, "PLACES", (2, 4))
+    monkeypatch.setattr(module, "DECAYS", (0.0, 0.25))
+    monkeypatch.setattr(module, "SOURCE_WEIGHTS", (0.3,))
+    for name in ("TRUSTS", "SHRINKAGES"):
+        monkeypatch.setattr(batch_trials, name, getattr(batch_trials, name)[:1])
+    other = kitchen_of(kitchen.study.images, directory, [], kind)
+    chosen = improvements(other, C, GRID, lambda text: None).chosen
+    if kind is Doubtful:
+        assert same(chosen, found.bases["multiclass"])
+    else:
+        assert chosen.setting == LEAST_SQUARES
+        # Neither is that of the default head.
+        assert chosen.head.k in (2, 4)
+        assert chosen.head.decay in (0.0, 0.25)
+        assert list(chosen.sources.values()) == [0.3]
+
+
+def test_the_last_recipe_at_the_papers_k(kitchen, found):
+    recipe = found.chosen.with_head(k=4)
+    papers = step(found, PAPERS_K)
+    assert papers.rehearsed == kitchen.rehearsed(recipe)
+    assert papers.right.tolist() == kitchen.right(recipe).tolist()
+    assert found.steps.index(papers) == found.steps.index(step(found, LAST)) + 1
+
+
 def test_the_ceiling_is_above_all_and_was_rehearsed_by_nobody(found):
     """It is told what unseen classes score, so it must not count as a method."""
-    ceiling = found.steps[-1]
-    assert "no method" in ceiling.idea
+    ceiling = step(found, CEILING)
+    assert ceiling.looks_at == "labels"
     assert ceiling.rehearsed is None
-    assert all(one.rehearsed is not None for one in methods(found))
-    assert ceiling.right.mean() > max(one.right.mean() for one in found.steps[:-1])
+    assert all(isinstance(one.rehearsed, Interval) for one in methods(found))
+    assert len(methods(found)) == len(found.steps) - 1
+    alone = [one for one in found.steps if one.looks_at == "nothing"]
+    assert ceiling.right.mean() > max(one.right.mean() for one in alone)
 
 
 def test_the_ceiling_by_hand(kitchen, found):
@@ -209,19 +291,35 @@ def test_the_ceiling_by_hand(kitchen, found):
         height = (mean - usual.mean(axis=0)) / usual.std(axis=0)
         orders.append([task.items[i] for i in np.argsort(-height)[:10]])
     rankings = rs.Rankings.from_orders(orders, items=task.items, targets=task.targets)
-    head = rs.ProbabilisticRanking().fit(rankings, model.scores(task.validation))
+    head = clone(recipe.head).fit(rankings, model.scores(task.validation))
     labels = head.predict(model.scores(task.test))
-    assert found.steps[-1].right.tolist() == (labels == task.test_label).tolist()
+    assert step(found, CEILING).right.tolist() == (labels == task.test_label).tolist()
 
 
-def test_steps_with_the_batch_are_apart(found):
-    assert [one.idea for one in found.batch_steps] == [
-        "how often targets occur, by EM",
-        "targets taken to occur equally often",
-        "where the inputs of targets are, frequencies estimated",
-        "where the inputs of targets are, frequencies equal",
+def test_steps_with_the_batch_come_last(found):
+    assert [(one.looks_at, one.idea) for one in found.steps[-6:]] == [
+        ("labels", CEILING),
+        ("batch", "how often targets occur, by EM"),
+        ("batch", "targets taken to occur equally often"),
+        ("batch", f"{WHERE} estimated"),
+        ("batch", f"{WHERE} equal"),
+        ("batch", WITH_BATCH),
     ]
-    assert not {one.idea for one in found.batch_steps} & {one.idea for one in found.steps}
+    assert {one.looks_at for one in found.steps[:-6]} == {"nothing"}
+    assert len({one.idea for one in found.steps}) == len(found.steps)
+
+
+def test_the_batch_is_used_as_the_rehearsal_likes_best(found):
+    """Of the two assumptions about frequencies, that which rehearses better."""
+    both = [step(found, f"{WHERE} {prior}") for prior in ("estimated", "equal")]
+    for one, prior in zip(both, ("estimated", "equal"), strict=True):
+        assert one.chosen.endswith(f"frequencies {prior}")
+    best = max(both, key=lambda one: one.rehearsed.estimate)
+    last = step(found, WITH_BATCH)
+    assert (last.chosen, last.rehearsed) == (best.chosen, best.rehearsed)
+    assert last.right.tolist() == best.right.tolist()
+    low, high = found.batch_range
+    assert low <= last.right.mean() <= high
 
 
 def test_every_idea_is_announced_before_it_is_tried(found, said):
@@ -236,25 +334,30 @@ def test_every_idea_is_announced_before_it_is_tried(found, said):
 def test_the_table_has_all_steps_with_their_figures(kitchen, found):
     truth = kitchen.study.real.test_label
     table = found.table(Bootstrap(truth), truth)
-    assert len(table.rows) == len(found.steps) + len(found.batch_steps)
-    for steps, batch in ((found.steps, "no"), (found.batch_steps, "yes")):
-        for one in steps:
-            rehearsed, overall, by_class = table.row(one.idea, one.chosen, batch)
-            assert rehearsed == one.rehearsed
-            assert rehearsed is None or 0 <= rehearsed <= 1
-            assert overall.estimate == pytest.approx(one.right.mean())
-            shares = [one.right[truth == name].mean() for name in np.unique(truth)]
-            assert by_class.estimate == pytest.approx(np.mean(shares))
-            for cell in (overall, by_class):
-                assert isinstance(cell, Interval)
-                assert 0 <= cell.low <= cell.estimate <= cell.high <= 1
+    assert len(table.rows) == len(found.steps)
+    for one in found.steps:
+        rehearsed, overall, by_class = table.row(one.idea, one.chosen, one.looks_at)
+        assert rehearsed == one.rehearsed
+        assert (rehearsed is None) == (one.looks_at == "labels")
+        assert overall.estimate == pytest.approx(one.right.mean())
+        shares = [one.right[truth == name].mean() for name in np.unique(truth)]
+        assert by_class.estimate == pytest.approx(np.mean(shares))
+        for cell in (overall, by_class) if rehearsed is None else (rehearsed, overall, by_class):
+            assert isinstance(cell, Interval)
+            assert 0 <= cell.low <= cell.estimate <= cell.high <= 1
+
+
+def test_the_table_says_how_far_settings_of_the_batch_reach(kitchen, found):
+    truth = kitchen.study.real.test_label
+    notes = replace(found, batch_range=(0.25, 0.5)).table(Bootstrap(truth), truth).notes
+    assert notes[-1] == "Settings of the batch within 0.01 of the best rehearsal: .250 to .500."
 
 
 def test_the_mean_over_classes_counts_classes_alike(found):
     """Where classes are of different sizes the two figures differ."""
     truth = np.repeat(["cat", "dog"], [150, 50])
-    odd = replace(found, steps=(replace(found.steps[0], right=truth == "cat"),), batch_steps=())
-    _, overall, by_class = odd.table(Bootstrap(truth), truth).row(FIRST, "", "no")
+    odd = replace(found, steps=(replace(found.steps[0], right=truth == "cat"),))
+    _, overall, by_class = odd.table(Bootstrap(truth), truth).row(FIRST, "", "nothing")
     assert (overall.estimate, by_class.estimate) == (pytest.approx(0.75), pytest.approx(0.5))
 
 
@@ -266,4 +369,4 @@ def test_settings_are_rehearsed_one_by_one(kitchen, found):
     assert default == kitchen.rehearsed(found.bases["multiclass"])
     other = found.bases["multiclass"].with_head(k=4, decay=0.25)
     assert table.row("multiclass", "4")[DECAYS.index(0.25)] == kitchen.rehearsed(other)
-    assert all(0 < value < 1 for row in table.rows for value in row[2:])
+    assert all(0 < value.low < value.high < 1 for row in table.rows for value in row[2:])

@@ -12,6 +12,7 @@ import rankshot as rs
 from rankshot.experiments.linear_classifier import LinearClassifier
 from rankshot.experiments.recipes import Kitchen, Recipe, rankings_of, rater_weights
 from rankshot.experiments.study import Task
+from rankshot.zeroshot.metrics import Interval
 
 ITEMS = tuple("abcdefghijkl")
 TARGETS = ("cow", "elk", "yak")
@@ -252,8 +253,14 @@ def test_the_rehearsal_is_judged_by_the_mean_over_classes(kitchen, task):
     """Its classes have 10, 20 and 30 inputs, and count alike."""
     found = kitchen.predicted(MEAN, task)
     shares = [np.mean(found[task.test_label == name] == name) for name in TARGETS]
-    assert kitchen.rehearsed(MEAN) == pytest.approx(sum(shares) / 3)
-    assert kitchen.rehearsed(MEAN) != pytest.approx(np.mean(found == task.test_label))
+    rehearsed = kitchen.rehearsed(MEAN)
+    assert isinstance(rehearsed, Interval)
+    assert rehearsed.estimate == pytest.approx(sum(shares) / 3)
+    assert rehearsed.estimate != pytest.approx(np.mean(found == task.test_label))
+    # Of a thousand resamples of three classes some have the best one only, some the worst.
+    assert (rehearsed.low, rehearsed.high) == pytest.approx((min(shares), max(shares)))
+    assert rehearsed.low < rehearsed.high
+    assert kitchen.rehearsed(MEAN) == rehearsed
 
 
 class Blind:
@@ -276,7 +283,7 @@ def test_the_best_is_chosen_without_a_look_at_the_real_task(kitchen, task):
         for k in (1, 2, 4)
     ]
     found = blind.best(iter(recipes))
-    figures = [kitchen.rehearsed(recipe) for recipe in recipes]
+    figures = [kitchen.rehearsed(recipe).estimate for recipe in recipes]
     assert found is recipes[int(np.argmax(figures))]
     assert len(set(figures)) > 3
     # The others can be asked for, too.
@@ -359,4 +366,4 @@ def test_a_rater_who_does_worse_than_chance_keeps_a_little_weight(kitchen, task)
     study = SimpleNamespace(rehearsal=replace(task, panel=wrong))
     alone = Kitchen(study, {"others": Workshop()})
     worth = rater_weights(alone, MEAN)["liar"]
-    assert alone.rehearsed(MEAN) - 1 / 3 < worth == 0.01
+    assert alone.rehearsed(MEAN).estimate - 1 / 3 < worth == 0.01

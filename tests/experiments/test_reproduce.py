@@ -10,13 +10,14 @@ from joblib import parallel_config
 from sklearn import config_context
 
 from rankshot.datasets.cifar import load_cifar
-from rankshot.experiments import improvements, reproduction, table_two
+from rankshot.experiments import batch_trials, improvements, reproduction, table_two
 from rankshot.experiments.full_sum import full_sum_table
 from rankshot.experiments.peer_comparison import peer_table
 from rankshot.experiments.reproduction import GRID, reproduce
 from rankshot.experiments.study import study_of
 from rankshot.experiments.tables import Compared
 from rankshot.experiments.training import LEAST_SQUARES, SETTINGS, Workshop
+from rankshot.experiments.two_classes import two_class_table
 from rankshot.zeroshot.bootstrap import Bootstrap
 from rankshot.zeroshot.metrics import Interval
 
@@ -68,8 +69,9 @@ def whole(study, directory, said):
         # A thousand draws an input take long, and 30 inputs are enough to see that they work.
         patch.setattr(reproduction, "full_sum_table", partial(full_sum_table, n_inputs=30))
         # All settings to choose from are tried in the tests of the improvements.
-        for name in ("SOURCE_WEIGHTS", "TRUSTS", "SHRINKAGES"):
-            patch.setattr(improvements, name, getattr(improvements, name)[:1])
+        patch.setattr(improvements, "SOURCE_WEIGHTS", improvements.SOURCE_WEIGHTS[:1])
+        for name in ("TRUSTS", "SHRINKAGES"):
+            patch.setattr(batch_trials, name, getattr(batch_trials, name)[:1])
         return reproduce(study, directory, said.append, SMALL)
 
 
@@ -91,11 +93,14 @@ def test_all_tables_are_there_in_the_order_of_the_paper(whole):
         (RESULT_ONE[1], 2),
         (FULL_SUM, 6),
         (PEERS, 4),
-        ("improvements", len(whole.improvements.steps) + len(whole.improvements.batch_steps)),
+        ("improvements", len(whole.improvements.steps)),
         ("settings", 8),
+        # The pairs of the paper's figure, and the mean of all.
+        ("figure 4", len(whole.figures.two_classes.pairs) + 1),
     ]
     assert all(table.title and table.columns for table in whole.tables)
-    assert all(table.notes for table in whole.tables[1:])
+    # Figure 4 has nothing that its figure does not say.
+    assert all(table.notes for table in whole.tables[:-1])
     assert whole.table("table 2") is whole.tables[2]
     assert whole.seconds > 0
 
@@ -177,6 +182,7 @@ def test_the_figures_are_of_this_study(study, whole):
     for cell in found.mean:
         # One of two is right by chance.
         assert 0.5 < cell.low <= cell.estimate <= cell.high < 1
+    assert whole.table("figure 4") == two_class_table(found)
     names = {node.label for _, node in whole.figures.tree.root.walk() if node.is_class}
     assert names == set(study.images.unseen_classes)
     for points in (*whole.figures.word_maps, *whole.figures.source_maps):
@@ -248,7 +254,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_end(study, whole, directory,
         "one-vs-rest, C = 0.001, on 100 classes",
         "multiclass, C = 0.03, on 80 classes",
     ]
-    for name in ("table 1", "classifiers", PEERS, "settings"):
+    for name in ("table 1", "classifiers", PEERS, "settings", "figure 4"):
         assert again.table(name) == whole.table(name)
     for row in again.table("table 2").rows:
         # The average is there after the last source, so it is not cut off.

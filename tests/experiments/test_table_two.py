@@ -211,6 +211,25 @@ def test_a_source_that_does_not_know_a_target_is_not_used_alone(made, place):
         assert average == pytest.approx(sum(cells) / 2)
 
 
+def test_where_no_source_knows_all_targets_there_is_no_average(made):
+    """Each lacks another target, so that together they still know all."""
+    study, values = made
+    sources = {}
+    for place, (name, table) in enumerate(study.sources.items()):
+        ignorant = table.values.copy()
+        ignorant[place] = np.nan
+        sources[name] = rs.Similarity(ignorant, TARGETS, ITEMS, name)
+    table, _ = measured(replace(study, sources=sources), values)
+    found = {row[1] for row in table.rows}
+    assert not found & {*sources, INDIVIDUAL}
+    assert {"arithmetic mean", "linguistic, Plackett-Luce", "panel, Mallows"} <= found
+    truth, merged = study.images.unseen_label, rs.arithmetic_mean(list(sources.values()))
+    head = rs.DeterministicRanking(k=4).fit(merged.to_rankings(10))
+    cell = table.row(DR, "arithmetic mean")[2]
+    right = np.mean(head.predict(scores_of(values)["multiclass"]) == truth)
+    assert cell.ours.estimate == pytest.approx(right)
+
+
 def test_intervals_hold_their_estimates(made):
     table, _ = measured(*made)
     cells = [cell.ours for row in table.rows for cell in row[2:] if cell is not None]
@@ -279,3 +298,5 @@ def test_the_sizes_are_those_of_the_data(made):
         "rankings by a panel (the paper: by people)": ("6", "500"),
         "rankings of seen classes that play unseen ones": ("1", "none"),
     }
+    (note,) = table.notes
+    assert "The paper's appendix has other figures than its table" in note

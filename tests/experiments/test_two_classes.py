@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from rankshot.experiments.two_classes import (
     MethodScores,
     class_pairs,
     pairs_by_panel,
+    two_class_table,
     two_classes,
 )
 from rankshot.zeroshot.metrics import pairwise_accuracy
@@ -78,6 +80,20 @@ def test_intervals_are_those_of_resampling_by_hand(study, rng):
     for values, cell in ((shares, found.accuracy[0][0]), (means, found.mean[0])):
         spread = 2 * 1.96 * np.std(values)
         assert 0.8 * spread < cell.high - cell.low < 1.25 * spread
+
+
+def test_the_table_has_a_row_a_pair_and_their_mean(study, rng):
+    methods = {"weak": scores_of(study, 0.3, rng), "strong": scores_of(study, 2.0, rng)}
+    found = two_classes(study, methods)
+    table = two_class_table(found)
+    assert (table.name, table.columns) == ("figure 4", ("classes", "weak", "strong"))
+    assert len(table.rows) == len(found.pairs) + 1
+    for (one, other), cells in zip(found.pairs, found.accuracy, strict=True):
+        assert table.row(f"{one} or {other}") == tuple(cells)
+    # The mean is that of all pairs, not of those that have a row.
+    assert table.rows[-1] == ("mean of all 45 pairs", *found.mean)
+    weak, strong = table.row("mean of all 45 pairs")
+    assert weak.high < strong.low
 
 
 # -------------------------------------------------------------------- pairs
@@ -155,7 +171,15 @@ def test_what_cannot_be_judged_is_named(study, rng):
 def test_a_class_without_inputs_is_named(study, rng):
     data = study.images
     keep = data.unseen_label != "frog"
-    part = replace(data, unseen=data.unseen[keep], unseen_label=data.unseen_label[keep])
-    lame = study_of(part)
+    with pytest.raises(rs.RankshotError, match="no image of 'frog' to test on"):
+        replace(data, unseen=data.unseen[keep], unseen_label=data.unseen_label[keep])
+    # Whatever made the data, figures of pairs need inputs of both.
+    labels = {"unseen_label": data.unseen_label[keep], "unseen_classes": data.unseen_classes}
+    lame = SimpleNamespace(
+        name=study.name,
+        panel=study.panel,
+        images=SimpleNamespace(**labels),
+        real=SimpleNamespace(test_label=data.unseen_label[keep], targets=study.real.targets),
+    )
     with pytest.raises(rs.RankshotError, match="no test input of 'frog'"):
         two_classes(lame, {"PR": scores_of(lame, 1.0, rng)})

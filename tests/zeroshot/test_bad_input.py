@@ -125,6 +125,8 @@ HEADS = [
     bad(lambda: PR(decay=NAN).fit(RANKINGS), "decay must be 0 or more, and finite, not nan"),
     bad(lambda: PR(decay=INF).fit(RANKINGS), "decay must be 0 or more, and finite, not inf"),
     bad(lambda: PR(decay="fast").fit(RANKINGS), "decay must be a number, not 'fast'"),
+    bad(lambda: PR(decay="0.5").fit(RANKINGS), "decay must be a number, not '0.5'"),
+    bad(lambda: PR(decay=True).fit(RANKINGS), "decay must be a number, not True"),
     bad(lambda: PR(decay=None).fit(RANKINGS), "decay must be a number, not None"),
     bad(
         lambda: PR(posterior="sum").fit(RANKINGS, ROW * 10),

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from balanced import equally_frequent
 from head_cases import ITEMS, RANKINGS, TARGETS, fitted, permuted, random_scores
-from scipy.optimize import root
-from scipy.special import log_softmax, softmax
+from scipy.special import log_softmax
 from scipy.stats import multivariate_normal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 import rankshot as rs
 from rankshot import RankshotError
 from rankshot.experiments.batch_priors import with_estimated_frequencies
-from rankshot.zeroshot.batch_refinement import BatchRefinement, balancing
+from rankshot.zeroshot.batch_refinement import BatchRefinement
 from rankshot.zeroshot.scores import KINDS
 
 PRIORS = ("equal", "estimated")
@@ -44,18 +44,6 @@ def standardized(table, usual):
     """Features of a table, measured from the mean over another, in standard deviations."""
     own, theirs = (np.array([levelled(row, t.kind) for row in t.values]) for t in (table, usual))
     return (own - theirs.mean(axis=0)) / theirs.std(axis=0)
-
-
-def equally_frequent(joint):
-    """What makes all columns equally frequent, by a solver of equations; the first is 0."""
-    L = joint.shape[1]
-
-    def excess(added):
-        return softmax(joint + np.append(0, added), axis=1).mean(axis=0)[1:] - 1 / L
-
-    found = root(excess, np.zeros(L - 1), tol=1e-13)
-    assert np.abs(found.fun).max() < 1e-10
-    return np.append(0, found.x)
 
 
 def one_round(x, share, said, trust, shrinkage, class_prior):
@@ -139,50 +127,6 @@ def test_rounds_come_to_rest(rng, class_prior):
 
     assert np.abs(after(1) - after(2)).max() > 1e-2
     np.testing.assert_allclose(after(200), after(201), atol=1e-5)
-
-
-# ------------------------------------------------------------------ balancing
-
-
-@pytest.mark.parametrize("scale", [0.1, 1.0, 3.0])
-@pytest.mark.parametrize(("n", "L"), [(50, 2), (300, 4), (1000, 10)])
-def test_balancing_solves_its_equations(rng, scale, n, L):
-    joint = scale * (rng.normal(size=(n, L)) + rng.normal(size=L))
-    assert np.ptp(softmax(joint, axis=1).mean(axis=0)) * L > 0.01
-    added = balancing(joint)
-    np.testing.assert_allclose(added - added[0], equally_frequent(joint), atol=1e-5)
-
-
-@pytest.mark.parametrize("scale", [1, 10, 100, 1000])
-@pytest.mark.parametrize(("n", "L"), [(50, 2), (40, 4), (1000, 10)])
-def test_balancing_makes_shares_equal_however_sure_the_rows_are(rng, scale, n, L):
-    joint = scale * (rng.normal(size=(n, L)) + rng.normal(size=L))
-    share = softmax(joint + balancing(joint), axis=1).mean(axis=0)
-    np.testing.assert_allclose(L * share, 1, atol=1e-4)
-
-
-def test_balancing_takes_from_the_more_frequent():
-    """Of a hundred rows that are all sure, ten have to change."""
-    joint = 100 * np.eye(2)[np.repeat([0, 1], [60, 40])]
-    share = softmax(joint + balancing(joint), axis=1)
-    np.testing.assert_allclose(share[:60, 0], 50 / 60, atol=1e-4)
-    np.testing.assert_allclose(share[60:, 1], 1, atol=1e-4)
-
-
-def test_balancing_leaves_alone_what_is_balanced(rng):
-    row = rng.normal(size=5)
-    turned = np.array([np.roll(row, i) for i in range(5)])
-    np.testing.assert_allclose(balancing(turned), 0, atol=1e-12)
-    np.testing.assert_allclose(balancing(np.zeros((3, 4))), 0, atol=1e-12)
-
-
-def test_balancing_sees_columns_alike_and_no_level_of_a_row(rng):
-    joint = rng.normal(size=(30, 4))
-    added = balancing(joint)
-    order = [2, 0, 3, 1]
-    np.testing.assert_allclose(balancing(joint[:, order]), added[order], atol=1e-7)
-    np.testing.assert_allclose(balancing(joint[::-1]), added, atol=1e-7)
-    np.testing.assert_allclose(balancing(joint + rng.normal(size=(30, 1))), added, atol=1e-7)
 
 
 # ------------------------------------------------------------------ what it is good for

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom
 
 from rankshot import RankshotError
-from rankshot.zeroshot.bootstrap import Bootstrap, class_weights
+from rankshot.zeroshot.bootstrap import Bootstrap, class_interval, class_weights
 from rankshot.zeroshot.metrics import mean_class_accuracy
 
 SIZES = {"cat": 7, "dog": 60, "elk": 33}
@@ -156,6 +156,46 @@ def test_class_weights_make_classes_count_alike(rng, labels):
     found = Bootstrap(labels).interval(labels == predicted, weights)
     assert found.estimate == pytest.approx(mean_class_accuracy(labels, predicted))
     assert found.low < found.estimate < found.high
+
+
+def test_an_interval_over_classes_is_of_resamples_of_classes(rng):
+    """Against a loop that draws classes, each with all its inputs."""
+    names = [f"class {i}" for i in range(12)]
+    labels = rng.permutation(np.repeat(names, rng.integers(3, 40, size=12)))
+    chance = dict(zip(names, rng.random(12), strict=True))
+    right = rng.random(len(labels)) < [chance[name] for name in labels]
+    shares = np.array([right[labels == name].mean() for name in names])
+    found = class_interval(labels, right)
+    assert found.estimate == pytest.approx(shares.mean())
+    assert found.estimate == pytest.approx(
+        mean_class_accuracy(labels, np.where(right, labels, "wrong"))
+    )
+    means = np.array([rng.choice(shares, 12).mean() for _ in range(20_000)])
+    expected = np.quantile(means, [0.025, 0.975])
+    assert found[1:] == pytest.approx(expected, abs=0.25 * means.std())
+    # Resamples of inputs are not what it is about: classes differ far more.
+    inputs = Bootstrap(labels).interval(right, class_weights(labels))
+    assert found.high - found.low > 1.5 * (inputs.high - inputs.low)
+
+
+def test_an_interval_over_classes_does_not_see_how_many_inputs_they_have(rng):
+    labels = np.repeat(["cat", "dog", "elk"], [10, 20, 30])
+    right = np.concatenate([np.arange(n) < n * share for n, share in ((10, 1), (20, 0.5), (30, 0))])
+    found = class_interval(labels, right)
+    assert found.estimate == pytest.approx(0.5)
+    assert class_interval(np.repeat(labels, 7), np.repeat(right, 7)) == pytest.approx(found)
+    mixed = rng.permutation(60)
+    assert class_interval(labels[mixed], right[mixed]) == pytest.approx(found)
+    assert class_interval(["cat", "cat"], [True, False]) == (0.5, 0.5, 0.5)
+
+
+def test_a_seed_decides_on_the_classes_drawn(rng):
+    labels = np.repeat([f"class {i}" for i in range(20)], 5)
+    right = rng.random(100) < 0.5
+    assert class_interval(labels, right) == class_interval(labels, right, random_state=0)
+    one, other = (class_interval(labels, right, random_state=seed) for seed in (3, 4))
+    assert one != other
+    assert one.estimate == other.estimate
 
 
 # ------------------------------------------------------------------ seeds

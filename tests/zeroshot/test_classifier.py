@@ -463,6 +463,20 @@ def test_a_head_that_is_not_fitted_says_so():
         rs.ProbabilisticRanking().predict([[1.0, 2.0]])
 
 
+def test_a_head_with_a_reference_is_refused():
+    """Its reference would be lost without a word; by itself it keeps it."""
+    usual = rs.scores_of(TRAINED, X)
+    head = pr().fit(RANKINGS, reference=usual)
+    message = r"the head was fitted with a reference, .*head\.predict\(scores_of\(estimator, X\)\)"
+    with pytest.raises(rs.RankshotError, match=message):
+        zero_shot(head=head).fit(X, Y)
+    assert set(head.predict(rs.scores_of(TRAINED, X_NEW)).tolist()) <= set(UNSEEN)
+    # One that was fitted without is fitted again, as ever; so is a copy.
+    for other in (pr().fit(RANKINGS), clone(head)):
+        found = zero_shot(head=other).fit(X, Y).predict(X_NEW)
+        np.testing.assert_array_equal(found, zero_shot().fit(X, Y).predict(X_NEW))
+
+
 def test_the_label_of_rejection_is_no_class():
     with pytest.raises(rs.RankshotError, match="is a class that may be answered"):
         zero_shot(reject_below=0.5, reject_label=RANKINGS.target_names[0]).fit(X, Y)

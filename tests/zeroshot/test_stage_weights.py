@@ -77,7 +77,9 @@ def test_a_decay_is_a_number_from_zero_on(decay):
     assert require_decay(decay) == decay
 
 
-@pytest.mark.parametrize("decay", [-1e-9, -1, np.nan, np.inf, "fast", None, [0.5, 1]])
+@pytest.mark.parametrize(
+    "decay", [-1e-9, -1, np.nan, np.inf, "fast", "0.5", b"1", True, False, None, [0.5, 1]]
+)
 def test_anything_else_is_refused_by_name(decay):
     with pytest.raises(RankshotError, match=r"^decay must be .*, not "):
         require_decay(decay)

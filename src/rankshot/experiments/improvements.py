@@ -8,6 +8,7 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from rankshot.experiments.batch_priors import with_estimated_frequencies
 from rankshot.experiments.batch_trials import NEARLY, PRIORS, BatchTrials, Prior
@@ -235,7 +236,7 @@ def _ceiling(kitchen: Kitchen, recipe: Recipe) -> Step:
     values = (scores.values - usual.values.mean(axis=0)) / usual.values.std(axis=0)
     means = [values[task.test_label == name].mean(axis=0) for name in task.targets]
     orders = Rankings.from_scores(means, items=task.items, targets=task.targets).top(LISTED)
-    head = ProbabilisticRanking().fit(orders, usual)
+    head = clone(recipe.head).fit(orders, usual)
     right = np.asarray(head.predict(scores) == task.test_label)
     idea = "no method: one ranking a class, the true one"
     return Step(idea, "", None, right, "labels")

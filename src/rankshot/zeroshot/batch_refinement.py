@@ -212,7 +212,7 @@ def balancing(joint: Floats) -> Floats:
         ).x
         left = float(np.abs(excess(found)).max())
     except ValueError:
-        # Scores so far apart that no number balances them.
+        # A target that no input can be: no number balances that.
         left = np.inf
     if not left < MOST_EXCESS:
         raise RankshotError(

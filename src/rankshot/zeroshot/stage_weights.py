@@ -30,7 +30,7 @@ def stage_weights(rankings: Rankings, decay: float) -> NDArray[np.float64]:
 
 def require_decay(decay: float) -> float:
     """Return how fast the weight of a place falls: 0, not at all, or more."""
-    if isinstance(decay, str | bytes | bool):
+    if isinstance(decay, str | bytes | bool | np.bool_):
         raise RankshotError(f"decay must be a number, not {shown(decay)}")
     value = require_number("decay", decay)
     if not 0 <= value < np.inf:

@@ -1,0 +1,53 @@
+"""Images of seen and unseen classes: every part has some of every class."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rankshot.datasets.images import ImageData
+from rankshot.ranking.errors import RankshotError
+
+SEEN, UNSEEN = ("bus", "fox", "oak"), ("cat", "dog")
+
+
+def made(**changes):
+    labels = {
+        "seen_train_label": np.repeat(SEEN, 3),
+        "seen_validation_label": np.array(SEEN[::-1]),
+        "unseen_label": np.tile(UNSEEN, 4),
+    }
+    labels |= changes
+    features = {
+        name.removesuffix("_label"): np.zeros((len(some), 2), np.float32)
+        for name, some in labels.items()
+    }
+    return ImageData("made", **features, **labels, seen_classes=SEEN, unseen_classes=UNSEEN)
+
+
+def test_data_with_images_of_all_classes():
+    assert repr(made()) == ("made: 9 + 3 images of 3 seen classes, 8 of 2 unseen ones, 2 features")
+
+
+@pytest.mark.parametrize(
+    ("part", "labels", "message"),
+    [
+        ("seen_train", ["bus", "oak"], "made: there is no image of 'fox' to train on"),
+        ("seen_train", ["fox"], "made: there is no image of 'bus', 'oak' to train on"),
+        ("seen_validation", ["bus", "fox"], "made: there is no image of 'oak' to validate on"),
+        ("unseen", ["dog", "dog"], "made: there is no image of 'cat' to test on"),
+        # One of the other kind does not count.
+        ("unseen", ["dog", "bus"], "made: there is no image of 'cat' to test on"),
+    ],
+)
+def test_a_part_without_images_of_a_class_is_refused(part, labels, message):
+    with pytest.raises(RankshotError) as raised:
+        made(**{f"{part}_label": np.array(labels)})
+    assert str(raised.value) == message
+
+
+def test_a_part_may_not_lose_a_class_later():
+    data = made()
+    keep = data.unseen_label == "dog"
+    with pytest.raises(RankshotError, match="no image of 'cat' to test on"):
+        replace(data, unseen=data.unseen[keep], unseen_label=data.unseen_label[keep])
