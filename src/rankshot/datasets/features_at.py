@@ -33,9 +33,6 @@ def images_at(name: str, directory: Path, announce: Announce, *, download: bool)
         Fetch CIFAR from its home if it is not there, and extract its features.
     """
     places = [directory / name / "features.npz", directory / "features.npz", directory]
-    if download:
-        # What is fetched goes there, whatever lies beside.
-        places = places[:1]
     path = next((place for place in places if place.is_file()), places[0])
     if not path.exists() and name == "animals" and (directory / "Features").is_dir():
         path = directory / "features.npz"
