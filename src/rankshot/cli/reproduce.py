@@ -101,7 +101,9 @@ def reproduce(
     write_csv(found.tables, folder / "numbers.csv")
     write_markdown(found.tables, folder / "tables.md")
     title, lead = words(found)
-    write_reproduction(folder / "report.html", title, lead, found.tables, found.figures)
+    # The report has the numbers of Figure 4 beside it.
+    tables = [table for table in found.tables if table.name != "figure 4"]
+    write_reproduction(folder / "report.html", title, lead, tables, found.figures)
     say(f"report.html, numbers.csv and tables.md written to {folder}", console)
 
 

@@ -20,7 +20,10 @@ from rankshot.report.from_results import (
 )
 from rankshot.zeroshot.explanation import explain
 
-CAPTION = f"Share of unseen images classified rightly, with 95 % Wilson intervals; K = {K}."
+CAPTION = (
+    "Share of unseen images classified rightly, with 95 % Wilson intervals; "
+    f"K = {K} but for the default head."
+)
 
 CONSENSUS_NOTE = (
     "The consensus is the panel's; agreement and distances are those of all four sources, each "
