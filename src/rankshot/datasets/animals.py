@@ -69,7 +69,7 @@ def load_animals(path: str | Path) -> ImageData:
         seen_classes=seen,
         unseen_classes=unseen,
         attributes=_attributes(file, classes),
-    )
+    ).complete()
 
 
 def animals_classes() -> ClassNames:

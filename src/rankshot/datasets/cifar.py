@@ -94,7 +94,8 @@ def _load_file(path: Path) -> ImageData:
         if features.shape[1] != train[0].shape[1]:
             trouble = f"has {features.shape[1]} features, but 'seen_train' has {train[0].shape[1]}"
             raise file.error(part, trouble)
-    return ImageData("cifar", *train, *validation, *test, seen_classes=seen, unseen_classes=unseen)
+    data = ImageData("cifar", *train, *validation, *test, seen_classes=seen, unseen_classes=unseen)
+    return data.complete()
 
 
 def _part(file: FeatureFile, part: str, classes: tuple[str, ...]) -> tuple[Features, Labels]:

@@ -46,7 +46,8 @@ class ImageData:
     unseen_classes: tuple[str, ...]
     attributes: ClassVectors | None = None
 
-    def __post_init__(self) -> None:
+    def complete(self) -> ImageData:
+        """Return it, or say which class has no image in one of its parts."""
         for what, labels, classes in (
             ("to train on", self.seen_train_label, self.seen_classes),
             ("to validate on", self.seen_validation_label, self.seen_classes),
@@ -54,6 +55,7 @@ class ImageData:
         ):
             if missing := sorted(set(classes) - set(labels.tolist())):
                 raise RankshotError(f"{self.name}: there is no image of {listed(missing)} {what}")
+        return self
 
     def __repr__(self) -> str:
         return (
