@@ -21,6 +21,7 @@ from rankshot.zeroshot.direct_similarity import DirectSimilarity
 from rankshot.zeroshot.knowledge import Knowledge
 from rankshot.zeroshot.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.scores import Scores
+from rankshot.zeroshot.semantic_prior import RankingModel
 
 K = 4
 """As the paper reports."""
@@ -57,7 +58,7 @@ class Contender:
         return np.asarray(self.head.predict(scores) == truth)
 
 
-def papers_head(prior: PlackettLuce | Mallows | None = None) -> ProbabilisticRanking:
+def papers_head(prior: RankingModel | None = None) -> ProbabilisticRanking:
     """Return Probabilistic Ranking as the paper has it."""
     return ProbabilisticRanking(k=K, decay=0, prior=prior, posterior="consensus")
 

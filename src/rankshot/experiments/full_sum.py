@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rankshot.experiments.contenders import K, papers_head
 from rankshot.experiments.study import Task
 from rankshot.experiments.tables import ResultTable, Value
 from rankshot.ranking.errors import RankshotError, shown
@@ -20,9 +21,6 @@ from rankshot.zeroshot.scores import Scores
 from rankshot.zeroshot.semantic_prior import RankingModel
 
 Labels = NDArray[np.str_]
-
-K = 4
-"""As the paper reports."""
 
 DRAWS = (100, 1_000)
 """How many rankings are drawn for an input."""
@@ -132,7 +130,7 @@ def sampled(n: int, n_inputs: int) -> NDArray[np.intp]:
 
 def consensus_answer(prior: RankingModel, task: Task, scores: Scores) -> Answer:
     """Classify by the one ranking of each target that its prior makes most probable."""
-    head = ProbabilisticRanking(k=K, decay=0, prior=prior, posterior="consensus").fit(task.panel)
+    head = papers_head(prior).fit(task.panel)
     start = perf_counter()
     labels = head.predict(scores)
     return Answer(labels, None, perf_counter() - start)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rankshot import __version__
 from rankshot.ranking.errors import RankshotError, shown
@@ -20,9 +20,6 @@ from rankshot.report.sections import (
 )
 from rankshot.report.svg import Html, legend_mark, mark_definitions
 from rankshot.report.texts import cut
-
-if TYPE_CHECKING:
-    from jinja2 import Template
 
 
 def render(report: Report) -> str:
@@ -59,12 +56,10 @@ def render(report: Report) -> str:
         found.append(("explanations", "Explanations", explanation_section(report.explanations)))
     if report.notes:
         found.append(("notes", "Notes", None))
-    return _template().render(
+    return rendered(
+        "template.html",
         report=report,
         sections=[(key, heading) for key, heading, _ in found],
-        style=Html(_packaged("style.css")),
-        marks=mark_definitions(),
-        version=__version__,
         **{key: section for key, _, section in found},
     )
 
@@ -74,8 +69,12 @@ def write_report(report: Report, path: str | Path) -> None:
 
     The file appears whole or not at all: it is written beside its place and then renamed.
     """
+    write_page(render(report), path)
+
+
+def write_page(page: str, path: str | Path) -> None:
+    """Write a page: whole, or not at all."""
     path = Path(path)
-    page = render(report)
     try:
         with replacing(path) as stream:
             stream.write(page)
@@ -92,14 +91,17 @@ def require_jinja2() -> Any:
         raise RankshotError("reports need Jinja2: pip install 'rankshot[report]'") from None
 
 
-def _template() -> Template:
+def rendered(template: str, **values: Any) -> str:
+    """Return a template of ours, filled in: styled, escaped, nothing loaded from elsewhere."""
     jinja2 = require_jinja2()
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters |= {"cut": cut, "legend_mark": legend_mark}
-    template: Template = environment.from_string(_packaged("template.html"))
-    return template
+    page: str = environment.from_string(_packaged(template)).render(
+        style=Html(_packaged("style.css")), marks=mark_definitions(), version=__version__, **values
+    )
+    return page
 
 
 def _packaged(name: str) -> str:
