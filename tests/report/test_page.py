@@ -4,12 +4,12 @@ import math
 import re
 import sys
 from dataclasses import fields, replace
-from html.parser import HTMLParser
 from importlib.resources import files
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from html_walker import Walker
 
 from rankshot import RankshotError
 from rankshot.experiments.comparison import Comparison, ComparisonRow
@@ -25,39 +25,6 @@ from rankshot.report.large_results import hardest_pairs, largest_confusions
 from rankshot.report.page import render, write_report
 from rankshot.report.sections import comparison_section
 from rankshot.zeroshot.metrics import Interval
-
-VOID = {"meta", "br", "col", "hr", "img", "link", "input"}
-
-
-class Walker(HTMLParser):
-    """Walks a page: every tag must be closed, in order, and its texts and tags are kept."""
-
-    def __init__(self, page):
-        super().__init__(convert_charrefs=True)
-        self.open, self.tags, self.texts = [], [], []
-        self.feed(page)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append((tag, dict(attributes)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag, self.getpos()
-
-    def handle_data(self, text):
-        if self.open and self.open[-1] != "style":
-            self.texts.append(text)
-
-    @property
-    def text(self):
-        return re.sub(r"\s+", " ", "".join(self.texts))
-
-    def all(self, tag):
-        return [attributes for name, attributes in self.tags if name == tag]
-
 
 COMPARISON = Comparison(
     ("one-vs-rest", "multiclass"),

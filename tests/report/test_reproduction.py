@@ -4,11 +4,11 @@ import re
 import sys
 import xml.etree.ElementTree as ET
 from dataclasses import replace
-from html.parser import HTMLParser
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from html_walker import Walker
 
 from rankshot import RankshotError
 from rankshot.datasets.cifar import load_cifar
@@ -24,38 +24,6 @@ from rankshot.report.reproduction import render_reproduction, write_reproduction
 from rankshot.report.reproduction_sections import table_view
 from rankshot.report.tree_figure import tree_drawing
 from rankshot.zeroshot.metrics import Interval
-
-VOID = {"meta"}
-
-
-class Walker(HTMLParser):
-    """Walks a page: every tag must be closed, in order, and its texts and tags are kept."""
-
-    def __init__(self, page):
-        super().__init__(convert_charrefs=True)
-        self.open, self.tags, self.texts = [], [], []
-        self.feed(page)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append((tag, dict(attributes)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag, self.getpos()
-
-    def handle_data(self, text):
-        if self.open and self.open[-1] != "style":
-            self.texts.append(text)
-
-    @property
-    def text(self):
-        return re.sub(r"\s+", " ", "".join(self.texts))
-
-    def all(self, tag):
-        return [attributes for name, attributes in self.tags if name == tag]
 
 
 @pytest.fixture(scope="module")
