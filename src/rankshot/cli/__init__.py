@@ -24,6 +24,7 @@ from rankshot.cli.explain import explain
 from rankshot.cli.rank import rank
 from rankshot.cli.report import report
 from rankshot.cli.reproduce import reproduce
+from rankshot.cli.survey import survey
 from rankshot.ranking.errors import RankshotError
 
 app = typer.Typer(
@@ -53,6 +54,7 @@ def root(
 
 for command in (demo, rank, consensus, classify, explain, report, reproduce):
     app.command()(command)
+app.add_typer(survey, name="survey")
 
 
 def main() -> None:

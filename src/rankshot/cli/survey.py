@@ -1,0 +1,285 @@
+"""``rankshot survey``: rankings from people."""
+
+from __future__ import annotations
+
+import os
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from rankshot.cli.console import SHOWN, check_writable, say
+from rankshot.ranking.errors import RankshotError
+from rankshot.ranking.files import read_rankings, replacing
+from rankshot.ranking.text_lines import names_in
+from rankshot.survey.new_study import DEFAULT_TITLE, new_study, study_text
+from rankshot.survey.study import CONSENT_PLACEHOLDER, Study, read_study
+
+if TYPE_CHECKING:
+    from rankshot.survey.database import Database
+    from rankshot.survey.overview import Overview
+
+TOKEN = "RANKSHOT_SURVEY_TOKEN"  # noqa: S105 (the name of the variable, not a token)
+DATABASE = "RANKSHOT_SURVEY_DATABASE"
+
+survey = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Collect rankings from people with a web page of your own.",
+)
+
+StudyFile = Annotated[Path, typer.Argument(metavar="STUDY.toml", help="The study.")]
+DatabaseOption = Annotated[
+    str | None,
+    typer.Option(
+        envvar=DATABASE,
+        show_default=False,
+        show_envvar=False,
+        help="A postgresql:// URL, or another file than the one beside the study. A URL with a "
+        f"password is better given in the environment, as {DATABASE}.",
+    ),
+]
+
+
+@survey.command()
+def new(
+    study: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="The file to write.")],
+    seen: Annotated[Path, typer.Option(help="The items: classes known, one name a line.")],
+    unseen: Annotated[Path, typer.Option(help="The targets: classes wanted, one name a line.")],
+    show: Annotated[
+        int | None,
+        typer.Option(show_default=False, help="Items that a question shows; 10, or all if fewer."),
+    ] = None,
+    nearest: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            show_default=False,
+            help="A rankings file that says which items are nearest to each target, as from "
+            "rankshot rank; by default WordNet's path similarity does.",
+        ),
+    ] = None,
+    pool: Annotated[
+        int | None,
+        typer.Option(
+            show_default=False,
+            help="Nearest items asked about, if more than a question shows: several questions "
+            "of a target share them.",
+        ),
+    ] = None,
+    answers: Annotated[int, typer.Option(help="Answers wanted of each question.")] = 50,
+    questions: Annotated[
+        int | None,
+        typer.Option(show_default=False, help="Questions of a participant; 10, or all if fewer."),
+    ] = None,
+    title: Annotated[str, typer.Option(help="What participants read above the page.")] = (
+        DEFAULT_TITLE
+    ),
+) -> None:
+    """Write a study: which items are shown with each target, and how many answers are wanted.
+
+    Example: rankshot survey new study.toml --seen seen.txt --unseen unseen.txt
+    """
+    if study.suffix != ".toml":
+        raise RankshotError(f"{study}: unknown ending {study.suffix!r}; a study is .toml")
+    if study.exists():
+        raise RankshotError(f"{study}: is there already; give another name, or remove it")
+    check_writable(study)
+    items = names_in(seen)
+    made = new_study(
+        names_in(unseen),
+        items,
+        show=show,
+        pool=pool,
+        rankings=None if nearest is None else read_rankings(nearest, items=items),
+        title=title,
+        answers_per_question=answers,
+        questions_per_participant=questions,
+    )
+    with replacing(study) as stream:
+        stream.write(study_text(made))
+    say(f"{_plan(made)} written to {study}")
+    say(f"Now write whom participants may ask, where it says {CONSENT_PLACEHOLDER}, and start it:")
+    say(f"    rankshot survey serve {study}")
+
+
+@survey.command()
+def serve(
+    study: StudyFile,
+    host: Annotated[
+        str, typer.Option(help="The address to listen at; 0.0.0.0 is open to the network.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="0 takes any that is free.")] = 8000,
+    database: DatabaseOption = None,
+    root: Annotated[
+        str, typer.Option(help="The path below which a proxy serves it, as /survey.")
+    ] = "",
+    requests: Annotated[
+        int, typer.Option(min=1, help="Requests that one address may make in a minute.")
+    ] = 600,
+    starts: Annotated[
+        int, typer.Option(min=1, help="Participants that one address may start in a minute.")
+    ] = 60,
+) -> None:
+    """Serve a study's web page until Ctrl-C.
+
+    The researcher's page is there if RANKSHOT_SURVEY_TOKEN is set in the environment.
+
+    Example: rankshot survey serve study.toml
+    """
+    _require_extra()
+    from rankshot.survey.app import Rates, create_app  # noqa: PLC0415
+    from rankshot.survey.server import is_loopback, open_port  # noqa: PLC0415
+    from rankshot.survey.server import serve as serve_app  # noqa: PLC0415
+
+    asked = read_study(study)
+    if CONSENT_PLACEHOLDER in asked.consent:
+        todo = f"{study}: the consent still says {CONSENT_PLACEHOLDER}"
+        if not is_loopback(host):
+            raise RankshotError(f"{todo}; fill it in before others see it")
+        say(f"Note: {todo}.")
+    token = os.environ.get(TOKEN)
+    listening = open_port(host, port)
+    answers = _open(study, database, create=True)
+    app = create_app(
+        asked, answers, token=token, rates=Rates(requests=requests, starts=starts), root=root
+    )
+    address = f"http://{host}:{listening.getsockname()[1]}{root}"
+    say(f"{asked.title}: {_plan(asked)}")
+    say(f"Participants  {address}/")
+    say(f"Researcher    {address}/researcher" if token else f"Researcher    off: set {TOKEN}")
+    say("Ctrl-C ends it. Every answer that was taken is kept.")
+    serve_app(app, listening)
+    answers.close()
+
+
+@survey.command()
+def status(study: StudyFile, database: DatabaseOption = None) -> None:
+    """Show how far a survey is: answers, consensus, agreement, flagged raters.
+
+    Example: rankshot survey status study.toml
+    """
+    view = _overview(study, database)
+    people = view.participants
+    console = Console()
+    console.print(_targets(view))
+    say(
+        f"{people.started:,} participants: {people.finished:,} finished, {people.active:,} at it, "
+        f"{people.left:,} left before the end",
+        console,
+    )
+    standing = view.standing
+    say(f"{len(standing.flagged):,} of {len(standing.raters):,} raters are flagged", console)
+    for row in standing.flagged:
+        reasons = "; ".join(f"{flag.name}: {flag.text}" for flag in row.flags)
+        say(f"    {row.rater} (code {view.codes[row.rater]}) {reasons}", console)
+
+
+@survey.command()
+def export(
+    study: StudyFile,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The rankings file to write (.jsonl).")
+    ],
+    database: DatabaseOption = None,
+    exclude_flagged: Annotated[
+        bool, typer.Option("--exclude-flagged", help="Leave out the answers of flagged raters.")
+    ] = False,
+) -> None:
+    """Write the answers as a rankings file.
+
+    Example: rankshot survey export study.toml -o rankings.jsonl
+    """
+    if output.suffix not in {".jsonl", ".ndjson"}:
+        raise RankshotError(f"{output}: unknown ending {output.suffix!r}; an export is .jsonl")
+    check_writable(output, study)
+    view = _overview(study, database)
+    exported = view.export(exclude_flagged=exclude_flagged)
+    with replacing(output) as stream:
+        stream.writelines(f"{line}\n" for line in exported.lines)
+    say(f"{exported.n_answers:,} answers written to {output}")
+    if exclude_flagged:
+        say(
+            f"{exported.n_excluded:,} answers of {exported.n_raters_excluded:,} flagged raters "
+            "left out"
+        )
+    say(
+        f"Not in it: {exported.n_skips:,} skipped, {exported.n_repeats:,} repeats, "
+        f"{exported.n_gold:,} gold questions"
+    )
+
+
+@survey.command()
+def rater(
+    study: StudyFile,
+    participant: Annotated[str, typer.Argument(help="The id that the platform gave.")],
+    database: DatabaseOption = None,
+) -> None:
+    """Say under which name a participant's answers are kept, and their completion code.
+
+    Example: rankshot survey rater study.toml 5f1e2d3c
+    """
+    _require_extra()
+    asked = read_study(study)
+    opened = _open(study, database)
+    name = opened.identity.rater(f"{asked.platform}:id:{participant}")
+    say(f"rater {name}, code {opened.identity.code(name)}")
+    opened.close()
+
+
+def _require_extra() -> None:
+    for name in ("fastapi", "jinja2", "python_multipart", "sqlalchemy", "uvicorn"):
+        if find_spec(name) is None:
+            raise RankshotError(f"the survey needs {name}: pip install 'rankshot[survey]'")
+
+
+def _open(study: Path, database: str | None, *, create: bool = False) -> Database:
+    from rankshot.survey.database import Database  # noqa: PLC0415
+
+    if database is not None and "://" in database:
+        return Database(database, create=create)
+    return Database(Path(database or study.with_suffix(".sqlite")), create=create)
+
+
+def _overview(study: Path, database: str | None) -> Overview:
+    _require_extra()
+    from rankshot.survey.overview import overview  # noqa: PLC0415
+
+    asked = read_study(study)
+    opened = _open(study, database)
+    try:
+        return overview(asked, opened, time.time())
+    finally:
+        opened.close()
+
+
+def _plan(study: Study) -> str:
+    n, each = len(study.questions), study.answers_per_question
+    people = -(-n * each // min(study.questions_per_participant, n))
+    return f"{n:,} questions, {each:,} answers each: {people:,} participants or more"
+
+
+def _targets(view: Overview) -> Table:
+    table = Table(title=Text(view.study.title))
+    table.add_column("target", style="bold", overflow="fold")
+    table.add_column("answers", justify="right")
+    table.add_column("under way", justify="right")
+    table.add_column("consensus so far", overflow="fold")
+    table.add_column("stable", justify="right")
+    table.add_column("W", justify="right")
+    for row in view.standing.targets:
+        asked = [q for q in view.standing.questions if q.question.target == row.target]
+        cells = [
+            row.target,
+            f"{row.n_answers:,} of {sum(q.planned for q in asked):,}",
+            f"{sum(q.live for q in asked):,}",
+            " > ".join(x if isinstance(x, str) else " = ".join(x) for x in row.consensus[:SHOWN]),
+            *("-" if x is None else f"{x:.2f}" for x in (row.stability, row.concordance)),
+        ]
+        table.add_row(*map(Text, cells))
+    return table

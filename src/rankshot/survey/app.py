@@ -1,0 +1,141 @@
+"""The web application of a study."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from fastapi import Depends, FastAPI, HTTPException, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException as StarletteHTTPException
+from starlette.responses import HTMLResponse, Response
+
+from rankshot import __version__
+from rankshot.survey.database import Database
+from rankshot.survey.guards import Guard, security_headers
+from rankshot.survey.login import Login
+from rankshot.survey.pages import Pages, static_files
+from rankshot.survey.participant_routes import ParticipantRoutes
+from rankshot.survey.participation import Participation
+from rankshot.survey.platforms import TURK_HOSTS
+from rankshot.survey.rate_limit import RateLimit
+from rankshot.survey.refusal import RefusedError, refusals
+from rankshot.survey.researcher_routes import ResearcherRoutes
+from rankshot.survey.study import Study
+
+
+@dataclass(frozen=True)
+class Rates:
+    """How many requests one address may make in a minute.
+
+    A university or a telephone company may stand behind one address: these are for machines
+    that run wild, not for people who are many.
+    """
+
+    requests: int = 600
+    starts: int = 60
+    logins: int = 10
+
+
+def create_app(
+    study: Study,
+    database: Database,
+    *,
+    token: str | None = None,
+    rates: Rates | None = None,
+    root: str = "",
+) -> FastAPI:
+    """Make the web application of a study.
+
+    Parameters
+    ----------
+    study : Study
+    database : Database
+        Where answers are kept.
+    token : str, optional
+        Opens the researcher's page; without one there is no such page.
+    rates : Rates, optional
+    root : str
+        What stands before every path, where a proxy serves the survey below another site.
+    """
+    rates = rates or Rates()
+    pages = Pages(study, root)
+    app = FastAPI(
+        title="rankshot survey",
+        version=__version__,
+        # The pages that FastAPI would make of it load scripts from another host.
+        docs_url=None,
+        redoc_url=None,
+        dependencies=[Depends(_one_value_a_field)],
+    )
+    participation = Participation(study, database)
+    visitors = ParticipantRoutes(study, participation, database.identity, pages)
+    app.include_router(visitors.router())
+    if token is not None:
+        app.state.login = Login(token)
+        researcher = ResearcherRoutes(study, database, app.state.login, pages)
+        app.include_router(researcher.router())
+    _serve_static(app)
+    _answer_errors(app, pages)
+    turk = study.platform == "mturk"
+    app.add_middleware(
+        Guard,
+        headers=security_headers(
+            TURK_HOSTS if turk else (), "https://*.mturk.com" if turk else "'none'"
+        ),
+        limit=RateLimit(rates.requests),
+        stricter={
+            "/start": RateLimit(rates.starts),
+            "/researcher/login": RateLimit(rates.logins),
+        },
+        refuse=pages.message,
+    )
+    return app
+
+
+async def _one_value_a_field(request: Request) -> None:
+    """Refuse a form that gives a field twice: nobody knows which of the two is meant."""
+    if request.method != "POST":
+        return
+    form = await request.form()
+    for name in form:
+        if name != "place" and len(form.getlist(name)) > 1:
+            raise RefusedError(422, "Malformed", "A field of the form was given twice.")
+
+
+def _serve_static(app: FastAPI) -> None:
+    found = static_files()
+
+    @app.get("/static/{name}", response_class=Response, responses=refusals(404))
+    def static(name: str) -> Response:
+        """Return style or a script."""
+        if name not in found:
+            raise RefusedError(404, "No such file", "It is not one of ours.")
+        return found[name]
+
+
+def _answer_errors(app: FastAPI, pages: Pages) -> None:
+    """Answer whatever goes wrong with a page that a person can read."""
+
+    @app.exception_handler(RefusedError)
+    def refused(_request: Request, error: RefusedError) -> HTMLResponse:
+        return pages.page(error.template, error.status, **error.values)
+
+    @app.exception_handler(RequestValidationError)
+    def malformed(_request: Request, _error: RequestValidationError) -> HTMLResponse:
+        # What was sent is not repeated: nothing of it is trusted.
+        return pages.message(
+            422, "Malformed", "The request is not one that our pages send. Nothing was stored."
+        )
+
+    @app.exception_handler(StarletteHTTPException)
+    def http_error(_request: Request, error: HTTPException) -> HTMLResponse:
+        phrase = HTTPStatus(error.status_code).phrase
+        page = pages.message(error.status_code, phrase, "Please check the address.")
+        page.headers.update(error.headers or {})
+        return page
+
+    @app.exception_handler(Exception)
+    def failed(_request: Request, _error: Exception) -> HTMLResponse:
+        text = "Something went wrong on our side. Please reload: what you sent before is kept."
+        return pages.message(500, "Sorry", text)

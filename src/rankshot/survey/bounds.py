@@ -1,0 +1,103 @@
+"""What texts, names and numbers of a study may be; every check names what it refuses."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+from urllib.parse import urlsplit
+
+from rankshot.ranking.errors import RankshotError, did_you_mean, shown
+
+NAME_LENGTH = 200
+TITLE_LENGTH = 200
+PROMPT_LENGTH = 500
+CONSENT_LENGTH = 20_000
+URL_LENGTH = 2_000
+MOST_ITEMS = 50
+MOST_QUESTIONS = 10_000
+MOST_COUNTED = 1_000_000
+
+# A name stands on one line of a page. Lone surrogates cannot be written to any file.
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_UNPRINTABLE_IN_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def check_line(what: str, value: Any, most: int) -> None:
+    """Refuse what is not one line of text, of at most so many characters."""
+    _check_text(what, value, most, _UNPRINTABLE)
+    if value != value.strip():
+        raise RankshotError(f"{what} {shown(value)} begins or ends with a space: remove it")
+
+
+def check_text(what: str, value: Any, most: int) -> None:
+    """Refuse what is not text of one or more lines; line breaks and tabs are part of text."""
+    _check_text(what, value, most, _UNPRINTABLE_IN_TEXT)
+
+
+def _check_text(what: str, value: Any, most: int, unprintable: re.Pattern[str]) -> None:
+    if not isinstance(value, str):
+        raise RankshotError(f'{what} must be text in quotes, such as "cat", not {shown(value)}')
+    if not value.strip():
+        raise RankshotError(f"{what} is empty: write some text")
+    if len(value) > most:
+        raise RankshotError(
+            f"{what} has {len(value):,} characters ({shown(value)}): at most {most:,} are allowed"
+        )
+    if found := unprintable.search(value):
+        raise RankshotError(
+            f"{what} {shown(value)} has the control character {found.group()!r}: remove it"
+        )
+
+
+def checked_names(what: str, value: Any) -> tuple[str, ...]:
+    """Return a list of names as a tuple, after checking that each is there once."""
+    if not isinstance(value, (list, tuple)):
+        raise RankshotError(f'{what} must be a list of names, such as ["cat"], not {shown(value)}')
+    for name in value:
+        check_line(f"a name of {what}", name, NAME_LENGTH)
+    names = tuple(value)
+    if len(set(names)) < len(names):
+        double = next(name for i, name in enumerate(names) if name in names[:i])
+        raise RankshotError(f"{what} has {double!r} more than once: remove the others")
+    return names
+
+
+def check_choice(what: str, value: Any, choices: tuple[str, ...]) -> None:
+    """Refuse what is not one of a few words."""
+    if not isinstance(value, str) or value not in choices:
+        words = ", ".join(f'"{choice}"' for choice in choices)
+        hint = did_you_mean(value, choices) if isinstance(value, str) else ""
+        raise RankshotError(f"{what} is {shown(value)}{hint}: it must be one of {words}")
+
+
+def check_count(what: str, value: Any, least: int, most: int = MOST_COUNTED) -> None:
+    """Refuse what is not a whole number between two others."""
+    # TOML's true is a Python int.
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise RankshotError(
+            f"{what} is {shown(value)}: it must be a whole number from {least:,} to {most:,}"
+        )
+
+
+def check_number(what: str, value: Any, least: float, most: float) -> None:
+    """Refuse what is not a finite number between two others."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not math.isfinite(value) or not least <= value <= most:
+        raise RankshotError(
+            f"{what} is {shown(value)}: it must be a number from {least:,} to {most:,}"
+        )
+
+
+def check_url(what: str, value: Any) -> None:
+    """Refuse what is not the address of a page over https."""
+    check_line(what, value, URL_LENGTH)
+    try:
+        address = urlsplit(value)
+        safe = address.scheme == "https" and address.hostname and address.username is None
+    except ValueError:
+        safe = False
+    if not safe or re.search(r"[\s\\\"'<>]", value):
+        raise RankshotError(
+            f"{what} is {shown(value)}: it must be an address that begins with https:// and a host"
+        )

@@ -1,0 +1,60 @@
+"""Reading back what a survey has collected."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, func, select
+
+from rankshot.survey.answers import Answer
+from rankshot.survey.loads import lapse, question_of
+from rankshot.survey.study import Study
+from rankshot.survey.tables import ASSIGNMENT, PARTICIPANT, QUESTION
+
+
+@dataclass(frozen=True)
+class Participants:
+    """How many people began, are at it, left, and came to the end."""
+
+    started: int
+    active: int
+    left: int
+    finished: int
+
+
+def read_answers(connection: Connection) -> list[Answer]:
+    """Return all answers, skipped questions, gold questions and repeats among them."""
+    rows = connection.execute(
+        select(ASSIGNMENT, QUESTION)
+        .join(QUESTION)
+        .where(ASSIGNMENT.c.answered_at.is_not(None))
+        .order_by(ASSIGNMENT.c.rater, ASSIGNMENT.c.number)
+    )
+    return [
+        Answer(
+            row.rater,
+            question_of(row),
+            row.number,
+            bool(row.repeat),
+            tuple(json.loads(row.shown)),
+            tuple(json.loads(row.answer)),
+            row.answered_at - row.shown_at,
+            row.answered_at,
+        )
+        for row in rows
+    ]
+
+
+def participants(connection: Connection, study: Study, now: float) -> Participants:
+    """Count the participants."""
+    alive = PARTICIPANT.c.seen_at >= lapse(study, now)
+    unfinished = PARTICIPANT.c.finished_at.is_(None)
+    started, finished, active = connection.execute(
+        select(
+            func.count(),
+            func.count(PARTICIPANT.c.finished_at),
+            func.count().filter(unfinished & alive),
+        ).select_from(PARTICIPANT)
+    ).one()
+    return Participants(started, active, started - finished - active, finished)

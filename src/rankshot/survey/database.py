@@ -1,0 +1,144 @@
+"""The database: opened, brought up to date, and written in whole transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, select, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+
+from rankshot.ranking.errors import RankshotError
+from rankshot.survey.identity import Identity
+from rankshot.survey.migrations import migrate
+from rankshot.survey.tables import SURVEY
+
+CONNECTIONS = 8
+"""At once. SQLite writes one at a time: more would only wait inside it, out of turn."""
+
+POSTGRESQL = "postgresql+psycopg"
+_ANY_NUMBER = 7_261_001
+
+
+class Database:
+    """A survey's answers: an SQLite file, or a PostgreSQL database by its URL.
+
+    Parameters
+    ----------
+    place : Path or str
+        A file, or ``postgresql://user@host/name``.
+    create : bool
+        Whether a file that is not there is made; if not, that is an error.
+
+    Attributes
+    ----------
+    identity : Identity
+        Hashes, links and codes, keyed by the survey's own secret.
+    """
+
+    def __init__(self, place: Path | str, *, create: bool = False) -> None:
+        self._engine = _postgresql(place) if isinstance(place, str) else _sqlite(place, create)
+        try:
+            with self.writing() as connection:
+                if self._engine.dialect.name == "postgresql":
+                    # Two servers that start at once make the tables once.
+                    connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": _ANY_NUMBER})
+                migrate(connection)
+                secret = connection.execute(select(SURVEY.c.secret)).scalar_one()
+        except DBAPIError as error:
+            self._engine.dispose()
+            # The URL is not repeated: it may hold a password.
+            reason = str(error.orig).strip().splitlines()[0]
+            raise RankshotError(f"cannot open the survey's database: {reason}") from None
+        except BaseException:
+            self._engine.dispose()
+            raise
+        self.identity = Identity(bytes.fromhex(secret))
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Open a transaction that sees one state of the answers, and keeps nobody waiting."""
+        with self._engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Open a transaction that is on disk when the block ends, or not there at all."""
+        with self._engine.connect() as plain:
+            connection = plain.execution_options(writes=True)
+            with connection.begin():
+                yield connection
+
+    @contextmanager
+    def allotting(self) -> Iterator[Connection]:
+        """Open a writing transaction that no other of its kind overlaps."""
+        with self.writing() as connection:
+            # SQLite has one writer at a time anyway, and ignores FOR UPDATE.
+            connection.execute(select(SURVEY.c.version).with_for_update())
+            yield connection
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        self._engine.dispose()
+
+
+def _sqlite(path: Path, create: bool) -> Engine:  # noqa: FBT001
+    if not create and not path.exists():
+        raise RankshotError(f"{path}: there is no such database; `rankshot survey serve` makes it")
+    if path.is_dir() or not path.resolve().parent.is_dir():
+        raise RankshotError(f"{path}: cannot keep a database there: no such folder, or a folder")
+    if create and not path.exists():
+        # Answers of people: for the eyes of the one who runs the survey.
+        path.touch(mode=0o600)
+    engine = create_engine(
+        f"sqlite:///{path}",
+        pool_size=CONNECTIONS,
+        max_overflow=0,
+        pool_timeout=60,
+        connect_args={"timeout": 60, "check_same_thread": False},
+    )
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection: Any, _record: Any) -> None:
+    # The driver would begin transactions by itself, and too late: _begin_sqlite does.
+    connection.isolation_level = None
+    connection.execute("PRAGMA journal_mode = WAL")
+    # FULL: an answer that was acknowledged survives a power cut, too.
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    # IMMEDIATE: who is going to write waits for its turn now, instead of failing later.
+    writes = connection.get_execution_options().get("writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _postgresql(url: str) -> Engine:
+    try:
+        parsed = make_url(url)
+        if parsed.get_backend_name() != "postgresql":
+            raise RankshotError(
+                f"databases are SQLite files or postgresql:// URLs, not {parsed.drivername}://"
+            )
+        return create_engine(
+            parsed.set(drivername=POSTGRESQL),
+            pool_size=CONNECTIONS,
+            pool_timeout=60,
+            # A server that was restarted is connected to anew.
+            pool_pre_ping=True,
+        )
+    except (ArgumentError, NoSuchModuleError):
+        raise RankshotError(
+            "the database's URL is none; write postgresql://user@host/name"
+        ) from None
+    except ImportError as error:
+        raise RankshotError(
+            f"PostgreSQL needs {error.name}: pip install 'rankshot[postgresql]'"
+        ) from None

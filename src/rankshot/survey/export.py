@@ -1,0 +1,174 @@
+"""The answers of a survey as a rankings file, ready to merge and to fit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rankshot.ranking.errors import RankshotError, did_you_mean, shown
+from rankshot.ranking.files import JSONL_ENDINGS, replacing
+from rankshot.survey.answers import Answer
+from rankshot.survey.quality import Flag, is_counted
+from rankshot.survey.study import Study
+
+SOURCE = "survey"
+
+
+@dataclass(frozen=True)
+class Export:
+    """A rankings file, and what is not in it.
+
+    Attributes
+    ----------
+    lines : tuple of str
+        JSON, one ranking a line.
+    n_answers : int
+        How many these are.
+    n_excluded, n_raters_excluded : int
+        How many answers were left out for the flags of how many participants.
+    n_skips, n_repeats, n_gold : int
+        What is never exported: questions that somebody could not answer, repeated answers, and
+        answers to gold questions. A skipped repeat or gold question counts as a skip.
+    """
+
+    lines: tuple[str, ...]
+    n_answers: int
+    n_excluded: int
+    n_raters_excluded: int
+    n_skips: int
+    n_repeats: int
+    n_gold: int
+
+
+def export_lines(
+    study: Study,
+    answers: Sequence[Answer],
+    flags: Mapping[str, Sequence[Flag]],
+    *,
+    exclude_flagged: bool = False,
+) -> Export:
+    """Return the answers as lines of a rankings file.
+
+    A ranking is the first K of all the study's items where the items that were not shown come
+    after those that were (``study.unshown`` is "after"), or where all were shown. Otherwise it
+    is a ranking of the subset shown, with what was left unranked tied at its end. Beside the
+    ranking stand the items in the order of the screen, the seconds that the answer took, and the
+    names of the participant's flags, if any.
+
+    Parameters
+    ----------
+    study : Study
+    answers : sequence of Answer
+        All that were given.
+    flags : mapping
+        The flags of each participant; see `rankshot.survey.quality.flags`.
+    exclude_flagged : bool
+        Leave out everybody who has a flag.
+
+    Raises
+    ------
+    RankshotError
+        If no answer is left to export, or if one ranks what the study no longer names.
+
+    Examples
+    --------
+    >>> from rankshot.survey.study import Question
+    >>> cat = Question("cat", ("leopard", "fox", "bus"))
+    >>> study = Study("Animals", "Like {target}?", "Yes?", (*cat.items, "cup"), "unknown", (cat,))
+    >>> said = Answer("a1", cat, 1, False, ("fox", "bus", "leopard"), ("leopard",), 7.25, 0.0)
+    >>> export_lines(study, [said], {}).lines[0]
+    '{"target": "cat", "ranking": ["leopard", ["bus", "fox"]], "source": "survey", "rater": "a1",
+    "kind": "subset", "shown": ["fox", "bus", "leopard"], "seconds": 7.2}'
+    """
+    given = [answer for answer in answers if answer.order]
+    counted = [answer for answer in given if is_counted(answer)]
+    kept = [a for a in counted if not (exclude_flagged and flags.get(a.rater))]
+    if not kept:
+        raise RankshotError(_nothing(study, len(answers), len(counted)))
+    _check_items(study, kept)
+    n_gold = sum(answer.question.is_gold for answer in given)
+    return Export(
+        lines=tuple(_line(study, answer, flags.get(answer.rater, ())) for answer in kept),
+        n_answers=len(kept),
+        n_excluded=len(counted) - len(kept),
+        n_raters_excluded=len({a.rater for a in counted} - {a.rater for a in kept}),
+        n_skips=len(answers) - len(given),
+        n_repeats=len(given) - len(counted) - n_gold,
+        n_gold=n_gold,
+    )
+
+
+def write_export(
+    path: str | Path,
+    study: Study,
+    answers: Sequence[Answer],
+    flags: Mapping[str, Sequence[Flag]],
+    *,
+    exclude_flagged: bool = False,
+) -> Export:
+    """Write the answers as a rankings file (.jsonl), whole or not at all; see `export_lines`.
+
+    `rankshot.read_rankings` reads it, with ``items=study.items``.
+    """
+    path = Path(path)
+    if path.suffix not in JSONL_ENDINGS:
+        known = " or ".join(JSONL_ENDINGS)
+        raise RankshotError(f"{path}: an export is JSON lines; give the file the ending {known}")
+    export = export_lines(study, answers, flags, exclude_flagged=exclude_flagged)
+    with replacing(path) as stream:
+        stream.writelines(f"{line}\n" for line in export.lines)
+    return export
+
+
+def ranking_of_shown(answer: Answer) -> list[str | list[str]]:
+    """Return the order of an answer, what was shown and left unranked as a tie at its end.
+
+    Examples
+    --------
+    >>> from rankshot.survey.study import Question
+    >>> cat = Question("cat", ("leopard", "fox", "bus"))
+    >>> ranking_of_shown(Answer("a1", cat, 1, False, cat.items, ("leopard",), 7.25, 0.0))
+    ['leopard', ['bus', 'fox']]
+    """
+    left = sorted(set(answer.shown) - set(answer.order))
+    tie: list[str | list[str]] = [left] if len(left) > 1 else [*left]
+    return [*answer.order, *tie]
+
+
+def _line(study: Study, answer: Answer, flags: Sequence[Flag]) -> str:
+    is_top = study.unshown == "after" or set(answer.shown) >= set(study.items)
+    record: dict[str, Any] = {
+        "target": answer.question.target,
+        "ranking": answer.order if is_top else ranking_of_shown(answer),
+        "source": SOURCE,
+        "rater": answer.rater,
+    }
+    if not is_top:
+        record["kind"] = "subset"
+    record |= {"shown": answer.shown, "seconds": round(answer.seconds, 1)}
+    if flags:
+        record["flags"] = [flag.name for flag in flags]
+    return json.dumps(record, ensure_ascii=False)
+
+
+def _nothing(study: Study, n_given: int, n_counted: int) -> str:
+    if n_counted:
+        return f"{study.title}: all {n_counted} answers are by flagged participants, and excluded"
+    skipped = f" but {n_given} skips, repeats or gold questions" if n_given else ""
+    return f"{study.title}: there are no answers to export yet{skipped}"
+
+
+def _check_items(study: Study, answers: Sequence[Answer]) -> None:
+    """Refuse answers of items that are no longer there: they would be of another study."""
+    known = set(study.items)
+    for answer in answers:
+        for name in answer.shown:
+            if name not in known:
+                raise RankshotError(
+                    f"an answer to {shown(answer.question.target)} ranks {shown(name)}, which "
+                    f"the study's [items] names no longer have{did_you_mean(name, study.items)}: "
+                    "put it back there"
+                )

@@ -1,0 +1,208 @@
+"""The pages that participants see, in the order in which they see them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Form, Path, Query
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from rankshot.ranking.errors import RankshotError
+from rankshot.survey.bounds import MOST_ITEMS
+from rankshot.survey.identity import LINK_DIGITS, Identity
+from rankshot.survey.pages import Pages
+from rankshot.survey.participation import (
+    AnsweredBeforeError,
+    Asked,
+    Finished,
+    NotAskedError,
+    Participation,
+)
+from rankshot.survey.platforms import Visitor, visitor
+from rankshot.survey.refusal import RefusedError, refusals
+from rankshot.survey.study import Study
+
+Link = Annotated[str, Path(pattern=f"^[0-9a-f]{{{LINK_DIGITS}}}$")]
+Number = Annotated[int, Path(ge=1, le=100_000)]
+Text = Annotated[str, StringConstraints(max_length=200)]
+Place = Annotated[str, StringConstraints(max_length=3)]
+
+
+class StartForm(BaseModel):
+    """What the page of consent sends."""
+
+    model_config = ConfigDict(extra="forbid")
+    form: Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
+    participant: Text = ""
+    assignment: Text = ""
+    submit_to: Text = ""
+
+
+class AnswerForm(BaseModel):
+    """What a question's page sends: a place for each item, as they were shown."""
+
+    model_config = ConfigDict(extra="forbid")
+    form: Annotated[str, StringConstraints(pattern="^[0-9a-f]{32}$")]
+    place: Annotated[list[Place], Field(max_length=MOST_ITEMS)] = []
+    skip: Literal["yes"] | None = None
+
+
+class ParticipantRoutes:
+    """The routes of a study's participants.
+
+    Parameters
+    ----------
+    study : Study
+    participation : Participation
+    identity : Identity
+    pages : Pages
+    """
+
+    def __init__(
+        self, study: Study, participation: Participation, identity: Identity, pages: Pages
+    ) -> None:
+        self._study = study
+        self._participation = participation
+        self._identity = identity
+        self._pages = pages
+
+    def router(self) -> APIRouter:
+        """Return them."""
+        router = APIRouter(default_response_class=HTMLResponse)
+        see_other: dict[str, Any] = {"status_code": 303, "response_class": RedirectResponse}
+        router.get("/", responses=refusals(400))(self.consent)
+        router.post("/start", responses=refusals(400, 403, 503), **see_other)(self.start)
+        router.get("/p/{link}/instructions", responses=refusals(404))(self.instructions)
+        router.get("/p/{link}", responses=refusals(404))(self.question)
+        router.post("/p/{link}/{number}", responses=refusals(403, 404, 409), **see_other)(
+            self.answer
+        )
+        if self._study.completion_url is not None:
+            router.get("/p/{link}/leave", responses=refusals(404, 409), **see_other)(self.leave)
+        return router
+
+    def consent(
+        self,
+        participant: Annotated[Text, Query()] = "",
+        prolific: Annotated[Text, Query(alias="PROLIFIC_PID")] = "",
+        worker: Annotated[Text, Query(alias="workerId")] = "",
+        assignment: Annotated[Text, Query(alias="assignmentId")] = "",
+        submit_to: Annotated[Text, Query(alias="turkSubmitTo")] = "",
+    ) -> HTMLResponse:
+        """Say what the study is about, and ask for consent. Nothing is stored yet."""
+        platforms = {"none": participant, "prolific": prolific, "mturk": worker}
+        given = platforms[self._study.platform]
+        who = self._visitor(given, assignment, submit_to)
+        fields = {"form": self._identity.nonce(), "participant": given}
+        if who.turk is not None:
+            fields |= {"assignment": assignment, "submit_to": submit_to}
+        return self._pages.page("consent.html", fields=fields, preview=who.preview)
+
+    def start(self, form: Annotated[StartForm, Form()]) -> Response:
+        """Begin, or go on: whoever has begun before comes back to where they were."""
+        if not self._identity.is_nonce(form.form):
+            raise RefusedError(403, "This form is not ours", "Please open the survey's link again.")
+        who = self._visitor(form.participant, form.assignment, form.submit_to)
+        if who.preview:
+            raise RefusedError(400, "Not yet", "Please accept the task first.")
+        # Without an id, one copy of the page of consent is one participant.
+        name = f"anonymous:{form.form}" if who.participant is None else f"id:{who.participant}"
+        rater = self._participation.start(f"{self._study.platform}:{name}", who.turk)
+        if rater is None:
+            raise RefusedError(503, "", "", template="full.html")
+        return RedirectResponse(self._home(self._identity.link(rater)) + "/instructions", 303)
+
+    def instructions(self, link: Link) -> HTMLResponse:
+        """Say what to do, with an example."""
+        self._rater(link)
+        return self._pages.page("instructions.html", question_url=self._home(link))
+
+    def question(self, link: Link) -> HTMLResponse:
+        """Ask the next question; after the last one, thank, and show the code."""
+        now = self._current(link)
+        if isinstance(now, Asked):
+            return self._ask(link, now, [""] * len(now.shown))
+        turk = now.turk and {"action": now.turk.action, "assignment_id": now.turk.assignment}
+        leave = f"{self._home(link)}/leave" if self._study.completion_url else None
+        return self._pages.page(
+            "finished.html", code=now.code, n_answers=now.n_answers, leave_url=leave, turk=turk
+        )
+
+    def answer(self, link: Link, number: Number, form: Annotated[AnswerForm, Form()]) -> Response:
+        """Keep an answer. When the redirect is sent, it is on disk."""
+        rater, home = self._rater(link), self._home(link)
+        skip = form.skip is not None
+        try:
+            self._participation.submit(rater, number, form.form, form.place, skip=skip)
+        except NotAskedError:
+            text = (
+                "It was not yours, or the question went to somebody else while you were away. "
+                "Your earlier answers are kept."
+            )
+            raise RefusedError(403, "This form is not open", text, link=home) from None
+        except AnsweredBeforeError as before:
+            raise RefusedError(
+                409, "", "", template="answered.html", order=before.order, continue_url=home
+            ) from None
+        except RankshotError as error:
+            return self._ask_again(link, number, form.place, str(error))
+        return RedirectResponse(home, 303)
+
+    def leave(self, link: Link) -> Response:
+        """Go back to the platform, once every answer is kept."""
+        if isinstance(self._current(link), Asked):
+            text = "Some questions are still open."
+            raise RefusedError(409, "Not finished yet", text, link=self._home(link))
+        return RedirectResponse(str(self._study.completion_url), 303)
+
+    def _ask(
+        self, link: str, now: Asked, places: list[str], error: str | None = None, status: int = 200
+    ) -> HTMLResponse:
+        home = self._home(link)
+        return self._pages.page(
+            "question.html",
+            status,
+            prompt=self._study.prompt.replace("{target}", now.question.target),
+            target=now.question.target,
+            shown=now.shown,
+            number=now.position,
+            total=now.total,
+            fields={"form": now.form},
+            action=f"{home}/{now.number}",
+            error=error,
+            places=places,
+            instructions_url=f"{home}/instructions",
+            draft_key=now.form,
+        )
+
+    def _ask_again(self, link: str, number: int, places: list[str], error: str) -> HTMLResponse:
+        """Show the question once more, with what was wrong and what was chosen."""
+        now = self._current(link)
+        if not isinstance(now, Asked) or now.number != number:
+            raise RefusedError(422, "No ranking", f"Sorry: {error}. Your earlier answer is kept.")
+        chosen = places if len(places) == len(now.shown) else [""] * len(now.shown)
+        return self._ask(link, now, chosen, f"{error[:1].upper()}{error[1:]}.", status=422)
+
+    def _current(self, link: str) -> Asked | Finished:
+        try:
+            return self._participation.current(self._rater(link))
+        except NotAskedError:
+            text = "Please open the survey's link again."
+            raise RefusedError(404, "Nobody has begun here", text) from None
+
+    def _rater(self, link: str) -> str:
+        rater = self._identity.rater_of(link)
+        if rater is None:
+            text = "Please open the survey by the link that you were given."
+            raise RefusedError(404, "No such address", text)
+        return rater
+
+    def _home(self, link: str) -> str:
+        return f"{self._pages.root}/p/{link}"
+
+    def _visitor(self, participant: str, assignment: str, submit_to: str) -> Visitor:
+        try:
+            return visitor(self._study.platform, participant, assignment, submit_to)
+        except RankshotError as error:
+            raise RefusedError(400, "This link is not complete", f"Sorry: {error}.") from None

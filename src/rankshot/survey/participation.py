@@ -1,0 +1,307 @@
+"""Taking part: start, the question that comes next, and the answer that is kept."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random, SystemRandom
+
+from sqlalchemy import Connection, Row, func, select
+
+from rankshot.survey.allotment import allot, sequence, shuffled
+from rankshot.survey.answers import order_of
+from rankshot.survey.database import Database
+from rankshot.survey.loads import lapse, loads, question_of
+from rankshot.survey.platforms import TurkTask
+from rankshot.survey.study import Question, Study
+from rankshot.survey.tables import ASSIGNMENT, PARTICIPANT, QUESTION
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The question that a participant has in front of them."""
+
+    number: int
+    question: Question
+    shown: tuple[str, ...]
+    position: int
+    total: int
+    form: str
+    """The token that an answer to it carries."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """All of a participant's questions are answered, and kept."""
+
+    code: str
+    n_answers: int
+    turk: TurkTask | None
+
+
+class NotAskedError(Exception):
+    """An answer to a question that this participant was not asked, or not any more."""
+
+
+class AnsweredBeforeError(Exception):
+    """Another answer to a question that has one; ``order`` is the one that is kept."""
+
+    def __init__(self, order: tuple[str, ...]) -> None:
+        super().__init__("this question has an answer")
+        self.order = order
+
+
+class Participation:
+    """What participants do in one study; each method is one transaction.
+
+    Parameters
+    ----------
+    study : Study
+    database : Database
+    clock : callable
+        Returns the time in seconds.
+    rng : Random
+        Orders questions and items.
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        database: Database,
+        clock: Callable[[], float] = time.time,
+        rng: Random | None = None,
+    ) -> None:
+        self._study = study
+        self._database = database
+        self._identity = database.identity
+        self._clock = clock
+        self._rng = rng or SystemRandom()
+        self._register()
+
+    def _register(self) -> None:
+        """Write down the study's questions; those that are there stay, with their answers."""
+        with self._database.allotting() as connection:
+            known = set(connection.execute(select(QUESTION.c.key)).scalars())
+            new = {q.key: q for q in (*self._study.questions, *self._study.gold)}
+            rows = [
+                {
+                    "key": key,
+                    "target": q.target,
+                    "items": json.dumps(q.items),
+                    "first": json.dumps(q.first),
+                }
+                for key, q in new.items()
+                if key not in known
+            ]
+            if rows:
+                connection.execute(QUESTION.insert(), rows)
+
+    def start(self, participant: str, turk: TurkTask | None = None) -> str | None:
+        """Let somebody in, or in again; return who they are, or None if nothing is left to ask."""
+        rater = self._identity.rater(participant)
+        now = self._clock()
+        with self._database.allotting() as connection:
+            known = _participant(connection, rater)
+            if known is None:
+                counts = loads(connection, self._study, now)
+                study = self._study
+                keys = allot(
+                    counts,
+                    study.answers_per_question,
+                    study.questions_per_participant,
+                    (),
+                    self._rng,
+                )
+                if not keys:
+                    return None
+                connection.execute(
+                    PARTICIPANT.insert().values(rater=rater, started_at=now, seen_at=now)
+                )
+                self._assign(connection, rater, keys)
+            if turk is not None:
+                # Who returned a task and took it again hands in the new one.
+                connection.execute(
+                    PARTICIPANT.update()
+                    .where(PARTICIPANT.c.rater == rater)
+                    .values(turk_assignment=turk.assignment, turk_host=turk.host)
+                )
+        return rater
+
+    def _assign(self, connection: Connection, rater: str, keys: list[str]) -> None:
+        gold = [question.key for question in self._study.gold]
+        items = {q.key: q.items for q in (*self._study.questions, *self._study.gold)}
+        turns = sequence(keys, gold, self._study.repeats, self._rng)
+        rows = [
+            {
+                "rater": rater,
+                "number": number,
+                "question": turn.question,
+                "repeat": int(turn.repeat),
+                "shown": json.dumps(shuffled(items[turn.question], self._rng)),
+            }
+            for number, turn in enumerate(turns, 1)
+        ]
+        connection.execute(ASSIGNMENT.insert(), rows)
+
+    def current(self, rater: str) -> Asked | Finished:
+        """Return the first question without an answer, or the end.
+
+        Raises
+        ------
+        NotAskedError
+            If nobody of this name takes part.
+        """
+        now = self._clock()
+        with self._database.reading() as connection:
+            person = _participant(connection, rater)
+            if person is None:
+                raise NotAskedError
+            if person.finished_at is not None:
+                return self._finished(connection, person)
+        if person.seen_at < lapse(self._study, now):
+            with self._database.allotting() as connection:
+                self._renew(connection, rater, now)
+        with self._database.writing() as connection:
+            _touch(connection, rater, now)
+            row = connection.execute(
+                select(ASSIGNMENT, QUESTION)
+                .join(QUESTION)
+                .where(ASSIGNMENT.c.rater == rater, ASSIGNMENT.c.answered_at.is_(None))
+                .order_by(ASSIGNMENT.c.number)
+                .limit(1)
+            ).first()
+            if row is None:
+                _finish(connection, rater, now)
+                return self._finished(connection, person)
+            if row.shown_at is None:
+                connection.execute(
+                    ASSIGNMENT.update()
+                    .where(ASSIGNMENT.c.rater == rater, ASSIGNMENT.c.number == row.number)
+                    .values(shown_at=now)
+                )
+            total, answered = connection.execute(
+                select(func.count(), func.count(ASSIGNMENT.c.answered_at)).where(
+                    ASSIGNMENT.c.rater == rater
+                )
+            ).one()
+        form = self._identity.form_token(rater, row.number, row.question)
+        shown = tuple(json.loads(row.shown))
+        return Asked(row.number, question_of(row), shown, answered + 1, total, form)
+
+    def _renew(self, connection: Connection, rater: str, now: float) -> None:
+        """Take up again what lapsed: questions that others have filled meanwhile are exchanged."""
+        person = _participant(connection, rater)
+        if person is None or person.seen_at >= lapse(self._study, now):
+            # Another tab was quicker.
+            return
+        counts = loads(connection, self._study, now)
+        rows = connection.execute(
+            select(ASSIGNMENT).where(ASSIGNMENT.c.rater == rater).order_by(ASSIGNMENT.c.number)
+        ).all()
+        seen = {row.question for row in rows}
+        planned = self._study.answers_per_question
+        for row in rows:
+            mine = (ASSIGNMENT.c.rater == rater) & (ASSIGNMENT.c.question == row.question)
+            waiting = row.answered_at is None and not row.repeat and row.question in counts
+            if not waiting:
+                continue
+            if counts[row.question] < planned:
+                counts[row.question] += 1
+                continue
+            found = allot(counts, planned, 1, seen, self._rng)
+            if not found:
+                # Its repeat goes with it.
+                connection.execute(ASSIGNMENT.delete().where(mine))
+                continue
+            key = found[0]
+            seen.add(key)
+            counts[key] += 1
+            items = next(q.items for q in self._study.questions if q.key == key)
+            connection.execute(
+                ASSIGNMENT.update()
+                .where(mine)
+                .values(question=key, shown=json.dumps(shuffled(items, self._rng)), shown_at=None)
+            )
+        _touch(connection, rater, now)
+
+    def submit(
+        self, rater: str, number: int, form: str, places: Sequence[str], *, skip: bool = False
+    ) -> None:
+        """Keep an answer; when this returns, it is on disk.
+
+        The same answer once more changes nothing.
+
+        Raises
+        ------
+        NotAskedError
+            If the question was never shown to this participant, or the form is not ours.
+        AnsweredBeforeError
+            If there is another answer; that one stays.
+        RankshotError
+            If the places are no ranking: says what to change.
+        """
+        now = self._clock()
+        with self._database.writing() as connection:
+            row = connection.execute(
+                select(ASSIGNMENT).where(ASSIGNMENT.c.rater == rater, ASSIGNMENT.c.number == number)
+            ).first()
+            if row is None or row.shown_at is None:
+                raise NotAskedError
+            if not self._identity.is_form_token(form, rater, number, row.question):
+                raise NotAskedError
+            order = () if skip else order_of(json.loads(row.shown), places)
+            changed = connection.execute(
+                ASSIGNMENT.update()
+                .where(
+                    ASSIGNMENT.c.rater == rater,
+                    ASSIGNMENT.c.number == number,
+                    ASSIGNMENT.c.answered_at.is_(None),
+                )
+                .values(answer=json.dumps(order), answered_at=now)
+            ).rowcount
+            if changed:
+                # Who was away too long stays away until `current` has looked at what is left.
+                _touch(connection, rater, now, since=lapse(self._study, now))
+                _finish(connection, rater, now)
+                return
+            kept = connection.execute(
+                select(ASSIGNMENT.c.answer).where(
+                    ASSIGNMENT.c.rater == rater, ASSIGNMENT.c.number == number
+                )
+            ).scalar_one()
+        if tuple(json.loads(kept)) != order:
+            raise AnsweredBeforeError(tuple(json.loads(kept)))
+
+    def _finished(self, connection: Connection, person: Row[tuple[object, ...]]) -> Finished:
+        n_answers = connection.execute(
+            select(func.count(ASSIGNMENT.c.answered_at)).where(ASSIGNMENT.c.rater == person.rater)
+        ).scalar_one()
+        turk = person.turk_assignment and TurkTask(person.turk_assignment, person.turk_host)
+        return Finished(self._identity.code(person.rater), n_answers, turk or None)
+
+
+def _participant(connection: Connection, rater: str) -> Row[tuple[object, ...]] | None:
+    return connection.execute(select(PARTICIPANT).where(PARTICIPANT.c.rater == rater)).first()
+
+
+def _touch(connection: Connection, rater: str, now: float, since: float = 0.0) -> None:
+    """Note a sign of life, from somebody whose last one is not older than ``since``."""
+    connection.execute(
+        PARTICIPANT.update()
+        .where(PARTICIPANT.c.rater == rater, PARTICIPANT.c.seen_at >= since)
+        .values(seen_at=now)
+    )
+
+
+def _finish(connection: Connection, rater: str, now: float) -> None:
+    """Note the end, if nothing is left to answer."""
+    waiting = select(ASSIGNMENT.c.number).where(
+        ASSIGNMENT.c.rater == rater, ASSIGNMENT.c.answered_at.is_(None)
+    )
+    connection.execute(
+        PARTICIPANT.update()
+        .where(PARTICIPANT.c.rater == rater, ~waiting.exists())
+        .values(finished_at=now)
+    )

@@ -1,0 +1,254 @@
+"""Flags: what speaks against a participant's answers, in words and figures.
+
+A flag is a reason to look, not a verdict: nobody's answers are dropped for it unless the
+researcher says so at the export.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot.ranking.blocks import ABSENT, levels, row_blocks
+from rankshot.ranking.rankings import Rankings
+from rankshot.survey.answers import Answer
+from rankshot.survey.identical import identical_raters
+from rankshot.survey.study import QualityRules
+
+Levels = NDArray[np.int32]
+Signs = NDArray[np.int8]
+Floats = NDArray[np.float64]
+
+LEAST_OTHERS = 3
+"""A question says how far somebody is from the others where at least so many answered it."""
+
+LEAST_COMPARED = 3
+"""Nobody is flagged for the distance to the others in fewer questions than this."""
+
+
+@dataclass(frozen=True)
+class Flag:
+    """One thing that speaks against a participant.
+
+    Attributes
+    ----------
+    name : str
+        "fast", "repeats", "gold", "distance", "identical" or "skips".
+    text : str
+        The same in words, with the figures.
+    value : float
+        The figure that was held against the rule.
+    """
+
+    name: str
+    text: str
+    value: float
+
+
+def flags(answers: Sequence[Answer], rules: QualityRules) -> dict[str, tuple[Flag, ...]]:
+    """Return the flags of every participant; most have none.
+
+    ========= ===================================================================================
+    fast      at least half of the answers took less than ``rules.seconds``
+    repeats   the mean distance between first and repeated answers is above
+              ``rules.repeat_distance``; see `answer_distances`
+    gold      more than ``rules.gold_failures`` gold questions are wrong: the answer does not begin
+              with the known items, in any order
+    distance  the mean distance to the others' majority is above ``rules.consensus_distance``; see
+              `distances_to_others`. At least 3 questions count, which 3 others have answered
+    identical the same orders as another participant, more often than by chance; see
+              `identical_raters`
+    skips     more than half of the questions were skipped
+    ========= ===================================================================================
+
+    A skipped question is no answer: it is neither fast nor wrong. Repeated answers and gold
+    questions do not enter the last three but for the skips.
+
+    Parameters
+    ----------
+    answers : sequence of Answer
+        All that were given, skips included.
+    rules : QualityRules
+
+    Notes
+    -----
+    Measured on simulated studies (``tests/test_survey_quality.py`` repeats it): 20 targets with
+    10 items, 20 answers a question, 10 questions and 1 repeat a participant, who ranks from 2 to
+    all 10 items. A careful participant's opinion of a target scatters around the truth by a
+    Mallows model of spread 0.7, and the answers around the opinion by one of spread 1, so that
+    Kendall's W within a question is about MEASURED_W. One participant in ten answers at random.
+
+    MEASURED_TABLE
+
+    Examples
+    --------
+    >>> from rankshot.survey.study import Question
+    >>> cat = Question("cat", ("leopard", "fox", "bus"))
+    >>> hasty = Answer("a1", cat, 1, False, cat.items, ("bus",), 0.8, 0.0)
+    >>> flags([hasty], QualityRules())
+    {'a1': (Flag(name='fast', text='1 of 1 answers within 3 seconds', value=1.0),)}
+    """
+    found: dict[str, list[Flag]] = {answer.rater: [] for answer in answers}
+    for rule in (_fast, _repeats, _gold, _distance, _identical, _skips):
+        for rater, flag in rule(answers, rules):
+            found[rater].append(flag)
+    return {rater: tuple(theirs) for rater, theirs in found.items()}
+
+
+def is_counted(answer: Answer) -> bool:
+    """Whether this is one of the answers that the study wants: no skip, repeat or gold question."""
+    return bool(answer.order) and not answer.repeat and not answer.question.is_gold
+
+
+def by_question(answers: Iterable[Answer]) -> list[list[Answer]]:
+    """Return the answers to each question together."""
+    groups: dict[str, list[Answer]] = defaultdict(list)
+    for answer in answers:
+        groups[answer.question.key].append(answer)
+    return list(groups.values())
+
+
+def answer_levels(answers: Sequence[Answer]) -> Levels:
+    """Return the level of every item of one question in each answer; what is left out is last."""
+    items = answers[0].question.items
+    return levels(Rankings.from_orders([answer.order for answer in answers], items=items))
+
+
+def pair_signs(table: Levels) -> Signs:
+    """Return s: ``s[r, i, j]`` is 1 if r has i before j, -1 if after, 0 if neither.
+
+    An item that an answer could not rank is `ABSENT`, and before and after nothing.
+    """
+    before = (table[:, :, None] < table[:, None, :]) & (table != ABSENT)[:, :, None]
+    signs: Signs = before.astype(np.int8) - before.transpose(0, 2, 1)
+    return signs
+
+
+def answer_distances(first: Levels, second: Levels) -> Floats:
+    """Return the normalised Kendall distance between each two answers to the same question.
+
+    It is the mean over the pairs of items that at least one of the two puts in order: 0 where
+    the other one has the same order, 1 where it has the opposite, 1/2 where it has none. Equal
+    answers have 0, answers at random about 1/2. Answers that differ in nothing but their length
+    stay below 1/2.
+
+    Examples
+    --------
+    >>> answer_distances(np.array([[0, 1, 2]]), np.array([[1, 0, 2]]))
+    array([0.33333333])
+    >>> answer_distances(np.array([[0, 1, 2]]), np.array([[0, 1, 1]]))
+    array([0.16666667])
+    """
+    a, b = pair_signs(first), pair_signs(second)
+    either = np.count_nonzero(a | b, axis=(1, 2))
+    return np.asarray(np.abs(a - b).sum(axis=(1, 2)) / 2 / either)
+
+
+def distances_to_others(table: Levels) -> Floats:
+    """Return how far each answer to a question is from the majority of the others.
+
+    It is the mean over the pairs of items that the answer puts in order: 0 where more of the
+    others agree than disagree, 1 where more disagree, 1/2 where neither are more. The others'
+    majority is that of all answers less the answer's own share, so that leaving one out is
+    exact. Whatever the others say, an answer at random has a mean of exactly 1/2.
+
+    Examples
+    --------
+    >>> distances_to_others(np.array([[0, 1, 2], [0, 1, 2], [0, 1, 2], [0, 1, 1], [2, 1, 0]]))
+    array([0., 0., 0., 0., 1.])
+    """
+    n_items = table.shape[1]
+    blocks = list(row_blocks(len(table), n_items**2))
+    votes = sum(pair_signs(table[rows]).sum(axis=0, dtype=np.int64) for rows in blocks)
+    distance = np.empty(len(table))
+    for rows in blocks:
+        own = pair_signs(table[rows])
+        agreed = (own * np.sign(votes - own)).sum(axis=(1, 2))
+        distance[rows] = (1 - agreed / np.count_nonzero(own, axis=(1, 2))) / 2
+    return distance
+
+
+# -------------------------------------------------------------------- one rule each
+
+Flagged = Iterator[tuple[str, Flag]]
+
+
+def _fast(answers: Sequence[Answer], rules: QualityRules) -> Flagged:
+    given = Counter(answer.rater for answer in answers if answer.order)
+    fast = Counter(a.rater for a in answers if a.order and a.seconds < rules.seconds)
+    for rater, n in fast.items():
+        if 2 * n >= given[rater]:
+            text = f"{n} of {given[rater]} answers within {rules.seconds:g} seconds"
+            yield rater, Flag("fast", text, n / given[rater])
+
+
+def _repeats(answers: Sequence[Answer], rules: QualityRules) -> Flagged:
+    first = {(a.rater, a.question.key): a for a in answers if is_counted(a)}
+    distances: dict[str, list[float]] = defaultdict(list)
+    again = (a for a in answers if a.repeat and a.order and (a.rater, a.question.key) in first)
+    for group in by_question(again):
+        before = [first[answer.rater, answer.question.key] for answer in group]
+        apart = answer_distances(answer_levels(before), answer_levels(group)).tolist()
+        for answer, distance in zip(group, apart, strict=True):
+            distances[answer.rater].append(distance)
+    for rater, theirs in distances.items():
+        mean = float(np.mean(theirs))
+        if mean > rules.repeat_distance:
+            what = f"{len(theirs)} repeated answers" if len(theirs) > 1 else "the repeated answer"
+            text = f"{what} at a distance of {mean:.2f} from the first (at random: 0.50)"
+            yield rater, Flag("repeats", text, mean)
+
+
+def _gold(answers: Sequence[Answer], rules: QualityRules) -> Flagged:
+    gold = [answer for answer in answers if answer.question.is_gold and answer.order]
+    asked = Counter(answer.rater for answer in gold)
+    wrong = Counter(answer.rater for answer in gold if not _begins_right(answer))
+    for rater, n in wrong.items():
+        if n > rules.gold_failures:
+            yield rater, Flag("gold", f"{n} of {asked[rater]} gold questions wrong", n)
+
+
+def _begins_right(answer: Answer) -> bool:
+    first = answer.question.first
+    return set(answer.order[: len(first)]) == set(first)
+
+
+def _distance(answers: Sequence[Answer], rules: QualityRules) -> Flagged:
+    distances: dict[str, list[float]] = defaultdict(list)
+    for group in by_question(filter(is_counted, answers)):
+        if len(group) > LEAST_OTHERS:
+            apart = distances_to_others(answer_levels(group)).tolist()
+            for answer, distance in zip(group, apart, strict=True):
+                distances[answer.rater].append(distance)
+    for rater, theirs in distances.items():
+        mean = float(np.mean(theirs))
+        if len(theirs) >= LEAST_COMPARED and mean > rules.consensus_distance:
+            text = (
+                f"at a distance of {mean:.2f} from the majority of the others, over "
+                f"{len(theirs)} questions (at random: 0.50)"
+            )
+            yield rater, Flag("distance", text, mean)
+
+
+def _identical(answers: Sequence[Answer], rules: QualityRules) -> Flagged:  # noqa: ARG001
+    for rater, twins in identical_raters([a for a in answers if is_counted(a)]).items():
+        twin = twins[0]
+        more = f" (and as {len(twins) - 1} more)" if len(twins) > 1 else ""
+        text = (
+            f"the same answers as {twin.rater}{more} in all {twin.n_shared} shared questions, "
+            f"{twin.n_places} places; by chance: {twin.chance:.1g}"
+        )
+        yield rater, Flag("identical", text, twin.chance)
+
+
+def _skips(answers: Sequence[Answer], rules: QualityRules) -> Flagged:  # noqa: ARG001
+    asked = Counter(answer.rater for answer in answers)
+    skipped = Counter(answer.rater for answer in answers if not answer.order)
+    for rater, n in skipped.items():
+        if 2 * n > asked[rater]:
+            text = f"{n} of {asked[rater]} questions skipped"
+            yield rater, Flag("skips", text, n / asked[rater])

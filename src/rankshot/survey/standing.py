@@ -1,0 +1,271 @@
+"""How a survey stands: what there is of each question, and what the answers say so far."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+
+from rankshot.ranking.agreement import concordance
+from rankshot.ranking.blocks import levels, row_blocks
+from rankshot.ranking.consensus import kemeny
+from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.tied_order import Order
+from rankshot.survey.answers import Answer
+from rankshot.survey.export import ranking_of_shown
+from rankshot.survey.quality import Flag, by_question, is_counted, pair_signs
+from rankshot.survey.stability import stays_best
+from rankshot.survey.study import Question, Study
+
+FIRST_PLACES = 3
+"""How many of the first places are watched by themselves."""
+
+
+@dataclass(frozen=True)
+class QuestionStanding:
+    """What there is of one question.
+
+    Attributes
+    ----------
+    question : Question
+    answered : int
+        Answers, without skips and repeats.
+    planned : int
+        How many are wanted.
+    live : int
+        How many people have the question before them or ahead of them.
+    skipped : int
+        How many could not say.
+    is_asked : bool
+        False where the study no longer has the question, but answers to it.
+    """
+
+    question: Question
+    answered: int
+    planned: int
+    live: int
+    skipped: int
+    is_asked: bool
+
+
+@dataclass(frozen=True)
+class TargetStanding:
+    """What the answers say of one target so far.
+
+    Attributes
+    ----------
+    target : str
+    n_answers : int
+    consensus : tuple
+        Kemeny's order of the items that somebody ranked, and those that nobody did, if any, as
+        a tie at its end; empty where there is no answer.
+    stability : float or None
+        Of all answers, the share without which the consensus is the same: the others alone
+        prefer no other order to it. None below two answers.
+    first_stability : float or None
+        The same for the first three places.
+    concordance : float or None
+        Kendall's W within each question, averaged over the answers: 1 is agreement, 0 is none.
+        None where no question has two answers.
+    """
+
+    target: str
+    n_answers: int
+    consensus: Order
+    stability: float | None
+    first_stability: float | None
+    concordance: float | None
+
+
+@dataclass(frozen=True)
+class RaterStanding:
+    """What one participant has done.
+
+    Attributes
+    ----------
+    rater : str
+    n_answers, n_skipped : int
+        Repeats and gold questions included.
+    seconds : float
+        The median time of an answer or skip.
+    flags : tuple of Flag
+    """
+
+    rater: str
+    n_answers: int
+    n_skipped: int
+    seconds: float
+    flags: tuple[Flag, ...]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a survey stands.
+
+    Attributes
+    ----------
+    questions : tuple of QuestionStanding
+        Those of the study, in its order; after them those that it no longer has.
+    targets : tuple of TargetStanding
+        In the same order.
+    raters : tuple of RaterStanding
+        Those with most flags first.
+    """
+
+    questions: tuple[QuestionStanding, ...]
+    targets: tuple[TargetStanding, ...]
+    raters: tuple[RaterStanding, ...]
+
+    @property
+    def n_answers(self) -> int:
+        """How many answers there are, without skips, repeats and gold questions."""
+        return sum(question.answered for question in self.questions)
+
+    @property
+    def n_planned(self) -> int:
+        """How many are wanted in all."""
+        return sum(question.planned for question in self.questions)
+
+    @property
+    def flagged(self) -> tuple[RaterStanding, ...]:
+        """The participants with a flag."""
+        return tuple(rater for rater in self.raters if rater.flags)
+
+
+def standing(
+    study: Study,
+    answers: Sequence[Answer],
+    live: Mapping[str, int],
+    flags: Mapping[str, Sequence[Flag]],
+) -> Standing:
+    """Sum up a survey. Flagged participants count as all others do.
+
+    Parameters
+    ----------
+    study : Study
+    answers : sequence of Answer
+        All that were given, skips included.
+    live : mapping
+        By the key of a question: how many people are about to answer it.
+    flags : mapping
+        The flags of each participant; see `rankshot.survey.quality.flags`.
+
+    Examples
+    --------
+    >>> cat = Question("cat", ("leopard", "fox", "bus"))
+    >>> study = Study("Animals", "Like {target}?", "Yes?", cat.items, "after", (cat,))
+    >>> said = [Answer(rater, cat, 1, False, cat.items, ("fox", "leopard"), 7.0, 0.0)
+    ...         for rater in ("a1", "a2")]
+    >>> found = standing(study, said, {cat.key: 1}, {})
+    >>> found.n_answers, found.n_planned, found.questions[0].live
+    (2, 20, 1)
+    >>> found.targets[0].consensus, found.targets[0].stability, found.targets[0].concordance
+    (('fox', 'leopard', 'bus'), 1.0, 1.0)
+    """
+    counted = [answer for answer in answers if is_counted(answer)]
+    questions = _questions(study, answers, live)
+    by_target: dict[str, list[Answer]] = {asked.question.target: [] for asked in questions}
+    for answer in counted:
+        by_target[answer.question.target].append(answer)
+    return Standing(
+        questions,
+        tuple(_target(target, theirs) for target, theirs in by_target.items()),
+        _raters(answers, flags),
+    )
+
+
+def _questions(
+    study: Study, answers: Iterable[Answer], live: Mapping[str, int]
+) -> tuple[QuestionStanding, ...]:
+    answered: Counter[str] = Counter()
+    skipped: Counter[str] = Counter()
+    asked = {question.key: question for question in study.questions}
+    gone: dict[str, Question] = {}
+    for answer in answers:
+        question = answer.question
+        if answer.repeat or question.is_gold:
+            continue
+        (answered if answer.order else skipped)[question.key] += 1
+        if question.key not in asked:
+            gone[question.key] = question
+    old = sorted(gone.values(), key=lambda question: (question.target, sorted(question.items)))
+    return tuple(
+        QuestionStanding(
+            question,
+            answered[question.key],
+            study.answers_per_question if question.key in asked else 0,
+            live.get(question.key, 0),
+            skipped[question.key],
+            is_asked=question.key in asked,
+        )
+        for question in (*study.questions, *old)
+    )
+
+
+def _raters(
+    answers: Iterable[Answer], flags: Mapping[str, Sequence[Flag]]
+) -> tuple[RaterStanding, ...]:
+    theirs: dict[str, list[Answer]] = defaultdict(list)
+    for answer in answers:
+        theirs[answer.rater].append(answer)
+    found = []
+    for rater, given in theirs.items():
+        n = sum(bool(answer.order) for answer in given)
+        seconds = median(answer.seconds for answer in given)
+        found.append(RaterStanding(rater, n, len(given) - n, seconds, tuple(flags.get(rater, ()))))
+    return tuple(sorted(found, key=lambda rater: (-len(rater.flags), rater.rater)))
+
+
+# -------------------------------------------------------------------- a target
+
+
+def _target(target: str, answers: Sequence[Answer]) -> TargetStanding:
+    if not answers:
+        return TargetStanding(target, 0, (), None, None, None)
+    # Sets of items may differ. What was shown and not ranked comes last among what was shown.
+    items = sorted({item for answer in answers for item in answer.question.items})
+    rankings = Rankings.from_orders(map(ranking_of_shown, answers), items=items, kind="subset")
+    ranked = {item for answer in answers for item in answer.order}
+    # Kemeny's order has no ties.
+    order = [str(item) for item in kemeny(rankings).order if item in ranked]
+    never = tuple(item for item in items if item not in ranked)
+    tie: Order = (never,) if len(never) > 1 else never
+    return TargetStanding(
+        target,
+        len(answers),
+        (*order, *tie),
+        *_stabilities(rankings, order),
+        _concordance(answers),
+    )
+
+
+def _stabilities(rankings: Rankings, order: Sequence[str]) -> tuple[float | None, float | None]:
+    """Return the share of answers without which the whole order, and its beginning, stay."""
+    if len(rankings) < 2:
+        return None, None
+    number = {item: i for i, item in enumerate(rankings.items)}
+    table = levels(rankings)[:, [number[item] for item in order]]
+    n = len(order)
+    blocks = list(row_blocks(len(table), 8 * n * n))
+    margins = np.zeros((n, n), np.int64)
+    for rows in blocks:
+        margins += pair_signs(table[rows]).sum(axis=0, dtype=np.int64)
+    whole, first = (
+        sum(int(stays_best(margins, pair_signs(table[rows]), k).sum()) for rows in blocks)
+        for k in (n, min(FIRST_PLACES, n))
+    )
+    return whole / len(table), first / len(table)
+
+
+def _concordance(answers: Iterable[Answer]) -> float | None:
+    groups = [group for group in by_question(answers) if len(group) > 1]
+    if not groups:
+        return None
+    within = [
+        concordance(Rankings.from_orders([a.order for a in group], items=group[0].question.items))
+        for group in groups
+    ]
+    return float(np.average(within, weights=[len(group) for group in groups]))

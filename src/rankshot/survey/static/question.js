@@ -1,0 +1,297 @@
+// A question: items are put in order by tapping, with buttons, with keys or by dragging.
+//
+// Without this file the page works by numbers, one <select> for each item. Here these are hidden
+// and follow the lists: they are what is sent.
+'use strict';
+
+(() => {
+  const element = (id) => document.getElementById(id);
+  const form = element('answer');
+  const byHand = element('by-hand');
+  const ranking = element('ranking');
+  const selects = Array.from(form.querySelectorAll('select'));
+  const names = selects.map((select) => select.dataset.name);
+  const items = Array.from(names.keys()); // an item is its number among the names
+  const choices = items.map((item) => copy('choice', item));
+  const rows = items.map((item) => copy('row', item));
+  let order = []; // the ranked items, best first
+  let held = null; // what a pointer holds, and where
+
+  function copy(id, item) {
+    const node = element(id).content.firstElementChild.cloneNode(true);
+    node.dataset.item = item;
+    node.querySelector('.name').textContent = names[item];
+    for (const button of node.querySelectorAll('[data-label]')) {
+      button.title = button.dataset.label.split('*').join(names[item]);
+      button.setAttribute('aria-label', button.title);
+    }
+    return node;
+  }
+
+  // ---- What the page shows ----
+  // The other rows are moved around the one in hand: it stays where it is in the document, and so
+  // keeps the focus and the pointer.
+  function draw(inHand) {
+    const place = order.indexOf(inHand);
+    items.filter((item) => !order.includes(item)).forEach((item) => rows[item].remove());
+    if (place >= 0) {
+      if (!rows[inHand].isConnected) ranking.append(rows[inHand]);
+      order.slice(0, place).forEach((item) => rows[inHand].before(rows[item]));
+    }
+    order.slice(place + 1).forEach((item) => ranking.append(rows[item]));
+    items.forEach((item) => {
+      const at = order.indexOf(item);
+      const pointless = { up: at === 0, first: at === 0, down: at === order.length - 1 };
+      rows[item].classList.toggle('latest', item === inHand);
+      rows[item].querySelector('.place').textContent = at + 1;
+      for (const button of rows[item].querySelectorAll('button')) {
+        // Not `disabled`: that would lose the focus.
+        button.setAttribute('aria-disabled', pointless[button.dataset.action] === true);
+      }
+      choices[item].hidden = at >= 0 && choices[item] !== held?.node;
+      selects[item].value = at < 0 ? '' : String(at + 1);
+    });
+    element('none-ranked').hidden = order.length > 0;
+    element('all-ranked').hidden = order.length < names.length;
+  }
+
+  function say(text) {
+    // A text that comes again is spoken again only if it differs.
+    const status = element('status');
+    status.textContent = status.textContent === text ? `${text}\u00a0` : text;
+  }
+
+  function complain(text) {
+    element('problem').textContent = text;
+    element('problem').hidden = !text;
+  }
+
+  // ---- Changes ----
+  const without = (item, from = order) => from.filter((other) => other !== item);
+
+  function inserted(item, place, into = order) {
+    const others = without(item, into);
+    return [...others.slice(0, place), item, ...others.slice(place)];
+  }
+
+  function change(item, newOrder) {
+    const before = order.indexOf(item);
+    order = newOrder;
+    draw(item);
+    keepDraft();
+    complain('');
+    askedToSkip = false;
+    const place = order.indexOf(item) + 1;
+    if (place === 0) say(`${names[item]} taken out`);
+    else if (before < 0) say(`${names[item]} placed ${place} of ${names.length}`);
+    else say(`${names[item]} ${before + 1 === place ? 'stays at' : 'moved to'} place ${place}`);
+  }
+
+  function move(item, place) {
+    if (order.includes(item)) change(item, inserted(item, Math.max(0, place)));
+  }
+
+  // Each returns what has the focus next, or nothing if it stays.
+  const actions = {
+    up: (item) => move(item, order.indexOf(item) - 1),
+    down: (item) => move(item, order.indexOf(item) + 1),
+    first: (item) => move(item, 0),
+    choose(item) {
+      if (order.includes(item)) return null;
+      change(item, [...order, item]);
+      const left = items.filter((other) => !order.includes(other));
+      const following = left.find((other) => other > item) ?? left[0];
+      // Not the button that sends: one Enter too many must do no harm.
+      return following === undefined ? element('ranked') : choices[following].firstElementChild;
+    },
+    out(item) {
+      const place = order.indexOf(item);
+      if (place < 0) return null;
+      change(item, without(item));
+      const neighbour = order[Math.min(place, order.length - 1)];
+      if (neighbour === undefined) return choices[item].firstElementChild;
+      return rows[neighbour].querySelector('[data-action="out"]');
+    },
+  };
+
+  // ---- Tapping, buttons and keys ----
+  const itemOf = (node) => Number(node.closest('li').dataset.item);
+  let last = {};
+
+  byHand.addEventListener('click', (event) => {
+    const action = event.target.closest('[data-action]')?.dataset.action;
+    if (!action || (dragged && event.detail > 0)) return;
+    // A double click means one item, even if another one has come under the pointer meanwhile.
+    if (event.detail > 1 && last.action !== action) return;
+    last = { action, item: event.detail > 1 ? last.item : itemOf(event.target) };
+    actions[action](last.item)?.focus({ preventScroll: event.detail > 0 });
+  });
+
+  const KEYS = { ArrowUp: 'up', ArrowDown: 'down', Home: 'first', Delete: 'out', Backspace: 'out' };
+
+  ranking.addEventListener('keydown', (event) => {
+    const action = KEYS[event.key];
+    if (!action || event.ctrlKey || event.altKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    if (event.repeat && action === 'out') return;
+    const next = actions[action](itemOf(event.target)) ?? event.target;
+    next.focus();
+    next.scrollIntoView({ block: 'nearest' });
+  });
+
+  form.addEventListener('keydown', (event) => {
+    // A key held down must not rank one item after the other.
+    if (event.repeat && event.key === 'Enter') event.preventDefault();
+  });
+
+  // ---- Dragging ----
+  let dragged = false; // whether the pointer's last press became a drag, and so is no click
+
+  byHand.addEventListener('pointerdown', (event) => {
+    dragged = false;
+    const node = event.target.closest('li');
+    if (!node || !event.isPrimary || event.button !== 0 || event.target.closest('.tools')) return;
+    // A finger drags by the dots only: elsewhere it scrolls the page.
+    if (event.pointerType !== 'mouse' && !event.target.closest('.handle')) return;
+    const { left, top } = node.getBoundingClientRect();
+    const { clientX: x, clientY: y, pointerId: id } = event;
+    held = { item: itemOf(node), node, id, x, y, inX: x - left, inY: y - top, before: order };
+  });
+
+  window.addEventListener('pointermove', (event) => {
+    if (event.pointerId !== held?.id) return;
+    const { clientX: x, clientY: y } = event;
+    if (!dragged) {
+      if (Math.hypot(x - held.x, y - held.y) < 6) return;
+      dragged = true;
+      held.node.setPointerCapture(held.id);
+      held.node.classList.add('held');
+      document.documentElement.classList.add('sorting');
+      requestAnimationFrame(scrollAtEdge);
+    }
+    Object.assign(held, { x, y });
+    follow();
+  });
+
+  function isOver(id) {
+    const { left, right, top, bottom } = element(id).getBoundingClientRect();
+    const { x, y } = held;
+    return x > left - 16 && x < right + 16 && y > top - 16 && y < bottom + 16;
+  }
+
+  // Shows the order as it would be; what is held follows the pointer.
+  function follow() {
+    const { item, node, before, x, y } = held;
+    const middle = (row) => row.getBoundingClientRect().top + row.offsetHeight / 2;
+    const place = without(item).filter((other) => middle(rows[other]) < y).length;
+    const preview = isOver('ranked') ? inserted(item, place, before) : before;
+    if (preview.join() !== order.join()) {
+      order = preview;
+      draw(item);
+    }
+    node.style.transform = '';
+    const { left, top } = node.getBoundingClientRect();
+    node.style.transform = `translate(${x - held.inX - left}px, ${y - held.inY - top}px)`;
+  }
+
+  function scrollAtEdge() {
+    if (!held) return;
+    const before = window.scrollY;
+    window.scrollBy(0, held.y < 48 ? -8 : held.y > window.innerHeight - 96 ? 8 : 0);
+    if (window.scrollY !== before) follow();
+    requestAnimationFrame(scrollAtEdge);
+  }
+
+  function drop(isMeant) {
+    if (!held) return;
+    const { item, node, before } = held;
+    const isOut = before.includes(item) && !isOver('ranked') && isOver('pool');
+    const dropped = isOut ? without(item, before) : order;
+    held = null;
+    if (!dragged) return;
+    node.classList.remove('held');
+    node.style.transform = '';
+    document.documentElement.classList.remove('sorting');
+    order = before;
+    draw(item);
+    if (!isMeant || dropped.join() === before.join()) return;
+    change(item, dropped);
+    (isOut ? choices : rows)[item].querySelector('button').focus({ preventScroll: true });
+  }
+
+  window.addEventListener('pointerup', (event) => event.pointerId === held?.id && drop(true));
+  window.addEventListener('pointercancel', (event) => event.pointerId === held?.id && drop(false));
+  window.addEventListener('keydown', (event) => event.key === 'Escape' && drop(false));
+
+  // ---- The unsent order outlives a reload, and an attempt to send that failed ----
+  const DRAFT = `rankshot:${form.dataset.draft}`;
+
+  function keepDraft() {
+    try {
+      sessionStorage.setItem(DRAFT, JSON.stringify(order.map((item) => names[item])));
+    } catch {
+      // Storage is full or forbidden: then the order is on the page alone.
+    }
+  }
+
+  function draft() {
+    try {
+      // The draft of another question was sent: this page is the proof.
+      Object.keys(sessionStorage)
+        .filter((key) => key.startsWith('rankshot:') && key !== DRAFT)
+        .forEach((key) => sessionStorage.removeItem(key));
+      const kept = JSON.parse(sessionStorage.getItem(DRAFT)).map((name) => names.indexOf(name));
+      return kept.includes(-1) ? [] : kept;
+    } catch {
+      return [];
+    }
+  }
+
+  // What the server sent back with an error.
+  function sentBack() {
+    const place = (item) => Number(selects[item].value);
+    return items.filter((item) => place(item) > 0).sort((a, b) => place(a) - place(b));
+  }
+
+  // ---- Sending ----
+  let sending = false;
+  let askedToSkip = false;
+
+  function setSending(value) {
+    sending = value;
+    form.classList.toggle('sending', value);
+  }
+
+  form.addEventListener('submit', (event) => {
+    const isSkip = event.submitter?.name === 'skip';
+    if (!sending && (isSkip ? order.length === 0 || askedToSkip : order.length > 0)) {
+      setSending(true);
+      // It may have been stopped. Sent twice, the same answer is kept once.
+      setTimeout(setSending, 10000, false);
+      return;
+    }
+    event.preventDefault();
+    if (sending) return;
+    if (isSkip) {
+      askedToSkip = true;
+      say(`${order.length} ranked: press Next to send that, or Skip again to send nothing.`);
+    } else {
+      complain('Nothing is ranked yet. Choose at least one, or press “Skip: I cannot say”.');
+      element('ranked').focus();
+    }
+  });
+
+  form.addEventListener('click', (event) => {
+    if (event.detail > 1 && event.target.type === 'submit') event.preventDefault();
+  });
+
+  window.addEventListener('pageshow', () => setSending(false)); // the Back button, too
+
+  order = sentBack();
+  if (order.length === 0) order = draft();
+  element('choices').append(...choices);
+  draw();
+  element('by-number').hidden = true;
+  byHand.hidden = false;
+  element('error')?.focus();
+})();

@@ -1,0 +1,271 @@
+"""What a survey asks: the values `Question`, `QualityRules` and `Study`, and reading a study."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from rankshot.ranking.errors import RankshotError, did_you_mean, shown
+from rankshot.survey import bounds
+from rankshot.survey.study_toml import called, parsed, study_fields
+
+Unshown = Literal["after", "unknown"]
+Platform = Literal["none", "prolific", "mturk"]
+
+DEFAULT_PROMPT = "Which of these are most like {target}?"
+CONSENT_PLACEHOLDER = "[name and e-mail address of the researcher]"
+"""What a new study's consent says until the researcher fills it in: no participant may see it."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A target with the items that are shown beside it.
+
+    Attributes
+    ----------
+    target : str
+        What the items are compared with; not one of them.
+    items : tuple of str
+        From 2 to 50 names, each once.
+    first : tuple of str
+        If not empty, this is a gold question: a right answer begins with these items, in any
+        order.
+
+    Examples
+    --------
+    >>> question = Question("wolf", ("dog", "bus", "rose"), first=("dog",))
+    >>> question.is_gold, question.key
+    (True, '9d03cf5f8314c6b3')
+    """
+
+    target: str
+    items: tuple[str, ...]
+    first: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        bounds.check_line("target", self.target, bounds.NAME_LENGTH)
+        # Lists become tuples, so that a question can be a key of a dictionary.
+        object.__setattr__(self, "items", bounds.checked_names("items", self.items))
+        object.__setattr__(self, "first", bounds.checked_names("first", self.first))
+        if not 2 <= len(self.items) <= bounds.MOST_ITEMS:
+            raise RankshotError(
+                f"items has {len(self.items)}: a question shows from 2 to {bounds.MOST_ITEMS}"
+            )
+        if self.target in self.items:
+            raise RankshotError(f"items has the target {shown(self.target)} itself: take it out")
+        for name in self.first:
+            if name not in self.items:
+                hint = did_you_mean(name, self.items)
+                raise RankshotError(f"first has {shown(name)}, which is not among its items{hint}")
+        if len(self.first) == len(self.items):
+            raise RankshotError("first has all of the items, so that no answer is wrong: take some")
+
+    @property
+    def is_gold(self) -> bool:
+        """Whether the answer is known."""
+        return bool(self.first)
+
+    @cached_property
+    def key(self) -> str:
+        """The question's identity, 16 hexadecimal digits, whatever the order of its items."""
+        text = json.dumps([self.target, sorted(self.items), sorted(self.first)])
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class QualityRules:
+    """When a participant is flagged; nobody's answers are dropped for it.
+
+    Attributes
+    ----------
+    seconds : float
+        An answer given faster than this is fast.
+    repeat_distance : float
+        A participant is flagged whose repeated answers differ from the first ones by more than
+        this: the mean normalised Kendall distance, where 0 is the same and 0.5 is chance.
+    consensus_distance : float
+        A participant is flagged whose answers differ from the consensus of the others by more.
+    gold_failures : int
+        How many wrong answers to gold questions are forgiven.
+    """
+
+    seconds: float = 3.0
+    repeat_distance: float = 0.4
+    consensus_distance: float = 0.4
+    gold_failures: int = 0
+
+    def __post_init__(self) -> None:
+        bounds.check_number("[quality] seconds", self.seconds, 0, 3_600)
+        bounds.check_number("[quality] repeat_distance", self.repeat_distance, 0, 1)
+        bounds.check_number("[quality] consensus_distance", self.consensus_distance, 0, 1)
+        bounds.check_count("[quality] gold_failures", self.gold_failures, 0)
+
+
+@dataclass(frozen=True)
+class Study:
+    """All that a survey needs to know: what study.toml says.
+
+    Attributes
+    ----------
+    title, prompt, consent : str
+        What participants read. The prompt says ``{target}`` where the target goes; the
+        paragraphs of the consent are separated by blank lines.
+    items : tuple of str
+        All items (the seen classes); every question shows some of them.
+    unshown : {"after", "unknown"}
+        What is known of the items that a question does not show: that they come after those
+        that it shows, or nothing.
+    questions, gold : tuples of Question
+        What is to be answered; and questions whose answer is known, of any items.
+    answers_per_question : int
+        How many participants answer each question.
+    questions_per_participant : int
+        How many different questions a participant answers.
+    repeats : int
+        How many of them are shown to the participant a second time.
+    return_after_minutes : float
+        When the questions of an idle participant go back to the pool.
+    platform : {"none", "prolific", "mturk"}
+        Where participants come from.
+    completion_url : str or None
+        Where they go back to; https.
+    quality : QualityRules
+
+    Raises
+    ------
+    RankshotError
+        Names what is wrong as it is called in study.toml.
+    """
+
+    title: str
+    prompt: str
+    consent: str
+    items: tuple[str, ...]
+    unshown: Unshown
+    questions: tuple[Question, ...]
+    gold: tuple[Question, ...] = ()
+    answers_per_question: int = 20
+    questions_per_participant: int = 10
+    repeats: int = 1
+    return_after_minutes: float = 30
+    platform: Platform = "none"
+    completion_url: str | None = None
+    quality: QualityRules = QualityRules()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "items", bounds.checked_names("[items] names", self.items))
+        object.__setattr__(self, "questions", tuple(self.questions))
+        object.__setattr__(self, "gold", tuple(self.gold))
+        self._check_texts()
+        self._check_plan()
+        self._check_questions()
+
+    def _check_texts(self) -> None:
+        bounds.check_line("title", self.title, bounds.TITLE_LENGTH)
+        bounds.check_line("prompt", self.prompt, bounds.PROMPT_LENGTH)
+        if "{target}" not in self.prompt:
+            raise RankshotError(
+                f"prompt {shown(self.prompt)} does not say {{target}}: write it where the target "
+                f'goes, as in "{DEFAULT_PROMPT}"'
+            )
+        bounds.check_text("consent", self.consent, bounds.CONSENT_LENGTH)
+        bounds.check_choice("[items] unshown", self.unshown, get_args(Unshown))
+        bounds.check_choice("[platform] name", self.platform, get_args(Platform))
+        if self.completion_url is not None:
+            bounds.check_url("[platform] completion_url", self.completion_url)
+            if self.platform == "mturk":
+                raise RankshotError(
+                    f"[platform] completion_url is {shown(self.completion_url)}: remove it, "
+                    "Mechanical Turk has a form of its own"
+                )
+
+    def _check_plan(self) -> None:
+        bounds.check_count("[plan] answers_per_question", self.answers_per_question, 1)
+        bounds.check_count("[plan] questions_per_participant", self.questions_per_participant, 1)
+        bounds.check_count("[plan] repeats", self.repeats, 0)
+        if self.repeats > self.questions_per_participant:
+            raise RankshotError(
+                f"[plan] repeats is {self.repeats}, more than the {self.questions_per_participant} "
+                "questions_per_participant that could be repeated: lower it"
+            )
+        bounds.check_number("[plan] return_after_minutes", self.return_after_minutes, 0.01, 10_080)
+
+    def _check_questions(self) -> None:
+        for table, asked in (("questions", self.questions), ("gold", self.gold)):
+            if len(asked) > bounds.MOST_QUESTIONS:
+                most = f"{bounds.MOST_QUESTIONS:,}"
+                raise RankshotError(f"{len(asked):,} [[{table}]] are too many: at most {most}")
+        if not self.questions:
+            raise RankshotError("there is no question: give at least one")
+        known = set(self.items)
+        places: dict[tuple[str, frozenset[str]], str] = {}
+        first_of: dict[str, str] = {}
+        for place, question in self._places():
+            if question.is_gold != place.startswith("[[gold]]"):
+                raise RankshotError(
+                    f"{place}: a question whose answer is known (first) belongs under [[gold]], "
+                    "another one under [[questions]]"
+                )
+            cell = (question.target, frozenset(question.items))
+            if cell in places:
+                raise RankshotError(
+                    f"{place} shows the same items as {places[cell]}: remove one of the two"
+                )
+            places[cell] = place
+            if question.is_gold:
+                continue
+            if odd := [name for name in question.items if name not in known]:
+                hint = did_you_mean(odd[0], self.items)
+                raise RankshotError(
+                    f"{place}: items has {shown(odd[0])}, which is not among [items] names{hint}: "
+                    "add it there, or mend it here"
+                )
+            other = first_of.setdefault(question.target, place)
+            if other != place and self.unshown == "after":
+                raise RankshotError(
+                    f"{place} shows other items than {other}: what one of them does not show "
+                    'cannot come after what it shows. Write unshown = "unknown" under [items]'
+                )
+
+    def _places(self) -> Iterator[tuple[str, Question]]:
+        """Yield all questions with what messages call them."""
+        for table, asked in (("questions", self.questions), ("gold", self.gold)):
+            for number, question in enumerate(asked, 1):
+                yield called(table, number, question.target), question
+
+
+def read_study(path: str | Path) -> Study:
+    """Read a study from its file, study.toml.
+
+    Raises
+    ------
+    RankshotError
+        Names the file, the key and the value of what is wrong, and says what to do.
+    FileNotFoundError
+        If there is no such file.
+    """
+    path = Path(path)
+    document = parsed(path)
+    try:
+        given = {"prompt": DEFAULT_PROMPT, **study_fields(document)}
+        given["quality"] = QualityRules(**given["quality"])
+        for table in ("questions", "gold"):
+            given[table] = tuple(_question(place, keys) for place, keys in given[table])
+        return Study(**given)
+    except RankshotError as error:
+        raise RankshotError(f"{path}: {error}") from None
+
+
+def _question(place: str, keys: dict[str, Any]) -> Question:
+    try:
+        question = Question(**keys)
+    except RankshotError as error:
+        raise RankshotError(f"{place}: {error}") from None
+    if "first" in keys and not question.is_gold:
+        raise RankshotError(f"{place}: first is empty: name what a right answer begins with")
+    return question

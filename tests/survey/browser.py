@@ -1,0 +1,143 @@
+"""A real browser before a survey that is really served."""
+
+import os
+import shutil
+import threading
+import time
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+import pytest
+import uvicorn
+
+from rankshot.survey.app import Rates, create_app
+from rankshot.survey.collected import read_answers
+from rankshot.survey.database import Database
+from rankshot.survey.server import open_port
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+
+
+@contextmanager
+def launched():
+    """Launch the system's Chromium; skips where it, or what drives it, is absent."""
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="pip install playwright, to test in a browser"
+    )
+    path = next(filter(None, map(shutil.which, NAMES)), None)
+    if path is None:
+        pytest.skip("Chromium is not installed (Debian: apt-get install chromium)")
+    # Chromium's sandbox does not run as root.
+    options = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=path, args=options)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+class Survey:
+    """A study at an address, and what it has collected."""
+
+    def __init__(self, url, database):
+        self.url = url
+        self._database = database
+
+    def answers(self, participant):
+        """Return what somebody has answered, in the order of the questions."""
+        rater = self._database.identity.rater(f"none:id:{participant}")
+        with self._database.reading() as connection:
+            return [answer for answer in read_answers(connection) if answer.rater == rater]
+
+    def orders(self, participant):
+        """Return the orders alone."""
+        return [answer.order for answer in self.answers(participant)]
+
+
+@contextmanager
+def serving(study, folder):
+    """Serve a study in a thread while the block runs."""
+    database = Database(folder / "study.sqlite", create=True)
+    # All tests come from one address, faster than people do.
+    app = create_app(study, database, rates=Rates(requests=100_000, starts=10_000))
+    port = open_port("127.0.0.1", 0)
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [port]})
+    thread.start()
+    try:
+        while not server.started:
+            time.sleep(0.01)
+        yield Survey("http://127.0.0.1:%d" % port.getsockname()[1], database)
+    finally:
+        server.should_exit = True
+        thread.join()
+        port.close()
+        database.close()
+
+
+class Watch:
+    """What goes wrong unseen: errors of scripts, of the policy, and requests to other hosts."""
+
+    def __init__(self, context, url):
+        self._host = urlsplit(url).netloc
+        self.wrong = []
+        context.on("console", self._console)
+        context.on("weberror", lambda error: self.wrong.append(str(error.error)))
+        context.on("request", self._request)
+
+    def _console(self, message):
+        where = message.location["url"]
+        # Statuses such as 409 are asserted where they are expected; the icon is nobody's.
+        if message.type in {"error", "warning"} and "Failed to load resource" not in message.text:
+            self.wrong.append(f"{message.text} ({where})")
+
+    def _request(self, request):
+        if urlsplit(request.url).netloc != self._host:
+            self.wrong.append(f"a request to {request.url}")
+
+
+def begin(page, url, participant):
+    """Agree, and go past the instructions to the first question."""
+    page.goto(f"{url}/?participant={participant}")
+    page.get_by_role("button", name="I agree: start").click()
+    page.get_by_role("link", name="Continue to the question").click()
+
+
+def ranked(page):
+    """Return the names in the ranking, best first."""
+    return tuple(page.locator("#ranking .name").all_inner_texts())
+
+
+def left(page):
+    """Return the names that are not ranked, as they are shown."""
+    return tuple(page.locator("#choices .choice:visible").all_inner_texts())
+
+
+def status(page):
+    """Return what a screen reader was told last."""
+    return page.get_by_role("status").inner_text().strip("\u00a0")
+
+
+def choose(page, *names):
+    """Tap or click names in the pool."""
+    for name in names:
+        page.locator("#choices").get_by_role("button", name=name, exact=True).click()
+
+
+def drag(page, source, target, *, below=False):
+    """Drag with the mouse, from one locator to the upper or lower part of another."""
+    start, end = source.bounding_box(), target.bounding_box()
+    page.mouse.move(start["x"] + 12, start["y"] + start["height"] / 2)
+    page.mouse.down()
+    share = 0.8 if below else 0.2
+    page.mouse.move(end["x"] + 60, end["y"] + end["height"] * share, steps=8)
+    page.mouse.up()
+
+
+def focused(page):
+    """Return the accessible name of what has the focus: its label, or its text."""
+    return page.evaluate(
+        "() => document.activeElement.getAttribute('aria-label')"
+        " ?? document.activeElement.innerText.trim()"
+    )

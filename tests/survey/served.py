@@ -1,0 +1,81 @@
+"""A survey that really runs: the command in a process of its own, which may be killed."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+from rankshot.survey.new_study import study_text
+
+TOKEN = "a token of the tests, long enough"
+
+
+class Server:
+    """``rankshot survey serve``, at one port for all its lives."""
+
+    def __init__(self, study, folder, database=None, *options):
+        self.path = folder / "study.toml"
+        self.path.write_text(study_text(study), encoding="utf-8")
+        self._environment = {**os.environ, "RANKSHOT_SURVEY_TOKEN": TOKEN}
+        if database is not None:
+            self._environment["RANKSHOT_SURVEY_DATABASE"] = database
+        self._options = options
+        self._process = None
+        self._port = "0"
+
+    def start(self):
+        """Start, and return when it listens."""
+        command = [sys.executable, "-m", "rankshot.cli", "survey", "serve", str(self.path)]
+        self._process = subprocess.Popen(
+            [*command, "--port", self._port, *self._options],
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        said = ""
+        for line in self._process.stdout:
+            said += line
+            if found := re.search(r"Participants +(http://[^:]+:(\d+)/)", line):
+                self.url, self._port = found[1].rstrip("/"), found[2]
+            if line.startswith("Ctrl-C"):
+                return
+        raise AssertionError(f"the server did not start: {said}")
+
+    def kill(self):
+        """Kill it as a power cut would: no signal handler runs."""
+        self._process.send_signal(signal.SIGKILL)
+        self._process.wait()
+        self._process.stdout.close()
+
+    def stop(self):
+        """Ask it to end."""
+        self._process.terminate()
+        assert self._process.wait(timeout=60) is not None
+        self._process.stdout.close()
+
+
+@contextmanager
+def served(study, folder, database=None, *options):
+    """Serve a study while the block runs."""
+    server = Server(study, folder, database, *options)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def hidden(page):
+    """Return the hidden fields of a page's form."""
+    return dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page))
+
+
+def wait_until(condition, seconds=60):
+    """Wait for something that another process does."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.01)

@@ -1,0 +1,63 @@
+"""Whole surveys in a real browser: by mouse, by touch, by keyboard alone, and without scripts."""
+
+import pytest
+from browser import (
+    Watch,
+    begin,
+    choose,
+    drag,
+    focused,
+    launched,
+    left,
+    ranked,
+    serving,
+    status,
+)
+
+from rankshot.survey.study import Question, Study
+
+ANIMALS = ("leopard", "tiger", "fox", "hippopotamus", "killer whale")
+ODD = ("tiger", "fox", "<b>bold</b> & 'quoted'", "a name that is far too long for a phone " * 4)
+PHONE = {"width": 360, "height": 740}
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with launched() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory):
+    study = Study(
+        "Which animals are alike?",
+        "Which of these are most like a {target}?",
+        "You may take part, or not.\n\nAsk ada@example.org.",
+        (*ANIMALS, *(name.strip() for name in ODD[2:])),
+        "unknown",
+        (Question("cat", ANIMALS), Question("wolf", [name.strip() for name in ODD])),
+        answers_per_question=1000,
+        questions_per_participant=2,
+        repeats=1,
+    )
+    with serving(study, tmp_path_factory.mktemp("survey")) as running:
+        yield running
+
+
+@pytest.fixture
+def open_page(chromium, survey):
+    """Return a function that opens a page in a new context; nothing may go wrong in any."""
+    contexts = []
+
+    def opened(**options):
+        settings = {"viewport": PHONE, "reduced_motion": "reduce", **options}
+        context = chromium.new_context(**settings)
+        context.set_default_timeout(10_000)
+        contexts.append((context, Watch(context, survey.url)))
+        return context.new_page()
+
+    yield opened
+    wrong = [problem for _, watch in contexts for problem in watch.wrong]
+    for context, _ in contexts:
+        context.close()
+    assert wrong == []

@@ -1,0 +1,125 @@
+"""Two hundred people at once, and a server that is killed in the middle."""
+
+import asyncio
+import re
+from collections import Counter
+from random import Random
+
+import httpx
+from served import Server, hidden
+
+from rankshot.survey.answers import order_of
+from rankshot.survey.collected import participants, read_answers
+from rankshot.survey.database import Database
+from rankshot.survey.study import Question, Study
+
+PEOPLE = 200
+ITEMS = ("bus", "fox", "leopard", "tiger", "truck", "wolf")
+TARGETS = ("car", "cat", "cow", "dog", "hen", "lion", "pig", "van")
+STUDY = Study(
+    title="Many at once",
+    prompt="Which of these are most like {target}?",
+    consent="Do you agree?",
+    items=ITEMS,
+    unshown="after",
+    questions=tuple(Question(target, ITEMS) for target in TARGETS),
+    answers_per_question=100,
+    questions_per_participant=4,
+    repeats=0,
+)
+"""Eight cells of 100 answers: just what 200 people with 4 questions each can give."""
+
+
+class Crowd:
+    """People who repeat a request that was not answered, and note what was acknowledged."""
+
+    def __init__(self, url):
+        self._url = url
+        self.acknowledged = {}
+        self.codes = {}
+        self.lost = 0
+
+    async def all_at_once(self, killer):
+        everybody = [self._person(f"p{i}", Random(i)) for i in range(PEOPLE)]
+        await asyncio.gather(killer(self), *everybody)
+
+    async def _send(self, client, method, path, data=None):
+        while True:
+            try:
+                response = await client.request(method, path, data=data)
+            except httpx.TransportError:
+                self.lost += 1
+                await asyncio.sleep(0.2)
+                continue
+            assert response.status_code in {200, 303}, (path, response.text)
+            return response
+
+    async def _person(self, name, rng):
+        # Everybody has a connection of their own, as browsers have.
+        async with httpx.AsyncClient(
+            base_url=self._url, timeout=120, trust_env=False, verify=False
+        ) as client:
+            await self._take_part(client, name, rng)
+
+    async def _take_part(self, client, name, rng):
+        page = await self._send(client, "GET", f"/?participant={name}")
+        started = await self._send(client, "POST", "/start", hidden(page.text))
+        home = started.headers["location"].removesuffix("/instructions")
+        while True:
+            page = (await self._send(client, "GET", home)).text
+            action = re.search(r'action="(/p/[^"]+)"', page)
+            if action is None:
+                break
+            places = self._places(page.count('name="place"'), rng)
+            data = {**hidden(page), "place": places}
+            # Some click twice.
+            twice = [
+                self._send(client, "POST", action[1], data) for _ in range(rng.choice([1, 1, 2]))
+            ]
+            await asyncio.gather(*twice)
+            self.acknowledged[name, int(action[1].rsplit("/", 1)[1])] = places
+        self.codes[name] = re.search(r"\b[A-Z2-7]{10}\b", page)[0]
+
+    @staticmethod
+    def _places(n, rng):
+        ranked = rng.sample(range(n), rng.randint(1, n))
+        return [str(ranked.index(i) + 1) if i in ranked else "" for i in range(n)]
+
+
+def test_nothing_is_lost_and_nothing_is_double_when_the_server_is_killed(place, tmp_path):
+    url = place if isinstance(place, str) else None
+    # All of them have one address here.
+    server = Server(STUDY, tmp_path, url, "--requests", "1000000", "--starts", "1000000")
+    server.start()
+    crowd = Crowd(server.url)
+
+    async def kill_twice(crowd):
+        for share in (0.2, 0.6):
+            while len(crowd.acknowledged) < share * 4 * PEOPLE:
+                await asyncio.sleep(0.01)
+            await asyncio.to_thread(server.kill)
+            await asyncio.to_thread(server.start)
+
+    asyncio.run(crowd.all_at_once(kill_twice))
+    server.stop()
+
+    database = Database(url or tmp_path / "study.sqlite")
+    with database.reading() as connection:
+        answers = read_answers(connection)
+        people = participants(connection, STUDY, 0.0)
+    assert crowd.lost > 0, "the kill was felt"
+    raters = {name: database.identity.rater(f"none:id:{name}") for name in crowd.codes}
+    kept = {(a.rater, a.number): a for a in answers}
+    assert len(kept) == len(answers)
+    for (name, number), places in crowd.acknowledged.items():
+        answer = kept[raters[name], number]
+        assert answer.order == order_of(answer.shown, places)
+    assert len(answers) == len(crowd.acknowledged)
+    assert set(Counter((a.rater, a.question.key) for a in answers).values()) == {1}
+    cells = Counter(a.question.target for a in answers)
+    assert set(cells) == set(TARGETS)
+    assert all(abs(n - STUDY.answers_per_question) <= 1 for n in cells.values()), cells
+    assert (people.started, people.finished) == (PEOPLE, PEOPLE)
+    codes = {name: database.identity.code(rater) for name, rater in raters.items()}
+    assert crowd.codes == codes
+    database.close()

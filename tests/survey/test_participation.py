@@ -1,0 +1,445 @@
+"""Taking part: who is asked what, what is kept, and what is refused; on both databases."""
+
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import combinations
+from random import Random
+
+import pytest
+from sqlalchemy import func, inspect, select, text
+
+from rankshot.ranking.errors import RankshotError
+from rankshot.survey.allotment import allot, sequence
+from rankshot.survey.answers import order_of
+from rankshot.survey.collected import participants, read_answers
+from rankshot.survey.database import Database
+from rankshot.survey.loads import loads, under_way
+from rankshot.survey.migrations import STEPS, migrate
+from rankshot.survey.participation import (
+    AnsweredBeforeError,
+    Asked,
+    Finished,
+    NotAskedError,
+    Participation,
+)
+from rankshot.survey.study import Question, Study
+from rankshot.survey.tables import ASSIGNMENT, METADATA, PARTICIPANT
+
+ITEMS = ("bus", "fox", "leopard", "tiger", "truck")
+TARGETS = ("cat", "dog", "car", "wolf", "lion", "van")
+STUDY = Study(
+    title="Alike",
+    prompt="Which of these are most like {target}?",
+    consent="Do you agree?",
+    items=ITEMS,
+    unshown="after",
+    questions=tuple(Question(target, ITEMS) for target in TARGETS),
+    answers_per_question=4,
+    questions_per_participant=3,
+    repeats=0,
+    return_after_minutes=30,
+)
+
+
+class Clock:
+    def __init__(self):
+        self.now = 1_000_000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def database(place):
+    opened = Database(place, create=True)
+    yield opened
+    opened.close()
+
+
+def taking_part(study, database, seed=0):
+    clock = Clock()
+    return Participation(study, database, clock, Random(seed)), clock
+
+
+def submit(survey, rater, asked, order=None, **more):
+    order = asked.shown[:2] if order is None else order
+    places = [str(order.index(item) + 1) if item in order else "" for item in asked.shown]
+    survey.submit(rater, asked.number, asked.form, places, **more)
+
+
+def answer_all(survey, rater):
+    while isinstance(asked := survey.current(rater), Asked):
+        submit(survey, rater, asked)
+    return asked
+
+
+def stored(database):
+    with database.reading() as connection:
+        return read_answers(connection)
+
+
+def test_a_participant_goes_through_all_questions_and_gets_a_code(database):
+    survey, _ = taking_part(STUDY, database)
+    rater = survey.start("none:ann")
+    seen = []
+    while isinstance(asked := survey.current(rater), Asked):
+        assert asked.position == len(seen) + 1
+        assert asked.total == 3
+        assert sorted(asked.shown) == sorted(ITEMS)
+        seen.append(asked.question)
+        submit(survey, rater, asked, order=asked.shown[:3])
+    assert len(set(seen)) == 3
+    assert isinstance(asked, Finished)
+    assert asked.n_answers == 3
+    assert asked.code == database.identity.code(rater)
+    answers = stored(database)
+    assert [a.question for a in answers] == seen
+    assert all(a.order == a.shown[:3] and a.rater == rater for a in answers)
+
+
+def test_the_shown_order_is_random_and_kept(database):
+    survey, _ = taking_part(STUDY, database)
+    raters = [survey.start(f"none:{i}") for i in range(8)]
+    firsts = Counter(survey.current(rater).shown for rater in raters)
+    assert len(firsts) > 4
+    asked = survey.current(raters[0])
+    assert survey.current(raters[0]) == asked, "a reload shows the same screen"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_loads_stay_within_one_of_each_other(seed):
+    rng = Random(seed)
+    counts = dict.fromkeys("abcdefg", 0)
+    while keys := allot(counts, 10, rng.randint(1, 5), (), rng):
+        assert len(set(keys)) == len(keys)
+        for key in keys:
+            counts[key] += 1
+        assert max(counts.values()) - min(counts.values()) <= 1
+    assert set(counts.values()) == {10}
+
+
+def test_repeats_come_last_with_something_between_and_gold_is_never_repeated():
+    for seed in range(50):
+        turns = sequence(["a", "b", "c", "d"], ["g"], 2, Random(seed))
+        asked = [t.question for t in turns if not t.repeat]
+        repeats = [t.question for t in turns if t.repeat]
+        assert sorted(asked) == ["a", "b", "c", "d", "g"]
+        assert repeats == [key for key in asked if key != "g"][:2]
+        assert [t.repeat for t in turns] == [False] * 5 + [True] * 2
+    assert not any(turn.repeat for turn in sequence(["a"], ["g"], 1, Random(0)))
+
+
+def test_every_question_reaches_its_plan_and_then_the_survey_is_full(database):
+    survey, _ = taking_part(STUDY, database)
+    for person in range(8):
+        answer_all(survey, survey.start(f"none:{person}"))
+    assert survey.start("none:late") is None
+    answers = stored(database)
+    assert set(Counter(a.question.target for a in answers).values()) == {4}
+    pairs = Counter((a.rater, a.question.key) for a in answers)
+    assert set(pairs.values()) == {1}
+
+
+def test_people_who_start_at_once_are_spread_evenly(database):
+    survey, clock = taking_part(STUDY, database)
+    with ThreadPoolExecutor(8) as pool:
+        raters = list(pool.map(survey.start, [f"none:{i}" for i in range(7)] * 2))
+    assert raters[:7] == raters[7:], "who starts twice is the same participant"
+    with database.reading() as connection:
+        counts = loads(connection, STUDY, clock.now)
+        assert connection.execute(select(func.count()).select_from(PARTICIPANT)).scalar() == 7
+    assert sum(counts.values()) == 21
+    assert max(counts.values()) - min(counts.values()) <= 1
+
+
+def test_abandoned_questions_return_to_the_pool(database):
+    study = replace(STUDY, answers_per_question=1, questions_per_participant=6)
+    survey, clock = taking_part(study, database)
+    first = survey.start("none:first")
+    submit(survey, first, survey.current(first))
+    assert survey.start("none:second") is None, "all are under way"
+    clock.now += 31 * 60
+    second = survey.start("none:second")
+    assert second is not None
+    with database.reading() as connection:
+        assert sum(under_way(connection, study, clock.now).values()) == 5
+        assert participants(connection, study, clock.now).left == 1
+    assert answer_all(survey, second).n_answers == 5
+    assert survey.current(first) == Finished(database.identity.code(first), 1, None)
+    assert set(Counter(a.question.target for a in stored(database)).values()) == {1}
+
+
+def test_who_comes_back_keeps_what_is_free_and_gets_others_for_what_is_not(database):
+    study = replace(STUDY, answers_per_question=1, questions_per_participant=2)
+    survey, clock = taking_part(study, database)
+    first = survey.start("none:first")
+    before = survey.current(first)
+    clock.now += 31 * 60
+    assert survey.current(first) == before, "nobody else wanted it"
+    clock.now += 31 * 60
+    # All six questions go to three others; the last of them answers nothing.
+    others = [survey.start(f"none:{i}") for i in range(3)]
+    for rater in others[:2]:
+        answer_all(survey, rater)
+    clock.now += 31 * 60
+    finished = answer_all(survey, first)
+    assert finished.n_answers == 2
+    counts = Counter(a.question.target for a in stored(database))
+    assert set(counts) == set(TARGETS)
+    assert set(counts.values()) == {1}
+
+
+def test_an_answer_from_a_page_that_was_open_too_long_is_kept(database):
+    study = replace(STUDY, answers_per_question=1, questions_per_participant=6)
+    survey, clock = taking_part(study, database)
+    slow = survey.start("none:slow")
+    asked = survey.current(slow)
+    clock.now += 31 * 60
+    submit(survey, slow, asked)
+    assert [a.rater for a in stored(database)] == [slow]
+    quick = survey.start("none:quick")
+    assert answer_all(survey, quick).n_answers == 5, "what slow has not answered is free"
+    assert survey.current(slow).n_answers == 1
+
+
+def test_planned_repeats_are_the_only_ones(database):
+    study = replace(STUDY, repeats=1, questions_per_participant=4)
+    survey, _ = taking_part(study, database)
+    for person in range(6):
+        answer_all(survey, survey.start(f"none:{person}"))
+    answers = stored(database)
+    for rater in {a.rater for a in answers}:
+        theirs = [a for a in answers if a.rater == rater]
+        assert len(theirs) == 5
+        assert sum(a.repeat for a in theirs) == 1
+        assert theirs[-1].repeat
+        keys = Counter(a.question.key for a in theirs)
+        assert keys[theirs[-1].question.key] == 2
+        assert sorted(keys.values()) == [1, 1, 1, 2]
+    counted = Counter(a.question.key for a in answers if not a.repeat)
+    assert set(counted.values()) == {4}
+
+
+def test_gold_questions_are_asked_of_everybody_and_fill_no_plan(database):
+    gold = Question("lorry", ("rose", "truck", "fox"), first=("truck",))
+    study = replace(STUDY, gold=(gold,), answers_per_question=1)
+    survey, _ = taking_part(study, database)
+    for person in range(2):
+        assert answer_all(survey, survey.start(f"none:{person}")).n_answers == 4
+    assert sum(a.question == gold for a in stored(database)) == 2
+    assert survey.start("none:late") is None
+
+
+def test_the_same_answer_twice_is_one_and_another_one_is_told_so(database):
+    survey, _ = taking_part(STUDY, database)
+    rater = survey.start("none:ann")
+    asked = survey.current(rater)
+    submit(survey, rater, asked, order=asked.shown[:2])
+    submit(survey, rater, asked, order=asked.shown[:2])
+    with pytest.raises(AnsweredBeforeError) as error:
+        submit(survey, rater, asked, order=asked.shown[2:4])
+    assert error.value.order == asked.shown[:2]
+    assert [a.order for a in stored(database)] == [asked.shown[:2]]
+
+
+def test_one_of_many_simultaneous_answers_is_kept(database):
+    survey, _ = taking_part(STUDY, database)
+    rater = survey.start("none:ann")
+    asked = survey.current(rater)
+
+    def send(pair):
+        try:
+            submit(survey, rater, asked, order=pair)
+        except AnsweredBeforeError as error:
+            return error.order
+        return pair
+
+    with ThreadPoolExecutor(8) as pool:
+        kept = set(pool.map(send, list(combinations(asked.shown, 2))))
+    assert kept == {stored(database)[0].order}
+
+
+def test_a_skip_is_kept_but_fills_no_place_in_the_plan(database):
+    study = replace(STUDY, answers_per_question=1, questions_per_participant=6)
+    survey, clock = taking_part(study, database)
+    unsure = survey.start("none:unsure")
+    asked = survey.current(unsure)
+    survey.submit(unsure, asked.number, asked.form, [], skip=True)
+    answer_all(survey, unsure)
+    assert [a.order for a in stored(database)].count(()) == 1
+    with database.reading() as connection:
+        assert loads(connection, study, clock.now)[asked.question.key] == 0
+    assert answer_all(survey, survey.start("none:next")).n_answers == 1
+
+
+def test_an_answer_to_what_was_not_asked_is_refused(database):
+    survey, _ = taking_part(STUDY, database)
+    ann, bob = survey.start("none:ann"), survey.start("none:bob")
+    asked, other = survey.current(ann), survey.current(bob)
+    places = ["1", *[""] * 4]
+    for rater, number, form in [
+        (ann, asked.number, other.form),
+        (ann, asked.number + 1, asked.form),
+        (ann, 99, asked.form),
+        (ann, asked.number, "0" * 32),
+        ("nobody", 1, asked.form),
+    ]:
+        with pytest.raises(NotAskedError):
+            survey.submit(rater, number, form, places)
+    # The form of a question that was not yet shown is known to nobody; guessing does not help.
+    row = select(ASSIGNMENT.c.question).where(ASSIGNMENT.c.rater == ann, ASSIGNMENT.c.number == 2)
+    with database.reading() as connection:
+        token = database.identity.form_token(ann, 2, connection.execute(row).scalar())
+    with pytest.raises(NotAskedError):
+        survey.submit(ann, 2, token, places)
+    assert stored(database) == []
+    with pytest.raises(NotAskedError):
+        survey.current("nobody")
+
+
+@pytest.mark.parametrize(
+    ("places", "says"),
+    [
+        (["", "", ""], "nothing is ranked"),
+        (["1", "1", ""], "bus and fox share place 1"),
+        (["1", "3", ""], "place 2 is empty"),
+        (["2", "", ""], "place 1 is empty"),
+        (["1", "2"], "expected 3 places, not 2"),
+        (["0", "", ""], "'0' is no place"),
+        (["4", "", ""], "'4' is no place; give 1 to 3"),
+        (["-1", "", ""], "'-1' is no place"),
+        (["١", "", ""], "is no place"),
+        (["1_", "", ""], "is no place"),
+        (["+1", "", ""], "is no place"),
+    ],
+)
+def test_places_that_are_no_ranking_say_what_to_change(places, says):
+    with pytest.raises(RankshotError, match=says):
+        order_of(["bus", "fox", "leopard"], places)
+
+
+def test_seconds_run_from_the_first_sight(database):
+    survey, clock = taking_part(STUDY, database)
+    rater = survey.start("none:ann")
+    clock.now += 100
+    asked = survey.current(rater)
+    clock.now += 5
+    survey.current(rater)
+    clock.now += 7
+    submit(survey, rater, asked)
+    assert [a.seconds for a in stored(database)] == [12.0]
+
+
+def test_a_question_that_leaves_the_study_keeps_its_answers(database):
+    survey, _ = taking_part(STUDY, database)
+    answer_all(survey, survey.start("none:ann"))
+    before = stored(database)
+    smaller = replace(STUDY, questions=STUDY.questions[:1])
+    later, _ = taking_part(smaller, database)
+    assert answer_all(later, later.start("none:bob")).n_answers == 1
+    assert [a for a in stored(database) if a.rater == before[0].rater] == before
+
+
+def test_ids_are_hashed_and_the_hash_differs_between_surveys(database, tmp_path):
+    survey, _ = taking_part(STUDY, database)
+    rater = survey.start("prolific:id:5f1e2d3c")
+    with database.reading() as connection:
+        kept = [str(row) for row in connection.execute(select(PARTICIPANT))]
+    assert "5f1e2d3c" not in "".join(kept)
+    other = Database(tmp_path / "other.sqlite", create=True)
+    assert other.identity.rater("prolific:id:5f1e2d3c") != rater
+    other.close()
+
+
+def test_a_database_is_opened_again_with_its_answers_and_links(place):
+    first = Database(place, create=True)
+    survey, _ = taking_part(STUDY, first)
+    rater = survey.start("none:ann")
+    link = first.identity.link(rater)
+    answer_all(survey, rater)
+    before = stored(first)
+    first.close()
+    second = Database(place)
+    assert stored(second) == before
+    assert second.identity.rater_of(link) == rater
+    second.close()
+
+
+def test_the_migrations_make_the_tables_that_the_code_uses(database):
+    with database.reading() as connection:
+        found = inspect(connection)
+        for table in METADATA.sorted_tables:
+            columns = {c["name"]: c["nullable"] for c in found.get_columns(table.name)}
+            assert columns == {c.name: c.nullable for c in table.columns}, table.name
+            keys = found.get_pk_constraint(table.name)["constrained_columns"]
+            assert keys == [c.name for c in table.primary_key], table.name
+            indices = {index["name"] for index in found.get_indexes(table.name)}
+            assert {index.name for index in table.indexes} <= indices
+        unique = found.get_unique_constraints("assignment")
+        assert [u["column_names"] for u in unique] == [["rater", "question", "repeat"]]
+
+
+def test_an_older_schema_is_brought_up_to_date_with_its_answers(database):
+    survey, _ = taking_part(STUDY, database)
+    answer_all(survey, survey.start("none:ann"))
+    before = stored(database)
+    more = (*STEPS, ("ALTER TABLE participant ADD COLUMN remark TEXT",))
+    with database.writing() as connection:
+        assert migrate(connection, more) == len(STEPS)
+    with database.writing() as connection:
+        assert migrate(connection, more) == len(STEPS) + 1, "a second time does nothing"
+        names = [c["name"] for c in inspect(connection).get_columns("participant")]
+    assert "remark" in names
+    assert stored(database) == before
+
+
+def test_a_failing_migration_leaves_the_database_as_it_was(database):
+    broken = (*STEPS, ("ALTER TABLE participant ADD COLUMN remark TEXT", "NO SQL"))
+    with pytest.raises(Exception, match="NO SQL"), database.writing() as connection:
+        migrate(connection, broken)
+    with database.reading() as connection:
+        names = [c["name"] for c in inspect(connection).get_columns("participant")]
+        assert "remark" not in names
+        assert connection.execute(text("SELECT version FROM survey")).scalar() == len(STEPS)
+
+
+def test_a_newer_schema_and_a_database_of_others_are_refused(place):
+    Database(place, create=True).close()
+    opened = Database(place)
+    with opened.writing() as connection:
+        connection.execute(text("UPDATE survey SET version = 99"))
+    opened.close()
+    with pytest.raises(RankshotError, match="schema version 99, this rankshot knows 1"):
+        Database(place)
+
+
+def test_a_database_of_others_is_refused(place):
+    opened = Database(place, create=True)
+    with opened.writing() as connection:
+        for table in reversed(METADATA.sorted_tables):
+            connection.execute(text(f"DROP TABLE {table.name}"))
+        connection.execute(text("CREATE TABLE customers (name TEXT)"))
+    opened.close()
+    with pytest.raises(RankshotError, match=r"other tables \(customers\)"):
+        Database(place)
+
+
+def test_bad_places_for_a_database_say_so(tmp_path):
+    with pytest.raises(RankshotError, match=r"gone.sqlite: there is no such database"):
+        Database(tmp_path / "gone.sqlite")
+    with pytest.raises(RankshotError, match="not mysql://"):
+        Database("mysql://root@localhost/x")
+    with pytest.raises(RankshotError, match="URL is none"):
+        Database("nonsense")
+    (tmp_path / "text.sqlite").write_text("no database, but text that is long enough" * 50)
+    with pytest.raises(RankshotError, match="not a database"):
+        Database(tmp_path / "text.sqlite")
+    with pytest.raises(RankshotError, match="cannot open") as error:
+        Database("postgresql://user:very-secret@127.0.0.1:1/x")
+    assert "very-secret" not in str(error.value)
+
+
+def test_the_file_is_for_its_owner_alone(tmp_path):
+    Database(tmp_path / "study.sqlite", create=True).close()
+    assert (tmp_path / "study.sqlite").stat().st_mode & 0o077 == 0

@@ -1,0 +1,376 @@
+"""Flags: each rule by hand, by brute force, and how often it is right on simulated people."""
+
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+from itertools import combinations, permutations
+from math import log, prod
+
+import numpy as np
+import pytest
+from survey_answers import Simulation, answer
+
+from rankshot.ranking.agreement import concordance
+from rankshot.ranking.precedence import precedence
+from rankshot.ranking.rankings import Rankings
+from rankshot.survey.identical import MOST_CHANCE, identical_raters
+from rankshot.survey.quality import (
+    answer_distances,
+    answer_levels,
+    by_question,
+    distances_to_others,
+    flags,
+    is_counted,
+)
+from rankshot.survey.study import QualityRules, Question
+
+RULES = QualityRules(repeat_distance=0.5, consensus_distance=0.4)
+CAT, DOG, OWL, ELK = (Question(name, tuple("abcdef")) for name in ("cat", "dog", "owl", "elk"))
+GOLD = Question("wolf", tuple("abcd"), ("a", "b"))
+
+
+def names(answers, rater, rules=RULES):
+    return [flag.name for flag in flags(answers, rules)[rater]]
+
+
+def the_flag(answers, rater, name, rules=RULES):
+    (flag,) = (flag for flag in flags(answers, rules)[rater] if flag.name == name)
+    return flag
+
+
+# -------------------------------------------------------------------- by hand
+
+
+def test_nothing_is_flagged_where_nothing_was_said():
+    assert flags([], RULES) == {}
+
+
+def test_every_rater_is_there_also_without_a_flag():
+    assert flags([answer("x", CAT, "abc"), answer("y", CAT, "")], RULES).keys() == {"x", "y"}
+    assert flags([answer("x", CAT, "abc")], RULES) == {"x": ()}
+
+
+def test_half_of_the_answers_faster_than_the_rule_are_fast():
+    slow = [answer("x", question, "ab", seconds=3.0) for question in (CAT, DOG)]
+    fast = [answer("x", question, "ab", seconds=2.99) for question in (OWL, ELK)]
+    assert names([*slow, fast[0]], "x") == []
+    flag = the_flag([*slow, *fast], "x", "fast")
+    assert (flag.text, flag.value) == ("2 of 4 answers within 3 seconds", 0.5)
+    assert names([*slow, *fast], "x", replace(RULES, seconds=1.5)) == []
+
+
+def test_a_skip_is_not_fast():
+    skips = [answer("x", question, "", seconds=0.1) for question in (CAT, DOG)]
+    assert names([*skips, *(answer("x", q, "ab") for q in (OWL, ELK))], "x") == []
+
+
+def test_more_than_half_skipped():
+    said = [answer("x", CAT, "ab"), answer("x", DOG, "")]
+    assert names(said, "x") == []
+    flag = the_flag([*said, answer("x", OWL, "", repeat=True)], "x", "skips")
+    assert (flag.text, flag.value) == ("2 of 3 questions skipped", pytest.approx(2 / 3))
+
+
+@pytest.mark.parametrize(
+    ("order", "right"), [("ab", 1), ("bac", 1), ("abcd", 1), ("a", 0), ("ac", 0), ("cab", 0)]
+)
+def test_a_gold_answer_begins_with_the_known_items_in_any_order(order, right):
+    assert names([answer("x", GOLD, order)], "x") == ([] if right else ["gold"])
+
+
+def test_gold_failures_are_forgiven_as_the_rules_say_and_a_skip_is_none():
+    again = replace(GOLD, target="fox")
+    said = [answer("x", GOLD, "cd"), answer("x", again, "cd"), answer("x", CAT, "abc")]
+    flag = the_flag(said, "x", "gold")
+    assert (flag.text, flag.value) == ("2 of 2 gold questions wrong", 2)
+    assert names(said, "x", replace(RULES, gold_failures=1)) == ["gold"]
+    assert names(said, "x", replace(RULES, gold_failures=2)) == []
+    assert names([answer("x", GOLD, ""), answer("x", CAT, "abc")], "x") == []
+
+
+def test_repeats_are_compared_with_the_first_answer_to_the_same_question():
+    said = [answer("x", CAT, "abcdef"), answer("x", DOG, "fedcba")]
+    others = [answer("y", DOG, "abcdef")]
+    # 15 pairs, 10 of them turned round.
+    again = [answer("x", CAT, "fedabc", repeat=True)]
+    turned = 3 + 9
+    flag = the_flag([*others, *again, *said], "x", "repeats")
+    assert flag.value == pytest.approx(turned / 15)
+    assert flag.text == "the repeated answer at a distance of 0.80 from the first (at random: 0.50)"
+    same = answer("x", DOG, "fedcba", repeat=True)
+    assert names([*said, *again, same], "x") == []
+    flag = the_flag([*said, *again, same], "x", "repeats", replace(RULES, repeat_distance=0.39))
+    assert flag.value == pytest.approx(0.4)
+    assert flag.text.startswith("2 repeated answers at a distance of 0.40")
+
+
+def test_a_repeat_of_a_skip_or_a_skipped_repeat_is_no_repeat():
+    said = [answer("x", CAT, ""), answer("x", CAT, "abc", repeat=True), answer("x", DOG, "abc")]
+    said += [answer("x", DOG, "", repeat=True)]
+    assert names(said, "x") == []
+
+
+def crowd(*, contrary_in):
+    """Four who agree on three questions, and x who says the opposite of them in some."""
+    asked = (CAT, DOG, OWL)
+    said = [answer(rater, question, "abcdef") for rater in "pqrs" for question in asked]
+    # The others differ in their last places, so that they are not the same person.
+    said = [
+        replace(a, order=a.order[: 3 + "pqrs".index(a.rater)]) if a.question != OWL else a
+        for a in said
+    ]
+    return [
+        *said,
+        *(answer("x", q, "fedcba" if q in contrary_in else "abcdef") for q in asked),
+    ]
+
+
+def test_far_from_the_majority_of_the_others():
+    flag = the_flag(crowd(contrary_in=(CAT, DOG)), "x", "distance")
+    assert flag.value == pytest.approx(2 / 3)
+    assert flag.text == (
+        "at a distance of 0.67 from the majority of the others, over 3 questions (at random: 0.50)"
+    )
+    assert "distance" not in names(crowd(contrary_in=(CAT,)), "x")
+    assert all("distance" not in names(crowd(contrary_in=(CAT, DOG)), r) for r in "pqrs")
+
+
+def test_questions_with_fewer_than_three_others_do_not_count():
+    said = crowd(contrary_in=(CAT, DOG, OWL))
+    assert "distance" in names(said, "x")
+    assert "distance" in names([a for a in said if a.rater != "p"], "x")
+    assert "distance" not in names([a for a in said if a.rater not in "pq"], "x")
+    assert "distance" not in names([a for a in said if a != said[0] and a.rater != "q"], "x")
+
+
+def test_gold_questions_and_repeats_do_not_enter_the_distance():
+    said = crowd(contrary_in=(CAT, DOG))
+    gold = [answer(rater, GOLD, "abcd") for rater in "pqrsx"]
+    repeats = [answer("x", q, "abcdef", repeat=True) for q in (CAT, DOG)]
+    loose = replace(RULES, repeat_distance=1.0)
+    before, after = (the_flag(a, "x", "distance", loose) for a in (said, said + gold + repeats))
+    assert before == after
+
+
+# -------------------------------------------------------------------- by brute force
+
+
+def random_levels(rng, n, n_items):
+    orders = rng.permuted(np.tile(np.arange(n_items), (n, 1)), axis=1)
+    return np.minimum(orders, rng.integers(1, n_items + 1, (n, 1))).astype(np.int32)
+
+
+def sign(x):
+    return (x > 0) - (x < 0)
+
+
+@pytest.mark.parametrize("n_items", [2, 3, 6])
+def test_the_distance_of_two_answers_is_its_definition(rng, n_items):
+    first, second = (random_levels(rng, 60, n_items) for _ in range(2))
+    for a, b, distance in zip(first, second, answer_distances(first, second), strict=True):
+        pairs = [(sign(a[j] - a[i]), sign(b[j] - b[i])) for i, j in combinations(range(n_items), 2)]
+        costs = [0.5 if 0 in pair else float(pair[0] != pair[1]) for pair in pairs if any(pair)]
+        assert distance == pytest.approx(np.mean(costs), abs=1e-14)
+
+
+def test_answers_that_differ_in_length_alone_stay_below_one_half():
+    full = np.arange(50, dtype=np.int32)
+    cut = np.minimum(full, np.arange(1, 51)[:, None])
+    apart = answer_distances(np.tile(full, (50, 1)), cut.astype(np.int32))
+    assert apart.max() == apart[0] < 0.5
+    assert apart[-1] == 0
+
+
+def test_the_distance_to_the_others_leaves_the_answer_really_out(rng):
+    items = list("abcde")
+    for _ in range(20):
+        orders = [
+            rng.permutation(items)[: rng.integers(1, 6)].tolist() for _ in range(rng.integers(4, 9))
+        ]
+        table = answer_levels([answer("x", Question("cat", items), order) for order in orders])
+        for row, found in enumerate(distances_to_others(table)):
+            others = orders[:row] + orders[row + 1 :]
+            W = precedence(Rankings.from_orders(others, items=items))
+            own = precedence(Rankings.from_orders([orders[row]], items=items)) > 0
+            costs = (1 + np.sign(W.T - W)[own]) / 2
+            assert found == pytest.approx(costs.mean(), abs=1e-14)
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 4])
+def test_an_answer_at_random_has_a_mean_distance_of_exactly_one_half(rng, length):
+    question = Question("cat", list("abcd"))
+    others = [answer("x", question, rng.permutation(list("abcd"))[:k]) for k in (4, 2, 1, 3, 3)]
+    apart = [
+        distances_to_others(answer_levels([*others, answer("y", question, order)]))[-1]
+        for order in permutations("abcd", length)
+    ]
+    assert np.mean(apart) == pytest.approx(0.5, abs=1e-14)
+    assert np.std(apart) > 0
+
+
+def brute_twins(answers):
+    """All pairs of people, one after the other."""
+    said, count = {}, Counter(a.question.key for a in answers)
+    same = Counter((a.question.key, a.order) for a in answers)
+    for a in answers:
+        said.setdefault(a.rater, {})[a.question.key] = a.order
+    shared = {r: {s: said[r].keys() & said[s].keys() for s in said if s != r} for r in said}
+    compared = {r: sum(len(keys) >= 3 for keys in shared[r].values()) for r in said}
+    twins = {}
+    for r, s in permutations(said, 2):
+        keys = shared[r][s]
+        if len(keys) < 3 or any(said[r][key] != said[s][key] for key in keys):
+            continue
+        chance = prod((same[key, said[r][key]] - 1) / (count[key] - 1) for key in keys)
+        chance *= max(compared[r], compared[s])
+        n_places = sum(len(said[r][key]) for key in keys)
+        if chance <= MOST_CHANCE and n_places >= 8:
+            twins.setdefault(r, {})[s] = (len(keys), n_places, pytest.approx(chance))
+    return twins
+
+
+def test_twins_are_found_as_by_comparing_all_pairs():
+    found = 0
+    for seed in range(8):
+        said = [a for a in Simulation(seed, between=2, within=2, longest=5).answers if is_counted(a)]
+        twins = identical_raters(said)
+        plain = {r: {t.rater: (t.n_shared, t.n_places, t.chance) for t in twins[r]} for r in twins}
+        assert plain == brute_twins(said)
+        found += len(twins)
+    assert found > 4
+
+
+def test_the_chance_of_a_twin_is_that_of_shuffling_the_others(rng):
+    """Deal the answers of all but x anew to y and the others: how often is y then x's twin?"""
+    asked = (CAT, DOG, OWL)
+    given = {"cat": ["abc", "abc", "bac"], "dog": ["abc", "abc", "abc", "cab"]}
+    given["owl"] = ["abc", "bca", "abc", "cba"]
+    hits = 0
+    for _ in range(4000):
+        dealt = [rng.permutation(given[question.target])[0] for question in asked]
+        hits += dealt == ["abc", "abc", "abc"]
+    said = [answer("x", question, "abc") for question in asked]
+    for question in asked:
+        raters = ["y", *(f"{question.target} {i}" for i in range(3))]
+        pairs = zip(raters, given[question.target], strict=False)
+        said += [answer(rater, question, order) for rater, order in pairs]
+    chance = 2 / 3 * 3 / 4 * 2 / 4
+    assert hits / 4000 == pytest.approx(chance, abs=4 * np.sqrt(chance * (1 - chance) / 4000))
+    assert identical_raters(said) == {}
+    # The same, where the rule is lax enough to show it: only y shares three questions with x.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rankshot.survey.identical.MOST_CHANCE", 1.0)
+        (twin,) = identical_raters(said)["x"]
+    assert (twin.rater, twin.n_shared, twin.n_places) == ("y", 3, 9)
+    assert log(twin.chance) == pytest.approx(log(chance))
+
+
+def test_a_flag_for_twins_names_the_other_and_the_figures():
+    orders = [*permutations("abcdef", 3)][:18]
+    said = [
+        answer(f"r{i}", question, order)
+        for i, order in enumerate([*orders, orders[3], orders[3]])
+        for question in (CAT, DOG, OWL, ELK)
+    ]
+    flag = the_flag(said, "r3", "identical")
+    # Two of the 19 others have the same order, in four questions; there are 19 to compare with.
+    assert flag.value == pytest.approx(19 * (2 / 19) ** 4)
+    assert flag.text == (
+        "the same answers as r18 (and as 1 more) in all 4 shared questions, 12 places; "
+        "by chance: 0.002"
+    )
+    assert {r for r in flags(said, RULES) if "identical" in names(said, r)} == {"r3", "r18", "r19"}
+    other = [replace(a, order=a.order[::-1]) if a == said[12] else a for a in said]
+    assert "identical" not in names(other, "r3")
+    short = [replace(a, order=a.order[:1]) for a in said]
+    assert not any(flags(short, RULES).values())
+
+
+def test_robots_that_sort_by_name_are_identical():
+    simulated = Simulation(3)
+    robots = set(simulated.raters[10:16])
+    said = [
+        replace(a, order=tuple(sorted(a.shown))) if a.rater in robots and a.order else a
+        for a in simulated.answers
+    ]
+    found = flags(said, RULES)
+    caught = {r for r in found if any(flag.name == "identical" for flag in found[r])}
+    assert caught - simulated.twins <= robots
+    assert len(caught & robots) >= 4
+
+
+def test_neither_the_order_of_the_answers_nor_the_names_of_items_matter(rng):
+    said = Simulation(1).answers
+    before = flags(said, RULES)
+    shuffled = flags([said[i] for i in rng.permutation(len(said))], RULES)
+
+    def figures(found):
+        return {
+            rater: [(flag.name, pytest.approx(flag.value)) for flag in theirs]
+            for rater, theirs in sorted(found.items())
+        }
+
+    assert any(before.values())
+    assert figures(shuffled) == figures(before)
+    new = {f"item {i}": f"{9 - i}" for i in range(10)}
+    renamed = [
+        replace(
+            a,
+            question=Question(a.question.target, [new.get(x, x) for x in a.shown], a.question.first),
+            shown=tuple(new.get(x, x) for x in a.shown),
+            order=tuple(new.get(x, x) for x in a.order),
+        )
+        for a in said
+    ]
+    assert figures(flags(renamed, RULES)) == figures(before)
+
+
+# -------------------------------------------------------------------- on simulated people
+
+# As `flags` documents them: careful, at random, one person twice.
+MEASURED = {
+    "fast": (0.000, 0.90, 0.00),
+    "repeats": (0.002, 0.42, 0.00),
+    "gold": (0.018, 0.78, 0.00),
+    "distance": (0.000, 0.98, 0.00),
+    "identical": (0.000, 0.00, 0.93),
+    "skips": (0.000, 0.00, 0.00),
+}
+
+
+@cache
+def rates(n, rules=RULES, **settings):
+    """How often each flag meets the careful, the random and the twins in ``n`` studies."""
+    hits, people = Counter(), Counter()
+    for seed in range(n):
+        simulated = Simulation(seed, **settings)
+        found = flags(simulated.answers, rules)
+        for role in ("careful", "random", "twins"):
+            for rater in getattr(simulated, role):
+                people[role] += 1
+                hits.update((role, flag.name) for flag in found[rater])
+    return {
+        name: tuple(hits[role, name] / max(people[role], 1) for role in ("careful", "random", "twins"))
+        for name in MEASURED
+    }
+
+
+def agreement_of_the_careful(n, **settings):
+    found = []
+    for seed in range(n):
+        simulated = Simulation(seed, **settings)
+        said = [a for a in simulated.answers if a.rater in simulated.careful and is_counted(a)]
+        for group in by_question(said):
+            orders = [a.order for a in group]
+            found.append(concordance(Rankings.from_orders(orders, items=group[0].question.items)))
+    return np.mean(found)
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_the_figures_that_are_documented_are_measured(name):
+    careful, random, twins = rates(60)[name]
+    said = MEASURED[name]
+    print(name, careful, random, twins)
+    assert careful == pytest.approx(said[0], abs=0.005)
+    assert random == pytest.approx(said[1], abs=0.02)
+    assert twins == pytest.approx(said[2], abs=0.03)
