@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,6 +18,7 @@ from rankshot.cli.console import SHOWN, check_writable, say
 from rankshot.ranking.errors import RankshotError
 from rankshot.ranking.files import read_rankings, replacing
 from rankshot.ranking.text_lines import names_in
+from rankshot.survey.export import write_export
 from rankshot.survey.new_study import DEFAULT_TITLE, new_study, study_text
 from rankshot.survey.study import CONSENT_PLACEHOLDER, Study, read_study
 
@@ -30,6 +32,7 @@ DATABASE = "RANKSHOT_SURVEY_DATABASE"
 survey = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
+    context_settings={"max_content_width": 100},
     help="Collect rankings from people with a web page of your own.",
 )
 
@@ -61,7 +64,7 @@ def new(
             "--from",
             show_default=False,
             help="A rankings file that says which items are nearest to each target, as from "
-            "rankshot rank; by default WordNet's path similarity does.",
+            "rankshot rank (where a name can be pinned to a sense); by default WordNet says it.",
         ),
     ] = None,
     pool: Annotated[
@@ -103,8 +106,8 @@ def new(
     )
     with replacing(study) as stream:
         stream.write(study_text(made))
-    say(f"{_plan(made)} written to {study}")
-    say(f"Now write whom participants may ask, where it says {CONSENT_PLACEHOLDER}, and start it:")
+    say(f"{study}: {_plan(made)}")
+    say(f"Write whom participants may ask, where it says {CONSENT_PLACEHOLDER}, and start it with")
     say(f"    rankshot survey serve {study}")
 
 
@@ -114,7 +117,7 @@ def serve(
     host: Annotated[
         str, typer.Option(help="The address to listen at; 0.0.0.0 is open to the network.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="0 takes any that is free.")] = 8000,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any that is free.")] = 8000,
     database: DatabaseOption = None,
     root: Annotated[
         str, typer.Option(help="The path below which a proxy serves it, as /survey.")
@@ -143,19 +146,21 @@ def serve(
         if not is_loopback(host):
             raise RankshotError(f"{todo}; fill it in before others see it")
         say(f"Note: {todo}.")
+    if asked.platform == "prolific" and asked.completion_url is None:
+        say(f"Note: {study}: without [platform] completion_url Prolific does not see who finished.")
     token = os.environ.get(TOKEN)
-    listening = open_port(host, port)
-    answers = _open(study, database, create=True)
-    app = create_app(
-        asked, answers, token=token, rates=Rates(requests=requests, starts=starts), root=root
-    )
-    address = f"http://{host}:{listening.getsockname()[1]}{root}"
-    say(f"{asked.title}: {_plan(asked)}")
-    say(f"Participants  {address}/")
-    say(f"Researcher    {address}/researcher" if token else f"Researcher    off: set {TOKEN}")
-    say("Ctrl-C ends it. Every answer that was taken is kept.")
-    serve_app(app, listening)
-    answers.close()
+    rates = Rates(requests=requests, starts=starts)
+    with (
+        open_port(host, port) as listening,
+        closing(_open(study, database, create=True)) as answers,
+    ):
+        app = create_app(asked, answers, token=token, rates=rates, root=root)
+        address = f"http://{host}:{listening.getsockname()[1]}{root}"
+        say(f"{asked.title}: {_plan(asked)}")
+        say(f"Participants  {address}/")
+        say(f"Researcher    {address}/researcher" if token else f"Researcher    off: set {TOKEN}")
+        say("Ctrl-C ends it. Every answer that was taken is kept.")
+        serve_app(app, listening)
 
 
 @survey.command()
@@ -169,8 +174,8 @@ def status(study: StudyFile, database: DatabaseOption = None) -> None:
     console = Console()
     console.print(_targets(view))
     say(
-        f"{people.started:,} participants: {people.finished:,} finished, {people.active:,} at it, "
-        f"{people.left:,} left before the end",
+        f"{_many(people.started, 'participant')}: {people.finished:,} finished, "
+        f"{people.active:,} at it, {people.left:,} left before the end",
         console,
     )
     standing = view.standing
@@ -195,22 +200,18 @@ def export(
 
     Example: rankshot survey export study.toml -o rankings.jsonl
     """
-    if output.suffix not in {".jsonl", ".ndjson"}:
-        raise RankshotError(f"{output}: unknown ending {output.suffix!r}; an export is .jsonl")
     check_writable(output, study)
     view = _overview(study, database)
-    exported = view.export(exclude_flagged=exclude_flagged)
-    with replacing(output) as stream:
-        stream.writelines(f"{line}\n" for line in exported.lines)
-    say(f"{exported.n_answers:,} answers written to {output}")
+    exported = write_export(
+        output, view.study, view.answers, view.flags, exclude_flagged=exclude_flagged
+    )
+    say(f"{_many(exported.n_answers, 'answer')} written to {output}")
     if exclude_flagged:
-        say(
-            f"{exported.n_excluded:,} answers of {exported.n_raters_excluded:,} flagged raters "
-            "left out"
-        )
+        who = _many(exported.n_raters_excluded, "flagged rater")
+        say(f"left out: {_many(exported.n_excluded, 'answer')} of {who}")
     say(
-        f"Not in it: {exported.n_skips:,} skipped, {exported.n_repeats:,} repeats, "
-        f"{exported.n_gold:,} gold questions"
+        f"never exported: {_many(exported.n_skips, 'skip')}, "
+        f"{_many(exported.n_repeats, 'repeat')}, {_many(exported.n_gold, 'gold answer')}"
     )
 
 
@@ -226,10 +227,9 @@ def rater(
     """
     _require_extra()
     asked = read_study(study)
-    opened = _open(study, database)
-    name = opened.identity.rater(f"{asked.platform}:id:{participant}")
-    say(f"rater {name}, code {opened.identity.code(name)}")
-    opened.close()
+    with closing(_open(study, database)) as opened:
+        name = opened.identity.rater(f"{asked.platform}:id:{participant}")
+        say(f"rater {name}, code {opened.identity.code(name)}")
 
 
 def _require_extra() -> None:
@@ -251,17 +251,21 @@ def _overview(study: Path, database: str | None) -> Overview:
     from rankshot.survey.overview import overview  # noqa: PLC0415
 
     asked = read_study(study)
-    opened = _open(study, database)
-    try:
+    with closing(_open(study, database)) as opened:
         return overview(asked, opened, time.time())
-    finally:
-        opened.close()
 
 
 def _plan(study: Study) -> str:
     n, each = len(study.questions), study.answers_per_question
     people = -(-n * each // min(study.questions_per_participant, n))
-    return f"{n:,} questions, {each:,} answers each: {people:,} participants or more"
+    return (
+        f"{_many(n, 'question')} with {_many(each, 'answer')} each, from "
+        f"{_many(people, 'participant')} or more"
+    )
+
+
+def _many(n: int, thing: str) -> str:
+    return f"{n:,} {thing}" if n == 1 else f"{n:,} {thing}s"
 
 
 def _targets(view: Overview) -> Table:

@@ -16,10 +16,9 @@ def open_port(host: str, port: int) -> socket.socket:
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=1024)
-    except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or error
+    except OSError as error:
         raise RankshotError(
-            f"cannot listen at {host}:{port} ({reason}): give another --port or --host"
+            f"cannot listen at {host}:{port} ({error.strerror}): give another --port or --host"
         ) from None
 
 

@@ -1,0 +1,221 @@
+"""The command ``rankshot survey``, and what its export is good for."""
+
+import json
+import sys
+from itertools import combinations
+from random import Random
+
+import numpy as np
+import pytest
+
+import rankshot as rs
+from command_line import rankshot
+from rankshot.survey.database import Database
+from rankshot.survey.participation import Asked, Participation
+from rankshot.survey.study import CONSENT_PLACEHOLDER, read_study
+
+SEEN = ["bus", "fox", "leopard", "tiger", "tram", "whale", "wolf"]
+UNSEEN = ["cat", "dog", "truck"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "seen.txt").write_text("\n".join(SEEN))
+    (tmp_path / "unseen.txt").write_text("\n".join(UNSEEN))
+    return tmp_path
+
+
+def new(folder, more=""):
+    lists = f"--seen {folder}/seen.txt --unseen {folder}/unseen.txt"
+    return rankshot(f"survey new {folder}/study.toml {lists} {more}")
+
+
+def take_part(folder, n_people, order_of, seconds=9.0):
+    """Let people answer; ``order_of(person, question, shown)`` is what they say."""
+    study = read_study(folder / "study.toml")
+    database = Database(folder / "study.sqlite", create=True)
+    now = [1e9]
+    survey = Participation(study, database, lambda: now[0], Random(1))
+    for person in range(n_people):
+        rater = survey.start(f"none:id:p{person}")
+        while isinstance(asked := survey.current(rater), Asked):
+            now[0] += seconds
+            order = order_of(person, asked.question, asked.shown)
+            places = [str(order.index(x) + 1) if x in order else "" for x in asked.shown]
+            survey.submit(rater, asked.number, asked.form, places, skip=not order)
+    database.close()
+    return study
+
+
+def test_a_new_study_shows_the_nearest_items_and_is_not_written_over(folder):
+    done = new(folder, "--show 3 --answers 4")
+    assert done.status == 0, done.err
+    assert "3 questions with 4 answers each, from 4 participants or more" in done.out
+    study = read_study(folder / "study.toml")
+    shown = {question.target: set(question.items) for question in study.questions}
+    assert {"leopard", "tiger"} < shown["cat"]
+    assert {"bus", "tram"} < shown["truck"]
+    again = new(folder)
+    assert again.status == 2
+    assert "study.toml: is there already" in again.err
+    assert read_study(folder / "study.toml") == study
+
+
+def test_items_are_selected_by_a_rankings_file(folder):
+    lines = [
+        {"target": target, "ranking": ["wolf", "bus", "whale"], "rater": rater}
+        for target in UNSEEN
+        for rater in "ab"
+    ]
+    (folder / "r.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert new(folder, f"--show 2 --from {folder}/r.jsonl").status == 0
+    study = read_study(folder / "study.toml")
+    assert {question.items for question in study.questions} == {("wolf", "bus")}
+
+
+def test_the_centres_of_mallows_raters_are_recovered(folder):
+    assert new(folder, "--show 7 --answers 80").status == 0
+    centers = {"cat": SEEN[::-1], "dog": sorted(SEEN, key=len), "truck": SEEN[3:] + SEEN[:3]}
+    rng = np.random.default_rng(5)
+
+    def said(_person, question, _shown):
+        rater = rs.Mallows.from_center(centers[question.target], spread=1.2)
+        return rater.sample(1, k=int(rng.integers(5, 8)), random_state=rng).orders()[0]
+
+    take_part(folder, 80, said)
+    done = rankshot(f"survey export {folder}/study.toml -o {folder}/rankings.jsonl")
+    assert done.status == 0, done.err
+    assert "240 answers written" in done.out
+    assert "0 skips, 80 repeats, 0 gold answers" in done.out
+
+    merged = f"{folder}/consensus.jsonl"
+    done = rankshot(f"consensus {folder}/rankings.jsonl --prior mallows --k 7 -o {merged}")
+    assert done.status == 0, done.err
+    found = rs.read_rankings(merged, items=SEEN)
+    assert dict(zip(found.targets, found.orders(), strict=True)) == centers
+
+    rankings = rs.read_rankings(folder / "rankings.jsonl", items=SEEN)
+    for target, theirs in rankings.by_target().items():
+        assert list(rs.PlackettLuce().fit(theirs).mode_)[:4] == centers[target][:4]
+        model = rs.Mallows().fit(theirs)
+        assert list(model.center_) == centers[target]
+        assert model.spread_ == pytest.approx(1.2, abs=0.2)
+
+
+def test_answers_to_several_item_sets_make_one_consensus(folder):
+    assert new(folder, "--show 4 --pool 7 --answers 30 --questions 4").status == 0
+    study = read_study(folder / "study.toml")
+    assert study.unshown == "unknown"
+    assert len(study.questions) == 3 * 4
+    center = sorted(SEEN)
+    rng = np.random.default_rng(8)
+
+    def said(_person, question, _shown):
+        items = [name for name in center if name in question.items]
+        return (
+            rs.Mallows.from_center(items, spread=1.5).sample(1, k=3, random_state=rng).orders()[0]
+        )
+
+    take_part(folder, 90, said)
+    assert rankshot(f"survey export {folder}/study.toml -o {folder}/r.jsonl").status == 0
+    rankings = rs.read_rankings(folder / "r.jsonl", items=SEEN)
+    assert len(rankings) == 360
+    assert rankings.is_subset.all()
+    for target, theirs in rankings.by_target().items():
+        shown = [q.items for q in study.questions if q.target == target]
+        # What was never shown together has no majority.
+        together = {pair for order in shown for pair in combinations(sorted(order), 2)}
+        for found in (rs.kemeny(theirs).order, rs.PlackettLuce().fit(theirs).mode_):
+            place = {name: i for i, name in enumerate(found)}
+            assert all(place[a] < place[b] for a, b in together)
+
+
+def test_flagged_raters_are_exported_unless_told_and_counted(folder):
+    assert new(folder, "--show 7 --answers 12").status == 0
+    rng = np.random.default_rng(2)
+
+    def said(person, _question, shown):
+        return rng.permutation(shown).tolist() if person >= 10 else SEEN
+
+    take_part(folder, 12, said)
+    everything = rankshot(f"survey export {folder}/study.toml -o {folder}/all.jsonl")
+    assert "36 answers written" in everything.out
+    clean = rankshot(f"survey export {folder}/study.toml -o {folder}/clean.jsonl --exclude-flagged")
+    assert "30 answers written" in clean.out
+    assert "left out: 6 answers of 2 flagged raters" in clean.out
+    kept = rs.read_rankings(folder / "clean.jsonl", items=SEEN)
+    assert {tuple(order) for order in kept.orders()} == {tuple(SEEN)}
+    status = rankshot(f"survey status {folder}/study.toml")
+    assert "12 participants: 12 finished, 0 at it, 0 left before the end" in status.out
+    assert "2 of 12 raters are flagged" in status.out
+    assert "12 of 12" in status.out
+    assert "bus > fox > leopard" in status.out
+
+
+def test_a_participant_is_found_by_the_id_of_the_platform(folder):
+    assert new(folder, "--answers 1").status == 0
+    take_part(folder, 1, lambda _person, _question, shown: list(shown[:2]))
+    rankshot(f"survey export {folder}/study.toml -o {folder}/r.jsonl")
+    rater = rs.read_rankings(folder / "r.jsonl").raters[0]
+    assert f"rater {rater}, code" in rankshot(f"survey rater {folder}/study.toml p0").out
+    assert rater not in rankshot(f"survey rater {folder}/study.toml p1").out
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("export {0}/study.toml -o {0}/study.toml", "would be written over what is read"),
+        ("export {0}/study.toml -o {0}/no/x.jsonl", "is no folder"),
+        ("export {0}/study.toml -o {0}/x.jsonl", "there is no such database"),
+        ("status {0}/study.toml", "there is no such database"),
+        ("status {0}/gone.toml", "gone.toml: No such file"),
+        ("serve {0}/study.toml --host 0.0.0.0", f"the consent still says {CONSENT_PLACEHOLDER}"),
+        ("serve {0}/study.toml --port 99999", "less than or equal to 65535"),
+        ("serve {0}/study.toml --database mysql://x/y", "not mysql://"),
+        ("new {0}/x.txt --seen {0}/seen.txt --unseen {0}/unseen.txt", "a study is .toml"),
+        ("new {0}/x.toml --seen {0}/gone.txt --unseen {0}/unseen.txt", "gone.txt: No such file"),
+        ("new {0}/x.toml --seen {0}/seen.txt --unseen {0}/unseen.txt --show 99", "show is 99"),
+    ],
+)
+def test_the_wrong_thing_says_what_to_do_and_leaves_nothing_behind(folder, words, says):
+    assert new(folder).status == 0
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    done = rankshot("survey " + words.format(folder))
+    assert done.status == 2
+    assert says in done.err.replace("\n", " ")
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_an_export_that_fails_leaves_the_old_file(folder):
+    assert new(folder).status == 0
+    take_part(folder, 1, lambda *_: [])
+    (folder / "r.jsonl").write_text("what was there before")
+    done = rankshot(f"survey export {folder}/study.toml -o {folder}/r.jsonl")
+    assert done.status == 2
+    assert "there are no answers to export yet but 4 skips" in done.err
+    assert (folder / "r.jsonl").read_text() == "what was there before"
+
+
+def test_an_export_is_json_lines(folder):
+    assert new(folder).status == 0
+    take_part(folder, 1, lambda _person, _question, shown: list(shown))
+    done = rankshot(f"survey export {folder}/study.toml -o {folder}/x.csv")
+    assert done.status == 2
+    assert "x.csv: an export is JSON lines; give the file the ending .jsonl" in done.err
+    assert not (folder / "x.csv").exists()
+
+
+def test_a_short_token_is_refused(folder, monkeypatch):
+    assert new(folder).status == 0
+    monkeypatch.setenv("RANKSHOT_SURVEY_TOKEN", "secret")
+    done = rankshot(f"survey serve {folder}/study.toml --port 0")
+    assert done.status == 2
+    assert "token has 6 characters; give at least 16" in done.err
+
+
+def test_a_missing_extra_is_named(folder, monkeypatch):
+    assert new(folder).status == 0, "a study is written without the extra"
+    monkeypatch.setitem(sys.modules, "sqlalchemy", None)
+    done = rankshot(f"survey status {folder}/study.toml")
+    assert done.status == 2
+    assert "pip install 'rankshot[survey]'" in done.err
