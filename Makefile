@@ -14,6 +14,7 @@ test: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	bash scripts/system_packages.sh
 	$(BIN)/python -m pytest
 
 # One thread, so that ratios compare algorithms and not the number of cores.

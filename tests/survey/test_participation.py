@@ -190,6 +190,19 @@ def test_who_comes_back_keeps_what_is_free_and_gets_others_for_what_is_not(datab
     assert set(counts.values()) == {1}
 
 
+def test_a_second_tab_of_somebody_who_comes_back_changes_nothing(database):
+    study = replace(STUDY, answers_per_question=1, questions_per_participant=6)
+    survey, clock = taking_part(study, database)
+    rater = survey.start("none:two-tabs")
+    clock.now += 31 * 60
+    first = survey.current(rater)
+    # The other tab had seen that they were away just before this one took the questions up again.
+    with database.allotting() as connection:
+        survey._renew(connection, rater, clock.now)
+    assert survey.current(rater) == first
+    assert first.total == 6
+
+
 def test_an_answer_from_a_page_that_was_open_too_long_is_kept(database):
     study = replace(STUDY, answers_per_question=1, questions_per_participant=6)
     survey, clock = taking_part(study, database)

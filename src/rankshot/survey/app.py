@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Annotated, Any
 
-from fastapi import Depends, FastAPI, HTTPException, Request
+from fastapi import Depends, FastAPI, HTTPException, Path, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.responses import HTMLResponse, Response
@@ -14,14 +15,16 @@ from rankshot import __version__
 from rankshot.survey.database import Database
 from rankshot.survey.guards import Guard, security_headers
 from rankshot.survey.login import Login
-from rankshot.survey.pages import Pages, static_files
+from rankshot.survey.pages import STATIC, Pages, static_files
 from rankshot.survey.participant_routes import ParticipantRoutes
 from rankshot.survey.participation import Participation
-from rankshot.survey.platforms import TURK_HOSTS
+from rankshot.survey.platforms import TURK_FORM_ACTIONS
 from rankshot.survey.rate_limit import RateLimit
 from rankshot.survey.refusal import RefusedError, refusals
 from rankshot.survey.researcher_routes import ResearcherRoutes
 from rankshot.survey.study import Study
+
+StaticName = Annotated[str, Path(json_schema_extra={"enum": list(STATIC)})]
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,7 @@ class Rates:
     requests: int = 600
     starts: int = 60
     logins: int = 10
+    """The researcher's tokens that are tried, by logging in or in a header; right ones as well."""
 
 
 def create_app(
@@ -66,13 +70,15 @@ def create_app(
         # The pages that FastAPI would make of it load scripts from another host.
         docs_url=None,
         redoc_url=None,
+        # It would send people to whatever host the request names.
+        redirect_slashes=False,
         dependencies=[Depends(_one_value_a_field)],
     )
     participation = Participation(study, database)
     visitors = ParticipantRoutes(study, participation, database.identity, pages)
     app.include_router(visitors.router())
     if token is not None:
-        app.state.login = Login(token)
+        app.state.login = Login(token, database.identity)
         researcher = ResearcherRoutes(study, database, app.state.login, pages)
         app.include_router(researcher.router())
     _serve_static(app)
@@ -81,13 +87,11 @@ def create_app(
     app.add_middleware(
         Guard,
         headers=security_headers(
-            TURK_HOSTS if turk else (), "https://*.mturk.com" if turk else "'none'"
+            TURK_FORM_ACTIONS if turk else (), "https://*.mturk.com" if turk else "'none'"
         ),
         limit=RateLimit(rates.requests),
-        stricter={
-            "/start": RateLimit(rates.starts),
-            "/researcher/login": RateLimit(rates.logins),
-        },
+        stricter={"/start": RateLimit(rates.starts)},
+        tokens=RateLimit(rates.logins),
         refuse=pages.message,
     )
     return app
@@ -105,9 +109,11 @@ async def _one_value_a_field(request: Request) -> None:
 
 def _serve_static(app: FastAPI) -> None:
     found = static_files()
+    kinds = {kind: {"schema": {"type": "string"}} for kind in sorted(set(STATIC.values()))}
+    files: dict[int | str, dict[str, Any]] = {200: {"content": kinds}}
 
-    @app.get("/static/{name}", response_class=Response, responses=refusals(404))
-    def static(name: str) -> Response:
+    @app.get("/static/{name}", response_class=Response, responses={**files, **refusals(404)})
+    def static(name: StaticName) -> Response:
         """Return style or a script."""
         if name not in found:
             raise RefusedError(404, "No such file", "It is not one of ours.")
@@ -119,7 +125,10 @@ def _answer_errors(app: FastAPI, pages: Pages) -> None:
 
     @app.exception_handler(RefusedError)
     def refused(_request: Request, error: RefusedError) -> HTMLResponse:
-        return pages.page(error.template, error.status, **error.values)
+        page = pages.page(error.template, error.status, **error.values)
+        if error.status == 401:
+            page.headers["www-authenticate"] = "Bearer"
+        return page
 
     @app.exception_handler(RequestValidationError)
     def malformed(_request: Request, _error: RequestValidationError) -> HTMLResponse:
@@ -134,8 +143,3 @@ def _answer_errors(app: FastAPI, pages: Pages) -> None:
         page = pages.message(error.status_code, phrase, "Please check the address.")
         page.headers.update(error.headers or {})
         return page
-
-    @app.exception_handler(Exception)
-    def failed(_request: Request, _error: Exception) -> HTMLResponse:
-        text = "Something went wrong on our side. Please reload: what you sent before is kept."
-        return pages.message(500, "Sorry", text)

@@ -1,4 +1,4 @@
-"""What every request passes: a rate, a size, an origin; and the headers of every response."""
+"""What every request passes: rates, an origin, a form's size; and the headers of every response."""
 
 from __future__ import annotations
 
@@ -14,6 +14,12 @@ from rankshot.survey.rate_limit import RateLimit
 
 MOST_BYTES = 64 * 1024
 """Of a request's body: an answer to the largest question is a tenth of it."""
+
+MOST_FIELDS = 64
+"""Of a form: an answer to the largest question has 52."""
+
+FORM = "application/x-www-form-urlencoded"
+"""What our pages send, and so all that is read: files and other formats are parsed by nobody."""
 
 OURSELVES = "'self'"
 
@@ -43,6 +49,7 @@ def security_headers(form_hosts: tuple[str, ...], frame_ancestors: str) -> dict[
         "referrer-policy": "same-origin",
         "permissions-policy": "camera=(), geolocation=(), microphone=()",
         "cross-origin-opener-policy": "same-origin",
+        "cross-origin-resource-policy": "same-origin",
         "x-robots-tag": "noindex",
     }
 
@@ -58,7 +65,9 @@ class Guard:
     limit : RateLimit
         Of all requests of an address.
     stricter : dict
-        Of the requests that are sent to these paths (POST).
+        Of the forms that are sent to these paths (POST).
+    tokens : RateLimit
+        Of the researcher's tokens that an address may try, right or wrong.
     refuse : callable
         Makes the page that says why not.
     """
@@ -69,12 +78,14 @@ class Guard:
         headers: dict[str, str],
         limit: RateLimit,
         stricter: dict[str, RateLimit],
+        tokens: RateLimit,
         refuse: Refuse,
     ) -> None:
         self._app = app
         self._headers = headers
         self._limit = limit
         self._stricter = stricter
+        self._tokens = tokens
         self._refuse = refuse
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -82,33 +93,50 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        started = False
 
         async def send_with_headers(message: Message) -> None:
+            nonlocal started
             if message["type"] == "http.response.start":
+                started = True
                 headers = MutableHeaders(scope=message)
                 headers.update(self._headers)
                 # Back and reload ask us, and see what is true now.
                 headers.setdefault("cache-control", "no-store")
             await send(message)
 
-        refusal = self._too_often(scope) or self._from_elsewhere(scope)
+        headers = Headers(scope=scope)
         body = b""
+        refusal = self._too_often(scope, headers) or self._from_elsewhere(scope, headers)
         if refusal is None:
-            body, complete = await _body(Headers(scope=scope), receive)
-            if not complete:
-                text = f"A form has at most {MOST_BYTES:,} bytes. Nothing was stored."
-                refusal = self._refuse(413, "Too large", text)
+            read = await _body(headers, receive)
+            if read is None:
+                # Half an answer is another answer: nobody is there who could be told.
+                return
+            body = read
+            refusal = self._no_form(scope, headers, body)
         if refusal is not None:
             await refusal(scope, receive, send_with_headers)
             return
-        await self._app(scope, _replayed(body, receive), send_with_headers)
+        try:
+            await self._app(scope, _replayed(body, receive), send_with_headers)
+        except Exception:
+            if not started:
+                # The page that Starlette makes of an error comes from outside of this guard,
+                # and would lack the headers.
+                text = "Something went wrong on our side. Please reload: what you sent is kept."
+                await self._refuse(500, "Sorry", text)(scope, receive, send_with_headers)
+            raise
 
-    def _too_often(self, scope: Scope) -> Response | None:
+    def _too_often(self, scope: Scope, headers: Headers) -> Response | None:
         client = scope.get("client")
         address = client[0] if client else "unknown"
-        wait = self._limit.wait(address)
-        if not wait and scope["method"] == "POST" and scope["path"] in self._stricter:
-            wait = self._stricter[scope["path"]].wait(address)
+        limits = [self._limit]
+        if scope["method"] == "POST" and scope["path"] in self._stricter:
+            limits.append(self._stricter[scope["path"]])
+        if _tries_token(scope, headers):
+            limits.append(self._tokens)
+        wait = next((wait for limit in limits if (wait := limit.wait(address))), 0.0)
         if not wait:
             return None
         seconds = ceil(wait)
@@ -120,37 +148,69 @@ class Guard:
         response.headers["retry-after"] = str(seconds)
         return response
 
-    def _from_elsewhere(self, scope: Scope) -> Response | None:
+    def _from_elsewhere(self, scope: Scope, headers: Headers) -> Response | None:
         """Refuse what a page of another site sends in a visitor's name."""
         if scope["method"] in {"GET", "HEAD", "OPTIONS"}:
             return None
-        headers = Headers(scope=scope)
         origin, site = headers.get("origin"), headers.get("sec-fetch-site")
         ours = site in {"same-origin", "none"} if site else True
         if origin is not None and site is None:
-            ours = urlsplit(origin).netloc == headers.get("host")
+            ours = _is_at(origin, headers.get("host"))
         if ours:
             return None
         return self._refuse(
             403, "Not from here", "The form was sent by another site. Nothing was stored."
         )
 
+    def _no_form(self, scope: Scope, headers: Headers, body: bytes) -> Response | None:
+        """Refuse a body that is too large, or of a kind that our pages do not send."""
+        # Some parsers take ; for &.
+        n_fields = 1 + body.count(b"&") + body.count(b";")
+        if len(body) > MOST_BYTES or (scope["method"] == "POST" and n_fields > MOST_FIELDS):
+            text = f"A form has at most {MOST_BYTES:,} bytes and {MOST_FIELDS} fields."
+            return self._refuse(413, "Too large", f"{text} Nothing was stored.")
+        kind = headers.get("content-type")
+        if scope["method"] != "POST" or (kind is None and not body):
+            return None
+        if (kind or "").partition(";")[0].strip().lower() == FORM:
+            return None
+        return self._refuse(
+            415, "Not a form", "Only forms as our pages send them are read. Nothing was stored."
+        )
 
-async def _body(headers: Headers, receive: Receive) -> tuple[bytes, bool]:
-    """Read a request's body; False if it is larger than we read."""
+
+def _tries_token(scope: Scope, headers: Headers) -> bool:
+    """Return whether a request shows a researcher's token, by the form or as a header."""
+    if scope["path"] == "/researcher/login":
+        return bool(scope["method"] == "POST")
+    scheme, _, _ = headers.get("authorization", "").partition(" ")
+    return scope["path"].startswith("/researcher") and scheme.lower() == "bearer"
+
+
+def _is_at(origin: str, host: str | None) -> bool:
+    """Return whether a page's origin is the host that it sends a form to."""
+    try:
+        return bool(host) and urlsplit(origin).netloc == host
+    except ValueError:
+        return False
+
+
+async def _body(headers: Headers, receive: Receive) -> bytes | None:
+    """Read a body, or as much as shows that it is too large; None if it breaks off."""
     length = headers.get("content-length", "0")
-    if not length.isdigit() or int(length) > MOST_BYTES:
-        return b"", False
+    # int() would take other digits, too, and fail on thousands of them.
+    is_count = length.isascii() and length.isdigit() and len(length) < 10
+    if not is_count or int(length) > MOST_BYTES:
+        return bytes(MOST_BYTES + 1)
     body = b""
-    while True:
+    while len(body) <= MOST_BYTES:
         message = await receive()
         if message["type"] == "http.disconnect":
-            return body, True
+            return None
         body += message.get("body", b"")
-        if len(body) > MOST_BYTES:
-            return b"", False
         if not message.get("more_body", False):
-            return body, True
+            break
+    return body
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:

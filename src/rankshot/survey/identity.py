@@ -61,15 +61,19 @@ class Identity:
         """Return whether a form came from us, and is for this."""
         return _same(self.form_token(*parts), token)
 
-    def nonce(self) -> str:
-        """Return a new token for a form that nobody has filled in before."""
+    def nonce(self, purpose: str) -> str:
+        """Return a new token for a form that nobody has filled in before, and for no other form."""
         fresh = secrets.token_hex(NONCE_DIGITS // 2)
-        return fresh + self.form_token("start", fresh)
+        return fresh + self.form_token(purpose, fresh)
 
-    def is_nonce(self, nonce: str) -> bool:
-        """Return whether `nonce` made it."""
+    def is_nonce(self, nonce: str, purpose: str) -> bool:
+        """Return whether `nonce` made it for this purpose."""
         fresh, token = nonce[:NONCE_DIGITS], nonce[NONCE_DIGITS:]
-        return self.is_form_token(token, "start", fresh)
+        return self.is_form_token(token, purpose, fresh)
+
+    def login_key(self, token: str) -> bytes:
+        """Return what signs a researcher's cookie: nobody can make one from a guessed token."""
+        return self._hash("login", token)
 
 
 def _same(expected: str, given: str) -> bool:

@@ -12,6 +12,7 @@ from rankshot.survey.study import Study
 
 STATIC = {
     "survey.css": "text/css",
+    "icon.svg": "image/svg+xml",
     "question.js": "text/javascript",
     "researcher.css": "text/css",
     "researcher.js": "text/javascript",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Form, Path, Query
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
@@ -19,13 +19,16 @@ from rankshot.survey.participation import (
     NotAskedError,
     Participation,
 )
-from rankshot.survey.platforms import Visitor, visitor
-from rankshot.survey.refusal import RefusedError, refusals
+from rankshot.survey.platforms import ID_PATTERN, Visitor, visitor
+from rankshot.survey.refusal import RefusedError, redirects, refusals, takes_form
 from rankshot.survey.study import Study
 
 Link = Annotated[str, Path(pattern=f"^[0-9a-f]{{{LINK_DIGITS}}}$")]
-Number = Annotated[int, Path(ge=1, le=100_000)]
+# Not an int: 1.0 and +1 would be addresses of the same question.
+Number = Annotated[str, Path(pattern="^[1-9][0-9]{0,4}$")]
 Text = Annotated[str, StringConstraints(max_length=200)]
+# Described, not enforced: `visitor` says in words what is wrong with an id.
+Id = Annotated[Text, Field(json_schema_extra={"anyOf": [{"pattern": ID_PATTERN}, {"const": ""}]})]
 Place = Annotated[str, StringConstraints(max_length=3)]
 
 
@@ -34,7 +37,7 @@ class StartForm(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     form: Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
-    participant: Text = ""
+    participant: Id = ""
     assignment: Text = ""
     submit_to: Text = ""
 
@@ -45,7 +48,7 @@ class AnswerForm(BaseModel):
     model_config = ConfigDict(extra="forbid")
     form: Annotated[str, StringConstraints(pattern="^[0-9a-f]{32}$")]
     place: Annotated[list[Place], Field(max_length=MOST_ITEMS)] = []
-    skip: Literal["yes"] | None = None
+    skip: Literal["yes", ""] = ""
 
 
 class ParticipantRoutes:
@@ -70,21 +73,18 @@ class ParticipantRoutes:
     def router(self) -> APIRouter:
         """Return them."""
         router = APIRouter(default_response_class=HTMLResponse)
-        see_other: dict[str, Any] = {"status_code": 303, "response_class": RedirectResponse}
         router.get("/", responses=refusals(400))(self.consent)
-        router.post("/start", responses=refusals(400, 403, 503), **see_other)(self.start)
+        router.post("/start", **takes_form(400, 503))(self.start)
         router.get("/p/{link}/instructions", responses=refusals(404))(self.instructions)
-        router.get("/p/{link}", responses=refusals(404))(self.question)
-        router.post("/p/{link}/{number}", responses=refusals(403, 404, 409), **see_other)(
-            self.answer
-        )
+        router.get("/p/{link}", responses=refusals(404, 503))(self.question)
         if self._study.completion_url is not None:
-            router.get("/p/{link}/leave", responses=refusals(404, 409), **see_other)(self.leave)
+            router.get("/p/{link}/leave", **redirects(404, 409))(self.leave)
+        router.post("/p/{link}/{number}", **takes_form(404, 409))(self.answer)
         return router
 
     def consent(
         self,
-        participant: Annotated[Text, Query()] = "",
+        participant: Annotated[Id, Query()] = "",
         prolific: Annotated[Text, Query(alias="PROLIFIC_PID")] = "",
         worker: Annotated[Text, Query(alias="workerId")] = "",
         assignment: Annotated[Text, Query(alias="assignmentId")] = "",
@@ -94,14 +94,14 @@ class ParticipantRoutes:
         platforms = {"none": participant, "prolific": prolific, "mturk": worker}
         given = platforms[self._study.platform]
         who = self._visitor(given, assignment, submit_to)
-        fields = {"form": self._identity.nonce(), "participant": given}
+        fields = {"form": self._identity.nonce("start"), "participant": given}
         if who.turk is not None:
             fields |= {"assignment": assignment, "submit_to": submit_to}
         return self._pages.page("consent.html", fields=fields, preview=who.preview)
 
     def start(self, form: Annotated[StartForm, Form()]) -> Response:
         """Begin, or go on: whoever has begun before comes back to where they were."""
-        if not self._identity.is_nonce(form.form):
+        if not self._identity.is_nonce(form.form, "start"):
             raise RefusedError(403, "This form is not ours", "Please open the survey's link again.")
         who = self._visitor(form.participant, form.assignment, form.submit_to)
         if who.preview:
@@ -123,6 +123,9 @@ class ParticipantRoutes:
         now = self._current(link)
         if isinstance(now, Asked):
             return self._ask(link, now, [""] * len(now.shown))
+        if now.n_answers == 0:
+            # Others have answered everything meanwhile. There is no code for nothing.
+            raise RefusedError(503, "", "", template="full.html")
         turk = now.turk and {"action": now.turk.action, "assignment_id": now.turk.assignment}
         leave = f"{self._home(link)}/leave" if self._study.completion_url else None
         return self._pages.page(
@@ -132,9 +135,9 @@ class ParticipantRoutes:
     def answer(self, link: Link, number: Number, form: Annotated[AnswerForm, Form()]) -> Response:
         """Keep an answer. When the redirect is sent, it is on disk."""
         rater, home = self._rater(link), self._home(link)
-        skip = form.skip is not None
+        skip = form.skip == "yes"
         try:
-            self._participation.submit(rater, number, form.form, form.place, skip=skip)
+            self._participation.submit(rater, int(number), form.form, form.place, skip=skip)
         except NotAskedError:
             text = (
                 "It was not yours, or the question went to somebody else while you were away. "
@@ -143,15 +146,21 @@ class ParticipantRoutes:
             raise RefusedError(403, "This form is not open", text, link=home) from None
         except AnsweredBeforeError as before:
             raise RefusedError(
-                409, "", "", template="answered.html", order=before.order, continue_url=home
+                409,
+                "",
+                "",
+                template="answered.html",
+                order=[_spoken(item) for item in before.order],
+                continue_url=home,
             ) from None
         except RankshotError as error:
-            return self._ask_again(link, number, form.place, str(error))
+            return self._ask_again(link, int(number), form.place, str(error))
         return RedirectResponse(home, 303)
 
     def leave(self, link: Link) -> Response:
         """Go back to the platform, once every answer is kept."""
-        if isinstance(self._current(link), Asked):
+        now = self._current(link)
+        if isinstance(now, Asked) or now.n_answers == 0:
             text = "Some questions are still open."
             raise RefusedError(409, "Not finished yet", text, link=self._home(link))
         return RedirectResponse(str(self._study.completion_url), 303)
@@ -163,9 +172,8 @@ class ParticipantRoutes:
         return self._pages.page(
             "question.html",
             status,
-            prompt=self._study.prompt.replace("{target}", now.question.target),
-            target=now.question.target,
-            shown=now.shown,
+            prompt=self._study.prompt.replace("{target}", _spoken(now.question.target)),
+            shown=[_spoken(item) for item in now.shown],
             number=now.position,
             total=now.total,
             fields={"form": now.form},
@@ -206,3 +214,8 @@ class ParticipantRoutes:
             return visitor(self._study.platform, participant, assignment, submit_to)
         except RankshotError as error:
             raise RefusedError(400, "This link is not complete", f"Sorry: {error}.") from None
+
+
+def _spoken(name: str) -> str:
+    """Return a class's name as people write it; answers go by the places on the screen."""
+    return name.replace("_", " ")

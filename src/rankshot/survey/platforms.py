@@ -14,8 +14,12 @@ ID_PARAMETER = {"none": "participant", "prolific": "PROLIFIC_PID", "mturk": "wor
 TURK_HOSTS = ("https://www.mturk.com", "https://workersandbox.mturk.com")
 """Where Mechanical Turk takes tasks back; no form of ours goes anywhere else."""
 
+TURK_FORM_ACTIONS = (*TURK_HOSTS, "https://worker.mturk.com")
+"""The same for the content-security policy, to which Chromium holds redirects as well."""
+
 PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
-_ID = re.compile(r"[A-Za-z0-9_.:@-]{1,100}")
+ID_PATTERN = "^[A-Za-z0-9_.:@-]{1,100}$"
+_ID = re.compile(ID_PATTERN)
 
 
 class TurkTask(NamedTuple):

@@ -9,6 +9,7 @@ from ipaddress import IPv6Address, ip_address
 from threading import Lock
 
 MOST_ADDRESSES = 10_000
+MOST_CHARACTERS = 64
 
 
 class RateLimit:
@@ -38,9 +39,9 @@ class RateLimit:
     def wait(self, address: str) -> float:
         """Take one request out; return the seconds to wait if there is none, otherwise 0."""
         owner = _owner(address)
-        now = self._clock()
         rate = self._size / 60
         with self._lock:
+            now = self._clock()
             left, then = self._buckets.pop(owner, (self._size, now))
             left = min(self._size, left + (now - then) * rate)
             allowed = left >= 1
@@ -55,5 +56,11 @@ def _owner(address: str) -> str:
     try:
         parsed = ip_address(address)
     except ValueError:
-        return address
-    return str(int(parsed) >> 64) if isinstance(parsed, IPv6Address) else address
+        # A proxy may send any text: it is kept, but not all of it.
+        return address[:MOST_CHARACTERS]
+    if not isinstance(parsed, IPv6Address):
+        return str(parsed)
+    # Servers that listen to both kinds write IPv4 so; all of these are in one block.
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    return f"{int(parsed) >> 64:x}::/64"

@@ -11,10 +11,17 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from rankshot.ranking.errors import RankshotError
 from rankshot.survey.database import Database
-from rankshot.survey.login import COOKIE, SECONDS, Login, logged_in, require_login
+from rankshot.survey.login import (
+    COOKIE,
+    MOST_CHARACTERS,
+    SECONDS,
+    Login,
+    logged_in,
+    require_login,
+)
 from rankshot.survey.overview import Overview, overview
 from rankshot.survey.pages import Pages
-from rankshot.survey.refusal import RefusedError, refusals
+from rankshot.survey.refusal import RefusedError, refusals, takes_form
 from rankshot.survey.study import Study
 
 FormToken = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
@@ -25,7 +32,7 @@ class LoginForm(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     form: FormToken
-    token: Annotated[str, StringConstraints(max_length=500)]
+    token: Annotated[str, StringConstraints(min_length=1, max_length=MOST_CHARACTERS)]
 
 
 class LogoutForm(BaseModel):
@@ -57,12 +64,12 @@ class ResearcherRoutes:
     def router(self) -> APIRouter:
         """Return them."""
         router = APIRouter(prefix="/researcher", default_response_class=HTMLResponse)
-        see_other: dict[str, Any] = {"status_code": 303, "response_class": RedirectResponse}
         locked: dict[str, Any] = {"dependencies": [Depends(require_login)]}
         lines = {"content": {"application/x-ndjson": {"schema": {"type": "string"}}}}
-        router.get("", responses=refusals())(self.page)
-        router.post("/login", responses=refusals(401, 403), **see_other)(self.log_in)
-        router.post("/logout", responses=refusals(401, 403), **see_other, **locked)(self.log_out)
+        # Who is not logged in gets the page that asks for the token.
+        router.get("", responses=refusals(), openapi_extra={"security": [{}]})(self.page)
+        router.post("/login", **takes_form(401))(self.log_in)
+        router.post("/logout", **takes_form(401), **locked)(self.log_out)
         router.get("/standing", responses=refusals(401), **locked)(self.standing)
         router.get(
             "/rankings.jsonl",
@@ -74,17 +81,17 @@ class ResearcherRoutes:
 
     def page(self, known: Annotated[bool, Depends(logged_in)]) -> HTMLResponse:
         """Show how the survey stands, or ask for the token."""
-        fields = {"form": self._identity.nonce()}
         if not known:
-            return self._pages.page("login.html", fields=fields, error=None)
+            return self._pages.page("login.html", fields=self._fields("login"), error=None)
+        fields = self._fields("logout")
         return self._pages.page("researcher.html", fields=fields, view=self._overview())
 
     def log_in(self, request: Request, form: Annotated[LoginForm, Form()]) -> Response:
         """Take the token, and remember it in a cookie: its one purpose."""
-        self._check(form.form)
+        self._check(form.form, "login")
         if not self._login.knows(form.token):
             error = "This is not the token that the survey was started with."
-            fields = {"form": self._identity.nonce()}
+            fields = self._fields("login")
             raise RefusedError(401, "", "", template="login.html", fields=fields, error=error)
         response = RedirectResponse(self._home, 303)
         response.set_cookie(
@@ -92,7 +99,7 @@ class ResearcherRoutes:
             self._login.cookie(time.time()),
             max_age=SECONDS,
             path=self._home,
-            secure=request.url.scheme == "https",
+            secure=request.scope["scheme"] == "https",
             httponly=True,
             samesite="strict",
         )
@@ -100,7 +107,7 @@ class ResearcherRoutes:
 
     def log_out(self, form: Annotated[LogoutForm, Form()]) -> Response:
         """Forget the token."""
-        self._check(form.form)
+        self._check(form.form, "logout")
         response = RedirectResponse(self._home, 303)
         response.delete_cookie(COOKIE, path=self._home, httponly=True, samesite="strict")
         return response
@@ -127,6 +134,9 @@ class ResearcherRoutes:
     def _overview(self) -> Overview:
         return overview(self._study, self._database, time.time())
 
-    def _check(self, form: str) -> None:
-        if not self._identity.is_nonce(form):
+    def _fields(self, purpose: str) -> dict[str, str]:
+        return {"form": self._identity.nonce(purpose)}
+
+    def _check(self, form: str, purpose: str) -> None:
+        if not self._identity.is_nonce(form, purpose):
             raise RefusedError(403, "This form is not ours", "Please open the page again.")

@@ -8,16 +8,17 @@ from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankshot.ranking.agreement import concordance
 from rankshot.ranking.blocks import levels, row_blocks
 from rankshot.ranking.consensus import kemeny
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.tied_order import Order
+from rankshot.ranking.tied_order import Order, named
 from rankshot.survey.answers import Answer
 from rankshot.survey.export import ranking_of_shown
-from rankshot.survey.quality import Flag, by_question, is_counted, pair_signs
-from rankshot.survey.stability import stays_best
+from rankshot.survey.quality import Flag, Levels, by_question, is_counted, pair_signs
+from rankshot.survey.stability import Margins, stays_best
 from rankshot.survey.study import Question, Study
 
 FIRST_PLACES = 3
@@ -60,13 +61,14 @@ class TargetStanding:
     target : str
     n_answers : int
     consensus : tuple
-        Kemeny's order of the items that somebody ranked, and those that nobody did, if any, as
-        a tie at its end; empty where there is no answer.
+        Kemeny's order of the items that somebody ranked. Neighbours that as many answers put
+        one way as the other are tied, and so are, at the end, the items that nobody ranked: a
+        tuple inside the tuple. Empty where there is no answer.
     stability : float or None
-        Of all answers, the share without which the consensus is the same: the others alone
-        prefer no other order to it. None below two answers.
+        Of all answers, the share without which the consensus stays: the others alone prefer no
+        order to it, and prefer neither of two items that it ties. None below two answers.
     first_stability : float or None
-        The same for the first three places.
+        The same for the first three places, with all that is tied with the third.
     concordance : float or None
         Kendall's W within each question, averaged over the answers: 1 is agreement, 0 is none.
         None where no question has two answers.
@@ -229,35 +231,61 @@ def _target(target: str, answers: Sequence[Answer]) -> TargetStanding:
     items = sorted({item for answer in answers for item in answer.question.items})
     rankings = Rankings.from_orders(map(ranking_of_shown, answers), items=items, kind="subset")
     ranked = {item for answer in answers for item in answer.order}
+    never = [item for item in items if item not in ranked]
     # Kemeny's order has no ties.
     order = [str(item) for item in kemeny(rankings).order if item in ranked]
-    never = tuple(item for item in items if item not in ranked)
-    tie: Order = (never,) if len(never) > 1 else never
+    table = levels(rankings)[:, [items.index(item) for item in order]]
+    margins = _margins(table)
+    groups = _undecided(margins)
+    decided = named(groups, tuple(order))
     return TargetStanding(
         target,
         len(answers),
-        (*order, *tie),
-        *_stabilities(rankings, order),
+        (*decided, *never) if len(never) < 2 else (*decided, tuple(never)),
+        *_stabilities(table, margins, groups),
         _concordance(answers),
     )
 
 
-def _stabilities(rankings: Rankings, order: Sequence[str]) -> tuple[float | None, float | None]:
-    """Return the share of answers without which the whole order, and its beginning, stay."""
-    if len(rankings) < 2:
-        return None, None
-    number = {item: i for i, item in enumerate(rankings.items)}
-    table = levels(rankings)[:, [number[item] for item in order]]
-    n = len(order)
-    blocks = list(row_blocks(len(table), 8 * n * n))
+def _margins(table: Levels) -> Margins:
+    """Return how many more answers have i before j than after it."""
+    n = table.shape[1]
     margins = np.zeros((n, n), np.int64)
-    for rows in blocks:
+    for rows in row_blocks(len(table), n * n):
         margins += pair_signs(table[rows]).sum(axis=0, dtype=np.int64)
-    whole, first = (
-        sum(int(stays_best(margins, pair_signs(table[rows]), k).sum()) for rows in blocks)
-        for k in (n, min(FIRST_PLACES, n))
-    )
-    return whole / len(table), first / len(table)
+    return margins
+
+
+def _undecided(margins: Margins) -> list[NDArray[np.intp]]:
+    """Group neighbours that as many answers put one way as the other, all pairs of them."""
+    groups: list[list[int]] = []
+    for item in range(len(margins)):
+        if groups and not margins[groups[-1], item].any():
+            groups[-1].append(item)
+        else:
+            groups.append([item])
+    return [np.array(group) for group in groups]
+
+
+def _stabilities(
+    table: Levels, margins: Margins, groups: Sequence[NDArray[np.intp]]
+) -> tuple[float | None, float | None]:
+    """Return the share of answers without which the whole order, and its beginning, stay."""
+    m, n = table.shape
+    if m < 2:
+        return None, None
+    group = np.repeat(np.arange(len(groups)), [len(members) for members in groups])
+    # The first places end where no tie is cut.
+    first = int(np.sum(group <= group[min(FIRST_PLACES, n) - 1]))
+    tied = group[:, None] == group
+    stay = [0, 0]
+    for rows in row_blocks(m, 8 * n * n):
+        votes = pair_signs(table[rows])
+        for i, k in enumerate((n, first)):
+            # Without an answer that tells apart what is tied, the tie is decided.
+            tells = np.any(votes[:, :k, :k][:, tied[:k, :k]], axis=1)
+            stay[i] += int(np.sum(stays_best(margins, votes, k) & ~tells))
+    return stay[0] / m, stay[1] / m
 
 
 def _concordance(answers: Iterable[Answer]) -> float | None:

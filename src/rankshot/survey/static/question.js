@@ -53,6 +53,7 @@
     });
     element('none-ranked').hidden = order.length > 0;
     element('all-ranked').hidden = order.length < names.length;
+    element('choices').hidden = order.length === names.length && !held;
   }
 
   function say(text) {
@@ -117,7 +118,6 @@
   // ---- Tapping, buttons and keys ----
   const itemOf = (node) => Number(node.closest('li').dataset.item);
   let last = {};
-
   byHand.addEventListener('click', (event) => {
     const action = event.target.closest('[data-action]')?.dataset.action;
     if (!action || (dragged && event.detail > 0)) return;
@@ -128,7 +128,6 @@
   });
 
   const KEYS = { ArrowUp: 'up', ArrowDown: 'down', Home: 'first', Delete: 'out', Backspace: 'out' };
-
   ranking.addEventListener('keydown', (event) => {
     const action = KEYS[event.key];
     if (!action || event.ctrlKey || event.altKey || event.metaKey || event.shiftKey) return;
@@ -179,12 +178,15 @@
     return x > left - 16 && x < right + 16 && y > top - 16 && y < bottom + 16;
   }
 
+  // A ranked item is out only where it came from; another one is in only where it is to go.
+  const isIn = () => (held.before.includes(held.item) ? !isOver('pool') : isOver('ranked'));
+
   // Shows the order as it would be; what is held follows the pointer.
   function follow() {
     const { item, node, before, x, y } = held;
     const middle = (row) => row.getBoundingClientRect().top + row.offsetHeight / 2;
     const place = without(item).filter((other) => middle(rows[other]) < y).length;
-    const preview = isOver('ranked') ? inserted(item, place, before) : before;
+    const preview = isIn() ? inserted(item, place, before) : before;
     if (preview.join() !== order.join()) {
       order = preview;
       draw(item);
@@ -205,7 +207,7 @@
   function drop(isMeant) {
     if (!held) return;
     const { item, node, before } = held;
-    const isOut = before.includes(item) && !isOver('ranked') && isOver('pool');
+    const isOut = !isIn();
     const dropped = isOut ? without(item, before) : order;
     held = null;
     if (!dragged) return;

@@ -1,18 +1,5 @@
-"""Whole surveys in a real browser: by mouse, by touch, by keyboard alone, and without scripts."""
-
 import pytest
-from browser import (
-    Watch,
-    begin,
-    choose,
-    drag,
-    focused,
-    launched,
-    left,
-    ranked,
-    serving,
-    status,
-)
+from pages import Watch, launched, serving
 
 from rankshot.survey.study import Question, Study
 
@@ -45,7 +32,7 @@ def survey(tmp_path_factory):
 
 
 @pytest.fixture
-def open_page(chromium, survey):
+def open_page(chromium):
     """Return a function that opens a page in a new context; nothing may go wrong in any."""
     contexts = []
 
@@ -53,7 +40,7 @@ def open_page(chromium, survey):
         settings = {"viewport": PHONE, "reduced_motion": "reduce", **options}
         context = chromium.new_context(**settings)
         context.set_default_timeout(10_000)
-        contexts.append((context, Watch(context, survey.url)))
+        contexts.append((context, Watch(context)))
         return context.new_page()
 
     yield opened

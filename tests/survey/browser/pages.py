@@ -1,6 +1,7 @@
 """A real browser before a survey that is really served."""
 
 import os
+import re
 import shutil
 import threading
 import time
@@ -15,6 +16,7 @@ from rankshot.survey.collected import read_answers
 from rankshot.survey.database import Database
 from rankshot.survey.server import open_port
 
+HOST = "127.0.0.1"
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -61,14 +63,14 @@ def serving(study, folder):
     database = Database(folder / "study.sqlite", create=True)
     # All tests come from one address, faster than people do.
     app = create_app(study, database, rates=Rates(requests=100_000, starts=10_000))
-    port = open_port("127.0.0.1", 0)
+    port = open_port(HOST, 0)
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [port]})
     thread.start()
     try:
         while not server.started:
             time.sleep(0.01)
-        yield Survey("http://127.0.0.1:%d" % port.getsockname()[1], database)
+        yield Survey(f"http://{HOST}:{port.getsockname()[1]}", database)
     finally:
         server.should_exit = True
         thread.join()
@@ -79,8 +81,7 @@ def serving(study, folder):
 class Watch:
     """What goes wrong unseen: errors of scripts, of the policy, and requests to other hosts."""
 
-    def __init__(self, context, url):
-        self._host = urlsplit(url).netloc
+    def __init__(self, context):
         self.wrong = []
         context.on("console", self._console)
         context.on("weberror", lambda error: self.wrong.append(str(error.error)))
@@ -88,12 +89,13 @@ class Watch:
 
     def _console(self, message):
         where = message.location["url"]
-        # Statuses such as 409 are asserted where they are expected; the icon is nobody's.
-        if message.type in {"error", "warning"} and "Failed to load resource" not in message.text:
+        # Pages of errors are expected where they are asked for; style and scripts always load.
+        is_page = "Failed to load resource" in message.text and "/static/" not in where
+        if message.type in {"error", "warning"} and not is_page:
             self.wrong.append(f"{message.text} ({where})")
 
     def _request(self, request):
-        if urlsplit(request.url).netloc != self._host:
+        if urlsplit(request.url).hostname != HOST:
             self.wrong.append(f"a request to {request.url}")
 
 
@@ -102,6 +104,13 @@ def begin(page, url, participant):
     page.goto(f"{url}/?participant={participant}")
     page.get_by_role("button", name="I agree: start").click()
     page.get_by_role("link", name="Continue to the question").click()
+    arrive(page, 1)
+
+
+def arrive(page, number):
+    """Wait for a question's page, and its script."""
+    page.get_by_text(re.compile(rf"^Question {number} of \d+$")).wait_for()
+    page.wait_for_load_state("load")
 
 
 def ranked(page):
@@ -128,7 +137,7 @@ def choose(page, *names):
 def drag(page, source, target, *, below=False):
     """Drag with the mouse, from one locator to the upper or lower part of another."""
     start, end = source.bounding_box(), target.bounding_box()
-    page.mouse.move(start["x"] + 12, start["y"] + start["height"] / 2)
+    page.mouse.move(start["x"] + 12, middle(source))
     page.mouse.down()
     share = 0.8 if below else 0.2
     page.mouse.move(end["x"] + 60, end["y"] + end["height"] * share, steps=8)
@@ -141,3 +150,60 @@ def focused(page):
         "() => document.activeElement.getAttribute('aria-label')"
         " ?? document.activeElement.innerText.trim()"
     )
+
+
+def send(page):
+    """Press the button that sends the answer."""
+    page.get_by_role("button", name="Next").click()
+
+
+def skip(page):
+    """Press the other one."""
+    page.get_by_role("button", name="Skip: I cannot say").click()
+
+
+def row(page, name):
+    """Return the locator of a ranked item's row."""
+    return page.locator("#ranking .row").filter(has=page.get_by_text(name, exact=True))
+
+
+def choice(page, name):
+    """Return the locator of an item in the pool."""
+    return page.locator("#choices").get_by_role("button", name=name, exact=True)
+
+
+def finish(page):
+    """Skip what is left; return the completion code."""
+    while page.get_by_role("heading", name="Thank you").count() == 0:
+        skip(page)
+    return page.locator("code").inner_text()
+
+
+def middle(locator):
+    """Return how far down the middle of a locator is."""
+    box = locator.bounding_box()
+    return box["y"] + box["height"] / 2
+
+
+def swipe(page, source, by):
+    """Move a finger up or down, from the middle of a locator."""
+    box = source.bounding_box()
+    x, y = box["x"] + box["width"] / 2, middle(source)
+    devtools = page.context.new_cdp_session(page)
+
+    def touch(kind, *points):
+        devtools.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": list(points)})
+
+    touch("touchStart", {"x": x, "y": y})
+    for step in range(1, 11):
+        touch("touchMove", {"x": x, "y": y + by * step / 10})
+    touch("touchEnd")
+
+
+def tab_to(page, name, key="Tab"):
+    """Press Tab until something of this name has the focus."""
+    seen = []
+    while focused(page) != name:
+        assert len(seen) < 80, f"{name!r} is not reached, only {seen}"
+        page.keyboard.press(key)
+        seen.append(focused(page))

@@ -1,0 +1,141 @@
+"""Requests to an application in this process, byte for byte as a test wants them."""
+
+import asyncio
+import re
+from dataclasses import dataclass
+from urllib.parse import unquote, urlencode
+
+from served import hidden
+
+URLENCODED = "application/x-www-form-urlencoded"
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came back; ``status`` is None where the server sent nothing."""
+
+    status: int | None
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+
+    @property
+    def text(self):
+        return self.body.decode()
+
+    def all(self, name):
+        """Return all values of a header."""
+        return [value for key, value in self.headers if key == name]
+
+    def __getitem__(self, name):
+        """Return the value of a header that is there once."""
+        (value,) = self.all(name)
+        return value
+
+
+class Client:
+    """Somebody at one address, who sends whatever they like.
+
+    Parameters
+    ----------
+    app : ASGI application
+    address : str
+        Where the requests come from.
+    scheme : str
+        What the visitor sees in the browser's bar: http or https.
+    headers : dict
+        Sent with every request.
+    """
+
+    def __init__(self, app, address="192.0.2.1", scheme="http", headers=None):
+        self._app = app
+        self._address = address
+        self._scheme = scheme
+        self._headers = {"host": "survey.example", **(headers or {})}
+
+    def get(self, target, headers=None):
+        return self.send("GET", target, headers)
+
+    def post(self, target, fields, headers=None):
+        """Send a form as a browser does; ``fields`` may be bytes, as they stand in the body."""
+        body = fields if isinstance(fields, bytes) else urlencode(fields, doseq=True).encode()
+        length = {"content-type": URLENCODED, "content-length": str(len(body))}
+        return self.send("POST", target, {**length, **(headers or {})}, [body])
+
+    def send(self, method, target, headers=None, chunks=(b"",), *, breaks_off=False):
+        """Send a request; its body in chunks, the last of which is missing if it breaks off."""
+        raw, _, query = target.partition("?")
+        given = {**self._headers, **(headers or {})}
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": method,
+            "scheme": self._scheme,
+            "path": unquote(raw),
+            "raw_path": raw.encode(),
+            "query_string": query.encode(),
+            "root_path": "",
+            "headers": [(k.encode("latin-1"), _bytes(v)) for k, v in given.items()],
+            "client": (self._address, 1234),
+            "server": ("127.0.0.1", 8000),
+        }
+        return asyncio.run(self._call(scope, list(chunks), breaks_off))
+
+    async def _call(self, scope, chunks, breaks_off):
+        coming = [{"type": "http.request", "body": chunk, "more_body": True} for chunk in chunks]
+        if not breaks_off:
+            coming[-1]["more_body"] = False
+        messages = iter(coming)
+        sent = []
+
+        async def receive():
+            return next(messages, {"type": "http.disconnect"})
+
+        async def send(message):
+            sent.append(message)
+
+        await self._app(scope, receive, send)
+        if not sent:
+            return Reply(None, (), b"")
+        headers = tuple((k.decode("latin-1"), v.decode("latin-1")) for k, v in sent[0]["headers"])
+        return Reply(sent[0]["status"], headers, b"".join(m["body"] for m in sent[1:]))
+
+
+def _bytes(value):
+    return value if isinstance(value, bytes) else value.encode("latin-1")
+
+
+@dataclass(frozen=True)
+class Form:
+    """The form of a page: where it goes, and the fields it has from us."""
+
+    action: str
+    fields: dict[str, str]
+    n_items: int
+
+    def answer(self, *places, **more):
+        """Return the fields of an answer; places that are not given are empty."""
+        rest = [""] * (self.n_items - len(places))
+        return {**self.fields, "place": [*places, *rest], **more}
+
+
+def form_of(page):
+    """Return the form of a page's text."""
+    action = re.search(r'<form[^>]* action="([^"]+)"', page)
+    return Form(action[1], hidden(page), page.count('name="place"'))
+
+
+def begin(client, query="participant=ann"):
+    """Agree to take part; return the address of one's own page."""
+    form = form_of(client.get(f"/?{query}").text)
+    reply = client.post(form.action, form.fields)
+    assert reply.status == 303, reply.text
+    return reply["location"].removesuffix("/instructions")
+
+
+def finish(client, home):
+    """Answer everything that is asked; return the last page."""
+    while 'name="place"' in (page := client.get(home).text):
+        form = form_of(page)
+        assert client.post(form.action, form.answer("1")).status == 303
+    return page

@@ -1,0 +1,205 @@
+"""WCAG 2.2 AA, as far as a machine can tell: axe-core, reflow, text spacing, targets, focus."""
+
+from pathlib import Path
+
+import pytest
+from pages import arrive, begin, choose, left, send, serving, skip
+
+from rankshot.survey.study import Question, Study
+
+WIDTHS = (360, 1280)
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+# What a reader may set, by success criterion 1.4.12.
+SPACING = """() => {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(`* { line-height: 1.5 !important; letter-spacing: 0.12em !important;
+    word-spacing: 0.16em !important } p { margin-bottom: 2em !important }`);
+  document.adoptedStyleSheets = [sheet];
+}"""
+TOO_WIDE = """() => {
+  const { scrollWidth } = document.documentElement;
+  return scrollWidth > innerWidth ? `${scrollWidth} wide` : '';
+}"""
+
+
+AXE = """rules => axe
+  .run(document, { runOnly: { type: 'tag', values: rules }, resultTypes: ['violations'] })
+  .then(({ passes, violations }) => ({
+    passed: passes.map(rule => rule.id),
+    violated: violations.map(rule => [rule.id, rule.nodes.map(node => node.html)]),
+  }))"""
+
+
+def load_axe(page):
+    """Put axe-core into a page."""
+    package = pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is absent")
+    page.evaluate((Path(package.__file__).parent / "axe.min.js").read_text(encoding="utf-8"))
+
+
+def violations(page):
+    """Return what axe-core finds, once it is sure that it looked."""
+    found = page.evaluate(AXE, RULES)
+    assert {"color-contrast", "document-title"} <= set(found["passed"])
+    return found["violated"]
+
+
+def check(page):
+    """Hold a page to the rules: light and dark, on a phone and a desktop, enlarged and spaced."""
+    __tracebackhide__ = True
+    page.wait_for_load_state("load")
+    before = page.viewport_size
+    load_axe(page)
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 740})
+            assert violations(page) == [], f"{page.title()}, {scheme}, {width} pixels"
+    # 1280 pixels at 400 %, which is what success criterion 1.4.10 asks for.
+    page.set_viewport_size({"width": 320, "height": 256})
+    assert page.evaluate(TOO_WIDE) == "", page.title()
+    page.evaluate(SPACING)
+    assert page.evaluate(TOO_WIDE) == "", page.title()
+    page.evaluate("document.adoptedStyleSheets = []")
+    page.set_viewport_size(before)
+
+
+def test_every_page_of_a_survey(open_page, survey):
+    page = open_page()
+    page.goto(f"{survey.url}/?participant=axe")
+    check(page)
+    page.get_by_role("button", name="I agree: start").click()
+    page.get_by_role("heading", name="How it works").wait_for()
+    check(page)
+    page.get_by_role("link", name="Continue to the question").click()
+    arrive(page, 1)
+    other = page.context.new_page()
+    other.goto(page.url)
+    check(page)
+    send(page)
+    check(page)
+    a, b, *rest = left(page)
+    choose(page, a, b)
+    check(page)
+    choose(page, *rest)
+    check(page)
+    send(page)
+    arrive(page, 2)
+    choose(other, b)
+    send(other)
+    other.get_by_role("heading", name="Already answered").wait_for()
+    check(other)
+    skip(page)
+    arrive(page, 3)
+    skip(page)
+    page.get_by_role("heading", name="Thank you").wait_for()
+    check(page)
+    page.goto(f"{survey.url}/nowhere")
+    check(page)
+
+
+def test_the_page_without_scripts_and_with_an_error(open_page, survey):
+    page = open_page(java_script_enabled=False)
+    begin(page, survey.url, "axe-plain")
+    # axe-core itself is a script: it runs in a copy of the page that may.
+    send(page)
+    page.get_by_role("alert").wait_for()
+    text = page.content().replace("question.js", "none.js")
+    copy = open_page()
+    copy.route("**/copy", lambda route: route.fulfill(body=text, content_type="text/html"))
+    copy.route("**/none.js", lambda route: route.fulfill(body="", content_type="text/javascript"))
+    copy.goto(f"{survey.url}/copy")
+    assert copy.get_by_role("combobox").count() >= 4
+    check(copy)
+
+
+@pytest.mark.parametrize("platform", ["prolific", "mturk"])
+def test_the_pages_of_a_platform(open_page, tmp_path, platform):
+    study = Study(
+        "A study",
+        "What is like {target}?",
+        "Do you agree?",
+        ("leopard", "tiger"),
+        "after",
+        (Question("cat", ("leopard", "tiger")),),
+        answers_per_question=1,
+        questions_per_participant=1,
+        repeats=0,
+        platform=platform,
+        completion_url="https://example.org/complete" if platform == "prolific" else None,
+    )
+    query = {
+        "prolific": "PROLIFIC_PID={}",
+        "mturk": "workerId={}&assignmentId=3A&turkSubmitTo=https://www.mturk.com",
+    }[platform]
+    leaving = {
+        "prolific": ("link", "Return to Prolific"),
+        "mturk": ("button", "Hand in to Mechanical Turk"),
+    }[platform]
+    page = open_page()
+    with serving(study, tmp_path) as running:
+        if platform == "mturk":
+            page.goto(f"{running.url}/?assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE")
+            assert "accept the task first" in page.locator("main").inner_text()
+            assert page.get_by_role("button").count() == 0
+            check(page)
+        page.goto(f"{running.url}/?{query.format('one')}")
+        page.get_by_role("button", name="I agree: start").click()
+        page.get_by_role("link", name="Continue to the question").click()
+        arrive(page, 1)
+        skip(page)
+        page.get_by_role(leaving[0], name=leaving[1]).wait_for()
+        check(page)
+
+
+def test_the_page_that_says_that_nothing_is_left(open_page, tmp_path):
+    study = Study(
+        "A study",
+        "What is like {target}?",
+        "Do you agree?",
+        ("leopard", "tiger"),
+        "after",
+        (Question("cat", ("leopard", "tiger")),),
+        answers_per_question=1,
+        questions_per_participant=1,
+        repeats=0,
+    )
+    page = open_page()
+    with serving(study, tmp_path) as running:
+        begin(page, running.url, "one")
+        page.goto(f"{running.url}/?participant=two")
+        page.get_by_role("button", name="I agree: start").click()
+        page.get_by_role("heading", name="No question is left").wait_for()
+        check(page)
+
+
+def test_what_has_the_focus_is_seen_and_what_can_be_pressed_is_large(open_page, survey):
+    page = open_page()
+    begin(page, survey.url, "focus")
+    choose(page, *left(page)[:3])
+    # The order stays, and Tab begins at the top.
+    page.reload()
+    stops = 0
+    while True:
+        page.keyboard.press("Tab")
+        found = page.evaluate("""() => {
+          const node = document.activeElement;
+          const box = node.getBoundingClientRect();
+          const top = (y) => node.contains(document.elementFromPoint(box.x + box.width / 2, y));
+          return {
+            atEnd: node === document.body,
+            name: node.getAttribute('aria-label') ?? node.innerText,
+            isSeen: top(box.top + 3) && top(box.bottom - 3),
+            outline: getComputedStyle(node).outlineStyle,
+            width: box.width,
+            height: box.height,
+          };
+        }""")
+        if found["atEnd"]:
+            break
+        stops += 1
+        assert found["isSeen"], f"{found['name']} is covered or out of sight"
+        assert found["outline"] == "solid", found["name"]
+        assert found["height"] >= 40, found
+        assert found["width"] >= 40, found
+    # The instructions, what is not ranked, four buttons a row, and the two that send.
+    assert stops == 1 + len(left(page)) + 3 * 4 + 2

@@ -1,0 +1,190 @@
+"""Whole surveys in a real browser: by mouse, by touch, by keyboard alone, and without scripts."""
+
+import re
+
+from pages import (
+    arrive,
+    begin,
+    choice,
+    choose,
+    drag,
+    focused,
+    left,
+    middle,
+    ranked,
+    row,
+    send,
+    skip,
+    status,
+    swipe,
+    tab_to,
+)
+
+
+def code_of(page):
+    """Return the completion code, once the page thanks."""
+    page.get_by_role("heading", name="Thank you").wait_for()
+    code = page.locator("code").inner_text()
+    assert re.fullmatch("[A-Z2-7]{10}", code)
+    return code
+
+
+def test_a_whole_survey_by_mouse(open_page, survey):
+    page = open_page(viewport={"width": 1280, "height": 900})
+    begin(page, survey.url, "mouse")
+    a, b, c, d, *rest = left(page)
+    n = 4 + len(rest)
+    assert ranked(page) == ()
+    choose(page, a, b, c)
+    assert (ranked(page), left(page), status(page)) == (
+        (a, b, c),
+        (d, *rest),
+        f"{c} placed 3 of {n}",
+    )
+    drag(page, row(page, c), row(page, a))
+    assert (ranked(page), status(page)) == ((c, a, b), f"{c} moved to place 1")
+    drag(page, choice(page, d), row(page, a))
+    assert (ranked(page), status(page)) == ((c, d, a, b), f"{d} placed 2 of {n}")
+    drag(page, row(page, b), page.locator("#pool-title"))
+    assert (ranked(page), status(page)) == ((c, d, a), f"{b} taken out")
+    assert left(page) == (b, *rest)
+    drag(page, row(page, c), row(page, a), below=True)
+    assert (ranked(page), status(page)) == ((d, a, c), f"{c} moved to place 3")
+    row(page, c).get_by_role("button", name=f"Move {c} up", exact=True).click()
+    row(page, c).get_by_role("button", name="to the first place").click()
+    row(page, d).get_by_role("button", name=f"Move {d} down", exact=True).click()
+    assert (ranked(page), status(page)) == ((c, a, d), f"{d} moved to place 3")
+    row(page, a).get_by_role("button", name=f"Take {a} out").click()
+    assert (ranked(page), left(page)) == ((c, d), (a, b, *rest))
+    send(page)
+
+    arrive(page, 2)
+    assert ranked(page) == ()
+    everything = left(page)
+    choose(page, *everything)
+    assert left(page) == ()
+    send(page)
+    arrive(page, 3)
+    assert ranked(page) == ()
+    skip(page)
+    code_of(page)
+    assert survey.orders("mouse") == [(c, d), everything, ()]
+    assert [answer.repeat for answer in survey.answers("mouse")] == [False, False, True]
+    assert survey.answers("mouse")[0].shown == (a, b, c, d, *rest)
+
+
+def test_a_whole_survey_by_touch(open_page, survey):
+    page = open_page(has_touch=True, is_mobile=True)
+    page.goto(f"{survey.url}/?participant=touch")
+    page.get_by_role("button", name="I agree: start").tap()
+    page.get_by_role("link", name="Continue to the question").tap()
+    orders = []
+    for number in (1, 2, 3):
+        arrive(page, number)
+        c, b, a, *_ = left(page)
+        # From the last to the first: else the next one comes under the finger, which is too fast.
+        for name in (a, b, c):
+            choice(page, name).tap()
+        page.get_by_role("button", name=f"Move {b} up", exact=True).tap()
+        assert ranked(page) == (b, a, c)
+        page.get_by_role("button", name=f"Take {a} out", exact=True).tap()
+        choice(page, a).tap()
+        assert ranked(page) == (b, c, a)
+        # A finger drags by the dots, and scrolls everywhere else.
+        row(page, b).evaluate("row => row.scrollIntoView({block: 'center'})")
+        handle, below = row(page, b).locator(".handle svg"), row(page, c)
+        swipe(page, handle, middle(below) + 5 - middle(handle))
+        assert (ranked(page), status(page)) == ((c, b, a), f"{b} moved to place 2")
+        swipe(page, row(page, c).locator(".name"), -60)
+        swipe(page, choice(page, left(page)[0]), -60)
+        assert ranked(page) == (c, b, a)
+        orders.append((c, b, a))
+        page.get_by_role("button", name="Next").tap()
+    code_of(page)
+    assert survey.orders("touch") == orders
+
+
+def test_a_whole_survey_by_keyboard_alone(open_page, survey):
+    page = open_page(viewport={"width": 1280, "height": 900})
+
+    def press(*keys):
+        for key in keys:
+            page.keyboard.press(key)
+
+    page.goto(f"{survey.url}/?participant=keyboard")
+    tab_to(page, "I agree: start")
+    press("Enter")
+    page.get_by_role("heading", name="How it works").wait_for()
+    tab_to(page, "Continue to the question")
+    press("Enter")
+    arrive(page, 1)
+    a, b, c, d, *rest = left(page)
+    tab_to(page, b)
+    press("Enter")
+    assert (focused(page), status(page)) == (c, f"{b} placed 1 of {4 + len(rest)}")
+    press("Space", "Enter")
+    assert (ranked(page), focused(page)) == ((b, c, d), (*rest, a)[0])
+    tab_to(page, f"Move {d} up")
+    press("ArrowUp")
+    assert (ranked(page), focused(page)) == ((b, d, c), f"Move {d} up")
+    press("Enter")
+    assert (ranked(page), focused(page)) == ((d, b, c), f"Move {d} up")
+    press("ArrowUp")
+    assert (ranked(page), status(page)) == ((d, b, c), f"{d} stays at place 1")
+    press("ArrowDown", "ArrowDown", "ArrowDown")
+    assert (ranked(page), status(page)) == ((b, c, d), f"{d} stays at place 3")
+    press("Home")
+    assert (ranked(page), status(page)) == ((d, b, c), f"{d} moved to place 1")
+    press("Delete")
+    assert (ranked(page), focused(page)) == ((b, c), f"Take {b} out")
+    tab_to(page, "Next")
+    press("Enter")
+
+    arrive(page, 2)
+    everything = left(page)
+    tab_to(page, everything[0])
+    # One Enter too many does nothing.
+    press("Enter", *("Enter" for _ in everything))
+    assert ranked(page) == everything
+    tab_to(page, f"Take {everything[-1]} out")
+    for name in reversed(everything):
+        assert focused(page) == f"Take {name} out"
+        press("Backspace")
+    # Nothing is left to take out: the focus is on what went last.
+    assert (ranked(page), focused(page)) == ((), everything[0])
+    press("Enter")
+    tab_to(page, "Next")
+    press("Enter")
+    arrive(page, 3)
+    tab_to(page, "Skip: I cannot say")
+    press("Enter")
+    code_of(page)
+    assert survey.orders("keyboard") == [(b, c), everything[:1], ()]
+
+
+def test_a_whole_survey_without_scripts(open_page, survey):
+    page = open_page(java_script_enabled=False)
+    begin(page, survey.url, "plain")
+    orders = []
+    for number in (1, 2):
+        arrive(page, number)
+        assert page.locator("#by-hand").is_hidden()
+        first, _, third, *_ = page.locator("label").all_inner_texts()
+        selects = page.get_by_role("combobox")
+        assert set(selects.evaluate_all("all => all.map(one => one.value)")) == {""}
+        send(page)
+        assert page.get_by_role("alert").inner_text().startswith("Nothing is ranked yet")
+        selects.nth(0).select_option("1")
+        selects.nth(2).select_option("1")
+        send(page)
+        # What was chosen is still there, and what to change is said.
+        message = page.get_by_role("alert").inner_text()
+        assert message.lower() == f"{first} and {third} share place 1; choose one.".lower()
+        assert page.title().startswith("Error: ")
+        assert selects.nth(0).input_value() == selects.nth(2).input_value() == "1"
+        selects.nth(0).select_option("2")
+        send(page)
+        orders.append((third, first))
+    skip(page)
+    code_of(page)
+    assert survey.orders("plain") == [*orders, ()]

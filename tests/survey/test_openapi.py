@@ -1,0 +1,196 @@
+"""The application answers as its OpenAPI document says, whatever it is sent (schemathesis)."""
+
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+import schemathesis
+from asgi_client import URLENCODED, Client, begin, finish, form_of
+from schemathesis.config import SchemathesisConfig
+
+from rankshot.survey.app import Rates, create_app
+from rankshot.survey.database import Database
+from rankshot.survey.login import COOKIE
+from rankshot.survey.study import Question, Study
+
+TOKEN = "a token of the tests, long enough"
+AS_RESEARCHER = {"Authorization": f"Bearer {TOKEN}"}
+ITEMS = ("bus", "fox", "leopard")
+STUDY = Study(
+    title="Alike",
+    prompt="Which of these are most like {target}?",
+    consent="Do you agree?",
+    items=ITEMS,
+    unshown="after",
+    questions=tuple(Question(target, ITEMS) for target in ("cat", "dog", "car", "van")),
+    answers_per_question=1_000_000,
+    questions_per_participant=4,
+    repeats=0,
+    completion_url="https://example.org/done",
+)
+# All requests come from one address, faster than people do.
+MANY = Rates(requests=10**9, starts=10**9, logins=10**9)
+
+# What schemathesis may do: every check of its own, with these exceptions.
+CONFIG = {
+    "generation": {
+        "max-examples": 25,
+        "deterministic": True,
+        "database": "none",
+        # Every request has the researcher's token; one check takes it away again.
+        "with-security-parameters": False,
+    },
+    "checks": {
+        # 413 is ours for a form with too many fields.
+        "negative_data_rejection": {
+            "expected-statuses": ["400", "401", "403", "404", "405", "409", "413", "415", "422"]
+        },
+    },
+    "operations": [
+        {
+            # A document cannot say that places are 1, 2, 3, each once.
+            "include-path": "/p/{link}/{number}",
+            "checks": {
+                "positive_data_acceptance": {"expected-statuses": ["303", "403", "404", "422"]}
+            },
+        },
+        *(
+            {
+                # Their names are numbers of questions as well, though wrong ones: 422, not 405.
+                "include-path": path,
+                "checks": {"unsupported_method": {"enabled": False}},
+            }
+            for path in ("/p/{link}/instructions", "/p/{link}/leave")
+        ),
+    ],
+}
+
+
+class Door:
+    """Stands for the application while the tests are collected, when there is none yet."""
+
+    app = None
+
+    async def __call__(self, *request):
+        await self.app(*request)
+
+
+def _document():
+    """Return the OpenAPI document: schemathesis makes a test of each operation in it."""
+    with TemporaryDirectory() as folder:
+        database = Database(Path(folder) / "study.sqlite", create=True)
+        document = create_app(STUDY, database, token=TOKEN).openapi()
+        database.close()
+    return document
+
+
+DOCUMENT = _document()
+OPERATIONS = {
+    f"{method.upper()} {path}": operation
+    for path, methods in DOCUMENT["paths"].items()
+    for method, operation in methods.items()
+}
+DOOR = Door()
+DESCRIBED = schemathesis.openapi.from_dict(DOCUMENT, config=SchemathesisConfig.from_dict(CONFIG))
+DESCRIBED.app = DOOR
+FORMS = {
+    "POST /start": ("/",),
+    "POST /researcher/login": ("/researcher",),
+    "POST /researcher/logout": ("/researcher", {"authorization": f"Bearer {TOKEN}"}),
+}
+"""Where forms come from."""
+SEEN = {}
+NAMES = count()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _app(tmp_path_factory):
+    database = Database(tmp_path_factory.mktemp("openapi") / "study.sqlite", create=True)
+    DOOR.app = create_app(STUDY, database, token=TOKEN, rates=MANY)
+    # So that there is something to download.
+    finish(Client(DOOR.app), begin(Client(DOOR.app)))
+    yield
+    database.close()
+
+
+def _made_real(case):
+    """Put links that exist, and tokens of real forms, into a request: so it gets further."""
+    client = Client(DOOR.app)
+    page = FORMS.get(case.operation.label)
+    if page is not None:
+        case.body["form"] = form_of(client.get(*page).text).fields["form"]
+    if "link" not in case.path_parameters:
+        return
+    home = begin(client, f"participant=p{next(NAMES)}")
+    if case.operation.path.endswith("/leave"):
+        finish(client, home)
+    case.path_parameters["link"] = home.removeprefix("/p/")
+    if "number" in case.path_parameters:
+        form = form_of(client.get(home).text)
+        case.path_parameters["number"] = form.action.rsplit("/", 1)[1]
+        case.body["form"] = form.fields["form"]
+
+
+@DESCRIBED.parametrize()
+def test_every_answer_is_one_that_the_document_describes(case):
+    if case.meta.generation.mode.is_positive:
+        _made_real(case)
+    response = case.call_and_validate(headers=AS_RESEARCHER)
+    SEEN.setdefault(case.operation.label, set()).add(response.status_code)
+
+
+def test_every_operation_was_tried_to_its_end():
+    if len(SEEN) < len(OPERATIONS):
+        pytest.skip("the test above was not run for all operations")
+    wanted = {label: 303 if "303" in it["responses"] else 200 for label, it in OPERATIONS.items()}
+    # Nothing that is made up is the token.
+    wanted["POST /researcher/login"] = 401
+    assert {label for label, status in wanted.items() if status not in SEEN[label]} == set()
+
+
+def test_the_document_is_valid():
+    DESCRIBED.validate()
+
+
+def test_forms_redirects_and_pages_are_described_as_they_are():
+    for label, operation in OPERATIONS.items():
+        responses = operation["responses"]
+        assert {"413", "422", "429"} <= set(responses), label
+        for status, response in responses.items():
+            kinds = list(response.get("content", {}))
+            if status == "303":
+                assert kinds == []
+                assert "Location" in response["headers"]
+            elif status >= "400":
+                assert kinds == ["text/html"], (label, status)
+            assert ("Retry-After" in response.get("headers", {})) == (status == "429")
+            assert ("WWW-Authenticate" in response.get("headers", {})) == (status == "401")
+        if label.startswith("POST"):
+            assert list(operation["requestBody"]["content"]) == [URLENCODED]
+            assert {"303", "403", "415"} <= set(responses)
+            assert "200" not in responses
+        else:
+            assert "requestBody" not in operation
+
+
+def test_the_researchers_routes_are_described_as_locked():
+    schemes = DOCUMENT["components"]["securitySchemes"]
+    assert schemes["token"]["scheme"] == "bearer"
+    assert (schemes["cookie"]["in"], schemes["cookie"]["name"]) == ("cookie", COOKIE)
+    either = [{"cookie": []}, {"token": []}]
+    locked = {label: o["security"] for label, o in OPERATIONS.items() if "security" in o}
+    assert locked == {
+        # Without either, it is the page that asks for the token.
+        "GET /researcher": [*either, {}],
+        "POST /researcher/logout": either,
+        "GET /researcher/standing": either,
+        "GET /researcher/rankings.jsonl": either,
+    }
+
+
+def test_without_a_token_the_document_has_no_researcher(tmp_path):
+    database = Database(tmp_path / "study.sqlite", create=True)
+    paths = create_app(STUDY, database).openapi()["paths"]
+    database.close()
+    assert set(paths) == {path for path in DOCUMENT["paths"] if "researcher" not in path}
