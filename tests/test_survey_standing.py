@@ -193,6 +193,12 @@ def test_every_order_that_the_consensus_allows_is_a_best_one(said):
     assert {reversed_pairs(order, said) for order in allowed} == {best}
 
 
+def test_the_consensus_is_a_best_order_also_where_the_search_misses_it():
+    said = [answer("x", HALF_CAT, "ec"), answer("y", CAT, "dab"), answer("z", HALF_CAT, "ced")]
+    orders = best_orders(of_target(said).consensus, said)
+    assert {reversed_pairs(order, said) for order in orders} == {3}
+
+
 @given(some_answers())
 @settings(max_examples=60)
 def test_stability_is_that_of_really_leaving_out(said):

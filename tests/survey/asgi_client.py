@@ -1,13 +1,47 @@
-"""Requests to an application in this process, byte for byte as a test wants them."""
+"""An application in this process, and requests to it, byte for byte as a test wants them."""
 
 import asyncio
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass
 from urllib.parse import unquote, urlencode
 
-from served import hidden
+from served import TOKEN, hidden
+
+from rankshot.survey.app import Rates, create_app
+from rankshot.survey.database import Database
+from rankshot.survey.study import Question, Study
 
 URLENCODED = "application/x-www-form-urlencoded"
+# All requests come from few addresses, faster than people do.
+MANY = Rates(requests=10**9, starts=10**9, logins=10**9)
+ITEMS = ("bus", "fox", "leopard")
+
+
+def small_study(**changes):
+    """Return a study of four questions."""
+    plan = {
+        "title": "Alike",
+        "prompt": "Which of these are most like {target}?",
+        "consent": "Do you agree?",
+        "items": ITEMS,
+        "unshown": "after",
+        "questions": tuple(Question(target, ITEMS) for target in ("cat", "dog", "car", "van")),
+        "answers_per_question": 1_000_000,
+        "questions_per_participant": 4,
+        "repeats": 0,
+    }
+    return Study(**plan | changes)
+
+
+@contextmanager
+def opened(study, folder, **options):
+    """Make the application of a study, with a new database, while the block runs."""
+    database = Database(folder / "study.sqlite", create=True)
+    try:
+        yield create_app(study, database, **{"token": TOKEN, "rates": MANY} | options), database
+    finally:
+        database.close()
 
 
 @dataclass(frozen=True)
@@ -61,8 +95,8 @@ class Client:
         length = {"content-type": URLENCODED, "content-length": str(len(body))}
         return self.send("POST", target, {**length, **(headers or {})}, [body])
 
-    def send(self, method, target, headers=None, chunks=(b"",), *, breaks_off=False):
-        """Send a request; its body in chunks, the last of which is missing if it breaks off."""
+    def send(self, method, target, headers=None, chunks=(), *, breaks_off=False):
+        """Send a request, its body in chunks; if it breaks off, the end of the body never comes."""
         raw, _, query = target.partition("?")
         given = {**self._headers, **(headers or {})}
         scope = {
@@ -75,21 +109,17 @@ class Client:
             "raw_path": raw.encode(),
             "query_string": query.encode(),
             "root_path": "",
-            "headers": [(k.encode("latin-1"), _bytes(v)) for k, v in given.items()],
+            "headers": [(name.encode(), _bytes(value)) for name, value in given.items()],
             "client": (self._address, 1234),
             "server": ("127.0.0.1", 8000),
         }
-        return asyncio.run(self._call(scope, list(chunks), breaks_off))
+        return asyncio.run(self._call(scope, _messages(chunks, breaks_off)))
 
-    async def _call(self, scope, chunks, breaks_off):
-        coming = [{"type": "http.request", "body": chunk, "more_body": True} for chunk in chunks]
-        if not breaks_off:
-            coming[-1]["more_body"] = False
-        messages = iter(coming)
+    async def _call(self, scope, messages):
         sent = []
 
         async def receive():
-            return next(messages, {"type": "http.disconnect"})
+            return next(messages)
 
         async def send(message):
             sent.append(message)
@@ -99,6 +129,16 @@ class Client:
             return Reply(None, (), b"")
         headers = tuple((k.decode("latin-1"), v.decode("latin-1")) for k, v in sent[0]["headers"])
         return Reply(sent[0]["status"], headers, b"".join(m["body"] for m in sent[1:]))
+
+
+def _messages(chunks, breaks_off):
+    """Yield what a server tells an application of a request's body."""
+    for chunk in chunks:
+        yield {"type": "http.request", "body": chunk, "more_body": True}
+    if not breaks_off:
+        yield {"type": "http.request", "body": b"", "more_body": False}
+    while True:
+        yield {"type": "http.disconnect"}
 
 
 def _bytes(value):

@@ -6,31 +6,14 @@ from tempfile import TemporaryDirectory
 
 import pytest
 import schemathesis
-from asgi_client import URLENCODED, Client, begin, finish, form_of
+from asgi_client import URLENCODED, Client, begin, finish, form_of, opened, small_study
 from schemathesis.config import SchemathesisConfig
+from served import TOKEN
 
-from rankshot.survey.app import Rates, create_app
-from rankshot.survey.database import Database
 from rankshot.survey.login import COOKIE
-from rankshot.survey.study import Question, Study
 
-TOKEN = "a token of the tests, long enough"
 AS_RESEARCHER = {"Authorization": f"Bearer {TOKEN}"}
-ITEMS = ("bus", "fox", "leopard")
-STUDY = Study(
-    title="Alike",
-    prompt="Which of these are most like {target}?",
-    consent="Do you agree?",
-    items=ITEMS,
-    unshown="after",
-    questions=tuple(Question(target, ITEMS) for target in ("cat", "dog", "car", "van")),
-    answers_per_question=1_000_000,
-    questions_per_participant=4,
-    repeats=0,
-    completion_url="https://example.org/done",
-)
-# All requests come from one address, faster than people do.
-MANY = Rates(requests=10**9, starts=10**9, logins=10**9)
+STUDY = small_study(completion_url="https://example.org/done")
 
 # What schemathesis may do: every check of its own, with these exceptions.
 CONFIG = {
@@ -78,11 +61,8 @@ class Door:
 
 def _document():
     """Return the OpenAPI document: schemathesis makes a test of each operation in it."""
-    with TemporaryDirectory() as folder:
-        database = Database(Path(folder) / "study.sqlite", create=True)
-        document = create_app(STUDY, database, token=TOKEN).openapi()
-        database.close()
-    return document
+    with TemporaryDirectory() as folder, opened(STUDY, Path(folder)) as (app, _):
+        return app.openapi()
 
 
 DOCUMENT = _document()
@@ -106,12 +86,11 @@ NAMES = count()
 
 @pytest.fixture(scope="module", autouse=True)
 def _app(tmp_path_factory):
-    database = Database(tmp_path_factory.mktemp("openapi") / "study.sqlite", create=True)
-    DOOR.app = create_app(STUDY, database, token=TOKEN, rates=MANY)
-    # So that there is something to download.
-    finish(Client(DOOR.app), begin(Client(DOOR.app)))
-    yield
-    database.close()
+    with opened(STUDY, tmp_path_factory.mktemp("openapi")) as (app, _):
+        DOOR.app = app
+        # So that there is something to download.
+        finish(Client(app), begin(Client(app)))
+        yield
 
 
 def _made_real(case):
@@ -190,7 +169,6 @@ def test_the_researchers_routes_are_described_as_locked():
 
 
 def test_without_a_token_the_document_has_no_researcher(tmp_path):
-    database = Database(tmp_path / "study.sqlite", create=True)
-    paths = create_app(STUDY, database).openapi()["paths"]
-    database.close()
+    with opened(STUDY, tmp_path, token=None) as (app, _):
+        paths = app.openapi()["paths"]
     assert set(paths) == {path for path in DOCUMENT["paths"] if "researcher" not in path}

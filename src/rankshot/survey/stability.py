@@ -8,6 +8,7 @@ the order is still a best one; only where they do not is the best score worked o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -17,12 +18,69 @@ from scipy.sparse.csgraph import connected_components
 
 from rankshot.ranking.blocks import row_blocks
 from rankshot.ranking.kemeny_search import insertion_search, reversed_weight
+from rankshot.survey.quality import Levels, Signs, pair_signs
 
 Margins = NDArray[np.int64]
-Signs = NDArray[np.int8]
 
 MOST_ENUMERATED = 10
 """Of so many items all sets are enumerated; of more, a best order is searched for."""
+
+
+def margins_of(table: Levels) -> Margins:
+    """Return how many more answers have item i before j than after it.
+
+    Parameters
+    ----------
+    table : ndarray of shape (m, n)
+        The level of each item in each answer.
+    """
+    n = table.shape[1]
+    margins = np.zeros((n, n), np.int64)
+    for rows in row_blocks(len(table), n * n):
+        margins += pair_signs(table[rows]).sum(axis=0, dtype=np.int64)
+    return margins
+
+
+def share_that_stays(table: Levels, ties: Sequence[int], places: int) -> float | None:
+    """Return the share of answers without which a consensus stays as it is.
+
+    It stays if the others alone prefer no order to it, and neither of two items that it ties.
+
+    Parameters
+    ----------
+    table : ndarray of shape (m, n)
+        The level of each item in each answer. The items stand as in the consensus.
+    ties : sequence of int
+        How many items the consensus ties, from the first place on; 1 is no tie. The answers
+        put as many one way as the other.
+    places : int
+        How many of the first places must stay, with all that is tied with the last of these.
+
+    Returns
+    -------
+    float or None
+        None below two answers.
+
+    Examples
+    --------
+    >>> answers = np.array([[0, 1, 2], [0, 1, 2], [0, 2, 1], [0, 2, 1]])
+    >>> share_that_stays(answers, [1, 2], 1), share_that_stays(answers, [1, 2], 3)
+    (1.0, 0.0)
+    """
+    m, n = table.shape
+    if m < 2:
+        return None
+    group = np.repeat(np.arange(len(ties)), ties)
+    k = int(np.sum(group <= group[min(places, n) - 1]))
+    tied = group[:k, None] == group[:k]
+    margins = margins_of(table)
+    stay = 0
+    for rows in row_blocks(m, 8 * n * n):
+        votes = pair_signs(table[rows])
+        # Without an answer that tells apart what is tied, the tie is decided.
+        tells_apart = np.any(votes[:, :k, :k][:, tied], axis=1)
+        stay += int(np.sum(stays_best(margins, votes, k) & ~tells_apart))
+    return stay / len(table)
 
 
 def stays_best(margins: Margins, votes: Signs, k: int) -> NDArray[np.bool_]:

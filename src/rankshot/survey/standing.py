@@ -11,18 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.ranking.agreement import concordance
-from rankshot.ranking.blocks import levels, row_blocks
+from rankshot.ranking.blocks import levels
 from rankshot.ranking.consensus import kemeny
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.tied_order import Order, named
 from rankshot.survey.answers import Answer
 from rankshot.survey.export import ranking_of_shown
-from rankshot.survey.quality import Flag, Levels, by_question, is_counted, pair_signs
-from rankshot.survey.stability import Margins, stays_best
+from rankshot.survey.quality import Flag, by_question, is_counted
+from rankshot.survey.stability import Margins, margins_of, share_that_stays
 from rankshot.survey.study import Question, Study
 
 FIRST_PLACES = 3
 """How many of the first places are watched by themselves."""
+
+MOST_SOLVED = 15
+"""A consensus of more items is searched for and not proven: the page must not wait for it."""
 
 
 @dataclass(frozen=True)
@@ -232,28 +235,28 @@ def _target(target: str, answers: Sequence[Answer]) -> TargetStanding:
     rankings = Rankings.from_orders(map(ranking_of_shown, answers), items=items, kind="subset")
     ranked = {item for answer in answers for item in answer.order}
     never = [item for item in items if item not in ranked]
-    # Kemeny's order has no ties.
-    order = [str(item) for item in kemeny(rankings).order if item in ranked]
+    order = [item for item in _best_order(rankings) if item in ranked]
     table = levels(rankings)[:, [items.index(item) for item in order]]
-    margins = _margins(table)
-    groups = _undecided(margins)
+    groups = _undecided(margins_of(table))
+    ties = [len(group) for group in groups]
     decided = named(groups, tuple(order))
     return TargetStanding(
         target,
         len(answers),
         (*decided, *never) if len(never) < 2 else (*decided, tuple(never)),
-        *_stabilities(table, margins, groups),
+        share_that_stays(table, ties, len(order)),
+        share_that_stays(table, ties, FIRST_PLACES),
         _concordance(answers),
     )
 
 
-def _margins(table: Levels) -> Margins:
-    """Return how many more answers have i before j than after it."""
-    n = table.shape[1]
-    margins = np.zeros((n, n), np.int64)
-    for rows in row_blocks(len(table), n * n):
-        margins += pair_signs(table[rows]).sum(axis=0, dtype=np.int64)
-    return margins
+def _best_order(rankings: Rankings) -> list[str]:
+    """Search for Kemeny's order, and solve for it where the search proves nothing."""
+    found = kemeny(rankings)
+    if not found.optimal and rankings.n_items <= MOST_SOLVED:
+        found = kemeny(rankings, "exact")
+    # Kemeny's order has no ties.
+    return [str(item) for item in found.order]
 
 
 def _undecided(margins: Margins) -> list[NDArray[np.intp]]:
@@ -265,27 +268,6 @@ def _undecided(margins: Margins) -> list[NDArray[np.intp]]:
         else:
             groups.append([item])
     return [np.array(group) for group in groups]
-
-
-def _stabilities(
-    table: Levels, margins: Margins, groups: Sequence[NDArray[np.intp]]
-) -> tuple[float | None, float | None]:
-    """Return the share of answers without which the whole order, and its beginning, stay."""
-    m, n = table.shape
-    if m < 2:
-        return None, None
-    group = np.repeat(np.arange(len(groups)), [len(members) for members in groups])
-    # The first places end where no tie is cut.
-    first = int(np.sum(group <= group[min(FIRST_PLACES, n) - 1]))
-    tied = group[:, None] == group
-    stay = [0, 0]
-    for rows in row_blocks(m, 8 * n * n):
-        votes = pair_signs(table[rows])
-        for i, k in enumerate((n, first)):
-            # Without an answer that tells apart what is tied, the tie is decided.
-            tells = np.any(votes[:, :k, :k][:, tied[:k, :k]], axis=1)
-            stay[i] += int(np.sum(stays_best(margins, votes, k) & ~tells))
-    return stay[0] / m, stay[1] / m
 
 
 def _concordance(answers: Iterable[Answer]) -> float | None:

@@ -4,7 +4,8 @@ from pages import Watch, launched, serving
 from rankshot.survey.study import Question, Study
 
 ANIMALS = ("leopard", "tiger", "fox", "hippopotamus", "killer whale")
-ODD = ("tiger", "fox", "<b>bold</b> & 'quoted'", "a name that is far too long for a phone " * 4)
+LONG = f"a name that is far too long for a phone, with a {'very' * 20}longword"
+ODD = ("tiger", "fox", "<b>bold</b> & 'quoted'", LONG)
 PHONE = {"width": 360, "height": 740}
 
 
@@ -20,9 +21,9 @@ def survey(tmp_path_factory):
         "Which animals are alike?",
         "Which of these are most like a {target}?",
         "You may take part, or not.\n\nAsk ada@example.org.",
-        (*ANIMALS, *(name.strip() for name in ODD[2:])),
+        tuple(dict.fromkeys(ANIMALS + ODD)),
         "unknown",
-        (Question("cat", ANIMALS), Question("wolf", [name.strip() for name in ODD])),
+        (Question("cat", ANIMALS), Question("wolf", ODD)),
         answers_per_question=1000,
         questions_per_participant=2,
         repeats=1,

@@ -172,13 +172,6 @@ def choice(page, name):
     return page.locator("#choices").get_by_role("button", name=name, exact=True)
 
 
-def finish(page):
-    """Skip what is left; return the completion code."""
-    while page.get_by_role("heading", name="Thank you").count() == 0:
-        skip(page)
-    return page.locator("code").inner_text()
-
-
 def middle(locator):
     """Return how far down the middle of a locator is."""
     box = locator.bounding_box()

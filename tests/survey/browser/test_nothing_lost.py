@@ -10,6 +10,7 @@ from pages import (
     send,
     skip,
     status,
+    tab_to,
 )
 
 
@@ -68,6 +69,27 @@ def test_a_double_click_means_one_item_and_sends_one_answer(open_page, survey):
     arrive(page, 3)
     assert len(posts) == 2
     assert survey.orders("double") == [(a, b), ()]
+
+
+def test_a_slow_connection_sends_one_answer(open_page, survey):
+    page = open_page()
+    begin(page, survey.url, "slow")
+    first, *_ = left(page)
+    choose(page, first)
+    waiting = []
+
+    def hold(route):
+        waiting.append(route)
+
+    page.route("**/p/*/1", hold)
+    tab_to(page, "Next")
+    for _ in range(3):
+        page.keyboard.press("Enter")
+    page.wait_for_timeout(200)
+    assert len(waiting) == 1
+    waiting[0].continue_()
+    arrive(page, 2)
+    assert survey.orders("slow") == [(first,)]
 
 
 def test_the_back_button_leads_on_and_the_first_of_two_tabs_counts(open_page, survey):

@@ -1,0 +1,272 @@
+"""The researcher's door: one token, one cookie, and nothing behind it for anybody else."""
+
+import json
+import time
+from http.cookies import SimpleCookie
+
+import pytest
+from asgi_client import Client, begin, finish, form_of, opened, small_study
+from served import TOKEN
+
+from rankshot.ranking.errors import RankshotError
+from rankshot.survey import login as login_module
+from rankshot.survey.identity import Identity
+from rankshot.survey.login import COOKIE, SECONDS, Login
+
+STUDY = small_study()
+PATHS = ["/researcher/standing", "/researcher/rankings.jsonl"]
+
+
+@pytest.fixture
+def survey(tmp_path):
+    with opened(STUDY, tmp_path) as (app, database):
+        client = Client(app)
+        finish(client, begin(client))
+        yield app, database
+
+
+@pytest.fixture
+def client(survey):
+    return Client(survey[0])
+
+
+def log_in(client, token=TOKEN):
+    form = form_of(client.get("/researcher").text)
+    return client.post(form.action, {**form.fields, "token": token})
+
+
+def cookie_of(reply):
+    """Return the one cookie that a reply sets."""
+    ((name, cookie),) = SimpleCookie(reply["set-cookie"]).items()
+    assert name == COOKIE
+    return cookie
+
+
+def having(value):
+    return {"cookie": f"{COOKIE}={value}"}
+
+
+# ---- Off, locked, open ----
+
+
+@pytest.mark.parametrize("path", ["/researcher", "/researcher/login", "/researcher/logout", *PATHS])
+def test_without_a_token_there_is_no_researchers_page(tmp_path, path):
+    with opened(STUDY, tmp_path, token=None) as (app, _):
+        client = Client(app)
+        for method in ("GET", "POST", "PUT", "HEAD"):
+            assert client.send(method, path).status == 404
+        bearer = {"authorization": f"Bearer {TOKEN}"}
+        assert client.get(path, bearer).status == 404
+        assert client.get(path, having("1.2")).status == 404
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_nothing_is_shown_to_who_is_not_logged_in(client, path):
+    refused = client.get(path)
+    assert refused.status == 401
+    assert refused["www-authenticate"] == "Bearer"
+    assert "leopard" not in refused.text
+    asked = client.get("/researcher")
+    assert asked.status == 200
+    assert 'type="password"' in asked.text
+    assert "leopard" not in asked.text
+
+
+def test_the_token_opens_in_a_header_and_sets_no_cookie(client):
+    for scheme in ("Bearer", "bearer", "BEARER"):
+        header = {"authorization": f"{scheme} {TOKEN}"}
+        page = client.get("/researcher", header)
+        assert "How the survey stands" in page.text
+        assert page.all("set-cookie") == []
+        download = client.get("/researcher/rankings.jsonl", header)
+        assert len([json.loads(line) for line in download.text.splitlines()]) == 4
+        assert download["content-disposition"] == 'attachment; filename="rankings.jsonl"'
+        assert download["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"",
+        b"Bearer",
+        b"Bearer ",
+        TOKEN.encode(),
+        b"Basic " + TOKEN.encode(),
+        b"Bearer " + TOKEN.encode()[:-1],
+        b"Bearer " + TOKEN.encode() + b"x",
+        b"Bearer " + TOKEN.upper().encode(),
+        b"Bearer \xff\xfe\x00",
+        "Bearer tökén tökén tökén".encode(),
+        b"Bearer " + b"x" * 60_000,
+    ],
+)
+def test_wrong_tokens_open_nothing_and_break_nothing(client, header):
+    for path in PATHS:
+        assert client.get(path, {"authorization": header}).status == 401
+    assert 'type="password"' in client.get("/researcher", {"authorization": header}).text
+
+
+# ---- Logging in and out ----
+
+
+def test_logging_in_sets_a_cookie_with_one_purpose(client):
+    reply = log_in(client)
+    assert (reply.status, reply["location"]) == (303, "/researcher")
+    cookie = cookie_of(reply)
+    assert cookie["httponly"] is True
+    assert cookie["samesite"] == "strict"
+    assert cookie["path"] == "/researcher"
+    assert cookie["max-age"] == str(SECONDS)
+    assert not cookie["domain"]
+    assert not cookie["secure"], "over http, a browser would not send it back"
+    assert TOKEN not in str(reply.headers)
+    assert "How the survey stands" in client.get("/researcher", having(cookie.value)).text
+    assert {client.get(path, having(cookie.value)).status for path in PATHS} == {200}
+
+
+def test_over_https_the_cookie_is_secure_and_below_a_root_it_stays_there(tmp_path):
+    with opened(STUDY, tmp_path, root="/survey") as (app, _):
+        client = Client(app, scheme="https")
+        form = form_of(client.get("/researcher").text)
+        assert form.action == "/survey/researcher/login"
+        # The proxy takes the root away.
+        reply = client.post("/researcher/login", {**form.fields, "token": TOKEN})
+        assert reply["location"] == "/survey/researcher"
+        cookie = cookie_of(reply)
+        assert cookie["secure"] is True
+        assert cookie["path"] == "/survey/researcher"
+
+
+@pytest.mark.parametrize("host", ["[", "evil.example", "a b", "", "\xff"])
+def test_where_one_is_sent_does_not_depend_on_the_host_of_the_request(survey, host):
+    reply = log_in(Client(survey[0], scheme="https", headers={"host": host}))
+    assert (reply.status, reply["location"]) == (303, "/researcher")
+    assert cookie_of(reply)["secure"] is True
+
+
+@pytest.mark.parametrize("token", ["wrong", TOKEN + " ", "é" * 40, "\0", "x" * 500, "\ufffd", "💥"])
+def test_a_wrong_token_is_told_so_and_gets_no_cookie(client, token):
+    reply = log_in(client, token)
+    assert reply.status == 401
+    assert "not the token" in reply.text
+    assert reply.all("set-cookie") == []
+    assert form_of(reply.text).fields.keys() == {"form"}, "what was typed is not sent back"
+
+
+@pytest.mark.parametrize("token", ["", "x" * 501])
+def test_a_token_that_none_can_be_is_malformed(client, token):
+    assert log_in(client, token).status == 422
+
+
+def test_forms_are_good_for_one_purpose(client):
+    cookie = having(cookie_of(log_in(client)).value)
+    start = form_of(client.get("/").text).fields["form"]
+    login = form_of(client.get("/researcher").text).fields["form"]
+    logout = form_of(client.get("/researcher", cookie).text).fields["form"]
+    for form in (start, logout, "0" * 64):
+        reply = client.post("/researcher/login", {"form": form, "token": TOKEN})
+        assert (reply.status, reply.all("set-cookie")) == (403, [])
+    # Everybody can have the others; the one for leaving is on the researcher's page alone.
+    for form in (start, login, "0" * 64):
+        assert client.post("/researcher/logout", {"form": form}, cookie).status == 403
+    for form in (login, logout):
+        assert client.post("/start", {"form": form}).status == 403
+
+
+def test_logging_out_takes_the_cookie_away(client):
+    cookie = having(cookie_of(log_in(client)).value)
+    form = form_of(client.get("/researcher", cookie).text)
+    assert client.post(form.action, form.fields).status == 401, "who is not logged in cannot"
+    reply = client.post(form.action, form.fields, cookie)
+    assert (reply.status, reply["location"]) == (303, "/researcher")
+    gone = cookie_of(reply)
+    assert (gone.value, gone["max-age"], gone["path"]) == ("", "0", "/researcher")
+
+
+# ---- What a cookie is worth ----
+
+
+def test_a_cookie_ends(client, monkeypatch):
+    start = time.time()
+    cookie = having(cookie_of(log_in(client)).value)
+
+    class Later:
+        now = start + SECONDS - 60
+
+        def time(self):
+            return self.now
+
+    clock = Later()
+    monkeypatch.setattr(login_module, "time", clock)
+    assert client.get(PATHS[0], cookie).status == 200
+    clock.now += 120
+    assert client.get(PATHS[0], cookie).status == 401
+
+
+def test_forged_cookies_open_nothing_and_break_nothing(client):
+    end, signature = cookie_of(log_in(client)).value.split(".")
+    later = str(int(end) + 1)
+    forged = [
+        f"{later}.{signature}",
+        f"0{end}.{signature}",
+        f"{end}.{signature[:-1]}",
+        f"{end}.{signature}0",
+        f"{end}.{signature.upper()}",
+        f"{end}.",
+        end,
+        ".",
+        "...",
+        f"x.{signature}",
+        "9" * 5000 + "." + signature,
+        "é.é",
+        "\xff" * 100,
+        "a" * 50_000,
+    ]
+    for value in forged:
+        assert client.get(PATHS[0], having(value)).status == 401, value[:50]
+        assert 'type="password"' in client.get("/researcher", having(value)).text
+
+
+def test_cookies_of_another_token_or_another_survey_open_nothing(survey, tmp_path):
+    client, database = Client(survey[0]), survey[1]
+    now = time.time()
+    assert client.get(PATHS[0], having(Login(TOKEN, database.identity).cookie(now))).status == 200
+    (tmp_path / "other").mkdir()
+    with opened(STUDY, tmp_path / "other") as (_, other):
+        for login in (
+            Login("another token, long enough", database.identity),
+            # Who guesses the token has no key to sign with, and so has to ask the server.
+            Login(TOKEN, other.identity),
+            Login(TOKEN, Identity(b"")),
+        ):
+            assert client.get(PATHS[0], having(login.cookie(now))).status == 401
+
+
+# ---- The token itself ----
+
+
+@pytest.mark.parametrize(
+    ("token", "says"),
+    [
+        ("", "has 0 characters"),
+        ("short", "has 5 characters; give at least 16"),
+        ("x" * 501, "at most 500"),
+        ("päßwörter, lang genug", "not ASCII"),
+        ("\udcff" * 20, "not ASCII"),
+        ("a token with a line end\n", "begins or ends with a space"),
+        (" a token after a space", "begins or ends with a space"),
+        ("a token\0with a zero byte", "not ASCII"),
+    ],
+)
+def test_tokens_that_cannot_work_are_refused_at_the_start(token, says):
+    with pytest.raises(RankshotError, match=says) as error:
+        Login(token, Identity(b"key"))
+    assert "secrets.token_hex" in str(error.value)
+    assert not token.strip() or token.strip() not in str(error.value)
+
+
+def test_tokens_are_compared_as_a_whole():
+    login = Login(TOKEN, Identity(b"key"))
+    assert login.knows(TOKEN)
+    others = ["", TOKEN[:-1], TOKEN[1:], TOKEN + "\0", TOKEN.swapcase(), "é", "\N{PILE OF POO}"]
+    assert not any(map(login.knows, others))
