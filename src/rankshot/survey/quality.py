@@ -77,7 +77,7 @@ def flags(answers: Sequence[Answer], rules: QualityRules) -> dict[str, tuple[Fla
     Notes
     -----
     How often the flags are right was measured on simulated studies, by
-    ``tests/test_survey_quality.py``: 20 targets with 10 items, 20 answers a question; 10 questions,
+    ``tests/survey/test_quality.py``: 20 targets with 10 items, 20 answers a question; 10 questions,
     1 repeat and 1 gold question a participant, who ranks from 2 to all 10 items. The opinion of a
     careful participant scatters around the truth by a Mallows model of spread 0.7 and the answers
     around the opinion by one of spread 1, so that Kendall's W within a question is 0.49. One in ten

@@ -95,7 +95,7 @@ class QualityRules:
     """
 
     seconds: float = 3.0
-    repeat_distance: float = 0.4
+    repeat_distance: float = 0.5
     consensus_distance: float = 0.4
     gold_failures: int = 0
 

@@ -208,7 +208,7 @@ def test_what_a_file_does_not_say_has_the_documented_default(read):
     assert (study.answers_per_question, study.questions_per_participant) == (20, 10)
     assert (study.repeats, study.return_after_minutes) == (1, 30)
     assert (study.platform, study.completion_url, study.gold) == ("none", None, ())
-    assert study.quality == QualityRules(3.0, 0.4, 0.4, 0)
+    assert study.quality == QualityRules(3.0, 0.5, 0.4, 0)
 
 
 def test_a_missing_file_is_a_missing_file(tmp_path):

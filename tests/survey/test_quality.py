@@ -24,7 +24,7 @@ from rankshot.survey.quality import (
 from rankshot.survey.study import QualityRules, Question
 from survey_answers import Simulation, answer
 
-RULES = QualityRules(repeat_distance=0.5, consensus_distance=0.4)
+RULES = QualityRules()
 CAT, DOG, OWL, ELK = (Question(name, tuple("abcdef")) for name in ("cat", "dog", "owl", "elk"))
 GOLD = Question("wolf", tuple("abcd"), ("a", "b"))
 
