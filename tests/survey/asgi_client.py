@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from urllib.parse import unquote, urlencode
 
 from served import TOKEN, hidden
+from sqlalchemy import select
 
 from rankshot.survey.app import Rates, create_app
 from rankshot.survey.database import Database
 from rankshot.survey.study import Question, Study
+from rankshot.survey.tables import METADATA
 
 URLENCODED = "application/x-www-form-urlencoded"
 # All requests come from few addresses, faster than people do.
@@ -179,3 +181,49 @@ def finish(client, home):
         form = form_of(page)
         assert client.post(form.action, form.answer("1")).status == 303
     return page
+
+
+def dump(database, ignored=()):
+    """Return all that is stored, some columns aside."""
+    with database.reading() as connection:
+        return {
+            table.name: [
+                {name: value for name, value in row._mapping.items() if name not in ignored}
+                for row in connection.execute(select(table).order_by(*table.primary_key))
+            ]
+            for table in METADATA.sorted_tables
+        }
+
+
+class Survey:
+    """A survey in which two people have their first questions in front of them.
+
+    Parameters
+    ----------
+    app, database
+        As `opened` makes them.
+    people : tuple of str
+        Ids of the two.
+    """
+
+    def __init__(self, app, database, people=("ann", "bob")):
+        self.client, self.database = Client(app), database
+        self.identity = database.identity
+        self.home, self.other = (begin(self.client, f"participant={name}") for name in people)
+        self.form, self.others = (form_of(self.client.get(h).text) for h in (self.home, self.other))
+        self.nonce = form_of(self.client.get("/").text).fields["form"]
+
+    @contextmanager
+    def unchanged(self, ignored=()):
+        """Hold that the block stores nothing."""
+        before = dump(self.database, ignored)
+        yield
+        assert dump(self.database, ignored) == before
+
+    def start(self, **changes):
+        """Return the fields that start somebody else."""
+        return {"form": self.nonce, "participant": f"not-{self.home[-8:]}", **changes}
+
+    def forms(self):
+        """Return the forms that store something, each as it would be accepted."""
+        return [("/start", self.start()), (self.form.action, self.form.answer("1"))]

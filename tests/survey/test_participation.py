@@ -314,17 +314,17 @@ def test_an_answer_to_what_was_not_asked_is_refused(database):
 @pytest.mark.parametrize(
     ("places", "says"),
     [
-        (["", "", ""], "nothing is ranked"),
-        (["1", "1", ""], "bus and fox share place 1"),
-        (["1", "3", ""], "place 2 is empty"),
-        (["2", "", ""], "place 1 is empty"),
-        (["1", "2"], "expected 3 places, not 2"),
-        (["0", "", ""], "'0' is no place"),
-        (["4", "", ""], "'4' is no place; give 1 to 3"),
-        (["-1", "", ""], "'-1' is no place"),
-        (["١", "", ""], "is no place"),
-        (["1_", "", ""], "is no place"),
-        (["+1", "", ""], "is no place"),
+        (["", "", ""], "Nothing is ranked"),
+        (["1", "1", ""], "Place 1 is taken twice, by bus and by fox"),
+        (["1", "3", ""], "Place 2 is empty"),
+        (["2", "", ""], "Place 1 is empty"),
+        (["1", "2"], "Expected 3 places, not 2"),
+        (["0", "", ""], "Give bus a place from 1 to 3, not '0'"),
+        (["4", "", ""], "Give bus a place from 1 to 3, not '4'"),
+        (["-1", "", ""], "not '-1'"),
+        (["١", "", ""], "Give bus a place"),
+        (["1_", "", ""], "Give bus a place"),
+        (["+1", "", ""], "Give bus a place"),
     ],
 )
 def test_places_that_are_no_ranking_say_what_to_change(places, says):

@@ -63,7 +63,7 @@ def order_of(items: Sequence[str], places: Sequence[str]) -> tuple[str, ...]:
     ('leopard', 'fox')
     """
     if len(places) != len(items):
-        raise RankshotError(f"expected {len(items)} places, not {len(places)}")
+        raise RankshotError(f"Expected {len(items)} places, not {len(places)}")
     holder: dict[int, str] = {}
     for item, text in zip(items, places, strict=True):
         if not text:
@@ -71,13 +71,13 @@ def order_of(items: Sequence[str], places: Sequence[str]) -> tuple[str, ...]:
         # int() would take other digits, signs, spaces and underscores, too.
         place = int(text) if text.isascii() and text.isdigit() and len(text) <= 3 else 0
         if not 1 <= place <= len(items):
-            raise RankshotError(f"{item}: {shown(text)} is no place; give 1 to {len(items)}")
+            raise RankshotError(f"Give {item} a place from 1 to {len(items)}, not {shown(text)}")
         if place in holder:
-            raise RankshotError(f"{holder[place]} and {item} share place {place}; choose one")
+            raise RankshotError(f"Place {place} is taken twice, by {holder[place]} and by {item}")
         holder[place] = item
     if not holder:
-        raise RankshotError("nothing is ranked yet: choose at least the most similar one")
+        raise RankshotError("Nothing is ranked yet: choose at least the most similar one")
     missing = min(set(range(1, len(holder) + 1)) - set(holder), default=None)
     if missing is not None:
-        raise RankshotError(f"place {missing} is empty: places are 1, 2, 3 and so on")
+        raise RankshotError(f"Place {missing} is empty: give the places 1, 2, 3 and so on")
     return tuple(holder[place] for place in sorted(holder))

@@ -188,9 +188,9 @@ class ParticipantRoutes:
         """Show the question once more, with what was wrong and what was chosen."""
         now = self._current(link)
         if not isinstance(now, Asked) or now.number != number:
-            raise RefusedError(422, "No ranking", f"Sorry: {error}. Your earlier answer is kept.")
+            raise RefusedError(422, "No ranking", f"{error}. Your earlier answer is kept.")
         chosen = places if len(places) == len(now.shown) else [""] * len(now.shown)
-        return self._ask(link, now, chosen, f"{error[:1].upper()}{error[1:]}.", status=422)
+        return self._ask(link, now, chosen, f"{_spoken(error)}.", status=422)
 
     def _current(self, link: str) -> Asked | Finished:
         try:

@@ -1,0 +1,137 @@
+"""The headers of every response, whatever its status; and no cookie for participants."""
+
+from functools import partial
+from mimetypes import guess_type
+
+import pytest
+from asgi_client import Client, Survey, finish, opened, small_study
+from served import TOKEN
+
+from rankshot.survey.app import Rates
+from rankshot.survey.guards import MOST_BYTES
+from rankshot.survey.pages import STATIC
+from rankshot.survey.participation import Participation
+
+HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; "
+    "base-uri 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "x-robots-tag": "noindex",
+}
+HTML = "text/html; charset=utf-8"
+AS_RESEARCHER = {"authorization": f"Bearer {TOKEN}"}
+
+
+@pytest.fixture
+def survey(tmp_path):
+    study = small_study(completion_url="https://example.org/done")
+    with opened(study, tmp_path) as made:
+        yield Survey(*made)
+
+
+def replies(survey):
+    """Yield what a request is, the status it should have, its kind, and what it gets."""
+    client, form = survey.client, survey.form
+    get, post = client.get, client.post
+    yield "consent", 200, HTML, get("/")
+    yield "instructions", 200, HTML, get(f"{survey.home}/instructions")
+    yield "question", 200, HTML, get(survey.home)
+    yield "start", 303, None, post("/start", survey.start())
+    yield "bad id", 400, HTML, get("/?participant=%00")
+    yield "locked", 401, HTML, get("/researcher/standing")
+    yield "other site", 403, HTML, post("/start", {}, {"sec-fetch-site": "cross-site"})
+    yield "forged", 403, HTML, post(form.action, form.answer("1", form="0" * 32))
+    yield "nowhere", 404, HTML, get("/nowhere")
+    yield "no file", 404, HTML, get("/static/nothing.js")
+    yield "method", 405, HTML, client.send("PUT", "/")
+    yield "options", 405, HTML, client.send("OPTIONS", survey.home)
+    yield "too early", 409, HTML, get(f"{survey.home}/leave")
+    yield "large", 413, HTML, post("/start", b"x" * (MOST_BYTES + 1))
+    yield "kind", 415, HTML, post("/start", {}, {"content-type": "application/json"})
+    yield "malformed", 422, HTML, post("/start", {})
+    yield "no ranking", 422, HTML, post(form.action, form.answer())
+    yield "answer", 303, None, post(form.action, form.answer("1"))
+    yield "another answer", 409, HTML, post(form.action, form.answer("1", "2"))
+    finish(client, survey.home)
+    yield "finished", 200, HTML, get(survey.home)
+    yield "leave", 303, None, get(f"{survey.home}/leave")
+    yield "login", 200, HTML, get("/researcher")
+    yield "researcher", 200, HTML, get("/researcher", AS_RESEARCHER)
+    yield "standing", 200, HTML, get("/researcher/standing", AS_RESEARCHER)
+    lines = "application/x-ndjson"
+    yield "download", 200, lines, get("/researcher/rankings.jsonl", AS_RESEARCHER)
+    yield "document", 200, "application/json", get("/openapi.json")
+
+
+def assert_guarded(name, reply, cache="no-store"):
+    for header, value in HEADERS.items():
+        assert reply.all(header) == [value], (name, header)
+    assert reply.all("cache-control") == [cache], name
+    assert reply.all("set-cookie") == [], name
+    assert reply.all("server") == reply.all("x-powered-by") == [], name
+
+
+def test_every_response_has_the_headers_and_sets_no_cookie(survey):
+    statuses = set()
+    for name, status, kind, reply in replies(survey):
+        assert reply.status == status, name
+        assert reply.all("content-type") == ([kind] if kind else []), name
+        assert_guarded(name, reply)
+        statuses.add(status)
+    assert statuses == {200, 303, 400, 401, 403, 404, 405, 409, 413, 415, 422}
+
+
+@pytest.mark.parametrize("name", list(STATIC))
+def test_files_have_them_too_however_often_they_are_asked_for(survey, name):
+    first, *others = (survey.client.get(f"/static/{name}") for _ in range(3))
+    assert_guarded(name, first, "public, max-age=300")
+    assert first["content-type"] == f"{guess_type(name)[0]}; charset=utf-8"
+    assert others == [first, first]
+
+
+def test_who_asks_too_often_gets_them_too(tmp_path):
+    with opened(small_study(), tmp_path, rates=Rates(requests=1)) as (app, _):
+        client = Client(app)
+        client.get("/")
+        reply = client.get("/")
+        assert reply.status == 429
+        assert_guarded("too often", reply)
+
+
+def test_a_full_survey_has_them_too(tmp_path):
+    study = small_study(answers_per_question=1)
+    with opened(study, tmp_path) as (app, database):
+        client = Client(app)
+        start = partial(client.post, "/start")
+        assert start({"form": database.identity.nonce("start")}).status == 303
+        reply = start({"form": database.identity.nonce("start")})
+        assert reply.status == 503
+        assert_guarded("full", reply)
+
+
+def test_an_error_of_ours_has_them_too_and_says_nothing_of_itself(survey, tmp_path, monkeypatch):
+    def fail(*_):
+        raise RuntimeError("a secret of the inside")
+
+    raised = []
+
+    async def server(*request):
+        try:
+            await app(*request)
+        except RuntimeError as error:
+            # Here a server would write it down.
+            raised.append(error)
+
+    app = survey.client._app
+    monkeypatch.setattr(Participation, "current", fail)
+    reply = Client(server).get(survey.home)
+    assert (reply.status, reply["content-type"]) == (500, HTML)
+    assert len(raised) == 1
+    assert "secret" not in reply.text
+    assert "Traceback" not in reply.text
+    assert_guarded("error", reply)

@@ -1,0 +1,158 @@
+"""Names that are scripts are names: shown as they are written, on every page, and exported so."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+from asgi_client import Client, begin, finish, form_of, opened, small_study
+from served import TOKEN
+
+from rankshot.ranking.files import read_rankings
+from rankshot.survey.new_study import study_text
+from rankshot.survey.study import Question, read_study
+
+NAMES = (
+    "<script>alert(1)</script>",
+    "\"' onmouseover='alert(1)' x=\"",
+    "</title></style></textarea></select><img src=x onerror=alert(1)>",
+    "<!-- --><b>&lt;b&gt;&amp;amp;</b>]]>",
+    "{{ 7*7 }}{% raw %}${7*7}#{7*7}",
+    "javascript:alert(1)",
+    "\u202eright to left\u202c \u200f\u2066x",
+    "'; DROP TABLE question; --",
+    "\\u003cscript\\u003e\\",
+)
+TITLE, PROMPT, CONSENT = "<script>alert('title')</script>", "<i>{target}</i>?", "<b onclick=x>A</b>"
+TARGETS = ("<script>alert('target')</script>", '"><svg onload=alert(1)>')
+STUDY = small_study(
+    title=TITLE,
+    prompt=PROMPT,
+    consent=CONSENT,
+    items=NAMES,
+    questions=tuple(Question(target, NAMES) for target in TARGETS),
+    questions_per_participant=2,
+    completion_url="https://example.org/?a=1&b=2",
+)
+AS_RESEARCHER = {"authorization": f"Bearer {TOKEN}"}
+
+
+class Read(HTMLParser):
+    """What a browser makes of a page: its elements, and its text as people read it."""
+
+    def __init__(self, page):
+        super().__init__(convert_charrefs=True)
+        self.elements, self.text = [], ""
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+
+    def handle_data(self, data):
+        self.text += data
+
+
+OURS = set(
+    "a bdi body br button code dd div dl dt em fieldset figcaption figure form h1 h2 h3 head header "
+    "html input kbd label legend li link main meta noscript ol option p path progress script "
+    "section select span strong svg table tbody td template th thead title tr ul".split()
+)
+
+
+def assert_safe(name, page):
+    read = Read(page)
+    for tag, attributes in read.elements:
+        assert tag in OURS, (name, tag)
+        assert not any(key.startswith("on") or key == "style" for key in attributes), (name, tag)
+        if tag == "script":
+            assert re.fullmatch(r"/static/\w+\.js", attributes["src"]), name
+        for key in ("href", "src", "action"):
+            assert re.match(r"/|#|$", attributes.get(key, "")), (name, attributes)
+    assert "49" not in read.text, f"{name}: a template was filled in"
+    return read
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """Every page of the study, and the answers as they are exported."""
+    with opened(STUDY, tmp_path_factory.mktemp("names")) as (app, _):
+        client, found = Client(app), {}
+        found["consent"] = client.get("/")
+        home = begin(client)
+        found["instructions"] = client.get(f"{home}/instructions")
+        found["question"] = client.get(home)
+        form = form_of(found["question"].text)
+        found["no ranking"] = client.post(form.action, form.answer("1", "1"))
+        found["no place"] = client.post(form.action, form.answer("99"))
+        everything = [str(i + 1) for i in range(len(NAMES))]
+        assert client.post(form.action, form.answer(*everything)).status == 303
+        found["answered"] = client.post(form.action, form.answer("1"))
+        finish(client, home)
+        found["finished"] = client.get(home)
+        found["message"] = client.get("/nowhere")
+        found["login"] = client.get("/researcher")
+        found["researcher"] = client.get("/researcher", AS_RESEARCHER)
+        found["standing"] = client.get("/researcher/standing", AS_RESEARCHER)
+        yield found, client.get("/researcher/rankings.jsonl", AS_RESEARCHER)
+
+
+def spoken(name):
+    """Return a name as participants read it: without underscores."""
+    return name.replace("_", " ")
+
+
+def test_no_page_has_an_element_that_is_not_ours(pages):
+    found, _ = pages
+    for name, reply in found.items():
+        read = assert_safe(name, reply.text)
+        if name != "standing":
+            assert TITLE in read.text, name
+            assert f"<p>{TITLE}" not in reply.text
+
+
+def test_names_are_read_as_they_were_written(pages):
+    found, _ = pages
+    for page in ("question", "no ranking", "no place", "answered"):
+        read = Read(found[page].text)
+        assert all(spoken(name) in read.text for name in NAMES), page
+    assert any(PROMPT.replace("{target}", t) in Read(found["question"].text).text for t in TARGETS)
+    assert CONSENT in Read(found["consent"].text).text
+    for page in ("researcher", "standing"):
+        read = Read(found[page].text)
+        assert all(name in read.text for name in (*NAMES, *TARGETS)), page
+    labels = [a.get("data-name") for tag, a in Read(found["question"].text).elements]
+    assert sorted(filter(None, labels)) == sorted(map(spoken, NAMES))
+
+
+def test_a_full_survey_and_an_error_are_safe_as_well(tmp_path):
+    full = small_study(
+        title=TITLE,
+        items=NAMES,
+        questions=(Question(TARGETS[0], NAMES),),
+        answers_per_question=1,
+        questions_per_participant=1,
+    )
+    with opened(full, tmp_path) as (app, database):
+        client = Client(app)
+        begin(client)
+        reply = client.post("/start", {"form": database.identity.nonce("start")})
+        assert reply.status == 503
+        assert TITLE in assert_safe("full", reply.text).text
+
+
+def test_names_are_exported_as_they_were_written(pages, tmp_path):
+    _, download = pages
+    lines = [json.loads(line) for line in download.text.splitlines()]
+    assert {line["target"] for line in lines} == set(TARGETS)
+    assert all(sorted(line["shown"]) == sorted(NAMES) for line in lines)
+    whole = [line["ranking"] for line in lines if len(line["ranking"]) > 1]
+    assert [sorted(ranking) for ranking in whole] == [sorted(NAMES)]
+    (tmp_path / "rankings.jsonl").write_bytes(download.body)
+    rankings = read_rankings(tmp_path / "rankings.jsonl", items=NAMES)
+    assert len(rankings) == 2
+
+
+def test_names_come_through_the_file_of_the_study(tmp_path):
+    (tmp_path / "study.toml").write_text(study_text(STUDY), encoding="utf-8")
+    assert read_study(tmp_path / "study.toml") == STUDY

@@ -1,0 +1,142 @@
+"""What a server leaves behind: no id, no link and no token, neither in its words nor on disk."""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+from urllib.parse import urlencode, urlsplit
+
+import httpx
+import pytest
+from asgi_client import URLENCODED, form_of, small_study
+from served import TOKEN, wait_until
+
+from rankshot.survey.collected import read_answers
+from rankshot.survey.database import Database
+from rankshot.survey.new_study import study_text
+
+DONE = "https://app.prolific.com/submissions/complete?cc=C1A2B3"
+STUDY = small_study(platform="prolific", completion_url=DONE)
+PID = "5f1e2d3c4b5a69788796a5b4"
+
+
+@pytest.fixture(scope="module")
+def visited(tmp_path_factory):
+    """A server that had visitors: what it said, what they knew, its files, its folder."""
+    folder = tmp_path_factory.mktemp("traces")
+    (folder / "study.toml").write_text(study_text(STUDY), encoding="utf-8")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "rankshot.cli", "survey", "serve", "study.toml", "--port", "0"],
+        cwd=folder,
+        env={**os.environ, "RANKSHOT_SURVEY_TOKEN": TOKEN},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    said = ""
+    while not said.endswith("kept.\n"):
+        line = process.stdout.readline()
+        assert line, said
+        said += line
+    url = re.search(r"Participants +(http://\S+)/", said)[1]
+    try:
+        with httpx.Client(base_url=url, trust_env=False) as client:
+            secrets, headers = visit(client)
+        files = {path.name: path.read_bytes() for path in folder.iterdir()}
+    finally:
+        process.terminate()
+        said += process.communicate(timeout=60)[0]
+    return said, secrets, files, folder, headers
+
+
+def visit(client):
+    """Do what people do, and what they should not; return what must not be written down."""
+    page = form_of(client.get("/", params={"PROLIFIC_PID": PID}).text)
+    started = client.post(page.action, data=page.fields)
+    link = urlsplit(started.headers["location"]).path.split("/")[2]
+    form = form_of(client.get(f"/p/{link}").text)
+    break_off(client, form)
+    assert client.post(form.action, data=form.answer("1")).status_code == 303
+    bearer = {"Authorization": f"Bearer {TOKEN}"}
+    assert client.get("/researcher/standing", headers=bearer).status_code == 200
+    login = form_of(client.get("/researcher").text)
+    entered = client.post(login.action, data={**login.fields, "token": TOKEN})
+    cookie = entered.cookies["rankshot_researcher"]
+    wrong = {
+        "form": client.post(form.action, data={**form.answer("1"), "x": PID}),
+        "link": client.get(f"/p/{link}/{PID}"),
+        "path": client.get(f"/{PID}/{TOKEN}"),
+        "body": client.post("/start", content=f"{PID}=".encode() * 9000),
+        "id": client.get("/", params={"PROLIFIC_PID": f"<{PID}>"}),
+        "token": client.get("/researcher/standing", headers={"Authorization": f"Bearer {PID}"}),
+        "upgrade": client.get(f"/p/{link}", headers={"Upgrade": PID, "Connection": "Upgrade"}),
+    }
+    assert {name for name, reply in wrong.items() if reply.status_code >= 500} == set()
+    not_http(client, f"GET /{PID} HTTP/1.1\r\nContent-Length: {TOKEN}\r\n\r\n")
+    secrets = {
+        "id": PID,
+        "link": link,
+        "token": TOKEN,
+        "cookie": cookie,
+        "form": form.fields["form"],
+        "nonce": page.fields["form"],
+    }
+    return secrets, started.headers
+
+
+def connect(client):
+    return socket.create_connection((client.base_url.host, client.base_url.port), timeout=10)
+
+
+def break_off(client, form):
+    """Send an answer of three places, all but its last byte, and hang up."""
+    body = urlencode(form.answer("1", "2", "3"), doseq=True)
+    with connect(client) as line:
+        head = f"POST {form.action} HTTP/1.1\r\nHost: x\r\nContent-Type: {URLENCODED}\r\n"
+        line.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n{body[:-1]}".encode())
+        line.shutdown(socket.SHUT_WR)
+        # The server hangs up as well, without an answer.
+        received = []
+        wait_until(lambda: received.append(line.recv(4096)) or not received[-1])
+        assert b"303" not in b"".join(received)
+
+
+def not_http(client, text):
+    with connect(client) as line:
+        line.sendall(text.encode())
+        assert line.recv(4096).startswith(b"HTTP/1.1 400")
+
+
+def test_the_server_says_nothing_of_its_visitors(visited):
+    said, secrets, *_ = visited
+    assert "Participants" in said
+    for name, secret in secrets.items():
+        assert secret not in said, name
+    assert "Traceback" not in said
+    assert "/p/" not in said
+
+
+def test_the_files_on_disk_name_nobody(visited):
+    _, secrets, files, *_ = visited
+    assert {"study.sqlite", "study.sqlite-wal"} <= set(files), "it was read while it was in use"
+    for name, content in files.items():
+        for secret, text in secrets.items():
+            assert text.encode() not in content, (name, secret)
+            assert text.encode("utf-16-le") not in content, (name, secret)
+
+
+def test_an_answer_that_broke_off_on_its_way_is_not_there(visited):
+    *_, folder, _ = visited
+    database = Database(folder / "study.sqlite")
+    with database.reading() as connection:
+        answers = read_answers(connection)
+    rater = database.identity.rater(f"prolific:id:{PID}")
+    database.close()
+    assert [(answer.rater, len(answer.order)) for answer in answers] == [(rater, 1)]
+
+
+def test_the_server_does_not_say_what_it_is_made_of(visited):
+    *_, headers = visited
+    assert "server" not in headers
+    assert "content-security-policy" in headers
