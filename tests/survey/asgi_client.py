@@ -121,7 +121,11 @@ class Client:
         sent = []
 
         async def receive():
-            return next(messages)
+            message = next(messages, None)
+            if message is None:
+                # The visitor stays until everything has come.
+                await asyncio.Event().wait()
+            return message
 
         async def send(message):
             sent.append(message)
@@ -137,10 +141,9 @@ def _messages(chunks, breaks_off):
     """Yield what a server tells an application of a request's body."""
     for chunk in chunks:
         yield {"type": "http.request", "body": chunk, "more_body": True}
-    if not breaks_off:
-        yield {"type": "http.request", "body": b"", "more_body": False}
-    while True:
+    if breaks_off:
         yield {"type": "http.disconnect"}
+    yield {"type": "http.request", "body": b"", "more_body": False}
 
 
 def _bytes(value):

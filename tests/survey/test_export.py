@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from survey_answers import Simulation, answer, scattered, study_of
 
 import rankshot as rs
 from command_line import rankshot
@@ -12,7 +13,6 @@ from rankshot.ranking.errors import RankshotError
 from rankshot.survey.export import export_lines, write_export
 from rankshot.survey.quality import Flag, flags
 from rankshot.survey.study import Question
-from survey_answers import Simulation, answer, scattered, study_of
 
 CAT = Question("cat", ["leopard", "fox", "bus"])
 ALL = Question("dog", ["leopard", "fox", "bus", "cup"])

@@ -4,8 +4,9 @@ from functools import partial
 from mimetypes import guess_type
 
 import pytest
-from asgi_client import Client, Survey, finish, opened, small_study
+from asgi_client import Client, Survey, begin, finish, opened, small_study
 from served import TOKEN
+from starlette.responses import StreamingResponse
 
 from rankshot.survey.app import Rates
 from rankshot.survey.guards import MOST_BYTES
@@ -114,24 +115,47 @@ def test_a_full_survey_has_them_too(tmp_path):
         assert_guarded("full", reply)
 
 
-def test_an_error_of_ours_has_them_too_and_says_nothing_of_itself(survey, tmp_path, monkeypatch):
-    def fail(*_):
-        raise RuntimeError("a secret of the inside")
-
-    raised = []
+def quiet(app, raised):
+    """Return an application whose errors are noted, where a server would write them down."""
 
     async def server(*request):
         try:
             await app(*request)
         except RuntimeError as error:
-            # Here a server would write it down.
             raised.append(error)
 
-    app = survey.client._app
-    monkeypatch.setattr(Participation, "current", fail)
-    reply = Client(server).get(survey.home)
+    return server
+
+
+def test_an_error_of_ours_has_them_too_and_says_nothing_of_itself(tmp_path, monkeypatch):
+    def fail(*_):
+        raise RuntimeError("a secret of the inside")
+
+    raised = []
+    with opened(small_study(), tmp_path) as (app, _):
+        home = begin(Client(app))
+        monkeypatch.setattr(Participation, "current", fail)
+        reply = Client(quiet(app, raised)).get(home)
     assert (reply.status, reply["content-type"]) == (500, HTML)
     assert len(raised) == 1
     assert "secret" not in reply.text
     assert "Traceback" not in reply.text
     assert_guarded("error", reply)
+
+
+def test_an_error_in_the_middle_of_a_response_begins_no_other_one(tmp_path):
+    raised = []
+    with opened(small_study(), tmp_path) as (app, _):
+
+        @app.get("/half")
+        def half():
+            def lines():
+                yield b"the first half"
+                raise RuntimeError("no second half")
+
+            return StreamingResponse(lines())
+
+        reply = Client(quiet(app, raised)).get("/half")
+    assert (reply.status, reply.text) == (200, "the first half")
+    assert len(raised) == 1
+    assert_guarded("half", reply)

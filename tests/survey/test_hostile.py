@@ -69,12 +69,12 @@ def test_a_body_of_unknown_length_is_read_up_to_the_bound(survey):
         assert len(list(chunks)) >= 1000 - MOST_BYTES // 1024 - 1, "the rest was not read"
 
 
-@pytest.mark.parametrize("length", ["-1", "+5", "1e3", "²", "٣", "9" * 5000, "", "5, 5", "0x10"])
+# In a header, the byte b2 is a small two: a digit, but no number.
+@pytest.mark.parametrize("length", ["-1", "+5", "1e3", "\xb2", "9" * 5000, "", "5, 5", "0x10"])
 def test_a_length_that_is_no_number_is_refused(survey, length):
     for action, fields in survey.forms():
         with survey.unchanged():
-            headers = {"content-length": length.encode()}
-            assert survey.client.post(action, fields, headers).status == 413
+            assert survey.client.post(action, fields, {"content-length": length}).status == 413
 
 
 def test_an_answer_that_breaks_off_is_no_answer(fresh):

@@ -34,9 +34,9 @@ def fresh(made):
 
 IDS = [
     SCRIPT, '"><img src=x onerror=alert(1)>', "'; DROP TABLE participant; --", "' OR '1'='1",
-    "a\r\nSet-Cookie: a=b", "a\nb", "a\0b", "../../etc/passwd", "{{7*7}}", "${7*7}", "%s%n", "é",
-    "٣", "a b", "\u202eann", "x" * 101, "x" * 201, "x" * 60_000, "anonymous:1 ",
-    "javascript:alert(1)//",
+    "a\r\nSet-Cookie: a=b", "a\nb", "a\0b", "../../etc/passwd", "%s%n", "é", "٣", "a b",
+    "{{1234567*7654321}}", "${1234567*7654321}", "\u202eann", "x" * 101, "x" * 201, "x" * 60_000,
+    "anonymous:1 ", "javascript:alert(1)//",
 ]  # fmt: skip
 
 
@@ -68,7 +68,7 @@ def test_ids_that_no_platform_gives_are_refused_and_not_repeated(platform, text)
 
 def assert_harmless(reply):
     assert not any(mark in reply.text for mark in ("<script>", "<img", "\0", "\r", "\u202e"))
-    assert "49" not in reply.text, "a template would be filled in"
+    assert str(1234567 * 7654321) not in reply.text, "a template would be filled in"
     assert reply.all("set-cookie") == reply.all("location") == []
     assert len(reply.text) < 5_000
 

@@ -17,7 +17,7 @@ NAMES = (
     "\"' onmouseover='alert(1)' x=\"",
     "</title></style></textarea></select><img src=x onerror=alert(1)>",
     "<!-- --><b>&lt;b&gt;&amp;amp;</b>]]>",
-    "{{ 7*7 }}{% raw %}${7*7}#{7*7}",
+    "{{ 1234567*7654321 }}{% raw %}${1234567*7654321}",
     "javascript:alert(1)",
     "\u202eright to left\u202c \u200f\u2066x",
     "'; DROP TABLE question; --",
@@ -53,11 +53,13 @@ class Read(HTMLParser):
         self.text += data
 
 
-OURS = set(
-    "a bdi body br button code dd div dl dt em fieldset figcaption figure form h1 h2 h3 head header "
-    "html input kbd label legend li link main meta noscript ol option p path progress script "
-    "section select span strong svg table tbody td template th thead title tr ul".split()
-)
+OURS = {
+    *("html", "head", "title", "meta", "link", "script", "body", "header", "main", "section"),
+    *("h1", "h2", "h3", "p", "br", "a", "bdi", "code", "em", "kbd", "span", "strong", "div"),
+    *("dl", "dt", "dd", "ol", "ul", "li", "figure", "figcaption", "noscript", "template"),
+    *("form", "fieldset", "legend", "label", "input", "select", "option", "button", "progress"),
+    *("table", "thead", "tbody", "tr", "th", "td", "svg", "path"),
+}
 
 
 def assert_safe(name, page):
@@ -69,7 +71,7 @@ def assert_safe(name, page):
             assert re.fullmatch(r"/static/\w+\.js", attributes["src"]), name
         for key in ("href", "src", "action"):
             assert re.match(r"/|#|$", attributes.get(key, "")), (name, attributes)
-    assert "49" not in read.text, f"{name}: a template was filled in"
+    assert str(1234567 * 7654321) not in read.text, f"{name}: a template was filled in"
     return read
 
 

@@ -8,6 +8,7 @@ from math import log, prod
 
 import numpy as np
 import pytest
+from survey_answers import Simulation, answer
 
 from rankshot.ranking.agreement import concordance
 from rankshot.ranking.precedence import precedence
@@ -22,7 +23,6 @@ from rankshot.survey.quality import (
     is_counted,
 )
 from rankshot.survey.study import QualityRules, Question
-from survey_answers import Simulation, answer
 
 RULES = QualityRules()
 CAT, DOG, OWL, ELK = (Question(name, tuple("abcdef")) for name in ("cat", "dog", "owl", "elk"))

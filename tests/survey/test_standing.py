@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from survey_answers import Simulation, answer, study_of
 
 from rankshot.ranking.agreement import concordance
 from rankshot.ranking.consensus import kemeny
@@ -16,7 +17,6 @@ from rankshot.survey.quality import Flag
 from rankshot.survey.stability import least_scores, stays_best
 from rankshot.survey.standing import standing
 from rankshot.survey.study import Question
-from survey_answers import Simulation, answer, study_of
 
 CAT = Question("cat", list("abcd"))
 OTHER_CAT = Question("cat", list("cdef"))

@@ -155,7 +155,8 @@ def serve(
         closing(_open(study, database, create=True)) as answers,
     ):
         app = create_app(asked, answers, token=token, rates=rates, root=root)
-        address = f"http://{host}:{listening.getsockname()[1]}{root}"
+        name = f"[{host}]" if ":" in host else host
+        address = f"http://{name}:{listening.getsockname()[1]}{root}"
         say(f"{asked.title}: {_plan(asked)}")
         say(f"Participants  {address}/")
         say(f"Researcher    {address}/researcher" if token else f"Researcher    off: set {TOKEN}")

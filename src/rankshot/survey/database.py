@@ -98,6 +98,8 @@ def _sqlite(path: Path, create: bool) -> Engine:  # noqa: FBT001
         pool_size=CONNECTIONS,
         max_overflow=0,
         pool_timeout=60,
+        # Errors are printed: what people sent is not.
+        hide_parameters=True,
         connect_args={"timeout": 60, "check_same_thread": False},
     )
     event.listen(engine, "connect", _prepare_sqlite)
@@ -131,6 +133,7 @@ def _postgresql(url: str) -> Engine:
             parsed.set(drivername=POSTGRESQL),
             pool_size=CONNECTIONS,
             pool_timeout=60,
+            hide_parameters=True,
             # A server that was restarted is connected to anew.
             pool_pre_ping=True,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Form, Path, Query
@@ -173,7 +174,7 @@ class ParticipantRoutes:
             "question.html",
             status,
             prompt=self._study.prompt.replace("{target}", _spoken(now.question.target)),
-            shown=[_spoken(item) for item in now.shown],
+            shown=_spoken_apart(now.shown),
             number=now.position,
             total=now.total,
             fields={"form": now.form},
@@ -214,6 +215,12 @@ class ParticipantRoutes:
             return visitor(self._study.platform, participant, assignment, submit_to)
         except RankshotError as error:
             raise RefusedError(400, "This link is not complete", f"Sorry: {error}.") from None
+
+
+def _spoken_apart(names: Sequence[str]) -> Sequence[str]:
+    """Return names as people write them, unless two of them would become the same."""
+    spoken = [_spoken(name) for name in names]
+    return spoken if len(set(spoken)) == len(names) else names
 
 
 def _spoken(name: str) -> str:

@@ -124,7 +124,7 @@ class ResearcherRoutes:
         try:
             export = self._overview().export(exclude_flagged=exclude_flagged)
         except RankshotError as error:
-            raise RefusedError(404, "No answers yet", f"{error}.", link=self._home) from None
+            raise RefusedError(404, "Nothing to download", f"{error}.", link=self._home) from None
         return Response(
             "".join(f"{line}\n" for line in export.lines),
             media_type="application/x-ndjson",
