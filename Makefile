@@ -15,7 +15,7 @@ test: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	bash scripts/system_packages.sh
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 # One thread, so that ratios compare algorithms and not the number of cores.
 bench: export OMP_NUM_THREADS = 1

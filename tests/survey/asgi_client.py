@@ -9,10 +9,10 @@ from urllib.parse import unquote, urlencode
 from served import TOKEN, hidden
 from sqlalchemy import select
 
-from rankshot.survey.app import Rates, create_app
-from rankshot.survey.database import Database
+from rankshot.survey.store.database import Database
+from rankshot.survey.store.tables import METADATA
 from rankshot.survey.study import Question, Study
-from rankshot.survey.tables import METADATA
+from rankshot.survey.web.app import Rates, create_app
 
 URLENCODED = "application/x-www-form-urlencoded"
 # All requests come from few addresses, faster than people do.

@@ -10,8 +10,8 @@ import pytest
 
 import rankshot as rs
 from command_line import rankshot
-from rankshot.survey.database import Database
-from rankshot.survey.participation import Asked, Participation
+from rankshot.survey.store.database import Database
+from rankshot.survey.store.participation import Asked, Participation
 from rankshot.survey.study import CONSENT_PLACEHOLDER, read_study
 
 SEEN = ["bus", "fox", "leopard", "tiger", "tram", "whale", "wolf"]

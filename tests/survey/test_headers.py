@@ -8,10 +8,10 @@ from asgi_client import Client, Survey, begin, finish, opened, small_study
 from served import TOKEN
 from starlette.responses import StreamingResponse
 
-from rankshot.survey.app import Rates
-from rankshot.survey.guards import MOST_BYTES
-from rankshot.survey.pages import STATIC
-from rankshot.survey.participation import Participation
+from rankshot.survey.store.participation import Participation
+from rankshot.survey.web.app import Rates
+from rankshot.survey.web.guards import MOST_BYTES
+from rankshot.survey.web.pages import STATIC
 
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "

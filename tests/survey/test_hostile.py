@@ -9,9 +9,9 @@ import pytest
 from asgi_client import ITEMS, URLENCODED, Survey, begin, dump, form_of, opened, small_study
 from sqlalchemy import select
 
-from rankshot.survey.guards import MOST_BYTES, MOST_FIELDS
-from rankshot.survey.identity import LINK_DIGITS, RATER_DIGITS
-from rankshot.survey.tables import ASSIGNMENT, PARTICIPANT
+from rankshot.survey.store.identity import LINK_DIGITS, RATER_DIGITS
+from rankshot.survey.store.tables import ASSIGNMENT, PARTICIPANT
+from rankshot.survey.web.guards import MOST_BYTES, MOST_FIELDS
 
 STUDY = small_study()
 SCRIPT = "<script>alert(1)</script>"

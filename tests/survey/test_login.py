@@ -10,8 +10,8 @@ from served import TOKEN
 
 from rankshot.ranking.errors import RankshotError
 from rankshot.survey import login as login_module
-from rankshot.survey.identity import Identity
-from rankshot.survey.login import COOKIE, SECONDS, Login
+from rankshot.survey.store.identity import Identity
+from rankshot.survey.web.login import COOKIE, SECONDS, Login
 
 STUDY = small_study()
 PATHS = ["/researcher/standing", "/researcher/rankings.jsonl"]

@@ -9,8 +9,8 @@ import httpx
 from served import Server, hidden
 
 from rankshot.survey.answers import order_of
-from rankshot.survey.collected import participants, read_answers
-from rankshot.survey.database import Database
+from rankshot.survey.store.collected import participants, read_answers
+from rankshot.survey.store.database import Database
 from rankshot.survey.study import Question, Study
 
 PEOPLE = 200

@@ -10,21 +10,21 @@ import pytest
 from sqlalchemy import func, inspect, select, text
 
 from rankshot.ranking.errors import RankshotError
-from rankshot.survey.allotment import allot, sequence
 from rankshot.survey.answers import order_of
-from rankshot.survey.collected import participants, read_answers
-from rankshot.survey.database import Database
-from rankshot.survey.loads import loads, under_way
-from rankshot.survey.migrations import STEPS, migrate
-from rankshot.survey.participation import (
+from rankshot.survey.store.allotment import allot, sequence
+from rankshot.survey.store.collected import participants, read_answers
+from rankshot.survey.store.database import Database
+from rankshot.survey.store.loads import loads, under_way
+from rankshot.survey.store.migrations import STEPS, migrate
+from rankshot.survey.store.participation import (
     AnsweredBeforeError,
     Asked,
     Finished,
     NotAskedError,
     Participation,
 )
+from rankshot.survey.store.tables import ASSIGNMENT, METADATA, PARTICIPANT
 from rankshot.survey.study import Question, Study
-from rankshot.survey.tables import ASSIGNMENT, METADATA, PARTICIPANT
 
 ITEMS = ("bus", "fox", "leopard", "tiger", "truck")
 TARGETS = ("cat", "dog", "car", "wolf", "lion", "van")

@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from rankshot.ranking.errors import RankshotError
 from rankshot.survey.platforms import PREVIEW, TurkTask, visitor
-from rankshot.survey.tables import PARTICIPANT
+from rankshot.survey.store.tables import PARTICIPANT
 
 DONE = "https://app.prolific.com/submissions/complete?cc=C1A2B3"
 PROLIFIC = small_study(platform="prolific", completion_url=DONE)

@@ -12,10 +12,10 @@ from served import TOKEN
 from starlette.responses import PlainTextResponse
 
 from rankshot.survey import rate_limit
-from rankshot.survey.app import Rates
-from rankshot.survey.guards import Guard
-from rankshot.survey.rate_limit import RateLimit
-from rankshot.survey.server import serve
+from rankshot.survey.web.app import Rates
+from rankshot.survey.web.guards import Guard
+from rankshot.survey.web.rate_limit import RateLimit
+from rankshot.survey.web.server import serve
 
 STUDY = small_study()
 AS_RESEARCHER = {"authorization": f"Bearer {TOKEN}"}

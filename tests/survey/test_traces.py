@@ -14,9 +14,9 @@ import pytest
 from asgi_client import URLENCODED, form_of, small_study
 from served import TOKEN, wait_until
 
-from rankshot.survey.collected import read_answers
-from rankshot.survey.database import Database
 from rankshot.survey.new_study import study_text
+from rankshot.survey.store.collected import read_answers
+from rankshot.survey.store.database import Database
 
 DONE = "https://app.prolific.com/submissions/complete?cc=C1A2B3"
 STUDY = small_study(platform="prolific", completion_url=DONE)

@@ -23,8 +23,8 @@ from rankshot.survey.new_study import DEFAULT_TITLE, new_study, study_text
 from rankshot.survey.study import CONSENT_PLACEHOLDER, Study, read_study
 
 if TYPE_CHECKING:
-    from rankshot.survey.database import Database
     from rankshot.survey.overview import Overview
+    from rankshot.survey.store.database import Database
 
 TOKEN = "RANKSHOT_SURVEY_TOKEN"  # noqa: S105 (the name of the variable, not a token)
 DATABASE = "RANKSHOT_SURVEY_DATABASE"
@@ -136,9 +136,9 @@ def serve(
     Example: rankshot survey serve study.toml
     """
     _require_extra()
-    from rankshot.survey.app import Rates, create_app  # noqa: PLC0415
-    from rankshot.survey.server import is_loopback, open_port  # noqa: PLC0415
-    from rankshot.survey.server import serve as serve_app  # noqa: PLC0415
+    from rankshot.survey.web.app import Rates, create_app  # noqa: PLC0415
+    from rankshot.survey.web.server import is_loopback, open_port  # noqa: PLC0415
+    from rankshot.survey.web.server import serve as serve_app  # noqa: PLC0415
 
     asked = read_study(study)
     if CONSENT_PLACEHOLDER in asked.consent:
@@ -240,7 +240,7 @@ def _require_extra() -> None:
 
 
 def _open(study: Path, database: str | None, *, create: bool = False) -> Database:
-    from rankshot.survey.database import Database  # noqa: PLC0415
+    from rankshot.survey.store.database import Database  # noqa: PLC0415
 
     if database is not None and "://" in database:
         return Database(database, create=create)

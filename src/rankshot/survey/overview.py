@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rankshot.survey.answers import Answer
-from rankshot.survey.collected import Participants, participants, read_answers
-from rankshot.survey.database import Database
 from rankshot.survey.export import Export, export_lines
-from rankshot.survey.loads import under_way
 from rankshot.survey.quality import Flag, flags
 from rankshot.survey.standing import Standing, standing
+from rankshot.survey.store.collected import Participants, participants, read_answers
+from rankshot.survey.store.database import Database
+from rankshot.survey.store.loads import under_way
 from rankshot.survey.study import Study
 
 

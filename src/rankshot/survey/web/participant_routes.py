@@ -11,18 +11,18 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from rankshot.ranking.errors import RankshotError
 from rankshot.survey.bounds import MOST_ITEMS
-from rankshot.survey.identity import LINK_DIGITS, Identity
-from rankshot.survey.pages import Pages
-from rankshot.survey.participation import (
+from rankshot.survey.platforms import ID_PATTERN, Visitor, visitor
+from rankshot.survey.store.identity import LINK_DIGITS, Identity
+from rankshot.survey.store.participation import (
     AnsweredBeforeError,
     Asked,
     Finished,
     NotAskedError,
     Participation,
 )
-from rankshot.survey.platforms import ID_PATTERN, Visitor, visitor
-from rankshot.survey.refusal import RefusedError, redirects, refusals, takes_form
 from rankshot.survey.study import Study
+from rankshot.survey.web.pages import Pages
+from rankshot.survey.web.refusal import RefusedError, redirects, refusals, takes_form
 
 Link = Annotated[str, Path(pattern=f"^[0-9a-f]{{{LINK_DIGITS}}}$")]
 # Not an int: 1.0 and +1 would be addresses of the same question.

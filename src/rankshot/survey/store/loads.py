@@ -6,8 +6,8 @@ import json
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, func, or_, select
 
+from rankshot.survey.store.tables import ASSIGNMENT, PARTICIPANT
 from rankshot.survey.study import Question, Study
-from rankshot.survey.tables import ASSIGNMENT, PARTICIPANT
 
 NO_ANSWER = "[]"
 """How "cannot say" is kept: it fills no place in the plan."""

@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 import pytest
 import uvicorn
 
-from rankshot.survey.app import Rates, create_app
-from rankshot.survey.collected import read_answers
-from rankshot.survey.database import Database
-from rankshot.survey.server import open_port
+from rankshot.survey.store.collected import read_answers
+from rankshot.survey.store.database import Database
+from rankshot.survey.web.app import Rates, create_app
+from rankshot.survey.web.server import open_port
 
 HOST = "127.0.0.1"
 NAMES = ("chromium", "chromium-browser", "google-chrome")

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, func, select
 
 from rankshot.survey.answers import Answer
-from rankshot.survey.loads import lapse, question_of
+from rankshot.survey.store.loads import lapse, question_of
+from rankshot.survey.store.tables import ASSIGNMENT, PARTICIPANT, QUESTION
 from rankshot.survey.study import Study
-from rankshot.survey.tables import ASSIGNMENT, PARTICIPANT, QUESTION
 
 
 @dataclass(frozen=True)

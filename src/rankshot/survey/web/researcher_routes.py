@@ -10,8 +10,10 @@ from pydantic import BaseModel, ConfigDict, StringConstraints
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from rankshot.ranking.errors import RankshotError
-from rankshot.survey.database import Database
-from rankshot.survey.login import (
+from rankshot.survey.overview import Overview, overview
+from rankshot.survey.store.database import Database
+from rankshot.survey.study import Study
+from rankshot.survey.web.login import (
     COOKIE,
     MOST_CHARACTERS,
     SECONDS,
@@ -19,10 +21,8 @@ from rankshot.survey.login import (
     logged_in,
     require_login,
 )
-from rankshot.survey.overview import Overview, overview
-from rankshot.survey.pages import Pages
-from rankshot.survey.refusal import RefusedError, refusals, takes_form
-from rankshot.survey.study import Study
+from rankshot.survey.web.pages import Pages
+from rankshot.survey.web.refusal import RefusedError, refusals, takes_form
 
 FormToken = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 

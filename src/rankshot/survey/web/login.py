@@ -10,8 +10,8 @@ from fastapi import Depends, Request
 from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
 
 from rankshot.ranking.errors import RankshotError
-from rankshot.survey.identity import Identity
-from rankshot.survey.refusal import RefusedError
+from rankshot.survey.store.identity import Identity
+from rankshot.survey.web.refusal import RefusedError
 
 COOKIE = "rankshot_researcher"
 SECONDS = 12 * 3600

@@ -12,9 +12,9 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from rankshot.ranking.errors import RankshotError
-from rankshot.survey.identity import Identity
-from rankshot.survey.migrations import migrate
-from rankshot.survey.tables import SURVEY
+from rankshot.survey.store.identity import Identity
+from rankshot.survey.store.migrations import migrate
+from rankshot.survey.store.tables import SURVEY
 
 CONNECTIONS = 8
 """At once. SQLite writes one at a time: more would only wait inside it, out of turn."""

@@ -12,17 +12,17 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.responses import HTMLResponse, Response
 
 from rankshot import __version__
-from rankshot.survey.database import Database
-from rankshot.survey.guards import Guard, security_headers
-from rankshot.survey.login import Login
-from rankshot.survey.pages import STATIC, Pages, static_files
-from rankshot.survey.participant_routes import ParticipantRoutes
-from rankshot.survey.participation import Participation
 from rankshot.survey.platforms import TURK_FORM_ACTIONS
-from rankshot.survey.rate_limit import RateLimit
-from rankshot.survey.refusal import RefusedError, refusals
-from rankshot.survey.researcher_routes import ResearcherRoutes
+from rankshot.survey.store.database import Database
+from rankshot.survey.store.participation import Participation
 from rankshot.survey.study import Study
+from rankshot.survey.web.guards import Guard, security_headers
+from rankshot.survey.web.login import Login
+from rankshot.survey.web.pages import STATIC, Pages, static_files
+from rankshot.survey.web.participant_routes import ParticipantRoutes
+from rankshot.survey.web.rate_limit import RateLimit
+from rankshot.survey.web.refusal import RefusedError, refusals
+from rankshot.survey.web.researcher_routes import ResearcherRoutes
 
 StaticName = Annotated[str, Path(json_schema_extra={"enum": list(STATIC)})]
 

@@ -10,7 +10,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from rankshot.survey.rate_limit import RateLimit
+from rankshot.survey.web.rate_limit import RateLimit
 
 MOST_BYTES = 64 * 1024
 """Of a request's body: an answer to the largest question is a tenth of it."""

@@ -10,13 +10,13 @@ from random import Random, SystemRandom
 
 from sqlalchemy import Connection, Row, func, select
 
-from rankshot.survey.allotment import allot, sequence, shuffled
 from rankshot.survey.answers import order_of
-from rankshot.survey.database import Database
-from rankshot.survey.loads import lapse, loads, question_of
 from rankshot.survey.platforms import TurkTask
+from rankshot.survey.store.allotment import allot, sequence, shuffled
+from rankshot.survey.store.database import Database
+from rankshot.survey.store.loads import lapse, loads, question_of
+from rankshot.survey.store.tables import ASSIGNMENT, PARTICIPANT, QUESTION
 from rankshot.survey.study import Question, Study
-from rankshot.survey.tables import ASSIGNMENT, PARTICIPANT, QUESTION
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ class Pages:
 
     def __init__(self, study: Study, root: str = "") -> None:
         self._environment = Environment(
-            loader=PackageLoader("rankshot.survey"),
+            loader=PackageLoader("rankshot.survey.web"),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
@@ -52,7 +52,7 @@ class Pages:
 
 def static_files() -> dict[str, Response]:
     """Return style and scripts: few and small, so they stay in memory."""
-    folder = files("rankshot.survey") / "static"
+    folder = files("rankshot.survey.web") / "static"
     return {
         name: Response(
             (folder / name).read_bytes(),

@@ -1,0 +1,1 @@
+"""The database of a survey: who is asked what, and what they answered."""

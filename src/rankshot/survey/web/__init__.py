@@ -1,0 +1,1 @@
+"""The web pages: what is let in, what is shown, and serving it."""
