@@ -9,6 +9,9 @@ from hypothesis import settings
 settings.register_profile("rankshot", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("rankshot")
 
+# They hold no doctests, and two of them cannot be modules of one name.
+collect_ignore_glob = ["*conftest.py"]
+
 
 @pytest.fixture
 def rng():

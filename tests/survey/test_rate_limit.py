@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from served import TOKEN
 from starlette.responses import PlainTextResponse
 
-from rankshot.survey import rate_limit
+from rankshot.survey.web import rate_limit
 from rankshot.survey.web.app import Rates
 from rankshot.survey.web.guards import Guard
 from rankshot.survey.web.rate_limit import RateLimit
