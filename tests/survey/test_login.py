@@ -9,8 +9,8 @@ from asgi_client import Client, begin, finish, form_of, opened, small_study
 from served import TOKEN
 
 from rankshot.ranking.errors import RankshotError
-from rankshot.survey.web import login as login_module
 from rankshot.survey.store.identity import Identity
+from rankshot.survey.web import login as login_module
 from rankshot.survey.web.login import COOKIE, SECONDS, Login
 
 STUDY = small_study()
