@@ -203,6 +203,50 @@ def test_a_second_tab_of_somebody_who_comes_back_changes_nothing(database):
     assert first.total == 6
 
 
+def test_an_exchanged_question_takes_its_repeat_along_in_another_order(database):
+    study = replace(STUDY, answers_per_question=1, questions_per_participant=2, repeats=1)
+    survey, clock = taking_part(study, database)
+    away = survey.start("none:away")
+    had = {survey.current(away).question}
+    clock.now += 31 * 60
+    others = [survey.start(f"none:{i}") for i in range(2)]
+    for rater in others:
+        answer_all(survey, rater)
+    taken = {a.question for a in stored(database)}
+    assert len(taken) == 4
+    answer_all(survey, away)
+    mine = [a for a in stored(database) if a.rater == away]
+    assert [a.repeat for a in mine] == [False, False, True]
+    assert mine[2].question == mine[0].question
+    assert had <= taken, "somebody else has answered what was before them"
+    assert {a.question for a in mine} & taken == set()
+    assert mine[0].shown != mine[2].shown
+
+
+def test_who_had_no_question_left_may_start_anew(database):
+    study = replace(STUDY, answers_per_question=1, questions_per_participant=6)
+    survey, clock = taking_part(study, database)
+    away = survey.start("none:away")
+    survey.current(away)
+    clock.now += 31 * 60
+    unsure = survey.start("none:unsure")
+    while isinstance(asked := survey.current(unsure), Asked):
+        # All but one are answered.
+        submit(survey, unsure, asked, skip=asked.position == 1)
+    clock.now += 1
+    assert survey.current(away).total == 1, "the one that nobody could answer is still theirs"
+    clock.now += 31 * 60
+    assert answer_all(survey, survey.start("none:last")).n_answers == 1
+    assert survey.current(away) == Finished(database.identity.code(away), 0, None)
+    with database.reading() as connection:
+        assert participants(connection, study, clock.now).finished == 2
+    assert survey.start("none:away") is None
+    larger = replace(study, answers_per_question=2)
+    later = Participation(larger, database, clock, Random(0))
+    assert later.start("none:away") == away
+    assert answer_all(later, away).n_answers == 6
+
+
 def test_an_answer_from_a_page_that_was_open_too_long_is_kept(database):
     study = replace(STUDY, answers_per_question=1, questions_per_participant=6)
     survey, clock = taking_part(study, database)

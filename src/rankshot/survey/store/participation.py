@@ -103,22 +103,19 @@ class Participation:
         rater = self._identity.rater(participant)
         now = self._clock()
         with self._database.allotting() as connection:
-            known = _participant(connection, rater)
-            if known is None:
-                counts = loads(connection, self._study, now)
-                study = self._study
-                keys = allot(
-                    counts,
-                    study.answers_per_question,
-                    study.questions_per_participant,
-                    (),
-                    self._rng,
-                )
+            known = _participant(connection, rater) is not None
+            # Who was away while others answered everything has nothing left, and starts anew.
+            if not known or not _assignments(connection, rater):
+                study, counts = self._study, loads(connection, self._study, now)
+                wanted = study.questions_per_participant
+                keys = allot(counts, study.answers_per_question, wanted, (), self._rng)
                 if not keys:
                     return None
-                connection.execute(
-                    PARTICIPANT.insert().values(rater=rater, started_at=now, seen_at=now)
-                )
+                if not known:
+                    connection.execute(
+                        PARTICIPANT.insert().values(rater=rater, started_at=now, seen_at=now)
+                    )
+                _touch(connection, rater, now)
                 self._assign(connection, rater, keys)
             if turk is not None:
                 # Who returned a task and took it again hands in the new one.
@@ -164,7 +161,6 @@ class Participation:
             with self._database.allotting() as connection:
                 self._renew(connection, rater, now)
         with self._database.writing() as connection:
-            _touch(connection, rater, now)
             row = connection.execute(
                 select(ASSIGNMENT, QUESTION)
                 .join(QUESTION)
@@ -186,6 +182,8 @@ class Participation:
                     ASSIGNMENT.c.rater == rater
                 )
             ).one()
+            # Last: whoever writes locks questions first and people after them.
+            _touch(connection, rater, now)
         form = self._identity.form_token(rater, row.number, row.question)
         shown = tuple(json.loads(row.shown))
         return Asked(row.number, question_of(row), shown, answered + 1, total, form)
@@ -197,9 +195,7 @@ class Participation:
             # Another tab was quicker.
             return
         counts = loads(connection, self._study, now)
-        rows = connection.execute(
-            select(ASSIGNMENT).where(ASSIGNMENT.c.rater == rater).order_by(ASSIGNMENT.c.number)
-        ).all()
+        rows = _assignments(connection, rater)
         seen = {row.question for row in rows}
         planned = self._study.answers_per_question
         for row in rows:
@@ -219,11 +215,13 @@ class Participation:
             seen.add(key)
             counts[key] += 1
             items = next(q.items for q in self._study.questions if q.key == key)
-            connection.execute(
-                ASSIGNMENT.update()
-                .where(mine)
-                .values(question=key, shown=json.dumps(shuffled(items, self._rng)), shown_at=None)
-            )
+            for repeat in (0, 1):
+                shown = json.dumps(shuffled(items, self._rng))
+                connection.execute(
+                    ASSIGNMENT.update()
+                    .where(mine, ASSIGNMENT.c.repeat == repeat)
+                    .values(question=key, shown=shown, shown_at=None)
+                )
         _touch(connection, rater, now)
 
     def submit(
@@ -245,34 +243,29 @@ class Participation:
         now = self._clock()
         with self._database.writing() as connection:
             row = connection.execute(
-                select(ASSIGNMENT).where(ASSIGNMENT.c.rater == rater, ASSIGNMENT.c.number == number)
+                select(ASSIGNMENT)
+                .where(ASSIGNMENT.c.rater == rater, ASSIGNMENT.c.number == number)
+                # Until the answer is kept, no other tab makes another question of it.
+                .with_for_update()
             ).first()
             if row is None or row.shown_at is None:
                 raise NotAskedError
             if not self._identity.is_form_token(form, rater, number, row.question):
                 raise NotAskedError
             order = () if skip else order_of(json.loads(row.shown), places)
-            changed = connection.execute(
-                ASSIGNMENT.update()
-                .where(
-                    ASSIGNMENT.c.rater == rater,
-                    ASSIGNMENT.c.number == number,
-                    ASSIGNMENT.c.answered_at.is_(None),
-                )
-                .values(answer=json.dumps(order), answered_at=now)
-            ).rowcount
-            if changed:
-                # Who was away too long stays away until `current` has looked at what is left.
-                _touch(connection, rater, now, since=lapse(self._study, now))
-                _finish(connection, rater, now)
+            if row.answered_at is not None:
+                kept = tuple(json.loads(row.answer))
+                if kept != order:
+                    raise AnsweredBeforeError(kept)
                 return
-            kept = connection.execute(
-                select(ASSIGNMENT.c.answer).where(
-                    ASSIGNMENT.c.rater == rater, ASSIGNMENT.c.number == number
-                )
-            ).scalar_one()
-        if tuple(json.loads(kept)) != order:
-            raise AnsweredBeforeError(tuple(json.loads(kept)))
+            connection.execute(
+                ASSIGNMENT.update()
+                .where(ASSIGNMENT.c.rater == rater, ASSIGNMENT.c.number == number)
+                .values(answer=json.dumps(order), answered_at=now)
+            )
+            # Who was away too long stays away until `current` has looked at what is left.
+            _touch(connection, rater, now, since=lapse(self._study, now))
+            _finish(connection, rater, now)
 
     def _finished(self, connection: Connection, person: Row[tuple[object, ...]]) -> Finished:
         n_answers = connection.execute(
@@ -286,6 +279,12 @@ def _participant(connection: Connection, rater: str) -> Row[tuple[object, ...]] 
     return connection.execute(select(PARTICIPANT).where(PARTICIPANT.c.rater == rater)).first()
 
 
+def _assignments(connection: Connection, rater: str) -> Sequence[Row[tuple[object, ...]]]:
+    """Return all questions of a participant, which nobody else changes until we are done."""
+    mine = select(ASSIGNMENT).where(ASSIGNMENT.c.rater == rater)
+    return connection.execute(mine.order_by(ASSIGNMENT.c.number).with_for_update()).all()
+
+
 def _touch(connection: Connection, rater: str, now: float, since: float = 0.0) -> None:
     """Note a sign of life, from somebody whose last one is not older than ``since``."""
     connection.execute(
@@ -296,12 +295,11 @@ def _touch(connection: Connection, rater: str, now: float, since: float = 0.0) -
 
 
 def _finish(connection: Connection, rater: str, now: float) -> None:
-    """Note the end, if nothing is left to answer."""
-    waiting = select(ASSIGNMENT.c.number).where(
-        ASSIGNMENT.c.rater == rater, ASSIGNMENT.c.answered_at.is_(None)
-    )
+    """Note the end, if nothing is left to answer, and something was."""
+    mine = select(ASSIGNMENT.c.number).where(ASSIGNMENT.c.rater == rater)
+    waiting = mine.where(ASSIGNMENT.c.answered_at.is_(None))
     connection.execute(
         PARTICIPANT.update()
-        .where(PARTICIPANT.c.rater == rater, ~waiting.exists())
+        .where(PARTICIPANT.c.rater == rater, mine.exists(), ~waiting.exists())
         .values(finished_at=now)
     )
