@@ -158,7 +158,9 @@ def test_a_participant_is_found_by_the_id_of_the_platform(folder):
     rankshot(f"survey export {folder}/study.toml -o {folder}/r.jsonl")
     rater = rs.read_rankings(folder / "r.jsonl").raters[0]
     assert f"rater {rater}, code" in rankshot(f"survey rater {folder}/study.toml p0").out
-    assert rater not in rankshot(f"survey rater {folder}/study.toml p1").out
+    stranger = rankshot(f"survey rater {folder}/study.toml p1")
+    assert stranger.status == 2
+    assert "p1: nobody with this id has taken part" in stranger.err
 
 
 @pytest.mark.parametrize(
@@ -172,6 +174,7 @@ def test_a_participant_is_found_by_the_id_of_the_platform(folder):
         ("serve {0}/study.toml --host 0.0.0.0", f"the consent still says {CONSENT_PLACEHOLDER}"),
         ("serve {0}/study.toml --port 99999", "less than or equal to 65535"),
         ("serve {0}/study.toml --database mysql://x/y", "not mysql://"),
+        ("serve {0}/study.toml --root survey", "--root is 'survey'"),
         ("new {0}/x.txt --seen {0}/seen.txt --unseen {0}/unseen.txt", "a study is .toml"),
         ("new {0}/x.toml --seen {0}/gone.txt --unseen {0}/unseen.txt", "gone.txt: No such file"),
         ("new {0}/x.toml --seen {0}/seen.txt --unseen {0}/unseen.txt --show 99", "show is 99"),
@@ -192,7 +195,7 @@ def test_an_export_that_fails_leaves_the_old_file(folder):
     (folder / "r.jsonl").write_text("what was there before")
     done = rankshot(f"survey export {folder}/study.toml -o {folder}/r.jsonl")
     assert done.status == 2
-    assert "there are no answers to export yet but 4 skips" in done.err
+    assert "there are no answers to export yet but 3 skips" in done.err
     assert (folder / "r.jsonl").read_text() == "what was there before"
 
 

@@ -247,6 +247,31 @@ def test_who_had_no_question_left_may_start_anew(database):
     assert answer_all(later, away).n_answers == 6
 
 
+def test_gold_questions_alone_are_not_asked(database):
+    gold = Question("lorry", ("rose", "truck", "fox"), first=("truck",))
+    study = replace(STUDY, gold=(gold,), answers_per_question=1, questions_per_participant=6)
+    survey, clock = taking_part(study, database)
+    away = survey.start("none:away")
+    clock.now += 31 * 60
+    answer_all(survey, survey.start("none:other"))
+    assert survey.current(away) == Finished(database.identity.code(away), 0, None)
+    assert survey.start("none:away") is None
+
+
+def test_what_somebody_skips_is_not_repeated(database):
+    study = replace(STUDY, questions_per_participant=4, repeats=2)
+    survey, _ = taking_part(study, database)
+    rater = survey.start("none:ann")
+    asked = survey.current(rater)
+    assert asked.total == 6
+    submit(survey, rater, asked, skip=True)
+    assert survey.current(rater).total == 5
+    answer_all(survey, rater)
+    mine = [(a.question.key, a.repeat, a.order != ()) for a in stored(database)]
+    assert mine[0] == (asked.question.key, False, False)
+    assert [key for key, repeat, _ in mine if repeat] == [mine[1][0]]
+
+
 def test_an_answer_from_a_page_that_was_open_too_long_is_kept(database):
     study = replace(STUDY, answers_per_question=1, questions_per_participant=6)
     survey, clock = taking_part(study, database)
@@ -480,6 +505,14 @@ def test_a_database_of_others_is_refused(place):
     opened.close()
     with pytest.raises(RankshotError, match=r"other tables \(customers\)"):
         Database(place)
+
+
+def test_a_path_is_a_path_whatever_it_is_called(tmp_path):
+    for name in ("what?1.sqlite", "what?2.sqlite", "50%.sqlite", "a#b.sqlite"):
+        Database(tmp_path / name, create=True).close()
+        assert (tmp_path / name).stat().st_size > 0
+    assert len(list(tmp_path.glob("*.sqlite"))) == 4
+    assert not (tmp_path / "what").exists()
 
 
 def test_bad_places_for_a_database_say_so(tmp_path):

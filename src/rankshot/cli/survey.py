@@ -140,6 +140,8 @@ def serve(
     from rankshot.survey.web.server import is_loopback, open_port  # noqa: PLC0415
     from rankshot.survey.web.server import serve as serve_app  # noqa: PLC0415
 
+    if root and (not root.startswith("/") or root.endswith("/")):
+        raise RankshotError(f"--root is {root!r}: begin it with a slash and end it without one")
     asked = read_study(study)
     if CONSENT_PLACEHOLDER in asked.consent:
         todo = f"{study}: the consent still says {CONSENT_PLACEHOLDER}"
@@ -227,9 +229,15 @@ def rater(
     Example: rankshot survey rater study.toml 5f1e2d3c
     """
     _require_extra()
+    from rankshot.survey.store.collected import has_participant  # noqa: PLC0415
+
     asked = read_study(study)
     with closing(_open(study, database)) as opened:
         name = opened.identity.rater(f"{asked.platform}:id:{participant}")
+        with opened.reading() as connection:
+            known = has_participant(connection, name)
+        if not known:
+            raise RankshotError(f"{participant}: nobody with this id has taken part")
         say(f"rater {name}, code {opened.identity.code(name)}")
 
 

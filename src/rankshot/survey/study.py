@@ -188,10 +188,11 @@ class Study:
         bounds.check_count("[plan] answers_per_question", self.answers_per_question, 1)
         bounds.check_count("[plan] questions_per_participant", self.questions_per_participant, 1)
         bounds.check_count("[plan] repeats", self.repeats, 0)
-        if self.repeats > self.questions_per_participant:
+        if self.repeats > self.questions_per_participant // 2:
             raise RankshotError(
-                f"[plan] repeats is {self.repeats}, more than the {self.questions_per_participant} "
-                "questions_per_participant that could be repeated: lower it"
+                f"[plan] repeats is {self.repeats}, more than half of the "
+                f"{self.questions_per_participant} questions_per_participant: lower it, so that "
+                "something comes between a question and its repeat"
             )
         bounds.check_number("[plan] return_after_minutes", self.return_after_minutes, 0.01, 10_080)
 

@@ -58,3 +58,9 @@ def participants(connection: Connection, study: Study, now: float) -> Participan
         ).select_from(PARTICIPANT)
     ).one()
     return Participants(started, active, started - finished - active, finished)
+
+
+def has_participant(connection: Connection, rater: str) -> bool:
+    """Return whether somebody of this name has begun."""
+    mine = select(PARTICIPANT.c.rater).where(PARTICIPANT.c.rater == rater)
+    return connection.execute(mine).first() is not None

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, select, text
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from rankshot.ranking.errors import RankshotError
@@ -41,9 +41,13 @@ class Database:
 
     def __init__(self, place: Path | str, *, create: bool = False) -> None:
         self._engine = _postgresql(place) if isinstance(place, str) else _sqlite(place, create)
+        is_postgresql = self._engine.dialect.name == "postgresql"
+        # SQLite's write-ahead log gives one state to every transaction as it is.
+        snapshot = {"isolation_level": "REPEATABLE READ"} if is_postgresql else {}
+        self._reads = self._engine.execution_options(**snapshot)
         try:
             with self.writing() as connection:
-                if self._engine.dialect.name == "postgresql":
+                if is_postgresql:
                     # Two servers that start at once make the tables once.
                     connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": _ANY_NUMBER})
                 migrate(connection)
@@ -61,7 +65,7 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Open a transaction that sees one state of the answers, and keeps nobody waiting."""
-        with self._engine.connect() as connection, connection.begin():
+        with self._reads.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
@@ -94,7 +98,8 @@ def _sqlite(path: Path, create: bool) -> Engine:  # noqa: FBT001
         # Answers of people: for the eyes of the one who runs the survey.
         path.touch(mode=0o600)
     engine = create_engine(
-        f"sqlite:///{path}",
+        # Not a string: a ? in the path would begin the options.
+        URL.create("sqlite", database=str(path)),
         pool_size=CONNECTIONS,
         max_overflow=0,
         pool_timeout=60,

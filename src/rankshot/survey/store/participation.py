@@ -118,10 +118,11 @@ class Participation:
                 _touch(connection, rater, now)
                 self._assign(connection, rater, keys)
             if turk is not None:
-                # Who returned a task and took it again hands in the new one.
+                # Who returned a task and took it again hands in the new one; who has finished
+                # does not hand in another one for the same work.
                 connection.execute(
                     PARTICIPANT.update()
-                    .where(PARTICIPANT.c.rater == rater)
+                    .where(PARTICIPANT.c.rater == rater, PARTICIPANT.c.finished_at.is_(None))
                     .values(turk_assignment=turk.assignment, turk_host=turk.host)
                 )
         return rater
@@ -197,32 +198,53 @@ class Participation:
         counts = loads(connection, self._study, now)
         rows = _assignments(connection, rater)
         seen = {row.question for row in rows}
-        planned = self._study.answers_per_question
+        gold = {question.key for question in self._study.gold}
+        is_asked_something = False
         for row in rows:
-            mine = (ASSIGNMENT.c.rater == rater) & (ASSIGNMENT.c.question == row.question)
-            waiting = row.answered_at is None and not row.repeat and row.question in counts
-            if not waiting:
+            if row.question in gold or row.repeat:
                 continue
-            if counts[row.question] < planned:
-                counts[row.question] += 1
-                continue
+            is_settled = row.answered_at is not None or row.question not in counts
+            key = row.question if is_settled else self._still_free(counts, row.question, seen)
+            is_asked_something |= key is not None
+            if key != row.question:
+                self._exchange(connection, row, key)
+        if not is_asked_something:
+            # Gold questions alone are no survey.
+            connection.execute(
+                ASSIGNMENT.delete().where(
+                    ASSIGNMENT.c.rater == rater, ASSIGNMENT.c.answered_at.is_(None)
+                )
+            )
+        _touch(connection, rater, now)
+
+    def _still_free(self, counts: dict[str, int], key: str, seen: set[str]) -> str | None:
+        """Return a question that wants an answer, this one if it does; None if none does."""
+        planned = self._study.answers_per_question
+        if counts[key] >= planned:
             found = allot(counts, planned, 1, seen, self._rng)
             if not found:
-                # Its repeat goes with it.
-                connection.execute(ASSIGNMENT.delete().where(mine))
-                continue
+                return None
             key = found[0]
             seen.add(key)
-            counts[key] += 1
-            items = next(q.items for q in self._study.questions if q.key == key)
-            for repeat in (0, 1):
-                shown = json.dumps(shuffled(items, self._rng))
-                connection.execute(
-                    ASSIGNMENT.update()
-                    .where(mine, ASSIGNMENT.c.repeat == repeat)
-                    .values(question=key, shown=shown, shown_at=None)
-                )
-        _touch(connection, rater, now)
+        counts[key] += 1
+        return key
+
+    def _exchange(
+        self, connection: Connection, row: Row[tuple[object, ...]], key: str | None
+    ) -> None:
+        """Put another question in the place of one, and of its repeat; None takes both away."""
+        mine = (ASSIGNMENT.c.rater == row.rater) & (ASSIGNMENT.c.question == row.question)
+        if key is None:
+            connection.execute(ASSIGNMENT.delete().where(mine))
+            return
+        items = next(q.items for q in self._study.questions if q.key == key)
+        for repeat in (0, 1):
+            shown = json.dumps(shuffled(items, self._rng))
+            connection.execute(
+                ASSIGNMENT.update()
+                .where(mine, ASSIGNMENT.c.repeat == repeat)
+                .values(question=key, shown=shown, shown_at=None)
+            )
 
     def submit(
         self, rater: str, number: int, form: str, places: Sequence[str], *, skip: bool = False
@@ -263,6 +285,15 @@ class Participation:
                 .where(ASSIGNMENT.c.rater == rater, ASSIGNMENT.c.number == number)
                 .values(answer=json.dumps(order), answered_at=now)
             )
+            if not order:
+                # What somebody could not say is not asked again.
+                connection.execute(
+                    ASSIGNMENT.delete().where(
+                        ASSIGNMENT.c.rater == rater,
+                        ASSIGNMENT.c.question == row.question,
+                        ASSIGNMENT.c.number > number,
+                    )
+                )
             # Who was away too long stays away until `current` has looked at what is left.
             _touch(connection, rater, now, since=lapse(self._study, now))
             _finish(connection, rater, now)

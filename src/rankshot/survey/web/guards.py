@@ -124,7 +124,10 @@ class Guard:
             if not started:
                 # The page that Starlette makes of an error comes from outside of this guard,
                 # and would lack the headers.
-                text = "Something went wrong on our side. Please reload: what you sent is kept."
+                text = (
+                    "Something went wrong on our side, and this was not kept. Please reload the "
+                    "page to send it again; what you sent before is kept."
+                )
                 await self._refuse(500, "Sorry", text)(scope, receive, send_with_headers)
             raise
 

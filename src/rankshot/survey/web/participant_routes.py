@@ -155,7 +155,7 @@ class ParticipantRoutes:
                 continue_url=home,
             ) from None
         except RankshotError as error:
-            return self._ask_again(link, int(number), form.place, str(error))
+            return self._ask_again(link, form, str(error))
         return RedirectResponse(home, 303)
 
     def leave(self, link: Link) -> Response:
@@ -185,12 +185,14 @@ class ParticipantRoutes:
             draft_key=now.form,
         )
 
-    def _ask_again(self, link: str, number: int, places: list[str], error: str) -> HTMLResponse:
+    def _ask_again(self, link: str, form: AnswerForm, error: str) -> HTMLResponse:
         """Show the question once more, with what was wrong and what was chosen."""
         now = self._current(link)
-        if not isinstance(now, Asked) or now.number != number:
-            raise RefusedError(422, "No ranking", f"{error}. Your earlier answer is kept.")
-        chosen = places if len(places) == len(now.shown) else [""] * len(now.shown)
+        if not isinstance(now, Asked) or now.form != form.form:
+            # It has an answer, or went to somebody else.
+            text = f"{_spoken(error)}. It was not kept; your earlier answers are."
+            raise RefusedError(422, "No ranking", text, link=self._home(link))
+        chosen = form.place if len(form.place) == len(now.shown) else [""] * len(now.shown)
         return self._ask(link, now, chosen, f"{_spoken(error)}.", status=422)
 
     def _current(self, link: str) -> Asked | Finished:
