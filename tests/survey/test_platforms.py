@@ -195,7 +195,7 @@ def test_a_task_that_was_returned_and_taken_again_is_handed_in_as_the_new_one(tu
     assert begin(client, turk_query("3SECOND")) == home
     assert len(people(database)) == 1
     page = finish(client, home)
-    assert "All your 4 answers" in page
+    assert "All 4 are done" in page
     assert form_of(page).fields["assignmentId"] == "3SECOND"
     # After the end as well: the answers are there, the task is a new one.
     assert begin(client, turk_query("3THIRD")) == home

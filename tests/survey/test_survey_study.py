@@ -245,7 +245,11 @@ WRONG = [
     ("answers_per_question = 50", "answers_per_question = 0", r"\[plan\] answers.* is 0: .*from 1"),
     ("questions_per_participant = 2", "questions_per_participant = -1", r"\[plan\] quest.* is -1"),
     ("repeats = 1", "repeats = -1", r"\[plan\] repeats is -1"),
-    ("repeats = 1", "repeats = 3", r"repeats is 3, more than half of the 2 questions_per_participant"),
+    (
+        "repeats = 1",
+        "repeats = 3",
+        r"repeats is 3, more than half of the 2 questions_per_participant",
+    ),
     ("= 12.5", "= nan", r"\[plan\] return_after_minutes is nan"),
     ("= 12.5", "= inf", r"\[plan\] return_after_minutes is inf"),
     ("= 12.5", "= 0", r"\[plan\] return_after_minutes is 0"),

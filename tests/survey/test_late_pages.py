@@ -1,0 +1,52 @@
+"""A page that was left open until its question went to somebody else."""
+
+from asgi_client import Client, begin, form_of, opened, small_study
+from sqlalchemy import select
+
+from rankshot.survey.store.tables import ASSIGNMENT, PARTICIPANT
+from rankshot.survey.study import Question
+
+STUDY = small_study(
+    items=("bus", "fox", "leopard", "rose", "tulip", "oak"),
+    unshown="unknown",
+    questions=(
+        Question("cat", ("bus", "fox", "leopard")),
+        Question("elm", ("rose", "tulip", "oak")),
+    ),
+    answers_per_question=1,
+    questions_per_participant=1,
+)
+
+
+def test_what_was_wrong_with_one_question_is_not_said_of_another(tmp_path):
+    with opened(STUDY, tmp_path) as (app, database):
+        client = Client(app)
+        late = begin(client, "participant=late")
+        old = form_of(client.get(late).text)
+        begin(client, "participant=other")
+        raters = {name: database.identity.rater(f"none:id:{name}") for name in ("late", "other")}
+        with database.writing() as connection:
+            had = connection.execute(
+                select(ASSIGNMENT.c.question).where(ASSIGNMENT.c.rater == raters["late"])
+            ).scalar_one()
+            # The other one has answered the question of the late one, who was away for long.
+            connection.execute(
+                ASSIGNMENT.update()
+                .where(ASSIGNMENT.c.rater == raters["other"])
+                .values(question=had, shown_at=1.0, answered_at=2.0, answer='["bus"]')
+            )
+            connection.execute(
+                PARTICIPANT.update()
+                .where(PARTICIPANT.c.rater == raters["late"])
+                .values(seen_at=0.0)
+            )
+        reply = client.post(old.action, {**old.fields, "place": ["1", "1", ""]})
+        assert reply.status == 422
+        assert "taken twice" in reply.text
+        assert "It was not kept" in reply.text
+        assert 'name="place"' not in reply.text
+        # The question that is theirs now begins with nothing ranked.
+        page = client.get(late).text
+        assert page.count('name="place"') == 3
+        assert "selected" not in page
+        assert client.post(old.action, {**old.fields, "place": ["1", "2", ""]}).status == 403
