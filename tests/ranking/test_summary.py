@@ -1,5 +1,7 @@
 """The rankings of a target in brief."""
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 
@@ -102,3 +104,25 @@ def test_permuting_the_items_changes_nothing(rng):
     same = [set(x) if isinstance(x, tuple) else x for x in one.order]
     assert same == [set(x) if isinstance(x, tuple) else x for x in two.order]
     assert one.concordance == pytest.approx(two.concordance)
+
+
+def test_one_short_list_does_not_cut_the_others_short(rng):
+    center = [f"i{n}" for n in range(8)]
+    long = rs.Mallows.from_center(center, spread=1.0).sample(20, k=6, random_state=rng)
+    short = rs.Rankings.from_orders([[center[0]]], items=long.items)
+    both = rs.Rankings.concatenate([long, short])
+    alone, together = rs.summarize(long)[0], rs.summarize(both)[0]
+    assert together.k == alone.k == 6
+    assert list(map(str, together.order)) == list(map(str, alone.order))
+    assert together.concordance == pytest.approx(alone.concordance, abs=0.05)
+    assert together.mean_distance == pytest.approx(alone.mean_distance, abs=0.05)
+    # The distance to the short list is the mean over all ways in which it could go on.
+    rest = [name for name in long.items if name != center[0]]
+    ways = rs.Rankings.from_orders(
+        [[center[0], *more] for more in permutations(rest, 5)], items=long.items
+    )
+    far = 6 * (2 * 8 - 6 - 1) / 2
+    to_short = rs.kendall_distance(long, ways, k=6).mean(axis=1) / far
+    n = len(long)
+    expected = (alone.mean_distance * n * (n - 1) + 2 * to_short.sum()) / ((n + 1) * n)
+    assert together.mean_distance == pytest.approx(expected)

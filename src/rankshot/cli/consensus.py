@@ -28,7 +28,7 @@ def consensus(
     prior: PriorOption = Prior.PLACKETT_LUCE,
     k: Annotated[
         int | None,
-        typer.Option(help="Places compared; by default 10, or the length of the shortest list."),
+        typer.Option(help="Places compared; by default 10, or the median length of the lists."),
     ] = None,
     seen: Annotated[
         Path | None,

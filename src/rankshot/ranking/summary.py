@@ -19,7 +19,7 @@ from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.restriction import of_all_items
 
 MOST_COMPARED = 10
-"""By default so many places are compared, or fewer where a list is shorter."""
+"""By default so many places are compared, or fewer where lists are shorter."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,8 @@ def summarize(
     model : PlackettLuce, Mallows or BabingtonSmith, optional
         Merges them; by default `PlackettLuce`. A copy is fitted to each target.
     k : int, optional
-        How many places are compared; by default 10, or the length of the target's shortest list.
+        How many places are compared; by default 10, or the median length of the target's lists.
+        What a shorter list leaves out is tied after it.
 
     Examples
     --------
@@ -96,12 +97,14 @@ def summarize(
 
 def _summary(target: str | None, rankings: Rankings, model: Any, k: int | None) -> TargetSummary:
     model.fit(rankings)
-    shortest = int(rankings.lengths.min())
-    k = min(MOST_COMPARED, shortest) if k is None else k
+    # Not the shortest: one person who stops after the first item would cut everybody to one.
+    usual = int(np.median(rankings.lengths))
+    k = min(MOST_COMPARED, usual) if k is None else k
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= rankings.n_items:
         raise RankshotError(f"k must be between 1 and the {rankings.n_items} items, not {shown(k)}")
     consensus = Rankings.from_orders([model.mode_], items=rankings.items).top(k)
-    first = of_all_items(rankings).top(min(k, shortest))
+    whole = of_all_items(rankings)
+    first = whole.top(np.minimum(whole.lengths, k))
     several = len(first) > 1
     return TargetSummary(
         target,
@@ -110,7 +113,7 @@ def _summary(target: str | None, rankings: Rankings, model: Any, k: int | None) 
         tuple(tuple(x) if isinstance(x, list) else x for x in consensus.orders()[0]),
         k,
         concordance(first) if several else None,
-        _mean_distance(first, min(k, shortest)) if several else None,
+        _mean_distance(first, k) if several else None,
         disagreement(rankings, consensus),
     )
 
