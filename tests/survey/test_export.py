@@ -67,6 +67,38 @@ def test_where_all_was_shown_the_ranking_is_of_all_items(unshown):
     assert line["ranking"] == ["fox"]
 
 
+def test_what_another_question_of_the_target_shows_need_not_come_after():
+    """The cup came into the question later: of the cup, the old answer says nothing."""
+    old = Question("cat", ["leopard", "fox", "bus"])
+    new = Question("cat", ["leopard", "fox", "cup"])
+    asked = study_of([new, ALL], unshown="after", items=[*ITEMS, "rose"])
+    of_old, of_new = answer("x", old, ["fox"]), answer("y", new, ["cup", "fox"])
+
+    def exported(study, *answers):
+        lines = map(json.loads, export_lines(study, answers, FAST).lines)
+        return [(line.get("kind"), line["ranking"]) for line in lines]
+
+    as_subset = ("subset", ["fox", ["bus", "leopard"]])
+    assert exported(asked, of_old, of_new) == [as_subset, ("subset", ["cup", "fox", "leopard"])]
+    # The new question is asked, if not yet answered; an old one counts where it has answers.
+    assert exported(asked, of_old) == [as_subset]
+    assert exported(asked, of_new) == [(None, ["cup", "fox"])]
+    # Other targets are not concerned, nor are skips, nor the order in which items are listed.
+    dog = answer("x", ALL, ["cup"])
+    assert exported(asked, of_old, dog)[1] == (None, ["cup"])
+    assert exported(asked, replace(of_old, order=()), of_new) == [(None, ["cup", "fox"])]
+    turned = replace(new, items=new.items[::-1])
+    assert exported(asked, answer("x", turned, ["fox"]), of_new)[0] == (None, ["fox"])
+
+
+def test_who_is_excluded_does_not_change_what_the_others_say():
+    new = Question("cat", ["leopard", "fox", "cup"])
+    asked = study_of([new], unshown="after", items=ITEMS)
+    said = [answer("x", CAT, ["fox"]), answer("y", new, ["cup"])]
+    both = export_lines(asked, said, FAST).lines
+    assert export_lines(asked, said, FAST, exclude_flagged=True).lines == both[1:]
+
+
 def test_flags_stand_beside_the_answers_of_who_has_them():
     said = [answer("x", CAT, ["fox"]), answer("y", CAT, ["fox"]), answer("z", CAT, ["fox"])]
     lines = records("after", said, FAST)

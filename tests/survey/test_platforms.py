@@ -197,9 +197,9 @@ def test_a_task_that_was_returned_and_taken_again_is_handed_in_as_the_new_one(tu
     page = finish(client, home)
     assert "All 4 are done" in page
     assert form_of(page).fields["assignmentId"] == "3SECOND"
-    # After the end as well: the answers are there, the task is a new one.
+    # Nobody is paid twice for the same answers.
     assert begin(client, turk_query("3THIRD")) == home
-    assert form_of(client.get(home).text).fields["assignmentId"] == "3THIRD"
+    assert form_of(client.get(home).text).fields["assignmentId"] == "3SECOND"
 
 
 def policy(page):

@@ -13,14 +13,13 @@ from survey_answers import Simulation, answer
 from rankshot.ranking.agreement import concordance
 from rankshot.ranking.precedence import precedence
 from rankshot.ranking.rankings import Rankings
+from rankshot.survey.answers import by_question, is_counted
 from rankshot.survey.identical import MOST_CHANCE, identical_raters
 from rankshot.survey.quality import (
     answer_distances,
     answer_levels,
-    by_question,
     distances_to_others,
     flags,
-    is_counted,
 )
 from rankshot.survey.study import QualityRules, Question
 
@@ -72,9 +71,14 @@ def test_more_than_half_skipped():
 
 
 @pytest.mark.parametrize(
-    ("order", "right"), [("ab", 1), ("bac", 1), ("abcd", 1), ("a", 0), ("ac", 0), ("cab", 0)]
+    ("order", "right"),
+    [
+        *(("ab", 1), ("bac", 1), ("abcd", 1), ("ac", 0), ("cab", 0)),
+        # Stopping among the known ones is not wrong; placing none of them is.
+        *(("a", 1), ("b", 1), ("c", 0), ("cd", 0), ("bda", 0)),
+    ],
 )
-def test_a_gold_answer_begins_with_the_known_items_in_any_order(order, right):
+def test_a_gold_answer_places_nothing_before_the_known_items(order, right):
     assert names([answer("x", GOLD, order)], "x") == ([] if right else ["gold"])
 
 
@@ -436,3 +440,12 @@ def test_careful_people_who_agree_on_easy_questions_are_not_identical():
         naive.append(len(naive_twins(said) & simulated.careful) / len(simulated.careful))
     assert np.mean(naive) > 0.5
     assert rates(N_STUDIES // 2, **easy)["identical"][0] <= MOST_CHANCE
+
+
+def test_one_item_and_then_another_one_is_no_contradiction():
+    question = Question("cat", tuple(f"i{n}" for n in range(10)))
+    once, again = answer("x", question, ["i0"]), answer("x", question, ["i1"], repeat=True)
+    assert flags([once, again], RULES)["x"] == ()
+    once = answer("x", question, ["i0", "i1"])
+    again = answer("x", question, ["i9", "i8"], repeat=True)
+    assert [flag.name for flag in flags([once, again], RULES)["x"]] == ["repeats"]

@@ -2,19 +2,20 @@
 
 from dataclasses import replace
 from itertools import permutations, product
+from math import inf
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from survey_answers import Simulation, answer, study_of
+from survey_answers import Simulation, answer, scattered, study_of
 
 from rankshot.ranking.agreement import concordance
 from rankshot.ranking.consensus import kemeny
 from rankshot.ranking.rankings import Rankings
 from rankshot.survey import stability
 from rankshot.survey.quality import Flag
-from rankshot.survey.stability import least_scores, stays_best
+from rankshot.survey.stability import best_orders
 from rankshot.survey.standing import standing
 from rankshot.survey.study import Question
 
@@ -54,7 +55,8 @@ def test_answers_skips_repeats_and_gold_questions_are_counted_apart():
         (DOG, 0, 7, 3, 1, True),
     ]
     assert (found.n_answers, found.n_planned) == (2, 21)
-    assert [(row.target, row.n_answers) for row in found.targets] == [("cat", 2), ("dog", 0)]
+    targets = [(row.target, row.n_answers, row.planned, row.live) for row in found.targets]
+    assert targets == [("cat", 2, 14, 0), ("dog", 0, 7, 3)]
 
 
 def test_a_study_without_answers_stands_at_nothing():
@@ -70,7 +72,9 @@ def test_answers_to_questions_that_the_study_no_longer_has_are_kept_and_shown_as
     old = Question("owl", list("abc"))
     older_dog = Question("dog", list("abx"))
     said = [answer("x", old, "ab"), answer("x", older_dog, "xb"), answer("y", DOG, "ba")]
-    found = standing(STUDY, said, {}, {})
+    found = standing(STUDY, said, {DOG.key: 2, older_dog.key: 5}, {})
+    # Somebody may still have an old question before them, but nobody is asked it any more.
+    assert [(row.planned, row.live) for row in found.targets] == [(14, 0), (7, 2), (0, 0)]
     assert [(row.question.target, row.is_asked) for row in found.questions[3:]] == [
         ("dog", False),
         ("owl", False),
@@ -152,18 +156,7 @@ def reversed_pairs(order, answers):
     return total
 
 
-def kept_by_brute_force(answers, orders, k):
-    """For each answer: does a best order of the others begin as each of ``orders`` does?"""
-    kept = []
-    for left_out in range(len(answers)):
-        others = answers[:left_out] + answers[left_out + 1 :]
-        scores = {p: reversed_pairs(p, others) for p in permutations(orders[0])}
-        best = {p[:k] for p, score in scores.items() if score == min(scores.values())}
-        kept.append({order[:k] for order in orders} <= best)
-    return kept
-
-
-def best_orders(consensus, answers):
+def allowed_orders(consensus, answers):
     """The strict orders of the ranked items that a consensus with ties stands for."""
     ranked = {item for a in answers for item in a.order}
     groups = [group if isinstance(group, tuple) else (group,) for group in consensus]
@@ -188,113 +181,179 @@ def some_answers(draw):
 @given(some_answers())
 @settings(max_examples=60)
 def test_every_order_that_the_consensus_allows_is_a_best_one(said):
-    allowed = best_orders(of_target(said).consensus, said)
+    allowed = allowed_orders(of_target(said).consensus, said)
     best = min(reversed_pairs(p, said) for p in permutations(allowed[0]))
     assert {reversed_pairs(order, said) for order in allowed} == {best}
 
 
 def test_the_consensus_is_a_best_order_also_where_the_search_misses_it():
     said = [answer("x", HALF_CAT, "ec"), answer("y", CAT, "dab"), answer("z", HALF_CAT, "ced")]
-    orders = best_orders(of_target(said).consensus, said)
+    orders = allowed_orders(of_target(said).consensus, said)
     assert {reversed_pairs(order, said) for order in orders} == {3}
 
 
-@given(some_answers())
-@settings(max_examples=60)
-def test_stability_is_that_of_really_leaving_out(said):
-    found = of_target(said)
-    orders = best_orders(found.consensus, said)
-    n = len(orders[0])
-    # The first places end where every order has the same set of items before.
-    ends = (k for k in range(min(3, n), n + 1) if len({frozenset(p[:k]) for p in orders}) == 1)
-    whole, first = (np.mean(kept_by_brute_force(said, orders, k)) for k in (n, next(ends)))
-    assert found.stability == pytest.approx(whole)
-    assert found.first_stability == pytest.approx(first)
+def beginning(consensus, n_places=3):
+    """The first places of a consensus, with every tie that begins in them."""
+    found, taken = [], 0
+    for group in consensus:
+        if taken >= n_places:
+            break
+        found.append(group)
+        taken += 1 if isinstance(group, str) else len(group)
+    return found
+
+
+def really_left_out(answers):
+    """The shares without which the same consensus is shown, by summing up the others alone."""
+    consensus = of_target(answers).consensus
+    without = [
+        of_target(answers[:row] + answers[row + 1 :]).consensus for row in range(len(answers))
+    ]
+    return (
+        np.mean([other == consensus for other in without]),
+        np.mean([beginning(other) == beginning(consensus) for other in without]),
+    )
+
+
+def stabilities(answers):
+    found = of_target(answers)
+    return found.stability, found.first_stability
+
+
+@pytest.mark.parametrize("most_solved", [15, 2])
+@given(said=some_answers())
+@settings(max_examples=150)
+def test_stability_is_that_of_really_leaving_out(most_solved, said):
+    """Also where every circle is searched for, and the items shown differ."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stability, "MOST_SOLVED", most_solved)
+        assert stabilities(said) == pytest.approx(really_left_out(said))
+
+
+@pytest.mark.parametrize(
+    ("n_items", "n_answers", "spread"),
+    [(3, 6, 0), (6, 9, 0), (8, 12, 0.3), (10, 21, 0.5), (13, 15, 0), (20, 9, 0.1), (24, 8, 0)],
+)
+def test_stability_of_noisy_answers_is_that_of_really_leaving_out(rng, n_items, n_answers, spread):
+    question = Question("cat", [f"{i:02d}" for i in range(n_items)])
+    for _ in range(5):
+        orders = scattered(np.tile(np.arange(n_items), (n_answers, 1)), spread, rng)
+        said = [
+            answer(
+                "x", question, [question.items[i] for i in order[: rng.integers(1, n_items + 1)]]
+            )
+            for order in orders
+        ]
+        said += said[:2]
+        assert stabilities(said) == pytest.approx(really_left_out(said))
+
+
+@pytest.mark.parametrize(
+    ("one_way", "other_way", "whole"),
+    # A lead of one becomes a draw without one of those who lead; a draw is decided by anybody.
+    [(2, 1, 1 / 3), (26, 25, 25 / 51), (27, 25, 1), (27, 24, 1), (25, 25, 0), (2, 0, 1)],
+)
+def test_a_lead_of_one_is_not_stable(one_way, other_way, whole):
+    said = [answer("x", CAT, "abcd")] * one_way + [answer("y", CAT, "bacd")] * other_way
+    assert stabilities(said) == pytest.approx((whole, whole))
 
 
 def test_stability_by_hand():
     up, down = list("abcd"), list("dcba")
     agreed = [answer(f"r{i}", CAT, up) for i in range(3)]
-    assert of_target(agreed).stability == of_target(agreed).first_stability == 1
-    # Without one of the two, one answer stands against one: no order is better than the same.
-    split = [*agreed[:2], answer("x", CAT, down)]
-    assert of_target(split).stability == 1
+    assert stabilities(agreed) == (1, 1)
     # One against one decides nothing, and without either the other one does.
     even = [agreed[0], answer("x", CAT, down)]
     assert of_target(even).consensus == (("a", "b", "c", "d"),)
-    assert of_target(even).stability == of_target(even).first_stability == 0
+    assert stabilities(even) == (0, 0)
     # The last places are undecided, and every answer has a say; the first three are clear.
     last = Question("cat", list("abcde"))
-    tail = [answer("x", last, "abcde"), answer("y", last, "abced"), answer("z", last, "abcde")]
-    tail += [answer("w", last, "abced")]
-    assert (of_target(tail).stability, of_target(tail).first_stability) == (0.0, 1.0)
+    tail = [answer("x", last, "abcde"), answer("y", last, "abced")] * 2
+    assert stabilities(tail) == (0, 1)
     assert of_target(tail).consensus == ("a", "b", "c", ("d", "e"))
+    # A tie that begins in the third place belongs to the first three.
+    tail = [answer("x", last, "abcde"), answer("y", last, "abdce")] * 2
+    assert of_target(tail).consensus == ("a", "b", ("c", "d"), "e")
+    assert stabilities(tail) == (0, 0)
     assert of_target(agreed[:1]).stability is None
 
 
-def random_votes(rng, n_answers, n_items):
-    """Margins and votes around a best order, without much agreement."""
-    orders = rng.permuted(np.tile(np.arange(n_items), (n_answers, 1)), axis=1)
-    names = [f"{i:02d}" for i in range(n_items)]
-    rankings = Rankings.from_item_numbers(orders, items=names)
-    best = [names.index(item) for item in kemeny(rankings, "exact").order]
-    table = np.argsort(orders, axis=1)[:, best]
-    votes = np.sign(table[:, None, :] - table[:, :, None]).astype(np.int8)
-    return votes.sum(axis=0, dtype=np.int64), votes
+def test_an_item_that_one_answer_alone_ranks_or_was_shown():
+    # d is last with z and without; c and d are tied without w.
+    said = [answer("x", CAT, "abc"), answer("y", CAT, "abc"), answer("z", CAT, "abcd")]
+    assert stabilities(said) == (1, 1)
+    said = [answer("x", CAT, "ab"), answer("y", CAT, "ab"), answer("w", CAT, "abc")]
+    assert of_target(said).consensus == ("a", "b", "c", "d")
+    assert stabilities(said) == pytest.approx((2 / 3, 2 / 3))
+    # Without the only answer to the other question, e and f are not there at all.
+    said = [answer("x", CAT, "abcd"), answer("y", CAT, "abcd"), answer("z", OTHER_CAT, "cdef")]
+    assert of_target(said).consensus == ("a", "b", "c", "d", "e", "f")
+    assert stabilities(said) == pytest.approx((2 / 3, 1))
 
 
-@pytest.mark.parametrize("k", [1, 3, 9])
-def test_enumeration_and_search_agree(rng, monkeypatch, k):
-    """Where items are many, the score is put together from the cycles and searched for."""
-    for _ in range(6):
-        margins, votes = random_votes(rng, 11, 9)
-        monkeypatch.setattr(stability, "MOST_ENUMERATED", 10)
-        enumerated = stays_best(margins, votes, k)
-        monkeypatch.setattr(stability, "MOST_ENUMERATED", 2)
-        assert np.array_equal(enumerated, stays_best(margins, votes, k))
-        monkeypatch.setattr(stability, "MOST_ENUMERATED", 5)
-        assert np.array_equal(enumerated, stays_best(margins, votes, k))
+def random_margins(rng, n_tables, n_items, largest=3):
+    above = np.triu(rng.integers(-largest, largest + 1, (n_tables, n_items, n_items)), 1)
+    return above - above.transpose(0, 2, 1)
 
 
-def test_the_margins_alone_never_decide_wrongly(rng, monkeypatch):
-    """What is said without working out a score is what working it out says."""
-    decided = 0
-    for _ in range(30):
-        margins, votes = random_votes(rng, int(rng.integers(2, 9)), 6)
-        for k in (1, 3, 6):
-            quick = stays_best(margins, votes, k)
-            every = stability._begin_best_orders(margins - votes.astype(np.int64), k)
-            assert np.array_equal(quick, every)
-            decided += quick.size
-    assert decided > 200
+def reversed_margins(margins, order):
+    return sum(max(margins[b, a], 0) for i, a in enumerate(order) for b in order[i + 1 :])
 
 
-def test_least_scores_are_those_of_the_best_permutations(rng):
-    W = rng.integers(0, 6, (3, 5, 5))
-    W[:, np.arange(5), np.arange(5)] = 0
-    least = least_scores(W)
-    for table, scores in zip(W, least, strict=True):
-        for number in range(1 << 5):
-            members = [i for i in range(5) if number >> i & 1]
-            best = min(
-                sum(table[b, a] for i, a in enumerate(p) for b in p[i + 1 :])
-                for p in permutations(members)
-            )
-            assert scores[number] == best
+@pytest.mark.parametrize("n_items", [1, 2, 3, 4, 6])
+def test_best_orders_are_those_of_all_permutations(rng, n_items):
+    margins = random_margins(rng, 30, n_items)
+    for table, order in zip(margins, best_orders(margins).tolist(), strict=True):
+        scores = {p: reversed_margins(table, p) for p in permutations(range(n_items))}
+        assert scores[tuple(order)] == min(scores.values())
 
 
-def test_many_items_take_the_same_way():
-    """26 items: one answer decides between two neighbours, all agree on the rest."""
+def test_of_several_best_orders_the_first_by_margins_and_number(rng):
+    """In one circle of all items, as enumeration finds it."""
+    several = 0
+    for table in random_margins(rng, 200, 5, largest=1):
+        if not stability._reached(table[None] > 0).all():
+            continue
+        scores = {p: reversed_margins(table, p) for p in permutations(range(5))}
+        best = [p for p, score in scores.items() if score == min(scores.values())]
+        total = table.sum(axis=1)
+        first = min(best, key=lambda p: [(-total[i], i) for i in p])
+        assert best_orders(table[None])[0].tolist() == list(first)
+        several += len(best) > 1
+    assert several > 5
+
+
+@pytest.mark.parametrize("n_items", [11, 15])
+def test_orders_of_many_items_are_as_good_as_integer_programming_finds(rng, n_items):
+    question = Question("cat", [f"{i:02d}" for i in range(n_items)])
+    for _ in range(3):
+        said = [answer("x", question, rng.permutation(question.items)) for _ in range(9)]
+        rankings = Rankings.from_orders([a.order for a in said], items=question.items)
+        for order in allowed_orders(of_target(said).consensus, said)[:2]:
+            assert reversed_pairs(order, said) == kemeny(rankings, "exact").score
+
+
+def test_of_more_items_an_order_is_shown_that_no_move_improves(rng):
+    margins = random_margins(rng, 4, 20)
+    for table, order in zip(margins, best_orders(margins), strict=True):
+        score = reversed_margins(table, order)
+        least = inf
+        for item, place in product(range(20), range(20)):
+            moved = [i for i in order if i != item]
+            least = min(least, reversed_margins(table, [*moved[:place], item, *moved[place:]]))
+        assert least == score
+
+
+def test_many_items_that_nearly_all_agree_on():
+    """26 items: the answers differ in two neighbours."""
     items = [chr(97 + i) for i in range(26)]
     question = Question("cat", items)
     swapped = [*items[:20], items[21], items[20], *items[22:]]
     said = [answer("x", question, items), answer("y", question, swapped)]
     said += [answer("z", question, items)]
-    found = of_target(said)
-    assert found.consensus == tuple(items)
-    assert (found.stability, found.first_stability) == (1.0, 1.0)
-    found = of_target(said[:2])
-    assert (found.stability, found.first_stability) == (0.0, 1.0)
+    assert of_target(said).consensus == tuple(items)
+    assert stabilities(said) == pytest.approx((1 / 3, 1))
+    assert stabilities(said[:2]) == (0, 1)
 
 
 def test_the_standing_does_not_depend_on_the_order_of_answers_or_items(rng):

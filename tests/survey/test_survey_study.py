@@ -204,7 +204,7 @@ def test_what_a_file_does_not_say_has_the_documented_default(read):
         'title = "T"\nconsent = "C"\n[items]\nnames = ["fox", "cow"]\nunshown = "after"\n'
         '[[questions]]\ntarget = "cat"\nitems = ["cow", "fox"]\n'
     )
-    assert study.prompt == DEFAULT_PROMPT == "Which of these are most like {target}?"
+    assert study.prompt == DEFAULT_PROMPT == "Which of these are most like “{target}”?"
     assert (study.answers_per_question, study.questions_per_participant) == (20, 10)
     assert (study.repeats, study.return_after_minutes) == (1, 30)
     assert (study.platform, study.completion_url, study.gold) == ("none", None, ())

@@ -1,11 +1,8 @@
 import pytest
-from pages import Watch, launched, serving
+from pages import ANIMALS, ODD, Watch, launched, serving
 
 from rankshot.survey.study import Question, Study
 
-ANIMALS = ("leopard", "tiger", "fox", "hippopotamus", "killer whale")
-LONG = f"a name that is far too long for a phone, with a {'very' * 20}longword"
-ODD = ("tiger", "fox", "<b>bold</b> & 'quoted'", LONG)
 PHONE = {"width": 360, "height": 740}
 
 

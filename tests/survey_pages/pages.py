@@ -13,9 +13,13 @@ import uvicorn
 
 from rankshot.survey.store.collected import read_answers
 from rankshot.survey.store.database import Database
+from rankshot.survey.store.participation import Asked, Participation
 from rankshot.survey.web.app import Rates, create_app
 from rankshot.survey.web.server import open_port
 
+ANIMALS = ("leopard", "tiger", "fox", "hippopotamus", "killer whale")
+LONG = f"a name that is far too long for a phone, with a {'very' * 20}longword"
+ODD = ("tiger", "fox", "<b>bold</b> & 'quoted'", LONG)
 HOST = "127.0.0.1"
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
@@ -42,8 +46,9 @@ def launched():
 class Survey:
     """A study at an address, and what it has collected."""
 
-    def __init__(self, url, database):
+    def __init__(self, url, study, database):
         self.url = url
+        self._study = study
         self._database = database
 
     def answers(self, participant):
@@ -56,13 +61,24 @@ class Survey:
         """Return the orders alone."""
         return [answer.order for answer in self.answers(participant)]
 
+    def take_part(self, participant, seconds):
+        """Let somebody answer all questions without a browser, in so many seconds each."""
+        now = time.time()
+        visit = Participation(self._study, self._database, lambda: now)
+        rater = visit.start(f"none:id:{participant}")
+        while isinstance(asked := visit.current(rater), Asked):
+            now += seconds
+            places = [str(1 + asked.question.items.index(item)) for item in asked.shown]
+            visit.submit(rater, asked.number, asked.form, places)
+
 
 @contextmanager
-def serving(study, folder):
-    """Serve a study in a thread while the block runs."""
+def serving(study, folder, token=None):
+    """Serve a study in a thread while the block runs; a token opens the researcher's page."""
     database = Database(folder / "study.sqlite", create=True)
     # All tests come from one address, faster than people do.
-    app = create_app(study, database, rates=Rates(requests=100_000, starts=10_000))
+    rates = Rates(requests=100_000, starts=10_000, logins=10_000)
+    app = create_app(study, database, token=token, rates=rates)
     port = open_port(HOST, 0)
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [port]})
@@ -70,7 +86,7 @@ def serving(study, folder):
     try:
         while not server.started:
             time.sleep(0.01)
-        yield Survey(f"http://{HOST}:{port.getsockname()[1]}", database)
+        yield Survey(f"http://{HOST}:{port.getsockname()[1]}", study, database)
     finally:
         server.should_exit = True
         thread.join()
@@ -180,17 +196,28 @@ def middle(locator):
 
 def swipe(page, source, by):
     """Move a finger up or down, from the middle of a locator."""
-    box = source.bounding_box()
-    x, y = box["x"] + box["width"] / 2, middle(source)
+    touch = fingers(page)
+    start = finger(source)
+    touch("touchStart", start)
+    for step in range(1, 11):
+        touch("touchMove", {**start, "y": start["y"] + by * step / 10})
+    touch("touchEnd")
+
+
+def finger(on, number=0):
+    """Return a finger on the middle of a locator."""
+    box = on.bounding_box()
+    return {"x": box["x"] + box["width"] / 2, "y": middle(on), "id": number}
+
+
+def fingers(page):
+    """Return a function that says what fingers do: where they are, or which one goes."""
     devtools = page.context.new_cdp_session(page)
 
     def touch(kind, *points):
         devtools.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": list(points)})
 
-    touch("touchStart", {"x": x, "y": y})
-    for step in range(1, 11):
-        touch("touchMove", {"x": x, "y": y + by * step / 10})
-    touch("touchEnd")
+    return touch
 
 
 def tab_to(page, name, key="Tab"):

@@ -136,6 +136,7 @@ def serve(
     Example: rankshot survey serve study.toml
     """
     _require_extra()
+    from rankshot.survey.store.collected import n_answers_to_others  # noqa: PLC0415
     from rankshot.survey.web.app import Rates, create_app  # noqa: PLC0415
     from rankshot.survey.web.server import is_loopback, open_port  # noqa: PLC0415
     from rankshot.survey.web.server import serve as serve_app  # noqa: PLC0415
@@ -157,6 +158,13 @@ def serve(
         closing(_open(study, database, create=True)) as answers,
     ):
         app = create_app(asked, answers, token=token, rates=rates, root=root)
+        with answers.reading() as connection:
+            others = n_answers_to_others(connection, asked)
+        if others:
+            say(
+                f"Note: {_many(others, 'answer')} in the database are to questions that {study} "
+                "does not ask (any more); they are kept, and exported."
+            )
         name = f"[{host}]" if ":" in host else host
         address = f"http://{name}:{listening.getsockname()[1]}{root}"
         say(f"{asked.title}: {_plan(asked)}")
@@ -176,6 +184,9 @@ def status(study: StudyFile, database: DatabaseOption = None) -> None:
     people = view.participants
     console = Console()
     console.print(_targets(view))
+    gone = sum(q.answered for q in view.standing.questions if not q.is_asked)
+    if gone:
+        say(f"{_many(gone, 'more answer')} to questions that are no longer asked", console)
     say(
         f"{_many(people.started, 'participant')}: {people.finished:,} finished, "
         f"{people.active:,} at it, {people.left:,} left before the end",
@@ -221,24 +232,27 @@ def export(
 @survey.command()
 def rater(
     study: StudyFile,
-    participant: Annotated[str, typer.Argument(help="The id that the platform gave.")],
+    participant: Annotated[str, typer.Argument(help="The platform's id, or a completion code.")],
     database: DatabaseOption = None,
 ) -> None:
-    """Say under which name a participant's answers are kept, and their completion code.
+    """Say under which name a participant's answers are kept, and whether they finished.
 
     Example: rankshot survey rater study.toml 5f1e2d3c
     """
     _require_extra()
-    from rankshot.survey.store.collected import has_participant  # noqa: PLC0415
+    from rankshot.survey.store.collected import raters  # noqa: PLC0415
 
     asked = read_study(study)
-    with closing(_open(study, database)) as opened:
-        name = opened.identity.rater(f"{asked.platform}:id:{participant}")
-        with opened.reading() as connection:
-            known = has_participant(connection, name)
-        if not known:
-            raise RankshotError(f"{participant}: nobody with this id has taken part")
-        say(f"rater {name}, code {opened.identity.code(name)}")
+    with closing(_open(study, database)) as opened, opened.reading() as connection:
+        known = raters(connection)
+        identity = opened.identity
+        of_id = identity.rater(f"{asked.platform}:id:{participant}")
+        found = [name for name in known if name == of_id or identity.code(name) == participant]
+    if not found:
+        raise RankshotError(f"{participant}: nobody with this id or code has taken part")
+    for name in found:
+        end = "finished" if known[name] else "not finished"
+        say(f"rater {name}, code {identity.code(name)}: {end}")
 
 
 def _require_extra() -> None:
@@ -284,15 +298,21 @@ def _targets(view: Overview) -> Table:
     table.add_column("under way", justify="right")
     table.add_column("consensus so far", overflow="fold")
     table.add_column("stable", justify="right")
+    table.add_column("first 3", justify="right")
     table.add_column("W", justify="right")
+    questions = view.standing.questions
     for row in view.standing.targets:
-        asked = [q for q in view.standing.questions if q.question.target == row.target]
+        answered = sum(
+            q.answered for q in questions if q.is_asked and q.question.target == row.target
+        )
+        order = [x if isinstance(x, str) else " = ".join(x) for x in row.consensus]
+        shares = (row.stability, row.first_stability, row.concordance)
         cells = [
             row.target,
-            f"{row.n_answers:,} of {sum(q.planned for q in asked):,}",
-            f"{sum(q.live for q in asked):,}",
-            " > ".join(x if isinstance(x, str) else " = ".join(x) for x in row.consensus[:SHOWN]),
-            *("-" if x is None else f"{x:.2f}" for x in (row.stability, row.concordance)),
+            f"{answered:,} of {row.planned:,}",
+            f"{row.live:,}",
+            " > ".join(order[:SHOWN]) + (" > …" if len(order) > SHOWN else ""),
+            *("-" if share is None else f"{share:.2f}" for share in shares),
         ]
         table.add_row(*map(Text, cells))
     return table

@@ -1,8 +1,9 @@
-"""An answer: the value, and how it is read from the places that a form sends."""
+"""An answer: the value, how it is read from the places that a form sends, and which count."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rankshot.ranking.errors import RankshotError, shown
@@ -81,3 +82,16 @@ def order_of(items: Sequence[str], places: Sequence[str]) -> tuple[str, ...]:
     if missing is not None:
         raise RankshotError(f"Place {missing} is empty: give the places 1, 2, 3 and so on")
     return tuple(holder[place] for place in sorted(holder))
+
+
+def is_counted(answer: Answer) -> bool:
+    """Whether this is one of the answers that the study wants: no skip, repeat or gold question."""
+    return bool(answer.order) and not answer.repeat and not answer.question.is_gold
+
+
+def by_question(answers: Iterable[Answer]) -> list[list[Answer]]:
+    """Return the answers to each question together."""
+    groups: dict[str, list[Answer]] = defaultdict(list)
+    for answer in answers:
+        groups[answer.question.key].append(answer)
+    return list(groups.values())

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rankshot.ranking.errors import RankshotError, did_you_mean, shown
 from rankshot.ranking.files import JSONL_ENDINGS, replacing
-from rankshot.survey.answers import Answer
-from rankshot.survey.quality import Flag, is_counted
+from rankshot.survey.answers import Answer, is_counted
+from rankshot.survey.quality import Flag
 from rankshot.survey.study import Study
 
 SOURCE = "survey"
@@ -54,7 +55,9 @@ def export_lines(
 
     A ranking is the first K of all the study's items where the items that were not shown come
     after those that were (``study.unshown`` is "after"), or where all were shown. Otherwise it
-    is a ranking of the subset shown, with what was left unranked tied at its end. Beside the
+    is a ranking of the subset shown, with what was left unranked tied at its end. So it is, too,
+    for a target whose questions show different items, be they asked now or answered before:
+    what only another of its questions shows need not come after. Beside the
     ranking stand the items in the order of the screen, the seconds that the answer took, and the
     names of the participant's flags, if any.
 
@@ -90,8 +93,10 @@ def export_lines(
         raise RankshotError(_nothing(study, len(answers), len(counted)))
     _check_items(study, kept)
     n_gold = sum(answer.question.is_gold for answer in given)
+    # Whom the export leaves out does not change what an answer says.
+    several = _of_several_sets(study, counted)
     return Export(
-        lines=tuple(_line(study, answer, flags.get(answer.rater, ())) for answer in kept),
+        lines=tuple(_line(study, a, flags.get(a.rater, ()), several) for a in kept),
         n_answers=len(kept),
         n_excluded=len(counted) - len(kept),
         n_raters_excluded=len({a.rater for a in counted} - {a.rater for a in kept}),
@@ -138,10 +143,20 @@ def ranking_of_shown(answer: Answer) -> list[str | list[str]]:
     return [*answer.order, *tie]
 
 
-def _line(study: Study, answer: Answer, flags: Sequence[Flag]) -> str:
-    is_top = study.unshown == "after" or set(answer.shown) >= set(study.items)
+def _of_several_sets(study: Study, answers: Iterable[Answer]) -> set[str]:
+    """Return the targets whose questions, asked or answered, do not all show the same items."""
+    sets: dict[str, set[frozenset[str]]] = defaultdict(set)
+    for question in (*study.questions, *(answer.question for answer in answers)):
+        sets[question.target].add(frozenset(question.items))
+    return {target for target, shown_sets in sets.items() if len(shown_sets) > 1}
+
+
+def _line(study: Study, answer: Answer, flags: Sequence[Flag], several: set[str]) -> str:
+    target = answer.question.target
+    after = study.unshown == "after" and target not in several
+    is_top = after or set(answer.shown) >= set(study.items)
     record: dict[str, Any] = {
-        "target": answer.question.target,
+        "target": target,
         "ranking": answer.order if is_top else ranking_of_shown(answer),
         "source": SOURCE,
         "rater": answer.rater,

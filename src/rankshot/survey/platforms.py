@@ -63,7 +63,7 @@ def visitor(platform: str, participant: str, assignment: str = "", submit_to: st
     if platform == "mturk":
         if assignment == PREVIEW:
             return Visitor(None, preview=True)
-        host = submit_to.rstrip("/")
+        host = _given("turkSubmitTo", submit_to).rstrip("/")
         if host not in TURK_HOSTS:
             raise RankshotError(
                 f"turkSubmitTo is {shown(submit_to)}, not Mechanical Turk: "
@@ -77,9 +77,14 @@ def visitor(platform: str, participant: str, assignment: str = "", submit_to: st
     return Visitor(_checked(ID_PARAMETER[platform], participant))
 
 
-def _checked(name: str, value: str) -> str:
+def _given(name: str, value: str) -> str:
     if not value:
         raise RankshotError(f"the address lacks {name}: open the survey by the link you were given")
+    return value
+
+
+def _checked(name: str, value: str) -> str:
+    _given(name, value)
     if not _ID.fullmatch(value):
         raise RankshotError(f"{name} is {shown(value)}: letters, digits and . _ - : @, 100 at most")
     return value

@@ -7,20 +7,19 @@ researcher says so at the export.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.ranking.blocks import ABSENT, levels, row_blocks
+from rankshot.ranking.blocks import levels, row_blocks
 from rankshot.ranking.rankings import Rankings
-from rankshot.survey.answers import Answer
+from rankshot.survey.answers import Answer, by_question, is_counted
 from rankshot.survey.identical import identical_raters
+from rankshot.survey.pair_signs import Levels, margins_of, pair_signs
 from rankshot.survey.study import QualityRules
 
-Levels = NDArray[np.int32]
-Signs = NDArray[np.int8]
 Floats = NDArray[np.float64]
 
 LEAST_OTHERS = 3
@@ -54,10 +53,11 @@ def flags(answers: Sequence[Answer], rules: QualityRules) -> dict[str, tuple[Fla
 
     ========= ===================================================================================
     fast      at least half of the answers took less than ``rules.seconds``
-    repeats   the mean distance between first and repeated answers is above
+    repeats   the mean distance between first and repeated answers, of two items or more, is above
               ``rules.repeat_distance``; see `answer_distances`
-    gold      more than ``rules.gold_failures`` gold questions are wrong: the answer does not begin
-              with the known items, in any order
+    gold      more than ``rules.gold_failures`` gold questions are wrong: the answer puts another
+              item before all of the known ones are placed. These may come in any order, and an
+              answer that stops among them is not wrong: stopping early is invited
     distance  the mean distance to the others' majority is above ``rules.consensus_distance``; see
               `distances_to_others`. At least 3 questions count, which 3 others have answered
     identical the same orders as another participant, more often than by chance; see
@@ -118,33 +118,10 @@ def flags(answers: Sequence[Answer], rules: QualityRules) -> dict[str, tuple[Fla
     return {rater: tuple(theirs) for rater, theirs in found.items()}
 
 
-def is_counted(answer: Answer) -> bool:
-    """Whether this is one of the answers that the study wants: no skip, repeat or gold question."""
-    return bool(answer.order) and not answer.repeat and not answer.question.is_gold
-
-
-def by_question(answers: Iterable[Answer]) -> list[list[Answer]]:
-    """Return the answers to each question together."""
-    groups: dict[str, list[Answer]] = defaultdict(list)
-    for answer in answers:
-        groups[answer.question.key].append(answer)
-    return list(groups.values())
-
-
 def answer_levels(answers: Sequence[Answer]) -> Levels:
     """Return the level of every item of one question in each answer; what is left out is last."""
     items = answers[0].question.items
     return levels(Rankings.from_orders([answer.order for answer in answers], items=items))
-
-
-def pair_signs(table: Levels) -> Signs:
-    """Return s: ``s[r, i, j]`` is 1 if r has i before j, -1 if after, 0 if neither.
-
-    An item that an answer could not rank is `ABSENT`, and before and after nothing.
-    """
-    before = (table[:, :, None] < table[:, None, :]) & (table != ABSENT)[:, :, None]
-    signs: Signs = before.astype(np.int8) - before.transpose(0, 2, 1)
-    return signs
 
 
 def answer_distances(first: Levels, second: Levels) -> Floats:
@@ -180,13 +157,11 @@ def distances_to_others(table: Levels) -> Floats:
     >>> distances_to_others(np.array([[0, 1, 2], [0, 1, 2], [0, 1, 2], [0, 1, 1], [2, 1, 0]]))
     array([0., 0., 0., 0., 1.])
     """
-    n_items = table.shape[1]
-    blocks = list(row_blocks(len(table), n_items**2))
-    votes = sum(pair_signs(table[rows]).sum(axis=0, dtype=np.int64) for rows in blocks)
+    margins = margins_of(table)
     distance = np.empty(len(table))
-    for rows in blocks:
+    for rows in row_blocks(len(table), margins.size):
         own = pair_signs(table[rows])
-        agreed = (own * np.sign(votes - own)).sum(axis=(1, 2))
+        agreed = (own * np.sign(margins - own)).sum(axis=(1, 2))
         distance[rows] = (1 - agreed / np.count_nonzero(own, axis=(1, 2))) / 2
     return distance
 
@@ -206,9 +181,11 @@ def _fast(answers: Sequence[Answer], rules: QualityRules) -> Flagged:
 
 
 def _repeats(answers: Sequence[Answer], rules: QualityRules) -> Flagged:
-    first = {(a.rater, a.question.key): a for a in answers if is_counted(a)}
+    # Who names one item and then another one need not be careless: that says too little.
+    telling = [answer for answer in answers if len(answer.order) > 1]
+    first = {(a.rater, a.question.key): a for a in telling if is_counted(a)}
     distances: dict[str, list[float]] = defaultdict(list)
-    again = (a for a in answers if a.repeat and a.order and (a.rater, a.question.key) in first)
+    again = (a for a in telling if a.repeat and (a.rater, a.question.key) in first)
     for group in by_question(again):
         before = [first[answer.rater, answer.question.key] for answer in group]
         apart = answer_distances(answer_levels(before), answer_levels(group)).tolist()
@@ -232,8 +209,9 @@ def _gold(answers: Sequence[Answer], rules: QualityRules) -> Flagged:
 
 
 def _begins_right(answer: Answer) -> bool:
+    """Whether nothing else comes before all known items are placed, or the answer stops."""
     first = answer.question.first
-    return set(answer.order[: len(first)]) == set(first)
+    return set(answer.order[: len(first)]) <= set(first)
 
 
 def _distance(answers: Sequence[Answer], rules: QualityRules) -> Flagged:

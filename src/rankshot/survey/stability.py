@@ -1,126 +1,190 @@
-"""Whether a consensus stays the same when one answer is left out.
+"""The consensus that is shown, and whether it stays when one answer is left out.
 
-Kemeny's score of an order is the sum, over the pairs of items that it reverses, of the margin
-by which the rankings prefer the other way round. Leaving one answer out takes its own votes off
-the margins; no ranking is counted again. For most answers the margins alone then tell whether
-the order is still a best one; only where they do not is the best score worked out.
+All follows from the margins: how many more answers have one item before another than after it.
+Kemeny's score of an order is the sum of the margins that it reverses. Leaving an answer out
+takes its own votes off the margins; no answer is counted again. Where the margins that are left
+do not decide by themselves, the consensus of the others is worked out as that of all was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
-from rankshot.ranking.blocks import row_blocks
-from rankshot.ranking.kemeny_search import insertion_search, reversed_weight
-from rankshot.survey.quality import Levels, Signs, pair_signs
+from rankshot.ranking.blocks import ABSENT, row_blocks
+from rankshot.ranking.kemeny_search import settled
+from rankshot.survey.pair_signs import Levels, Margins, margins_of, pair_signs
 
-Margins = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Numbers = NDArray[np.int64]
 
-MOST_ENUMERATED = 10
-"""Of so many items all sets are enumerated; of more, a best order is searched for."""
+MOST_SOLVED = 15
+"""Of so many items in one circle of majorities all sets are enumerated. Of more, an order is
+shown that moving a single item does not improve."""
 
 
-def margins_of(table: Levels) -> Margins:
-    """Return how many more answers have item i before j than after it.
+def shown_places(margins: Margins, n_ranked: Numbers, n_shown: Numbers) -> Numbers:
+    """Return the place of every item in the consensus, in each of several tallies.
+
+    The consensus is an order of Kemeny's. Neighbours are tied where as many answers put one way
+    as the other, all pairs of them. Of several best orders it is the first by the items' margins
+    over all others, and by number. Items that nobody ranked are tied behind all others.
+
+    Parameters
+    ----------
+    margins : ndarray of shape (t, n, n)
+        How many more answers have i before j than after it. Number the items by name.
+    n_ranked, n_shown : ndarray of shape (t, n)
+        How many answers rank the item, and how many were shown it.
+
+    Returns
+    -------
+    ndarray of shape (t, n)
+        How many items come before; tied items have the same place. `ABSENT` where an item was
+        never shown.
+
+    Examples
+    --------
+    Two answers say 0 > 1 > 2 and one says 0 > 2 > 1; without one of the two, 1 and 2 are tied.
+
+    >>> one = pair_signs(np.array([[0, 1, 2], [0, 1, 2], [0, 2, 1]])).astype(np.int64)
+    >>> tallies = np.array([one.sum(axis=0), one[1:].sum(axis=0)])
+    >>> count = np.array([[3, 3, 3], [2, 2, 2]])
+    >>> shown_places(tallies, count, count)
+    array([[0, 1, 2],
+           [0, 1, 1]])
+    """
+    margins = _with_unranked_last(margins, n_ranked)
+    order = best_orders(margins)
+    places = np.empty_like(order)
+    np.put_along_axis(places, order, _tied_places(_arranged(margins, order)), axis=1)
+    places[n_shown == 0] = ABSENT
+    return places
+
+
+def shares_that_stay(
+    table: Levels, is_ranked: Bools, places: Numbers, n_first: int
+) -> tuple[float, float] | None:
+    """Return the share of answers without which the same consensus would be shown.
 
     Parameters
     ----------
     table : ndarray of shape (m, n)
         The level of each item in each answer.
-    """
-    n = table.shape[1]
-    margins = np.zeros((n, n), np.int64)
-    for rows in row_blocks(len(table), n * n):
-        margins += pair_signs(table[rows]).sum(axis=0, dtype=np.int64)
-    return margins
-
-
-def share_that_stays(table: Levels, ties: Sequence[int], places: int) -> float | None:
-    """Return the share of answers without which a consensus stays as it is.
-
-    It stays if the others alone prefer no order to it, and neither of two items that it ties.
-
-    Parameters
-    ----------
-    table : ndarray of shape (m, n)
-        The level of each item in each answer. The items stand as in the consensus.
-    ties : sequence of int
-        How many items the consensus ties, from the first place on; 1 is no tie. The answers
-        put as many one way as the other.
-    places : int
-        How many of the first places must stay, with all that is tied with the last of these.
+    is_ranked : ndarray of shape (m, n)
+        Whether the answer ranks the item.
+    places : ndarray of shape (n,)
+        The consensus of all answers; see `shown_places`.
+    n_first : int
+        How many of the first places are looked at by themselves.
 
     Returns
     -------
-    float or None
-        None below two answers.
+    tuple of float, or None
+        The share for all places, and that for the first ones, with every tie that begins in
+        them. None below two answers.
 
     Examples
     --------
-    >>> answers = np.array([[0, 1, 2], [0, 1, 2], [0, 2, 1], [0, 2, 1]])
-    >>> share_that_stays(answers, [1, 2], 1), share_that_stays(answers, [1, 2], 3)
-    (1.0, 0.0)
+    >>> answers = np.array([[0, 1, 2], [0, 1, 2], [0, 2, 1]])
+    >>> shares_that_stay(answers, answers >= 0, np.array([0, 1, 2]), 1)
+    (0.3333333333333333, 1.0)
     """
     m, n = table.shape
     if m < 2:
         return None
-    group = np.repeat(np.arange(len(ties)), ties)
-    k = int(np.sum(group <= group[min(places, n) - 1]))
-    tied = group[:k, None] == group[:k]
-    margins = margins_of(table)
-    stay = 0
-    for rows in row_blocks(m, 8 * n * n):
-        votes = pair_signs(table[rows])
-        # Without an answer that tells apart what is tied, the tie is decided.
-        tells_apart = np.any(votes[:, :k, :k][:, tied], axis=1)
-        stay += int(np.sum(stays_best(margins, votes, k) & ~tells_apart))
-    return stay / len(table)
+    # Equal answers have equal consequences.
+    both, count = np.unique(np.hstack([table, is_ranked]), axis=0, return_counts=True)
+    some, some_ranked = both[:, :n], both[:, n:].astype(np.int64)
+    margins, n_ranked, n_shown = margins_of(table), is_ranked.sum(axis=0), _shown(table)
+    stay = np.zeros(2)
+    for rows in row_blocks(len(some), 8 * n * n):
+        without = (
+            margins - pair_signs(some[rows]),
+            n_ranked - some_ranked[rows],
+            n_shown - (some[rows] != ABSENT),
+        )
+        stay += [count[rows] @ stays for stays in _stays(*without, places, n_first)]
+    whole, first = (stay / m).tolist()
+    return whole, first
 
 
-def stays_best(margins: Margins, votes: Signs, k: int) -> NDArray[np.bool_]:
-    """Return, for each answer, whether the first k places stay as they are without it.
+def _shown(table: Levels) -> Numbers:
+    return np.asarray((table != ABSENT).sum(axis=0))
 
-    They do if some order that is a best one without that answer begins with the same k items in
-    the same places. With k = n this means that the whole order still is a best one.
 
-    Parameters
-    ----------
-    margins : ndarray of shape (n, n)
-        How many more answers have i before j than after it. The items are numbered as they
-        stand in the consensus, which is 0, 1, 2, ….
-    votes : ndarray of shape (m, n, n)
-        What each answer adds to the margins: 1, 0 or -1.
-    k : int
-        From 1 to n.
+def _with_unranked_last(margins: Margins, n_ranked: Numbers) -> Margins:
+    """Let every item that somebody ranked win against every one that nobody did."""
+    wins = (n_ranked > 0)[:, :, None] & (n_ranked == 0)[:, None, :]
+    forced = np.where(wins, np.maximum(margins, 1), margins)
+    return np.where(wins.transpose(0, 2, 1), -forced.transpose(0, 2, 1), forced)
 
-    Examples
-    --------
-    Two answers say 0 > 1 > 2 and one says 2 > 0 > 1. Without one of the two, both orders are best.
 
-    >>> up, down = np.array([[0, 1, 1], [-1, 0, 1], [-1, -1, 0]]), np.array(
-    ...     [[0, 1, -1], [-1, 0, -1], [1, 1, 0]])
-    >>> stays_best(up + up + down, np.array([up, up, down]), 3)
-    array([ True,  True,  True])
-    >>> stays_best(up + down, np.array([up, down]), 1)
-    array([False,  True])
+def _arranged(margins: Margins, order: Numbers) -> Margins:
+    """Return the tables with their items numbered as they stand in the orders."""
+    rows = np.arange(len(margins))[:, None, None]
+    return margins[rows, order[:, :, None], order[:, None, :]]
+
+
+def _tied_places(margins: Margins) -> Numbers:
+    """Return where the tie of each item begins; the items are numbered as they stand."""
+    n = margins.shape[1]
+    number = np.arange(n)
+    told_apart = np.triu(margins != 0, 1)
+    last = np.where(told_apart, number[:, None], -1).max(axis=1)
+    places = np.zeros(last.shape, np.int64)
+    for item in range(1, n):
+        begin = places[:, item - 1]
+        places[:, item] = np.where(last[:, item] >= begin, item, begin)
+    return places
+
+
+# -------------------------------------------------------------------- leaving out
+
+
+def _stays(
+    margins: Margins, n_ranked: Numbers, n_shown: Numbers, places: Numbers, n_first: int
+) -> tuple[Bools, Bools]:
+    """Whether each of several tallies shows the places of a consensus: all, and the first."""
+    order = np.argsort(places, kind="stable")
+    left = _with_unranked_last(margins, n_ranked)[:, order[:, None], order]
+    is_whole = np.all(n_shown > 0, axis=1)
+    n = len(places)
+    begins = places < n_first
+    yes, no = _decided(left, places[order], n)
+    yes_first, no_first = _decided(left, places[order], int(begins.sum()))
+    whole, first = yes & is_whole, yes_first & is_whole
+    open_ = np.flatnonzero(~(whole | no) | ~(first | no_first))
+    for rows in row_blocks(open_.size, 8 * n * n):
+        some = open_[rows]
+        found = shown_places(margins[some], n_ranked[some], n_shown[some])
+        whole[some] = np.all(found == places, axis=1)
+        found_begins = (found < n_first) & (found != ABSENT)
+        same = np.where(begins, found == places, ~found_begins)
+        first[some] = np.all(same, axis=1)
+    return whole, first
+
+
+def _decided(left: Margins, places: Numbers, k: int) -> tuple[Bools, Bools]:
+    """Whether margins alone say that the first k items stay as they are, or that they do not.
+
+    The items are numbered as they stand. The k-th ends a tie.
     """
-    left = margins - votes.astype(np.int64)
-    # No order can do better on the pairs of the first k than to give each its majority.
-    stays: NDArray[np.bool_] = np.all(np.triu(left, 1)[:, :k] >= 0, axis=(1, 2))
-    unclear = np.flatnonzero(~stays & ~_a_move_helps(left[:, :k, :k]))
-    n = len(margins)
-    for rows in row_blocks(unclear.size, n << min(n, MOST_ENUMERATED)):
-        stays[unclear[rows]] = _begin_best_orders(left[unclear[rows]], k)
-    return stays
+    tied = places[:, None] == places
+    is_open = np.any(left[:, :k, :k][:, tied[:k, :k]], axis=1)
+    ahead = np.triu(~tied, 1)[:k]
+    # Every best order begins so if each of these beats all that come after.
+    wins = np.all(left[:, :k][:, ahead] > 0, axis=1)
+    no: Bools = is_open
+    # What is searched for is the best up to moves: of one arrangement, and ties have many.
+    if len(places) <= MOST_SOLVED or np.array_equal(tied[:k, :k], np.eye(k, dtype=bool)):
+        no = no | _a_move_helps(left[:, :k, :k])
+    return np.asarray(wins & ~is_open), np.asarray(no)
 
 
-def _a_move_helps(left: Margins) -> NDArray[np.bool_]:
+def _a_move_helps(left: Margins) -> Bools:
     """Whether moving a single item to another place gives a better order.
 
     Moving i behind j costs the margins of i over all from i + 1 to j; moving j before i costs
@@ -132,85 +196,98 @@ def _a_move_helps(left: Margins) -> NDArray[np.bool_]:
     return np.asarray(np.any(behind < 0, axis=(1, 2)) | np.any(before < 0, axis=(1, 2)))
 
 
-def _begin_best_orders(left: Margins, k: int) -> NDArray[np.bool_]:
-    """Compare the best order of all with the best that begins as the consensus does."""
-    W = np.maximum(left, 0)
-    reversed_first = np.tril(W, -1)[:, :, :k].sum(axis=(1, 2))
-    n = W.shape[1]
-    if n <= MOST_ENUMERATED:
-        least = least_scores(W)
-        everything = (1 << n) - 1
-        rest = everything - ((1 << k) - 1)
-        return np.asarray(reversed_first + least[:, rest] <= least[:, everything])
-    rest_scores = np.array([_least_score(one[k:, k:]) for one in W])
-    return np.asarray(reversed_first + rest_scores <= [_least_score(one) for one in W])
+# -------------------------------------------------------------------- best orders
 
 
-def least_scores(W: Margins) -> Margins:
-    """Return Kemeny's least score of every set of items, in each of several tables.
+def best_orders(margins: Margins) -> Numbers:
+    """Return Kemeny's order of the items in each of several tables; see `shown_places`.
 
-    Whichever item of a set comes first, it reverses the weights of the others before it, and
-    the rest of the set is ordered as well as can be.
+    Items that beat one another in a circle are a problem of their own, and the circles follow
+    one another at no cost (Condorcet's principle, extended).
 
     Parameters
     ----------
-    W : ndarray of shape (m, n, n)
-        The weight of i before j; the diagonal is 0.
-
-    Returns
-    -------
-    ndarray of shape (m, 2 ** n)
-        Item i belongs to set number s if bit i of s is set.
+    margins : ndarray of shape (t, n, n)
 
     Examples
     --------
-    A cycle, 0 > 1 > 2 > 0, reverses its lightest pair.
+    2 beats 0 by the least of a circle, 0 > 1 > 2 > 0; and 3 beats all.
 
-    >>> least_scores(np.array([[[0, 5, 0], [0, 0, 4], [3, 0, 0]]]))[0, 0b111]
-    np.int64(3)
+    >>> best_orders(np.array([[[0, 5, -3, -1], [-5, 0, 4, -1], [3, -4, 0, -1], [1, 1, 1, 0]]]))
+    array([[3, 0, 1, 2]])
     """
+    # From here on items are numbered by their margins over all others, then as they were.
+    number = np.argsort(-margins.sum(axis=2), axis=1, kind="stable")
+    margins = _arranged(margins, number)
+    reached = _reached(margins > 0)
+    circle = reached & reached.transpose(0, 2, 1)
+    head = circle.argmax(axis=2)
+    n = margins.shape[1]
+    # Whoever reaches another circle reaches more than that one does. A circle stays together.
+    order = np.argsort(-reached.sum(axis=2) * n + head, axis=1, kind="stable")
+    size = np.where(head == np.arange(n), circle.sum(axis=2), 0)
+    for length in np.unique(size[size > 2]).tolist():
+        table, first = np.nonzero(size == length)
+        items = np.nonzero(circle[table, first])[1].reshape(-1, length)
+        begin = np.nonzero(order[table] == first[:, None])[1]
+        among = margins[table[:, None, None], items[:, :, None], items[:, None, :]]
+        best = np.take_along_axis(items, _circle_orders(np.maximum(among, 0)), axis=1)
+        order[table[:, None], begin[:, None] + np.arange(length)] = best
+    return np.take_along_axis(number, order, axis=1)
+
+
+def _reached(beats: Bools) -> Bools:
+    """Return which items can be reached by steps from winners to losers; each reaches itself."""
+    n = beats.shape[1]
+    reached = beats | np.eye(n, dtype=bool)
+    for _ in range(max(n - 1, 1).bit_length()):
+        # Products of floats are much quicker than those of anything else.
+        steps = reached.astype(np.float32)
+        reached = steps @ steps > 0
+    return reached
+
+
+def _circle_orders(W: Margins) -> Numbers:
     n = W.shape[1]
-    has = _members(n)
-    # Products of floats are much quicker, and whole numbers of this size are exact in them.
-    reversed_by = has @ W.astype(float)
-    least = np.zeros((len(W), len(has)))
+    if n > MOST_SOLVED:
+        return np.array([settled(one.astype(float), np.arange(n)) for one in W])
+    blocks = row_blocks(len(W), n << n)
+    return np.concatenate([_first_best_orders(W[rows]) for rows in blocks])
+
+
+def _first_best_orders(W: Margins) -> Numbers:
+    """Return, of the best orders of each table, the first in the order of the dictionary.
+
+    Whichever item of a set comes first, it reverses the weights of the others before it, and
+    the rest of the set is ordered as well as can be. Item i is in set s if bit i of s is set.
+    """
+    t, n, _ = W.shape
+    # Whole numbers of this size are exact in floats.
+    reversed_by = np.zeros((1 << n, n, t))
+    for item in range(n):
+        reversed_by[1 << item : 2 << item] = reversed_by[: 1 << item] + W[:, item].T
+    least = np.zeros((1 << n, t))
     for sets, first in _sets_by_size(n):
         rest = sets[:, None] - (1 << first)
-        least[:, sets] = (reversed_by[:, sets[:, None], first] + least[:, rest]).min(axis=2)
-    return least.astype(np.int64)
-
-
-@cache
-def _members(n: int) -> NDArray[np.float64]:
-    """Return which of n items belong to each set."""
-    return ((np.arange(1 << n)[:, None] >> np.arange(n)) & 1).astype(float)
+        least[sets] = (reversed_by[sets[:, None], first] + least[rest]).min(axis=1)
+    orders = np.empty((t, n), np.int64)
+    tables, items = np.arange(t)[:, None], np.arange(n)
+    left = np.full(t, (1 << n) - 1)
+    for place in range(n):
+        rest = left[:, None] & ~(1 << items)
+        scores = reversed_by[left[:, None], items, tables] + least[rest, tables]
+        is_best = (scores == least[left, tables[:, 0]][:, None]) & (rest != left[:, None])
+        orders[:, place] = is_best.argmax(axis=1)
+        left -= 1 << orders[:, place]
+    return orders
 
 
 @cache
 def _sets_by_size(n: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Return the sets of 2, 3, …, n items, and the items of each."""
-    has = _members(n)
+    has = (np.arange(1 << n)[:, None] >> np.arange(n)) & 1
     found = []
     for size in range(2, n + 1):
         sets = np.flatnonzero(has.sum(axis=1) == size)
         found.append((sets, np.nonzero(has[sets])[1].reshape(-1, size)))
     return found
-
-
-def _least_score(W: Margins) -> int:
-    """Return Kemeny's least score of many items: enumerated, or searched for where they are many.
-
-    Items in no cycle of majorities are ordered at no cost (Condorcet's principle, extended), so
-    that every set of items that beat one another in a circle is a problem of its own.
-    """
-    total = 0
-    _, label = connected_components(csr_array(W), connection="strong")
-    for cycle in np.flatnonzero(np.bincount(label) > 1).tolist():
-        items = np.flatnonzero(label == cycle)
-        among = W[np.ix_(items, items)]
-        if items.size <= MOST_ENUMERATED:
-            total += int(least_scores(among[None])[0, -1])
-        else:
-            weights = among.astype(float)
-            total += round(reversed_weight(weights, insertion_search(weights)))
-    return total

@@ -8,24 +8,20 @@ from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankshot.ranking.agreement import concordance
-from rankshot.ranking.blocks import levels
-from rankshot.ranking.consensus import kemeny
+from rankshot.ranking.blocks import ABSENT, levels
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.tied_order import Order, named
-from rankshot.survey.answers import Answer
+from rankshot.survey.answers import Answer, by_question, is_counted
 from rankshot.survey.export import ranking_of_shown
-from rankshot.survey.quality import Flag, by_question, is_counted
-from rankshot.survey.stability import Margins, margins_of, share_that_stays
+from rankshot.survey.pair_signs import margins_of
+from rankshot.survey.quality import Flag
+from rankshot.survey.stability import shares_that_stay, shown_places
 from rankshot.survey.study import Question, Study
 
 FIRST_PLACES = 3
 """How many of the first places are watched by themselves."""
-
-MOST_SOLVED = 15
-"""A consensus of more items is searched for and not proven: the page must not wait for it."""
 
 
 @dataclass(frozen=True)
@@ -63,15 +59,20 @@ class TargetStanding:
     ----------
     target : str
     n_answers : int
+    planned, live : int
+        How many answers are wanted, and how many people are about to give one: summed over its
+        questions that are asked.
     consensus : tuple
         Kemeny's order of the items that somebody ranked. Neighbours that as many answers put
         one way as the other are tied, and so are, at the end, the items that nobody ranked: a
-        tuple inside the tuple. Empty where there is no answer.
+        tuple inside the tuple. Empty where there is no answer. Where more than 15 items beat one
+        another in a circle, their order is one that moving a single item does not improve; it
+        need not be the best.
     stability : float or None
-        Of all answers, the share without which the consensus stays: the others alone prefer no
-        order to it, and prefer neither of two items that it ties. None below two answers.
+        Of all answers, the share without which exactly this consensus would be shown, ties
+        included. At 1, no single answer decides anything. None below two answers.
     first_stability : float or None
-        The same for the first three places, with all that is tied with the third.
+        The same for the first three places, with every tie that begins in them.
     concordance : float or None
         Kendall's W within each question, averaged over the answers: 1 is agreement, 0 is none.
         None where no question has two answers.
@@ -79,6 +80,8 @@ class TargetStanding:
 
     target: str
     n_answers: int
+    planned: int
+    live: int
     consensus: Order
     stability: float | None
     first_stability: float | None
@@ -172,12 +175,15 @@ def standing(
     """
     counted = [answer for answer in answers if is_counted(answer)]
     questions = _questions(study, answers, live)
-    by_target: dict[str, list[Answer]] = {asked.question.target: [] for asked in questions}
+    rows: dict[str, list[QuestionStanding]] = defaultdict(list)
+    for row in questions:
+        rows[row.question.target].append(row)
+    given: dict[str, list[Answer]] = defaultdict(list)
     for answer in counted:
-        by_target[answer.question.target].append(answer)
+        given[answer.question.target].append(answer)
     return Standing(
         questions,
-        tuple(_target(target, theirs) for target, theirs in by_target.items()),
+        tuple(_target(target, given[target], theirs) for target, theirs in rows.items()),
         _raters(answers, flags),
     )
 
@@ -227,47 +233,37 @@ def _raters(
 # -------------------------------------------------------------------- a target
 
 
-def _target(target: str, answers: Sequence[Answer]) -> TargetStanding:
-    if not answers:
-        return TargetStanding(target, 0, (), None, None, None)
-    # Sets of items may differ. What was shown and not ranked comes last among what was shown.
-    items = sorted({item for answer in answers for item in answer.question.items})
-    rankings = Rankings.from_orders(map(ranking_of_shown, answers), items=items, kind="subset")
-    ranked = {item for answer in answers for item in answer.order}
-    never = [item for item in items if item not in ranked]
-    order = [item for item in _best_order(rankings) if item in ranked]
-    table = levels(rankings)[:, [items.index(item) for item in order]]
-    groups = _undecided(margins_of(table))
-    ties = [len(group) for group in groups]
-    decided = named(groups, tuple(order))
+def _target(
+    target: str, answers: Sequence[Answer], questions: Iterable[QuestionStanding]
+) -> TargetStanding:
+    asked = [row for row in questions if row.is_asked]
+    consensus, stability, first_stability = _consensus(answers) if answers else ((), None, None)
     return TargetStanding(
         target,
         len(answers),
-        (*decided, *never) if len(never) < 2 else (*decided, tuple(never)),
-        share_that_stays(table, ties, len(order)),
-        share_that_stays(table, ties, FIRST_PLACES),
+        sum(row.planned for row in asked),
+        sum(row.live for row in asked),
+        consensus,
+        stability,
+        first_stability,
         _concordance(answers),
     )
 
 
-def _best_order(rankings: Rankings) -> list[str]:
-    """Search for Kemeny's order, and solve for it where the search proves nothing."""
-    found = kemeny(rankings)
-    if not found.optimal and rankings.n_items <= MOST_SOLVED:
-        found = kemeny(rankings, "exact")
-    # Kemeny's order has no ties.
-    return [str(item) for item in found.order]
-
-
-def _undecided(margins: Margins) -> list[NDArray[np.intp]]:
-    """Group neighbours that as many answers put one way as the other, all pairs of them."""
-    groups: list[list[int]] = []
-    for item in range(len(margins)):
-        if groups and not margins[groups[-1], item].any():
-            groups[-1].append(item)
-        else:
-            groups.append([item])
-    return [np.array(group) for group in groups]
+def _consensus(answers: Sequence[Answer]) -> tuple[Order, float | None, float | None]:
+    """Return the consensus, its stability and that of the first places."""
+    # Sets of items may differ. What was shown and not ranked comes last among what was shown.
+    items = tuple(sorted({item for answer in answers for item in answer.question.items}))
+    rankings = Rankings.from_orders(map(ranking_of_shown, answers), items=items, kind="subset")
+    table = levels(rankings)
+    # What is ranked has a place of its own: the K-th of an answer that ranks K has K - 1.
+    n_ranked = np.array([len(answer.order) for answer in answers])
+    is_ranked = (table != ABSENT) & (table < n_ranked[:, None])
+    counts = is_ranked.sum(axis=0), (table != ABSENT).sum(axis=0)
+    (places,) = shown_places(margins_of(table)[None], *(count[None] for count in counts))
+    groups = [np.flatnonzero(places == place) for place in np.unique(places)]
+    stays = shares_that_stay(table, is_ranked, places, FIRST_PLACES)
+    return (named(groups, items), *(stays or (None, None)))
 
 
 def _concordance(answers: Iterable[Answer]) -> float | None:

@@ -17,7 +17,7 @@ from rankshot.survey.study_toml import called, parsed, study_fields
 Unshown = Literal["after", "unknown"]
 Platform = Literal["none", "prolific", "mturk"]
 
-DEFAULT_PROMPT = "Which of these are most like {target}?"
+DEFAULT_PROMPT = "Which of these are most like “{target}”?"
 CONSENT_PLACEHOLDER = "[name and e-mail address of the researcher]"
 """What a new study's consent says until the researcher fills it in: no participant may see it."""
 

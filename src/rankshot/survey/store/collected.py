@@ -60,7 +60,18 @@ def participants(connection: Connection, study: Study, now: float) -> Participan
     return Participants(started, active, started - finished - active, finished)
 
 
-def has_participant(connection: Connection, rater: str) -> bool:
-    """Return whether somebody of this name has begun."""
-    mine = select(PARTICIPANT.c.rater).where(PARTICIPANT.c.rater == rater)
-    return connection.execute(mine).first() is not None
+def raters(connection: Connection) -> dict[str, bool]:
+    """Return everybody who has begun, and whether they came to the end."""
+    rows = connection.execute(select(PARTICIPANT.c.rater, PARTICIPANT.c.finished_at))
+    return {row.rater: row.finished_at is not None for row in rows}
+
+
+def n_answers_to_others(connection: Connection, study: Study) -> int:
+    """Count the answers to questions that the study does not have, or no longer."""
+    keys = {question.key for question in (*study.questions, *study.gold)}
+    rows = connection.execute(
+        select(ASSIGNMENT.c.question, func.count().label("n"))
+        .where(ASSIGNMENT.c.answered_at.is_not(None))
+        .group_by(ASSIGNMENT.c.question)
+    )
+    return sum(row.n for row in rows if row.question not in keys)

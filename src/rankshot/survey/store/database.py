@@ -54,9 +54,10 @@ class Database:
                 secret = connection.execute(select(SURVEY.c.secret)).scalar_one()
         except DBAPIError as error:
             self._engine.dispose()
-            # The URL is not repeated: it may hold a password.
+            # A URL is not repeated: it may hold a password.
+            what = place if isinstance(place, Path) else "the survey's database"
             reason = str(error.orig).strip().splitlines()[0]
-            raise RankshotError(f"cannot open the survey's database: {reason}") from None
+            raise RankshotError(f"cannot open {what}: {reason}") from None
         except BaseException:
             self._engine.dispose()
             raise

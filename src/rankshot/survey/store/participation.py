@@ -98,6 +98,16 @@ class Participation:
             if rows:
                 connection.execute(QUESTION.insert(), rows)
 
+    def is_full(self, participant: str | None) -> bool:
+        """Return whether a visitor, if they are not known yet, would be given no question."""
+        with self._database.reading() as connection:
+            if participant is not None:
+                known = _participant(connection, self._identity.rater(participant))
+                if known is not None:
+                    return False
+            counts = loads(connection, self._study, self._clock())
+        return min(counts.values()) >= self._study.answers_per_question
+
     def start(self, participant: str, turk: TurkTask | None = None) -> str | None:
         """Let somebody in, or in again; return who they are, or None if nothing is left to ask."""
         rater = self._identity.rater(participant)

@@ -74,7 +74,7 @@ class ParticipantRoutes:
     def router(self) -> APIRouter:
         """Return them."""
         router = APIRouter(default_response_class=HTMLResponse)
-        router.get("/", responses=refusals(400))(self.consent)
+        router.get("/", responses=refusals(400, 503))(self.consent)
         router.post("/start", **takes_form(400, 503))(self.start)
         router.get("/p/{link}/instructions", responses=refusals(404))(self.instructions)
         router.get("/p/{link}", responses=refusals(404, 503))(self.question)
@@ -95,6 +95,8 @@ class ParticipantRoutes:
         platforms = {"none": participant, "prolific": prolific, "mturk": worker}
         given = platforms[self._study.platform]
         who = self._visitor(given, assignment, submit_to)
+        if not who.preview and self._participation.is_full(self._name(who)):
+            raise RefusedError(503, "", "", template="full.html")
         fields = {"form": self._identity.nonce("start"), "participant": given}
         if who.turk is not None:
             fields |= {"assignment": assignment, "submit_to": submit_to}
@@ -108,8 +110,8 @@ class ParticipantRoutes:
         if who.preview:
             raise RefusedError(400, "Not yet", "Please accept the task first.")
         # Without an id, one copy of the page of consent is one participant.
-        name = f"anonymous:{form.form}" if who.participant is None else f"id:{who.participant}"
-        rater = self._participation.start(f"{self._study.platform}:{name}", who.turk)
+        name = self._name(who) or f"{self._study.platform}:anonymous:{form.form}"
+        rater = self._participation.start(name, who.turk)
         if rater is None:
             raise RefusedError(503, "", "", template="full.html")
         return RedirectResponse(self._home(self._identity.link(rater)) + "/instructions", 303)
@@ -208,6 +210,10 @@ class ParticipantRoutes:
             text = "Please open the survey by the link that you were given."
             raise RefusedError(404, "No such address", text)
         return rater
+
+    def _name(self, who: Visitor) -> str | None:
+        """Return what a participant is known by, if by anything."""
+        return who.participant and f"{self._study.platform}:id:{who.participant}"
 
     def _home(self, link: str) -> str:
         return f"{self._pages.root}/p/{link}"

@@ -117,13 +117,18 @@
 
   // ---- Tapping, buttons and keys ----
   const itemOf = (node) => Number(node.closest('li').dataset.item);
-  let last = {};
-  byHand.addEventListener('click', (event) => {
+  let last = {}; // what the last click did, and with which item; empty if it did nothing
+  // Clicks beside the lists count, too: the next one is not the second of a double click here.
+  document.addEventListener('click', (event) => {
     const action = event.target.closest('[data-action]')?.dataset.action;
-    if (!action || (dragged && event.detail > 0)) return;
+    if (!action || (dragged && event.detail > 0)) {
+      last = {};
+      return;
+    }
     // A double click means one item, even if another one has come under the pointer meanwhile.
-    if (event.detail > 1 && last.action !== action) return;
-    last = { action, item: event.detail > 1 ? last.item : itemOf(event.target) };
+    const isAgain = event.detail > 1 && last.action !== undefined;
+    if (isAgain && last.action !== action) return;
+    last = { action, item: isAgain ? last.item : itemOf(event.target) };
     actions[action](last.item)?.focus({ preventScroll: event.detail > 0 });
   });
 
@@ -147,9 +152,12 @@
   let dragged = false; // whether the pointer's last press became a drag, and so is no click
 
   byHand.addEventListener('pointerdown', (event) => {
+    // A second finger changes nothing. A new first press tells that we missed the last release.
+    if (!event.isPrimary) return;
+    drop(false);
     dragged = false;
     const node = event.target.closest('li');
-    if (!node || !event.isPrimary || event.button !== 0 || event.target.closest('.tools')) return;
+    if (!node || event.button !== 0 || event.target.closest('.tools')) return;
     // A finger drags by the dots only: elsewhere it scrolls the page.
     if (event.pointerType !== 'mouse' && !event.target.closest('.handle')) return;
     const { left, top } = node.getBoundingClientRect();
@@ -159,6 +167,11 @@
 
   window.addEventListener('pointermove', (event) => {
     if (event.pointerId !== held?.id) return;
+    if (!(event.buttons & 1)) {
+      // It was released where we do not hear of it, as outside of the window.
+      drop(false);
+      return;
+    }
     const { clientX: x, clientY: y } = event;
     if (!dragged) {
       if (Math.hypot(x - held.x, y - held.y) < 6) return;
