@@ -226,3 +226,24 @@ def test_a_missing_extra_is_named(folder, monkeypatch):
     done = rankshot(f"survey status {folder}/study.toml")
     assert done.status == 2
     assert "pip install 'rankshot[survey]'" in done.err
+
+
+def test_answers_to_questions_that_are_gone_are_counted_apart(folder):
+    assert new(folder, "--show 3 --answers 4").status == 0
+    take_part(folder, 2, lambda _person, _question, shown: list(shown))
+    path = folder / "study.toml"
+    text = path.read_text()
+    cat = next(q for q in read_study(path).questions if q.target == "cat")
+    path.write_text(text.replace(f'"{cat.items[2]}"]\n\n[[', '"whale"]\n\n[[', 1))
+    changed = next(q for q in read_study(path).questions if q.target == "cat")
+    assert changed != cat
+    status = rankshot(f"survey status {path}").out
+    assert "2 more answers to questions that are no longer asked" in status
+    assert status.count("2 of 4") == 2
+    assert status.count("0 of 4") == 1
+    done = rankshot(f"survey export {path} -o {folder}/r.jsonl")
+    assert "6 answers written" in done.out
+    rankings = rs.read_rankings(folder / "r.jsonl", items=SEEN)
+    # Of the edited question's target nothing is claimed about what was not shown.
+    is_cat = np.array([target == "cat" for target in rankings.targets])
+    assert rankings.is_subset.tolist() == is_cat.tolist()

@@ -1,6 +1,6 @@
 """A page that was left open until its question went to somebody else."""
 
-from asgi_client import Client, begin, form_of, opened, small_study
+from asgi_client import Client, begin, finish, form_of, opened, small_study
 from sqlalchemy import select
 
 from rankshot.survey.store.tables import ASSIGNMENT, PARTICIPANT
@@ -50,3 +50,18 @@ def test_what_was_wrong_with_one_question_is_not_said_of_another(tmp_path):
         assert page.count('name="place"') == 3
         assert "selected" not in page
         assert client.post(old.action, {**old.fields, "place": ["1", "2", ""]}).status == 403
+
+
+def test_a_full_survey_says_so_before_it_asks_for_consent(tmp_path):
+    with opened(STUDY, tmp_path) as (app, _):
+        client = Client(app)
+        homes = [begin(client, f"participant={name}") for name in ("ann", "bob")]
+        late = client.get("/?participant=late")
+        assert late.status == 503
+        assert "<form" not in late.text
+        assert client.get("/").status == 503
+        # Who has begun goes on, and sees the end again.
+        assert begin(client, "participant=ann") == homes[0]
+        for home in homes:
+            assert "completion code" in finish(client, home)
+        assert client.get("/?participant=ann").status == 200
