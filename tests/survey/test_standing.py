@@ -13,9 +13,9 @@ from survey_answers import Simulation, answer, scattered, study_of
 from rankshot.ranking.agreement import concordance
 from rankshot.ranking.consensus import kemeny
 from rankshot.ranking.rankings import Rankings
-from rankshot.survey import stability
+from rankshot.survey import best_orders as solver
+from rankshot.survey.best_orders import best_orders
 from rankshot.survey.quality import Flag
-from rankshot.survey.stability import best_orders
 from rankshot.survey.standing import standing
 from rankshot.survey.study import Question
 
@@ -226,7 +226,7 @@ def stabilities(answers):
 def test_stability_is_that_of_really_leaving_out(most_solved, said):
     """Also where every circle is searched for, and the items shown differ."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stability, "MOST_SOLVED", most_solved)
+        patch.setattr(solver, "MOST_SOLVED", most_solved)
         assert stabilities(said) == pytest.approx(really_left_out(said))
 
 
@@ -312,7 +312,7 @@ def test_of_several_best_orders_the_first_by_margins_and_number(rng):
     """In one circle of all items, as enumeration finds it."""
     several = 0
     for table in random_margins(rng, 200, 5, largest=1):
-        if not stability._reached(table[None] > 0).all():
+        if not solver._reached(table[None] > 0).all():
             continue
         scores = {p: reversed_margins(table, p) for p in permutations(range(5))}
         best = [p for p, score in scores.items() if score == min(scores.values())]
