@@ -11,8 +11,9 @@ command -v initdb >/dev/null || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/
 
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     echo "installing ${missing[*]} for the tests"
-    if apt-get -qq update && DEBIAN_FRONTEND=noninteractive \
-        apt-get -qq install --yes --no-install-recommends "${missing[@]}" >/dev/null; then
+    # A mirror that does not answer must not hold up the tests.
+    if timeout 60 apt-get -qq update && DEBIAN_FRONTEND=noninteractive \
+        timeout 240 apt-get -qq install --yes --no-install-recommends "${missing[@]}" >/dev/null; then
         exit 0
     fi
 fi
