@@ -113,7 +113,6 @@ def test_the_page_that_says_that_nothing_is_left(open_page, tmp_path):
     with serving(study, tmp_path) as running:
         begin(page, running.url, "one")
         page.goto(f"{running.url}/?participant=two")
-        page.get_by_role("button", name="I agree: start").click()
         page.get_by_role("heading", name="No question is left").wait_for()
         check(page)
 
