@@ -35,14 +35,14 @@ class Server:
             stdout=subprocess.PIPE,
             text=True,
         )
-        said = ""
+        self.said = ""
         for line in self._process.stdout:
-            said += line
+            self.said += line
             if found := re.search(r"Participants +(http://[^:]+:(\d+)/)", line):
                 self.url, self._port = found[1].rstrip("/"), found[2]
             if line.startswith("Ctrl-C"):
                 return
-        raise AssertionError(f"the server did not start: {said}")
+        raise AssertionError(f"the server did not start: {self.said}")
 
     def kill(self):
         """Kill it as a power cut would: no signal handler runs."""

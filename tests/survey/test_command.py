@@ -7,6 +7,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from served import Server
 
 import rankshot as rs
 from command_line import rankshot
@@ -247,3 +248,7 @@ def test_answers_to_questions_that_are_gone_are_counted_apart(folder):
     # Of the edited question's target nothing is claimed about what was not shown.
     is_cat = np.array([target == "cat" for target in rankings.targets])
     assert rankings.is_subset.tolist() == is_cat.tolist()
+    server = Server(read_study(path), folder)
+    server.start()
+    server.stop()
+    assert "Note: 2 answers in the database are to questions that" in server.said

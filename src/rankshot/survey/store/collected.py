@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, func, select
 
 from rankshot.survey.answers import Answer
-from rankshot.survey.store.loads import lapse, question_of
+from rankshot.survey.store.loads import NO_ANSWER, lapse, question_of
 from rankshot.survey.store.tables import ASSIGNMENT, PARTICIPANT, QUESTION
 from rankshot.survey.study import Study
 
@@ -71,7 +71,7 @@ def n_answers_to_others(connection: Connection, study: Study) -> int:
     keys = {question.key for question in (*study.questions, *study.gold)}
     rows = connection.execute(
         select(ASSIGNMENT.c.question, func.count().label("n"))
-        .where(ASSIGNMENT.c.answered_at.is_not(None))
+        .where(ASSIGNMENT.c.answer != NO_ANSWER, ASSIGNMENT.c.repeat == 0)
         .group_by(ASSIGNMENT.c.question)
     )
     return sum(row.n for row in rows if row.question not in keys)

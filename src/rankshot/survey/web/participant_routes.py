@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from rankshot.ranking.errors import RankshotError
 from rankshot.survey.bounds import MOST_ITEMS
-from rankshot.survey.platforms import ID_PATTERN, Visitor, visitor
+from rankshot.survey.platforms import ID_PARAMETER, ID_PATTERN, Visitor, visitor
 from rankshot.survey.store.identity import LINK_DIGITS, Identity
 from rankshot.survey.store.participation import (
     AnsweredBeforeError,
@@ -85,9 +85,9 @@ class ParticipantRoutes:
 
     def consent(
         self,
-        participant: Annotated[Id, Query()] = "",
-        prolific: Annotated[Text, Query(alias="PROLIFIC_PID")] = "",
-        worker: Annotated[Text, Query(alias="workerId")] = "",
+        participant: Annotated[Id, Query(alias=ID_PARAMETER["none"])] = "",
+        prolific: Annotated[Text, Query(alias=ID_PARAMETER["prolific"])] = "",
+        worker: Annotated[Text, Query(alias=ID_PARAMETER["mturk"])] = "",
         assignment: Annotated[Text, Query(alias="assignmentId")] = "",
         submit_to: Annotated[Text, Query(alias="turkSubmitTo")] = "",
     ) -> HTMLResponse:
