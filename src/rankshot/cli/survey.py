@@ -107,6 +107,11 @@ def new(
     with replacing(study) as stream:
         stream.write(study_text(made))
     say(f"{study}: {_plan(made)}")
+    if nearest is None:
+        say(
+            "WordNet chose the items: look at them. Where it reads a name in the wrong sense, pin "
+            "that in rankshot rank, and give its rankings with --from."
+        )
     say(f"Write whom participants may ask, where it says {CONSENT_PLACEHOLDER}, and start it with")
     say(f"    rankshot survey serve {study}")
 
