@@ -1,4 +1,7 @@
+import secrets
+
 import pytest
+from asgi_client import Survey, opened, small_study
 from postgres_server import running_server
 
 
@@ -15,3 +18,22 @@ def place(request, tmp_path):
     if request.param == "sqlite":
         return tmp_path / "study.sqlite"
     return request.getfixturevalue("postgresql")()
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    with opened(small_study(), tmp_path_factory.mktemp("survey")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def survey(made):
+    """A survey for tests that store nothing."""
+    return Survey(*made)
+
+
+@pytest.fixture
+def fresh(made):
+    """The same survey with new people in it, for tests that do."""
+    name = secrets.token_hex(8)
+    return Survey(*made, (f"a-{name}", f"b-{name}"))

@@ -2,7 +2,6 @@
 
 import json
 import re
-import secrets
 from urllib.parse import urlencode
 
 import pytest
@@ -15,25 +14,6 @@ from rankshot.survey.web.guards import MOST_BYTES, MOST_FIELDS
 
 STUDY = small_study()
 SCRIPT = "<script>alert(1)</script>"
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    with opened(STUDY, tmp_path_factory.mktemp("survey")) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def survey(made):
-    """A survey for tests that store nothing."""
-    return Survey(*made)
-
-
-@pytest.fixture
-def fresh(made):
-    """The same survey with new people in it, for tests that do."""
-    name = secrets.token_hex(8)
-    return Survey(*made, (f"a-{name}", f"b-{name}"))
 
 
 def test_the_same_forms_without_anything_hostile_are_stored(fresh):

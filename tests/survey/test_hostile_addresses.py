@@ -1,33 +1,13 @@
 """Hostile ids, addresses, methods and origins: they lead nowhere, and nothing is stored."""
 
-import secrets
 from urllib.parse import urlencode
 
 import pytest
-from asgi_client import URLENCODED, Client, Survey, dump, opened, small_study
+from asgi_client import URLENCODED, Client, dump, opened, small_study
 
 SCRIPT = "<script>alert(1)</script>"
 TURK = {"workerId": "A1", "assignmentId": "3A", "turkSubmitTo": "https://www.mturk.com"}
 """What Mechanical Turk adds to an address."""
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    with opened(small_study(), tmp_path_factory.mktemp("survey")) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def survey(made):
-    """A survey for tests that store nothing."""
-    return Survey(*made)
-
-
-@pytest.fixture
-def fresh(made):
-    """The same survey with new people in it, for tests that do."""
-    name = secrets.token_hex(8)
-    return Survey(*made, (f"a-{name}", f"b-{name}"))
 
 
 # ---- Ids ----

@@ -1,10 +1,24 @@
 """WCAG 2.2 AA, as far as a machine can tell: axe-core, reflow, text spacing, targets, focus."""
 
+from dataclasses import replace
+
 import pytest
 from axe import check
 from pages import arrive, begin, choose, left, send, serving, skip
 
 from rankshot.survey.study import Question, Study
+
+ONE_QUESTION = Study(
+    "A study",
+    "What is like {target}?",
+    "Do you agree?",
+    ("leopard", "tiger"),
+    "after",
+    (Question("cat", ("leopard", "tiger")),),
+    answers_per_question=1,
+    questions_per_participant=1,
+    repeats=0,
+)
 
 
 def test_every_page_of_a_survey(open_page, survey):
@@ -59,16 +73,8 @@ def test_the_page_without_scripts_and_with_an_error(open_page, survey):
 
 @pytest.mark.parametrize("platform", ["prolific", "mturk"])
 def test_the_pages_of_a_platform(open_page, tmp_path, platform):
-    study = Study(
-        "A study",
-        "What is like {target}?",
-        "Do you agree?",
-        ("leopard", "tiger"),
-        "after",
-        (Question("cat", ("leopard", "tiger")),),
-        answers_per_question=1,
-        questions_per_participant=1,
-        repeats=0,
+    study = replace(
+        ONE_QUESTION,
         platform=platform,
         completion_url="https://example.org/complete" if platform == "prolific" else None,
     )
@@ -98,19 +104,8 @@ def test_the_pages_of_a_platform(open_page, tmp_path, platform):
 
 
 def test_the_page_that_says_that_nothing_is_left(open_page, tmp_path):
-    study = Study(
-        "A study",
-        "What is like {target}?",
-        "Do you agree?",
-        ("leopard", "tiger"),
-        "after",
-        (Question("cat", ("leopard", "tiger")),),
-        answers_per_question=1,
-        questions_per_participant=1,
-        repeats=0,
-    )
     page = open_page()
-    with serving(study, tmp_path) as running:
+    with serving(ONE_QUESTION, tmp_path) as running:
         begin(page, running.url, "one")
         page.goto(f"{running.url}/?participant=two")
         page.get_by_role("heading", name="No question is left").wait_for()

@@ -15,11 +15,13 @@ from rich.table import Table
 from rich.text import Text
 
 from rankshot.cli.console import SHOWN, check_writable, say
+from rankshot.ranking.display import counted
 from rankshot.ranking.errors import RankshotError
 from rankshot.ranking.files import read_rankings, replacing
 from rankshot.ranking.text_lines import names_in
 from rankshot.survey.export import write_export
 from rankshot.survey.new_study import DEFAULT_TITLE, new_study, study_text
+from rankshot.survey.platforms import kept_as
 from rankshot.survey.study import CONSENT_PLACEHOLDER, Study, read_study
 
 if TYPE_CHECKING:
@@ -167,7 +169,7 @@ def serve(
             others = n_answers_to_others(connection, asked)
         if others:
             say(
-                f"Note: {_many(others, 'answer')} in the database are to questions that {study} "
+                f"Note: {counted(others, 'answer')} in the database are to questions that {study} "
                 "does not ask (any more); they are kept, and exported."
             )
         name = f"[{host}]" if ":" in host else host
@@ -191,9 +193,9 @@ def status(study: StudyFile, database: DatabaseOption = None) -> None:
     console.print(_targets(view))
     gone = sum(q.answered for q in view.standing.questions if not q.is_asked)
     if gone:
-        say(f"{_many(gone, 'more answer')} to questions that are no longer asked", console)
+        say(f"{counted(gone, 'more answer')} to questions that are no longer asked", console)
     say(
-        f"{_many(people.started, 'participant')}: {people.finished:,} finished, "
+        f"{counted(people.started, 'participant')}: {people.finished:,} finished, "
         f"{people.active:,} at it, {people.left:,} left before the end",
         console,
     )
@@ -224,13 +226,13 @@ def export(
     exported = write_export(
         output, view.study, view.answers, view.flags, exclude_flagged=exclude_flagged
     )
-    say(f"{_many(exported.n_answers, 'answer')} written to {output}")
+    say(f"{counted(exported.n_answers, 'answer')} written to {output}")
     if exclude_flagged:
-        who = _many(exported.n_raters_excluded, "flagged rater")
-        say(f"left out: {_many(exported.n_excluded, 'answer')} of {who}")
+        who = counted(exported.n_raters_excluded, "flagged rater")
+        say(f"left out: {counted(exported.n_excluded, 'answer')} of {who}")
     say(
-        f"never exported: {_many(exported.n_skips, 'skip')}, "
-        f"{_many(exported.n_repeats, 'repeat')}, {_many(exported.n_gold, 'gold answer')}"
+        f"never exported: {counted(exported.n_skips, 'skip')}, "
+        f"{counted(exported.n_repeats, 'repeat')}, {counted(exported.n_gold, 'gold answer')}"
     )
 
 
@@ -251,7 +253,7 @@ def rater(
     with closing(_open(study, database)) as opened, opened.reading() as connection:
         known = raters(connection)
         identity = opened.identity
-        of_id = identity.rater(f"{asked.platform}:id:{participant}")
+        of_id = identity.rater(kept_as(asked.platform, participant))
         found = [name for name in known if name == of_id or identity.code(name) == participant]
     if not found:
         raise RankshotError(f"{participant}: nobody with this id or code has taken part")
@@ -287,13 +289,9 @@ def _plan(study: Study) -> str:
     n, each = len(study.questions), study.answers_per_question
     people = -(-n * each // min(study.questions_per_participant, n))
     return (
-        f"{_many(n, 'question')} with {_many(each, 'answer')} each, from "
-        f"{_many(people, 'participant')} or more"
+        f"{counted(n, 'question')} with {counted(each, 'answer')} each, from "
+        f"{counted(people, 'participant')} or more"
     )
-
-
-def _many(n: int, thing: str) -> str:
-    return f"{n:,} {thing}" if n == 1 else f"{n:,} {thing}s"
 
 
 def _targets(view: Overview) -> Table:

@@ -41,18 +41,19 @@ def as_html(rankings: Rankings) -> str:
 
 
 def _summary(rankings: Rankings) -> str:
-    parts = [f"{_count(len(rankings), 'ranking')} of {_count(rankings.n_items, 'item')}"]
+    parts = [f"{counted(len(rankings), 'ranking')} of {counted(rankings.n_items, 'item')}"]
     for names, what in (
         (rankings.target_names, "target"),
         (rankings.source_names, "source"),
         (rankings.rater_names, "rater"),
     ):
         if names:
-            parts.append(_count(len(names), what))
+            parts.append(counted(len(names), what))
     return ", ".join(parts)
 
 
-def _count(number: int, what: str) -> str:
+def counted(number: int, what: str) -> str:
+    """Return a number of things in words: 1 ranking, 2 rankings."""
     return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 

@@ -70,11 +70,17 @@ def visitor(platform: str, participant: str, assignment: str = "", submit_to: st
                 "open the survey from Mechanical Turk"
             )
         return Visitor(
-            _checked("workerId", participant), TurkTask(_checked("assignmentId", assignment), host)
+            _checked(ID_PARAMETER["mturk"], participant),
+            TurkTask(_checked("assignmentId", assignment), host),
         )
     if not participant and platform == "none":
         return Visitor(None)
     return Visitor(_checked(ID_PARAMETER[platform], participant))
+
+
+def kept_as(platform: str, participant: str) -> str:
+    """Return the name whose hash stands for a platform's participant in the database."""
+    return f"{platform}:id:{participant}"
 
 
 def _given(name: str, value: str) -> str:

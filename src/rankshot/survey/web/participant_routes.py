@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from rankshot.ranking.errors import RankshotError
 from rankshot.survey.bounds import MOST_ITEMS
-from rankshot.survey.platforms import ID_PARAMETER, ID_PATTERN, Visitor, visitor
+from rankshot.survey.platforms import ID_PARAMETER, ID_PATTERN, Visitor, kept_as, visitor
 from rankshot.survey.store.identity import LINK_DIGITS, Identity
 from rankshot.survey.store.participation import (
     AnsweredBeforeError,
@@ -96,7 +96,7 @@ class ParticipantRoutes:
         given = platforms[self._study.platform]
         who = self._visitor(given, assignment, submit_to)
         if not who.preview and self._participation.is_full(self._name(who)):
-            raise RefusedError(503, "", "", template="full.html")
+            raise RefusedError(503, template="full.html")
         fields = {"form": self._identity.nonce("start"), "participant": given}
         if who.turk is not None:
             fields |= {"assignment": assignment, "submit_to": submit_to}
@@ -113,7 +113,7 @@ class ParticipantRoutes:
         name = self._name(who) or f"{self._study.platform}:anonymous:{form.form}"
         rater = self._participation.start(name, who.turk)
         if rater is None:
-            raise RefusedError(503, "", "", template="full.html")
+            raise RefusedError(503, template="full.html")
         return RedirectResponse(self._home(self._identity.link(rater)) + "/instructions", 303)
 
     def instructions(self, link: Link) -> HTMLResponse:
@@ -128,7 +128,7 @@ class ParticipantRoutes:
             return self._ask(link, now, [""] * len(now.shown))
         if now.n_answers == 0:
             # Others have answered everything meanwhile. There is no code for nothing.
-            raise RefusedError(503, "", "", template="full.html")
+            raise RefusedError(503, template="full.html")
         turk = now.turk and {"action": now.turk.action, "assignment_id": now.turk.assignment}
         leave = f"{self._home(link)}/leave" if self._study.completion_url else None
         return self._pages.page(
@@ -150,8 +150,6 @@ class ParticipantRoutes:
         except AnsweredBeforeError as before:
             raise RefusedError(
                 409,
-                "",
-                "",
                 template="answered.html",
                 order=[_spoken(item) for item in before.order],
                 continue_url=home,
@@ -213,7 +211,7 @@ class ParticipantRoutes:
 
     def _name(self, who: Visitor) -> str | None:
         """Return what a participant is known by, if by anything."""
-        return who.participant and f"{self._study.platform}:id:{who.participant}"
+        return who.participant and kept_as(self._study.platform, who.participant)
 
     def _home(self, link: str) -> str:
         return f"{self._pages.root}/p/{link}"

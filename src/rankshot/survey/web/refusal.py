@@ -40,7 +40,7 @@ class RefusedError(Exception):
     ----------
     status : int
     heading, text : str
-        For the person who reads the page.
+        For the person who reads the usual page; others have their own.
     template : str
         The page, where it is not the usual one.
     **values
@@ -48,7 +48,12 @@ class RefusedError(Exception):
     """
 
     def __init__(
-        self, status: int, heading: str, text: str, template: str = "message.html", **values: Any
+        self,
+        status: int,
+        heading: str = "",
+        text: str = "",
+        template: str = "message.html",
+        **values: Any,
     ) -> None:
         super().__init__(f"{status} {heading}")
         self.status = status

@@ -92,7 +92,7 @@ class ResearcherRoutes:
         if not self._login.knows(form.token):
             error = "This is not the token that the survey was started with."
             fields = self._fields("login")
-            raise RefusedError(401, "", "", template="login.html", fields=fields, error=error)
+            raise RefusedError(401, template="login.html", fields=fields, error=error)
         response = RedirectResponse(self._home, 303)
         response.set_cookie(
             COOKIE,
