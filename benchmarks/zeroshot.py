@@ -14,7 +14,7 @@ from scipy.special import log_softmax, softmax
 
 import rankshot as rs
 from rankshot.datasets.cifar import cifar10_classes, cifar100_classes
-from rankshot.datasets.similarities import load_similarities
+from rankshot.datasets.embedded import load_similarities
 
 AT_MOST = 1.25
 """How many times a softmax of the same scores the paper's head may take."""

@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.base import clone
 
 import rankshot as rs
-from rankshot.datasets.panel import load_panel
-from rankshot.ranking.progress import ProgressLine
+from rankshot.core.progress import ProgressLine
+from rankshot.datasets.embedded import load_panel
 
 SHOWN = 5
 

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 import rankshot as rs
 from rankshot.datasets.cifar import load_cifar
-from rankshot.datasets.panel import load_held_out_panel, load_panel
+from rankshot.datasets.embedded import load_held_out_panel, load_panel
 from rankshot.zeroshot.metrics import per_class_accuracy
 
 

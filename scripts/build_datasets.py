@@ -18,10 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.datasets import class_names, panel, similarities
-from rankshot.datasets.class_names import ClassNames
-from rankshot.datasets.senses import ANIMAL_SENSES, CIFAR_SENSES
-from rankshot.ranking.files import replacing, write_rankings
+from rankshot.core.text_files import replacing
+from rankshot.datasets import embedded as class_names
+from rankshot.datasets import embedded as panel
+from rankshot.datasets import embedded as similarities
+from rankshot.datasets.embedded import ANIMAL_SENSES, CIFAR_SENSES, ClassNames
+from rankshot.ranking.files import write_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.corpus import Corpus
 from rankshot.semantics.similarity import Similarity
@@ -54,7 +56,7 @@ def main(directory: Path, wink_json: Path | None = None) -> None:
         write_arrays(features(arrays), DATA / "cifar_features.npz")
     names = all_names(directory)
     for dataset, both in names.items():
-        for some, file in zip(both, class_names.FILES[dataset], strict=True):
+        for some, file in zip(both, class_names.CLASS_FILES[dataset], strict=True):
             write_names(some, DATA / file)
         write_panels(dataset, both.seen, directory / "raters")
 
@@ -73,7 +75,7 @@ def main(directory: Path, wink_json: Path | None = None) -> None:
         }
         if glove is not None:
             sources["GloVe 100d"] = glove
-        add_arrays(tables(sources, both), DATA / similarities.FILES[dataset])
+        add_arrays(tables(sources, both), DATA / similarities.SIMILARITY_FILES[dataset])
     if glove is not None:
         write_arrays(class_vectors(glove, names), DATA / "class_vectors.npz")
 
@@ -132,13 +134,13 @@ def quantised(values: NDArray[Any]) -> NDArray[np.int8]:
 def write_panels(dataset: str, seen: tuple[str, ...], raters: Path) -> None:
     """Write what the panel said of unseen classes, and of seen ones played as unseen."""
     write_panel(
-        records(raters / "language_model.jsonl", dataset), seen, DATA / panel.FILES[dataset]
+        records(raters / "language_model.jsonl", dataset), seen, DATA / panel.PANEL_FILES[dataset]
     )
     # A class that plays an unseen one is no item: the raters ordered the other classes.
     answers = records(raters / "held_out_seen.jsonl", dataset)
     held_out = {answer["target"] for answer in answers}
     others = [name for name in seen if name not in held_out]
-    write_panel(answers, others, DATA / panel.HELD_OUT_FILES[dataset])
+    write_panel(answers, others, DATA / panel.HELD_OUT_PANEL_FILES[dataset])
 
 
 def records(path: Path, dataset: str) -> list[dict[str, Any]]:

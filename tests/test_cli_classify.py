@@ -30,7 +30,7 @@ from command_line import (
     write_small_run,
 )
 from rankshot.cli import head_options, main
-from rankshot.zeroshot.prediction_files import read_predictions
+from rankshot.zeroshot.files.predictions import read_predictions
 
 PR = rs.ProbabilisticRanking
 CLASSIFY = "classify scores.csv --rankings rankings.jsonl -o out.csv"

@@ -16,7 +16,7 @@ from command_line import (
     softmax,
     write_small_run,
 )
-from rankshot.zeroshot.prediction_files import read_predictions
+from rankshot.zeroshot.files.predictions import read_predictions
 
 PR = rs.ProbabilisticRanking
 CLASSIFY = "classify scores.csv --rankings rankings.jsonl -o out.csv"
@@ -86,7 +86,7 @@ def test_a_reference_of_pairs(folder):
 
 def test_a_reference_of_several_batches_is_read_whole(folder, monkeypatch):
     _, wanted = classified(f"{CLASSIFY} --reference usual.csv")
-    monkeypatch.setattr("rankshot.zeroshot.score_files.BATCH_CELLS", 15)
+    monkeypatch.setattr("rankshot.zeroshot.files.score_tables.BATCH_CELLS", 15)
     _, found = classified(f"{CLASSIFY} --reference usual.csv")
     np.testing.assert_allclose(found.proba, wanted.proba, rtol=1e-13)
 

@@ -23,9 +23,9 @@ from command_line import (
     write_small_run,
 )
 from rankshot.cli.demo import comparison_table
-from rankshot.experiments.comparison import Comparison, ComparisonRow
+from rankshot.experiments.tables import Comparison, ComparisonRow
+from rankshot.zeroshot.files.predictions import read_predictions
 from rankshot.zeroshot.metrics import Interval
-from rankshot.zeroshot.prediction_files import read_predictions
 
 
 @pytest.fixture
@@ -155,7 +155,7 @@ def test_explain_by_default_the_first_three(folder):
 
 
 def test_explain_by_row_number(folder, monkeypatch):
-    monkeypatch.setattr("rankshot.zeroshot.score_files.BATCH_CELLS", 10)
+    monkeypatch.setattr("rankshot.zeroshot.files.score_tables.BATCH_CELLS", 10)
     write_scores(folder / "scores.parquet", LOGITS, ids=[])
     words = "--rankings rankings.jsonl --scores-are logits"
     by_row = done_well(f"explain scores.parquet --id 4 {words}")

@@ -12,14 +12,16 @@ import numpy as np
 import pytest
 
 from command_line import check_refused, rankshot
+from rankshot.core.errors import RankshotError
 from rankshot.datasets import features_at
 from rankshot.datasets.cifar import load_cifar
-from rankshot.experiments import batch_trials, improvements, reproduction, training
+from rankshot.experiments import ablation as improvements
+from rankshot.experiments import classifiers as training
+from rankshot.experiments import evaluator as batch_trials
+from rankshot.experiments import reproduction
+from rankshot.experiments.classifiers import LEAST_SQUARES, LinearClassifier
 from rankshot.experiments.full_sum import full_sum_table
-from rankshot.experiments.linear_classifier import LinearClassifier
 from rankshot.experiments.result_one import rater_table
-from rankshot.experiments.training import LEAST_SQUARES
-from rankshot.ranking.errors import RankshotError
 
 # The package has the function under the same name.
 command = import_module("rankshot.cli.reproduce")

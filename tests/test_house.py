@@ -1,9 +1,11 @@
-"""The house: imports only go down, importing is light, and the public face is complete."""
+"""The house: imports only go down, importing is light, and every public name is there."""
 
 import ast
+import importlib
 import json
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -11,36 +13,71 @@ import pytest
 import rankshot as rs
 
 SOURCE = Path(rs.__file__).parent
-FLOORS = ["ranking", "semantics", "zeroshot", "datasets", "survey", "experiments", "report", "cli"]
+FLOORS = [
+    "core",
+    "ranking",
+    "semantics",
+    "zeroshot",
+    "inference",
+    "datasets",
+    "cluster",
+    "survey",
+    "experiments",
+    "report",
+    "cli",
+]
 MODULES = sorted(SOURCE.rglob("*.py"))
+TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}
 
 
-def floor(dotted):
-    parts = dotted.split(".")
-    return FLOORS.index(parts[1]) if parts[0] == "rankshot" and len(parts) > 1 else None
+def dotted(path):
+    parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+NAMES = {dotted(path): path for path in MODULES}
 
 
 def imported(path):
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    """The modules that a file imports, at its top or inside a function."""
+    for node in ast.walk(TREES[path]):
         if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-            yield node.module
+            submodules = [f"{node.module}.{alias.name}" for alias in node.names]
+            found = [name for name in submodules if name in NAMES]
+            yield from found
+            if len(found) < len(submodules):
+                yield node.module
         elif isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
-def test_imports_only_go_down(path):
-    parts = path.relative_to(SOURCE).with_suffix("").parts
-    if parts == ("__init__",):
-        return
-    here = FLOORS.index(parts[0])
-    above = [name for name in imported(path) if (there := floor(name)) is not None and there > here]
-    assert above == []
+def floor(name):
+    parts = name.split(".")
+    return FLOORS.index(parts[1]) if parts[0] == "rankshot" and len(parts) > 1 else -1
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
-def test_a_file_is_read_in_one_sitting(path):
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+def test_imports_only_go_down():
+    up = [
+        f"{dotted(path)} imports {name}"
+        for path in MODULES
+        if path != SOURCE / "__init__.py"
+        for name in imported(path)
+        if floor(name) > floor(dotted(path))
+    ]
+    assert up == []
+
+
+def test_imports_form_no_circle():
+    graph = {
+        name: {other for other in imported(path) if other in NAMES and other != "rankshot"}
+        for name, path in NAMES.items()
+    }
+    assert list(TopologicalSorter(graph).static_order())
+
+
+def test_a_file_is_read_in_one_sitting():
+    lengths = {dotted(path): len(path.read_text("utf-8").splitlines()) for path in MODULES}
+    assert {name: length for name, length in lengths.items() if length > 500} == {}
 
 
 def modules_after(statement):
@@ -59,29 +96,54 @@ def test_reading_rankings_needs_numpy_alone():
     assert not loaded & {"scipy", "sklearn"}
 
 
-CORE = {*sys.stdlib_module_names, "numpy", "scipy", "sklearn", "rankshot"}
+CORE = {*sys.stdlib_module_names, "lazy_loader", "numpy", "scipy", "sklearn", "rankshot"}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
-def test_importing_a_module_needs_the_core_dependencies_alone(path):
+def test_importing_a_module_needs_the_core_dependencies_alone():
     """Extras are imported inside the functions that use them."""
-    if path.relative_to(SOURCE).parts[0] in {"cli", "report", "survey"}:
-        return
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    at_import = [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
-    roots = {
-        name.split(".")[0]
-        for node in at_import
-        for name in (
-            [node.module] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names]
-        )
-    }
-    assert roots <= CORE
+    extras = {}
+    for path, tree in TREES.items():
+        if path.relative_to(SOURCE).parts[0] in {"cli", "report", "survey"}:
+            continue
+        roots = set()
+        for node in tree.body:
+            if isinstance(node, ast.ImportFrom):
+                roots.add(node.module.split(".")[0])
+            elif isinstance(node, ast.Import):
+                roots.update(alias.name.split(".")[0] for alias in node.names)
+        if roots - CORE:
+            extras[dotted(path)] = roots - CORE
+    assert extras == {}
 
 
-def test_every_public_name_is_there_and_documented():
-    assert set(rs.__all__) <= set(dir(rs))
+@pytest.mark.parametrize(
+    "package", ["rankshot", *(f"rankshot.{floor}" for floor in FLOORS[:4]), "rankshot.datasets"]
+)
+def test_every_public_name_is_there_and_documented(package):
+    module = importlib.import_module(package)
+    assert set(module.__all__) <= set(dir(module))
+    for name in module.__all__:
+        assert getattr(module, name).__doc__, name
+
+
+def test_what_is_public_at_the_top_is_public_on_its_floor():
     for name in rs.__all__:
-        assert getattr(rs, name).__doc__, name
-    with pytest.raises(AttributeError, match="no attribute 'PlacketLuce'"):
+        home = getattr(rs, name).__module__.split(".")[1]
+        assert getattr(importlib.import_module(f"rankshot.{home}"), name) is getattr(rs, name)
+
+
+def test_an_unknown_name_is_refused():
+    with pytest.raises(AttributeError, match="PlacketLuce"):
         _ = rs.PlacketLuce
+
+
+def test_no_module_hides_a_public_name_of_its_package():
+    """``rankshot.ranking.kemeny`` must stay the function, whatever has been imported."""
+    packages = [
+        path for path in MODULES if path.name == "__init__.py" and path.with_suffix(".pyi").exists()
+    ]
+    for path in packages:
+        names = {file.stem for file in path.parent.glob("*.py")} & set(
+            importlib.import_module(dotted(path)).__all__
+        )
+        assert names == set()

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from rankshot import RankshotError
-from rankshot.datasets import download as module
-from rankshot.datasets.download import download
+from rankshot.core import http as module
+from rankshot.core.http import download
 
 CONTENT = np.random.default_rng(3).bytes(300_000)
 MD5 = hashlib.md5(CONTENT).hexdigest()

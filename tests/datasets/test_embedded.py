@@ -9,11 +9,16 @@ import pytest
 import rankshot as rs
 from rankshot.datasets.animals import animals_classes
 from rankshot.datasets.cifar import cifar10_classes, cifar100_classes
-from rankshot.datasets.class_names import class_names
-from rankshot.datasets.class_vectors import load_class_vectors
-from rankshot.datasets.panel import FILES, load_held_out_panel, load_panel
-from rankshot.datasets.senses import ANIMAL_SENSES, CIFAR_SENSES
-from rankshot.datasets.similarities import load_similarities
+from rankshot.datasets.embedded import (
+    ANIMAL_SENSES,
+    CIFAR_SENSES,
+    PANEL_FILES,
+    class_names,
+    load_class_vectors,
+    load_held_out_panel,
+    load_panel,
+    load_similarities,
+)
 
 DATA = Path(rs.__file__).parent / "datasets" / "data"
 SCRIPT = Path(__file__).parents[2] / "scripts" / "build_datasets.py"
@@ -298,7 +303,7 @@ def test_a_panel_is_told_from_the_other(build, tmp_path):
     )
     assert [one["rater"] for one in build.records(path, "cifar")] == ["lm1", "lm2"]
     assert [one["target"] for one in build.records(path, "animals")] == ["y"]
-    assert FILES.keys() == {"cifar", "animals"}
+    assert PANEL_FILES.keys() == {"cifar", "animals"}
 
 
 def test_vectors_are_read_from_what_npm_has(build, tmp_path):

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from rankshot.core.errors import RankshotError
 from rankshot.datasets import features_at
 from rankshot.datasets.animals import animals_classes
 from rankshot.datasets.cifar import cifar10_classes, cifar100_classes
 from rankshot.datasets.features_at import images_at
-from rankshot.ranking.errors import RankshotError
 
 
 @pytest.fixture

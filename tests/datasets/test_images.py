@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from rankshot.datasets.images import ImageData
-from rankshot.ranking.errors import RankshotError
+from rankshot.core.errors import RankshotError
+from rankshot.datasets.features import ImageData
 
 SEEN, UNSEEN = ("bus", "fox", "oak"), ("cat", "dog")
 

@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, logsumexp, softmax
 from scipy.stats import norm
 
-from rankshot.experiments.batch_priors import with_estimated_frequencies
+from rankshot.experiments.evaluator import with_estimated_frequencies
 
 
 @pytest.fixture

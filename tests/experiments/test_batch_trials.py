@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.experiments.batch_trials import (
+from rankshot.experiments.evaluator import (
     NEARLY,
     PRIORS,
     SHRINKAGES,
     TRUSTS,
     BatchSetting,
     BatchTrials,
+    Recipe,
 )
-from rankshot.experiments.recipes import Recipe
 from rankshot.zeroshot.metrics import Interval
 
 ITEMS, TARGETS = list("abcdef"), ("cow", "elk", "yak")

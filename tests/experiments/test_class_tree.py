@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from rankshot.datasets.cifar import load_cifar
-from rankshot.datasets.class_names import class_names
-from rankshot.datasets.images import ImageData
-from rankshot.datasets.similarities import load_similarities
-from rankshot.experiments.class_tree import class_tree
-from rankshot.experiments.study import study_of
+from rankshot.datasets.embedded import class_names, load_similarities
+from rankshot.datasets.features import ImageData
+from rankshot.experiments.benchmark import study_of
+from rankshot.experiments.class_maps import class_tree
 from rankshot.semantics.wordnet_nouns import load_nouns
 
 

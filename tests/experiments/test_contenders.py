@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.datasets.class_names import class_names
-from rankshot.datasets.panel import load_panel
-from rankshot.datasets.similarities import load_similarities
-from rankshot.experiments.contenders import DR, DS, PR, Contender, contenders, papers_head
-from rankshot.experiments.study import first_of, known
+from rankshot.datasets.embedded import class_names, load_panel, load_similarities
+from rankshot.experiments.benchmark import first_of, known
+from rankshot.experiments.methods import DR, DS, PR, Contender, contenders, papers_head
 from rankshot.zeroshot.scores import KINDS, n_columns
 
 ITEMS = ("a", "b", "c", "d", "e")

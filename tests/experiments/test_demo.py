@@ -8,9 +8,9 @@ from rich.console import Console
 
 import rankshot as rs
 from rankshot.cli.demo import comparison_table
-from rankshot.experiments.comparison import Comparison, ComparisonRow
-from rankshot.experiments.contenders import DR, DS, PR, Contender
 from rankshot.experiments.demo import run_demo
+from rankshot.experiments.methods import DR, DS, PR, Contender
+from rankshot.experiments.tables import Comparison, ComparisonRow
 from rankshot.report.demo import demo_report
 from rankshot.report.page import render
 

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import rankshot as rs
+from rankshot.core.errors import RankshotError
 from rankshot.experiments import full_sum
+from rankshot.experiments.benchmark import Task
 from rankshot.experiments.full_sum import (
     N_INPUTS,
     consensus_answer,
@@ -15,8 +17,6 @@ from rankshot.experiments.full_sum import (
     sampled,
     summed_answer,
 )
-from rankshot.experiments.study import Task
-from rankshot.ranking.errors import RankshotError
 from rankshot.zeroshot.scores import Scores
 
 TARGETS = ("cow", "elk", "yak")

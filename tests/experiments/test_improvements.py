@@ -9,9 +9,9 @@ from sklearn.base import clone
 
 import rankshot as rs
 from rankshot.datasets.cifar import load_cifar
-from rankshot.experiments import batch_trials
-from rankshot.experiments import improvements as module
-from rankshot.experiments.improvements import (
+from rankshot.experiments import ablation as module
+from rankshot.experiments import evaluator as batch_trials
+from rankshot.experiments.ablation import (
     DECAYS,
     PLACES,
     SOURCE_WEIGHTS,
@@ -19,9 +19,9 @@ from rankshot.experiments.improvements import (
     improvements,
     settings_table,
 )
-from rankshot.experiments.recipes import Kitchen
-from rankshot.experiments.study import study_of
-from rankshot.experiments.training import LEAST_SQUARES, Workshop
+from rankshot.experiments.benchmark import study_of
+from rankshot.experiments.classifiers import LEAST_SQUARES, Workshop
+from rankshot.experiments.evaluator import Kitchen
 from rankshot.zeroshot.bootstrap import Bootstrap
 from rankshot.zeroshot.metrics import Interval
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rankshot.experiments import linear_classifier
-from rankshot.experiments.linear_classifier import LinearClassifier
-from rankshot.ranking.errors import RankshotError
+from rankshot.core.errors import RankshotError
+from rankshot.experiments import classifiers as linear_classifier
+from rankshot.experiments.classifiers import LinearClassifier
 from rankshot.zeroshot.platt import PlattScaling
 from rankshot.zeroshot.scores import KINDS, n_columns
 

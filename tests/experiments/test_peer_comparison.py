@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.datasets.images import ImageData
-from rankshot.experiments.linear_classifier import LinearClassifier
+from rankshot.core.errors import RankshotError
+from rankshot.datasets.features import ImageData
+from rankshot.experiments.benchmark import Study
+from rankshot.experiments.classifiers import LinearClassifier, trained
 from rankshot.experiments.peer_comparison import (
     AS_THEY_ARE,
     CONSE_GRID,
@@ -20,11 +22,8 @@ from rankshot.experiments.peer_comparison import (
     settings_of,
     trials,
 )
-from rankshot.experiments.peers.iap import IAP
-from rankshot.experiments.study import Study
-from rankshot.experiments.training import trained
-from rankshot.ranking.errors import RankshotError
-from rankshot.semantics.class_vectors import ClassVectors
+from rankshot.experiments.peers.attributes import IAP
+from rankshot.semantics.vectors import ClassVectors
 
 SEEN = tuple("abcdefghijkl")
 UNSEEN = ("cow", "elk", "yak")

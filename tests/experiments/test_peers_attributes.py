@@ -7,12 +7,10 @@ import pytest
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
-from rankshot.experiments.peers import logistic_regressions
-from rankshot.experiments.peers.dap import DAP
-from rankshot.experiments.peers.iap import IAP
-from rankshot.experiments.peers.logistic_regressions import fit_logistic_regressions
-from rankshot.ranking.errors import RankshotError
-from rankshot.semantics.class_vectors import ClassVectors
+from rankshot.core.errors import RankshotError
+from rankshot.experiments.peers import attributes as logistic_regressions
+from rankshot.experiments.peers.attributes import DAP, IAP, fit_logistic_regressions
+from rankshot.semantics.vectors import ClassVectors
 from rankshot.zeroshot.scores import Scores
 
 SEEN = ["ant", "bee", "cat", "dog"]

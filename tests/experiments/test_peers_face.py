@@ -5,16 +5,12 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from rankshot.core.errors import RankshotError
 from rankshot.datasets.cifar import load_cifar
-from rankshot.experiments.peers.complete_vectors import MeanImputation
-from rankshot.experiments.peers.dap import DAP
-from rankshot.experiments.peers.eszsl import ESZSL
-from rankshot.experiments.peers.iap import IAP
-from rankshot.experiments.peers.peer import chosen
-from rankshot.experiments.peers.sae import SAE
-from rankshot.experiments.peers.vector_regression import VectorRegression
-from rankshot.ranking.errors import RankshotError
-from rankshot.semantics.class_vectors import ClassVectors
+from rankshot.experiments.peers.attributes import DAP, IAP
+from rankshot.experiments.peers.base import MeanImputation, chosen
+from rankshot.experiments.peers.linear import ESZSL, SAE, VectorRegression
+from rankshot.semantics.vectors import ClassVectors
 
 SEEN = ["ant", "bee", "cat", "dog", "elk", "fly"]
 TARGETS = ["gnu", "hen", "ibis"]

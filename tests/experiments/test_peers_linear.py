@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from rankshot.experiments.peers.eszsl import ESZSL
-from rankshot.experiments.peers.sae import SAE
-from rankshot.experiments.peers.vector_regression import VectorRegression
-from rankshot.ranking.errors import RankshotError
-from rankshot.semantics.class_vectors import ClassVectors
+from rankshot.core.errors import RankshotError
+from rankshot.experiments.peers.linear import ESZSL, SAE, VectorRegression
+from rankshot.semantics.vectors import ClassVectors
 
 SEEN = ["ant", "bee", "cat", "dog"]
 TARGETS = ["eel", "fox", "gnu"]

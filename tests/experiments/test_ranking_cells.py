@@ -8,7 +8,8 @@ from sklearn.multiclass import OneVsOneClassifier
 from sklearn.svm import LinearSVC
 
 from rankshot.datasets.cifar import load_cifar
-from rankshot.datasets.class_names import class_names
+from rankshot.datasets.embedded import class_names
+from rankshot.experiments.benchmark import study_of
 from rankshot.experiments.ranking_cells import (
     CLASSES,
     COLUMNS,
@@ -19,7 +20,6 @@ from rankshot.experiments.ranking_cells import (
     pair_lines,
     ranking_cells,
 )
-from rankshot.experiments.study import study_of
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ import pytest
 from scipy.stats import sem
 
 import rankshot as rs
-from rankshot.experiments.linear_classifier import LinearClassifier
-from rankshot.experiments.recipes import Kitchen, Recipe, rankings_of, rater_weights
-from rankshot.experiments.study import Task
+from rankshot.experiments.benchmark import Task
+from rankshot.experiments.classifiers import LinearClassifier
+from rankshot.experiments.evaluator import Kitchen, Recipe, rankings_of, rater_weights
 from rankshot.zeroshot.metrics import Interval
 
 ITEMS = tuple("abcdefghijkl")

@@ -10,13 +10,16 @@ from joblib import parallel_config
 from sklearn import config_context
 
 from rankshot.datasets.cifar import load_cifar
-from rankshot.experiments import batch_trials, improvements, reproduction, table_two
+from rankshot.experiments import ablation as improvements
+from rankshot.experiments import evaluator as batch_trials
+from rankshot.experiments import paper_tables as table_two
+from rankshot.experiments import reproduction
+from rankshot.experiments.benchmark import study_of
+from rankshot.experiments.classifiers import LEAST_SQUARES, SETTINGS, Workshop
 from rankshot.experiments.full_sum import full_sum_table
 from rankshot.experiments.peer_comparison import peer_table
 from rankshot.experiments.reproduction import GRID, reproduce
-from rankshot.experiments.study import study_of
 from rankshot.experiments.tables import Compared
-from rankshot.experiments.training import LEAST_SQUARES, SETTINGS, Workshop
 from rankshot.experiments.two_classes import two_class_table
 from rankshot.zeroshot.bootstrap import Bootstrap
 from rankshot.zeroshot.metrics import Interval

@@ -7,11 +7,16 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.datasets.class_names import class_names
-from rankshot.datasets.class_vectors import load_class_vectors
-from rankshot.datasets.images import ImageData
-from rankshot.datasets.panel import load_held_out_panel, load_panel
-from rankshot.datasets.similarities import load_similarities
+from rankshot.core.errors import RankshotError
+from rankshot.datasets.embedded import (
+    class_names,
+    load_class_vectors,
+    load_held_out_panel,
+    load_panel,
+    load_similarities,
+)
+from rankshot.datasets.features import ImageData
+from rankshot.experiments.benchmark import Study
 from rankshot.experiments.result_one import (
     PAPER_RATERS,
     TargetBootstrap,
@@ -21,9 +26,7 @@ from rankshot.experiments.result_one import (
     rater_table,
     source_table,
 )
-from rankshot.experiments.study import Study
-from rankshot.ranking.errors import RankshotError
-from rankshot.semantics.class_vectors import ClassVectors
+from rankshot.semantics.vectors import ClassVectors
 
 ITEMS = tuple("abcdefghijkl")
 

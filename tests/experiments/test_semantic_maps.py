@@ -8,13 +8,12 @@ from sklearn.decomposition import PCA
 
 import rankshot as rs
 from rankshot.datasets.cifar import load_cifar
-from rankshot.datasets.class_names import class_names
-from rankshot.datasets.images import ImageData
-from rankshot.experiments.class_tree import class_tree
-from rankshot.experiments.semantic_maps import source_maps, word_maps
-from rankshot.experiments.study import Study, study_of
-from rankshot.semantics.class_vectors import ClassVectors
+from rankshot.datasets.embedded import class_names
+from rankshot.datasets.features import ImageData
+from rankshot.experiments.benchmark import Study, study_of
+from rankshot.experiments.class_maps import class_tree, source_maps, word_maps
 from rankshot.semantics.similarity import Similarity
+from rankshot.semantics.vectors import ClassVectors
 from rankshot.semantics.wordnet_nouns import load_nouns
 
 NAN = np.nan

@@ -7,13 +7,17 @@ import numpy as np
 import pytest
 
 import rankshot as rs
+from rankshot.core.errors import RankshotError
 from rankshot.datasets.cifar import load_cifar
-from rankshot.datasets.class_names import class_names
-from rankshot.datasets.images import ImageData
-from rankshot.datasets.panel import load_held_out_panel, load_panel
-from rankshot.datasets.similarities import SOURCES, load_similarities
-from rankshot.experiments.study import LISTED, PANEL, first_of, known, study_of, untold
-from rankshot.ranking.errors import RankshotError
+from rankshot.datasets.embedded import (
+    SOURCES,
+    class_names,
+    load_held_out_panel,
+    load_panel,
+    load_similarities,
+)
+from rankshot.datasets.features import ImageData
+from rankshot.experiments.benchmark import LISTED, PANEL, first_of, known, study_of, untold
 
 each_data_set = pytest.mark.parametrize("name", ["cifar", "animals"])
 each_task = pytest.mark.parametrize("part", ["rehearsal", "real"])

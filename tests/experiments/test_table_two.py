@@ -6,13 +6,20 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.datasets.images import ImageData
-from rankshot.experiments import table_two as module
-from rankshot.experiments.published import LINGUISTIC, NO_CROWD, SOURCE_NOTES, TABLE_ONE, TABLE_TWO
-from rankshot.experiments.study import Study
-from rankshot.experiments.table_two import table_one, table_two
+from rankshot.datasets.features import ImageData
+from rankshot.experiments import paper_tables as module
+from rankshot.experiments.benchmark import Study
+from rankshot.experiments.paper_tables import (
+    LINGUISTIC,
+    NO_CROWD,
+    SOURCE_NOTES,
+    TABLE_ONE,
+    TABLE_TWO,
+    table_one,
+    table_two,
+)
 from rankshot.experiments.tables import Compared
-from rankshot.semantics.class_vectors import ClassVectors
+from rankshot.semantics.vectors import ClassVectors
 from rankshot.zeroshot.bootstrap import Bootstrap
 from rankshot.zeroshot.scores import Scores
 

@@ -6,6 +6,7 @@ from math import isnan
 import numpy as np
 import pytest
 
+from rankshot.core.errors import RankshotError
 from rankshot.experiments.tables import (
     Compared,
     ResultTable,
@@ -15,7 +16,6 @@ from rankshot.experiments.tables import (
     write_csv,
     write_markdown,
 )
-from rankshot.ranking.errors import RankshotError
 from rankshot.zeroshot.metrics import Interval
 
 HEAD = ["table", "row", "column", "value", "low", "high", "paper"]

@@ -6,8 +6,8 @@ from sklearn.datasets import make_blobs
 from sklearn.multiclass import OneVsOneClassifier
 from sklearn.svm import LinearSVC
 
-from rankshot.experiments import training
-from rankshot.experiments.training import (
+from rankshot.experiments import classifiers as training
+from rankshot.experiments.classifiers import (
     KINDS,
     LEAST_SQUARES,
     SETTINGS,

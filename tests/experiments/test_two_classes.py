@@ -9,8 +9,8 @@ import pytest
 
 import rankshot as rs
 from rankshot.datasets.cifar import load_cifar
-from rankshot.datasets.panel import load_panel
-from rankshot.experiments.study import study_of
+from rankshot.datasets.embedded import load_panel
+from rankshot.experiments.benchmark import study_of
 from rankshot.experiments.two_classes import (
     MethodScores,
     class_pairs,

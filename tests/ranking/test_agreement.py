@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.ranking.agreement import concordance
+from rankshot.ranking.concordance import concordance
 
 
 def test_kendalls_w_of_kendalls_own_kind_of_example():

@@ -6,8 +6,8 @@ from brute import babington_smith_weight, strict_refinements
 from scipy.optimize import minimize
 
 import rankshot as rs
-from rankshot.ranking import subset_sums
-from rankshot.ranking.subset_sums import OrderSums
+from rankshot.ranking import babington_smith as subset_sums
+from rankshot.ranking.babington_smith import OrderSums
 
 ITEMS = list("abcde")
 

@@ -4,9 +4,14 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.ranking.kemeny_exact import majority_groups, solve_exactly
-from rankshot.ranking.kemeny_search import MAX_SWAPS, adjacent_search, reversed_weight
-from rankshot.ranking.precedence import precedence
+from rankshot.ranking.consensus import precedence
+from rankshot.ranking.kemeny_solvers import (
+    MAX_SWAPS,
+    adjacent_search,
+    majority_groups,
+    reversed_weight,
+    solve_exactly,
+)
 
 
 def score_of(order, W, items):
@@ -122,7 +127,7 @@ def least_reversed(W):
 
 
 def test_paley_tournament_needs_the_integer_solver(monkeypatch):
-    from rankshot.ranking import kemeny_exact
+    from rankshot.ranking import kemeny_solvers as kemeny_exact
 
     used = []
     solve = kemeny_exact._Program.solve

@@ -189,7 +189,7 @@ def lines_of(rankings):
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 8])
 @pytest.mark.parametrize("items", [None, ["d", "c", "b", "a"]])
 def test_a_file_of_several_portions_is_one_value(read, monkeypatch, size, items):
-    monkeypatch.setattr("rankshot.ranking.jsonl.LINES_AT_ONCE", size)
+    monkeypatch.setattr("rankshot.ranking.files.LINES_AT_ONCE", size)
     orders = [["c", "a"], ["b"], [["a", "d"], "b"], ["d"], ["a"], ["a", "b"], ["c"]]
     content = lines_of(orders)
     blank = content.replace("\n", "\n\n\n\n")
@@ -216,7 +216,7 @@ def test_a_file_of_several_portions_is_one_value(read, monkeypatch, size, items)
 )
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
 def test_errors_in_a_later_portion_name_their_line(read, monkeypatch, size, bad, message):
-    monkeypatch.setattr("rankshot.ranking.jsonl.LINES_AT_ONCE", size)
+    monkeypatch.setattr("rankshot.ranking.files.LINES_AT_ONCE", size)
     content = lines_of([["a"]] * 2) + "\n" + lines_of([["a", "b"]] * 3) + bad + "\n"
     with pytest.raises(RankshotError) as caught:
         read(content + lines_of([["b"]]), items=["a", "b"])
@@ -225,7 +225,7 @@ def test_errors_in_a_later_portion_name_their_line(read, monkeypatch, size, bad,
 
 @pytest.mark.parametrize("size", [1, 2, 100])
 def test_an_empty_ranking_in_a_portion_of_its_own_names_its_line(read, monkeypatch, size):
-    monkeypatch.setattr("rankshot.ranking.jsonl.LINES_AT_ONCE", size)
+    monkeypatch.setattr("rankshot.ranking.files.LINES_AT_ONCE", size)
     with pytest.raises(RankshotError, match=r"votes\.jsonl:3: the ranking is empty"):
         read(lines_of([["a"], ["b"], []]))
 

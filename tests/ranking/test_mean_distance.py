@@ -58,7 +58,7 @@ def test_blocks_and_the_order_of_items_change_nothing(rng, monkeypatch):
     turned = rs.mean_kendall_distance(rankings.with_items(ITEMS[::-1]), k=3)
     np.testing.assert_allclose(turned, whole, atol=1e-12)
     monkeypatch.setattr(
-        "rankshot.ranking.mean_distance.row_blocks",
+        "rankshot.ranking.distances.row_blocks",
         lambda n, _: [slice(i, i + 1) for i in range(n)],
     )
     np.testing.assert_allclose(rs.mean_kendall_distance(rankings, k=3), whole, atol=1e-12)

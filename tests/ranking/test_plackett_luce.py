@@ -9,8 +9,9 @@ from brute import plackett_luce
 from sklearn.exceptions import ConvergenceWarning
 
 import rankshot as rs
-from rankshot.ranking import plackett_luce_likelihood, progress
-from rankshot.ranking.plackett_luce_likelihood import Likelihood
+from rankshot.core import progress
+from rankshot.ranking import plackett_luce_fitting as plackett_luce_likelihood
+from rankshot.ranking.plackett_luce_fitting import Likelihood
 
 SOLVERS = ["newton", "lbfgs", "mm"]
 WORTHS = {"a": 3.0, "b": 0.5, "c": 1.0, "d": 7.0, "e": 0.02}

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from strategies import tied_groups
 
 from rankshot import Rankings
-from rankshot.ranking.blocks import row_blocks
-from rankshot.ranking.precedence import precedence
+from rankshot.core.blocks import row_blocks
+from rankshot.ranking.consensus import precedence
 
 
 def counts(items, groups, k, kind):
@@ -101,7 +101,7 @@ def test_the_answer_does_not_depend_on_the_size_of_blocks(mixture, cells):
     items, rows = mixture
     with pytest.MonkeyPatch.context() as patch:
         small = partial(row_blocks, cells=cells)
-        patch.setattr("rankshot.ranking.precedence.row_blocks", small)
+        patch.setattr("rankshot.ranking.consensus.row_blocks", small)
         W = precedence(built(items, rows))
     np.testing.assert_allclose(W, brute_force(items, rows), rtol=1e-13, atol=1e-13)
 

@@ -60,7 +60,7 @@ def test_a_seed_repeats_the_sample_and_a_generator_goes_on(name):
 
 def test_many_items_in_several_blocks(monkeypatch):
     """More than 255 items leave the small integers behind; blocks must not repeat draws."""
-    from rankshot.ranking import blocks
+    from rankshot.ranking import dense as blocks
 
     center = [f"i{j}" for j in range(300)]
     sample = rs.Mallows.from_center(center, 0.5).sample(40, random_state=0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.ranking.summary import disagreement
+from rankshot.ranking.concordance import disagreement
 
 ITEMS = ["bus", "fox", "leopard", "lion", "tiger"]
 

@@ -11,14 +11,16 @@ from rankshot.report.charts import (
     MOST_GROUPS,
     MOST_POINTS,
     PlotLine,
+    _covered,
+    _sums,
     interval_plot,
     map_groups,
+    place_labels,
     reliability_diagram,
     scatter_map,
     unit_places,
 )
 from rankshot.report.contents import ClassMap
-from rankshot.report.label_places import _covered, _sums, place_labels
 from rankshot.report.svg import N_COLORS, SHAPES, Axis, element, mark, share_axis
 from rankshot.zeroshot.metrics import Interval
 

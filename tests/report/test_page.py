@@ -12,7 +12,7 @@ import pytest
 from html_walker import Walker
 
 from rankshot import RankshotError
-from rankshot.experiments.comparison import Comparison, ComparisonRow
+from rankshot.experiments.tables import Comparison, ComparisonRow
 from rankshot.report.contents import (
     ClassMap,
     ConsensusCard,
@@ -20,10 +20,13 @@ from rankshot.report.contents import (
     ExplanationCard,
     Report,
 )
-from rankshot.report.evaluation_section import evaluation_section
-from rankshot.report.large_results import hardest_pairs, largest_confusions
 from rankshot.report.page import render, write_report
-from rankshot.report.sections import comparison_section
+from rankshot.report.sections import (
+    comparison_section,
+    evaluation_section,
+    hardest_pairs,
+    largest_confusions,
+)
 from rankshot.zeroshot.metrics import Interval
 
 COMPARISON = Comparison(

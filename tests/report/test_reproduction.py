@@ -12,17 +12,24 @@ from html_walker import Walker
 
 from rankshot import RankshotError
 from rankshot.datasets.cifar import load_cifar
-from rankshot.experiments.class_tree import ClassTree, TreeNode
+from rankshot.experiments.benchmark import study_of
+from rankshot.experiments.class_maps import ClassTree, TreeNode
 from rankshot.experiments.paper_figures import paper_figures
 from rankshot.experiments.ranking_cells import ON_A_LINE
-from rankshot.experiments.study import study_of
 from rankshot.experiments.tables import Compared, ResultTable
 from rankshot.experiments.two_classes import MethodScores
-from rankshot.report.cells_figure import SQUARE, cell_polygon, cells_drawing, chord, unit_lines
-from rankshot.report.map_figure import labelled_map, map_legend, marked_map
-from rankshot.report.reproduction import render_reproduction, write_reproduction
-from rankshot.report.reproduction_sections import table_view
-from rankshot.report.tree_figure import tree_drawing
+from rankshot.report.paper_figures import (
+    SQUARE,
+    cell_polygon,
+    cells_drawing,
+    chord,
+    labelled_map,
+    map_legend,
+    marked_map,
+    tree_drawing,
+    unit_lines,
+)
+from rankshot.report.reproduction import render_reproduction, table_view, write_reproduction
 from rankshot.zeroshot.metrics import Interval
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rankshot.semantics.associations import dice, normalized_web_distance, pmi, ppmi
-from rankshot.semantics.cosine import cosine
+from rankshot.semantics.vectors import cosine
 
 
 def test_by_hand():

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from rankshot.ranking.errors import RankshotError
-from rankshot.semantics.class_vectors import ClassVectors
+from rankshot.core.errors import RankshotError
+from rankshot.semantics.vectors import ClassVectors
 from rankshot.semantics.word_vectors import WordVectors
 
 NAMES = ["cat", "dog", "bus", "tree"]

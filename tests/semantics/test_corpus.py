@@ -14,7 +14,7 @@ import joblib
 import numpy as np
 import pytest
 
-from rankshot.ranking.errors import RankshotError
+from rankshot.core.errors import RankshotError
 from rankshot.semantics import corpus as corpus_module
 from rankshot.semantics.associations import dice, ppmi
 from rankshot.semantics.cooccurrence import Names, join_names

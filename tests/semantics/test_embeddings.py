@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from rankshot import RankshotError
-from rankshot.semantics.cosine import cosine
-from rankshot.semantics.embeddings import Embedding
+from rankshot.semantics.vectors import Embedding, cosine
 
 
 class Model:

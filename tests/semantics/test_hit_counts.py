@@ -3,7 +3,7 @@ from math import log
 import numpy as np
 import pytest
 
-from rankshot.ranking.errors import RankshotError
+from rankshot.core.errors import RankshotError
 from rankshot.semantics.hit_count_files import read_hit_counts
 from rankshot.semantics.similarity import Similarity
 

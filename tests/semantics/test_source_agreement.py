@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.semantics.source_agreement import nearest_neighbour_accuracy
+from rankshot.semantics.source_comparison import nearest_neighbour_accuracy
 
 ITEMS = ["a", "b", "c", "d"]
 

@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rankshot import RankshotError
-from rankshot.semantics import vector_files, word2vec_binary
+from rankshot.semantics import vector_files
+from rankshot.semantics import vector_files as word2vec_binary
 from rankshot.semantics.vector_files import vector_format
 from rankshot.semantics.word_vectors import WordVectors
 

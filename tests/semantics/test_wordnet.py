@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.datasets.panel import load_panel
-from rankshot.datasets.senses import ANIMAL_SENSES, CIFAR_SENSES
-from rankshot.semantics.wordnet_measures import MEASURES
-from rankshot.semantics.wordnet_nouns import load_nouns
+from rankshot.datasets.embedded import ANIMAL_SENSES, CIFAR_SENSES, load_panel
+from rankshot.semantics.wordnet_nouns import MEASURES, load_nouns
 from rankshot.semantics.wordnet_senses import candidates
 
 HERE = Path(__file__).parent

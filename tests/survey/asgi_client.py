@@ -9,8 +9,7 @@ from urllib.parse import unquote, urlencode
 from served import TOKEN, hidden
 from sqlalchemy import select
 
-from rankshot.survey.store.database import Database
-from rankshot.survey.store.tables import METADATA
+from rankshot.survey.store.database import METADATA, Database
 from rankshot.survey.study import Question, Study
 from rankshot.survey.web.app import Rates, create_app
 

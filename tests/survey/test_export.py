@@ -9,7 +9,7 @@ from survey_answers import Simulation, answer, scattered, study_of
 
 import rankshot as rs
 from command_line import rankshot
-from rankshot.ranking.errors import RankshotError
+from rankshot.core.errors import RankshotError
 from rankshot.survey.export import export_lines, write_export
 from rankshot.survey.quality import Flag, flags
 from rankshot.survey.study import Question

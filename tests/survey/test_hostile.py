@@ -8,8 +8,8 @@ import pytest
 from asgi_client import ITEMS, URLENCODED, Survey, begin, dump, form_of, opened, small_study
 from sqlalchemy import select
 
+from rankshot.survey.store.database import ASSIGNMENT, PARTICIPANT
 from rankshot.survey.store.identity import LINK_DIGITS, RATER_DIGITS
-from rankshot.survey.store.tables import ASSIGNMENT, PARTICIPANT
 from rankshot.survey.web.guards import MOST_BYTES, MOST_FIELDS
 
 STUDY = small_study()

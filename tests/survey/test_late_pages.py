@@ -3,7 +3,7 @@
 from asgi_client import Client, begin, finish, form_of, opened, small_study
 from sqlalchemy import select
 
-from rankshot.survey.store.tables import ASSIGNMENT, PARTICIPANT
+from rankshot.survey.store.database import ASSIGNMENT, PARTICIPANT
 from rankshot.survey.study import Question
 
 STUDY = small_study(

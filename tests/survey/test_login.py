@@ -8,10 +8,10 @@ import pytest
 from asgi_client import Client, begin, finish, form_of, opened, small_study
 from served import TOKEN
 
-from rankshot.ranking.errors import RankshotError
+from rankshot.core.errors import RankshotError
 from rankshot.survey.store.identity import Identity
-from rankshot.survey.web import login as login_module
-from rankshot.survey.web.login import COOKIE, SECONDS, Login
+from rankshot.survey.web import researcher_routes as login_module
+from rankshot.survey.web.researcher_routes import COOKIE, SECONDS, Login
 
 STUDY = small_study()
 PATHS = ["/researcher/standing", "/researcher/rankings.jsonl"]

@@ -10,8 +10,8 @@ from asgi_client import URLENCODED, Client, begin, finish, form_of, opened, smal
 from schemathesis.config import SchemathesisConfig
 from served import TOKEN
 
-from rankshot.survey.web.login import COOKIE
 from rankshot.survey.web.pages import STATIC
+from rankshot.survey.web.researcher_routes import COOKIE
 
 AS_RESEARCHER = {"Authorization": f"Bearer {TOKEN}"}
 STUDY = small_study(completion_url="https://example.org/done")

@@ -9,13 +9,18 @@ from random import Random
 import pytest
 from sqlalchemy import func, inspect, select, text
 
-from rankshot.ranking.errors import RankshotError
+from rankshot.core.errors import RankshotError
 from rankshot.survey.answers import order_of
-from rankshot.survey.store.allotment import allot, sequence
+from rankshot.survey.store.assignment import allot, loads, sequence, under_way
 from rankshot.survey.store.collected import participants, read_answers
-from rankshot.survey.store.database import Database
-from rankshot.survey.store.loads import loads, under_way
-from rankshot.survey.store.migrations import STEPS, migrate
+from rankshot.survey.store.database import (
+    ASSIGNMENT,
+    METADATA,
+    PARTICIPANT,
+    STEPS,
+    Database,
+    migrate,
+)
 from rankshot.survey.store.participation import (
     AnsweredBeforeError,
     Asked,
@@ -23,7 +28,6 @@ from rankshot.survey.store.participation import (
     NotAskedError,
     Participation,
 )
-from rankshot.survey.store.tables import ASSIGNMENT, METADATA, PARTICIPANT
 from rankshot.survey.study import Question, Study
 
 ITEMS = ("bus", "fox", "leopard", "tiger", "truck")

@@ -6,9 +6,9 @@ import pytest
 from asgi_client import Client, begin, finish, form_of, opened, small_study
 from sqlalchemy import select
 
-from rankshot.ranking.errors import RankshotError
+from rankshot.core.errors import RankshotError
 from rankshot.survey.platforms import PREVIEW, TurkTask, visitor
-from rankshot.survey.store.tables import PARTICIPANT
+from rankshot.survey.store.database import PARTICIPANT
 
 DONE = "https://app.prolific.com/submissions/complete?cc=C1A2B3"
 PROLIFIC = small_study(platform="prolific", completion_url=DONE)

@@ -10,16 +10,17 @@ import numpy as np
 import pytest
 from survey_answers import Simulation, answer
 
-from rankshot.ranking.agreement import concordance
-from rankshot.ranking.precedence import precedence
+from rankshot.ranking.concordance import concordance
+from rankshot.ranking.consensus import precedence
 from rankshot.ranking.rankings import Rankings
 from rankshot.survey.answers import by_question, is_counted
-from rankshot.survey.identical import MOST_CHANCE, identical_raters
 from rankshot.survey.quality import (
+    MOST_CHANCE,
     answer_distances,
     answer_levels,
     distances_to_others,
     flags,
+    identical_raters,
 )
 from rankshot.survey.study import QualityRules, Question
 
@@ -265,7 +266,7 @@ def test_the_chance_of_a_twin_is_that_of_shuffling_the_others(rng):
     assert identical_raters(said) == {}
     # The same, where the rule is lax enough to show it: only y shares three questions with x.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rankshot.survey.identical.MOST_CHANCE", 1.0)
+        patch.setattr("rankshot.survey.quality.MOST_CHANCE", 1.0)
         (twin,) = identical_raters(said)["x"]
     assert (twin.rater, twin.n_shared, twin.n_places) == ("y", 3, 9)
     assert log(twin.chance) == pytest.approx(log(chance))

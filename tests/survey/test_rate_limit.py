@@ -11,11 +11,9 @@ from hypothesis import strategies as st
 from served import TOKEN
 from starlette.responses import PlainTextResponse
 
-from rankshot.survey.web import rate_limit
-from rankshot.survey.web.app import Rates
-from rankshot.survey.web.guards import Guard
-from rankshot.survey.web.rate_limit import RateLimit
-from rankshot.survey.web.server import serve
+from rankshot.survey.web import guards as rate_limit
+from rankshot.survey.web.app import Rates, serve
+from rankshot.survey.web.guards import Guard, RateLimit
 
 STUDY = small_study()
 AS_RESEARCHER = {"authorization": f"Bearer {TOKEN}"}

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from survey_answers import Simulation, answer, scattered, study_of
 
-from rankshot.ranking.agreement import concordance
+from rankshot.ranking.concordance import concordance
 from rankshot.ranking.consensus import kemeny
 from rankshot.ranking.rankings import Rankings
-from rankshot.survey import best_orders as solver
-from rankshot.survey.best_orders import best_orders
+from rankshot.survey import pairwise as solver
+from rankshot.survey.pairwise import best_orders
+from rankshot.survey.progress import standing
 from rankshot.survey.quality import Flag
-from rankshot.survey.standing import standing
 from rankshot.survey.study import Question
 
 CAT = Question("cat", list("abcd"))

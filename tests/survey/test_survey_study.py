@@ -14,9 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankshot as rs
-from rankshot.ranking.errors import RankshotError
-from rankshot.survey.new_study import new_study, study_text
-from rankshot.survey.preselection import item_sets, nearest_items
+from rankshot.core.errors import RankshotError
+from rankshot.survey.new_study import item_sets, nearest_items, new_study, study_text
 from rankshot.survey.study import (
     CONSENT_PLACEHOLDER,
     DEFAULT_PROMPT,

@@ -8,7 +8,7 @@ from scipy.special import softmax
 
 import rankshot as rs
 from rankshot import RankshotError
-from rankshot.zeroshot.batch_refinement import BatchRefinement, balancing
+from rankshot.zeroshot.heads.batch_refinement import BatchRefinement, balancing
 
 
 @pytest.mark.parametrize("scale", [0.1, 1.0, 3.0])

@@ -11,8 +11,8 @@ from sklearn.exceptions import NotFittedError
 
 import rankshot as rs
 from rankshot import RankshotError
-from rankshot.experiments.batch_priors import with_estimated_frequencies
-from rankshot.zeroshot.batch_refinement import BatchRefinement
+from rankshot.experiments.evaluator import with_estimated_frequencies
+from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
 from rankshot.zeroshot.scores import KINDS
 
 PRIORS = ("equal", "estimated")

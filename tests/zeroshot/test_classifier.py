@@ -22,7 +22,7 @@ from sklearn.utils import get_tags
 
 import rankshot as rs
 from rankshot.zeroshot.metrics import generalized_accuracy
-from rankshot.zeroshot.semantic_prior import remarks_on
+from rankshot.zeroshot.prior import remarks_on
 
 # By angle, in eighths of a turn. Names are not in the order of angles.
 SEEN = {"tiger": 0, "bus": 1, "ant": 2, "fox": 3, "whale": 4, "leopard": 5, "oak": 6, "pen": 7}

@@ -8,7 +8,7 @@ from exact import by_pair, first_lists
 
 import rankshot as rs
 from rankshot import RankshotError
-from rankshot.zeroshot.pair_wins import wins
+from rankshot.zeroshot.scores import wins
 
 ITEMS = list("abcd")
 

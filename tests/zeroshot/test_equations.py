@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.zeroshot.babington_smith_ranker import BabingtonSmithRanker
-from rankshot.zeroshot.plackett_luce_ranker import PlackettLuceRanker
+from rankshot.zeroshot.scorers import BabingtonSmithRanker, PlackettLuceRanker
 
 ITEMS = ("a", "b", "c", "d", "e")
 C = len(ITEMS)

@@ -35,7 +35,7 @@ from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.svm import SVC, LinearSVC, NuSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from rankshot.ranking.errors import RankshotError
+from rankshot.core.errors import RankshotError
 from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.scores import Scores, pair_columns
 

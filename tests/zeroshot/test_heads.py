@@ -239,7 +239,7 @@ def test_batches_give_what_the_whole_gives(rng, monkeypatch, name, kind):
     whole, labels = head.predict_log_proba(scores), head.predict(scores)
     parts = [head.predict_log_proba(scores[i : i + 7]) for i in range(0, 50, 7)]
     np.testing.assert_allclose(np.vstack(parts), whole, rtol=1e-12, atol=1e-14)
-    monkeypatch.setattr("rankshot.zeroshot.decisions.CACHED_CELLS", 16 * 40)
+    monkeypatch.setattr("rankshot.zeroshot.heads.base.CACHED_CELLS", 16 * 40)
     np.testing.assert_allclose(head.predict_log_proba(scores), whole, rtol=1e-12, atol=1e-14)
     np.testing.assert_array_equal(head.predict(scores), labels)
 

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.svm import LinearSVC
 
-from rankshot.ranking.errors import RankshotError
+from rankshot.core.errors import RankshotError
 from rankshot.zeroshot import platt
 from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.platt import PlattScaling

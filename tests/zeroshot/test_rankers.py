@@ -8,8 +8,7 @@ import pytest
 
 import rankshot as rs
 from rankshot import RankshotError
-from rankshot.zeroshot.babington_smith_ranker import BabingtonSmithRanker
-from rankshot.zeroshot.plackett_luce_ranker import PlackettLuceRanker
+from rankshot.zeroshot.scorers import BabingtonSmithRanker, PlackettLuceRanker
 
 ITEMS = list("abcde")
 C = len(ITEMS)

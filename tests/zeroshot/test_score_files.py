@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rankshot import RankshotError
-from rankshot.zeroshot.score_files import open_scores
+from rankshot.zeroshot.files.score_tables import open_scores
 
 ENDINGS = [".csv", ".parquet", ".npz"]
 FUZZ = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
@@ -228,7 +228,7 @@ def test_bad_csv_is_named_by_file_and_line(tmp_path, content, message, batch_row
 
 
 def test_a_csv_line_without_end(tmp_path, monkeypatch):
-    monkeypatch.setattr("rankshot.zeroshot.table_files.MAX_ROW", 1000)
+    monkeypatch.setattr("rankshot.core.tables.MAX_ROW", 1000)
     (tmp_path / "s.csv").write_text("id,a\nx," + "1" * 2000)
     with pytest.raises(RankshotError, match=r"s\.csv:2: a line longer than 1,000 bytes"):
         open_scores(tmp_path / "s.csv")

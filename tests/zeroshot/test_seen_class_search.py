@@ -8,8 +8,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 
 import rankshot as rs
-from rankshot.zeroshot.calibration import best_calibration, harmonic_means, seen_or_unseen
 from rankshot.zeroshot.metrics import generalized_accuracy, mean_class_accuracy
+from rankshot.zeroshot.seen_class_search import best_calibration, harmonic_means, seen_or_unseen
 
 # By angle, in twelfths of a turn. Names are not in the order of angles.
 ALL = dict(zip(["g", "k", "b", "north", *"lhcja", "south", *"di"], range(12), strict=True))

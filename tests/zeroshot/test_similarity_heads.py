@@ -9,7 +9,7 @@ from exact import mp, mpf
 
 import rankshot as rs
 from rankshot import RankshotError
-from rankshot.zeroshot.class_probabilities import log_class_probabilities
+from rankshot.zeroshot.scores import log_class_probabilities
 
 ITEMS = list("abcde")
 TARGETS = ["u", "v", "w"]

@@ -7,9 +7,13 @@ import pytest
 
 import rankshot as rs
 from rankshot import RankshotError
-from rankshot.zeroshot.babington_smith_ranker import BabingtonSmithRanker
-from rankshot.zeroshot.plackett_luce_ranker import PlackettLuceRanker
-from rankshot.zeroshot.stage_weights import log_chance, require_decay, stage_weights
+from rankshot.zeroshot.scorers import (
+    BabingtonSmithRanker,
+    PlackettLuceRanker,
+    log_chance,
+    require_decay,
+    stage_weights,
+)
 
 ITEMS = list("abcdef")
 PAIRS = len(ITEMS) * (len(ITEMS) - 1) // 2

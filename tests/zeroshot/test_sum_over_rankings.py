@@ -29,7 +29,7 @@ each_kind = pytest.mark.parametrize("kind", ["multiclass", "one-vs-one"])
 @pytest.fixture
 def sampling(monkeypatch):
     """Nothing is small enough to be enumerated."""
-    monkeypatch.setattr("rankshot.zeroshot.sum_over_rankings.MAX_RANKINGS", 0)
+    monkeypatch.setattr("rankshot.zeroshot.heads.sum_over_rankings.MAX_RANKINGS", 0)
 
 
 def head_of(prior, k=2, **options):
@@ -144,7 +144,7 @@ def test_the_estimate_of_an_input_does_not_depend_on_the_others(rng, monkeypatch
         proba, error = head.sum_over_rankings(scores[row : row + 1])
         np.testing.assert_allclose(proba[0], whole.proba[row], rtol=1e-12)
         np.testing.assert_allclose(error[0], whole.standard_error[row], rtol=1e-12)
-    monkeypatch.setattr("rankshot.zeroshot.decisions.CACHED_CELLS", 1)
+    monkeypatch.setattr("rankshot.zeroshot.heads.base.CACHED_CELLS", 1)
     np.testing.assert_allclose(head.predict_proba(scores), whole.proba, rtol=1e-12)
 
 

@@ -25,7 +25,7 @@ from rankshot.cli.rank import rank
 from rankshot.cli.report import report
 from rankshot.cli.reproduce import reproduce
 from rankshot.cli.survey import survey
-from rankshot.ranking.errors import RankshotError
+from rankshot.core.errors import RankshotError
 
 app = typer.Typer(
     add_completion=False,

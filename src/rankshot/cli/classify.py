@@ -28,11 +28,11 @@ from rankshot.cli.head_options import (
     SimilarityOption,
     fitted_head,
 )
-from rankshot.cli.score_kinds import ScoresAre, ScoresAreOption, as_scores_of, told_from
-from rankshot.ranking.errors import RankshotError
-from rankshot.zeroshot.decisions import REJECTED, sure_labels
-from rankshot.zeroshot.prediction_files import writing_predictions
-from rankshot.zeroshot.score_files import open_scores
+from rankshot.cli.score_options import ScoresAre, ScoresAreOption, as_scores_of, told_from
+from rankshot.core.errors import RankshotError
+from rankshot.zeroshot.files.predictions import writing_predictions
+from rankshot.zeroshot.files.score_tables import open_scores
+from rankshot.zeroshot.heads.base import REJECTED, sure_labels
 
 
 def classify(

@@ -13,12 +13,12 @@ from rich.text import Text
 
 from rankshot.cli.console import SHOWN, check_writable, say
 from rankshot.cli.head_options import PRIORS, Prior, PriorOption
-from rankshot.ranking.errors import RankshotError
+from rankshot.core.errors import RankshotError
+from rankshot.core.text_files import names_in
+from rankshot.ranking.concordance import TargetSummary, summarize
 from rankshot.ranking.files import check_ending, read_rankings, write_rankings
 from rankshot.ranking.mallows import Mallows
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.summary import TargetSummary, summarize
-from rankshot.ranking.text_lines import names_in
 
 
 def consensus(

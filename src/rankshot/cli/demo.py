@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from rankshot.cli.console import check_page, progress_bar, say
-from rankshot.experiments.comparison import Comparison
 from rankshot.experiments.demo import run_demo
+from rankshot.experiments.tables import Comparison
 from rankshot.report.demo import demo_report
 from rankshot.report.page import write_report
 from rankshot.zeroshot.metrics import Interval

@@ -23,11 +23,10 @@ from rankshot.cli.head_options import (
     SimilarityOption,
     fitted_head,
 )
-from rankshot.cli.input_rows import first_names, inputs_named
-from rankshot.cli.score_kinds import ScoresAre, ScoresAreOption
-from rankshot.ranking.errors import RankshotError
+from rankshot.cli.score_options import ScoresAre, ScoresAreOption, first_names, inputs_named
+from rankshot.core.errors import RankshotError
 from rankshot.zeroshot import explanation
-from rankshot.zeroshot.score_files import open_scores
+from rankshot.zeroshot.files.score_tables import open_scores
 
 FIRST = 3
 """How many inputs are explained where none is named."""

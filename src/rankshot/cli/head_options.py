@@ -10,23 +10,53 @@ import numpy as np
 import typer
 
 from rankshot.cli.console import say
-from rankshot.cli.score_kinds import ScoresAre, as_scores_of, told_from
-from rankshot.ranking.errors import RankshotError, did_you_mean, listed
+from rankshot.cli.score_options import ScoresAre, as_scores_of, told_from
+from rankshot.core.errors import RankshotError, did_you_mean, listed
 from rankshot.ranking.files import read_rankings
 from rankshot.ranking.mallows import Mallows
 from rankshot.ranking.plackett_luce import PlackettLuce
 from rankshot.semantics.similarity import Similarity
 from rankshot.semantics.similarity_files import read_similarity
-from rankshot.zeroshot.conse import ConSE
-from rankshot.zeroshot.decisions import Decisions
-from rankshot.zeroshot.deterministic_ranking import DeterministicRanking
-from rankshot.zeroshot.direct_similarity import DirectSimilarity
-from rankshot.zeroshot.knowledge import Knowledge, of_unseen
-from rankshot.zeroshot.probabilistic_ranking import ProbabilisticRanking
-from rankshot.zeroshot.reference import LEAST_INPUTS
-from rankshot.zeroshot.score_files import ScoreTable, open_scores
+from rankshot.zeroshot.alignment import Knowledge, of_unseen
+from rankshot.zeroshot.files.score_tables import ScoreTable, open_scores
+from rankshot.zeroshot.heads.base import Decisions
+from rankshot.zeroshot.heads.conse import ConSE
+from rankshot.zeroshot.heads.deterministic_ranking import DeterministicRanking
+from rankshot.zeroshot.heads.direct_similarity import DirectSimilarity
+from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
+from rankshot.zeroshot.heads.reference import LEAST_INPUTS
+from rankshot.zeroshot.prior import remarks_on, require_targets
 from rankshot.zeroshot.scores import Scores
-from rankshot.zeroshot.semantic_prior import remarks_on, require_targets
+
+RankingsOption = Annotated[
+    Path | None,
+    typer.Option(help="Rankings of the seen classes for each new one (.jsonl), as from `rank`."),
+]
+SimilarityOption = Annotated[
+    Path | None,
+    typer.Option(help="Similarities for --head direct and conse (.csv, .parquet)."),
+]
+KOption = Annotated[int, typer.Option("--k", help="How many places of each ranking count.")]
+DecayOption = Annotated[
+    float,
+    typer.Option(
+        help="How fast places lose weight: the r-th counts r^-decay; 0: all alike. For --head "
+        "probabilistic, but not --posterior sum."
+    ),
+]
+ReferenceOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Scores of several inputs of every seen class, with the columns of SCORES: then "
+        "scores count by how far from usual they are (.csv, .parquet, .npz; read whole)."
+    ),
+]
+K = 10
+"""Places that count unless told, as in `ProbabilisticRanking`."""
+DECAY = 0.5
+"""How fast they lose weight."""
+SEED = 0
+"""Where rankings are drawn for --posterior sum: a job gives the same answers every day."""
 
 
 class Head(StrEnum):
@@ -55,24 +85,13 @@ class Posterior(StrEnum):
 
 PRIORS = {Prior.PLACKETT_LUCE: PlackettLuce, Prior.MALLOWS: Mallows}
 
-RankingsOption = Annotated[
-    Path | None,
-    typer.Option(help="Rankings of the seen classes for each new one (.jsonl), as from `rank`."),
-]
-SimilarityOption = Annotated[
-    Path | None,
-    typer.Option(help="Similarities for --head direct and conse (.csv, .parquet)."),
-]
+
 HeadOption = Annotated[Head, typer.Option(help="The method.")]
-KOption = Annotated[int, typer.Option("--k", help="How many places of each ranking count.")]
-DecayOption = Annotated[
-    float,
-    typer.Option(
-        help="How fast places lose weight: the r-th counts r^-decay; 0: all alike. For --head "
-        "probabilistic, but not --posterior sum."
-    ),
-]
+
+
 PriorOption = Annotated[Prior, typer.Option(help="The model that merges a class's rankings.")]
+
+
 HeadPriorOption = Annotated[
     Prior | None,
     typer.Option(
@@ -80,26 +99,12 @@ HeadPriorOption = Annotated[
         "--head deterministic; plackett-luce unless told."
     ),
 ]
+
+
 PosteriorOption = Annotated[
     Posterior,
     typer.Option(help="Take the mean of a class's rankings, merge them, or sum over all rankings."),
 ]
-ReferenceOption = Annotated[
-    Path | None,
-    typer.Option(
-        help="Scores of several inputs of every seen class, with the columns of SCORES: then "
-        "scores count by how far from usual they are (.csv, .parquet, .npz; read whole)."
-    ),
-]
-
-K = 10
-"""Places that count unless told, as in `ProbabilisticRanking`."""
-
-DECAY = 0.5
-"""How fast they lose weight."""
-
-SEED = 0
-"""Where rankings are drawn for --posterior sum: a job gives the same answers every day."""
 
 
 def fitted_head(

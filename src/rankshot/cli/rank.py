@@ -13,10 +13,10 @@ from rich.table import Table
 from rich.text import Text
 
 from rankshot.cli.console import SHOWN, check_writable, say
-from rankshot.ranking.errors import RankshotError, did_you_mean, listed
+from rankshot.core.errors import RankshotError, did_you_mean, listed
+from rankshot.core.text_files import names_in
 from rankshot.ranking.files import check_ending, write_rankings
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.text_lines import names_in
 from rankshot.semantics.corpus import Corpus
 from rankshot.semantics.hit_count_files import read_hit_counts
 from rankshot.semantics.language_model import LanguageModel

@@ -23,11 +23,10 @@ from rankshot.cli.head_options import (
     ReferenceOption,
     fitted_head,
 )
-from rankshot.cli.input_rows import inputs_named
-from rankshot.cli.score_kinds import ScoresAre, ScoresAreOption
-from rankshot.ranking.errors import RankshotError, did_you_mean, listed
+from rankshot.cli.score_options import ScoresAre, ScoresAreOption, inputs_named
+from rankshot.core.errors import RankshotError, did_you_mean, listed
+from rankshot.ranking.concordance import summarize
 from rankshot.ranking.files import read_rankings
-from rankshot.ranking.summary import summarize
 from rankshot.report.contents import Report
 from rankshot.report.from_results import (
     class_map,
@@ -37,17 +36,15 @@ from rankshot.report.from_results import (
     explanation_card,
 )
 from rankshot.report.page import write_report
-from rankshot.zeroshot.decisions import REJECTED, Decisions
 from rankshot.zeroshot.explanation import explain
-from rankshot.zeroshot.prediction_files import Predictions, read_predictions
-from rankshot.zeroshot.score_files import ScoreTable, open_scores
-from rankshot.zeroshot.truth_files import read_truth
+from rankshot.zeroshot.files.predictions import Predictions, read_predictions
+from rankshot.zeroshot.files.score_tables import ScoreTable, open_scores
+from rankshot.zeroshot.files.truth import read_truth
+from rankshot.zeroshot.heads.base import REJECTED, Decisions
 
 Labels = NDArray[np.str_]
-
 COMPARED = 10
 """Places of the rankings that the map compares."""
-
 EXAMPLES = 12
 """How many inputs are explained at most."""
 

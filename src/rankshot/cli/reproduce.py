@@ -14,12 +14,12 @@ from rich.table import Table
 from rich.text import Text
 
 from rankshot.cli.console import progress_bar, say
+from rankshot.core.errors import RankshotError
 from rankshot.datasets.features_at import images_at
+from rankshot.experiments.benchmark import study_of
 from rankshot.experiments.reproduction import Reproduction
 from rankshot.experiments.reproduction import reproduce as run
-from rankshot.experiments.study import study_of
 from rankshot.experiments.tables import ResultTable, text_of, write_csv, write_markdown
-from rankshot.ranking.errors import RankshotError
 from rankshot.report.page import require_jinja2
 from rankshot.report.reproduction import write_reproduction
 

@@ -15,29 +15,26 @@ from rich.table import Table
 from rich.text import Text
 
 from rankshot.cli.console import SHOWN, check_writable, say
-from rankshot.ranking.display import counted
-from rankshot.ranking.errors import RankshotError
-from rankshot.ranking.files import read_rankings, replacing
-from rankshot.ranking.text_lines import names_in
+from rankshot.core.errors import RankshotError, counted
+from rankshot.core.text_files import names_in, replacing
+from rankshot.ranking.files import read_rankings
 from rankshot.survey.export import write_export
 from rankshot.survey.new_study import DEFAULT_TITLE, new_study, study_text
 from rankshot.survey.platforms import kept_as
 from rankshot.survey.study import CONSENT_PLACEHOLDER, Study, read_study
 
 if TYPE_CHECKING:
-    from rankshot.survey.overview import Overview
+    from rankshot.survey.progress import Overview
     from rankshot.survey.store.database import Database
 
 TOKEN = "RANKSHOT_SURVEY_TOKEN"  # noqa: S105 (the name of the variable, not a token)
 DATABASE = "RANKSHOT_SURVEY_DATABASE"
-
 survey = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     context_settings={"max_content_width": 100},
     help="Collect rankings from people with a web page of your own.",
 )
-
 StudyFile = Annotated[Path, typer.Argument(metavar="STUDY.toml", help="The study.")]
 DatabaseOption = Annotated[
     str | None,
@@ -144,9 +141,8 @@ def serve(
     """
     _require_extra()
     from rankshot.survey.store.collected import n_answers_to_others  # noqa: PLC0415
-    from rankshot.survey.web.app import Rates, create_app  # noqa: PLC0415
-    from rankshot.survey.web.server import is_loopback, open_port  # noqa: PLC0415
-    from rankshot.survey.web.server import serve as serve_app  # noqa: PLC0415
+    from rankshot.survey.web.app import Rates, create_app, is_loopback, open_port  # noqa: PLC0415
+    from rankshot.survey.web.app import serve as serve_app
 
     if root and (not root.startswith("/") or root.endswith("/")):
         raise RankshotError(f"--root is {root!r}: begin it with a slash and end it without one")
@@ -278,7 +274,7 @@ def _open(study: Path, database: str | None, *, create: bool = False) -> Databas
 
 def _overview(study: Path, database: str | None) -> Overview:
     _require_extra()
-    from rankshot.survey.overview import overview  # noqa: PLC0415
+    from rankshot.survey.progress import overview
 
     asked = read_study(study)
     with closing(_open(study, database)) as opened:

@@ -1,1 +1,5 @@
-"""Data that comes with the package."""
+"""Data that comes with the package, and loaders for the full CIFAR and Animals with Attributes."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -8,18 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
-from rankshot.datasets.class_names import ClassNames, class_names
-from rankshot.datasets.feature_files import FeatureFile, read_only
-from rankshot.datasets.images import ImageData
-from rankshot.semantics.class_vectors import ClassVectors
+from rankshot.datasets.embedded import ClassNames, class_names
+from rankshot.datasets.features import FeatureFile, ImageData, read_only
+from rankshot.semantics.vectors import ClassVectors
 
 ARRAYS = ("features", "label", "classes", "unseen", "attributes")
-
 VALIDATION_IMAGES, SEEN_IMAGES = 2_448, 24_295
 """As the paper did: so many of all images of the seen classes were for validation."""
-
 SEED = 20150701
-
 MISSING = -1
 """What stands in the data set's table where nobody was asked."""
 

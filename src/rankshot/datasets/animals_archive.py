@@ -11,19 +11,16 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.linalg.blas import dsyrk
 
-from rankshot.ranking.encode import as_names
-from rankshot.ranking.errors import RankshotError, did_you_mean, listed, shown
-from rankshot.ranking.files import replacing
+from rankshot.core.errors import RankshotError, did_you_mean, listed, shown
+from rankshot.core.names import as_names
+from rankshot.core.text_files import replacing
 
 Announce = Callable[[int, int, str], None]
 Floats = NDArray[np.float64]
 Table = NDArray[np.float32]
-
 KINDS = ("lss", "phog", "rgsift", "sift", "surf")
 """The histograms of an image. The sixth kind, cq, is left out: 15 classes lack it."""
-
 COMPONENTS = 512
-
 BLOCK_ROWS = 1_024
 """Images that are in memory in double precision at once."""
 

@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.datasets.class_names import class_names
-from rankshot.datasets.embedded import embedded
-from rankshot.datasets.feature_files import FeatureFile, read_only
-from rankshot.datasets.images import Features, ImageData, Labels
+from rankshot.datasets.embedded import class_names, embedded
+from rankshot.datasets.features import FeatureFile, Features, ImageData, Labels, read_only
 
 PARTS = {"seen_train": "seen", "seen_test": "seen", "unseen_test": "unseen"}
 """Of a full file: its parts, and whose images they hold."""

@@ -14,24 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
+from rankshot.core.errors import RankshotError, shown
+from rankshot.core.http import Announce, download
+from rankshot.core.text_files import replacing
 from rankshot.datasets.cifar import cifar10_classes, cifar100_classes
-from rankshot.datasets.download import Announce, download
 from rankshot.datasets.efficientnet import N_FEATURES, SIDE, EfficientNetFeatures, Features, Images
-from rankshot.ranking.errors import RankshotError, shown
-from rankshot.ranking.files import replacing
 
 Extract = Callable[[Images], Features]
 Labels = NDArray[np.int16]
-
 HOME = "https://www.cs.toronto.edu/~kriz"
 PIXELS = 3 * SIDE * SIDE
-
 LONGEST_LIST = 1 << 16
 """Bytes of a list of class names."""
-
 SHARD = 1000
 """Images whose features are kept together: a minute or two of work, on a processor."""
-
 N_COMPONENTS = 256
 """Features that are left of each image's 1,280."""
 
@@ -75,6 +71,8 @@ CIFAR10 = CifarArchive(
     label_bytes=1,
     images={"test_batch.bin": 10_000},
 )
+
+
 CIFAR100 = CifarArchive(
     file="cifar-100-binary.tar.gz",
     md5="03b5dce01913d631647c71ecec9e9cb8",

@@ -8,20 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.ranking.errors import RankshotError
+from rankshot.core.errors import RankshotError
 
 Images = NDArray[np.uint8]
 Features = NDArray[np.float32]
-
 N_FEATURES = 1280
 """Channels of the network's last feature map."""
-
 SIDE = 32
 """Pixels of a side of CIFAR's images."""
-
 ENLARGED = 224
 """Pixels of a side of the images that the network was trained on."""
-
 BATCH = 16
 """Images at a time: on a processor, larger batches leave its cache and take longer."""
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from rankshot.core.errors import RankshotError
 from rankshot.datasets.animals import load_animals
 from rankshot.datasets.animals_archive import build_animals_features
 from rankshot.datasets.cifar import load_cifar
 from rankshot.datasets.cifar_archive import build_cifar_features
-from rankshot.datasets.images import ImageData
-from rankshot.ranking.errors import RankshotError
+from rankshot.datasets.features import ImageData
 
 Announce = Callable[[int, int, str], None]
-
 LOADERS: dict[str, Callable[[Path], ImageData]] = {"cifar": load_cifar, "animals": load_animals}
 
 

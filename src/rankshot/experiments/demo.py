@@ -9,27 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.datasets.cifar import load_cifar
-from rankshot.experiments import training
-from rankshot.experiments.comparison import Comparison, ComparisonRow
-from rankshot.experiments.contenders import PR, Contender, contenders
-from rankshot.experiments.linear_classifier import LinearClassifier
-from rankshot.experiments.study import first_of, study_of
+from rankshot.experiments import classifiers as training
+from rankshot.experiments.benchmark import first_of, study_of
+from rankshot.experiments.classifiers import LinearClassifier
+from rankshot.experiments.methods import PR, Contender, contenders
+from rankshot.experiments.tables import Comparison, ComparisonRow
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.conse import ConSE
-from rankshot.zeroshot.decisions import Decisions
+from rankshot.zeroshot.heads.base import Decisions
+from rankshot.zeroshot.heads.conse import ConSE
+from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.metrics import Interval, accuracy, wilson_interval
-from rankshot.zeroshot.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.scores import Scores
 
 Announce = Callable[[int, int, str], None]
-
 SOURCES = ("WordNet", "GloVe", "Wikipedia")
 """The linguistic sources that are compared and merged."""
-
 REGULARISATION = {"one-vs-rest": 0.001, "one-vs-one": 0.001, "multiclass": 0.03}
 """Of a few C these are the best on seen classes that played unseen ones, with K = 4 and the
 panel's rankings of them: no look at unseen classes."""
-
 SHOWN = (PR, "panel, Plackett-Luce", "multiclass")
 """The row and the column that the report looks into."""
 

@@ -8,28 +8,24 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.experiments.contenders import K, papers_head
-from rankshot.experiments.study import Task
+from rankshot.core.errors import RankshotError, shown
+from rankshot.experiments.benchmark import Task
+from rankshot.experiments.methods import K, papers_head
 from rankshot.experiments.tables import ResultTable, Value
-from rankshot.ranking.errors import RankshotError, shown
 from rankshot.ranking.mallows import Mallows
 from rankshot.ranking.plackett_luce import PlackettLuce
 from rankshot.zeroshot.bootstrap import Bootstrap
-from rankshot.zeroshot.decisions import most_probable
-from rankshot.zeroshot.probabilistic_ranking import ProbabilisticRanking
+from rankshot.zeroshot.heads.base import most_probable
+from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
+from rankshot.zeroshot.prior import RankingModel
 from rankshot.zeroshot.scores import Scores
-from rankshot.zeroshot.semantic_prior import RankingModel
 
 Labels = NDArray[np.str_]
-
 DRAWS = (100, 1_000)
 """How many rankings are drawn for an input."""
-
 N_INPUTS = 2_000
 """So many are classified: with 1,000 draws an input takes some milliseconds."""
-
 SEED = 20150701
-
 CONSENSUS = "consensus"
 
 

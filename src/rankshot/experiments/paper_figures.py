@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rankshot.experiments.class_tree import ClassTree, class_tree
+from rankshot.experiments.benchmark import Study
+from rankshot.experiments.class_maps import (
+    ClassTree,
+    SemanticMap,
+    class_tree,
+    source_maps,
+    word_maps,
+)
 from rankshot.experiments.ranking_cells import RankingCells, ranking_cells
-from rankshot.experiments.semantic_maps import SemanticMap, source_maps, word_maps
-from rankshot.experiments.study import Study
 from rankshot.experiments.two_classes import MethodScores, TwoClasses, two_classes
 
 

@@ -11,21 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from rankshot.experiments.linear_classifier import LinearClassifier
-from rankshot.experiments.peers.dap import DAP
-from rankshot.experiments.peers.eszsl import ESZSL
-from rankshot.experiments.peers.iap import IAP
-from rankshot.experiments.peers.peer import Peer
-from rankshot.experiments.peers.sae import DIRECTIONS, SAE
-from rankshot.experiments.peers.vector_regression import VectorRegression
-from rankshot.experiments.study import Study, Task
+from rankshot.core.errors import RankshotError
+from rankshot.experiments.benchmark import Study, Task
+from rankshot.experiments.classifiers import Announce, LinearClassifier
+from rankshot.experiments.peers.attributes import DAP, IAP
+from rankshot.experiments.peers.base import Peer
+from rankshot.experiments.peers.linear import DIRECTIONS, ESZSL, SAE, VectorRegression
 from rankshot.experiments.tables import ResultTable, Value
-from rankshot.experiments.training import Announce
-from rankshot.ranking.errors import RankshotError
-from rankshot.semantics.class_vectors import ClassVectors
-from rankshot.semantics.cosine import unit_vectors
+from rankshot.semantics.vectors import ClassVectors, unit_vectors
 from rankshot.zeroshot.bootstrap import Bootstrap, class_weights
-from rankshot.zeroshot.conse import ConSE
+from rankshot.zeroshot.heads.conse import ConSE
 from rankshot.zeroshot.metrics import mean_class_accuracy
 from rankshot.zeroshot.scores import Scores
 
@@ -33,11 +28,9 @@ Floats = NDArray[np.float64]
 Labels = NDArray[np.str_]
 Setting = dict[str, Any]
 Grid = Mapping[str, tuple[Any, ...]]
-
 AS_THEY_ARE, UNIT = "as they are", "of length one"
 FEATURES = (AS_THEY_ARE, UNIT)
 """What is done to features before they are centred; a setting like others."""
-
 ESZSL_GRID = {
     "features": FEATURES,
     "feature_penalty": (1.0, 10.0, 100.0, 1000.0),
@@ -52,8 +45,6 @@ REGRESSION_GRID = {"features": FEATURES, "penalty": (0.01, 0.1, 1.0, 10.0, 100.0
 DAP_GRID = {"features": (AS_THEY_ARE,), "penalty": (0.1, 1.0, 10.0)}
 """Few: a fit takes half a minute."""
 CONSE_GRID = {"n_classes": (1, 3, 10, 30)}
-
-
 COLUMNS = (
     *("method", "class vectors", "what it trains", "settings"),
     *("rehearsal", "accuracy", "mean class accuracy"),

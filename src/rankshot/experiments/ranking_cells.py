@@ -10,12 +10,11 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.multiclass import OneVsOneClassifier
 from sklearn.svm import LinearSVC
 
-from rankshot.experiments.study import Study
-from rankshot.ranking.tied_order import Order, named, tied_groups
+from rankshot.experiments.benchmark import Study
+from rankshot.ranking.dense import Order, named, tied_groups
 
 Floats = NDArray[np.float64]
 Signs = NDArray[np.int8]
-
 CLASSES = {
     "cifar": ("bus", "cattle", "fox", "lizard", "pickup_truck", "rocket", "whale", "wolf"),
     "animals": (
@@ -30,16 +29,12 @@ CLASSES = {
     ),
 }
 """Eight seen classes by data set: some of them alike, some not."""
-
 COLUMNS = 400
 """Points of the grid from left to right; as close together from top to bottom."""
-
 INPUTS = 8
 """How many inputs of each class are kept for a drawing."""
-
 MARGIN = 0.1
 """Around those inputs, as a part of the width and height that they take."""
-
 ON_A_LINE = -1
 
 
@@ -114,7 +109,7 @@ def ranking_cells(study: Study) -> RankingCells:
     --------
     >>> from rankshot.datasets.cifar import load_cifar
     >>> from rankshot.experiments.ranking_cells import ranking_cells
-    >>> from rankshot.experiments.study import study_of
+    >>> from rankshot.experiments.benchmark import study_of
     >>> found = ranking_cells(study_of(load_cifar()))
     >>> len(found.classes), found.coef.shape, len(found.cells) > 28
     (8, (28, 2), True)

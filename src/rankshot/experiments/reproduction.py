@@ -10,31 +10,29 @@ from time import perf_counter
 
 import numpy as np
 
-from rankshot.experiments.contenders import papers_head
+from rankshot.core.errors import RankshotError, listed
+from rankshot.experiments.ablation import Improvements, improvements, settings_table
+from rankshot.experiments.benchmark import Study, Task, first_of
+from rankshot.experiments.classifiers import LEAST_SQUARES, SETTINGS, Workshop
+from rankshot.experiments.evaluator import Kitchen, Recipe
 from rankshot.experiments.full_sum import full_sum_table
-from rankshot.experiments.improvements import Improvements, improvements, settings_table
+from rankshot.experiments.methods import papers_head
 from rankshot.experiments.paper_figures import PaperFigures, paper_figures
+from rankshot.experiments.paper_tables import LINGUISTIC, table_one, table_two
 from rankshot.experiments.peer_comparison import peer_table
-from rankshot.experiments.peers.vector_regression import VectorRegression
-from rankshot.experiments.published import LINGUISTIC
-from rankshot.experiments.recipes import Kitchen, Recipe
+from rankshot.experiments.peers.linear import VectorRegression
 from rankshot.experiments.result_one import rater_table, source_table
-from rankshot.experiments.study import Study, Task, first_of
-from rankshot.experiments.table_two import table_one, table_two
 from rankshot.experiments.tables import ResultTable, Value
-from rankshot.experiments.training import LEAST_SQUARES, SETTINGS, Workshop
 from rankshot.experiments.two_classes import MethodScores, two_class_table
-from rankshot.ranking.errors import RankshotError, listed
 from rankshot.ranking.rankings import Rankings
-from rankshot.semantics.means import arithmetic_mean
+from rankshot.semantics.similarity import arithmetic_mean
 from rankshot.zeroshot.bootstrap import Bootstrap
-from rankshot.zeroshot.direct_similarity import DirectSimilarity
-from rankshot.zeroshot.probabilistic_ranking import ProbabilisticRanking
+from rankshot.zeroshot.heads.direct_similarity import DirectSimilarity
+from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.scores import Scores
 
 Announce = Callable[[str], None]
 Grid = Mapping[str, tuple[float, ...]]
-
 GRID: Grid = {
     "one-vs-rest": (0.001, 0.01),
     "one-vs-one": (0.001, 0.01),

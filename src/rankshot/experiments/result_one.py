@@ -9,29 +9,25 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
 
-from rankshot.experiments.study import Study, first_of, known, untold
+from rankshot.core.errors import RankshotError, listed, shown
+from rankshot.experiments.benchmark import Study, first_of, known, untold
 from rankshot.experiments.tables import Compared, ResultTable, Value
-from rankshot.ranking.distances import kendall_distance
-from rankshot.ranking.errors import RankshotError, listed, shown
+from rankshot.ranking.distances import kendall_distance, mean_kendall_distance
 from rankshot.ranking.mallows import Mallows
-from rankshot.ranking.mean_distance import mean_kendall_distance
 from rankshot.ranking.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.similarity import Similarity
 from rankshot.zeroshot.bootstrap import Bootstrap
 from rankshot.zeroshot.metrics import Interval
-from rankshot.zeroshot.semantic_prior import RankingModel
+from rankshot.zeroshot.prior import RankingModel
 
 Floats = NDArray[np.float64]
 Names = NDArray[np.str_]
-
 LENGTHS = (2, 5, 10)
 """The paper's K."""
-
 EUCLIDEAN, NORMALIZED = "Euclidean", "Euclidean, normalised"
 HAUSDORFF, MEAN = "Kendall, Hausdorff", "Kendall, mean over ties"
 MALLOWS, PLACKETT_LUCE = "Mallows", "Plackett-Luce"
-
 PAPER_SOURCES = {
     "animals": {
         EUCLIDEAN: 0.44,
@@ -42,19 +38,15 @@ PAPER_SOURCES = {
     }
 }
 """The paper's accuracies of linguistic sources; it has none for CIFAR."""
-
 PAPER_RATERS = {
     "animals": {MALLOWS: (0.91, 0.99, 0.99), PLACKETT_LUCE: (0.79, 0.84, 0.96)},
     "cifar": {MALLOWS: (0.73, 0.79, 0.84), PLACKETT_LUCE: (0.72, 0.77, 0.74)},
 }
 """The paper's accuracies of 500 rankings by people, for each of `LENGTHS`."""
-
 SAME_TEXT = (("GloVe", "GloVe 100d"), ("Wikipedia", "word2vec"))
 """Sources that were made from one text."""
-
 SAME = 1e-9
 """Numbers closer than this part of them are not told apart: rounding must not decide."""
-
 INTERVALS = (
     "Intervals: 95 % of 1,000 resamples of the targets, each drawn with all its points, because "
     "those of one target are right or wrong together. With so few targets they are rough."

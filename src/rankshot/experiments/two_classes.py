@@ -10,19 +10,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.experiments.study import Study
+from rankshot.core.errors import RankshotError, did_you_mean
+from rankshot.experiments.benchmark import Study
 from rankshot.experiments.tables import ResultTable, Value
 from rankshot.ranking.consensus import borda
 from rankshot.ranking.distances import kendall_distance
-from rankshot.ranking.errors import RankshotError, did_you_mean
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.bootstrap import Bootstrap
-from rankshot.zeroshot.labelled import scored_table
-from rankshot.zeroshot.metrics import Interval
+from rankshot.zeroshot.metrics import Interval, scored_table
 
 Floats = NDArray[np.float64]
 Pair = tuple[str, str]
-
 CIFAR_PAIRS: tuple[Pair, ...] = (
     ("cat", "dog"),
     ("airplane", "automobile"),
@@ -33,7 +31,6 @@ CIFAR_PAIRS: tuple[Pair, ...] = (
     ("dog", "horse"),
 )
 """The three that the paper's text names, and four more: some alike, some not."""
-
 ON_EACH_SIDE = 3
 """Of other data sets: how many pairs of the most, and of the least, alike."""
 
@@ -97,7 +94,7 @@ def two_classes(study: Study, methods: Mapping[str, MethodScores]) -> TwoClasses
     --------
     >>> import numpy as np
     >>> from rankshot.datasets.cifar import load_cifar
-    >>> from rankshot.experiments.study import study_of
+    >>> from rankshot.experiments.benchmark import study_of
     >>> from rankshot.experiments.two_classes import MethodScores, two_classes
     >>> study = study_of(load_cifar())
     >>> classes, truth = study.images.unseen_classes, study.images.unseen_label
@@ -142,7 +139,7 @@ def class_pairs(study: Study) -> tuple[Pair, ...]:
     Examples
     --------
     >>> from rankshot.datasets.cifar import load_cifar
-    >>> from rankshot.experiments.study import study_of
+    >>> from rankshot.experiments.benchmark import study_of
     >>> from rankshot.experiments.two_classes import class_pairs
     >>> class_pairs(study_of(load_cifar()))[:2]
     (('cat', 'dog'), ('airplane', 'automobile'))

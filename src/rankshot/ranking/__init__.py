@@ -1,1 +1,5 @@
 """The statistics of rankings: values, files, distances, consensus, models."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

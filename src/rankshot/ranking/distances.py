@@ -6,21 +6,27 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from rankshot.ranking.arguments import refuse_partial, require_rankings
-from rankshot.ranking.blocks import BLOCK_CELLS, levels
+from rankshot.core.blocks import BLOCK_CELLS, row_blocks
+from rankshot.core.errors import RankshotError
+from rankshot.ranking.building import checked_lengths
+from rankshot.ranking.checks import refuse_partial, require_rankings
+from rankshot.ranking.dense import levels
 from rankshot.ranking.rankings import Rankings
 
-Floats = NDArray[np.float32]
-
+Float32s = NDArray[np.float32]
 TILE_ROWS = 512
 TILE_PAIRS = BLOCK_CELLS // TILE_ROWS
 """A tile compares `TILE_ROWS` rankings on `TILE_PAIRS` pairs of items at a time."""
-
 DENSE_ADVANTAGE = 30
 """How many multiplications a dense product does in the time of one in a sparse product."""
+Floats = NDArray[np.float64]
+
+
+# -------------------- ranking.distances
+# Kendall's distance between rankings, for all pairs at once.
 
 
 def kendall_distance(
@@ -130,7 +136,7 @@ def _sign_products(
     return product, ordered_in_both
 
 
-def _signs(table: Floats, run: list[tuple[int, int, int]]) -> Floats:
+def _signs(table: Float32s, run: list[tuple[int, int, int]]) -> Float32s:
     signs = np.empty((len(table), sum(end - begin for _, begin, end in run)), np.float32)
     column = 0
     for i, begin, end in run:
@@ -171,7 +177,7 @@ def _pairs_ordered(rankings: Rankings) -> NDArray[np.float64]:
 # -------------------------------------------------------------------- lists without ties
 
 
-def _members(rankings: Rankings) -> Floats:
+def _members(rankings: Rankings) -> Float32s:
     table = np.zeros((len(rankings), rankings.n_items), np.float32)
     table[rankings.entry_rows, rankings.entries] = 1
     return table
@@ -197,7 +203,7 @@ def _sparse_is_cheaper(a: Rankings, b: Rankings) -> bool:
 
 
 def _discordant_lists(
-    a: Rankings, b: Rankings, member_a: Floats, member_b: Floats, shared: NDArray[np.float64]
+    a: Rankings, b: Rankings, member_a: Float32s, member_b: Float32s, shared: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Count discordant pairs: both items in both lists, or one, or each in one list alone.
 
@@ -229,3 +235,136 @@ def _pair_signs(rankings: Rankings) -> csr_array:
         signs.append(np.where(i < j, np.float32(1), np.float32(-1)).ravel())
     data = np.concatenate(signs), (np.concatenate(rows), np.concatenate(columns))
     return csr_array(data, shape=(len(rankings), C * C))
+
+
+# -------------------- ranking.mean_distance
+# Kendall's distance where ties mean that nobody knows: its mean over what they allow.
+
+
+def mean_kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None = None) -> Floats:
+    r"""Return the matrix of mean top-k Kendall distances between rankings of ``a`` and of ``b``.
+
+    A tie stands for every strict order of its items, each as likely as the others; what a list
+    leaves out is tied after its last item. The distance is the mean of `kendall_distance` over
+    the strict top-k lists that two rankings allow, drawn independently. Without ties it *is*
+    that distance. With ties the two differ: Hausdorff's distance takes the worst case, so that
+    a ranking with large ties is far from every strict one.
+
+    Between strict top-k lists the distance counts pairs of items in opposite orders, and pairs
+    that the first list leaves out and the second does not. Its mean needs only the chance of
+    each pair to stand in one order, or to be left out, in either ranking.
+
+    Parameters
+    ----------
+    a, b : Rankings
+        Over the same items; ``b`` is ``a`` by default. Subset rankings are refused.
+    k : int, optional
+        Compare the first k; all by default.
+
+    Returns
+    -------
+    ndarray of shape (len(a), len(b))
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> r = rs.Rankings.from_orders([["a", "b", "c"], [["a", "b", "c"]]], items=["a", "b", "c"])
+    >>> rs.mean_kendall_distance(r)
+    array([[0. , 1.5],
+           [1.5, 1.5]])
+    >>> rs.kendall_distance(r)
+    array([[0., 3.],
+           [3., 0.]])
+    """
+    first = require_rankings(a)
+    second = first if b is None else require_rankings(b).with_items(a.items)
+    for rankings in (first, second):
+        refuse_partial(rankings, "no distance is defined between rankings of different items")
+    C = first.n_items
+    k = C if k is None else int(checked_lengths(k, 1, C)[0])
+    distance = np.empty((len(first), len(second)))
+    for rows in row_blocks(len(first), 4 * C * C):
+        before_a, out_a = _chances(first[rows], k)
+        for columns in row_blocks(len(second), 4 * C * C):
+            before_b, out_b = _chances(second[columns], k)
+            opposite = _products(before_a, before_b.transpose(0, 2, 1))
+            left_by_first = _products(out_a, _off_diagonal(1 - out_b)) / 2
+            distance[rows, columns] = opposite + left_by_first
+    return distance
+
+
+def _chances(rankings: Rankings, k: int) -> tuple[Floats, Floats]:
+    """Return how likely i is before j in the first k, and how likely both are beyond."""
+    level = levels(rankings)
+    n, C = level.shape
+    sizes = np.zeros((n, C + 1))
+    np.add.at(sizes, (np.arange(n)[:, None], level), 1)
+    placed = np.cumsum(sizes, axis=1) - sizes
+    size, taken = (
+        np.take_along_axis(table, level, axis=1) for table in (sizes, np.clip(k - placed, 0, sizes))
+    )
+    earlier = level[:, :, None] < level[:, None, :]
+    same = _off_diagonal(level[:, :, None] == level[:, None, :])
+    # Of s tied items m are listed: a pair of them is both, one or none of these.
+    pairs = np.maximum(size * (size - 1), 1)
+    within = (taken * (taken - 1) / 2 + taken * (size - taken)) / pairs
+    beyond = (size - taken) * (size - taken - 1) / pairs
+    share = taken / size
+    before = earlier * share[:, :, None] + same * within[:, :, None]
+    missed = earlier * (1 - share)[:, :, None]
+    out = missed + missed.transpose(0, 2, 1) + same * beyond[:, :, None]
+    return before, out
+
+
+def _off_diagonal(table: NDArray[Any]) -> NDArray[Any]:
+    """Set what compares an item with itself to zero, in place."""
+    i = np.arange(table.shape[1])
+    table[:, i, i] = 0
+    return table
+
+
+def _products(x: Floats, y: Floats) -> Floats:
+    return np.asarray(x.reshape(len(x), -1) @ y.reshape(len(y), -1).T)
+
+
+# -------------------- ranking.scaling
+# Classical multidimensional scaling: points whose distances are nearly those given.
+
+
+def classical_scaling(distances: ArrayLike, n_dimensions: int = 2) -> Floats:
+    """Place points so that their Euclidean distances are as near as can be to those given.
+
+    Torgerson's method: squared distances, centred in rows and columns, are inner products up to
+    a factor of -2; their largest eigenvalues and vectors give the coordinates. The sign of
+    each axis, which is arbitrary, is such that its farthest coordinate is positive.
+
+    Parameters
+    ----------
+    distances : array-like of shape (n, n)
+        Symmetric.
+    n_dimensions : int
+
+    Returns
+    -------
+    ndarray of shape (n, n_dimensions)
+        An axis that the distances have no room for is 0 throughout.
+
+    Examples
+    --------
+    >>> classical_scaling([[0, 3, 5], [3, 0, 4], [5, 4, 0]]).round(2)
+    array([[-2.15, -1.07],
+           [-0.66,  1.53],
+           [ 2.81, -0.46]])
+    """
+    D = np.asarray(distances, np.float64)
+    if D.ndim != 2 or D.shape[0] != D.shape[1] or not np.allclose(D, D.T):
+        raise RankshotError(f"distances must be a symmetric matrix, not of shape {D.shape}")
+    squared = D**2
+    inner = -(squared - squared.mean(axis=0) - squared.mean(axis=1)[:, None] + squared.mean()) / 2
+    values, vectors = np.linalg.eigh(inner)
+    points = np.zeros((len(D), n_dimensions))
+    for axis in range(min(n_dimensions, len(D))):
+        value, vector = values[-1 - axis], vectors[:, -1 - axis]
+        if value > 0:
+            points[:, axis] = vector * np.sqrt(value) * np.sign(vector[np.argmax(np.abs(vector))])
+    return points

@@ -2,20 +2,265 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+import json
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
-from rankshot.ranking.arguments import require_rankings
-from rankshot.ranking.errors import RankshotError, shown
-from rankshot.ranking.jsonl import read_jsonl, write_jsonl
-from rankshot.ranking.preflib import PREFLIB_ENDINGS, read_preflib, write_preflib
+import numpy as np
+
+from rankshot.core.errors import RankshotError, shown
+from rankshot.core.names import Where, as_names, numbered
+from rankshot.core.text_files import replacing, text_lines
+from rankshot.ranking.checks import require_rankings
 from rankshot.ranking.rankings import Rankings
 
+FIELDS = ("target", "ranking", "source", "rater", "weight", "kind", "k")
+LINES_AT_ONCE = 20_000
+"""Text becomes arrays in portions, so that a large file never stands in memory as objects."""
+PREFLIB_ENDINGS = (".soc", ".soi", ".toc", ".toi")
+NAME = re.compile(r"# ALTERNATIVE NAME (\d+): (.+)")
+COUNT = re.compile(r"# NUMBER ALTERNATIVES: (.+)")
+ORDER = re.compile(r"(\d{1,15}): *(.*[^,])")
+GROUP = re.compile(r" *(?:\{([\d, ]*)\}|(\d+)) *(?:,|$)")
 JSONL_ENDINGS = (".jsonl", ".ndjson")
+
+
+# -------------------- ranking.jsonl
+# Rankings as JSON lines.
+
+
+def read_jsonl(path: Path, items: Iterable[Any] | None) -> Rankings:
+    """Read rankings, one JSON object a line; blank lines are passed over."""
+    names = None if items is None else as_names(items)
+    lines = text_lines(path)
+    portions = iter(lambda: list(islice(lines, LINES_AT_ONCE)), [])
+    parts = [_read_portion(portion, names, path) for portion in portions]
+    if not parts:
+        raise RankshotError(f"{path}: no rankings in it")
+    found = names or tuple(sorted({item for part in parts for item in part.items}))
+    return Rankings.concatenate(part.over(found) for part in parts)
+
+
+def _read_portion(
+    lines: list[tuple[int, str]], items: tuple[str, ...] | None, path: Path
+) -> Rankings:
+    records: list[dict[str, Any]] = []
+    decode = json.JSONDecoder().decode
+    for number, line in lines:
+        try:
+            records.append(decode(line))
+        except (ValueError, RecursionError) as error:
+            raise RankshotError(f"{path}:{number}: not JSON ({error}): {shown(line)}") from None
+
+    def where(row: int) -> str:
+        return f"{path}:{lines[row][0]}"
+
+    rankings = Rankings.from_orders(
+        _orders(records, where),
+        items=items,
+        targets=[record.get("target") for record in records],
+        sources=[record.get("source") for record in records],
+        raters=[record.get("rater") for record in records],
+        weights=_weights(records, where),
+        kind=[record.get("kind", "top") for record in records],
+        where=where,
+    )
+    return _with_cut_ties(rankings, records, where)
+
+
+def _orders(records: list[dict[str, Any]], where: Where) -> list[list[Any]]:
+    harmless: set[str] = set(FIELDS)
+    for row, record in enumerate(records):
+        if type(record) is not dict or type(record.get("ranking")) is not list:
+            raise RankshotError(
+                f'{where(row)}: expected an object with a list "ranking", not {shown(record)}'
+            )
+        for field in record.keys() - harmless:
+            # Other fields are welcome, but a misspelt one would be lost without a word.
+            if close := get_close_matches(field.lower(), FIELDS, n=1, cutoff=0.8):
+                raise RankshotError(
+                    f"{where(row)}: field {shown(field)}: did you mean {close[0]!r}?"
+                )
+            harmless.add(field)
+    return [record["ranking"] for record in records]
+
+
+def _weights(records: list[dict[str, Any]], where: Where) -> list[float]:
+    weights = [record.get("weight", 1) for record in records]
+    for row, weight in enumerate(weights):
+        if type(weight) is not int and type(weight) is not float:
+            raise RankshotError(f"{where(row)}: weight must be a number, not {shown(weight)}")
+    return weights
+
+
+def _with_cut_ties(rankings: Rankings, records: list[dict[str, Any]], where: Where) -> Rankings:
+    rows = [row for row, record in enumerate(records) if "k" in record]
+    if not rows:
+        return rankings
+    lengths = rankings.lengths.copy()
+    for row in rows:
+        k, most = records[row]["k"], int(rankings.n_listed[row])
+        if type(k) is not int or not 1 <= k <= most:
+            raise RankshotError(
+                f"{where(row)}: k must be between 1 and the {most} items listed, not {shown(k)}"
+            )
+        lengths[row] = k
+    return rankings.top(lengths)
+
+
+def write_jsonl(rankings: Rankings, stream: TextIO, path: Path) -> None:  # noqa: ARG001
+    """Write rankings, one a line; what is as usual (weight 1, top-K, no rater) is left out."""
+    cut = rankings.lengths < rankings.n_listed
+    for row, order in enumerate(rankings.orders()):
+        record: dict[str, Any] = {}
+        if rankings.targets[row] is not None:
+            record["target"] = rankings.targets[row]
+        record["ranking"] = order
+        if cut[row]:
+            record["k"] = int(rankings.lengths[row])
+        if rankings.is_subset[row]:
+            record["kind"] = "subset"
+        if rankings.sources[row] is not None:
+            record["source"] = rankings.sources[row]
+        if rankings.raters[row] is not None:
+            record["rater"] = rankings.raters[row]
+        if rankings.weights[row] != 1:
+            weight = float(rankings.weights[row])
+            record["weight"] = int(weight) if weight.is_integer() else weight
+        stream.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+
+# -------------------- ranking.preflib
+# Rankings in PrefLib's formats: .soc, .soi, .toc, .toi (the current ones, with # headers).
+#
+# A file says how many alternatives there are and what they are called, then gives orders with
+# their counts, ``3: 1,{2,4},3``. The endings say strict (s) or with ties (t), complete (c) or
+# incomplete (i). An incomplete order is read as a top-K ranking.
+
+
+def read_preflib(path: Path, items: Iterable[Any] | None) -> Rankings:
+    """Read a PrefLib file; its alternatives' names become the items."""
+    names: dict[str, str] = {}
+    announced: str | None = None
+    orders: list[list[Any]] = []
+    counts: list[int] = []
+    numbers: list[int] = []
+    for number, line in text_lines(path):
+        line_name = f"{path}:{number}"
+        if match := NAME.fullmatch(line):
+            if match[1] in names or match[2] in names.values():
+                raise RankshotError(
+                    f"{line_name}: this number or name was given before: {shown(line)}"
+                )
+            names[match[1]] = match[2]
+        elif match := COUNT.fullmatch(line):
+            announced = match[1]
+        elif not line.startswith("#"):
+            count, order = _read_order(line, names, line_name)
+            orders.append(order)
+            counts.append(count)
+            numbers.append(number)
+    if not orders:
+        raise RankshotError(f"{path}: no rankings in it")
+    if announced is not None and announced != str(len(names)):
+        raise RankshotError(
+            f"{path}: {announced[:20]} alternatives are announced, but {len(names)} are named"
+        )
+
+    def where(row: int) -> str:
+        return f"{path}:{numbers[row]}"
+
+    rankings = Rankings.from_orders(orders, items=names.values(), weights=counts, where=where)
+    _require_kind(rankings, path, where)
+    return rankings if items is None else rankings.over(as_names(items), where)
+
+
+def _read_order(line: str, names: dict[str, str], where: str) -> tuple[int, list[Any]]:
+    match = ORDER.fullmatch(line)
+    if match is None:
+        raise RankshotError(
+            f"{where}: expected 'count: 1,2,{{3,4}}', as PrefLib writes since 2022, "
+            f"not {shown(line)}"
+        )
+    order: list[Any] = []
+    text, position = match[2], 0
+    while position < len(text):
+        group = GROUP.match(text, position)
+        if group is None:
+            raise RankshotError(f"{where}: cannot read the order from {shown(text[position:])} on")
+        if group[1] is not None and not group[1].strip():
+            raise RankshotError(f"{where}: an empty tie at place {len(order) + 1}")
+        numbers = [group[2]] if group[2] else [n.strip() for n in group[1].split(",")]
+        for number in numbers:
+            if number not in names:
+                raise RankshotError(f"{where}: no alternative has the number {shown(number)}")
+        tie = [names[number] for number in numbers]
+        order.append(tie if len(tie) > 1 else tie[0])
+        position = group.end()
+    return int(match[1]), order
+
+
+def write_preflib(rankings: Rankings, stream: TextIO, path: Path) -> None:
+    """Write orders with their counts, the most frequent first."""
+    _require_kind(rankings, path, numbered)
+    if len(rankings.target_names) > 1:
+        raise RankshotError(
+            f"{path}: PrefLib has no targets; select one of {rankings.target_names}"
+        )
+    for bad, what in (
+        (rankings.weights != np.rint(rankings.weights), "fractional weights"),
+        (rankings.weights >= 1e15, "weights of 10^15 and more"),
+        (rankings.is_subset, "subset rankings"),
+        (rankings.lengths < rankings.n_listed, "ties cut by K"),
+    ):
+        if bad.any():
+            raise RankshotError(f"ranking {np.argmax(bad)}: PrefLib does not hold {what}")
+    for name in rankings.items:
+        if name != name.strip() or "\n" in name or "\r" in name:
+            raise RankshotError(
+                f"{path}: PrefLib cannot hold line breaks in a name, nor space around it, "
+                f"as in {shown(name)}"
+            )
+    merged = rankings.unique()
+    merged = merged[np.argsort(-merged.weights, kind="stable")]
+    stream.write(f"# FILE NAME: {path.name}\n# DATA TYPE: {path.suffix[1:]}\n")
+    stream.write(f"# NUMBER ALTERNATIVES: {rankings.n_items}\n")
+    stream.write(f"# NUMBER VOTERS: {int(rankings.weights.sum())}\n")
+    stream.write(f"# NUMBER UNIQUE ORDERS: {len(merged)}\n")
+    for number, name in enumerate(rankings.items, 1):
+        print(f"# ALTERNATIVE NAME {number}: {name}", file=stream)
+    number_of = {name: str(i) for i, name in enumerate(rankings.items, 1)}
+    for weight, order in zip(merged.weights, merged.orders(), strict=True):
+        groups = [
+            "{" + ",".join(number_of[name] for name in group) + "}"
+            if isinstance(group, list)
+            else number_of[group]
+            for group in order
+        ]
+        stream.write(f"{int(weight)}: {','.join(groups)}\n")
+
+
+def _require_kind(rankings: Rankings, path: Path, where: Where) -> None:
+    """Hold a file to what its ending says: strict or tied, complete or not."""
+    tied = rankings.rows_with_ties
+    incomplete = rankings.n_listed < rankings.n_items
+    for is_bad, letter, what, instead in (
+        (tied, path.suffix[1] == "s", "has ties", ".toc or .toi"),
+        (incomplete, path.suffix[3] == "c", "does not list all items", ".soi or .toi"),
+    ):
+        if letter and is_bad.any():
+            row = int(np.argmax(is_bad))
+            raise RankshotError(
+                f"{where(row)}: {what}, which {path.suffix} does not allow; use {instead}"
+            )
+
+
+# -------------------- ranking.files
+# Reading and writing rankings, by the ending of the file's name.
 
 
 def read_rankings(path: str | Path, items: Iterable[Any] | None = None) -> Rankings:
@@ -73,30 +318,3 @@ def check_ending(path: Path) -> None:
     known = (*JSONL_ENDINGS, *PREFLIB_ENDINGS)
     if path.suffix not in known:
         raise RankshotError(f"{path}: unknown ending {path.suffix!r}; known are {', '.join(known)}")
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[TextIO]:
-    """Open a file that takes the place of ``path`` when, and only when, all went well."""
-    path = path.resolve()
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    except OSError as error:
-        raise RankshotError(f"{path}: cannot write there ({error.strerror})") from None
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.chmod(path.stat().st_mode if path.exists() else 0o666 & ~_umask())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -4,26 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from html import escape
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.ranking import display, number_tables
-from rankshot.ranking.columns import Kind, Labels, checked_lengths, columns_beside, distinct
-from rankshot.ranking.encode import (
+from rankshot.core.errors import RankshotError, counted, did_you_mean
+from rankshot.core.names import Where, as_names, numbered
+from rankshot.ranking.building import (
+    Entries,
+    Kind,
+    Labels,
     Order,
-    Where,
-    as_names,
     checked,
+    checked_lengths,
+    columns_beside,
     decode_orders,
+    distinct,
     encode_orders,
+    encode_positions,
+    item_numbers,
     items_of,
-    numbered,
+    number_table,
     other_items,
+    refuse_cells,
+    refuse_numbers,
+    warn_of_counting_from_zero,
 )
-from rankshot.ranking.errors import RankshotError, did_you_mean
-from rankshot.ranking.ragged import Entries
+
+ROWS_SHOWN = 6
+PLACES_SHOWN = 8
+
+
+# -------------------- ranking.rankings
+# `Rankings`: many rankings of named items in one immutable value.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -144,15 +159,15 @@ class Rankings:
           b = d > a
         """
         names = as_names(items)
-        table = number_tables.number_table(positions, len(names), "positions")
-        number_tables.warn_of_counting_from_zero(table)
-        number_tables.refuse_cells(
+        table = number_table(positions, len(names), "positions")
+        warn_of_counting_from_zero(table)
+        refuse_cells(
             ~np.isfinite(table) | (table < 0),
             table,
             names,
             "positions must be 0 (not listed) or more",
         )
-        entries = number_tables.encode_positions(table, placed=table != 0)
+        entries = encode_positions(table, placed=table != 0)
         entries = checked(entries, names, numbered)
         beside = columns_beside(len(table), targets, sources, raters, weights, kind, numbered)
         return cls(names, *entries, entries.sizes, *beside)
@@ -180,9 +195,9 @@ class Rankings:
           b = c > d
         """
         names = as_names(items)
-        table = number_tables.number_table(scores, len(names), "scores")
-        number_tables.refuse_cells(np.isnan(table), table, names, "scores must be numbers")
-        entries = number_tables.encode_positions(-table, placed=np.ones(table.shape, bool))
+        table = number_table(scores, len(names), "scores")
+        refuse_cells(np.isnan(table), table, names, "scores must be numbers")
+        entries = encode_positions(-table, placed=np.ones(table.shape, bool))
         beside = columns_beside(len(table), targets, sources, raters, weights, "top", numbered)
         full = cls(names, *entries, entries.sizes, *beside)
         return full if k is None else full.top(k)
@@ -202,12 +217,12 @@ class Rankings:
           c > a
         """
         names = as_names(items)
-        lists = number_tables.item_numbers(lists)
+        lists = item_numbers(lists)
         n, k = lists.shape
         places = np.tile(np.arange(k, dtype=np.int32), n)
         entries = Entries(lists.astype(np.int32).ravel(), places, np.arange(n + 1) * k)
         if not trusted:
-            number_tables.refuse_numbers(lists, len(names))
+            refuse_numbers(lists, len(names))
             entries = checked(entries, names, numbered)
         return cls(names, *entries, entries.sizes, *columns_beside(n))
 
@@ -294,10 +309,10 @@ class Rankings:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return display.as_text(self)
+        return as_text(self)
 
     def _repr_html_(self) -> str:
-        return display.as_html(self)
+        return as_html(self)
 
     def select(
         self, *, target: str | None = None, source: str | None = None, rater: str | None = None
@@ -396,3 +411,63 @@ class Rankings:
         ]
         lists = Entries.concatenate([part.lists for part in aligned])
         return Rankings(parts[0].items, *lists, *columns)
+
+
+# -------------------- ranking.display
+# How `Rankings` look on the screen and in a notebook.
+
+
+def as_text(rankings: Rankings) -> str:
+    """Return a summary line and the first rankings, one a line."""
+    lines = [f"Rankings: {_summary(rankings)}"]
+    shown = rankings[:ROWS_SHOWN]
+    for row, order in enumerate(shown.orders()):
+        target = f"{shown.targets[row]}: " if shown.targets[row] is not None else ""
+        lines.append(f"  {target}{_order_text(order)}{_remark(shown, row)}")
+    if len(rankings) > ROWS_SHOWN:
+        lines.append(f"  … and {len(rankings) - ROWS_SHOWN:,} more")
+    return "\n".join(lines)
+
+
+def as_html(rankings: Rankings) -> str:
+    """Return the same as a small table."""
+    shown = rankings[:ROWS_SHOWN]
+    rows = "".join(
+        f"<tr><td>{escape(shown.targets[row] or '')}</td>"
+        f"<td>{escape(_order_text(order) + _remark(shown, row))}</td></tr>"
+        for row, order in enumerate(shown.orders())
+    )
+    more = "<tr><td></td><td>…</td></tr>" if len(rankings) > ROWS_SHOWN else ""
+    return (
+        f"<table><caption>Rankings: {escape(_summary(rankings))}</caption>"
+        f"<thead><tr><th>target</th><th>ranking</th></tr></thead>"
+        f"<tbody>{rows}{more}</tbody></table>"
+    )
+
+
+def _summary(rankings: Rankings) -> str:
+    parts = [f"{counted(len(rankings), 'ranking')} of {counted(rankings.n_items, 'item')}"]
+    for names, what in (
+        (rankings.target_names, "target"),
+        (rankings.source_names, "source"),
+        (rankings.rater_names, "rater"),
+    ):
+        if names:
+            parts.append(counted(len(names), what))
+    return ", ".join(parts)
+
+
+def _order_text(order: list[str | list[str]]) -> str:
+    groups = [" = ".join(g) if isinstance(g, list) else g for g in order[:PLACES_SHOWN]]
+    return " > ".join(groups + (["…"] if len(order) > PLACES_SHOWN else []))
+
+
+def _remark(rankings: Rankings, row: int) -> str:
+    remarks = []
+    if rankings.lengths[row] < rankings.n_listed[row]:
+        remarks.append(f"first {rankings.lengths[row]}")
+    if rankings.is_subset[row]:
+        remarks.append("subset")
+    if rankings.weights[row] != 1:
+        remarks.append(f"weight {rankings.weights[row]:g}")
+    return f" ({', '.join(remarks)})" if remarks else ""

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from rankshot.ranking.arguments import require_rankings
-from rankshot.ranking.encode import as_names
-from rankshot.ranking.ragged import Entries, starts_of
+from rankshot.core.names import as_names
+from rankshot.ranking.building import Entries, starts_of
+from rankshot.ranking.checks import require_rankings
+from rankshot.ranking.choices import groups_of
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.stages import groups_of
 
 
 def of_all_items(rankings: Rankings) -> Rankings:

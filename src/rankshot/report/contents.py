@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.experiments.comparison import Comparison
-from rankshot.ranking.errors import RankshotError, shown
+from rankshot.core.errors import RankshotError, shown
+from rankshot.experiments.tables import Comparison
 from rankshot.zeroshot.metrics import ROUNDING, Interval
 
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from rankshot.experiments.contenders import K
+from rankshot.experiments.benchmark import LISTED
 from rankshot.experiments.demo import SHOWN, Demo
-from rankshot.experiments.study import LISTED
-from rankshot.ranking.summary import summarize
+from rankshot.experiments.methods import K
+from rankshot.ranking.concordance import summarize
 from rankshot.report.contents import Report
 from rankshot.report.from_results import (
     class_map,
@@ -24,7 +24,6 @@ CAPTION = (
     "Share of unseen images classified rightly, with 95 % Wilson intervals; "
     f"K = {K} but for the default head."
 )
-
 CONSENSUS_NOTE = (
     "The consensus is the panel's; agreement and distances are those of all four sources, each "
     "counting alike."

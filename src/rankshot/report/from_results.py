@@ -8,11 +8,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.ranking.mean_distance import mean_kendall_distance
+from rankshot.ranking.concordance import TargetSummary, disagreement, summarize
+from rankshot.ranking.distances import classical_scaling, mean_kendall_distance
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.restriction import of_all_items
-from rankshot.ranking.scaling import classical_scaling
-from rankshot.ranking.summary import TargetSummary, disagreement, summarize
 from rankshot.report.contents import ClassMap, ConsensusCard, Evaluation, ExplanationCard
 from rankshot.zeroshot.explanation import Explanation
 from rankshot.zeroshot.metrics import (

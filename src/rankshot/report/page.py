@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from rankshot import __version__
-from rankshot.ranking.errors import RankshotError, shown
-from rankshot.ranking.files import replacing
+from rankshot.core.errors import RankshotError, shown
+from rankshot.core.text_files import replacing
 from rankshot.report.contents import Report
-from rankshot.report.evaluation_section import evaluation_section
 from rankshot.report.sections import (
     comparison_section,
     consensus_section,
+    evaluation_section,
     explanation_section,
     map_section,
 )

@@ -11,6 +11,21 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
+# -------------------------------------------------------------------- marks
+
+SHAPES = (
+    "M0-5A5 5 0 1 1 0 5A5 5 0 1 1 0-5Z",  # disc
+    "M-4.4-4.4H4.4V4.4H-4.4Z",  # square
+    "M0-5.6L5.3 4H-5.3Z",  # triangle
+    "M0-6.2L6.2 0L0 6.2L-6.2 0Z",  # diamond
+    "M-5.8-1.7H-1.7V-5.8H1.7V-1.7H5.8V1.7H1.7V5.8H-1.7V1.7H-5.8Z",  # plus
+    "M0 5.6L5.3-4H-5.3Z",  # triangle on its tip
+    "M-5-2.6L-2.6-5L0-2.4L2.6-5L5-2.6L2.4 0L5 2.6L2.6 5L0 2.4L-2.6 5L-5 2.6L-2.4 0Z",  # cross
+)
+"""Outlines of marks around the origin."""
+N_COLORS = 8
+"""Colours in the style sheet. Seven shapes and eight colours make 56 different marks."""
+
 
 class Html(str):
     """Text that is markup already: templates leave it as it is."""
@@ -65,23 +80,6 @@ def percent(fraction: float) -> str:
     ('50%', '33.33%')
     """
     return f"{round(100 * fraction, 2):g}%"
-
-
-# -------------------------------------------------------------------- marks
-
-SHAPES = (
-    "M0-5A5 5 0 1 1 0 5A5 5 0 1 1 0-5Z",  # disc
-    "M-4.4-4.4H4.4V4.4H-4.4Z",  # square
-    "M0-5.6L5.3 4H-5.3Z",  # triangle
-    "M0-6.2L6.2 0L0 6.2L-6.2 0Z",  # diamond
-    "M-5.8-1.7H-1.7V-5.8H1.7V-1.7H5.8V1.7H1.7V5.8H-1.7V1.7H-5.8Z",  # plus
-    "M0 5.6L5.3-4H-5.3Z",  # triangle on its tip
-    "M-5-2.6L-2.6-5L0-2.4L2.6-5L5-2.6L2.4 0L5 2.6L2.6 5L0 2.4L-2.6 5L-5 2.6L-2.4 0Z",  # cross
-)
-"""Outlines of marks around the origin."""
-
-N_COLORS = 8
-"""Colours in the style sheet. Seven shapes and eight colours make 56 different marks."""
 
 
 def mark_definitions() -> Html:

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 MINUS = "\N{MINUS SIGN}"
 NONE = "n/a"
+
+
+# -------------------- report.texts
+# Names and numbers as a reader wants them: no more letters and digits than carry meaning.
 
 
 def cut(text: str, letters: int) -> str:
@@ -75,3 +80,26 @@ def aligned_texts(values: Sequence[float], *, signed: bool = False) -> list[str]
     plus = "+" if signed else ""
     signs = [plus if value > 0 else MINUS if value < 0 else "" for value in rounded]
     return [f"{s}{abs(v):,.{decimals}f}" for s, v in zip(signs, rounded, strict=True)]
+
+
+# -------------------- report.bars
+# Bars that a table draws beside its numbers.
+
+
+class Bar(NamedTuple):
+    """A name, a number as text, and the length of its bar as a fraction of the longest.
+
+    A bar of negative length goes to the left.
+    """
+
+    name: str
+    text: str
+    length: float
+
+
+def bars(pairs: Sequence[tuple[str, float]], texts: Sequence[str], longest: float) -> list[Bar]:
+    """Return bars for named numbers, the longest possible one being ``longest``."""
+    return [
+        Bar(name, text, value / longest if longest else 0.0)
+        for (name, value), text in zip(pairs, texts, strict=True)
+    ]

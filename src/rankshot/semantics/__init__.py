@@ -1,1 +1,5 @@
 """Where rankings come from: similarity tables, WordNet, word vectors, corpora, language models."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

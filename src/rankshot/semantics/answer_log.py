@@ -10,15 +10,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from rankshot.ranking.errors import RankshotError, shown
+from rankshot.core.errors import RankshotError, shown
 from rankshot.ranking.files import JSONL_ENDINGS
 
 QUESTION = ("target", "rater", "model", "prompt", "k", "temperature", "seed", "items")
 """What makes two questions the same: an answer counts again only where all of these agree."""
-
 START = b'{"target": '
 """How every line that we write begins: tells our own half-written line from a stranger's file."""
-
 MOST_BROKEN_LISTS = 100
 """Beyond these an answer is noise: looking on, from every bracket to the end, would take long."""
 
@@ -41,7 +39,7 @@ def read_answer(text: str, items: Sequence[str], k: int) -> list[str]:
     >>> read_answer('["lion", "lion", "lynx"]', ["lion", "sea_lion", "bus"], k=2)
     Traceback (most recent call last):
         ...
-    rankshot.ranking.errors.RankshotError: not among the items: 'lynx'; more than once: 'lion';
+    rankshot.core.errors.RankshotError: not among the items: 'lynx'; more than once: 'lion';
     3 names where 2 are wanted
     """
     found = _lists(text)

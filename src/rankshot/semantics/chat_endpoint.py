@@ -23,23 +23,18 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
 from urllib.request import HTTPRedirectHandler, OpenerDirector, ProxyHandler, Request, build_opener
 
-from rankshot.ranking.errors import RankshotError, shown
+from rankshot.core.errors import RankshotError, shown
 
 LARGEST_BODY = 4 << 20
 """Bytes read of one answer: far more than any order needs, far less than memory holds."""
-
 LARGEST_COMPLAINT = 4096
 """Bytes read of a page that says what went wrong."""
-
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
 """Seconds before the first retry, and at most before any, whatever a server asks for."""
-
 GRACE = 0.5
 """Seconds for what ends by itself at its time-out to say so, with the better message."""
-
 SHORTEST_SECRET = 8
 """Characters of a key worth hiding; local servers take a dummy, which an item may contain."""
-
 ADVICE = {
     400: "check the model's name, and whether it takes this temperature",
     401: "check the key",

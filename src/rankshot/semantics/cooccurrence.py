@@ -20,10 +20,8 @@ WORD = re.compile(r"[^\W_]+")
 LINES = re.compile(r"[^\W_]+|\n")
 PARAGRAPHS = re.compile(r"[^\W_]+|\n(?=[^\S\n]*\n)")
 SIBILANTS = ("s", "x", "z", "ch", "sh")
-
 LONGEST_WORD = 64
 """Longer ones are no words, and a hostile file could fill the memory with them."""
-
 Ints = NDArray[np.int64]
 
 

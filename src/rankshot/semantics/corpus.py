@@ -18,23 +18,24 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from rankshot.ranking.encode import as_names
-from rankshot.ranking.errors import RankshotError, did_you_mean, shown
-from rankshot.ranking.progress import ProgressLine
-from rankshot.ranking.text_lines import MARK
+from rankshot.core.errors import RankshotError, did_you_mean, shown
+from rankshot.core.names import as_names
+from rankshot.core.progress import ProgressLine
+from rankshot.core.text_files import MARK
 from rankshot.semantics.associations import dice, ppmi
 from rankshot.semantics.cooccurrence import Contexts, Counts, Names, Wanted, count_block
-from rankshot.semantics.cosine import cosine
 from rankshot.semantics.similarity import Similarity
+from rankshot.semantics.vectors import cosine
 
 Unit = Literal["window", "document", "paragraph"]
 Measure = Literal["dice", "ppmi", "cosine"]
-
 BLOCK_BYTES = 1 << 19
 """Text is counted in blocks of about this size; no line up to it is ever cut."""
-
 CONTEXT_WORDS, MOST_WORDS = 5_000, 50_000
 """The length of a vector; and the words in memory: of more, the rarer half is forgotten."""
+OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+CONTINUATIONS = bytes(range(0x80, 0xC0))
+BLANK_LINE = re.compile(rb"\n[^\S\n]*(?=\n)")
 
 
 @dataclass(frozen=True)
@@ -226,11 +227,6 @@ class Block(NamedTuple):
         except UnicodeDecodeError as error:
             line = self.line + self.data.count(b"\n", 0, error.start)
             raise RankshotError(f"{path}:{line}: not UTF-8 text ({error.reason})") from None
-
-
-OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-CONTINUATIONS = bytes(range(0x80, 0xC0))
-BLANK_LINE = re.compile(rb"\n[^\S\n]*(?=\n)")
 
 
 def text_blocks(path: Path, *, paragraphs: bool) -> Iterator[Block]:

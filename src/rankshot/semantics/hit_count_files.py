@@ -8,16 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
-from rankshot.ranking.errors import RankshotError, shown
-from rankshot.ranking.text_lines import text_lines
-from rankshot.semantics.hit_counts import HitMeasure, checked_measure
+from rankshot.core.errors import RankshotError, shown
+from rankshot.core.text_files import text_lines
+from rankshot.semantics.associations import HitMeasure, checked_measure
 from rankshot.semantics.similarity import Similarity
 
 COLUMNS = ("target", "item", "n_target", "n_item", "n_both")
-
 MAX_CELLS = 1 << 27
 """A gigabyte: more is a mistake in the file, or an attack."""
-
 Alone = dict[str, tuple[float, int]]
 """The hits of each name, and the line that gave them."""
 

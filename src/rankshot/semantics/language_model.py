@@ -12,9 +12,9 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
-from rankshot.ranking.encode import as_names
-from rankshot.ranking.errors import RankshotError, shown
-from rankshot.ranking.progress import ProgressLine
+from rankshot.core.errors import RankshotError, shown
+from rankshot.core.names import as_names
+from rankshot.core.progress import ProgressLine
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.answer_log import AnswerLog, read_answer
 from rankshot.semantics.chat_endpoint import ChatEndpoint, Reply
@@ -25,13 +25,10 @@ it looks in a photograph. Answer with the {k} most similar items, the most simil
 JSON list of strings, spelled as below, and with nothing else.
 
 Items: {items}"""
-
 AGAIN = "That cannot be used: {fault}. Answer with one JSON list of {k} different items, no more."
-
 BYTES_PER_TOKEN = 2.7
 """Measured on this prompt and on answers to it with the 100 class names of CIFAR-100: 2.7 to 3.0
 with each of three tokenizers (cl100k_base, o200k_base, Anthropic's published one)."""
-
 LONGEST_QUOTE = 2000
 """Characters of a wrong answer that are sent back with the complaint: all are paid for."""
 

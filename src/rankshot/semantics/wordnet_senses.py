@@ -14,18 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.ranking.errors import RankshotError, listed
-from rankshot.semantics.wordnet_measures import lin
-from rankshot.semantics.wordnet_nouns import CATEGORIES, Nouns
+from rankshot.core.errors import RankshotError, listed
+from rankshot.semantics.wordnet_nouns import CATEGORIES, Nouns, lin
 
 Floats = NDArray[np.float64]
-
 NEIGHBOURS = 2
 """How many of the other names a sense should be near: a few, for a list holds many kinds."""
-
 COMPANY = 25.0
 """What a similarity of 1 to those neighbours counts, as a log-odds."""
-
 MAX_ROUNDS, SETTLED = 30, 1e-4
 
 

@@ -7,7 +7,7 @@ import re
 from typing import Any
 from urllib.parse import urlsplit
 
-from rankshot.ranking.errors import RankshotError, did_you_mean, shown
+from rankshot.core.errors import RankshotError, did_you_mean, shown
 
 NAME_LENGTH = 200
 TITLE_LENGTH = 200
@@ -17,7 +17,6 @@ URL_LENGTH = 2_000
 MOST_ITEMS = 50
 MOST_QUESTIONS = 10_000
 MOST_COUNTED = 1_000_000
-
 # A name stands on one line of a page. Lone surrogates cannot be written to any file.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _UNPRINTABLE_IN_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rankshot.ranking.errors import RankshotError, did_you_mean, shown
-from rankshot.ranking.files import JSONL_ENDINGS, replacing
+from rankshot.core.errors import RankshotError, did_you_mean, shown
+from rankshot.core.text_files import replacing
+from rankshot.ranking.files import JSONL_ENDINGS
 from rankshot.survey.answers import Answer, is_counted
 from rankshot.survey.quality import Flag
 from rankshot.survey.study import Study

@@ -8,20 +8,19 @@ from collections.abc import Iterable, Sequence
 from random import Random
 from typing import Any
 
-from rankshot.ranking.encode import as_names
-from rankshot.ranking.errors import RankshotError
+from rankshot.core.errors import RankshotError, did_you_mean
+from rankshot.core.names import as_names
+from rankshot.ranking.checks import require_rankings
+from rankshot.ranking.consensus import average_order
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.wordnet import WordNet
 from rankshot.survey.bounds import MOST_ITEMS, check_count
-from rankshot.survey.preselection import item_sets, nearest_items
 from rankshot.survey.study import CONSENT_PLACEHOLDER, DEFAULT_PROMPT, Question, Study
 
 MOST_SHOWN = 10
 """By default a question shows so many items, as in the paper, or all where there are fewer."""
-
 WIDTH = 100
 """Lists that are longer go on several lines."""
-
 DEFAULT_TITLE = "Which of these are alike?"
 DEFAULT_CONSENT = f"""\
 This is a research study about what people find alike. You will see some questions. Each of them
@@ -35,6 +34,186 @@ participant id (a hash), but not the id itself. The answers are used for researc
 
 If you have a question about this study, please ask
 {CONSENT_PLACEHOLDER}."""
+_HEAD = """\
+# A survey: participants order items by how much they are like a target.
+# Read and edit this file; then start the survey with `rankshot survey serve`, and get its
+# answers as a rankings file with `rankshot survey export`. Do not change questions once answers
+# have come in: a changed question is a new one, and starts without answers.
+
+# Participants see the title on every page.
+title = {title}
+
+# The question; {{target}} stands for the name of the target.
+prompt = {prompt}
+
+# What participants agree to before they start. A blank line begins a new paragraph. Fill in what
+# stands in [brackets], and add what your ethics board asks for.
+consent = \"""
+{consent}\"""
+"""
+_PLAN = """\
+[plan]
+# How many participants answer each question.
+answers_per_question = {answers}
+# How many different questions one participant answers. Gold questions and repeats are added.
+questions_per_participant = {questions}
+# How many of them are asked a second time at the end, to see whether the answers agree.
+repeats = {repeats}
+# Who does nothing for so many minutes has left: the open questions go to somebody else.
+return_after_minutes = {minutes}
+"""
+_ITEMS = """\
+[items]
+# All items, whether or not a question shows them: the classes that the classifier knows.
+{names}
+# What is known of the items that a question does not show.
+# "after": they are less like the target than those that it shows, because it shows the nearest.
+# "unknown": nothing; so where several questions share a target and show different items.
+unshown = {unshown}
+"""
+_PLATFORM = """\
+[platform]
+# Where participants come from: "none" (anybody with the link), "prolific" or "mturk"
+# (Amazon Mechanical Turk, as an external question).
+name = {name}
+# For Prolific: the address that its page shows for participants who have finished.
+{completion_url}
+"""
+_NO_URL = '# completion_url = "https://app.prolific.com/submissions/complete?cc=..."'
+_QUALITY = """\
+# When a participant is flagged. Nobody's answers are dropped for it, unless you export them
+# with --exclude-flagged.
+[quality]
+# Answers given within fewer seconds are too fast.
+seconds = {seconds}
+# How far repeated answers may be from the first ones: 0 is the same order, 0.5 is chance.
+repeat_distance = {repeat_distance}
+# How far answers may be from the consensus of the others, in the same measure.
+consensus_distance = {consensus_distance}
+# So many wrong answers to gold questions are forgiven.
+gold_failures = {gold_failures}
+"""
+_GOLD = """\
+# Gold questions have a known answer: it begins with the items in `first`, in any order. Every
+# participant gets all of them. Their items may be any names. For example:
+# [[gold]]
+# target = "wolf"
+# items = ["dog", "bus", "rose"]
+# first = ["dog"]
+"""
+_QUESTIONS = """\
+# The questions: a target, and the items shown with it, in a random order.
+"""
+
+
+# -------------------- survey.preselection
+# Which items a question shows: the nearest ones, and sets of them where they are many.
+
+
+def nearest_items(
+    rankings: Rankings, targets: Iterable[Any], items: Iterable[Any], n: int
+) -> list[tuple[str, ...]]:
+    """Return the ``n`` items nearest to each target, nearest first.
+
+    People cannot order a hundred names. The paper showed the ten of the smallest average place
+    in five sources, or in WordNet alone.
+
+    Parameters
+    ----------
+    rankings : Rankings
+        Of the items, one or more for each target; weights count.
+    targets, items : iterables of names
+        A target that is itself an item is not among its nearest.
+    n : int
+        How many.
+
+    Returns
+    -------
+    list of tuples of str
+        In the order of the targets. Items of the same average place are ordered by name; those
+        that no ranking of the target compares come last.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> similarity = rs.WordNet().similarity(["tiger"], ["leopard", "seal", "mole", "wolf"])
+    >>> nearest_items(similarity.to_rankings(), similarity.targets, similarity.items, 2)
+    [('leopard', 'wolf')]
+    """
+    require_rankings(rankings)
+    target_names, item_names = as_names(targets, "targets"), as_names(items)
+    check_count("n", n, 1)
+    counted = rankings.with_items(item_names)
+    counted = counted[counted.weights > 0]
+    return [_nearest(counted, target, n) for target in target_names]
+
+
+def _nearest(rankings: Rankings, target: str, n: int) -> tuple[str, ...]:
+    these = rankings[rankings.targets == target]
+    if len(these) == 0:
+        hint = did_you_mean(target, rankings.target_names)
+        raise RankshotError(f"there is no ranking of the target {target!r}{hint}: add one")
+    compared = {rankings.items[i] for i in these.entries}
+    if not these.is_subset.all():
+        compared = set(rankings.items)
+    # The average of an item that nobody compares is a guess, and comes after what is known.
+    order = sorted(average_order(these), key=lambda name: name not in compared)
+    found = [name for name in order if name != target]
+    if len(found) < n:
+        raise RankshotError(
+            f"{n} items are wanted for the target {target!r}, and there are {len(found)}: ask for "
+            "fewer"
+        )
+    return tuple(found[:n])
+
+
+def item_sets(pool: Sequence[str], show: int, rng: Random) -> list[tuple[str, ...]]:
+    """Split a pool into sets of ``show`` items that overlap, or return it as the only set.
+
+    The sets are windows on the shuffled pool, bent to a ring. Each begins about half a window
+    after the one before it, so that every item is in two sets or more, and neighbours share
+    items: from the answers, all items of the pool can be compared.
+
+    Parameters
+    ----------
+    pool : sequence of str
+        At least ``show`` different names. Their order has no influence on the sets.
+    show : int
+        How many items each set has.
+    rng : Random
+        Shuffles the pool.
+
+    Returns
+    -------
+    list of tuples of str
+        Each in the order of the pool.
+
+    Examples
+    --------
+    >>> item_sets(["a", "b", "c", "d"], 2, Random(1))
+    [('a', 'd'), ('a', 'c'), ('b', 'c'), ('b', 'd')]
+    """
+    names = as_names(pool, "pool")
+    check_count("show", show, 2, MOST_ITEMS)
+    size = len(names)
+    if size < show:
+        raise RankshotError(f"a pool of {size} cannot fill sets of {show} items: show fewer")
+    if size == show:
+        return [names]
+    ring = sorted(names)
+    rng.shuffle(ring)
+    # Twice the pool, in windows of `show`: two windows on, one begins at most `show` later.
+    count = -(-2 * size // show)
+    place = {name: i for i, name in enumerate(names)}
+    sets = []
+    for begin in (i * size // count for i in range(count)):
+        window = [ring[(begin + i) % size] for i in range(show)]
+        sets.append(tuple(sorted(window, key=place.__getitem__)))
+    return sets
+
+
+# -------------------- survey.new_study
+# A new study: its questions from targets and items, and its text for study.toml.
 
 
 def new_study(
@@ -182,84 +361,6 @@ def study_text(study: Study) -> str:
         *(_asked("questions", question) for question in study.questions),
     ]
     return "\n".join(parts)
-
-
-_HEAD = """\
-# A survey: participants order items by how much they are like a target.
-# Read and edit this file; then start the survey with `rankshot survey serve`, and get its
-# answers as a rankings file with `rankshot survey export`. Do not change questions once answers
-# have come in: a changed question is a new one, and starts without answers.
-
-# Participants see the title on every page.
-title = {title}
-
-# The question; {{target}} stands for the name of the target.
-prompt = {prompt}
-
-# What participants agree to before they start. A blank line begins a new paragraph. Fill in what
-# stands in [brackets], and add what your ethics board asks for.
-consent = \"""
-{consent}\"""
-"""
-
-_PLAN = """\
-[plan]
-# How many participants answer each question.
-answers_per_question = {answers}
-# How many different questions one participant answers. Gold questions and repeats are added.
-questions_per_participant = {questions}
-# How many of them are asked a second time at the end, to see whether the answers agree.
-repeats = {repeats}
-# Who does nothing for so many minutes has left: the open questions go to somebody else.
-return_after_minutes = {minutes}
-"""
-
-_ITEMS = """\
-[items]
-# All items, whether or not a question shows them: the classes that the classifier knows.
-{names}
-# What is known of the items that a question does not show.
-# "after": they are less like the target than those that it shows, because it shows the nearest.
-# "unknown": nothing; so where several questions share a target and show different items.
-unshown = {unshown}
-"""
-
-_PLATFORM = """\
-[platform]
-# Where participants come from: "none" (anybody with the link), "prolific" or "mturk"
-# (Amazon Mechanical Turk, as an external question).
-name = {name}
-# For Prolific: the address that its page shows for participants who have finished.
-{completion_url}
-"""
-_NO_URL = '# completion_url = "https://app.prolific.com/submissions/complete?cc=..."'
-
-_QUALITY = """\
-# When a participant is flagged. Nobody's answers are dropped for it, unless you export them
-# with --exclude-flagged.
-[quality]
-# Answers given within fewer seconds are too fast.
-seconds = {seconds}
-# How far repeated answers may be from the first ones: 0 is the same order, 0.5 is chance.
-repeat_distance = {repeat_distance}
-# How far answers may be from the consensus of the others, in the same measure.
-consensus_distance = {consensus_distance}
-# So many wrong answers to gold questions are forgiven.
-gold_failures = {gold_failures}
-"""
-
-_GOLD = """\
-# Gold questions have a known answer: it begins with the items in `first`, in any order. Every
-# participant gets all of them. Their items may be any names. For example:
-# [[gold]]
-# target = "wolf"
-# items = ["dog", "bus", "rose"]
-# first = ["dog"]
-"""
-
-_QUESTIONS = """\
-# The questions: a target, and the items shown with it, in a random order.
-"""
 
 
 def _asked(table: str, question: Question) -> str:

@@ -6,17 +6,14 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from rankshot.ranking.errors import RankshotError, shown
+from rankshot.core.errors import RankshotError, shown
 
 ID_PARAMETER = {"none": "participant", "prolific": "PROLIFIC_PID", "mturk": "workerId"}
 """How each platform spells a participant's id in the address of the survey."""
-
 TURK_HOSTS = ("https://www.mturk.com", "https://workersandbox.mturk.com")
 """Where Mechanical Turk takes tasks back; no form of ours goes anywhere else."""
-
 TURK_FORM_ACTIONS = (*TURK_HOSTS, "https://worker.mturk.com")
 """The same for the content-security policy, to which Chromium holds redirects as well."""
-
 PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
 ID_PATTERN = "^[A-Za-z0-9_.:@-]{1,100}$"
 _ID = re.compile(ID_PATTERN)

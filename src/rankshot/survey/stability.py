@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.ranking.blocks import ABSENT, row_blocks
-from rankshot.survey import best_orders as solver
-from rankshot.survey.best_orders import arranged, best_orders
-from rankshot.survey.pair_signs import Levels, Margins, margins_of, pair_signs
+from rankshot.core.blocks import row_blocks
+from rankshot.ranking.dense import ABSENT
+from rankshot.survey import pairwise as solver
+from rankshot.survey.pairwise import Levels, Margins, arranged, best_orders, margins_of, pair_signs
 
 Bools = NDArray[np.bool_]
 Numbers = NDArray[np.int64]

@@ -5,14 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.ranking.arguments import require_number
-from rankshot.ranking.errors import RankshotError
-from rankshot.ranking.sampling import Seed
-from rankshot.zeroshot.labelled import label_names, whole_number
-from rankshot.zeroshot.metrics import Interval
+from rankshot.core.errors import RankshotError
+from rankshot.core.validation import Seed, require_number, whole_number
+from rankshot.zeroshot.metrics import Interval, label_names
 
 Floats = NDArray[np.float64]
-
 ROUNDS_AT_ONCE = 50
 """Resamples drawn together: memory stays that of so many rows of counts."""
 

@@ -7,20 +7,17 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import (
-    BaseEstimator,
-    ClassifierMixin,
-    MetaEstimatorMixin,
-    clone,
-    is_classifier,
-)
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from rankshot.ranking.arguments import require_number
-from rankshot.ranking.encode import as_names
-from rankshot.ranking.errors import RankshotError, shown
-from rankshot.zeroshot.decisions import (
+from rankshot.core.errors import RankshotError, shown
+from rankshot.core.names import as_names
+from rankshot.core.validation import require_number
+from rankshot.zeroshot.alignment import Knowledge, of_all, of_unseen, over_items, require_knowledge
+from rankshot.zeroshot.estimator_scores import scores_of
+from rankshot.zeroshot.explanation import Explanation, explanations
+from rankshot.zeroshot.heads.base import (
     REJECTED,
     Candidates,
     Decisions,
@@ -29,18 +26,9 @@ from rankshot.zeroshot.decisions import (
     sure_labels,
     top_of,
 )
-from rankshot.zeroshot.estimator_scores import scores_of
-from rankshot.zeroshot.explanation import Explanation, explanations
-from rankshot.zeroshot.knowledge import (
-    Knowledge,
-    of_all,
-    of_unseen,
-    over_items,
-    require_knowledge,
-)
-from rankshot.zeroshot.probabilistic_ranking import ProbabilisticRanking
+from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
+from rankshot.zeroshot.prior import remarks_on
 from rankshot.zeroshot.scores import Scores
-from rankshot.zeroshot.semantic_prior import remarks_on
 
 Floats = NDArray[np.floating]
 

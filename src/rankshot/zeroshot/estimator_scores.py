@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rankshot.ranking.encode import as_names
-from rankshot.ranking.errors import RankshotError, shown
+from rankshot.core.errors import RankshotError, shown
+from rankshot.core.names import as_names
 from rankshot.zeroshot.scores import Floats, Kind, Scores
 
 

@@ -10,16 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rankshot.ranking.errors import RankshotError, did_you_mean, listed
-from rankshot.zeroshot.decisions import Candidates, Decisions, top_of
+from rankshot.core.errors import RankshotError, did_you_mean, listed
+from rankshot.zeroshot.heads.base import Candidates, Decisions, top_of
 from rankshot.zeroshot.scores import Scores, as_scores
 
 Floats = NDArray[np.float64]
 Pushes = tuple[tuple[str, float], ...]
-
 SHOWN = 5
 """How many of the most probable targets are named."""
-
 MOST = 12
 """How many pushes are printed."""
 

@@ -12,16 +12,14 @@ from scipy.special import expit, log_expit
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from rankshot.ranking.errors import RankshotError, did_you_mean, listed, shown
-from rankshot.ranking.ragged import starts_of
+from rankshot.core.errors import RankshotError, did_you_mean, listed, shown
+from rankshot.ranking.building import starts_of
 from rankshot.zeroshot.scores import Kind, Scores, column_name
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
 BLOCK_CELLS = 1 << 18
 """Decision values that are fitted at a time; about ten arrays of that many are alive."""
-
 MAX_ITERATIONS = 100
 LEAST_GAIN = 1e-12
 """A column is done when a Newton step promises less than this of its log-likelihood."""

@@ -9,23 +9,26 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+from scipy.special import log_softmax
 
-from rankshot.ranking.encode import as_names
-from rankshot.ranking.errors import RankshotError, did_you_mean, listed, shown
+from rankshot.core.errors import RankshotError, did_you_mean, listed, shown
+from rankshot.core.names import as_names
 
 Floats = NDArray[np.floating]
 Kind = Literal["multiclass", "one-vs-rest", "one-vs-one"]
-
 KINDS: tuple[Kind, ...] = get_args(Kind)
 LEAST_PROBABILITY = 1e-6
 """What a probability of 0 counts as, or half of the smallest other one of its row if that is
 less: a zero is a rounded or uncounted number, and its logarithm would veto."""
-
 LARGEST_SCORE = 1e30
 """Beyond it sums of scores overflow in single precision; a logit it is not."""
-
 SUM_TOLERANCE = 0.02
 """How far the probabilities of a row may be from adding up to one: tables are rounded."""
+
+
+# -------------------- zeroshot.scores
+# `Scores`: what a classifier says about inputs, with the names of the classes it knows.
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,3 +235,50 @@ def _log_positive(p: Floats) -> Floats:
     smallest = np.where(p > 0, p, np.inf).min(axis=1, keepdims=True)
     floor = np.clip(smallest / 2, np.finfo(p.dtype).smallest_subnormal, LEAST_PROBABILITY)
     return np.asarray(np.log(np.where(p > 0, p, floor)))
+
+
+# -------------------- zeroshot.class_probabilities
+# P(y|x): the probabilities of the seen classes, from scores of any kind that has them.
+
+
+def log_class_probabilities(values: Floats, kind: Kind, asker: str) -> NDArray[np.float64]:
+    """Return log P(y|x), a row an input: of the softmax, or of the sigmoid for one-vs-rest.
+
+    Examples
+    --------
+    >>> log_class_probabilities(np.array([[0.0, -99.0]]), "one-vs-rest", "example").round(3)
+    array([[ -0.693, -99.   ]])
+    """
+    if kind == "one-vs-one":
+        raise RankshotError(
+            f"{asker} needs a score for each class, not for each pair: one-vs-one scores are for "
+            "ProbabilisticRanking and DeterministicRanking"
+        )
+    f = np.asarray(values, np.float64)
+    # log σ(f) = -log(1 + e^-f)
+    return -np.logaddexp(0, -f) if kind == "one-vs-rest" else np.asarray(log_softmax(f, axis=1))
+
+
+# -------------------- zeroshot.pair_wins
+# One-vs-one scores, class by class: the pairs that each wins, and the sum of its scores.
+
+
+def wins(values: Floats, n_items: int) -> NDArray[np.float64]:
+    """Return numbers that order classes by the pairs they win, then by the sum of their scores.
+
+    A pair of score 0 is half a win for each.
+    """
+    wins = pair_sums(np.sign(values), n_items) / 2
+    # Rounded, so that the order in which they were added up decides nothing.
+    sums = np.round(pair_sums(values, n_items), 9)
+    # Wins differ by halves at least: sums squeezed into (-1/4, 1/4) only break ties.
+    return np.asarray(wins + sums / (4 * (1 + np.abs(sums))))
+
+
+def pair_sums(values: Floats, n_items: int) -> NDArray[np.float64]:
+    """Return Σ_j f_ij for every class i, a row an input."""
+    first, second = np.triu_indices(n_items, 1)
+    ones, pair = np.ones(first.size), np.arange(first.size)
+    cells = np.append(ones, -ones), (np.append(first, second), np.append(pair, pair))
+    against_all = csr_array(cells, shape=(n_items, first.size))
+    return np.asarray((against_all @ values.T.astype(np.float64)).T)

@@ -12,34 +12,114 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid, train_test_split
 from sklearn.utils import _safe_indexing
 
-from rankshot.ranking.errors import RankshotError, did_you_mean, listed, shown
-from rankshot.ranking.progress import ProgressLine
+from rankshot.core.errors import RankshotError, did_you_mean, listed, shown
+from rankshot.core.progress import ProgressLine
+from rankshot.core.validation import Seed
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.restriction import restricted
-from rankshot.ranking.sampling import Seed
 from rankshot.semantics.similarity import Similarity
-from rankshot.zeroshot.calibration import SeenOrUnseen, best_calibration, seen_or_unseen
+from rankshot.zeroshot.alignment import Knowledge, of_all, of_unseen, over_items, require_knowledge
 from rankshot.zeroshot.classifier import ZeroShotClassifier, require_one_length
-from rankshot.zeroshot.decisions import most_probable
 from rankshot.zeroshot.estimator_scores import scores_of
-from rankshot.zeroshot.knowledge import (
-    Knowledge,
-    of_all,
-    of_unseen,
-    over_items,
-    require_knowledge,
-)
+from rankshot.zeroshot.heads.base import most_probable
+from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.metrics import mean_class_accuracy
-from rankshot.zeroshot.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.scores import Scores
 
+Floats = NDArray[np.float64]
 Labels = NDArray[np.str_]
-
 FIXED = {"rankings", "classes", "calibration", "reject_below", "reject_label"}
 """What no trial changes."""
-
 VALIDATION_SHARE = 0.25
 """Of the inputs of classes that stay seen, so much is kept from training to judge by."""
+
+
+# -------------------- zeroshot.calibration
+# The constant that lets seen and unseen classes compete: calibrated stacking.
+
+
+class SeenOrUnseen(NamedTuple):
+    """What is to be known of inputs to judge any calibration constant.
+
+    Attributes
+    ----------
+    margin : ndarray of shape (n,)
+        Log-probability of the best seen class less that of the best unseen one. An input goes
+        to the seen class where this exceeds the constant.
+    right_if_seen, right_if_unseen : ndarray of bool
+        Whether the best seen, and the best unseen, class is the true one.
+    weight : ndarray
+        One over the number of inputs of its class, and over the number of seen (or unseen)
+        classes: accuracies are means over classes.
+    is_unseen : ndarray of bool
+        Whether the true class is an unseen one.
+    """
+
+    margin: Floats
+    right_if_seen: NDArray[np.bool_]
+    right_if_unseen: NDArray[np.bool_]
+    weight: Floats
+    is_unseen: NDArray[np.bool_]
+
+
+def seen_or_unseen(
+    log_proba: NDArray[np.floating],
+    classes: NDArray[np.str_],
+    seen: NDArray[np.bool_],
+    y: NDArray[np.str_],
+) -> SeenOrUnseen:
+    """Sum up what a generalised zero-shot classifier says of labelled inputs."""
+    best_seen = log_proba[:, seen].argmax(axis=1)
+    best_unseen = log_proba[:, ~seen].argmax(axis=1)
+    rows = np.arange(len(y))
+    margin = log_proba[:, seen][rows, best_seen] - log_proba[:, ~seen][rows, best_unseen]
+    names, which, count = np.unique(y, return_inverse=True, return_counts=True)
+    name_unseen = ~np.isin(names, classes[seen])
+    n_alike = np.where(name_unseen, name_unseen.sum(), (~name_unseen).sum())
+    return SeenOrUnseen(
+        margin.astype(np.float64),
+        classes[seen][best_seen] == y,
+        classes[~seen][best_unseen] == y,
+        (1 / (count * n_alike))[which],
+        name_unseen[which],
+    )
+
+
+def harmonic_means(inputs: SeenOrUnseen, constants: Floats) -> Floats:
+    """Return the harmonic mean of seen and unseen accuracy for every constant."""
+    order = np.argsort(inputs.margin)
+    # Inputs of a margin up to the constant go to unseen classes.
+    n_unseen = np.searchsorted(inputs.margin[order], constants, side="right")
+
+    def accuracy(of: NDArray[np.bool_]) -> Floats:
+        weight = np.where(of, inputs.weight, 0.0)[order]
+        below = np.append(0, np.cumsum(weight * inputs.right_if_unseen[order]))
+        above = np.append(0, np.cumsum((weight * inputs.right_if_seen[order])[::-1]))[::-1]
+        return np.asarray(below[n_unseen] + above[n_unseen])
+
+    unseen, seen = accuracy(inputs.is_unseen), accuracy(~inputs.is_unseen)
+    total = unseen + seen
+    return np.divide(2 * unseen * seen, total, out=np.zeros_like(total), where=total > 0)
+
+
+def best_calibration(folds: Sequence[SeenOrUnseen]) -> tuple[float, float]:
+    """Return the constant with the largest harmonic mean, averaged over folds, and that mean.
+
+    Between two neighbouring margins all constants are alike. The middle of the first stretch
+    without a better one is taken.
+    """
+    margins = np.unique(np.concatenate([fold.margin for fold in folds]))
+    edges = np.concatenate([[margins[0] - 1], margins, [margins[-1] + 1]])
+    # Where fold after fold adds up in another order, equal means differ in their last digits.
+    means = np.mean([harmonic_means(fold, edges[:-1]) for fold in folds], axis=0).round(12)
+    first = int(np.argmax(means))
+    worse = np.flatnonzero(means[first:] < means[first])
+    end = first + (int(worse[0]) if worse.size else means.size - first)
+    return float((edges[first] + edges[end]) / 2), float(means[first])
+
+
+# -------------------- zeroshot.seen_class_search
+# `SeenClassSearch`: settings chosen on seen classes that play unseen ones.
 
 
 @dataclass(frozen=True)

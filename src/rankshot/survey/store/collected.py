@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, func, select
 
 from rankshot.survey.answers import Answer
-from rankshot.survey.store.loads import NO_ANSWER, lapse, question_of
-from rankshot.survey.store.tables import ASSIGNMENT, PARTICIPANT, QUESTION
+from rankshot.survey.store.assignment import NO_ANSWER, lapse, question_of
+from rankshot.survey.store.database import ASSIGNMENT, PARTICIPANT, QUESTION
 from rankshot.survey.study import Study
 
 

@@ -2,25 +2,167 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import secrets
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, select, text
+from sqlalchemy import (
+    Column,
+    Connection,
+    Double,
+    Engine,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    create_engine,
+    event,
+    inspect,
+    select,
+    text,
+)
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
-from rankshot.ranking.errors import RankshotError
+from rankshot.core.errors import RankshotError
 from rankshot.survey.store.identity import Identity
-from rankshot.survey.store.migrations import migrate
-from rankshot.survey.store.tables import SURVEY
 
+METADATA = MetaData()
+SURVEY = Table(
+    "survey",
+    METADATA,
+    Column("version", Integer, nullable=False),
+    # Keys the hashes of participants' ids, their links and their codes.
+    Column("secret", Text, nullable=False),
+)
+QUESTION = Table(
+    "question",
+    METADATA,
+    Column("key", Text, primary_key=True),
+    Column("target", Text, nullable=False),
+    Column("items", Text, nullable=False),
+    Column("first", Text, nullable=False),
+)
+PARTICIPANT = Table(
+    "participant",
+    METADATA,
+    Column("rater", Text, primary_key=True),
+    Column("started_at", Double, nullable=False),
+    Column("seen_at", Double, nullable=False),
+    Column("finished_at", Double),
+    # Mechanical Turk's: where to hand in, at the end.
+    Column("turk_assignment", Text),
+    Column("turk_host", Text),
+)
+ASSIGNMENT = Table(
+    "assignment",
+    METADATA,
+    Column("rater", Text, ForeignKey("participant.rater"), primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("question", Text, ForeignKey("question.key"), nullable=False),
+    Column("repeat", Integer, nullable=False),
+    Column("shown", Text, nullable=False),
+    Column("shown_at", Double),
+    # A list of items, best first, as JSON; [] is "cannot say".
+    Column("answer", Text),
+    Column("answered_at", Double),
+    # Nobody is asked the same question twice, except as a planned repeat.
+    UniqueConstraint("rater", "question", "repeat"),
+    Index("assignment_of_question", "question"),
+)
+STEPS: tuple[tuple[str, ...], ...] = (
+    (
+        "CREATE TABLE survey (version INTEGER NOT NULL, secret TEXT NOT NULL)",
+        """CREATE TABLE question (
+            key TEXT NOT NULL PRIMARY KEY,
+            target TEXT NOT NULL,
+            items TEXT NOT NULL,
+            first TEXT NOT NULL)""",
+        """CREATE TABLE participant (
+            rater TEXT NOT NULL PRIMARY KEY,
+            started_at DOUBLE PRECISION NOT NULL,
+            seen_at DOUBLE PRECISION NOT NULL,
+            finished_at DOUBLE PRECISION,
+            turk_assignment TEXT,
+            turk_host TEXT)""",
+        """CREATE TABLE assignment (
+            rater TEXT NOT NULL REFERENCES participant (rater),
+            number INTEGER NOT NULL,
+            question TEXT NOT NULL REFERENCES question (key),
+            repeat INTEGER NOT NULL,
+            shown TEXT NOT NULL,
+            shown_at DOUBLE PRECISION,
+            answer TEXT,
+            answered_at DOUBLE PRECISION,
+            PRIMARY KEY (rater, number),
+            UNIQUE (rater, question, repeat))""",
+        "CREATE INDEX assignment_of_question ON assignment (question)",
+    ),
+)
+"""What leads from each version to the next; both SQLite and PostgreSQL understand it.
+
+A step is never edited once it was released: a later one changes what it made."""
 CONNECTIONS = 8
 """At once. SQLite writes one at a time: more would only wait inside it, out of turn."""
-
 POSTGRESQL = "postgresql+psycopg"
 _ANY_NUMBER = 7_261_001
+
+
+# -------------------- survey.store.migrations
+# Schema versions: a database is brought up to date when it is opened, in one transaction.
+
+
+def migrate(connection: Connection, steps: Sequence[Sequence[str]] = STEPS) -> int:
+    """Bring a database to the newest version, inside the caller's transaction.
+
+    Returns
+    -------
+    int
+        The version that was found; 0 is an empty database.
+
+    Raises
+    ------
+    RankshotError
+        If a newer rankshot has written it, or if its tables are not ours.
+    """
+    found = _version(connection)
+    if found > len(steps):
+        raise RankshotError(
+            f"the database has schema version {found}, this rankshot knows {len(steps)}: "
+            "a newer one has written it; upgrade with pip install --upgrade rankshot"
+        )
+    for step in steps[found:]:
+        for statement in step:
+            connection.execute(text(statement))
+    if found == 0:
+        connection.execute(
+            text("INSERT INTO survey (version, secret) VALUES (0, :secret)"),
+            {"secret": secrets.token_hex(32)},
+        )
+    if found < len(steps):
+        connection.execute(text("UPDATE survey SET version = :new"), {"new": len(steps)})
+    return found
+
+
+def _version(connection: Connection) -> int:
+    names = inspect(connection).get_table_names()
+    if "survey" in names:
+        return int(connection.execute(text("SELECT version FROM survey")).scalar_one())
+    if names:
+        raise RankshotError(
+            f"the database holds other tables ({', '.join(sorted(names)[:5])}): give the survey "
+            "a database of its own"
+        )
+    return 0
+
+
+# -------------------- survey.store.database
+# The database: opened, brought up to date, and written in whole transactions.
 
 
 class Database:

@@ -12,10 +12,8 @@ from sqlalchemy import Connection, Row, func, select
 
 from rankshot.survey.answers import order_of
 from rankshot.survey.platforms import TurkTask
-from rankshot.survey.store.allotment import allot, sequence, shuffled
-from rankshot.survey.store.database import Database
-from rankshot.survey.store.loads import lapse, loads, question_of
-from rankshot.survey.store.tables import ASSIGNMENT, PARTICIPANT, QUESTION
+from rankshot.survey.store.assignment import allot, lapse, loads, question_of, sequence, shuffled
+from rankshot.survey.store.database import ASSIGNMENT, PARTICIPANT, QUESTION, Database
 from rankshot.survey.study import Question, Study
 
 

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
+import socket
 from dataclasses import dataclass
 from http import HTTPStatus
+from ipaddress import ip_address
 from typing import Annotated, Any
 
+import uvicorn
 from fastapi import Depends, FastAPI, HTTPException, Path, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.responses import HTMLResponse, Response
 
 from rankshot import __version__
+from rankshot.core.errors import RankshotError
 from rankshot.survey.platforms import TURK_FORM_ACTIONS
 from rankshot.survey.store.database import Database
 from rankshot.survey.store.participation import Participation
 from rankshot.survey.study import Study
-from rankshot.survey.web.guards import Guard, security_headers
-from rankshot.survey.web.login import Login
-from rankshot.survey.web.pages import STATIC, Pages, static_files
+from rankshot.survey.web.guards import Guard, RateLimit, security_headers
+from rankshot.survey.web.pages import STATIC, Pages, RefusedError, refusals, static_files
 from rankshot.survey.web.participant_routes import ParticipantRoutes
-from rankshot.survey.web.rate_limit import RateLimit
-from rankshot.survey.web.refusal import RefusedError, refusals
-from rankshot.survey.web.researcher_routes import ResearcherRoutes
+from rankshot.survey.web.researcher_routes import Login, ResearcherRoutes
 
 StaticName = Annotated[str, Path(json_schema_extra={"enum": list(STATIC)})]
+
+
+# -------------------- survey.web.app
+# The web application of a study.
 
 
 @dataclass(frozen=True)
@@ -143,3 +148,41 @@ def _answer_errors(app: FastAPI, pages: Pages) -> None:
         page = pages.message(error.status_code, phrase, "Please check the address.")
         page.headers.update(error.headers or {})
         return page
+
+
+# -------------------- survey.web.server
+# Serving a study: one process, until it is told to end.
+
+
+def open_port(host: str, port: int) -> socket.socket:
+    """Take a port, before anything is promised; 0 takes any that is free."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family, backlog=1024)
+    except OSError as error:
+        raise RankshotError(
+            f"cannot listen at {host}:{port} ({error.strerror}): give another --port or --host"
+        ) from None
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine reaches an address."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def serve(app: FastAPI, port: socket.socket) -> None:
+    """Answer requests until a signal comes; what is being answered is finished first."""
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        # Addresses hold participants' ids and links: they are not written down.
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=30,
+        limit_concurrency=2_000,
+    )
+    uvicorn.Server(config).run(sockets=[port])

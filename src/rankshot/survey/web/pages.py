@@ -6,10 +6,32 @@ from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from rankshot.survey.study import Study
 
+ALWAYS = (413, 422, 429)
+"""Too large, malformed, too often: any request may be answered so."""
+FORMS = (403, 415)
+"""From another site, of another kind: any form may be answered so."""
+REASONS = {
+    400: "The address lacks something",
+    401: "Not logged in",
+    403: "Not a form of ours",
+    404: "No such page",
+    409: "There is another answer, or some are missing",
+    413: "Too large",
+    415: "Not a form",
+    422: "Malformed, or no ranking",
+    429: "Too often",
+    503: "Nothing is left to ask at the moment",
+}
+HEADERS = {
+    303: {"Location": "The page that comes next"},
+    401: {"WWW-Authenticate": "How to show the token"},
+    429: {"Retry-After": "Seconds to wait"},
+}
+"""What a response has beside the headers that all of them have."""
 STATIC = {
     "survey.css": "text/css",
     "icon.svg": "image/svg+xml",
@@ -17,6 +39,75 @@ STATIC = {
     "researcher.css": "text/css",
     "researcher.js": "text/javascript",
 }
+
+
+# -------------------- survey.web.refusal
+# What is not done, and the page that says why; refusals and redirects as OpenAPI has them.
+
+
+class RefusedError(Exception):
+    """A request that is refused.
+
+    Parameters
+    ----------
+    status : int
+    heading, text : str
+        For the person who reads the usual page; others have their own.
+    template : str
+        The page, where it is not the usual one.
+    **values
+        What the template needs.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        heading: str = "",
+        text: str = "",
+        template: str = "message.html",
+        **values: Any,
+    ) -> None:
+        super().__init__(f"{status} {heading}")
+        self.status = status
+        self.template = template
+        self.values = {"heading": heading, "text": text, "link": None, **values}
+
+
+def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Describe the refusals of a route, all of them pages, for its OpenAPI document."""
+    page = {"text/html": {"schema": {"type": "string"}}}
+    return {
+        status: {"description": REASONS[status], "content": page, **_headers(status)}
+        for status in sorted({*statuses, *ALWAYS})
+    }
+
+
+def redirects(*statuses: int) -> dict[str, Any]:
+    """Describe a route that redirects, with its refusals: keyword arguments of a route."""
+    see_other = {"description": "Done: see the next page", **_headers(303)}
+    return {
+        "status_code": 303,
+        "response_class": RedirectResponse,
+        "responses": {303: see_other, **refusals(*statuses)},
+    }
+
+
+def takes_form(*statuses: int) -> dict[str, Any]:
+    """Describe a route that takes a form, and redirects."""
+    return redirects(*statuses, *FORMS)
+
+
+def _headers(status: int) -> dict[str, Any]:
+    found = HEADERS.get(status, {})
+    described = {
+        name: {"description": text, "required": True, "schema": {"type": "string"}}
+        for name, text in found.items()
+    }
+    return {"headers": described} if described else {}
+
+
+# -------------------- survey.web.pages
+# Templates, filled in: everything that people wrote is escaped.
 
 
 class Pages:

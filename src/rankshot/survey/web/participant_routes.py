@@ -9,7 +9,7 @@ from fastapi import APIRouter, Form, Path, Query
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from rankshot.ranking.errors import RankshotError
+from rankshot.core.errors import RankshotError
 from rankshot.survey.bounds import MOST_ITEMS
 from rankshot.survey.platforms import ID_PARAMETER, ID_PATTERN, Visitor, kept_as, visitor
 from rankshot.survey.store.identity import LINK_DIGITS, Identity
@@ -21,8 +21,7 @@ from rankshot.survey.store.participation import (
     Participation,
 )
 from rankshot.survey.study import Study
-from rankshot.survey.web.pages import Pages
-from rankshot.survey.web.refusal import RefusedError, redirects, refusals, takes_form
+from rankshot.survey.web.pages import Pages, RefusedError, redirects, refusals, takes_form
 
 Link = Annotated[str, Path(pattern=f"^[0-9a-f]{{{LINK_DIGITS}}}$")]
 # Not an int: 1.0 and +1 would be addresses of the same question.

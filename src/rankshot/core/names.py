@@ -1,0 +1,42 @@
+"""Names of items, targets and rows: read, checked and quoted in messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from rankshot.core.errors import RankshotError, shown
+
+Where = Callable[[int], str]
+"""Names the place of row ``i`` in a message: ``ranking 3``, or ``votes.jsonl:4``."""
+
+
+def numbered(row: int) -> str:
+    """Name a row that came from no file."""
+    return f"ranking {row}"
+
+
+def as_names(labels: Iterable[Any], what: str = "items") -> tuple[str, ...]:
+    """Return labels as distinct, non-empty text; integers are taken as their digits."""
+    if isinstance(labels, (str, set, frozenset)) or not isinstance(labels, Iterable):
+        raise RankshotError(f"{what} must be a sequence of names, not {shown(labels)}")
+    names: dict[str, None] = {}
+    for label in labels:
+        name = _name(label)
+        if name is None:
+            raise RankshotError(f"{what} must be non-empty text, not {shown(label)}")
+        if name in names:
+            raise RankshotError(f"{what} names {shown(name)} more than once")
+        names[name] = None
+    if not names:
+        raise RankshotError(f"{what} is empty: there is nothing to rank")
+    return tuple(names)
+
+
+def _name(label: Any) -> str | None:
+    if isinstance(label, str) and label:
+        return str(label)
+    is_number = isinstance(label, (int, np.integer)) and not isinstance(label, bool)
+    return str(int(label)) if is_number and abs(label) < 2**63 else None

@@ -1,0 +1,251 @@
+"""Recipes for a zero-shot classifier: chosen on the rehearsal, then measured on unseen classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import product
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_softmax
+from sklearn.base import clone
+
+from rankshot.experiments.benchmark import Study, Task
+from rankshot.experiments.classifiers import Workshop
+from rankshot.ranking.rankings import Rankings
+from rankshot.zeroshot.bootstrap import class_interval
+from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
+from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
+from rankshot.zeroshot.metrics import Interval, mean_class_accuracy, per_class_accuracy
+from rankshot.zeroshot.scores import Scores
+
+Labels = NDArray[np.str_]
+Floats = NDArray[np.float64]
+Right = NDArray[np.bool_]
+Prior = Literal["equal", "estimated"]
+PRIORS: tuple[Prior, ...] = ("estimated", "equal")
+TRUSTS = (0.3, 1.0, 2.0)
+SHRINKAGES = (0.05, 0.2)
+NEARLY = 0.01
+"""Settings that rehearse so near to the best are as good as it, for all that is known."""
+
+
+# -------------------- experiments.recipes
+# Recipes for a zero-shot classifier: chosen on the rehearsal, then measured on unseen classes.
+
+
+@dataclass(frozen=True, eq=False)
+class Recipe:
+    """All that a zero-shot classifier is made of.
+
+    Attributes
+    ----------
+    setting, C : str, float
+        The classifier and its regularisation.
+    head : ProbabilisticRanking
+        Not fitted.
+    reference : bool
+        Whether the head is told what is usual for seen validation inputs.
+    temperature : float
+        What scores are divided by.
+    sources : mapping of str to float
+        What the rankings of each source weigh together, the panel's being 1.
+    raters : mapping of str to float
+        What each rater of the panel weighs; all the same if empty.
+    """
+
+    setting: str
+    C: float
+    head: ProbabilisticRanking
+    reference: bool = False
+    temperature: float = 1.0
+    sources: Mapping[str, float] = field(default_factory=dict)
+    raters: Mapping[str, float] = field(default_factory=dict)
+
+    def with_head(self, **params: object) -> Recipe:
+        """Return it with other settings of the head."""
+        return replace(self, head=clone(self.head).set_params(**params))
+
+
+@dataclass(frozen=True, eq=False)
+class Kitchen:
+    """A study and its classifiers: where recipes are tried."""
+
+    study: Study
+    workshops: Mapping[str, Workshop]
+    """By name of the task."""
+
+    @cached_property
+    def _scores(self) -> dict[tuple[str, str, float, str], Scores]:
+        return {}
+
+    def scores(self, recipe: Recipe, task: Task, part: str) -> Scores:
+        """Return what the recipe's classifier says of a task's "validation" or "test" inputs."""
+        key = (task.name, recipe.setting, recipe.C, part)
+        if key not in self._scores:
+            model = self.workshops[task.name].classifier(recipe.setting, recipe.C)
+            self._scores[key] = model.scores(getattr(task, part))
+        found = self._scores[key]
+        if recipe.temperature == 1:
+            return found
+        return Scores(found.values / recipe.temperature, found.items, found.kind)
+
+    @cached_property
+    def _heads(self) -> dict[tuple[Recipe, str], ProbabilisticRanking]:
+        return {}
+
+    def fitted(self, recipe: Recipe, task: Task) -> ProbabilisticRanking:
+        """Return the recipe's head, fitted for a task."""
+        key = (recipe, task.name)
+        if key not in self._heads:
+            reference = self.scores(recipe, task, "validation") if recipe.reference else None
+            head: ProbabilisticRanking = clone(recipe.head)
+            self._heads[key] = head.fit(rankings_of(recipe, task), reference)
+        return self._heads[key]
+
+    def predicted(self, recipe: Recipe, task: Task) -> Labels:
+        """Return the targets that the recipe gives to a task's test inputs."""
+        return self.fitted(recipe, task).predict(self.scores(recipe, task, "test"))
+
+    def rehearsed(self, recipe: Recipe) -> Interval:
+        """Return how good a recipe is where settings are chosen: seen classes playing unseen.
+
+        It is the mean over classes, with its interval over resamples of classes.
+        """
+        task = self.study.rehearsal
+        right = self.predicted(recipe, task) == task.test_label
+        return class_interval(task.test_label, right)
+
+    def surely_better(self, new: Recipe, old: Recipe) -> bool:
+        """Return whether a recipe rehearses better by more than one standard error over classes.
+
+        With a few classes to rehearse on, the best of many recipes is often best by chance.
+        """
+        task = self.study.rehearsal
+        ours, theirs = (
+            np.array(list(per_class_accuracy(task.test_label, self.predicted(one, task)).values()))
+            for one in (new, old)
+        )
+        gain = ours - theirs
+        return bool(gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)))
+
+    def best(self, recipes: Iterable[Recipe]) -> Recipe:
+        """Return the recipe that rehearses best; of equals, the first."""
+        return max(list(recipes), key=lambda recipe: self.rehearsed(recipe).estimate)
+
+    def right(self, recipe: Recipe) -> NDArray[np.bool_]:
+        """Return which inputs of *unseen* classes a recipe gets right: to report, not to choose."""
+        task = self.study.real
+        return np.asarray(self.predicted(recipe, task) == task.test_label)
+
+
+def rankings_of(recipe: Recipe, task: Task) -> Rankings:
+    """Return the rankings of a recipe's sources, weighted."""
+    panel = task.panel
+    if recipe.raters:
+        panel = replace(panel, weights=np.array([recipe.raters[name] for name in panel.raters]))
+    parts = [panel]
+    for source, weight in recipe.sources.items():
+        listed = task.listed(source)
+        # The panel's rankings of a target weigh 1 together, and so do those of a source.
+        of_target = panel.weights.sum() / len(task.targets)
+        parts.append(replace(listed, weights=np.full(len(listed), weight * of_target)))
+    return Rankings.concatenate(parts)
+
+
+def rater_weights(kitchen: Kitchen, recipe: Recipe) -> dict[str, float]:
+    """Return what each rater's rankings alone are worth on the rehearsal, more than by chance."""
+    task = kitchen.study.rehearsal
+    scores = kitchen.scores(recipe, task, "test")
+    reference = kitchen.scores(recipe, task, "validation") if recipe.reference else None
+    worth = {}
+    for rater in task.panel.rater_names:
+        head = clone(recipe.head).fit(task.panel.select(rater=rater), reference)
+        found = mean_class_accuracy(task.test_label, head.predict(scores))
+        worth[rater] = max(found - 1 / len(task.targets), 0.01)
+    return worth
+
+
+# -------------------- experiments.batch_priors
+# How frequent targets are in a batch: what a head says of all inputs, used for each of them.
+
+
+def with_estimated_frequencies(log_proba: Floats, n_rounds: int = 50) -> Floats:
+    """Return log-probabilities with the frequencies of targets that explain the batch best.
+
+    Expectation and maximisation over P(z), after Saerens, Latinne and Decaestecker (2002): each
+    round P(z) is the mean of P(z|x) over the batch, and P(z|x) is that of the head times P(z).
+    """
+    log_prior = np.zeros(log_proba.shape[1])
+    for _ in range(n_rounds):
+        posterior = np.exp(log_softmax(log_proba + log_prior, axis=1))
+        log_prior = np.log(np.maximum(posterior.mean(axis=0), np.finfo(float).tiny))
+    return np.asarray(log_softmax(log_proba + log_prior, axis=1))
+
+
+# -------------------- experiments.batch_trials
+# Settings of `BatchRefinement`, chosen on the rehearsal.
+
+
+class BatchSetting(NamedTuple):
+    """A recipe, refined on the whole batch."""
+
+    base: Recipe
+    trust: float
+    shrinkage: float
+    prior: Prior
+
+
+class BatchTrials:
+    """Settings of `BatchRefinement`, each tried once on the rehearsal.
+
+    What they reach on unseen classes is looked up only for those that rehearse well.
+    """
+
+    def __init__(self, kitchen: Kitchen, bases: Sequence[Recipe]) -> None:
+        self.kitchen = kitchen
+        grid = product(bases, TRUSTS, SHRINKAGES, PRIORS)
+        self.rehearsed = {setting: self._rehearsed(setting) for setting in map(_setting, grid)}
+
+    def best(self, priors: Sequence[Prior]) -> BatchSetting:
+        """Return the setting that rehearses best, among those with some class priors."""
+        return max(
+            (setting for setting in self.rehearsed if setting.prior in priors),
+            key=lambda setting: self.rehearsed[setting].estimate,
+        )
+
+    def predicted(self, setting: BatchSetting, task: Task) -> Labels:
+        """Return the targets that a setting gives to a task's test inputs."""
+        base, trust, shrinkage, prior = setting
+        scores = self.kitchen.scores(base, task, "test")
+        head = BatchRefinement(
+            self.kitchen.fitted(base, task), trust=trust, shrinkage=shrinkage, class_prior=prior
+        )
+        return head.fit(scores).predict(scores)
+
+    def _rehearsed(self, setting: BatchSetting) -> Interval:
+        task = self.kitchen.study.rehearsal
+        right = self.predicted(setting, task) == task.test_label
+        return class_interval(task.test_label, right)
+
+    def right(self, setting: BatchSetting) -> Right:
+        """Return which inputs of unseen classes a setting gets right."""
+        task = self.kitchen.study.real
+        return np.asarray(self.predicted(setting, task) == task.test_label)
+
+    def range_of_nearly_best(self) -> tuple[float, float]:
+        """Return the least and the most that settings as good as the best reach."""
+        least = self.rehearsed[self.best(PRIORS)].estimate - NEARLY
+        found = [
+            float(self.right(setting).mean())
+            for setting, rehearsed in self.rehearsed.items()
+            if rehearsed.estimate >= least
+        ]
+        return min(found), max(found)
+
+
+def _setting(values: tuple[Recipe, float, float, Prior]) -> BatchSetting:
+    return BatchSetting(*values)

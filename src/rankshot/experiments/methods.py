@@ -1,0 +1,89 @@
+"""The methods of the paper's second table, with their sources, ready to be measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot.experiments.benchmark import first_of, known, untold
+from rankshot.ranking.mallows import Mallows
+from rankshot.ranking.plackett_luce import PlackettLuce
+from rankshot.ranking.rankings import Rankings
+from rankshot.semantics.similarity import Similarity, arithmetic_mean, geometric_mean
+from rankshot.zeroshot.alignment import Knowledge
+from rankshot.zeroshot.heads.base import Decisions
+from rankshot.zeroshot.heads.conse import ConSE
+from rankshot.zeroshot.heads.deterministic_ranking import DeterministicRanking
+from rankshot.zeroshot.heads.direct_similarity import DirectSimilarity
+from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
+from rankshot.zeroshot.prior import RankingModel
+from rankshot.zeroshot.scores import Scores
+
+K = 4
+"""As the paper reports."""
+DS, DR, PR = "Direct Similarity", "Deterministic Ranking", "Probabilistic Ranking"
+ARITHMETIC, GEOMETRIC = "arithmetic mean", "geometric mean"
+PRIORS = {"Plackett-Luce": PlackettLuce, "Mallows": Mallows}
+MEAN = "mean of rankings"
+
+
+@dataclass(frozen=True, eq=False)
+class Contender:
+    """A head, what it is to be fitted to, and how to name the two."""
+
+    method: str
+    source: str
+    head: Decisions
+    knowledge: Knowledge
+    wants_reference: bool = False
+
+    def right(
+        self, scores: Scores, truth: NDArray[np.str_], reference: Scores | None = None
+    ) -> NDArray[np.bool_] | None:
+        """Fit the head and say which inputs it gets right; None where it cannot use the scores.
+
+        A head that wants it is given the reference, scores of seen inputs.
+        """
+        if isinstance(self.head, DirectSimilarity | ConSE) and scores.kind == "one-vs-one":
+            return None
+        if isinstance(self.head, ProbabilisticRanking) and self.wants_reference:
+            self.head.fit(self.knowledge, reference)  # type: ignore[arg-type]
+        else:
+            self.head.fit(self.knowledge)
+        return np.asarray(self.head.predict(scores) == truth)
+
+
+def papers_head(prior: RankingModel | None = None) -> ProbabilisticRanking:
+    """Return Probabilistic Ranking as the paper has it."""
+    return ProbabilisticRanking(k=K, decay=0, prior=prior, posterior="consensus")
+
+
+def contenders(sources: Mapping[str, Similarity], panel: Rankings) -> list[Contender]:
+    """Return all methods with all sources, in the order of the paper's second table.
+
+    A source that cannot tell all targets is used with the others only.
+    """
+    tables = list(sources.values())
+    merged = {ARITHMETIC: arithmetic_mean(tables), GEOMETRIC: geometric_mean(tables)}
+    alone = {name: known(table) for name, table in sources.items() if not untold(table)}
+    single = alone | {name: known(table) for name, table in merged.items()}
+    linguistic = Rankings.concatenate(map(first_of, tables))
+    field = [
+        Contender(DS, name, DirectSimilarity(), table.scaled()) for name, table in single.items()
+    ]
+    field += [
+        Contender(DR, name, DeterministicRanking(k=K), first_of(table))
+        for name, table in single.items()
+    ]
+    field += [Contender(PR, name, papers_head(), first_of(table)) for name, table in alone.items()]
+    for what, rankings in (("linguistic", linguistic), ("panel", panel)):
+        field += [
+            Contender(PR, f"{what}, {name}", papers_head(prior()), rankings)
+            for name, prior in PRIORS.items()
+        ]
+        mean = ProbabilisticRanking(k=K, decay=0, posterior="mean")
+        field.append(Contender(PR, f"{what}, {MEAN}", mean, rankings))
+    return field

@@ -1,0 +1,247 @@
+"""The vectors of classes as peers compute with them: no number missing, of length one if asked."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from rankshot.core.errors import RankshotError, listed, shown
+from rankshot.core.validation import require_number
+from rankshot.semantics.vectors import ClassVectors, unit_vectors
+from rankshot.zeroshot.heads.base import most_probable
+from rankshot.zeroshot.metrics import label_names
+
+Floats = NDArray[np.float64]
+
+
+# -------------------- experiments.peers.complete_vectors
+# The vectors of classes as peers compute with them: no number missing, of length one if asked.
+
+
+class CompleteVectors(NamedTuple):
+    """Names of classes and their vectors, a row a class, all numbers known."""
+
+    names: tuple[str, ...]
+    values: Floats
+
+    def unit(self) -> Floats:
+        """Return the vectors scaled to length one, or name a class whose vector is zero."""
+        scaled = unit_vectors(self.values)
+        nowhere = np.flatnonzero(np.isnan(scaled).any(axis=1))
+        if nowhere.size:
+            name = self.names[nowhere[0]]
+            raise RankshotError(
+                f"class {name!r}: its vector is zero and has no direction; leave the class out, or "
+                "give it a vector"
+            )
+        return scaled
+
+
+@dataclass(frozen=True, eq=False)
+class MeanImputation:
+    """Fills what is missing (NaN) with the mean over the training classes that have it.
+
+    Targets are filled with the same means: what is chosen among must not change what a target is.
+
+    Examples
+    --------
+    >>> from rankshot.semantics.vectors import ClassVectors
+    >>> nan = float("nan")
+    >>> seen = ClassVectors(["lion", "bus"], [[1.0, nan], [0.0, 4.0]], "me")
+    >>> imputation = MeanImputation.of(seen)
+    >>> imputation.complete(seen).values
+    array([[1., 4.],
+           [0., 4.]])
+    >>> imputation.complete(ClassVectors(["cat"], [[nan, 5.0]], "me")).values
+    array([[0.5, 5. ]])
+    """
+
+    means: Floats
+
+    @classmethod
+    def of(cls, training: ClassVectors) -> MeanImputation:
+        """Take the means of the training classes; a column that none of them has is refused."""
+        values = np.asarray(training.values, np.float64)
+        known = ~np.isnan(values)
+        unknown = np.flatnonzero(~known.any(axis=0))
+        if unknown.size:
+            raise RankshotError(
+                f"column {unknown[0]} of the class vectors is missing for all training classes "
+                f"({listed(training.names, 4)}): leave the column out"
+            )
+        return cls(np.where(known, values, 0.0).sum(axis=0) / known.sum(axis=0))
+
+    def complete(self, vectors: ClassVectors) -> CompleteVectors:
+        """Return vectors with all numbers known; a class that has none is refused."""
+        values = np.asarray(vectors.values, np.float64)
+        if values.shape[1] != len(self.means):
+            raise RankshotError(
+                f"the vectors have {values.shape[1]} numbers, but those of the training classes "
+                f"have {len(self.means)}"
+            )
+        missing = np.isnan(values)
+        nothing = np.flatnonzero(missing.all(axis=1))
+        if nothing.size:
+            raise RankshotError(
+                f"class {vectors.names[nothing[0]]!r} has no vector: all its numbers are missing"
+            )
+        return CompleteVectors(tuple(vectors.names), np.where(missing, self.means, values))
+
+
+# -------------------- experiments.peers.training
+# What a peer is trained on: features, labels and the vectors of the labels' classes, checked.
+
+
+class Training(NamedTuple):
+    """Features (n, d), the place of each input's class, and the vectors of the classes."""
+
+    X: Floats
+    codes: NDArray[np.intp]
+    classes: CompleteVectors
+
+    @property
+    def counts(self) -> NDArray[np.intp]:
+        """The number of inputs of each class."""
+        return np.bincount(self.codes, minlength=len(self.classes.names))
+
+    def class_sums(self) -> Floats:
+        """Return the sum of the features of each class, a row a class.
+
+        With Y of a one for the class of each input and zeros, this is YᵀX; and where S has a
+        vector a class, and so Y S one an input, XᵀY S is the product of the sums and S.
+        """
+        n = len(self.codes)
+        one = csr_array((np.ones(n), self.codes, np.arange(n + 1)), (n, len(self.classes.names)))
+        return np.asarray(one.T @ self.X)
+
+
+def as_features(X: ArrayLike, n_features: int | None = None) -> Floats:
+    """Return features as a table of finite numbers in double precision.
+
+    Examples
+    --------
+    >>> as_features([[1, float("nan")]])
+    Traceback (most recent call last):
+        ...
+    rankshot.core.errors.RankshotError: X: row 0, column 1 is nan; features must be finite
+    """
+    try:
+        table = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise RankshotError(f"X must be a table of numbers: {error}") from None
+    if table.ndim != 2 or (n_features is not None and table.shape[1] != n_features):
+        wanted = "d" if n_features is None else n_features
+        raise RankshotError(f"X must have the shape (n, {wanted}), not {table.shape}")
+    finite = np.isfinite(table)
+    if not finite.all():
+        row, column = np.argwhere(~finite)[0]
+        raise RankshotError(
+            f"X: row {row}, column {column} is {table[row, column]}; features must be finite"
+        )
+    return table
+
+
+def class_codes_of(y: ArrayLike, n: int) -> tuple[tuple[str, ...], NDArray[np.intp]]:
+    """Return the classes among n labels, sorted, and the place of each label among them."""
+    labels = label_names(y, "y")
+    if len(labels) != n:
+        raise RankshotError(f"X has {n} rows, but y has {len(labels)} labels")
+    names, codes = np.unique(np.array(labels), return_inverse=True)
+    return tuple(names.tolist()), codes
+
+
+# -------------------- experiments.peers.peer
+# The one face of the peers: features and class vectors in, a choice among targets out.
+
+
+class Peer(BaseEstimator, ABC):  # type: ignore[misc]
+    """A method that learns from features, and meets new classes by their vectors.
+
+    Whatever a method needs beyond its equations is here. It says in `_learn` how it is trained,
+    and in `_scores` how well each target fits each input.
+
+    Attributes
+    ----------
+    classes_ : tuple of str
+        The classes it was trained on, sorted.
+    n_features_in_ : int
+    """
+
+    classes_: tuple[str, ...]
+    n_features_in_: int
+
+    def fit(self, X: ArrayLike, y: ArrayLike, vectors: ClassVectors) -> Self:
+        """Train on features (n, d) and the names of their classes.
+
+        Of the vectors only those of the classes in ``y`` are looked at, in any order. Numbers
+        that are missing (NaN) are the mean over the classes that have them.
+        """
+        features = as_features(X)
+        names, codes = class_codes_of(y, len(features))
+        known = vectors.select(names)
+        self._imputation = MeanImputation.of(known)
+        self.classes_, self.n_features_in_ = names, features.shape[1]
+        self._learn(Training(features, codes, self._imputation.complete(known)))
+        return self
+
+    def decision_function(self, X: ArrayLike, targets: ClassVectors) -> Floats:
+        """Return how well each target fits, a row an input and a column a target."""
+        check_is_fitted(self, "classes_")
+        features = as_features(X, self.n_features_in_)
+        return self._scores(features, self._imputation.complete(targets))
+
+    def predict(self, X: ArrayLike, targets: ClassVectors) -> NDArray[np.str_]:
+        """Return the target that fits each input best; of equals, the first by name."""
+        return chosen(self.decision_function(X, targets), targets.names)
+
+    @abstractmethod
+    def _learn(self, training: Training) -> None:
+        """Learn from checked features and complete vectors."""
+
+    @abstractmethod
+    def _scores(self, X: Floats, targets: CompleteVectors) -> Floats:
+        """Return the scores of checked features, a column a target."""
+
+
+def chosen(scores: Floats, names: tuple[str, ...]) -> NDArray[np.str_]:
+    """Return the name of the largest score of each row.
+
+    Scores that differ by less than a billionth of the row's largest size are not told apart: the
+    order in which sums were taken must not decide. The first name in the alphabet does.
+
+    Examples
+    --------
+    >>> chosen(np.array([[1.0 + 1e-15, 1.0], [2.0, 1.0]]), ("dog", "cat"))
+    array(['cat', 'dog'], dtype='<U3')
+    """
+    order = np.argsort(names)
+    by_name = scores[:, order]
+    size = np.abs(by_name).max(axis=1, keepdims=True)
+    scaled = np.divide(by_name, size, out=np.zeros_like(by_name), where=size > 0)
+    best: NDArray[np.str_] = np.array(names)[order][most_probable(scaled)]
+    return best
+
+
+def cosines(left: Floats, unit: Floats) -> Floats:
+    """Return the cosine of each row with each of some vectors of length one.
+
+    A row of zeros is as near to one as to another: 0.
+    """
+    length = np.linalg.norm(left, axis=1, keepdims=True)
+    products: Floats = left @ unit.T
+    return np.asarray(np.divide(products, length, out=np.zeros_like(products), where=length > 0))
+
+
+def positive(what: str, value: float) -> float:
+    """Return a hyperparameter as a number, or say that it must be positive."""
+    number = require_number(what, value)
+    if not 0 < number < np.inf:
+        raise RankshotError(f"{what} must be positive, not {shown(value)}")
+    return number

@@ -1,0 +1,16 @@
+from .concordance import (
+    Agreement as Agreement,
+    TargetSummary as TargetSummary,
+    agreement as agreement,
+    summarize as summarize,
+)
+from .babington_smith import BabingtonSmith as BabingtonSmith
+from .consensus import Consensus as Consensus, borda as borda, kemeny as kemeny
+from .distances import (
+    kendall_distance as kendall_distance,
+    mean_kendall_distance as mean_kendall_distance,
+)
+from .files import read_rankings as read_rankings, write_rankings as write_rankings
+from .mallows import Mallows as Mallows, mallows_log_normalizer as mallows_log_normalizer
+from .plackett_luce import PlackettLuce as PlackettLuce
+from .rankings import Rankings as Rankings

@@ -1,0 +1,438 @@
+"""Rows of different lengths in flat arrays: how the lists of `Rankings` are stored."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, pairwise
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankshot.core.errors import RankshotError, did_you_mean, listed, shown
+from rankshot.core.names import Where, _name, numbered
+
+Order = Sequence["str | Sequence[str]"]
+"""Items, best first; a tie is a list inside the list."""
+LIST_TYPES = (list, tuple, np.ndarray)
+TIE_TYPES = (list, tuple, set, frozenset)
+ROW_TYPES = (list, tuple, np.ndarray)
+Kind = Literal["top", "subset"]
+Labels = Sequence[str | None] | NDArray[np.object_] | str | None
+Column = NDArray[Any]
+
+
+# -------------------- ranking.ragged
+# Rows of different lengths in flat arrays: how the lists of `Rankings` are stored.
+
+
+class Entries(NamedTuple):
+    """Ragged rankings: row ``i`` owns ``items[starts[i]:starts[i + 1]]``, best first.
+
+    ``places`` counts 0, 1, 2, … inside a row; items of equal place are tied and stand in
+    ascending order, so that equal rankings have equal arrays.
+    """
+
+    items: NDArray[np.int32]
+    places: NDArray[np.int32]
+    starts: NDArray[np.int64]
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many entries each row has."""
+        return np.diff(self.starts)
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """The row that owns each entry."""
+        return np.repeat(np.arange(self.starts.size - 1), self.sizes)
+
+    def take(self, index: NDArray[np.intp]) -> Entries:
+        """Return some of the rows, in the order given."""
+        sizes = self.sizes[index]
+        starts = starts_of(sizes)
+        gather = np.arange(starts[-1]) + np.repeat(self.starts[index] - starts[:-1], sizes)
+        return Entries(self.items[gather], self.places[gather], starts)
+
+    @staticmethod
+    def concatenate(parts: list[Entries]) -> Entries:
+        """Put the rows of several values below one another."""
+        return Entries(
+            np.concatenate([part.items for part in parts]),
+            np.concatenate([part.places for part in parts]),
+            starts_of(np.concatenate([part.sizes for part in parts])),
+        )
+
+    def numbers(self, beside: list[NDArray[Any]]) -> NDArray[np.int64]:
+        """Give rows one number exactly when their entries and all columns ``beside`` are equal."""
+        number = np.empty(self.starts.size - 1, np.int64)
+        used = 0
+        for size in np.unique(self.sizes):
+            rows = np.flatnonzero(self.sizes == size)
+            gather = self.starts[rows] + np.arange(size)[:, None]
+            columns = [column[rows].astype(np.int64) for column in beside]
+            number[rows] = number_rows([*columns, *self.items[gather], *self.places[gather]]) + used
+            used = int(number[rows].max()) + 1
+        return number
+
+    def sorted_inside_ties(self) -> Entries:
+        """Put tied items in ascending order, so that equal rankings have equal arrays."""
+        by_place = np.lexsort((self.items, self.places, self.rows))
+        return self._replace(items=self.items[by_place])
+
+    def cut(self, lengths: NDArray[np.int64], keep_rest: NDArray[np.bool_]) -> Entries:
+        """Keep each row up to the place of its ``lengths``-th entry.
+
+        What comes later is dropped, or tied last in rows that ``keep_rest``.
+        """
+        rows = self.rows
+        last_place = self.places[self.starts[:-1] + lengths - 1][rows]
+        inside = self.places <= last_place
+        keep = inside | keep_rest[rows]
+        places = np.where(inside, self.places, last_place + 1)[keep].astype(np.int32)
+        sizes = np.bincount(rows[keep], minlength=lengths.size)
+        return Entries(self.items[keep], places, starts_of(sizes)).sorted_inside_ties()
+
+
+def starts_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where each row starts, and where the last one ends."""
+    starts = np.zeros(sizes.size + 1, np.int64)
+    np.cumsum(sizes, out=starts[1:])
+    return starts
+
+
+def number_rows(columns: list[NDArray[Any]]) -> NDArray[np.int64]:
+    """Give the rows of a table of small whole numbers one number exactly when they are equal.
+
+    Columns are packed into one integer as far as they fit; numbering what is packed makes room.
+    """
+    key = np.zeros(len(columns[0]), np.int64)
+    span = 1
+    for column in columns:
+        width = int(column.max(initial=0)) + 1
+        if span * width >= 2**62:
+            key = np.unique(key, return_inverse=True)[1].astype(np.int64)
+            span = int(key.max(initial=0)) + 1
+        key = key * width + column
+        span *= width
+    return np.unique(key, return_inverse=True)[1].astype(np.int64)
+
+
+# -------------------- ranking.encode
+# From what people write, lists of names, to the arrays inside a `Rankings`, and back.
+
+
+def other_items(wanted: tuple[str, ...], there: tuple[str, ...]) -> RankshotError:
+    """Say how the items that rankings have differ from those that are wanted."""
+    if missing := sorted(set(wanted) - set(there)):
+        return RankshotError(
+            f"these rankings are not over {listed(missing)}: "
+            "give them the same items= when they are built or read"
+        )
+    odd = min(set(there) - set(wanted))
+    return RankshotError(f"unknown item {odd!r}{did_you_mean(odd, wanted)}")
+
+
+def encode_orders(orders: Sequence[Order], items: tuple[str, ...], where: Where) -> Entries:
+    """Translate orders of names into arrays, and refuse what is not a ranking of ``items``."""
+    code = {name: i for i, name in enumerate(items)}
+    entries = _encode_strict(orders, code)
+    if entries is None:
+        entries = _encode_tied(orders, code, where)
+    return checked(entries, items, where)
+
+
+def _encode_strict(orders: Sequence[Order], code: dict[str, int]) -> Entries | None:
+    """Encode at the speed of a dictionary, or give up on a tie or on anything unexpected."""
+    if not all(isinstance(order, LIST_TYPES) for order in orders):
+        return None
+    try:
+        flat: list[Any] = list(chain.from_iterable(orders))
+        items = np.fromiter(map(code.__getitem__, flat), np.int32, len(flat))
+        sizes = np.fromiter(map(len, orders), np.int64, len(orders))
+    except (KeyError, TypeError):
+        return None
+    starts = starts_of(sizes)
+    places = np.arange(items.size) - np.repeat(starts[:-1], sizes)
+    return Entries(items, places.astype(np.int32), starts)
+
+
+def _encode_tied(orders: Sequence[Order], code: dict[str, int], where: Where) -> Entries:
+    items: list[int] = []
+    places: list[int] = []
+    sizes = np.zeros(len(orders), np.int64)
+    for row, place, name in _walk(orders, where):
+        if name not in code:
+            raise RankshotError(
+                f"{where(row)}: unknown item {shown(name)}{did_you_mean(name, code)}"
+            )
+        items.append(code[name])
+        places.append(place)
+        sizes[row] += 1
+    return Entries(np.array(items, np.int32), np.array(places, np.int32), starts_of(sizes))
+
+
+def items_of(orders: Sequence[Order], where: Where) -> tuple[str, ...]:
+    """Collect the items that occur, sorted by name."""
+    if not orders:
+        raise RankshotError("no items are given, and there are no rankings to take them from")
+    found: set[Any] = set()
+    try:
+        if all(isinstance(order, LIST_TYPES) for order in orders):
+            found.update(chain.from_iterable(orders))
+    except TypeError:
+        found.clear()
+    if not found or "" in found or not all(type(name) is str for name in found):
+        # A tie, or something unexpected: look at it item by item.
+        found = {name for _, _, name in _walk(orders, where)}
+    return tuple(sorted(found))
+
+
+def _walk(orders: Sequence[Order], where: Where) -> Iterator[tuple[int, int, str]]:
+    """Go through orders item by item: row, place, name; refuse what is not a list of names."""
+    for row, order in enumerate(orders):
+        if not isinstance(order, LIST_TYPES):
+            raise RankshotError(
+                f"{where(row)}: expected a list of items, not {shown(order)} "
+                "(a single ranking is a list in a list)"
+            )
+        if len(order) == 0:
+            raise RankshotError(f"{where(row)}: the ranking is empty")
+        for place, entry in enumerate(order):
+            tie = entry if isinstance(entry, TIE_TYPES) else (entry,)
+            if not tie:
+                raise RankshotError(f"{where(row)}: an empty tie at place {place + 1}")
+            for label in tie:
+                name = _name(label)
+                if name is None:
+                    raise RankshotError(f"{where(row)}: an item must be a name, not {shown(label)}")
+                yield row, place, name
+
+
+def checked(entries: Entries, items: tuple[str, ...], where: Where) -> Entries:
+    """Sort inside ties, and refuse an empty ranking or an item that stands twice in one."""
+    if np.any(entries.sizes == 0):
+        row = int(np.argmin(entries.sizes))
+        raise RankshotError(f"{where(row)}: the ranking is empty")
+    rows = entries.rows
+    listed_items = np.sort(rows * len(items) + entries.items)
+    twice = np.flatnonzero(listed_items[1:] == listed_items[:-1])
+    if twice.size:
+        row, item = divmod(int(listed_items[twice[0]]), len(items))
+        raise RankshotError(f"{where(row)}: item {items[item]!r} is listed more than once")
+    strict = entries.places.size == 0 or np.array_equal(
+        entries.places, np.arange(rows.size) - entries.starts[rows]
+    )
+    return entries if strict else entries.sorted_inside_ties()
+
+
+def decode_orders(entries: Entries, items: tuple[str, ...]) -> list[list[str | list[str]]]:
+    """Translate arrays back into lists of names, ties as lists inside the lists."""
+    names = np.array(items, dtype=object)[entries.items].tolist()
+    places = entries.places.tolist()
+    orders: list[list[str | list[str]]] = []
+    for begin, end in pairwise(entries.starts.tolist()):
+        groups: list[list[str]] = [[] for _ in range(places[end - 1] + 1)]
+        for name, place in zip(names[begin:end], places[begin:end], strict=True):
+            groups[place].append(name)
+        orders.append([group[0] if len(group) == 1 else group for group in groups])
+    return orders
+
+
+# -------------------- ranking.number_tables
+# From tables of numbers, positions or scores, to the arrays inside a `Rankings`.
+
+
+def number_table(values: ArrayLike, n_items: int, what: str) -> NDArray[np.float64]:
+    """Return a float matrix with one column an item, or say what is wrong with it."""
+    try:
+        table = np.atleast_2d(np.asarray(values, dtype=np.float64))
+    except (TypeError, ValueError, OverflowError):
+        raise _odd_cell(values, n_items, what) from None
+    if table.ndim != 2 or table.shape[1] != n_items:
+        raise RankshotError(
+            f"{what} must have one column for each of the {n_items} items, not shape {table.shape}"
+        )
+    return table
+
+
+def _odd_cell(values: ArrayLike, n_items: int, what: str) -> RankshotError:
+    """Find the row that keeps a table from being one of numbers."""
+    rows = values if isinstance(values, ROW_TYPES) else []
+    if len(rows) and not isinstance(rows[0], ROW_TYPES):
+        rows = [rows]
+    for row, cells in enumerate(rows):
+        if not isinstance(cells, ROW_TYPES) or len(cells) != n_items:
+            return RankshotError(
+                f"{what}, ranking {row}: expected {n_items} numbers, not {shown(cells)}"
+            )
+        for cell in cells:
+            try:
+                float(cell)
+            except (TypeError, ValueError, OverflowError):
+                return RankshotError(f"{what}, ranking {row}: {shown(cell)} is not a number")
+    return RankshotError(f"{what} must be a table of numbers, not {shown(values)}")
+
+
+def encode_positions(values: NDArray[np.float64], placed: NDArray[np.bool_]) -> Entries:
+    """Sort each row of numbers, smallest first, equal ones tied; list only what is ``placed``."""
+    n, C = values.shape
+    order = np.lexsort((values, ~placed))
+    ranked = np.take_along_axis(values, order, axis=1)
+    step = np.zeros((n, C), np.int32)
+    step[:, 1:] = ranked[:, 1:] != ranked[:, :-1]
+    places = np.cumsum(step, axis=1, dtype=np.int32)
+    sizes = placed.sum(axis=1)
+    kept = np.arange(C) < sizes[:, None]
+    return Entries(order[kept].astype(np.int32), places[kept], starts_of(sizes))
+
+
+def refuse_cells(
+    bad: NDArray[np.bool_], table: NDArray[np.float64], names: tuple[str, ...], rule: str
+) -> None:
+    """Raise for the first bad cell of a table, naming its row, its item and its value."""
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        raise RankshotError(
+            f"ranking {row}, item {names[column]!r}: {rule}, not {table[row, column]}"
+        )
+
+
+def item_numbers(lists: NDArray[Any]) -> NDArray[Any]:
+    """Return a matrix of whole numbers, or say what was passed instead."""
+    table = np.asarray(lists)
+    if table.ndim != 2 or not np.issubdtype(table.dtype, np.integer):
+        raise RankshotError(
+            f"item numbers must be a matrix of whole numbers, not {table.dtype} of shape "
+            f"{table.shape}"
+        )
+    return table
+
+
+def refuse_numbers(lists: NDArray[Any], n_items: int) -> None:
+    """Raise for the first number that no item has."""
+    outside = (lists < 0) | (lists >= n_items)
+    if outside.any():
+        row, column = np.argwhere(outside)[0]
+        raise RankshotError(f"ranking {row}: no item has the number {lists[row, column]}")
+
+
+def warn_of_counting_from_zero(positions: NDArray[np.float64]) -> None:
+    """Warn if every row is 0, 1, …, C - 1: that is how programs count, not places."""
+    C = positions.shape[1]
+    if C > 1 and len(positions) and np.all(np.sort(positions, axis=1) == np.arange(C)):
+        warnings.warn(
+            f"every row of positions holds 0, 1, …, {C - 1}: places start at 1, and 0 means that "
+            "an item is not listed. If you count from 0, add 1 to all of them",
+            stacklevel=3,
+        )
+
+
+# -------------------- ranking.columns
+# What stands beside each ranking: its weight, its kind, its target, source and rater.
+
+
+def columns_beside(
+    n: int,
+    targets: Labels = None,
+    sources: Labels = None,
+    raters: Labels = None,
+    weights: ArrayLike | None = None,
+    kind: Kind | Sequence[Kind] = "top",
+    where: Where = numbered,
+) -> tuple[Column, Column, Column, Column, Column]:
+    """Return the checked columns of ``n`` rankings: subset, weight, target, source, rater."""
+    return (
+        _subset_flags(kind, n, where),
+        _checked_weights(weights, n, where),
+        _label_column(targets, n, "targets", where),
+        _label_column(sources, n, "sources", where),
+        _label_column(raters, n, "raters", where),
+    )
+
+
+def checked_lengths(k: int | NDArray[np.int64], n: int, n_items: int) -> NDArray[np.int64]:
+    """Return K for each of ``n`` rankings, from one number for all or one for each."""
+    lengths = np.asarray(k)
+    if not np.issubdtype(lengths.dtype, np.integer):
+        raise RankshotError(f"k={shown(k)} is not a whole number")
+    if lengths.shape not in ((), (n,)):
+        raise RankshotError(f"k has shape {lengths.shape} for {n} rankings")
+    bad = (lengths < 1) | (lengths > n_items)
+    if bad.any():
+        row = int(np.argmax(bad))
+        where = f"ranking {row}: " if lengths.ndim else ""
+        value = lengths[row] if lengths.ndim else k
+        raise RankshotError(f"{where}k={value} is not between 1 and the {n_items} items")
+    return np.broadcast_to(lengths, n)
+
+
+def _subset_flags(kind: Kind | Sequence[Kind], n: int, where: Where) -> NDArray[np.bool_]:
+    if not isinstance(kind, Iterable):
+        raise RankshotError(f"kind must be 'top' or 'subset', or a list of them, not {shown(kind)}")
+    kinds = [kind] * n if isinstance(kind, str) else list(kind)
+    if len(kinds) != n:
+        raise RankshotError(f"kind has {len(kinds)} entries for {n} rankings")
+    for row, value in enumerate(kinds):
+        if value not in ("top", "subset"):
+            raise RankshotError(f"{where(row)}: kind must be 'top' or 'subset', not {shown(value)}")
+    return np.fromiter((value == "subset" for value in kinds), bool, n)
+
+
+def _checked_weights(weights: ArrayLike | None, n: int, where: Where) -> NDArray[np.float64]:
+    if weights is None:
+        return np.ones(n)
+    try:
+        values = np.array(weights, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise _odd_weight(weights, where) from None
+    if values.shape != (n,):
+        raise RankshotError(f"weights have shape {values.shape} for {n} rankings")
+    bad = ~(np.isfinite(values) & (values >= 0))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise RankshotError(
+            f"{where(row)}: the weight {values[row]} is not a finite number of 0 or more"
+        )
+    return values
+
+
+def _odd_weight(weights: ArrayLike, where: Where) -> RankshotError:
+    """Find the weight that is no number."""
+    for row, weight in enumerate(weights if isinstance(weights, (list, tuple, np.ndarray)) else []):
+        try:
+            float(weight)
+        except (TypeError, ValueError, OverflowError):
+            return RankshotError(f"{where(row)}: the weight {shown(weight)} is not a number")
+    return RankshotError(f"weights must be numbers, not {shown(weights)}")
+
+
+def _label_column(labels: Labels, n: int, what: str, where: Where) -> NDArray[np.object_]:
+    column = np.full(n, None, object)
+    if labels is None:
+        return column
+    if isinstance(labels, str):
+        column[:] = labels
+        return column
+    if not isinstance(labels, Iterable):
+        raise RankshotError(f"{what} must be text, or a list of text, not {shown(labels)}")
+    values = list(labels)
+    if len(values) != n:
+        raise RankshotError(f"{what} has {len(values)} entries for {n} rankings")
+    if not {type(label) for label in values} <= {str, type(None)}:
+        for row, label in enumerate(values):
+            if label is not None and not isinstance(label, str):
+                raise RankshotError(f"{where(row)}: {what[:-1]} must be text, not {shown(label)}")
+        values = [None if label is None else str(label) for label in values]
+    if "" in values:
+        raise RankshotError(
+            f"{where(values.index(''))}: {what[:-1]} is empty: name it, or leave it out"
+        )
+    column[:] = values
+    return column
+
+
+def distinct(labels: NDArray[np.object_]) -> tuple[str, ...]:
+    """Return the labels that occur, sorted."""
+    return tuple(sorted({label for label in labels if label is not None}))

@@ -1,0 +1,332 @@
+"""The probability that tied items come next, under Plackett-Luce.
+
+Plackett-Luce ranks items as exponential clocks ring: item i at rate v_i, independently. Clocks
+forget, so a ranking with ties is a product over its groups, and for one group only the total
+rate r of what comes later matters. "At least m of the g items of the group ring before any of
+the rest" is an integral over the time at which the first of the rest rings. With x = log(r t)
+and q_i the chance that item i has rung by then,
+
+    P = ∫ P(N ≥ m | x) exp(x - e^x) dx,     q_i = 1 - exp(-exp(θ_i - log r + x)),
+
+N being a sum of independent Bernoulli(q_i). The integrand is smooth and falls off on both
+sides, so the trapezoidal rule is exact to rounding; everything is kept in logarithms, so that
+rates may differ by any factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln, logsumexp
+
+from rankshot.core.blocks import BLOCK_CELLS, row_blocks
+from rankshot.ranking.dense import completed_orders
+from rankshot.ranking.rankings import Rankings
+
+Floats = NDArray[np.float64]
+LOWEST = -37.0
+"""Below it exp(x - e^x) is less than the rounding error of the integral."""
+MARGIN = 44.0
+"""So far below its largest value, in logarithms, the integrand is less than rounding errors."""
+SMALLEST_LOG = -600.0
+"""Probabilities below exp of this are multiplied as logarithms."""
+
+
+# -------------------- ranking.tied_choice
+# The probability that tied items come next, under Plackett-Luce.
+#
+# Plackett-Luce ranks items as exponential clocks ring: item i at rate v_i, independently. Clocks
+# forget, so a ranking with ties is a product over its groups, and for one group only the total
+# rate r of what comes later matters. "At least m of the g items of the group ring before any of
+# the rest" is an integral over the time at which the first of the rest rings. With x = log(r t)
+# and q_i the chance that item i has rung by then,
+#
+#     P = ∫ P(N ≥ m | x) exp(x - e^x) dx,     q_i = 1 - exp(-exp(θ_i - log r + x)),
+#
+# N being a sum of independent Bernoulli(q_i). The integrand is smooth and falls off on both
+# sides, so the trapezoidal rule is exact to rounding; everything is kept in logarithms, so that
+# rates may differ by any factor.
+
+
+class TiedChoice:
+    """The probability that ``taken`` of the tied items precede all of the rest, for n groups.
+
+    Parameters
+    ----------
+    log_worths : ndarray of shape (n, g)
+        The log-worths of the items in each group.
+    log_rest : ndarray of shape (n,)
+        The log of the total worth of what comes later; finite.
+    taken : int
+        m, from 1 to g.
+
+    Attributes
+    ----------
+    log_prob : ndarray of shape (n,)
+        log P(N ≥ m).
+    """
+
+    def __init__(self, log_worths: Floats, log_rest: Floats, taken: int) -> None:
+        self.taken = taken
+        self.size = log_worths.shape[1]
+        ratios = log_worths - log_rest[:, None]
+        self._x = x = _nodes(self.size, _lowest(ratios, taken))
+        step = x[1] - x[0]
+        self._y = ratios[:, :, None] + x
+        log_density = self._log_tail + x - np.exp(x)
+        log_integral: Floats = logsumexp(log_density, axis=1)
+        self.log_prob: Floats = log_integral + np.log(step)
+        # The distribution of x given that the group came first.
+        self._posterior = np.exp(log_density - log_integral[:, None])
+
+    @cached_property
+    def _log_tail(self) -> Floats:
+        """Log of P(N ≥ m | x); by plain products where none of them underflows."""
+        if self.taken * self._y.min() < SMALLEST_LOG:
+            return _log_at_least(self._log_rung, self._log_missed, self.taken)
+        with np.errstate(over="ignore"):
+            times = np.exp(self._y)
+        return np.log(_at_least(-np.expm1(-times), np.exp(-times), self.taken))
+
+    @cached_property
+    def _log_missed(self) -> Floats:
+        with np.errstate(over="ignore"):
+            return -np.exp(self._y)
+
+    @cached_property
+    def _log_rung(self) -> Floats:
+        with np.errstate(divide="ignore"):
+            # log(1 - exp(-z)): of two ways each is exact on its side, and is y for tiny z.
+            rung = np.where(
+                self._log_missed > -0.5,
+                np.log(-np.expm1(self._log_missed)),
+                np.log1p(-np.exp(self._log_missed)),
+            )
+        return np.where(self._y < -36, self._y, rung)
+
+    @cached_property
+    def _log_slope(self) -> Floats:
+        """Log of d q / d θ = exp(y - e^y)."""
+        return np.asarray(self._y + self._log_missed)
+
+    @cached_property
+    def _influence(self) -> Floats:
+        others = _log_exactly_without_one(self._log_rung, self._log_missed, self.taken - 1)
+        return np.exp(self._log_slope + others - self._log_tail[:, None])
+
+    @cached_property
+    def gradient(self) -> Floats:
+        """Derivatives of `log_prob` in the log-worths of the group, as (n, g).
+
+        In log r it is minus their sum: scaling all rates changes nothing.
+        """
+        gradient: Floats = np.einsum("nx,nix->ni", self._posterior, self._influence)
+        return gradient
+
+    @cached_property
+    def hessian(self) -> Floats:
+        """Second derivatives, as (n, g + 1, g + 1), in the log-worths and, last, in log r.
+
+        The mean of the integrand's second derivatives, less gradient gradientᵀ.
+        """
+        n, size = self.gradient.shape
+        result = np.empty((n, size + 1, size + 1))
+        for i in range(size):
+            others = np.delete(np.arange(size), i)
+            rung, missed = self._log_rung[:, others], self._log_missed[:, others]
+            slopes = self._log_slope[:, [i]] + self._log_slope[:, others] - self._log_tail[:, None]
+            curvature = np.exp(slopes + _log_exactly_without_one(rung, missed, self.taken - 2))
+            curvature -= np.exp(slopes + _log_exactly_without_one(rung, missed, self.taken - 1))
+            result[:, i, others] = np.einsum("nx,njx->nj", self._posterior, curvature)
+            # q'' = q' (1 - e^y); where e^y overflows, q' is 0.
+            bend = self._influence[:, i] * (1 + np.maximum(self._log_missed[:, i], -1e300))
+            result[:, i, i] = np.einsum("nx,nx->n", self._posterior, bend)
+        result[:, :size, :size] -= self.gradient[:, :, None] * self.gradient[:, None, :]
+        by_rest = 1 - np.exp(self._x)
+        slope_rest = self._posterior @ by_rest
+        mixed = np.einsum("nx,nix,x->ni", self._posterior, self._influence, by_rest)
+        mixed -= self.gradient * slope_rest[:, None]
+        result[:, :size, size] = result[:, size, :size] = mixed
+        result[:, size, size] = self._posterior @ (by_rest**2 - np.exp(self._x)) - slope_rest**2
+        return result
+
+
+def _lowest(ratios: Floats, taken: int) -> float:
+    """Return where the integrand has become too small to count.
+
+    As long as hardly any item has rung, it falls like exp((m + 1) x) to the left.
+    """
+    fastest = float(ratios.max()) + np.log(ratios.shape[1])
+    return float(max(LOWEST, -max(fastest, 0.0) - MARGIN / (taken + 1)))
+
+
+def _nodes(size: int, lowest: float = LOWEST) -> Floats:
+    # A group of g slow items has its peak at r t = g + 1, in log r t of width 1/sqrt(g + 1).
+    width = 1 / np.sqrt(size + 1)
+    highest = np.log(size + 1 + 10 / width + 40)
+    return np.arange(lowest, highest, min(0.25, width / 2))
+
+
+def n_nodes(size: int) -> int:
+    """Return at how many points the integrand for a group of this size is taken at most."""
+    return len(_nodes(size))
+
+
+def _at_least(rung: Floats, missed: Floats, count: int) -> Floats:
+    """Return P(N ≥ count), over axis 1; the last state collects all that reached it."""
+    n, size, nodes = rung.shape
+    if count == size:
+        return np.asarray(rung.prod(axis=1))
+    state = np.zeros((count + 1, n, nodes))
+    state[0] = 1
+    for i in range(size):
+        arrived = state[:-1] * rung[:, i]
+        state[:-1] *= missed[:, i]
+        state[1:] += arrived
+    tail: Floats = state[-1]
+    return tail
+
+
+def _log_at_least(log_rung: Floats, log_missed: Floats, count: int) -> Floats:
+    """Return the log of `_at_least`, from logarithms."""
+    n, size, nodes = log_rung.shape
+    if count == size:
+        return np.asarray(log_rung.sum(axis=1))
+    state = np.full((count + 1, n, nodes), -np.inf)
+    state[0] = 0
+    for i in range(size):
+        arrived = state[:-1] + log_rung[:, i]
+        # What was missed by many may be less likely than any number can say.
+        with np.errstate(over="ignore"):
+            state[:-1] += log_missed[:, i]
+        state[1:] = np.logaddexp(state[1:], arrived)
+    tail: Floats = state[-1]
+    return tail
+
+
+def _log_exactly_without_one(log_rung: Floats, log_missed: Floats, count: int) -> Floats:
+    """Return log P(N - N_i = count) for every item i: what the others do without it."""
+    n, size, nodes = log_rung.shape
+    if count < 0 or count > size - 1:
+        return np.full((n, size, nodes), -np.inf)
+    if count == size - 1:
+        return np.asarray(log_rung.sum(axis=1)[:, None] - log_rung)
+    before = _log_running_counts(log_rung, log_missed, count)
+    after = _log_running_counts(log_rung[:, ::-1], log_missed[:, ::-1], count)
+    result = np.empty((n, size, nodes))
+    for i in range(size):
+        result[:, i] = logsumexp(before[i] + after[size - 1 - i][::-1], axis=0)
+    return result
+
+
+def _log_running_counts(log_rung: Floats, log_missed: Floats, count: int) -> Floats:
+    """Return log P(c of the first i items have rung) as [i, c], for c up to ``count``."""
+    n, size, nodes = log_rung.shape
+    running = np.full((size, count + 1, n, nodes), -np.inf)
+    running[0, 0] = 0
+    for i in range(size - 1):
+        running[i + 1] = running[i] + log_missed[:, i]
+        running[i + 1, 1:] = np.logaddexp(running[i + 1, 1:], running[i, :-1] + log_rung[:, i])
+    return running
+
+
+# -------------------- ranking.stages
+# Rankings as a sequence of choices: which item, or which tied items, come next.
+
+
+class TiedStages(NamedTuple):
+    """Stages at which ``taken`` of ``size`` tied items come next, one a row.
+
+    The items of stage t stand in column ``column[t]`` of `Stages.order`; what comes later
+    starts at row ``end[t]``.
+    """
+
+    size: int
+    taken: int
+    members: NDArray[np.intp]
+    column: NDArray[np.int64]
+    end: NDArray[np.int64]
+
+
+class Stages(NamedTuple):
+    """A block of rankings, one a column, items from best to worst down the rows.
+
+    Attributes
+    ----------
+    order : ndarray of shape (C, n)
+        Item numbers; C, which is no item, after the end of a subset ranking. Rankings lie in
+        columns so that running sums over a ranking are sums of long rows.
+    chosen : ndarray of bool of shape (C, n)
+        Where a single item is chosen from it and all that follow.
+    ties : list of TiedStages
+        The other choices, by size of the tie and number taken. Ties with nothing after them
+        say nothing and are left out.
+    log_ways : ndarray of shape (n,)
+        The log of the number of strict rankings that the ties of each ranking allow.
+    """
+
+    order: NDArray[np.intp]
+    chosen: NDArray[np.bool_]
+    ties: list[TiedStages]
+    log_ways: NDArray[np.float64]
+
+
+def stages_of(block: Rankings) -> Stages:
+    """Lay out a block of rankings as choices."""
+    C = block.n_items
+    order = np.ascontiguousarray(completed_orders(block).T, dtype=np.intp)
+    if not block.has_ties:
+        chosen = np.arange(C)[:, None] < block.lengths
+        return Stages(order, chosen, [], np.zeros(len(block)))
+    begin, size, column = groups_of(block)
+    counted = begin < block.lengths[column]
+    begin, size, column = begin[counted], size[counted], column[counted]
+    single = size == 1
+    chosen = np.zeros(order.shape, bool)
+    chosen[begin[single], column[single]] = True
+    taken = np.minimum(size, block.lengths[column] - begin)
+    end = begin + size
+    compared = np.where(block.is_subset, block.n_listed, C)
+    tied = ~single & (end < compared[column])
+    ties = []
+    for g, m in np.unique(np.column_stack([size, taken])[tied], axis=0).tolist():
+        these = np.flatnonzero(tied & (size == g) & (taken == m))
+        # What is computed of a tie has a cell for each of its items at each point of a grid.
+        for rows in row_blocks(these.size, g * n_nodes(g), BLOCK_CELLS // 4):
+            some = these[rows]
+            members = order[begin[some][:, None] + np.arange(g), column[some][:, None]]
+            ties.append(TiedStages(g, m, members, column[some], end[some]))
+    # g items of which m are taken, in order: g! / (g - m)! ways.
+    ways = gammaln(size + 1) - gammaln(size - taken + 1)
+    log_ways = np.bincount(column, ways, minlength=len(block)).astype(float)
+    return Stages(order, chosen, ties, log_ways)
+
+
+def groups_of(
+    block: Rankings,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the first row, the size and the column of every group of equal place."""
+    rows = block.entry_rows
+    fresh = np.ones(rows.size, bool)
+    fresh[1:] = (rows[1:] != rows[:-1]) | (block.places[1:] != block.places[:-1])
+    first = np.flatnonzero(fresh)
+    size = np.diff(np.append(first, rows.size))
+    return first - block.starts[rows[first]], size, rows[first]
+
+
+def choices_of(ranking: Rankings) -> Iterator[tuple[NDArray[np.int32], int]]:
+    """Yield, for one ranking, the items of each group that counts, and how many are taken."""
+    for begin, size, _ in zip(*groups_of(ranking), strict=True):
+        taken = min(int(size), int(ranking.lengths[0] - begin))
+        if taken > 0:
+            yield ranking.entries[begin : begin + size], taken
+
+
+def rows_with_tied_choices(rankings: Rankings) -> NDArray[np.int64]:
+    """Return the numbers of the rankings that have a tie among what counts."""
+    begin, size, row = groups_of(rankings)
+    return np.unique(row[(size > 1) & (begin < rankings.lengths[row])])

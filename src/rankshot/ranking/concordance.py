@@ -1,0 +1,241 @@
+"""How far rankings agree with one another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from rankshot.core.blocks import row_blocks
+from rankshot.core.errors import RankshotError, shown
+from rankshot.ranking.checks import require_one_subject, require_rankings
+from rankshot.ranking.dense import ABSENT, levels, mean_places
+from rankshot.ranking.distances import kendall_distance, mean_kendall_distance
+from rankshot.ranking.plackett_luce import PlackettLuce
+from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.restriction import of_all_items
+
+MOST_COMPARED = 10
+"""By default so many places are compared, or fewer where lists are shorter."""
+
+
+# -------------------- ranking.agreement
+# How far rankings agree with one another.
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """The agreement of several rankings.
+
+    Attributes
+    ----------
+    concordance : float
+        Kendall's W: 1 if all rankings are the same, near 0 if they have nothing in common.
+    mean_distance : float
+        Mean Kendall distance between two different rankings.
+    distance_to_others : ndarray
+        For each ranking, its mean distance to the others: the largest disagrees most.
+    """
+
+    concordance: float
+    mean_distance: float
+    distance_to_others: NDArray[np.float64]
+
+
+def agreement(rankings: Rankings) -> Agreement:
+    """Measure how far rankings of the same thing agree.
+
+    A ranking of weight w counts as w rankings. What a top-K list leaves out shares the mean of
+    the places left, and the ties are corrected for in Kendall's W.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> raters = rs.Rankings.from_orders(
+    ...     [["a", "b", "c"], ["a", "b", "c"], ["a", "c", "b"]], items=["a", "b", "c"])
+    >>> found = rs.agreement(raters)
+    >>> round(found.concordance, 3), round(found.mean_distance, 3)
+    (0.778, 0.667)
+    >>> found.distance_to_others
+    array([0.5, 0.5, 1. ])
+    """
+    require_one_subject(rankings)
+    weights = rankings.weights
+    total = float(weights.sum())
+    if not total > weights.max():
+        raise RankshotError("agreement needs at least two rankings of positive weight")
+    distance = kendall_distance(rankings)
+    to_all = distance @ weights
+    others = total - np.minimum(weights, 1)
+    # A weight above 1 stands for equal rankings, which are at distance 0 of one another.
+    pairs = total**2 - float(np.minimum(weights, 1) @ weights)
+    mean = float(weights @ to_all) / pairs
+    return Agreement(concordance(rankings), mean, to_all / others)
+
+
+def concordance(rankings: Rankings) -> float:
+    r"""Return Kendall's W = 12 S / (m² (C³ - C) - m ΣT), corrected for ties.
+
+    S is the sum of squared deviations of the items' total places from their mean, m the number
+    of rankings, and T = Σ (t³ - t) over the ties of each. It is 1 where nothing is ordered.
+    """
+    C = rankings.n_items
+    places, ties = np.zeros(C), 0.0
+    for rows in row_blocks(len(rankings), C):
+        block = rankings[rows]
+        table = levels(block)
+        if np.any(table == ABSENT):
+            raise RankshotError("concordance is not defined for rankings of different items")
+        places += block.weights @ mean_places(table)
+        cells = np.arange(len(block))[:, None] * (C + 1) + table
+        sizes = np.bincount(cells.ravel(), minlength=len(block) * (C + 1)).reshape(-1, C + 1)
+        ties += float(block.weights @ (sizes.astype(float) ** 3 - sizes).sum(axis=1))
+    m = float(rankings.weights.sum())
+    spread = float(((places - places.mean()) ** 2).sum())
+    most = m**2 * (C**3 - C) - m * ties
+    return 12 * spread / most if most > 0 else 1.0
+
+
+# -------------------- ranking.summary
+# The rankings of every target in brief: their consensus, and who disagrees with it.
+
+
+@dataclass(frozen=True, eq=False)
+class TargetSummary:
+    """The rankings of one target in brief.
+
+    Distances are Kendall's, of the first k, as shares of the largest possible: 0 is agreement,
+    1 is the opposite order. Where items tie they are means over what the ties allow.
+
+    Attributes
+    ----------
+    target : str or None
+        None where the rankings name no target.
+    n_rankings : int
+    model : PlackettLuce, Mallows or BabingtonSmith
+        Fitted to them.
+    order : tuple
+        Its mode, cut to k; a tie is a tuple inside it.
+    k : int
+    concordance : float or None
+        Kendall's W of the first k; None for a single ranking, or rankings of subsets.
+    mean_distance : float or None
+        Mean distance between two of the rankings.
+    disagreement : tuple of (str, float)
+        Raters (or sources, of rankings without a rater), and their mean distance to the
+        consensus; the largest first.
+    """
+
+    target: str | None
+    n_rankings: int
+    model: Any
+    order: tuple[Any, ...]
+    k: int
+    concordance: float | None
+    mean_distance: float | None
+    disagreement: tuple[tuple[str, float], ...]
+
+
+def summarize(
+    rankings: Rankings, model: Any | None = None, k: int | None = None
+) -> list[TargetSummary]:
+    """Sum up the rankings of every target.
+
+    Parameters
+    ----------
+    rankings : Rankings
+        If none names a target, all are taken to be of one.
+    model : PlackettLuce, Mallows or BabingtonSmith, optional
+        Merges them; by default `PlackettLuce`. A copy is fitted to each target.
+    k : int, optional
+        How many places are compared; by default 10, or the median length of the target's lists.
+        What a shorter list leaves out is tied after it.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_orders(
+    ...     [["leopard", "tiger"], ["leopard", "tiger"], ["fox", "leopard"]],
+    ...     items=["bus", "fox", "leopard", "tiger"], targets="cat", raters=["ann", "bob", "cy"])
+    >>> brief = rs.summarize(votes)[0]
+    >>> brief.order, round(brief.concordance, 2), brief.disagreement[0]
+    (('leopard', 'tiger'), 0.53, ('cy', 0.6))
+    """
+    require_rankings(rankings)
+    rankings = rankings[rankings.weights > 0]
+    if len(rankings) == 0:
+        raise RankshotError("there are no rankings to sum up (or all have weight 0)")
+    model = PlackettLuce() if model is None else model
+    named: Mapping[Any, Rankings] = rankings.by_target() or {None: rankings}
+    if sum(map(len, named.values())) < len(rankings):
+        row = int(np.argmax([target is None for target in rankings.targets]))
+        raise RankshotError(f"ranking {row} has no target, but others have")
+    return [_summary(target, theirs, clone(model), k) for target, theirs in named.items()]
+
+
+def _summary(target: str | None, rankings: Rankings, model: Any, k: int | None) -> TargetSummary:
+    model.fit(rankings)
+    # Not the shortest: one person who stops after the first item would cut everybody to one.
+    usual = int(np.median(rankings.lengths))
+    k = min(MOST_COMPARED, usual) if k is None else k
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= rankings.n_items:
+        raise RankshotError(f"k must be between 1 and the {rankings.n_items} items, not {shown(k)}")
+    consensus = Rankings.from_orders([model.mode_], items=rankings.items).top(k)
+    whole = of_all_items(rankings)
+    first = whole.top(np.minimum(whole.lengths, k))
+    several = len(first) > 1
+    return TargetSummary(
+        target,
+        len(rankings),
+        model,
+        tuple(tuple(x) if isinstance(x, list) else x for x in consensus.orders()[0]),
+        k,
+        concordance(first) if several else None,
+        _mean_distance(first, k) if several else None,
+        disagreement(rankings, consensus),
+    )
+
+
+def disagreement(rankings: Rankings, consensus: Rankings) -> tuple[tuple[str, float], ...]:
+    """Return raters and their mean distance to a consensus, the largest first.
+
+    A ranking without a rater counts for its source. Subsets, which have no distance, and
+    rankings of which nobody knows where they come from, are left out.
+
+    Parameters
+    ----------
+    rankings : Rankings
+    consensus : Rankings
+        One, over the same items. Each ranking is compared as far as both go.
+    """
+    whole = of_all_items(rankings)
+    origin = [rater or source for rater, source in zip(whole.raters, whole.sources, strict=True)]
+    labels: NDArray[Any] = np.array(origin, object)
+    k = np.minimum(whole.lengths, consensus.lengths[0])
+    distance = np.empty(len(whole))
+    for length in np.unique(k).tolist():
+        rows = k == length
+        far = _largest_distance(whole.n_items, length)
+        distance[rows] = mean_kendall_distance(whole[rows], consensus, length)[:, 0] / far
+    means = {
+        name: float(np.average(distance[labels == name], weights=whole.weights[labels == name]))
+        for name in {label for label in origin if label is not None}
+    }
+    return tuple(sorted(means.items(), key=lambda pair: (-pair[1], pair[0])))
+
+
+def _mean_distance(rankings: Rankings, k: int) -> float:
+    """Return the weighted mean distance between two different rankings."""
+    distance = mean_kendall_distance(rankings, k=k) / _largest_distance(rankings.n_items, k)
+    weights = np.outer(rankings.weights, rankings.weights)
+    np.fill_diagonal(weights, 0)
+    return float(np.average(distance, weights=weights))
+
+
+def _largest_distance(n_items: int, k: int) -> float:
+    """Return how many pairs of items a top-k list puts in order: all of them can be reversed."""
+    return max(k * (2 * n_items - k - 1) / 2, 1.0)

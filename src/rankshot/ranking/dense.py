@@ -1,0 +1,102 @@
+"""Rankings as dense matrices, a fixed block of rows at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot.ranking.rankings import Rankings
+
+ABSENT = -1
+"""The level of an item that a subset ranking does not list."""
+Order = tuple["str | tuple[str, ...]", ...]
+"""Names, best first; a tie is a tuple inside the tuple."""
+
+
+# -------------------- ranking.blocks
+# Rankings as dense matrices, a fixed block of rows at a time.
+
+
+def levels(rankings: Rankings) -> NDArray[np.int32]:
+    """Return the level of every item in every ranking: 0 is best, equal levels are tied.
+
+    What a top-K ranking leaves out shares the level after its last one; what a subset ranking
+    leaves out is `ABSENT`. A tie that K cuts is one level, whole.
+    """
+    after_last = rankings.places[rankings.starts[1:] - 1] + 1
+    table = np.empty((len(rankings), rankings.n_items), np.int32)
+    table[:] = np.where(rankings.is_subset, ABSENT, after_last)[:, None]
+    table[rankings.entry_rows, rankings.entries] = rankings.places
+    return table
+
+
+def completed_orders(rankings: Rankings) -> NDArray[np.int32]:
+    """Return every ranking as a row of C item numbers, what it lists first.
+
+    The rest of a top-K ranking follows by number; the row of a subset ranking is filled up
+    with C, which is no item.
+    """
+    n, C = len(rankings), rankings.n_items
+    if rankings.entries.size == n * C:
+        return rankings.entries.reshape(n, C)
+    rows = rankings.entry_rows
+    table = np.full((n, C), C, np.int32)
+    table[rows, np.arange(rows.size) - rankings.starts[rows]] = rankings.entries
+    unlisted = np.repeat(~rankings.is_subset[:, None], C, axis=1)
+    unlisted[rows, rankings.entries] = False
+    left_rows, left_items = np.nonzero(unlisted)
+    left = np.bincount(left_rows, minlength=n)
+    nth = np.arange(left_rows.size) - np.repeat(np.cumsum(left) - left, left)
+    table[left_rows, rankings.n_listed[left_rows] + nth] = left_items
+    return table
+
+
+def last_levels(rankings: Rankings) -> NDArray[np.int32]:
+    """Return the level of each ranking's K-th item; a tie there may reach past K."""
+    last: NDArray[np.int32] = rankings.places[rankings.starts[:-1] + rankings.lengths - 1]
+    return last
+
+
+# -------------------- ranking.mean_places
+# Places as numbers that can be averaged.
+
+
+def mean_places(table: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Return places 1/2, 3/2, … of each row's present items, tied items sharing their mean.
+
+    Examples
+    --------
+    >>> mean_places(np.array([[0, 1, 1, ABSENT]]))[0, :3]
+    array([0.5, 2. , 2. ])
+    """
+    n, C = table.shape
+    cell = np.arange(n)[:, None] * (C + 2) + table + 1
+    sizes = np.bincount(cell.ravel(), minlength=n * (C + 2)).reshape(n, C + 2)
+    # Level ABSENT has no place.
+    sizes[:, ABSENT + 1] = 0
+    ends = np.cumsum(sizes, axis=1)
+    middles = ends - sizes / 2
+    return np.take_along_axis(middles, table + 1, axis=1)
+
+
+# -------------------- ranking.tied_order
+# Orders made from numbers, where what is too close to tell apart is tied.
+
+
+def tied_groups(values: NDArray[np.float64], closer_than: float) -> list[NDArray[np.intp]]:
+    """Sort by value, smallest first, and keep together neighbours ``closer_than`` that.
+
+    Examples
+    --------
+    >>> tied_groups(np.array([3.0, 1.0, 2.0, 1.0]), closer_than=0.1)
+    [array([1, 3]), array([2]), array([0])]
+    """
+    by_value = np.argsort(values, kind="stable")
+    gaps = np.flatnonzero(np.diff(values[by_value]) > closer_than) + 1
+    return np.split(by_value, gaps)
+
+
+def named(groups: list[NDArray[np.intp]], items: tuple[str, ...]) -> Order:
+    """Return the groups by name; names inside a tie are sorted."""
+    names = [tuple(sorted(items[i] for i in group)) for group in groups]
+    return tuple(group[0] if len(group) == 1 else group for group in names)

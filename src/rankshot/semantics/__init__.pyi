@@ -1,0 +1,22 @@
+from .corpus import Corpus as Corpus
+from .hit_count_files import read_hit_counts as read_hit_counts
+from .language_model import CostEstimate as CostEstimate, LanguageModel as LanguageModel
+from .similarity import (
+    Similarity as Similarity,
+    arithmetic_mean as arithmetic_mean,
+    geometric_mean as geometric_mean,
+)
+from .similarity_files import (
+    read_similarity as read_similarity,
+    similarity_from_frame as similarity_from_frame,
+    write_similarity as write_similarity,
+)
+from .source_comparison import (
+    SourceAgreement as SourceAgreement,
+    similarity_accuracy as similarity_accuracy,
+    source_agreement as source_agreement,
+)
+from .vectors import ClassVectors as ClassVectors, Embedding as Embedding
+from .word2vec import train_word2vec as train_word2vec
+from .word_vectors import WordVectors as WordVectors
+from .wordnet import Hierarchy as Hierarchy, WordNet as WordNet

@@ -1,0 +1,103 @@
+"""Whether sources of rankings tell the same story: the paper's Result 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+from rankshot.core.errors import RankshotError
+from rankshot.ranking.checks import require_rankings
+from rankshot.ranking.distances import kendall_distance
+from rankshot.ranking.rankings import Rankings
+from rankshot.semantics.similarity import Similarity
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class SourceAgreement:
+    """How far sources agree about the same targets.
+
+    Attributes
+    ----------
+    sources : tuple of str
+    distances : ndarray of shape (sources, sources)
+        Mean Kendall distance between the rankings of two sources of the same target; on the
+        diagonal, between different rankings of one source. NaN where they share no target.
+    accuracy : float
+        How often the nearest other ranking is one of the same target: leave-one-out
+        classification by the nearest neighbour.
+    """
+
+    sources: tuple[str, ...]
+    distances: Floats
+    accuracy: float
+
+
+def source_agreement(rankings: Rankings, k: int | None = None) -> SourceAgreement:
+    """Compare the sources of rankings, by Kendall's distance of their first ``k``.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> rankings = rs.Rankings.from_orders(
+    ...     [["fox", "cat", "bus"], ["cat", "fox", "bus"], ["bus", "fox", "cat"], ["bus", "cat"]],
+    ...     items=["bus", "cat", "fox"], targets=["dog", "dog", "car", "car"],
+    ...     sources=["wordnet", "glove", "wordnet", "glove"])
+    >>> found = rs.source_agreement(rankings)
+    >>> found.sources, float(found.distances[0, 1]), found.accuracy
+    (('glove', 'wordnet'), 1.0, 1.0)
+    """
+    require_rankings(rankings)
+    if len(rankings.target_names) == 0 or len(rankings.source_names) == 0:
+        raise RankshotError("to compare sources, rankings must have targets and sources")
+    distance = kendall_distance(rankings, k=k)
+    sources, targets = rankings.source_names, rankings.targets
+    same_target = (targets[:, None] == targets) & ~np.eye(len(rankings), dtype=bool)
+    means = np.full((len(sources), len(sources)), np.nan)
+    for i, one in enumerate(sources):
+        for j, other in enumerate(sources):
+            pairs = same_target & np.outer(rankings.sources == one, rankings.sources == other)
+            if pairs.any():
+                means[i, j] = distance[pairs].mean()
+    return SourceAgreement(sources, means, nearest_neighbour_accuracy(distance, targets))
+
+
+def similarity_accuracy(tables: Sequence[Similarity], *, normalized: bool = False) -> float:
+    """Return the nearest-neighbour accuracy of similarity *numbers*, by Euclidean distance.
+
+    The rows of all tables are the points, their targets the classes; ``normalized`` divides
+    every row by the sum of its absolute values first, as the paper does. To be held against
+    `source_agreement`, which uses the order of the numbers alone.
+    """
+    if len(tables) < 2:
+        raise RankshotError("at least two tables are needed to compare sources")
+    first = tables[0]
+    rows = np.concatenate([table.select(first.targets, first.items).values for table in tables])
+    if not np.isfinite(rows).all():
+        row, column = np.argwhere(~np.isfinite(rows))[0]
+        target, item = first.targets[row % len(first.targets)], first.items[column]
+        raise RankshotError(
+            f"some similarities are unknown, for example that of {target!r} and {item!r}"
+        )
+    if normalized:
+        rows = rows / np.maximum(np.abs(rows).sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    distance = cdist(rows, rows)
+    labels = np.array(first.targets * len(tables), dtype=object)
+    return nearest_neighbour_accuracy(distance, labels)
+
+
+def nearest_neighbour_accuracy(distance: Floats, labels: NDArray[np.object_]) -> float:
+    """Return how often the nearest other point has the same label.
+
+    Where several are equally near, each of them counts as likely to be taken.
+    """
+    others = distance.copy()
+    np.fill_diagonal(others, np.inf)
+    nearest = others == others.min(axis=1, keepdims=True)
+    right = nearest & (labels[:, None] == labels)
+    return float((right.sum(axis=1) / nearest.sum(axis=1)).mean())

@@ -1,0 +1,258 @@
+"""The cosine of vectors, by which names are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankshot.core.errors import RankshotError, did_you_mean, shown
+from rankshot.core.names import as_names
+from rankshot.semantics.similarity import Similarity
+
+Floats = NDArray[np.float64]
+SLOT = "{}"
+"""Where a template takes the name."""
+
+
+# -------------------- semantics.cosine
+# The cosine of vectors, by which names are compared.
+
+
+def unit_vectors(vectors: ArrayLike) -> Floats:
+    """Scale rows to length 1; a row of zeros, which points nowhere, becomes NaN.
+
+    Examples
+    --------
+    >>> unit_vectors([[3, 4], [0, 0]])
+    array([[0.6, 0.8], [nan, nan]])
+    """
+    table = np.asarray(vectors, dtype=np.float64)
+    # Scaled by their largest number first, so that no square overflows or vanishes.
+    largest = np.abs(table).max(axis=1, keepdims=True, initial=0)
+    scaled = np.full(table.shape, np.nan)
+    np.divide(table, largest, out=scaled, where=largest > 0)
+    unit: Floats = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
+    return unit
+
+
+def cosine(left: ArrayLike, right: ArrayLike) -> Floats:
+    """Return the cosine of every row of ``left`` with every row of ``right``.
+
+    A matrix product may round the same dot product differently from column to column, which would
+    break a tie by column number. So equal rows are multiplied once, and rows are put in an
+    order of their own first: equal vectors tie exactly, and permuting the input permutes the
+    output and changes no bit of it.
+
+    Examples
+    --------
+    >>> cosine([[3, 4], [0, 0]], [[3, 4], [0, 1]])
+    array([[1. , 0.8], [nan, nan]])
+    """
+    # Adding zero turns -0.0 into 0.0, which sorts and compares as the same row.
+    rows, row_of = np.unique(unit_vectors(left) + 0.0, axis=0, return_inverse=True)
+    columns, column_of = np.unique(unit_vectors(right) + 0.0, axis=0, return_inverse=True)
+    product: Floats = np.clip(rows @ columns.T, -1.0, 1.0)
+    return product[np.ix_(row_of, column_of)]
+
+
+# -------------------- semantics.class_vectors
+# `ClassVectors`: one vector a class, for methods that learn from vectors and not from rankings.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClassVectors:
+    """A vector for each class: of a word, or of attributes.
+
+    Parameters
+    ----------
+    names : iterable of names
+        The classes, each once.
+    values : array-like of shape (classes, dimension)
+        Finite numbers, or NaN for what is missing. Kept as a copy that is read-only.
+    source : str
+        Where the numbers come from.
+
+    Examples
+    --------
+    >>> from rankshot.semantics.vectors import ClassVectors
+    >>> vectors = ClassVectors(["cat", "tiger", "bus"], [[3, 4], [0, 2], [1, 0]], "me")
+    >>> vectors
+    ClassVectors: 3 names with 2 numbers each, of me
+    >>> vectors.select(["bus", "cat"]).values
+    array([[1., 0.],
+           [3., 4.]])
+    >>> vectors.cosines(["cat"], ["tiger", "bus"]).values
+    array([[0.8, 0.6]])
+    """
+
+    names: tuple[str, ...]
+    values: Floats
+    source: str
+
+    def __init__(
+        self, names: Iterable[Any], values: ArrayLike, source: str = "class vectors"
+    ) -> None:
+        texts = as_names(names, "names")
+        try:
+            table = np.array(values, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise RankshotError(f"vectors must be a table of numbers: {error}") from None
+        if table.ndim != 2 or len(table) != len(texts) or table.shape[1] == 0:
+            raise RankshotError(
+                f"{len(texts)} names need a table of {len(texts)} rows, not shape {table.shape}"
+            )
+        if (odd := np.argwhere(np.isinf(table))).size:
+            row, column = odd[0]
+            raise RankshotError(f"the vector of {texts[row]!r} is infinite at place {column}")
+        table.flags.writeable = False
+        for field, value in (("names", texts), ("values", table), ("source", source)):
+            object.__setattr__(self, field, value)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __repr__(self) -> str:
+        return (
+            f"ClassVectors: {len(self)} names with {self.dimension} numbers each, of {self.source}"
+        )
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers a vector has."""
+        return int(self.values.shape[1])
+
+    def select(self, names: Iterable[Any]) -> ClassVectors:
+        """Return the vectors of some names, in the order given."""
+        row = {name: i for i, name in enumerate(self.names)}
+        wanted = as_names(names, "names")
+        for name in wanted:
+            if name not in row:
+                hint = did_you_mean(name, self.names)
+                raise RankshotError(f"{self.source} has no vector of {name!r}{hint}")
+        return ClassVectors(wanted, self.values[[row[name] for name in wanted]], self.source)
+
+    def cosines(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
+        """Return the cosine of every target with every item.
+
+        NaN where a vector has a number missing, or is zeros and so points nowhere.
+        """
+        left, right = self.select(targets), self.select(items)
+        values = cosine(left.values, right.values)
+        return Similarity(values, left.names, right.names, self.source)
+
+
+# -------------------- semantics.embeddings
+# Similarity from any embedding model: a function from texts to vectors, and the cosine.
+
+
+class Embedding:
+    """Similarity by any model that turns texts into vectors, as the cosine of their angle.
+
+    A model is trained on sentences more often than on bare words, so a name is put into a
+    template first; underscores become spaces.
+
+    Parameters
+    ----------
+    function : callable
+        From a list of n texts to an array of shape (n, d): the ``encode`` of
+        sentence-transformers, or a function that asks a service.
+    template : str
+        The text for one name, with ``{}`` in its place; ``"{}"`` leaves names as they are.
+    batch_size : int
+        The most texts in one call. Every distinct name is embedded once, whether it is
+        a target, an item or both.
+    source : str
+        The name of the source in the table and its rankings.
+
+    Examples
+    --------
+    >>> from rankshot.semantics.vectors import Embedding
+    >>> def letters(texts):
+    ...     return [[text.count(letter) for letter in "aeiou"] for text in texts]
+    >>> table = Embedding(letters, template="{}").similarity(["sea_lion"], ["lion", "bus"])
+    >>> table.values.round(3)
+    array([[0.707, 0.   ]])
+    """
+
+    def __init__(
+        self,
+        function: Callable[[list[str]], Any],
+        template: str = "a photo of a {}",
+        *,
+        batch_size: int = 256,
+        source: str = "embedding",
+    ) -> None:
+        if not callable(function):
+            raise RankshotError(f"an embedding is a function of texts, not {shown(function)}")
+        if not isinstance(template, str) or SLOT not in template:
+            raise RankshotError(
+                f"the template {shown(template)} has no {SLOT} for the name to stand in"
+            )
+        if not isinstance(batch_size, int) or batch_size < 1:
+            raise RankshotError(f"batch_size must be a positive integer, not {shown(batch_size)}")
+        self.function = function
+        self.template = template
+        self.batch_size = batch_size
+        self.source = source
+
+    def similarity(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
+        """Return the cosine of every target with every item."""
+        targets, items = as_names(targets, "targets"), as_names(items)
+        row = {text: i for i, text in enumerate(dict.fromkeys(map(self._text, targets + items)))}
+        vectors = self._embedded(list(row))
+        values = cosine(
+            vectors[[row[self._text(name)] for name in targets]],
+            vectors[[row[self._text(name)] for name in items]],
+        )
+        return Similarity(values, targets, items, self.source)
+
+    def _text(self, name: str) -> str:
+        # Not str.format: a template or a name may hold other braces, and they mean nothing.
+        return self.template.replace(SLOT, name.replace("_", " "))
+
+    def _embedded(self, texts: list[str]) -> Floats:
+        blocks: list[Floats] = []
+        for start in range(0, len(texts), self.batch_size):
+            batch = texts[start : start + self.batch_size]
+            block = _checked(self.function(list(batch)), batch)
+            if blocks and block.shape[1] != blocks[0].shape[1]:
+                raise RankshotError(
+                    f"the embedding gave vectors of {blocks[0].shape[1]} numbers at first, and of "
+                    f"{block.shape[1]} from {shown(batch[0])} on"
+                )
+            blocks.append(block)
+        return np.concatenate(blocks)
+
+
+def _checked(answer: Any, texts: Sequence[str]) -> Floats:
+    """Return what the function gave as an array, or say what is wrong with it."""
+    expected = f"an array of shape ({len(texts)}, d) for {len(texts)} texts"
+    if isinstance(answer, np.ndarray) and answer.dtype.kind == "c":
+        raise RankshotError(f"the embedding must give {expected}, not complex numbers")
+    try:
+        block: Floats = np.asarray(answer, dtype=np.float64)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise RankshotError(
+            f"the embedding must give {expected}, not {shown(answer)} ({error})"
+        ) from None
+    if block.ndim != 2 or block.shape[0] != len(texts) or block.shape[1] == 0:
+        raise RankshotError(
+            f"the embedding must give {expected}, not shape {block.shape}: {shown(answer)}"
+        )
+    odd = np.argwhere(~np.isfinite(block))
+    if odd.size:
+        row, column = odd[0]
+        raise RankshotError(
+            f"the embedding of {shown(texts[row])} has {block[row, column]} at place {column}"
+        )
+    zero = np.flatnonzero(~block.any(axis=1))
+    if zero.size:
+        raise RankshotError(
+            f"the embedding of {shown(texts[zero[0]])} is {block.shape[1]} zeros, which have no "
+            f"direction"
+        )
+    return block

@@ -1,0 +1,124 @@
+"""What semantics say, fitted to a classifier: its classes, and which targets may be answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from rankshot.core.errors import RankshotError, did_you_mean, listed, shown
+from rankshot.ranking.rankings import Rankings
+from rankshot.semantics.similarity import Similarity
+from rankshot.zeroshot.prior import require_targets
+from rankshot.zeroshot.scores import Scores, wins
+
+Knowledge = Rankings | Similarity
+Labelled = tuple[Scores, Any]
+SOURCE = "classifier"
+"""The source of rankings that the classifier itself makes of the classes it knows."""
+
+
+def over_items(knowledge: Knowledge | None, items: tuple[str, ...]) -> Knowledge:
+    """Return rankings, or similarities, of the classes that a classifier knows.
+
+    Lists that name only some of them are taken as the top of all.
+    """
+    knowledge = require_knowledge(knowledge)
+    if isinstance(knowledge, Similarity):
+        return knowledge.select(knowledge.targets, items)
+    return require_targets(knowledge).over(items)
+
+
+def require_knowledge(knowledge: Any) -> Knowledge:
+    """Return rankings or similarities, or say that something else was passed."""
+    if not isinstance(knowledge, Rankings | Similarity):
+        raise RankshotError(
+            f"rankings must be Rankings (see Rankings.from_orders and read_rankings), or a "
+            f"Similarity for heads that read one, not {shown(knowledge)}"
+        )
+    return knowledge
+
+
+def of_unseen(knowledge: Knowledge) -> Knowledge:
+    """Leave out what is said of targets that are items: the classifier knows them."""
+    unseen = np.array([name not in knowledge.items for name in knowledge.targets], bool)
+    if not unseen.any():
+        raise RankshotError(
+            f"rankings: the classifier knows every target already "
+            f"({listed(dict.fromkeys(knowledge.targets), 4)}); classes='all' takes those in"
+        )
+    if isinstance(knowledge, Rankings):
+        return knowledge[unseen]
+    return knowledge.select(np.array(knowledge.targets)[unseen], knowledge.items)
+
+
+def of_all(knowledge: Knowledge, labelled: Callable[[], Labelled]) -> Knowledge:
+    """Return what is said of unseen and seen classes.
+
+    Seen classes that nothing is said of are ranked by `seen_rankings`, from the scores and true
+    classes that ``labelled`` returns.
+    """
+    missing = [item for item in knowledge.items if item not in set(knowledge.targets)]
+    if isinstance(knowledge, Similarity):
+        if missing:
+            raise RankshotError(
+                f"classes='all' needs the similarities of the seen classes as well; there are "
+                f"none of {listed(missing)}. Ask the source for similarity(unseen + seen, seen)"
+            )
+        return knowledge
+    _require_itself_first(knowledge)
+    if not missing:
+        return knowledge
+    return Rankings.concatenate([knowledge, seen_rankings(*labelled(), missing)])
+
+
+def _require_itself_first(rankings: Rankings) -> None:
+    """Raise if a ranking of a seen class puts another one first, or as high."""
+    for target in sorted(set(rankings.target_names) & set(rankings.items)):
+        for order in rankings.select(target=target).orders():
+            if order[0] != target:
+                raise RankshotError(
+                    f"a ranking of the seen class {target!r} starts with {shown(order[0])}: with "
+                    "classes='all' a seen class comes first in its own rankings"
+                )
+
+
+def seen_rankings(scores: Scores, y: Any, targets: Sequence[str]) -> Rankings:
+    """Rank all classes for some of them: itself first, then by mean score over its inputs.
+
+    With such rankings seen and unseen classes compete in one head.
+
+    Parameters
+    ----------
+    scores : Scores
+        Of inputs of all ``targets``.
+    y : array-like of names
+        The class of each input.
+    targets : sequence of str
+        The seen classes wanted.
+
+    Examples
+    --------
+    >>> scores = Scores([[2., 1., 0.], [3., 2., 0.], [0., 2., 1.]], ["cat", "fox", "bus"])
+    >>> seen_rankings(scores, ["cat", "cat", "fox"], ["cat", "fox"])
+    Rankings: 2 rankings of 3 items, 2 targets, 1 source
+      cat: cat > fox > bus
+      fox: fox > bus > cat
+    """
+    labels = np.asarray(y).astype(str)
+    values = scores.values
+    if scores.kind == "one-vs-one":
+        values = wins(values, len(scores.items))
+    means = np.empty((len(targets), len(scores.items)))
+    for row, target in enumerate(targets):
+        theirs = labels == target
+        if not theirs.any():
+            raise RankshotError(
+                f"classes='all' ranks a seen class by its own inputs, and there is none of "
+                f"{target!r}{did_you_mean(target, np.unique(labels))}: pass such to fit, or put a "
+                "ranking of it into rankings"
+            )
+        means[row] = values[theirs].mean(axis=0, dtype=np.float64)
+        means[row, scores.items.index(target)] = np.inf
+    return Rankings.from_scores(means, items=scores.items, targets=targets, sources=SOURCE)

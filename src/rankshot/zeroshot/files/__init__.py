@@ -1,0 +1,1 @@
+"""Files of the daily job: scores in, predictions out, true labels to compare with."""

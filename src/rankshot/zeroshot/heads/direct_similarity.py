@@ -1,0 +1,156 @@
+"""Direct Similarity: targets by the probabilities of the classes most similar to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from rankshot.core.errors import RankshotError, did_you_mean, listed, shown
+from rankshot.core.validation import require_number
+from rankshot.ranking.rankings import Rankings
+from rankshot.semantics.similarity import Similarity
+from rankshot.zeroshot.heads.base import Decisions
+from rankshot.zeroshot.scores import Kind, log_class_probabilities
+
+Floats = NDArray[np.floating]
+
+
+class DirectSimilarity(Decisions, BaseEstimator):
+    r"""Direct Similarity (DS) of Rohrbach et al. (2010), the paper's equation 18.
+
+    .. math:: P(z|x) \propto \prod_k \left(\frac{P(y_k|x)}{P(y_k)}\right)^{y_k^z},
+              \quad y_k^z = \frac{w_k^z}{\sum_i w_i^z}
+
+    over the seen classes y_k most similar to the target, w being the similarities. P(y_k|x) is
+    the sigmoid of a one-vs-rest score and the softmax of multiclass scores. It reads numbers,
+    not rankings: the closest method to those of the paper that does.
+
+    Where classes tie for the last places, each counts by its chance of having one.
+
+    Parameters
+    ----------
+    n_similar : int
+        How many of the most similar classes count; the paper takes 5.
+    class_prior : dict of str to float, optional
+        P(y_k), by name. By default all alike, and then it plays no part.
+
+    Attributes
+    ----------
+    items_ : tuple of str
+    classes_ : ndarray of str
+        The targets, sorted.
+    exponents_ : ndarray of shape (targets, items)
+        y_k^z; the rows add up to one.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> table = rs.Similarity(
+    ...     [[.9, .8, .1], [.1, .2, .9]], ["cat", "truck"], ["leopard", "tiger", "bus"])
+    >>> head = rs.DirectSimilarity(n_similar=2).fit(table)
+    >>> head.predict_proba([[2.0, 1.0, 0.0]]).round(3)
+    array([[0.794, 0.206]])
+    """
+
+    def __init__(
+        self, *, n_similar: int = 5, class_prior: Mapping[str, float] | None = None
+    ) -> None:
+        self.n_similar = n_similar
+        self.class_prior = class_prior
+
+    def fit(self, similarity: Similarity) -> DirectSimilarity:
+        """Take the similarities of targets and seen classes.
+
+        Parameters
+        ----------
+        similarity : Similarity
+            Not negative; ``scaled()`` makes it so. An unknown cell is not among the similar.
+        """
+        similarity = require_similarity(similarity)
+        n = self.n_similar
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+            raise RankshotError(f"n_similar must be a positive integer, not {shown(n)}")
+        negative = np.argwhere(similarity.values < 0)
+        if negative.size:
+            row, column = negative[0]
+            raise RankshotError(
+                f"the similarity of {similarity.targets[row]!r} and {similarity.items[column]!r} "
+                f"is negative ({similarity.values[row, column]:.3g}): use similarity.scaled()"
+            )
+        self.items_ = similarity.items
+        self.classes_ = np.array(similarity.targets)
+        self.exponents_: NDArray[np.float64] = _exponents(similarity.values, int(n))
+        self._log_prior = self._prior_of_classes()
+        return self
+
+    def _prior_of_classes(self) -> NDArray[np.float64]:
+        if self.class_prior is None:
+            return np.zeros(len(self.items_))
+        if not isinstance(self.class_prior, Mapping):
+            raise RankshotError(
+                f"class_prior must map names to probabilities, not be {shown(self.class_prior)}"
+            )
+        if missing := [item for item in self.items_ if item not in self.class_prior]:
+            near = did_you_mean(missing[0], self.class_prior)
+            raise RankshotError(f"class_prior has nothing for {listed(missing)}{near}")
+        prior = np.array(
+            [require_number(f"class_prior[{x!r}]", self.class_prior[x]) for x in self.items_]
+        )
+        good = (prior > 0) & (prior < np.inf)
+        if not good.all():
+            item = self.items_[int(np.argmin(good))]
+            raise RankshotError(
+                f"class_prior[{item!r}] must be a positive number, not {self.class_prior[item]}"
+            )
+        return np.asarray(np.log(prior))
+
+    def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
+        log_proba = log_class_probabilities(values, kind, "DirectSimilarity") - self._log_prior
+        return np.asarray(self.exponents_ @ log_proba.T)
+
+    def item_parts(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
+        """Return what each item adds to the log-posterior of each target, (n, targets, items)."""
+        log_proba = log_class_probabilities(values, kind, "DirectSimilarity") - self._log_prior
+        return np.asarray(self.exponents_ * log_proba[:, None])
+
+
+def require_similarity(similarity: Similarity) -> Similarity:
+    """Return a table with its targets sorted, each of which must be known."""
+    if not isinstance(similarity, Similarity):
+        given = "Rankings" if isinstance(similarity, Rankings) else shown(similarity)
+        raise RankshotError(
+            f"expected a Similarity, not {given}: make one with Similarity(values, targets, "
+            "items), read_similarity or a source"
+        )
+    if similarity.unknown_targets:
+        raise RankshotError(
+            f"{similarity.source} knows nothing of {listed(similarity.unknown_targets)}: leave "
+            "them out with similarity.select(targets, items), or merge it with other sources"
+        )
+    return similarity.select(sorted(similarity.targets), similarity.items)
+
+
+def share_of_largest(values: Floats, n: int) -> Floats:
+    """Return, for each number of a row, its chance of being among the n largest: mostly 0 or 1.
+
+    Numbers that tie for the last places share them evenly. NaN has none.
+    """
+    known = np.where(np.isnan(values), -np.inf, values)
+    n = min(n, values.shape[1])
+    cut = np.partition(known, -n, axis=1)[:, [-n]]
+    above, level = known > cut, known == cut
+    left = n - above.sum(axis=1, keepdims=True)
+    share = np.where(level, left / level.sum(axis=1, keepdims=True), above)
+    return np.where(np.isnan(values), 0.0, share)
+
+
+def _exponents(values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    """Return y_k^z; classes of no similarity at all count alike."""
+    share = share_of_largest(values, n)
+    weights = share * np.nan_to_num(values)
+    nothing = weights.sum(axis=1) == 0
+    weights[nothing] = share[nothing]
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))

@@ -1,0 +1,126 @@
+"""What semantics say of each target: a model of its rankings, and their consensus."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from rankshot.core.errors import RankshotError, listed, shown
+from rankshot.ranking.checks import require_rankings
+from rankshot.ranking.plackett_luce import PlackettLuce
+from rankshot.ranking.rankings import Rankings
+from rankshot.semantics.similarity import Similarity
+
+
+class RankingModel(Protocol):
+    """What is asked of a prior: `PlackettLuce`, `Mallows` and `BabingtonSmith` have it."""
+
+    mode_: tuple[Any, ...]
+
+    def fit(self, rankings: Rankings) -> RankingModel:
+        """Learn from the rankings of one target."""
+
+    def log_prob(self, rankings: Rankings) -> NDArray[np.float64]:
+        """Return the log-probability of each ranking."""
+
+
+def require_targets(rankings: Rankings) -> Rankings:
+    """Return the rankings that count, each of which must say what it describes."""
+    if isinstance(rankings, Similarity):
+        raise RankshotError(
+            f"expected Rankings, not the similarities of {rankings.source!r}: use its to_rankings()"
+        )
+    require_rankings(rankings)
+    nameless = np.flatnonzero([target is None for target in rankings.targets])
+    if nameless.size:
+        raise RankshotError(
+            f"ranking {nameless[0]} has no target: say what each ranking describes with targets=, "
+            'or "target" in a file'
+        )
+    counted = rankings[rankings.weights > 0]
+    if len(counted) == 0:
+        raise RankshotError("there are no rankings (or all have weight 0)")
+    return counted
+
+
+def require_k(k: int | None, n_items: int) -> int:
+    """Return how many items of a list count: all of them for None, or where there are fewer."""
+    if k is None:
+        return n_items
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise RankshotError(f"k must be a positive integer, or None for all, not {shown(k)}")
+    return min(int(k), n_items)
+
+
+def require_prior(prior: RankingModel | None) -> RankingModel:
+    """Return the model of a target's rankings, by default Plackett-Luce."""
+    prior = PlackettLuce() if prior is None else prior
+    if isinstance(prior, type) or not (hasattr(prior, "fit") and hasattr(prior, "log_prob")):
+        raise RankshotError(
+            f"the prior must be a model of rankings such as PlackettLuce(), not {shown(prior)}"
+        )
+    return prior
+
+
+def fit_priors(
+    rankings: Rankings, prior: RankingModel | None, *, singles: bool = False
+) -> dict[str, RankingModel]:
+    """Fit a copy of the model to the rankings of each target: P(π|z).
+
+    ``singles`` includes targets with one ranking, which needs no merging.
+    """
+    prior = require_prior(prior)
+    return {
+        target: clone(prior).fit(theirs)
+        for target, theirs in rankings.by_target().items()
+        if singles or len(theirs) > 1
+    }
+
+
+def consensus_rankings(rankings: Rankings, priors: Mapping[str, RankingModel], k: int) -> Rankings:
+    """Return one ranking a target, π_0^z: its only one, or the mode of its prior, cut to k.
+
+    A target's only ranking needs no merging, and keeps its ties and its kind.
+    """
+    parts = []
+    for target, theirs in rankings.by_target().items():
+        if len(theirs) == 1:
+            parts.append(theirs)
+            continue
+        order = priors[target].mode_
+        parts.append(Rankings.from_orders([order], items=rankings.items, targets=target))
+    return Rankings.concatenate(parts).top(k)
+
+
+def remarks_on(head: Any) -> list[str]:
+    """Return what a user should be told of a fitted head: targets that it cannot tell apart."""
+    names = [str(name) for name in head.classes_]
+    if len(names) == 1:
+        return [f"{names[0]!r} is the only class there is: every input will be given it"]
+    said = head.consensus_ if hasattr(head, "consensus_") else getattr(head, "rankings_", None)
+    if said is None:
+        return []
+    return [
+        f"the rankings of {listed(same)} are the same as far as they count: inputs of them cannot "
+        "be told apart"
+        for same in _alike(said)
+    ]
+
+
+def _alike(rankings: Rankings) -> list[list[str]]:
+    """Return targets whose rankings are the same, each with the same share of the weight."""
+    numbers = rankings.lists.numbers([rankings.lengths, rankings.is_subset])
+    shares: dict[str, dict[int, float]] = {}
+    for target, number, weight in zip(rankings.targets, numbers, rankings.weights, strict=True):
+        theirs = shares.setdefault(str(target), {})
+        theirs[int(number)] = theirs.get(int(number), 0.0) + float(weight)
+    groups: dict[frozenset[tuple[int, float]], list[str]] = {}
+    for target in sorted(shares):
+        total = sum(shares[target].values())
+        key = frozenset((n, round(share / total, 9)) for n, share in shares[target].items())
+        groups.setdefault(key, []).append(target)
+    return [same for same in groups.values() if len(same) > 1]
