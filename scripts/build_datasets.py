@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.text_files import replacing
+from rankshot.core.text_files import replace_file
 from rankshot.datasets import embedded as class_names
 from rankshot.datasets import embedded as panel
 from rankshot.datasets import embedded as similarities
@@ -219,14 +219,14 @@ def add_arrays(arrays: dict[str, NDArray[Any]], path: Path) -> None:
 
 def write_arrays(arrays: dict[str, NDArray[Any]], path: Path) -> None:
     """Write a compressed .npz."""
-    with replacing(path) as stream:
+    with replace_file(path) as stream:
         np.savez_compressed(stream.buffer, allow_pickle=False, **arrays)
     print(f"{path.name}: {path.stat().st_size / 1e6:.2f} MB")
 
 
 def write_names(names: tuple[str, ...], path: Path) -> None:
     """Write one name a line."""
-    with replacing(path) as stream:
+    with replace_file(path) as stream:
         stream.write("\n".join(names) + "\n")
 
 

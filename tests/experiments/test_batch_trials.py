@@ -14,13 +14,13 @@ from rankshot.experiments.evaluator import (
     TRUSTS,
     BatchSetting,
     BatchTrials,
-    Recipe,
+    Configuration,
 )
 from rankshot.zeroshot.metrics import Interval
 
 ITEMS, TARGETS = list("abcdef"), ("cow", "elk", "yak")
 LISTS = rs.Rankings.from_orders([["a"], ["b"], ["c"]], items=ITEMS, targets=TARGETS)
-BASES = [Recipe("multiclass", C, rs.ProbabilisticRanking(k=1)) for C in (0.5, 2.0)]
+BASES = [Configuration("multiclass", C, rs.ProbabilisticRanking(k=1)) for C in (0.5, 2.0)]
 
 
 class Pantry:

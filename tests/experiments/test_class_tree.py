@@ -8,7 +8,7 @@ import pytest
 from rankshot.datasets.cifar import load_cifar
 from rankshot.datasets.embedded import class_names, load_similarities
 from rankshot.datasets.features import ImageData
-from rankshot.experiments.benchmark import study_of
+from rankshot.experiments.benchmark import load_benchmark
 from rankshot.experiments.class_maps import class_tree
 from rankshot.semantics.wordnet_nouns import load_nouns
 
@@ -22,7 +22,7 @@ def animals():
 
 @pytest.fixture(scope="module", params=["cifar", "animals"])
 def study(request):
-    return study_of(load_cifar() if request.param == "cifar" else animals())
+    return load_benchmark(load_cifar() if request.param == "cifar" else animals())
 
 
 def classes_below(node):
@@ -68,4 +68,6 @@ def test_senses_are_those_of_the_similarities(study):
 
 
 def test_the_tree_as_text():
-    assert str(class_tree(study_of(load_cifar()))).startswith("whole (vehicle (craft (airplane, ")
+    assert str(class_tree(load_benchmark(load_cifar()))).startswith(
+        "whole (vehicle (craft (airplane, "
+    )

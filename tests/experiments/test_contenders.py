@@ -6,7 +6,7 @@ import pytest
 import rankshot as rs
 from rankshot.datasets.embedded import class_names, load_panel, load_similarities
 from rankshot.experiments.benchmark import first_of, known
-from rankshot.experiments.methods import DR, DS, PR, Contender, contenders, papers_head
+from rankshot.experiments.methods import DR, DS, PR, Method, paper_head, paper_methods
 from rankshot.zeroshot.scores import KINDS, n_columns
 
 ITEMS = ("a", "b", "c", "d", "e")
@@ -61,9 +61,9 @@ def expected_rows(alone):
 
 
 def test_rows_are_in_the_order_of_the_paper(sources, panel):
-    assert rows(contenders(sources, panel)) == expected_rows(["web", "tree", "book"])
+    assert rows(paper_methods(sources, panel)) == expected_rows(["web", "tree", "book"])
     turned = dict(reversed(sources.items()))
-    assert rows(contenders(turned, panel)) == expected_rows(["book", "tree", "web"])
+    assert rows(paper_methods(turned, panel)) == expected_rows(["book", "tree", "web"])
 
 
 @pytest.mark.parametrize("missing", [np.nan, 0.4])
@@ -71,7 +71,7 @@ def test_a_source_that_cannot_tell_a_target_is_not_used_alone(sources, panel, mi
     holey = sources["tree"].values.copy()
     holey[1] = missing
     sources["tree"] = rs.Similarity(holey, TARGETS, ITEMS, "tree")
-    field = contenders(sources, panel)
+    field = paper_methods(sources, panel)
     assert rows(field) == expected_rows(["web", "book"])
     # With the others it is: for the two targets that it can tell.
     linguistic = chosen(field, PR, "linguistic, Plackett-Luce").knowledge
@@ -87,7 +87,7 @@ def test_a_source_with_single_holes_is_used_alone(sources, panel):
     holey = sources["tree"].values.copy()
     holey[1, 2] = np.nan
     sources["tree"] = rs.Similarity(holey, TARGETS, ITEMS, "tree")
-    field = contenders(sources, panel)
+    field = paper_methods(sources, panel)
     assert rows(field) == expected_rows(["web", "tree", "book"])
     direct = chosen(field, DS, "tree").knowledge
     assert direct["q", "c"] == direct.values.min() == 0
@@ -95,7 +95,7 @@ def test_a_source_with_single_holes_is_used_alone(sources, panel):
 
 
 def test_every_method_has_its_knowledge_and_its_settings(sources, panel):
-    field = contenders(sources, panel)
+    field = paper_methods(sources, panel)
     linguistic = [order for table in sources.values() for order in first_of(table).orders()]
     merged = {
         "arithmetic mean": rs.arithmetic_mean(list(sources.values())),
@@ -128,10 +128,10 @@ def test_every_method_has_its_knowledge_and_its_settings(sources, panel):
 
 
 def test_the_papers_head():
-    head = papers_head()
+    head = paper_head()
     assert (head.k, head.decay, head.prior, head.posterior) == (4, 0, None, "consensus")
     prior = rs.Mallows()
-    assert papers_head(prior).prior is prior
+    assert paper_head(prior).prior is prior
 
 
 # ------------------------------------------------------------------ what they get right
@@ -140,7 +140,7 @@ def test_the_papers_head():
 def test_right_by_hand():
     """One ranking a target, and scores whose first class decides."""
     lists = rs.Rankings.from_orders([["a"], ["b"], ["c"]], items=ITEMS, targets=TARGETS)
-    one = Contender(PR, "me", papers_head(), lists)
+    one = Method(PR, "me", paper_head(), lists)
     f = rs.Scores(np.eye(5)[[0, 1, 2, 0, 1, 2, 2, 2]] * 5, ITEMS)
     found = one.right(f, TRUTH)
     assert found.tolist() == [True, True, True, False, False, True, True, False]
@@ -150,7 +150,7 @@ def test_right_by_hand():
 @pytest.mark.parametrize("kind", KINDS)
 def test_right_is_where_the_fitted_head_says_the_truth(rng, sources, panel, kind):
     table = scores(rng, kind)
-    for one in contenders(sources, panel):
+    for one in paper_methods(sources, panel):
         found = one.right(table, TRUTH)
         if kind == "one-vs-one" and one.method == DS:
             assert found is None
@@ -160,7 +160,7 @@ def test_right_is_where_the_fitted_head_says_the_truth(rng, sources, panel, kind
 
 
 def test_conse_cannot_use_pairs_either(rng, sources):
-    one = Contender("ConSE", "web", rs.ConSE(), known(sources["web"]))
+    one = Method("ConSE", "web", rs.ConSE(), known(sources["web"]))
     assert one.right(scores(rng, "one-vs-one"), TRUTH) is None
     assert one.right(scores(rng), TRUTH).shape == (8,)
 
@@ -169,8 +169,8 @@ def test_names_decide_and_columns_do_not(rng, sources, panel):
     table = scores(rng, n=8)
     turned = table.with_items(ITEMS[::-1])
     moved = {name: t.select(TARGETS[::-1], ITEMS[::-1]) for name, t in sources.items()}
-    others = contenders(moved, panel.with_items(ITEMS[::-1]))
-    for one, other in zip(contenders(sources, panel), others, strict=True):
+    others = paper_methods(moved, panel.with_items(ITEMS[::-1]))
+    for one, other in zip(paper_methods(sources, panel), others, strict=True):
         assert one.right(table, TRUTH).tolist() == other.right(turned, TRUTH).tolist()
 
 
@@ -186,13 +186,13 @@ def test_a_reference_goes_to_the_head_that_wants_it(rng, panel):
         for reference in (None, skewed)
     )
     assert (plain != told).any()
-    wanting = Contender(PR, "panel", rs.ProbabilisticRanking(), panel, wants_reference=True)
-    other = Contender(PR, "panel", rs.ProbabilisticRanking(), panel)
+    wanting = Method(PR, "panel", rs.ProbabilisticRanking(), panel, wants_reference=True)
+    other = Method(PR, "panel", rs.ProbabilisticRanking(), panel)
     assert wanting.right(table, truth, skewed).tolist() == told.tolist()
     assert other.right(table, truth, skewed).tolist() == plain.tolist()
     assert wanting.right(table, truth).tolist() == plain.tolist()
     # Other heads take none.
-    direct = Contender(DR, "panel", rs.DeterministicRanking(k=4), panel, wants_reference=True)
+    direct = Method(DR, "panel", rs.DeterministicRanking(k=4), panel, wants_reference=True)
     assert direct.right(table, truth, skewed) is not None
 
 
@@ -204,7 +204,7 @@ def test_animals_leave_out_the_sources_that_lack_targets():
     tables = {
         name: table.select(unseen, seen) for name, table in load_similarities("animals").items()
     }
-    field = contenders(tables, load_panel("animals"))
+    field = paper_methods(tables, load_panel("animals"))
     assert rows(field) == expected_rows(["WordNet", "GloVe", "GloVe 100d"])
     linguistic = chosen(field, PR, "linguistic, Mallows").knowledge
     assert len(linguistic) == 42

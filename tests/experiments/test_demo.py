@@ -9,7 +9,7 @@ from rich.console import Console
 import rankshot as rs
 from rankshot.cli.demo import comparison_table
 from rankshot.experiments.demo import run_demo
-from rankshot.experiments.methods import DR, DS, PR, Contender
+from rankshot.experiments.methods import DR, DS, PR, Method
 from rankshot.experiments.tables import Comparison, ComparisonRow
 from rankshot.report.demo import demo_report
 from rankshot.report.page import render
@@ -124,10 +124,10 @@ def test_a_contender_is_measured_with_every_classifier_that_it_can_use():
         [[values[n, i] - values[n, j] for i in range(4) for j in range(i + 1, 4)] for n in range(3)]
     )
     of_classes, of_pairs = rs.Scores(values, items), rs.Scores(pairs, items, "one-vs-one")
-    direct = Contender("DS", "t", rs.DirectSimilarity(), table)
+    direct = Method("DS", "t", rs.DirectSimilarity(), table)
     assert direct.right(of_classes, truth).tolist() == [True, True, False]
     assert direct.right(of_pairs, truth) is None
-    ranked = Contender("DR", "t", rs.DeterministicRanking(), table.to_rankings())
+    ranked = Method("DR", "t", rs.DeterministicRanking(), table.to_rankings())
     for scores in (of_classes, of_pairs):
         assert ranked.right(scores, truth).tolist() == [True, True, False]
 
@@ -140,7 +140,7 @@ def test_a_contender_gets_the_reference_only_if_it_wants_it(rng):
     usual = rs.Scores(rng.normal(loc=[0, 0, 5, 5], size=(50, 4)), items)
     truth = np.array(["x"])
     for wants, expected in ((False, [False]), (True, [True])):
-        one = Contender("PR", "p", rs.ProbabilisticRanking(), orders, wants)
+        one = Method("PR", "p", rs.ProbabilisticRanking(), orders, wants)
         assert one.right(scores, truth, usual).tolist() == expected
 
 

@@ -19,9 +19,9 @@ from rankshot.experiments.ablation import (
     improvements,
     settings_table,
 )
-from rankshot.experiments.benchmark import study_of
-from rankshot.experiments.classifiers import LEAST_SQUARES, Workshop
-from rankshot.experiments.evaluator import Kitchen
+from rankshot.experiments.benchmark import load_benchmark
+from rankshot.experiments.classifiers import LEAST_SQUARES, ClassifierCache
+from rankshot.experiments.evaluator import Evaluator
 from rankshot.zeroshot.bootstrap import Bootstrap
 from rankshot.zeroshot.metrics import Interval
 
@@ -52,12 +52,14 @@ def few_images():
     return replace(data, **chosen)
 
 
-def kitchen_of(images, directory, said, kind=Kitchen):
-    study = study_of(images)
+def kitchen_of(images, directory, said, kind=Evaluator):
+    study = load_benchmark(images)
     return kind(
         study,
         {
-            task.name: Workshop(task.name, task.train, task.train_label, directory, said.append)
+            task.name: ClassifierCache(
+                task.name, task.train, task.train_label, directory, said.append
+            )
             for task in (study.real, study.rehearsal)
         },
     )
@@ -229,12 +231,12 @@ def same(one, other):
     return ours == theirs
 
 
-class Doubtful(Kitchen):
+class Doubtful(Evaluator):
     def surely_better(self, new, old):
         return False
 
 
-class Gullible(Kitchen):
+class Gullible(Evaluator):
     def surely_better(self, new, old):
         return True
 

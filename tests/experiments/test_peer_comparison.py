@@ -6,7 +6,7 @@ import pytest
 import rankshot as rs
 from rankshot.core.errors import RankshotError
 from rankshot.datasets.features import ImageData
-from rankshot.experiments.benchmark import Study
+from rankshot.experiments.benchmark import Benchmark
 from rankshot.experiments.classifiers import LinearClassifier, trained
 from rankshot.experiments.peer_comparison import (
     AS_THEY_ARE,
@@ -58,7 +58,7 @@ def made_study(attributes=True):
         rs.Rankings.from_orders([list(of[:3])] * 3, items=of, targets=list(targets))
         for of, targets in ((SEEN, UNSEEN), (items, PLAYING))
     )
-    return Study(images, {}, panel, held_out, ClassVectors(names, words, "words"))
+    return Benchmark(images, {}, panel, held_out, ClassVectors(names, words, "words"))
 
 
 @pytest.fixture(scope="module")
@@ -210,7 +210,7 @@ def test_unseen_labels_choose_nothing(study, table, classifiers):
     turned = np.roll(data.unseen_label, 30)
     other = ImageData(**{**vars(data), "unseen_label": turned})
     again = peer_table(
-        Study(other, {}, study.panel, study.held_out_panel, study.vectors), *classifiers, str
+        Benchmark(other, {}, study.panel, study.held_out_panel, study.vectors), *classifiers, str
     )
     for row, changed in zip(table.rows, again.rows, strict=True):
         assert row[:5] == changed[:5]
@@ -243,6 +243,6 @@ def test_other_classifiers_are_refused(study, classifiers):
 def test_inputs_that_are_all_the_same_are_refused(study, classifiers):
     data = study.images
     same = ImageData(**{**vars(data), "seen_train": np.ones_like(data.seen_train)})
-    flat = Study(same, {}, study.panel, study.held_out_panel, study.vectors)
+    flat = Benchmark(same, {}, study.panel, study.held_out_panel, study.vectors)
     with pytest.raises(RankshotError, match="all 240 inputs to train on are the same"):
         arena_of(flat.real, classifiers[1])

@@ -9,7 +9,7 @@ from sklearn.svm import LinearSVC
 
 from rankshot.datasets.cifar import load_cifar
 from rankshot.datasets.embedded import class_names
-from rankshot.experiments.benchmark import study_of
+from rankshot.experiments.benchmark import load_benchmark
 from rankshot.experiments.ranking_cells import (
     CLASSES,
     COLUMNS,
@@ -24,7 +24,7 @@ from rankshot.experiments.ranking_cells import (
 
 @pytest.fixture(scope="module")
 def found():
-    return ranking_cells(study_of(load_cifar()))
+    return ranking_cells(load_benchmark(load_cifar()))
 
 
 def beaten_by(classes, coef, intercept, point):

@@ -11,7 +11,7 @@ from scipy.stats import sem
 import rankshot as rs
 from rankshot.experiments.benchmark import Task
 from rankshot.experiments.classifiers import LinearClassifier
-from rankshot.experiments.evaluator import Kitchen, Recipe, rankings_of, rater_weights
+from rankshot.experiments.evaluator import Configuration, Evaluator, rankings_of, rater_weights
 from rankshot.zeroshot.metrics import Interval
 
 ITEMS = tuple("abcdefghijkl")
@@ -68,7 +68,7 @@ class Workshop:
 @pytest.fixture
 def kitchen(rng):
     study = SimpleNamespace(rehearsal=made_task(rng, "others"), real=made_task(rng, "all"))
-    return Kitchen(study, {"others": Workshop(), "all": Workshop()})
+    return Evaluator(study, {"others": Workshop(), "all": Workshop()})
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def task(kitchen):
     return kitchen.study.rehearsal
 
 
-MEAN = Recipe("multiclass", 1.0, rs.ProbabilisticRanking(k=4, decay=0.5))
+MEAN = Configuration("multiclass", 1.0, rs.ProbabilisticRanking(k=4, decay=0.5))
 
 # ------------------------------------------------------------------ the mean by hand
 
@@ -275,7 +275,7 @@ class Blind:
 
 
 def test_the_best_is_chosen_without_a_look_at_the_real_task(kitchen, task):
-    blind = Kitchen(Blind(task), {"others": Workshop()})
+    blind = Evaluator(Blind(task), {"others": Workshop()})
     recipes = [
         replace(MEAN, C=C, reference=reference).with_head(k=k)
         for C in (0.2, 1.0)
@@ -320,7 +320,7 @@ RIGHT = {
 """By the setting of a recipe, how many of ten inputs it gets right, class by class."""
 
 
-class Told(Kitchen):
+class Told(Evaluator):
     def predicted(self, recipe, task):
         labels = task.test_label.copy()
         for name, n in zip("abcd", RIGHT[recipe.setting], strict=True):
@@ -364,6 +364,6 @@ def test_a_rater_who_does_worse_than_chance_keeps_a_little_weight(kitchen, task)
         orders[1:] + orders[:1], items=ITEMS, targets=TARGETS, raters=["liar"] * 3
     )
     study = SimpleNamespace(rehearsal=replace(task, panel=wrong))
-    alone = Kitchen(study, {"others": Workshop()})
+    alone = Evaluator(study, {"others": Workshop()})
     worth = rater_weights(alone, MEAN)["liar"]
     assert alone.rehearsed(MEAN).estimate - 1 / 3 < worth == 0.01

@@ -14,8 +14,8 @@ from rankshot.experiments import ablation as improvements
 from rankshot.experiments import evaluator as batch_trials
 from rankshot.experiments import paper_tables as table_two
 from rankshot.experiments import reproduction
-from rankshot.experiments.benchmark import study_of
-from rankshot.experiments.classifiers import LEAST_SQUARES, SETTINGS, Workshop
+from rankshot.experiments.benchmark import load_benchmark
+from rankshot.experiments.classifiers import LEAST_SQUARES, SETTINGS, ClassifierCache
 from rankshot.experiments.full_sum import full_sum_table
 from rankshot.experiments.peer_comparison import peer_table
 from rankshot.experiments.reproduction import GRID, reproduce
@@ -51,7 +51,7 @@ def few_images():
 
 @pytest.fixture(scope="module")
 def study():
-    return study_of(few_images())
+    return load_benchmark(few_images())
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +150,7 @@ def test_the_classifiers_know_seen_images(study, whole, directory):
         (setting, f"{C:g}") for setting, Cs in SMALL.items() for C in Cs
     ]
     task = study.real
-    nothing = Workshop(task.name, task.train, task.train_label, directory, pytest.fail)
+    nothing = ClassifierCache(task.name, task.train, task.train_label, directory, pytest.fail)
     for setting, Cs in SMALL.items():
         best = max(Cs, key=lambda C: table.row(setting, f"{C:g}")[0].estimate)
         for C in Cs:
@@ -198,7 +198,7 @@ def test_the_figures_are_of_this_study(study, whole):
 def test_peers_are_tuned_without_unseen_images_and_labels(study, whole, directory):
     """The improvements are held to the same in their own tests."""
     data, rng = study.images, np.random.default_rng(0)
-    other = study_of(
+    other = load_benchmark(
         replace(
             data,
             unseen=rng.normal(size=data.unseen.shape).astype(np.float32),
@@ -206,7 +206,7 @@ def test_peers_are_tuned_without_unseen_images_and_labels(study, whole, director
         )
     )
     models = [
-        Workshop(task.name, task.train, task.train_label, directory, pytest.fail).classifier(
+        ClassifierCache(task.name, task.train, task.train_label, directory, pytest.fail).classifier(
             "multiclass", 0.03
         )
         for task in (other.rehearsal, other.real)

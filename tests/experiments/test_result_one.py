@@ -16,7 +16,7 @@ from rankshot.datasets.embedded import (
     load_similarities,
 )
 from rankshot.datasets.features import ImageData
-from rankshot.experiments.benchmark import Study
+from rankshot.experiments.benchmark import Benchmark
 from rankshot.experiments.result_one import (
     PAPER_RATERS,
     TargetBootstrap,
@@ -43,13 +43,13 @@ def made_study(sources=None, panel=None, name="animals"):
     targets = said.targets if sources else panel.target_names
     anything = panel or rs.Rankings.from_orders([list(items)], items=items, targets=targets[0])
     vectors = ClassVectors(["x"], [[1.0]], "test")
-    return Study(images(name, items, targets), sources or {}, anything, anything, vectors)
+    return Benchmark(images(name, items, targets), sources or {}, anything, anything, vectors)
 
 
 @pytest.fixture(scope="module")
 def animals():
     seen, unseen = class_names("animals")
-    return Study(
+    return Benchmark(
         images("animals", seen, unseen),
         load_similarities("animals"),
         load_panel("animals"),

@@ -10,7 +10,7 @@ import rankshot as rs
 from rankshot.datasets.cifar import load_cifar
 from rankshot.datasets.embedded import class_names
 from rankshot.datasets.features import ImageData
-from rankshot.experiments.benchmark import Study, study_of
+from rankshot.experiments.benchmark import Benchmark, load_benchmark
 from rankshot.experiments.class_maps import class_tree, source_maps, word_maps
 from rankshot.semantics.similarity import Similarity
 from rankshot.semantics.vectors import ClassVectors
@@ -30,7 +30,7 @@ def made_study(tables):
     sources = {name: Similarity(values, UNSEEN, SEEN, name) for name, values in tables.items()}
     panel = rs.Rankings.from_orders([["bus"]], items=SEEN, targets=["truck"])
     vectors = ClassVectors(SEEN + UNSEEN, np.eye(7))
-    return Study(images("cifar", SEEN, UNSEEN), sources, panel, panel, vectors)
+    return Benchmark(images("cifar", SEEN, UNSEEN), sources, panel, panel, vectors)
 
 
 def assert_same_map(found, expected):
@@ -62,7 +62,7 @@ def wu_palmer(nouns, a, b):
 
 
 def test_word_maps_are_scaled_one_minus_similarities():
-    study = study_of(load_cifar())
+    study = load_benchmark(load_cifar())
     nouns, names = load_nouns(), study.images.unseen_classes
     senses = dict(class_tree(study).senses)
     synsets = [nouns.synset(senses[name]) for name in names]
@@ -77,12 +77,12 @@ def test_word_maps_are_scaled_one_minus_similarities():
 
 
 def test_a_class_without_a_vector_is_left_out():
-    study = study_of(load_cifar())
+    study = load_benchmark(load_cifar())
     values = study.vectors.values.copy()
     values[study.vectors.names.index("frog")] = NAN
     holey = ClassVectors(study.vectors.names, values, "holey")
     by_words = word_maps(
-        Study(study.images, study.sources, study.panel, study.held_out_panel, holey)
+        Benchmark(study.images, study.sources, study.panel, study.held_out_panel, holey)
     )[1]
     assert by_words.left_out == (("holey", "frog"),)
     assert by_words.targets == tuple(n for n in study.images.unseen_classes if n != "frog")
@@ -148,7 +148,7 @@ def test_three_distances_of_what_sources_say():
 
 
 def test_what_the_animals_lack_is_counted():
-    study = study_of(images("animals", *class_names("animals")))
+    study = load_benchmark(images("animals", *class_names("animals")))
     rare = ("giant+panda", "hippopotamus", "humpback+whale", "persian+cat")
     expected = tuple((source, name) for source in ("Wikipedia", "word2vec") for name in rare)
     for found in source_maps(study):

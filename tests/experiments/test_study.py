@@ -17,7 +17,7 @@ from rankshot.datasets.embedded import (
     load_similarities,
 )
 from rankshot.datasets.features import ImageData
-from rankshot.experiments.benchmark import LISTED, PANEL, first_of, known, study_of, untold
+from rankshot.experiments.benchmark import LISTED, PANEL, first_of, known, load_benchmark, untold
 
 each_data_set = pytest.mark.parametrize("name", ["cifar", "animals"])
 each_task = pytest.mark.parametrize("part", ["rehearsal", "real"])
@@ -39,7 +39,7 @@ def numbered(name):
 
 @pytest.fixture(scope="module")
 def studies():
-    return {name: study_of(numbered(name)) for name in ("cifar", "animals")}
+    return {name: load_benchmark(numbered(name)) for name in ("cifar", "animals")}
 
 
 def numbers(features):
@@ -138,7 +138,7 @@ def test_the_panels_are_those_of_the_data_set(studies):
 
 
 def test_the_embedded_images_are_split_without_overlap():
-    study = study_of(load_cifar())
+    study = load_benchmark(load_cifar())
     for task, sizes in ((study.real, (8000, 3000, 4000)), (study.rehearsal, None)):
         train, validation, test = (
             {row.tobytes() for row in part} for part in (task.train, task.validation, task.test)

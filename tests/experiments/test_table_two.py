@@ -8,7 +8,7 @@ import pytest
 import rankshot as rs
 from rankshot.datasets.features import ImageData
 from rankshot.experiments import paper_tables as module
-from rankshot.experiments.benchmark import Study
+from rankshot.experiments.benchmark import Benchmark
 from rankshot.experiments.paper_tables import (
     LINGUISTIC,
     NO_CROWD,
@@ -100,7 +100,7 @@ def made_study(rng):
     )
     sources = dict(zip(LINGUISTIC["cifar"], tables, strict=True))
     held_out = rs.Rankings.from_orders([["a", "b"]], items=ITEMS[:11], targets=["l"])
-    study = Study(images, sources, panel, held_out, ClassVectors(ITEMS, np.eye(12), "made"))
+    study = Benchmark(images, sources, panel, held_out, ClassVectors(ITEMS, np.eye(12), "made"))
     means = likeness[np.searchsorted(TARGETS, truth)]
     values = 1.5 * means + rng.normal(scale=1.5, size=(N, 12))
     return study, values

@@ -11,7 +11,7 @@ from rankshot.experiments.classifiers import (
     KINDS,
     LEAST_SQUARES,
     SETTINGS,
-    Workshop,
+    ClassifierCache,
     estimator,
     trained,
 )
@@ -110,7 +110,7 @@ def numbers(model):
 
 
 def workshop(data, directory, name="some", said=None):
-    return Workshop(name, *data, directory, (said if said is not None else []).append)
+    return ClassifierCache(name, *data, directory, (said if said is not None else []).append)
 
 
 @each_setting

@@ -10,7 +10,7 @@ import pytest
 import rankshot as rs
 from rankshot.datasets.cifar import load_cifar
 from rankshot.datasets.embedded import load_panel
-from rankshot.experiments.benchmark import study_of
+from rankshot.experiments.benchmark import load_benchmark
 from rankshot.experiments.two_classes import (
     MethodScores,
     class_pairs,
@@ -28,7 +28,7 @@ def study():
     number = {name: i for i, name in enumerate(data.unseen_classes)}
     keep = np.array([i % (4 + number[name]) == 0 for i, name in enumerate(data.unseen_label)])
     part = replace(data, unseen=data.unseen[keep], unseen_label=data.unseen_label[keep])
-    return study_of(part)
+    return load_benchmark(part)
 
 
 def scores_of(study, strength, rng):

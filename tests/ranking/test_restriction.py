@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.restriction import restricted
+from rankshot.ranking.restriction import restrict_items
 
 ITEMS = list("abcdef")
 
@@ -55,7 +55,7 @@ def plainly(ranking, items):
 @given(cases())
 def test_items_leave_and_the_others_keep_their_order(case):
     rankings, items = case
-    found = restricted(rankings, items)
+    found = restrict_items(rankings, items)
     expected = {
         str(row): wanted
         for row in range(len(rankings))
@@ -73,4 +73,4 @@ def test_items_leave_and_the_others_keep_their_order(case):
 def test_all_items_in_another_order_are_the_same_rankings(case):
     rankings, _ = case
     kept = rankings[(rankings.n_listed > 1) | ~rankings.is_subset]
-    assert restricted(kept, ITEMS[::-1]) == kept.with_items(ITEMS[::-1])
+    assert restrict_items(kept, ITEMS[::-1]) == kept.with_items(ITEMS[::-1])

@@ -12,7 +12,7 @@ from html_walker import Walker
 
 from rankshot import RankshotError
 from rankshot.datasets.cifar import load_cifar
-from rankshot.experiments.benchmark import study_of
+from rankshot.experiments.benchmark import load_benchmark
 from rankshot.experiments.class_maps import ClassTree, TreeNode
 from rankshot.experiments.paper_figures import paper_figures
 from rankshot.experiments.ranking_cells import ON_A_LINE
@@ -35,7 +35,7 @@ from rankshot.zeroshot.metrics import Interval
 
 @pytest.fixture(scope="module")
 def figures():
-    study = study_of(load_cifar())
+    study = load_benchmark(load_cifar())
     truth, classes = study.images.unseen_label, np.array(study.images.unseen_classes)
     noise = np.random.default_rng(0).normal(size=(len(truth), 10))
     own = truth[:, None] == classes

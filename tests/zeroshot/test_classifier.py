@@ -22,7 +22,7 @@ from sklearn.utils import get_tags
 
 import rankshot as rs
 from rankshot.zeroshot.metrics import generalized_accuracy
-from rankshot.zeroshot.prior import remarks_on
+from rankshot.zeroshot.prior import describe_indistinguishable
 
 # By angle, in eighths of a turn. Names are not in the order of angles.
 SEEN = {"tiger": 0, "bus": 1, "ant": 2, "fox": 3, "whale": 4, "leopard": 5, "oak": 6, "pen": 7}
@@ -433,7 +433,7 @@ def test_targets_with_the_same_rankings_by_as_many_are_remarked_on():
     targets, head = ["one", "one", "two", "two", "two"], rs.ProbabilisticRanking()
     for weights, alike in (([2, 1, 1, 1, 1], True), ([1, 1, 1, 1, 1], False)):
         votes = rs.Rankings.from_orders(orders, items=ITEMS, targets=targets, weights=weights)
-        remarks = remarks_on(head.fit(votes))
+        remarks = describe_indistinguishable(head.fit(votes))
         proba = head.predict_proba(rs.scores_of(TRAINED, X_NEW))
         assert np.allclose(proba, 0.5) == alike
         assert [("'one', 'two' are the same" in remark) for remark in remarks] == [True] * alike

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.zeroshot.scorers import BabingtonSmithRanker, PlackettLuceRanker
+from rankshot.zeroshot.scorers import BabingtonSmithScorer, PlackettLuceScorer
 
 ITEMS = ("a", "b", "c", "d", "e")
 C = len(ITEMS)
@@ -277,14 +277,14 @@ def test_equation_13_babington_smith(rng, K):
 def test_equation_14_plackett_luce_ranker(rng, K):
     f = scores_by_name(rng)
     v = {item: exp(f[item]) for item in ITEMS}
-    prob = np.exp(PlackettLuceRanker(rankings(top_lists(K))).log_prob(as_row(f)))
+    prob = np.exp(PlackettLuceScorer(rankings(top_lists(K))).log_prob(as_row(f)))
     np.testing.assert_allclose(prob, [[plackett_luce(pi, v) for pi in top_lists(K)]])
 
 
 @LENGTHS
 def test_equation_15_babington_smith_ranker(rng, K):
     f, row = pairs_by_name(rng)
-    weight = np.exp(BabingtonSmithRanker(rankings(top_lists(K))).by_columns(row))[:, 0]
+    weight = np.exp(BabingtonSmithScorer(rankings(top_lists(K))).by_columns(row))[:, 0]
     truth = np.array([babington_smith(pi, f) for pi in top_lists(K)])
     np.testing.assert_allclose(weight / weight.sum(), truth / truth.sum())
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rankshot import RankshotError
-from rankshot.zeroshot.files.predictions import read_predictions, writing_predictions
+from rankshot.zeroshot.files.predictions import open_predictions, read_predictions
 
 ENDINGS = [".csv", ".parquet"]
 FUZZ = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
@@ -32,7 +32,7 @@ def probabilities(rng, n, L, dtype=np.float64):
 
 def write(path, ids, labels, proba, targets, batch_rows=None):
     n = batch_rows or len(labels)
-    with writing_predictions(path, targets) as writer:
+    with open_predictions(path, targets) as writer:
         for i in range(0, len(labels), n):
             some = slice(i, i + n)
             writer.write(None if ids is None else ids[some], labels[some], proba[some])
@@ -95,7 +95,7 @@ def test_parquet_has_few_row_groups(tmp_path, rng, monkeypatch):
 
 def test_a_parquet_file_has_one_precision(tmp_path):
     pytest.importorskip("pyarrow")
-    with writing_predictions(tmp_path / "p.parquet", ["a", "b"]) as writer:
+    with open_predictions(tmp_path / "p.parquet", ["a", "b"]) as writer:
         writer.write(["x"], ["a"], np.array([[0.75, 0.25]], np.float32))
         writer.write(np.array([7]), np.array(["b"]), [[0.1, 0.9]])
     read = read_predictions(tmp_path / "p.parquet")
@@ -153,7 +153,7 @@ def test_an_interrupted_run_leaves_the_old_file_or_none(
     content = path.read_bytes() if there else None
 
     def run():
-        with writing_predictions(path, ["a", "b"]) as writer:
+        with open_predictions(path, ["a", "b"]) as writer:
             for _ in range(before):
                 writer.write(None, ["a"] * 1000, np.full((1000, 2), 0.5))
                 assert len(list(tmp_path.iterdir())) == 1 + there
@@ -210,7 +210,7 @@ def test_parquet_on_a_disk_that_fills_up(tmp_path, monkeypatch):
 )
 def test_bad_predictions_are_not_written(tmp_path, ending, ids, labels, proba, message):
     def run():
-        with writing_predictions(tmp_path / f"p{ending}", ["a", "b"]) as writer:
+        with open_predictions(tmp_path / f"p{ending}", ["a", "b"]) as writer:
             writer.write(["first"], ["a"], [[1, 0]])
             writer.write(ids, labels, proba)
 
@@ -223,7 +223,7 @@ def test_bad_predictions_are_not_written(tmp_path, ending, ids, labels, proba, m
 def test_nothing_to_write(tmp_path, ending):
     with (
         pytest.raises(RankshotError, match="there are no predictions to write"),
-        writing_predictions(tmp_path / f"p{ending}", ["a", "b"]) as writer,
+        open_predictions(tmp_path / f"p{ending}", ["a", "b"]) as writer,
     ):
         writer.write([], [], np.empty((0, 2)))
     assert list(tmp_path.iterdir()) == []
@@ -233,7 +233,7 @@ def test_bad_targets_and_places(tmp_path):
     def refused(message, name, targets):
         with (
             pytest.raises(RankshotError, match=message),
-            writing_predictions(tmp_path / name, targets),
+            open_predictions(tmp_path / name, targets),
         ):
             pytest.fail("it opened")
 
@@ -251,7 +251,7 @@ def test_without_pyarrow(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with (
         pytest.raises(RankshotError, match=r"pip install 'rankshot\[parquet\]'"),
-        writing_predictions(tmp_path / "p.parquet", ["a", "b"]),
+        open_predictions(tmp_path / "p.parquet", ["a", "b"]),
     ):
         pytest.fail("it opened")
     assert list(tmp_path.iterdir()) == []
@@ -266,7 +266,7 @@ def test_memory_is_a_few_batches(tmp_path, ending, monkeypatch):
     proba, labels = np.full((1000, 20), 0.05), ["t0"] * 1000
 
     def run():
-        with writing_predictions(tmp_path / f"p{ending}", targets) as writer:
+        with open_predictions(tmp_path / f"p{ending}", targets) as writer:
             for _ in range(batches):
                 writer.write(None, labels, proba)
 
@@ -368,7 +368,7 @@ def test_no_such_file(tmp_path, ending):
 
 
 def test_a_rejected_input_has_the_largest_probability(tmp_path):
-    with writing_predictions(tmp_path / "p.csv", ["a", "b", "c"]) as writer:
+    with open_predictions(tmp_path / "p.csv", ["a", "b", "c"]) as writer:
         writer.write(["x", "y"], ["rejected", "a"], [[0.2, 0.3, 0.5], [0.4, 0.3, 0.3]])
     lines = (tmp_path / "p.csv").read_text().splitlines()
     assert lines[1].split(",")[:3] == ["x", "rejected", "0.5"]

@@ -8,7 +8,7 @@ import pytest
 
 import rankshot as rs
 from rankshot import RankshotError
-from rankshot.zeroshot.scorers import BabingtonSmithRanker, PlackettLuceRanker
+from rankshot.zeroshot.scorers import BabingtonSmithScorer, PlackettLuceScorer
 
 ITEMS = list("abcde")
 C = len(ITEMS)
@@ -78,7 +78,7 @@ def logs(table):
 def test_plackett_luce_is_the_model_with_scores_for_log_worths(rng, kind, k):
     rankings = some_rankings(kind=kind).top(k)
     values = rng.normal(scale=2, size=(4, C))
-    log_prob = PlackettLuceRanker(rankings).log_prob(values)
+    log_prob = PlackettLuceScorer(rankings).log_prob(values)
     for row, f in zip(log_prob, values, strict=True):
         model = rs.PlackettLuce.from_worths(dict(zip(ITEMS, np.exp(f).tolist(), strict=True)))
         np.testing.assert_allclose(row, model.log_prob(rankings), atol=1e-12)
@@ -90,7 +90,7 @@ def test_plackett_luce_is_the_mean_over_strict_rankings(rng, kind, decay):
     rankings = some_rankings(kind=kind).top(3)
     values = rng.normal(size=(3, C))
     truth = logs(exact_plackett_luce(rankings, values, decay))
-    log_prob = PlackettLuceRanker(rankings, decay).log_prob(values)
+    log_prob = PlackettLuceScorer(rankings, decay).log_prob(values)
     np.testing.assert_allclose(log_prob, truth, atol=1e-12)
 
 
@@ -98,7 +98,7 @@ def test_plackett_luce_is_the_mean_over_strict_rankings(rng, kind, decay):
 @pytest.mark.parametrize("k", range(1, C + 1))
 def test_the_probabilities_of_all_lists_add_up_to_one(k, gap):
     lists = rs.Rankings.from_orders(permutations(ITEMS, k), items=ITEMS)
-    total = np.exp(PlackettLuceRanker(lists).log_prob(confident(gap))).sum(axis=1)
+    total = np.exp(PlackettLuceScorer(lists).log_prob(confident(gap))).sum(axis=1)
     np.testing.assert_allclose(total, 1, rtol=1e-12)
 
 
@@ -109,7 +109,7 @@ def test_plackett_luce_is_right_for_confident_classifiers(gap, decay):
     rankings = cut_rankings()
     values = confident(gap)
     truth = logs(exact_plackett_luce(rankings, values, decay))
-    log_prob = PlackettLuceRanker(rankings, decay).log_prob(values.copy())
+    log_prob = PlackettLuceScorer(rankings, decay).log_prob(values.copy())
     np.testing.assert_allclose(log_prob, truth, rtol=0, atol=1e-9)
 
 
@@ -119,7 +119,7 @@ def test_subsets_are_right_for_confident_classifiers(gap, decay):
     rankings = some_rankings(kind="subset").top(2)
     values = confident(gap)
     truth = logs(exact_plackett_luce(rankings, values, decay))
-    log_prob = PlackettLuceRanker(rankings, decay).log_prob(values.copy())
+    log_prob = PlackettLuceScorer(rankings, decay).log_prob(values.copy())
     np.testing.assert_allclose(log_prob, truth, rtol=0, atol=1e-9)
 
 
@@ -130,7 +130,7 @@ def test_plackett_luce_in_float32(gap, decay):
     rankings = cut_rankings()
     values = np.float32(confident(gap))
     truth = logs(exact_plackett_luce(rankings, values, decay))
-    log_prob = PlackettLuceRanker(rankings, decay).log_prob(values.copy())
+    log_prob = PlackettLuceScorer(rankings, decay).log_prob(values.copy())
     assert log_prob.dtype == np.float64  # single precision only where it costs no digits
     np.testing.assert_allclose(log_prob, truth, rtol=1e-5, atol=1e-5)
 
@@ -141,7 +141,7 @@ def test_small_differences_far_below_the_best_keep_their_digits_in_float32():
     values = np.float32([[1000, 2e-5, 0, 0, 0], [1000, 0.3, 0.30002, 0.7, 0.1]])
     truth = logs(exact_plackett_luce(rankings, values))
     np.testing.assert_allclose(
-        PlackettLuceRanker(rankings).log_prob(values.copy()), truth, rtol=1e-5
+        PlackettLuceScorer(rankings).log_prob(values.copy()), truth, rtol=1e-5
     )
 
 
@@ -149,8 +149,8 @@ def test_inputs_of_one_block_do_not_touch_each_other():
     """A confident one among others takes the slow way alone."""
     rankings = cut_rankings()
     values = np.vstack([confident(0.5), confident(1000.0)])
-    alone = np.vstack([PlackettLuceRanker(rankings).log_prob(row[None].copy()) for row in values])
-    together = PlackettLuceRanker(rankings).log_prob(values.copy())
+    alone = np.vstack([PlackettLuceScorer(rankings).log_prob(row[None].copy()) for row in values])
+    together = PlackettLuceScorer(rankings).log_prob(values.copy())
     np.testing.assert_allclose(together, alone, rtol=0, atol=1e-12)
 
 
@@ -159,11 +159,11 @@ def test_inputs_of_one_block_do_not_touch_each_other():
 def test_scores_are_left_as_they_are(rng, n, order):
     values = np.asarray(rng.normal(size=(n, C)), order=order)
     before = values.copy()
-    PlackettLuceRanker(some_rankings()).log_prob(values)
+    PlackettLuceScorer(some_rankings()).log_prob(values)
     np.testing.assert_array_equal(values, before)
     pairs = np.asarray(rng.normal(size=(n, PAIRS)), order=order)
     before = pairs.copy()
-    BabingtonSmithRanker(some_rankings().top(1)).by_columns(pairs)
+    BabingtonSmithScorer(some_rankings().top(1)).by_columns(pairs)
     np.testing.assert_array_equal(pairs, before)
 
 
@@ -185,7 +185,7 @@ def model_of(row):
 @pytest.mark.parametrize("k", [1, 2, 3, 5])
 def test_babington_smith_is_the_model_without_its_normaliser(rng, k):
     values = rng.normal(size=(4, PAIRS))
-    log_weight = BabingtonSmithRanker(of_length(k)).by_columns(values)
+    log_weight = BabingtonSmithScorer(of_length(k)).by_columns(values)
     for column, row in zip(log_weight.T, values, strict=True):
         np.testing.assert_allclose(column, model_of(row).log_weight(of_length(k)), atol=1e-12)
 
@@ -194,7 +194,7 @@ def test_babington_smith_is_the_model_without_its_normaliser(rng, k):
 def test_the_weights_of_all_lists_add_up_to_the_normaliser(rng, k):
     lists = rs.Rankings.from_orders(permutations(ITEMS, k), items=ITEMS)
     values = rng.normal(size=(3, PAIRS))
-    total = np.exp(BabingtonSmithRanker(lists).by_columns(values)).sum(axis=0)
+    total = np.exp(BabingtonSmithScorer(lists).by_columns(values)).sum(axis=0)
     np.testing.assert_allclose(np.log(total), [model_of(row).log_normalizer(k) for row in values])
 
 
@@ -225,7 +225,7 @@ def confident_pairs(gap):
 @pytest.mark.parametrize("k", [1, 2, 3, 5])
 def test_babington_smith_is_right_for_confident_classifiers(k, gap, decay):
     values = confident_pairs(gap)
-    log_weight = BabingtonSmithRanker(of_length(k), decay).by_columns(values)
+    log_weight = BabingtonSmithScorer(of_length(k), decay).by_columns(values)
     truth = exact_babington_smith(of_length(k), values, decay)
     np.testing.assert_allclose(log_weight, truth, rtol=0, atol=1e-9)
 
@@ -235,7 +235,7 @@ def test_babington_smith_is_right_for_confident_classifiers(k, gap, decay):
 def test_babington_smith_in_float32(gap, decay):
     """To 1e-5 of the numbers that are added up."""
     values = np.float32(confident_pairs(gap))
-    log_weight = BabingtonSmithRanker(of_length(3), decay).by_columns(values)
+    log_weight = BabingtonSmithScorer(of_length(3), decay).by_columns(values)
     truth = exact_babington_smith(of_length(3), values, decay)
     assert log_weight.dtype == np.float64
     assert (np.abs(log_weight - truth) <= 1e-5 * np.abs(values).sum(axis=1)).all()
@@ -243,6 +243,6 @@ def test_babington_smith_in_float32(gap, decay):
 
 def test_babington_smith_refuses_lists_of_two_lengths_and_subsets():
     with pytest.raises(RankshotError, match=r"ranking 5 \(of 'z'\) has 1 items, others 5.*k=1"):
-        BabingtonSmithRanker(some_rankings(targets="z"))
+        BabingtonSmithScorer(some_rankings(targets="z"))
     with pytest.raises(RankshotError, match="ranking 0 compares only a subset"):
-        BabingtonSmithRanker(some_rankings(kind="subset"))
+        BabingtonSmithScorer(some_rankings(kind="subset"))

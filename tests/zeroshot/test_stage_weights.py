@@ -8,8 +8,8 @@ import pytest
 import rankshot as rs
 from rankshot import RankshotError
 from rankshot.zeroshot.scorers import (
-    BabingtonSmithRanker,
-    PlackettLuceRanker,
+    BabingtonSmithScorer,
+    PlackettLuceScorer,
     log_chance,
     require_decay,
     stage_weights,
@@ -110,12 +110,12 @@ def test_the_chance_of_a_list(decay):
 
 @pytest.mark.parametrize("decay", [0, 0.5, 2])
 def test_chance_is_what_equal_scores_come_to(decay):
-    ranker = PlackettLuceRanker(EVERY_SHAPE, decay)
+    ranker = PlackettLuceScorer(EVERY_SHAPE, decay)
     for level in (0.0, -700.0, 3.7):
         log_prob = ranker.log_prob(np.full((2, 6), level))
         np.testing.assert_allclose(log_prob, [ranker.log_chance] * 2, atol=1e-12)
     lists = rankings([[*"abc"], ["c", ["a", "f"]], [[*"abcd"]]]).top(3)
-    pairs = BabingtonSmithRanker(lists, decay)
+    pairs = BabingtonSmithScorer(lists, decay)
     np.testing.assert_array_equal(pairs.log_chance, 0)
     np.testing.assert_allclose(pairs.by_columns(np.zeros((2, PAIRS))), 0, atol=1e-12)
 

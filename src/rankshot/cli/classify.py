@@ -30,9 +30,9 @@ from rankshot.cli.head_options import (
 )
 from rankshot.cli.score_options import ScoresAre, ScoresAreOption, as_scores_of, told_from
 from rankshot.core.errors import RankshotError
-from rankshot.zeroshot.files.predictions import writing_predictions
+from rankshot.zeroshot.files.predictions import open_predictions
 from rankshot.zeroshot.files.score_tables import open_scores
-from rankshot.zeroshot.heads.base import REJECTED, sure_labels
+from rankshot.zeroshot.heads.base import REJECTED, label_or_reject
 
 
 def classify(
@@ -91,14 +91,14 @@ def classify(
         raise RankshotError(f"--reject-below: a class is called {REJECTED!r}; rename it")
     counts: Counter[str] = Counter()
     done = 0
-    with writing_predictions(output, targets) as writer, progress_bar() as bar:
+    with open_predictions(output, targets) as writer, progress_bar() as bar:
         task = bar.add_task("classifying", total=table.n_rows)
         for batch in table.batches():
             if scores_are is ScoresAre.AUTO:
                 scores_are = told_from(batch.values, table)
             rows = range(done, done + len(batch))
             log_proba = model.predict_log_proba(as_scores_of(batch.values, table, scores_are, rows))
-            labels = sure_labels(log_proba, targets, reject_below, REJECTED)
+            labels = label_or_reject(log_proba, targets, reject_below, REJECTED)
             writer.write(batch.ids, labels, np.exp(log_proba))
             counts.update(labels.tolist())
             done += len(batch)

@@ -14,7 +14,7 @@ from rich.text import Text
 from rankshot.cli.console import SHOWN, check_writable, say
 from rankshot.cli.head_options import PRIORS, Prior, PriorOption
 from rankshot.core.errors import RankshotError
-from rankshot.core.text_files import names_in
+from rankshot.core.text_files import read_names
 from rankshot.ranking.concordance import TargetSummary, summarize
 from rankshot.ranking.files import check_ending, read_rankings, write_rankings
 from rankshot.ranking.mallows import Mallows
@@ -46,7 +46,7 @@ def consensus(
     if output is not None:
         check_ending(output)
         check_writable(output, rankings, seen)
-    said = read_rankings(rankings, items=None if seen is None else names_in(seen))
+    said = read_rankings(rankings, items=None if seen is None else read_names(seen))
     try:
         summaries = summarize(said, PRIORS[prior](), k)
     except RankshotError as error:

@@ -11,21 +11,21 @@ import typer
 
 from rankshot.cli.console import say
 from rankshot.cli.score_options import ScoresAre, as_scores_of, told_from
-from rankshot.core.errors import RankshotError, did_you_mean, listed
+from rankshot.core.errors import RankshotError, quote_names, suggest_name
 from rankshot.ranking.files import read_rankings
 from rankshot.ranking.mallows import Mallows
 from rankshot.ranking.plackett_luce import PlackettLuce
 from rankshot.semantics.similarity import Similarity
 from rankshot.semantics.similarity_files import read_similarity
-from rankshot.zeroshot.alignment import Knowledge, of_unseen
+from rankshot.zeroshot.alignment import Semantics, only_new
 from rankshot.zeroshot.files.score_tables import ScoreTable, open_scores
-from rankshot.zeroshot.heads.base import Decisions
+from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.heads.conse import ConSE
 from rankshot.zeroshot.heads.deterministic_ranking import DeterministicRanking
 from rankshot.zeroshot.heads.direct_similarity import DirectSimilarity
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.heads.reference import LEAST_INPUTS
-from rankshot.zeroshot.prior import remarks_on, require_targets
+from rankshot.zeroshot.prior import describe_indistinguishable, require_targets
 from rankshot.zeroshot.scores import Scores
 
 RankingsOption = Annotated[
@@ -119,7 +119,7 @@ def fitted_head(
     prior: Prior | None,
     posterior: Posterior,
     reference: Path | None,
-) -> tuple[Decisions, ScoresAre]:
+) -> tuple[BaseHead, ScoresAre]:
     """Read what semantics say of a table's classes, and fit a head to it.
 
     Returned as well is what the scores are, where a reference made it necessary to know.
@@ -135,7 +135,7 @@ def fitted_head(
                 f"{scores.path}: has a column for each pair of classes, and --head {head} needs "
                 "one for each class; --head probabilistic and deterministic take pairs"
             )
-        model: Decisions = DirectSimilarity() if head is Head.DIRECT else ConSE()
+        model: BaseHead = DirectSimilarity() if head is Head.DIRECT else ConSE()
         said = _similarities(similarity, scores.items, head)
         return _fitted(model, similarity, said), scores_are
     if rankings is None:
@@ -198,13 +198,13 @@ def _check_columns(reference: ScoreTable, scores: ScoreTable) -> None:
     """Raise unless both tables have scores of the same classes, or of pairs of them."""
     if missing := [item for item in scores.items if item not in reference.items]:
         raise RankshotError(
-            f"{reference.path}: no scores of {listed(missing)}, which {scores.path} has"
-            f"{did_you_mean(missing[0], reference.items)}"
+            f"{reference.path}: no scores of {quote_names(missing)}, which {scores.path} has"
+            f"{suggest_name(missing[0], reference.items)}"
         )
     if extra := [item for item in reference.items if item not in scores.items]:
         raise RankshotError(
-            f"{reference.path}: has scores of {listed(extra)}, which {scores.path} has not"
-            f"{did_you_mean(extra[0], scores.items)}"
+            f"{reference.path}: has scores of {quote_names(extra)}, which {scores.path} has not"
+            f"{suggest_name(extra[0], scores.items)}"
         )
     if reference.kind != scores.kind:
         raise RankshotError(
@@ -213,24 +213,24 @@ def _check_columns(reference: ScoreTable, scores: ScoreTable) -> None:
         )
 
 
-def _rankings(path: Path, scores: ScoreTable) -> Knowledge:
+def _rankings(path: Path, scores: ScoreTable) -> Semantics:
     """Read the rankings of classes that the scores do not have, and say what they leave out."""
     try:
         said = read_rankings(path, items=scores.items)
     except RankshotError as error:
         if "unknown item" not in str(error):
             raise
-        there = f"the columns of {scores.path} are {listed(scores.items)}"
+        there = f"the columns of {scores.path} are {quote_names(scores.items)}"
         raise RankshotError(f"{error}; {there}") from None
     try:
-        new = of_unseen(require_targets(said))
+        new = only_new(require_targets(said))
     except RankshotError as error:
         raise RankshotError(f"{path}: {error}") from None
     if known := sorted(set(said.targets) - set(new.targets)):
-        say(f"{path}: rankings of {listed(known)} are left out: the scores have such classes")
+        say(f"{path}: rankings of {quote_names(known)} are left out: the scores have such classes")
     named = set(said.entries.tolist())
     if unnamed := [item for i, item in enumerate(said.items) if i not in named]:
-        say(f"{scores.path}: no ranking names {listed(unnamed, 4)}")
+        say(f"{scores.path}: no ranking names {quote_names(unnamed, 4)}")
     return new
 
 
@@ -239,13 +239,13 @@ def _similarities(path: Path, items: tuple[str, ...], head: Head) -> Similarity:
     table = read_similarity(path)
     if missing := [item for item in items if item not in table.items]:
         raise RankshotError(
-            f"{path}: no column for the seen classes {listed(missing)}"
-            f"{did_you_mean(missing[0], table.items)}"
+            f"{path}: no column for the seen classes {quote_names(missing)}"
+            f"{suggest_name(missing[0], table.items)}"
         )
     table = table.select(table.targets, items)
     if table.unknown_targets:
         raise RankshotError(
-            f"{path}: every cell of {listed(table.unknown_targets)} is empty; leave out such rows"
+            f"{path}: every cell of {quote_names(table.unknown_targets)} is empty; leave out such rows"
         )
     if head is Head.DIRECT and (negative := np.argwhere(table.values < 0)).size:
         row, column = negative[0]
@@ -257,13 +257,13 @@ def _similarities(path: Path, items: tuple[str, ...], head: Head) -> Similarity:
 
 
 def _fitted(
-    model: Decisions, path: Path, knowledge: Any, reference: Scores | None = None
-) -> Decisions:
+    model: BaseHead, path: Path, knowledge: Any, reference: Scores | None = None
+) -> BaseHead:
     options = {} if reference is None else {"reference": reference}
     try:
-        fitted: Decisions = model.fit(knowledge, **options)
+        fitted: BaseHead = model.fit(knowledge, **options)
     except RankshotError as error:
         raise RankshotError(f"{path}: {error}") from None
-    for remark in remarks_on(fitted):
+    for remark in describe_indistinguishable(fitted):
         say(f"{path}: {remark}")
     return fitted

@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from rankshot.cli.console import SHOWN, check_writable, say
-from rankshot.core.errors import RankshotError, did_you_mean, listed
-from rankshot.core.text_files import names_in
+from rankshot.core.errors import RankshotError, quote_names, suggest_name
+from rankshot.core.text_files import read_names
 from rankshot.ranking.files import check_ending, write_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.corpus import Corpus
@@ -84,9 +84,9 @@ def rank(
     _check_output(output, log)
     specs = [_checked_spec(spec) for spec in source or ["wordnet"]]
     _check_together(specs, sense, category)
-    items, targets = names_in(seen), names_in(unseen)
+    items, targets = read_names(seen), read_names(unseen)
     if both := [name for name in targets if name in items]:
-        raise RankshotError(f"both seen and unseen: {listed(both)}")
+        raise RankshotError(f"both seen and unseen: {quote_names(both)}")
     console = Console()
     parts: list[Rankings] = []
     for spec in specs:
@@ -103,7 +103,7 @@ def rank(
         _report(table, console, notes=notes)
     names = [part.source_names[0] for part in parts]
     if repeated := sorted({name for name in names if names.count(name) > 1}):
-        raise RankshotError(f"two sources have the name {listed(repeated)}; rename a file")
+        raise RankshotError(f"two sources have the name {quote_names(repeated)}; rename a file")
     rankings = Rankings.concatenate(parts)
     _show(rankings, targets, console)
     write_rankings(rankings, output)
@@ -122,7 +122,7 @@ def _check_together(
     specs: list[str], senses: list[str] | None, categories: list[str] | None
 ) -> None:
     if repeated := sorted({spec for spec in specs if specs.count(spec) > 1}):
-        raise RankshotError(f"sources given more than once: {listed(repeated)}")
+        raise RankshotError(f"sources given more than once: {quote_names(repeated)}")
     if (senses or categories) and not any(spec.startswith("wordnet") for spec in specs):
         raise RankshotError("--sense and --category are for --source wordnet")
 
@@ -131,7 +131,7 @@ def _checked_spec(spec: str) -> str:
     kind, colon, detail = spec.partition(":")
     if kind not in SOURCES:
         raise RankshotError(
-            f"no source {kind!r}{did_you_mean(kind, SOURCES)}; there are {', '.join(SOURCES)}"
+            f"no source {kind!r}{suggest_name(kind, SOURCES)}; there are {', '.join(SOURCES)}"
         )
     if kind in NEEDS_FILE and not detail:
         raise RankshotError(f"source {kind!r} needs a file, as in {kind}:FILE")
@@ -193,9 +193,9 @@ def _report(table: Similarity, console: Console, *, notes: bool) -> None:
     """Say how much a source knows."""
     lines = [f"{table.source}: knows {table.coverage:.0%} of all pairs"]
     if table.unknown_targets:
-        lines.append(f"  nothing is known of the targets {listed(table.unknown_targets)}")
+        lines.append(f"  nothing is known of the targets {quote_names(table.unknown_targets)}")
     if table.unknown_items:
-        lines.append(f"  nothing is known of the items {listed(table.unknown_items)}")
+        lines.append(f"  nothing is known of the items {quote_names(table.unknown_items)}")
     if notes:
         lines += [f"  {note}" for note in table.notes]
     elif table.notes:

@@ -24,7 +24,7 @@ from rankshot.cli.head_options import (
     fitted_head,
 )
 from rankshot.cli.score_options import ScoresAre, ScoresAreOption, inputs_named
-from rankshot.core.errors import RankshotError, did_you_mean, listed
+from rankshot.core.errors import RankshotError, quote_names, suggest_name
 from rankshot.ranking.concordance import summarize
 from rankshot.ranking.files import read_rankings
 from rankshot.report.contents import Report
@@ -40,7 +40,7 @@ from rankshot.zeroshot.explanation import explain
 from rankshot.zeroshot.files.predictions import Predictions, read_predictions
 from rankshot.zeroshot.files.score_tables import ScoreTable, open_scores
 from rankshot.zeroshot.files.truth import read_truth
-from rankshot.zeroshot.heads.base import REJECTED, Decisions
+from rankshot.zeroshot.heads.base import REJECTED, BaseHead
 
 Labels = NDArray[np.str_]
 COMPARED = 10
@@ -125,7 +125,7 @@ def _check_classes(labels: Labels, predicted: Predictions, path: Path) -> None:
         name = str(labels[unknown[0]])
         raise RankshotError(
             f"{path}: the true class {name!r} of input {predicted.ids[unknown[0]]!r} is none of "
-            f"the classes predicted{did_you_mean(name, predicted.targets)}"
+            f"the classes predicted{suggest_name(name, predicted.targets)}"
         )
 
 
@@ -151,8 +151,8 @@ def _with_rankings(page: Report, path: Path, predicted: Predictions) -> Report:
     rankings = read_rankings(path)
     if missing := sorted(set(predicted.targets) - set(rankings.target_names)):
         raise RankshotError(
-            f"{path}: no ranking of {listed(missing)}, which the predictions have"
-            f"{did_you_mean(missing[0], rankings.target_names)}"
+            f"{path}: no ranking of {quote_names(missing)}, which the predictions have"
+            f"{suggest_name(missing[0], rankings.target_names)}"
         )
     try:
         cards = consensus_cards(summarize(rankings))
@@ -166,7 +166,7 @@ def _with_examples(
     predicted: Predictions,
     labels: Labels,
     table: ScoreTable,
-    model: Decisions,
+    model: BaseHead,
     are: ScoresAre,
 ) -> Report:
     """Explain a few inputs, right and wrong ones; what was rejected has no class to explain."""

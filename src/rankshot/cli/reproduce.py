@@ -16,7 +16,7 @@ from rich.text import Text
 from rankshot.cli.console import progress_bar, say
 from rankshot.core.errors import RankshotError
 from rankshot.datasets.features_at import images_at
-from rankshot.experiments.benchmark import study_of
+from rankshot.experiments.benchmark import load_benchmark
 from rankshot.experiments.reproduction import Reproduction
 from rankshot.experiments.reproduction import reproduce as run
 from rankshot.experiments.tables import ResultTable, text_of, write_csv, write_markdown
@@ -89,7 +89,7 @@ def reproduce(
     start = perf_counter()
     errors = Console(stderr=True)
     found = run(
-        study_of(images),
+        load_benchmark(images),
         folder / "classifiers",
         lambda text: say(f"{perf_counter() - start:6.0f} s  {text}", errors),
     )

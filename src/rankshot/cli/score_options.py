@@ -11,7 +11,7 @@ import typer
 from numpy.typing import NDArray
 
 from rankshot.cli.console import say
-from rankshot.core.errors import RankshotError, listed
+from rankshot.core.errors import RankshotError, quote_names
 from rankshot.zeroshot.files.score_tables import ScoreTable
 from rankshot.zeroshot.scores import SUM_TOLERANCE, Kind, Scores, column_name, n_columns
 
@@ -122,7 +122,7 @@ def inputs_named(
             return
         first += len(batch)
     rule = "" if table.has_ids else "; without a column id, inputs are numbered from 0"
-    raise RankshotError(f"{table.path}: there is no input {listed(sorted(wanted))}{rule}")
+    raise RankshotError(f"{table.path}: there is no input {quote_names(sorted(wanted))}{rule}")
 
 
 def first_names(table: ScoreTable, n: int) -> list[str]:

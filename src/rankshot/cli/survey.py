@@ -15,8 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from rankshot.cli.console import SHOWN, check_writable, say
-from rankshot.core.errors import RankshotError, counted
-from rankshot.core.text_files import names_in, replacing
+from rankshot.core.errors import RankshotError, format_count
+from rankshot.core.text_files import read_names, replace_file
 from rankshot.ranking.files import read_rankings
 from rankshot.survey.export import write_export
 from rankshot.survey.new_study import DEFAULT_TITLE, new_study, study_text
@@ -92,9 +92,9 @@ def new(
     if study.exists():
         raise RankshotError(f"{study}: is there already; give another name, or remove it")
     check_writable(study)
-    items = names_in(seen)
+    items = read_names(seen)
     made = new_study(
-        names_in(unseen),
+        read_names(unseen),
         items,
         show=show,
         pool=pool,
@@ -103,7 +103,7 @@ def new(
         answers_per_question=answers,
         questions_per_participant=questions,
     )
-    with replacing(study) as stream:
+    with replace_file(study) as stream:
         stream.write(study_text(made))
     say(f"{study}: {_plan(made)}")
     if nearest is None:
@@ -165,7 +165,7 @@ def serve(
             others = n_answers_to_others(connection, asked)
         if others:
             say(
-                f"Note: {counted(others, 'answer')} in the database are to questions that {study} "
+                f"Note: {format_count(others, 'answer')} in the database are to questions that {study} "
                 "does not ask (any more); they are kept, and exported."
             )
         name = f"[{host}]" if ":" in host else host
@@ -189,9 +189,9 @@ def status(study: StudyFile, database: DatabaseOption = None) -> None:
     console.print(_targets(view))
     gone = sum(q.answered for q in view.standing.questions if not q.is_asked)
     if gone:
-        say(f"{counted(gone, 'more answer')} to questions that are no longer asked", console)
+        say(f"{format_count(gone, 'more answer')} to questions that are no longer asked", console)
     say(
-        f"{counted(people.started, 'participant')}: {people.finished:,} finished, "
+        f"{format_count(people.started, 'participant')}: {people.finished:,} finished, "
         f"{people.active:,} at it, {people.left:,} left before the end",
         console,
     )
@@ -222,13 +222,13 @@ def export(
     exported = write_export(
         output, view.study, view.answers, view.flags, exclude_flagged=exclude_flagged
     )
-    say(f"{counted(exported.n_answers, 'answer')} written to {output}")
+    say(f"{format_count(exported.n_answers, 'answer')} written to {output}")
     if exclude_flagged:
-        who = counted(exported.n_raters_excluded, "flagged rater")
-        say(f"left out: {counted(exported.n_excluded, 'answer')} of {who}")
+        who = format_count(exported.n_raters_excluded, "flagged rater")
+        say(f"left out: {format_count(exported.n_excluded, 'answer')} of {who}")
     say(
-        f"never exported: {counted(exported.n_skips, 'skip')}, "
-        f"{counted(exported.n_repeats, 'repeat')}, {counted(exported.n_gold, 'gold answer')}"
+        f"never exported: {format_count(exported.n_skips, 'skip')}, "
+        f"{format_count(exported.n_repeats, 'repeat')}, {format_count(exported.n_gold, 'gold answer')}"
     )
 
 
@@ -285,8 +285,8 @@ def _plan(study: Study) -> str:
     n, each = len(study.questions), study.answers_per_question
     people = -(-n * each // min(study.questions_per_participant, n))
     return (
-        f"{counted(n, 'question')} with {counted(each, 'answer')} each, from "
-        f"{counted(people, 'participant')} or more"
+        f"{format_count(n, 'question')} with {format_count(each, 'answer')} each, from "
+        f"{format_count(people, 'participant')} or more"
     )
 
 

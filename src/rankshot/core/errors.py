@@ -26,7 +26,7 @@ class RankshotError(ValueError):
     """
 
 
-def shown(value: object) -> str:
+def short_repr(value: object) -> str:
     """Return a value as code for a message: shortened, however long or deeply nested it is."""
     try:
         return _SHORT.repr(value)
@@ -35,19 +35,19 @@ def shown(value: object) -> str:
         return "a number too long to show"
 
 
-def did_you_mean(name: object, known: Iterable[str]) -> str:
+def suggest_name(name: object, known: Iterable[str]) -> str:
     """Return `` (did you mean 'dog'?)``, or nothing where no known name is close."""
     close = get_close_matches(str(name), [str(other) for other in known], n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-def listed(names: Iterable[object], most: int = 8) -> str:
+def quote_names(names: Iterable[object], most: int = 8) -> str:
     """Join names for a message, and count those left out beyond ``most``."""
     quoted = [repr(name) for name in names]
     tail = f" and {len(quoted) - most} more" if len(quoted) > most else ""
     return ", ".join(quoted[:most]) + tail
 
 
-def counted(number: int, what: str) -> str:
+def format_count(number: int, what: str) -> str:
     """Return a number of things in words: 1 ranking, 2 rankings."""
     return f"{number:,} {what}" + ("" if number == 1 else "s")

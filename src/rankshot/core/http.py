@@ -17,7 +17,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
-from rankshot.core.errors import RankshotError, shown
+from rankshot.core.errors import RankshotError, short_repr
 
 Announce = Callable[[int, int, str], None]
 """Told how much is done, of how much, and of what: bytes of a file, or images of a network."""
@@ -111,7 +111,7 @@ def _checksum(md5: str | None, sha256: str | None) -> tuple[str, str]:
         raise RankshotError("give md5 or sha256, one of the two")
     algorithm, digest = given[0]
     if not re.fullmatch({"md5": "[0-9a-f]{32}", "sha256": "[0-9a-f]{64}"}[algorithm], digest):
-        raise RankshotError(f"{shown(digest)} is no {algorithm} in small hexadecimal digits")
+        raise RankshotError(f"{short_repr(digest)} is no {algorithm} in small hexadecimal digits")
     return algorithm, digest
 
 
@@ -130,7 +130,7 @@ def _check_address(url: str) -> None:
     except ValueError:
         ok = False
     if not ok:
-        raise RankshotError(f"{shown(url)} is not an https address")
+        raise RankshotError(f"{short_repr(url)} is not an https address")
 
 
 def _is_local(url: str) -> bool:
@@ -196,7 +196,7 @@ def _extent(response: HTTPResponse, part: Path, done: int) -> tuple[int, int]:
         if found is None or not int(found[1]) == done < int(found[2]):
             # What is here and what comes do not fit together: from zero, next time.
             part.unlink(missing_ok=True)
-            raise _TryAgainError(f"asked for the bytes from {done} on, it sends {shown(said)}")
+            raise _TryAgainError(f"asked for the bytes from {done} on, it sends {short_repr(said)}")
         start, total = done, int(found[2])
     else:
         # The server sends the whole file, whatever it was asked for.
@@ -259,4 +259,6 @@ def _failure(error: OSError | HTTPException) -> Exception:
         return _GiveUpError(f"its certificate is not valid ({reason.verify_message})")
     if isinstance(reason, TimeoutError):
         return _TryAgainError(f"nothing came for {TIMEOUT:g} seconds")
-    return _TryAgainError(f"the connection failed ({type(reason).__name__}: {shown(str(reason))})")
+    return _TryAgainError(
+        f"the connection failed ({type(reason).__name__}: {short_repr(str(reason))})"
+    )

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from rankshot.core.errors import RankshotError, shown
+from rankshot.core.errors import RankshotError, short_repr
 
 Where = Callable[[int], str]
 """Names the place of row ``i`` in a message: ``ranking 3``, or ``votes.jsonl:4``."""
 
 
-def numbered(row: int) -> str:
+def describe_row(row: int) -> str:
     """Name a row that came from no file."""
     return f"ranking {row}"
 
@@ -21,14 +21,14 @@ def numbered(row: int) -> str:
 def as_names(labels: Iterable[Any], what: str = "items") -> tuple[str, ...]:
     """Return labels as distinct, non-empty text; integers are taken as their digits."""
     if isinstance(labels, (str, set, frozenset)) or not isinstance(labels, Iterable):
-        raise RankshotError(f"{what} must be a sequence of names, not {shown(labels)}")
+        raise RankshotError(f"{what} must be a sequence of names, not {short_repr(labels)}")
     names: dict[str, None] = {}
     for label in labels:
         name = _name(label)
         if name is None:
-            raise RankshotError(f"{what} must be non-empty text, not {shown(label)}")
+            raise RankshotError(f"{what} must be non-empty text, not {short_repr(label)}")
         if name in names:
-            raise RankshotError(f"{what} names {shown(name)} more than once")
+            raise RankshotError(f"{what} names {short_repr(name)} more than once")
         names[name] = None
     if not names:
         raise RankshotError(f"{what} is empty: there is nothing to rank")

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, did_you_mean, listed, shown
+from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.text_files import MARK
 
 ID, LABEL = "id", "label"
@@ -27,24 +27,24 @@ _BUFFER = 2**16
 row group, and most files have but one."""
 
 
-def unknown_ending(path: Path, known: Sequence[str]) -> RankshotError:
+def unknown_ending_error(path: Path, known: Sequence[str]) -> RankshotError:
     """Say which endings of a file's name there are."""
     return RankshotError(f"{path}: unknown ending {path.suffix!r}; known are {', '.join(known)}")
 
 
-def column_place(columns: Sequence[str], name: str, path: Path) -> int:
+def find_column(columns: Sequence[str], name: str, path: Path) -> int:
     """Return where a column stands, or say which columns are there instead."""
     if (count := columns.count(name)) == 1:
         return columns.index(name)
     if count:
         raise RankshotError(f"{path}: the column {name!r} stands there {count} times")
     raise RankshotError(
-        f"{path}: no column {name!r}{did_you_mean(name, columns)}; the columns are "
-        f"{listed(columns)}"
+        f"{path}: no column {name!r}{suggest_name(name, columns)}; the columns are "
+        f"{quote_names(columns)}"
     )
 
 
-def as_texts(names: Sequence[str]) -> NDArray[np.object_]:
+def text_array(names: Sequence[str]) -> NDArray[np.object_]:
     """Return names as an array of Python text."""
     return np.array(names, dtype=object)
 
@@ -52,7 +52,7 @@ def as_texts(names: Sequence[str]) -> NDArray[np.object_]:
 # -------------------------------------------------------------------- CSV
 
 
-def csv_rows(path: Path) -> Generator[tuple[int, list[str]], None, None]:
+def read_csv_rows(path: Path) -> Generator[tuple[int, list[str]], None, None]:
     """Yield the names of the columns, then the rows, each with the number of its first line.
 
     Every row has as many cells as there are columns. Blank lines are passed over, but where there
@@ -102,7 +102,9 @@ def _decoded_lines(stream: BinaryIO, path: Path) -> Iterator[str]:
             raise RankshotError(f"{path}:{number}: not UTF-8 text ({error.reason})") from None
 
 
-def row_numbers(cells: Sequence[str], columns: Sequence[str], rule: str, where: str) -> list[float]:
+def parse_numbers(
+    cells: Sequence[str], columns: Sequence[str], rule: str, where: str
+) -> list[float]:
     """Read the cells of a row as finite numbers, or name the column of the first that is none."""
     try:
         numbers = list(map(float, cells))
@@ -113,7 +115,7 @@ def row_numbers(cells: Sequence[str], columns: Sequence[str], rule: str, where: 
         odd = np.flatnonzero(~np.isfinite(numbers))
         if odd.size:
             cell = cells[odd[0]]
-            what = shown(cell) if cell.strip() else "empty"
+            what = short_repr(cell) if cell.strip() else "empty"
             raise RankshotError(f"{where}: {columns[odd[0]]!r} is {what}; {rule}")
     return numbers
 
@@ -128,7 +130,7 @@ def _number_or_nan(cell: str) -> float:
 # -------------------------------------------------------------------- Parquet
 
 
-def pyarrow(module: str = "pyarrow") -> Any:
+def import_pyarrow(module: str = "pyarrow") -> Any:
     """Import a module of PyArrow, or say which extra has it."""
     try:
         return import_module(module)
@@ -137,9 +139,9 @@ def pyarrow(module: str = "pyarrow") -> Any:
 
 
 @contextmanager
-def opened_parquet(path: Path) -> Iterator[Any]:
+def open_parquet(path: Path) -> Iterator[Any]:
     """Open a ``pyarrow.parquet.ParquetFile`` whose troubles name the file."""
-    arrow, parquet = pyarrow(), pyarrow("pyarrow.parquet")
+    arrow, parquet = import_pyarrow(), import_pyarrow("pyarrow.parquet")
     try:
         with path.open("rb") as stream:
             yield parquet.ParquetFile(stream, buffer_size=_BUFFER, pre_buffer=False)
@@ -151,9 +153,9 @@ def opened_parquet(path: Path) -> Iterator[Any]:
         raise RankshotError(f"{path}: text in it is not UTF-8 ({error.reason})") from None
 
 
-def column_texts(column: Any, row: int, what: str, path: Path) -> list[str]:
+def text_column(column: Any, row: int, what: str, path: Path) -> list[str]:
     """Return an Arrow column of any type as text; ``row`` is the number of its first row."""
-    arrow = pyarrow()
+    arrow = import_pyarrow()
     if arrow.types.is_nested(column.type):
         texts: list[str] = ["" if cell is None else str(cell) for cell in column.to_pylist()]
     else:
@@ -165,19 +167,19 @@ def column_texts(column: Any, row: int, what: str, path: Path) -> list[str]:
 
 def refuse_text_columns(schema: Any, names: Sequence[str], path: Path) -> None:
     """Raise for the first of the named columns that does not hold numbers."""
-    types = pyarrow().types
+    types = import_pyarrow().types
     for name in names:
         kind = schema.field(name).type
         if not (types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)):
             raise RankshotError(f"{path}: column {name!r} holds {kind}, not numbers")
 
 
-def column_matrix(batch: Any, names: Sequence[str]) -> NDArray[np.floating]:
+def number_matrix(batch: Any, names: Sequence[str]) -> NDArray[np.floating]:
     """Return Arrow columns of numbers side by side: float32 if all are, else float64.
 
     What is missing becomes NaN.
     """
-    arrow = pyarrow()
+    arrow = import_pyarrow()
     columns = [batch.column(name) for name in names]
     kind = arrow.float32() if {column.type for column in columns} == {arrow.float32()} else None
     matrix = np.empty((batch.num_rows, len(names)), np.float32 if kind else np.float64)

@@ -17,7 +17,7 @@ MARK = b"\xef\xbb\xbf"
 """The byte-order mark that some editors put before UTF-8."""
 
 
-def text_lines(path: Path) -> Iterator[tuple[int, str]]:
+def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the lines of a UTF-8 file that are not blank, with their numbers from 1."""
     with path.open("rb") as stream:
         for number, raw in enumerate(stream, 1):
@@ -29,9 +29,9 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
                 yield number, line
 
 
-def names_in(path: Path) -> tuple[str, ...]:
+def read_names(path: Path) -> tuple[str, ...]:
     """Read names, one a line; what follows a # at the start or after a space is a remark."""
-    lines = [re.sub(r"(^|\s)#.*", "", line).strip() for _, line in text_lines(path)]
+    lines = [re.sub(r"(^|\s)#.*", "", line).strip() for _, line in read_lines(path)]
     try:
         return as_names([line for line in lines if line], "names")
     except RankshotError as error:
@@ -39,7 +39,7 @@ def names_in(path: Path) -> tuple[str, ...]:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[TextIO]:
+def replace_file(path: Path) -> Iterator[TextIO]:
     """Open a file that takes the place of ``path`` when, and only when, all went well."""
     path = path.resolve()
     try:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.linalg.blas import dsyrk
 
-from rankshot.core.errors import RankshotError, did_you_mean, listed, shown
+from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.names import as_names
-from rankshot.core.text_files import replacing
+from rankshot.core.text_files import replace_file
 
 Announce = Callable[[int, int, str], None]
 Floats = NDArray[np.float64]
@@ -59,7 +59,7 @@ def build_animals_features(
     animals = _read_animals(directory)
     files = _image_files(directory, animals.classes)
     # Opened first: a place where nothing can be written should not cost hours.
-    with replacing(destination) as stream:
+    with replace_file(destination) as stream:
         todo = len(KINDS) * len(files) + 2
         histograms = _read_histograms(directory, files, lambda n, what: announce(n, todo, what))
         label = np.repeat(np.arange(len(files)), list(map(len, files.values())))
@@ -113,7 +113,7 @@ def _numbered_names(path: Path) -> tuple[str, ...]:
                 names.append(name)
             case _:
                 expected = f"expected '{len(names) + 1}' and a name"
-                raise RankshotError(f"{path}:{i}: {expected}, not {shown(line)}")
+                raise RankshotError(f"{path}:{i}: {expected}, not {short_repr(line)}")
     return as_names(names, str(path))
 
 
@@ -124,13 +124,13 @@ def _is_unseen(directory: Path, classes: tuple[str, ...]) -> NDArray[np.bool_]:
     for path, names in lists.items():
         for name in names:
             if name not in classes:
-                hint = did_you_mean(name, classes)
+                hint = suggest_name(name, classes)
                 raise RankshotError(f"{path}: {name!r} is not in classes.txt{hint}")
     if both := [name for name in lists[train] if name in lists[test]]:
-        raise RankshotError(f"{test}: {listed(both)} also in {train.name}")
+        raise RankshotError(f"{test}: {quote_names(both)} also in {train.name}")
     if absent := [name for name in classes if name not in {*lists[train], *lists[test]}]:
         raise RankshotError(
-            f"{directory}: {listed(absent)} in neither {train.name} nor {test.name}"
+            f"{directory}: {quote_names(absent)} in neither {train.name} nor {test.name}"
         )
     return np.isin(classes, lists[test])
 

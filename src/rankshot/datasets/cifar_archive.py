@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from rankshot.core.errors import RankshotError, shown
+from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.http import Announce, download
-from rankshot.core.text_files import replacing
+from rankshot.core.text_files import replace_file
 from rankshot.datasets.cifar import cifar10_classes, cifar100_classes
 from rankshot.datasets.efficientnet import N_FEATURES, SIDE, EfficientNetFeatures, Features, Images
 
@@ -110,7 +110,7 @@ def read_cifar_archive(path: str | Path, archive: CifarArchive) -> dict[str, Lab
     names = tuple(contents.pop(archive.names).decode(errors="replace").split())
     if names != archive.classes:
         raise RankshotError(
-            f"{path}: {archive.names} does not list CIFAR's classes: {shown(names)}"
+            f"{path}: {archive.names} does not list CIFAR's classes: {short_repr(names)}"
         )
     return {
         name: _records(content, archive, f"{path}: {name}") for name, content in contents.items()
@@ -201,7 +201,7 @@ def build_cifar_features(directory: str | Path, announce: Announce) -> Path:
     shards = path.parent / "features.shards"
     files = _extract_shards(parts, shards, extract, announce)
     arrays = _arrays({name: part.labels for name, part in parts.items()}, files)
-    with replacing(path) as stream:
+    with replace_file(path) as stream:
         np.savez_compressed(stream.buffer, allow_pickle=False, **arrays)
     shutil.rmtree(shards)
     return path
@@ -242,7 +242,7 @@ def _write_shard(path: Path, features: Features, rows: int) -> None:
             f"{path.stem}: {rows} images should give {N_FEATURES} finite features each; they gave "
             f"{features.shape}, {np.count_nonzero(~np.isfinite(features))} not finite"
         )
-    with replacing(path) as stream:
+    with replace_file(path) as stream:
         np.save(stream.buffer, features, allow_pickle=False)
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankshot.core.errors import RankshotError, did_you_mean, shown
+from rankshot.core.errors import RankshotError, short_repr, suggest_name
 from rankshot.ranking.files import read_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.similarity import Similarity
@@ -82,8 +82,8 @@ def class_names(dataset: str) -> ClassNames:
 def check_dataset(dataset: Any) -> None:
     """Raise if there is no such data set."""
     if not isinstance(dataset, str) or dataset not in CLASS_FILES:
-        hint = f"{did_you_mean(dataset, CLASS_FILES)}; there are {' and '.join(map(repr, CLASS_FILES))}"
-        raise RankshotError(f"no data set {shown(dataset)}{hint}")
+        hint = f"{suggest_name(dataset, CLASS_FILES)}; there are {' and '.join(map(repr, CLASS_FILES))}"
+        raise RankshotError(f"no data set {short_repr(dataset)}{hint}")
 
 
 def _names(file: str) -> tuple[str, ...]:

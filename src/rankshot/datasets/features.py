@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, did_you_mean, listed, shown
+from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.names import as_names
 from rankshot.semantics.vectors import ClassVectors
 
@@ -67,7 +67,9 @@ class ImageData:
             ("to test on", self.unseen_label, self.unseen_classes),
         ):
             if missing := sorted(set(classes) - set(labels.tolist())):
-                raise RankshotError(f"{self.name}: there is no image of {listed(missing)} {what}")
+                raise RankshotError(
+                    f"{self.name}: there is no image of {quote_names(missing)} {what}"
+                )
         return self
 
     def __repr__(self) -> str:
@@ -111,7 +113,7 @@ class FeatureFile:
                 raise RankshotError(f"{path}: not a whole .npz file of plain arrays") from None
         if missing := [name for name in names if name not in arrays]:
             raise RankshotError(
-                f"{path}: no array {listed(missing)}; a file of features has {listed(names)}"
+                f"{path}: no array {quote_names(missing)}; a file of features has {quote_names(names)}"
             )
         return cls(path, arrays)
 
@@ -127,10 +129,10 @@ class FeatureFile:
         found = as_names(array.tolist(), f"{self.path}: {name!r}")
         known = list(known)
         if odd := [one for one in found if one not in known]:
-            hint = did_you_mean(odd[0], known)
-            raise self.error(name, f"has the unknown class {shown(odd[0])}{hint}")
+            hint = suggest_name(odd[0], known)
+            raise self.error(name, f"has the unknown class {short_repr(odd[0])}{hint}")
         if missing := [one for one in known if one not in found]:
-            raise self.error(name, f"lacks {listed(missing)}")
+            raise self.error(name, f"lacks {quote_names(missing)}")
         return found
 
     def numbers(self, name: str) -> NDArray[Any]:

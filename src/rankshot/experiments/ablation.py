@@ -16,13 +16,13 @@ from rankshot.experiments.evaluator import (
     NEARLY,
     PRIORS,
     BatchTrials,
-    Kitchen,
+    Configuration,
+    Evaluator,
     Prior,
-    Recipe,
     rater_weights,
     with_estimated_frequencies,
 )
-from rankshot.experiments.methods import K, papers_head
+from rankshot.experiments.methods import K, paper_head
 from rankshot.experiments.tables import ResultTable, Value, share
 from rankshot.ranking.mallows import Mallows
 from rankshot.ranking.rankings import Rankings
@@ -77,8 +77,8 @@ class Improvements:
     """
 
     steps: tuple[Step, ...]
-    bases: dict[str, Recipe]
-    chosen: Recipe
+    bases: dict[str, Configuration]
+    chosen: Configuration
     batch_range: tuple[float, float]
     """What settings of the batch that rehearse nearly as well as the best reach."""
 
@@ -120,14 +120,14 @@ class Improvements:
 
 
 @dataclass(frozen=True, eq=False)
-class _Ladder:
+class _Ablation:
     """The steps so far."""
 
-    kitchen: Kitchen
+    kitchen: Evaluator
     announce: Callable[[str], None]
     steps: list[Step]
 
-    def add(self, idea: str, chosen: str, recipe: Recipe) -> Recipe:
+    def add(self, idea: str, chosen: str, recipe: Configuration) -> Configuration:
         """Measure one more."""
         self.announce(idea)
         rehearsed, right = self.kitchen.rehearsed(recipe), self.kitchen.right(recipe)
@@ -136,7 +136,10 @@ class _Ladder:
 
 
 def improvements(
-    kitchen: Kitchen, C: float, grid: Mapping[str, Sequence[float]], announce: Callable[[str], None]
+    kitchen: Evaluator,
+    C: float,
+    grid: Mapping[str, Sequence[float]],
+    announce: Callable[[str], None],
 ) -> Improvements:
     """Try all ideas in turn.
 
@@ -150,8 +153,8 @@ def improvements(
     announce : callable
         Is told what is tried next.
     """
-    ladder = _Ladder(kitchen, announce, [])
-    informed = _heads(ladder, Recipe("multiclass", C, papers_head()))
+    ladder = _Ablation(kitchen, announce, [])
+    informed = _heads(ladder, Configuration("multiclass", C, paper_head()))
     logistic = [replace(informed, C=c) for c in grid["multiclass"]]
     squares = [replace(informed, setting=LEAST_SQUARES, C=c) for c in grid[LEAST_SQUARES]]
     bases = _classifiers(ladder, logistic, squares)
@@ -171,7 +174,7 @@ def improvements(
     )
 
 
-def _heads(ladder: _Ladder, paper: Recipe) -> Recipe:
+def _heads(ladder: _Ablation, paper: Configuration) -> Configuration:
     """Try heads on the paper's classifier; return the default one with a reference."""
     kitchen = ladder.kitchen
     ladder.add("the paper's: consensus, K = 4", "", paper)
@@ -194,8 +197,8 @@ def _heads(ladder: _Ladder, paper: Recipe) -> Recipe:
 
 
 def _classifiers(
-    ladder: _Ladder, logistic: Sequence[Recipe], squares: Sequence[Recipe]
-) -> list[Recipe]:
+    ladder: _Ablation, logistic: Sequence[Configuration], squares: Sequence[Configuration]
+) -> list[Configuration]:
     """Choose the regularisation of two classifiers by seen classes."""
     best = [ladder.kitchen.best(recipes) for recipes in (logistic, squares)]
     ladder.add("regularisation by seen classes", f"multiclass, C = {best[0].C:g}", best[0])
@@ -203,7 +206,7 @@ def _classifiers(
     return best
 
 
-def _places(ladder: _Ladder, chosen: Recipe) -> Recipe:
+def _places(ladder: _Ablation, chosen: Configuration) -> Configuration:
     """Try places and their weights for this data set alone."""
     kitchen = ladder.kitchen
     best = kitchen.best(chosen.with_head(k=k, decay=decay) for k, decay in product(PLACES, DECAYS))
@@ -212,7 +215,7 @@ def _places(ladder: _Ladder, chosen: Recipe) -> Recipe:
     return best if kitchen.surely_better(best, chosen) else chosen
 
 
-def _sources(ladder: _Ladder, chosen: Recipe) -> Recipe:
+def _sources(ladder: _Ablation, chosen: Configuration) -> Configuration:
     """Try weights of raters, and other sources beside the panel."""
     kitchen = ladder.kitchen
     weights = rater_weights(kitchen, chosen)
@@ -227,13 +230,13 @@ def _sources(ladder: _Ladder, chosen: Recipe) -> Recipe:
     return best if kitchen.surely_better(best, chosen) else chosen
 
 
-def _described(recipe: Recipe) -> str:
+def _described(recipe: Configuration) -> str:
     merged = "".join(f", {name} at {weight:g}" for name, weight in recipe.sources.items())
     places = f"K = {recipe.head.k}, decay {recipe.head.decay:g}"
     return f"{recipe.setting}, C = {recipe.C:g}, {places}, a reference{merged}"
 
 
-def _ceiling(kitchen: Kitchen, recipe: Recipe) -> Step:
+def _ceiling(kitchen: Evaluator, recipe: Configuration) -> Step:
     """Return how well the same head does with the orders that unseen *labels* would give."""
     task = kitchen.study.real
     scores = kitchen.scores(recipe, task, "test")
@@ -248,7 +251,7 @@ def _ceiling(kitchen: Kitchen, recipe: Recipe) -> Step:
 
 
 def _batch_steps(
-    trials: BatchTrials, chosen: Recipe, announce: Callable[[str], None]
+    trials: BatchTrials, chosen: Configuration, announce: Callable[[str], None]
 ) -> Iterator[Step]:
     """Yield what becomes possible when all test inputs may be looked at before any is decided.
 
@@ -287,7 +290,7 @@ def _batch_steps(
         yield Step(idea, said, trials.rehearsed[best], trials.right(best), "batch")
 
 
-def settings_table(kitchen: Kitchen, recipes: dict[str, Recipe]) -> ResultTable:
+def settings_table(kitchen: Evaluator, recipes: dict[str, Configuration]) -> ResultTable:
     """Return how K and the decay do on seen classes that play unseen ones, for some recipes.
 
     The default settings of `ProbabilisticRanking` are read off here.

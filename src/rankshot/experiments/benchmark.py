@@ -69,7 +69,7 @@ class Task:
 
 
 @dataclass(frozen=True, eq=False)
-class Study:
+class Benchmark:
     """A data set with all its semantics, as two tasks: the rehearsal and the real one."""
 
     images: ImageData
@@ -130,9 +130,9 @@ class Study:
         return {name: table.select(targets, items) for name, table in self.sources.items()}
 
 
-def study_of(images: ImageData) -> Study:
+def load_benchmark(images: ImageData) -> Benchmark:
     """Return a data set with the semantics of its classes, which are inside the package."""
-    return Study(
+    return Benchmark(
         images,
         load_similarities(images.name),
         load_panel(images.name),

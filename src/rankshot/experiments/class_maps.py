@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from rankshot.core.errors import RankshotError, listed
+from rankshot.core.errors import RankshotError, quote_names
 from rankshot.datasets.embedded import ANIMAL_SENSES, CIFAR_SENSES
-from rankshot.experiments.benchmark import Study
+from rankshot.experiments.benchmark import Benchmark
 from rankshot.ranking.distances import classical_scaling, mean_kendall_distance
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.similarity import Similarity
@@ -79,7 +79,7 @@ class ClassTree:
         return str(self.root)
 
 
-def class_tree(study: Study) -> ClassTree:
+def class_tree(study: Benchmark) -> ClassTree:
     """Return the tree of a study's unseen classes.
 
     Examples
@@ -96,7 +96,7 @@ def class_tree(study: Study) -> ClassTree:
     return ClassTree(study.name, _node(hierarchy.root), tuple(senses.items()))
 
 
-def chosen_senses(study: Study) -> dict[str, str]:
+def chosen_senses(study: Benchmark) -> dict[str, str]:
     """Return the sense of each unseen class, as the table of similarities has it.
 
     It is chosen by the company of *all* classes. Ten names alone are less company, and could
@@ -140,7 +140,7 @@ class SemanticMap:
 # -------------------------------------------------------------------- words, Figure 1
 
 
-def word_maps(study: Study) -> tuple[SemanticMap, SemanticMap]:
+def word_maps(study: Benchmark) -> tuple[SemanticMap, SemanticMap]:
     """Place the unseen classes by WordNet, and by word vectors.
 
     The distance is 1 - similarity: Wu and Palmer's measure, and the cosine of word vectors.
@@ -173,7 +173,7 @@ def _word_map(name: str, table: Similarity) -> SemanticMap:
 # -------------------------------------------------------------------- sources, Figure 3
 
 
-def source_maps(study: Study) -> tuple[SemanticMap, SemanticMap, SemanticMap]:
+def source_maps(study: Benchmark) -> tuple[SemanticMap, SemanticMap, SemanticMap]:
     """Place what each source says of each unseen class, by three distances of rows.
 
     The first two compare the numbers, as they are and divided by the sum of their absolute values;
@@ -209,7 +209,7 @@ def source_maps(study: Study) -> tuple[SemanticMap, SemanticMap, SemanticMap]:
 
 
 def _known_rows(
-    study: Study,
+    study: Benchmark,
 ) -> tuple[Floats, tuple[str, ...], tuple[str, ...], tuple[tuple[str, str], ...]]:
     """Return the rows that rank something, their sources and targets, and those that do not."""
     rows: list[Floats] = []
@@ -227,6 +227,8 @@ def _known_rows(
             else:
                 left_out.append((source, target))
     if not rows:
-        raise RankshotError(f"no source says anything of {listed(study.images.unseen_classes)}")
+        raise RankshotError(
+            f"no source says anything of {quote_names(study.images.unseen_classes)}"
+        )
     sources, targets = zip(*kept, strict=True)
     return np.array(rows), sources, targets, tuple(left_out)

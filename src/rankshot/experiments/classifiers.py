@@ -18,9 +18,9 @@ from sklearn.multiclass import OneVsOneClassifier
 from sklearn.svm import LinearSVC
 
 from rankshot.core.blocks import row_blocks
-from rankshot.core.text_files import replacing
+from rankshot.core.text_files import replace_file
 from rankshot.zeroshot.platt import PlattScaling
-from rankshot.zeroshot.scores import Kind, Scores, wins
+from rankshot.zeroshot.scores import Kind, Scores, count_pair_wins
 
 Labels = NDArray[np.str_]
 Features = NDArray[np.float32]
@@ -72,7 +72,7 @@ class LinearClassifier:
         for rows in row_blocks(len(X), len(self.coef)):
             values = self.scores(X[rows]).values
             if self.kind == "one-vs-one":
-                values = wins(values, len(self.classes))
+                values = count_pair_wins(values, len(self.classes))
             found[rows] = values.argmax(axis=1)
         return np.array(self.classes)[found]
 
@@ -88,7 +88,7 @@ class LinearClassifier:
 
     def save(self, path: Path, fingerprint: str) -> None:
         """Write it to a .npz, with a mark of what it was trained on."""
-        with replacing(path) as stream:
+        with replace_file(path) as stream:
             np.savez(
                 stream.buffer,
                 allow_pickle=False,
@@ -160,7 +160,7 @@ def trained(setting: str, C: float, X: Features, y: Labels) -> LinearClassifier:
 
 
 @dataclass(frozen=True, eq=False)
-class Workshop:
+class ClassifierCache:
     """Trains classifiers on some inputs, and keeps those that are finished.
 
     Attributes

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from rankshot.datasets.cifar import load_cifar
 from rankshot.experiments import classifiers as training
-from rankshot.experiments.benchmark import first_of, study_of
+from rankshot.experiments.benchmark import first_of, load_benchmark
 from rankshot.experiments.classifiers import LinearClassifier
-from rankshot.experiments.methods import PR, Contender, contenders
+from rankshot.experiments.methods import PR, Method, paper_methods
 from rankshot.experiments.tables import Comparison, ComparisonRow
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.heads.base import Decisions
+from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.heads.conse import ConSE
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.metrics import Interval, accuracy, wilson_interval
@@ -56,7 +56,7 @@ class Demo:
     seen_accuracy: dict[str, float]
     panel: Rankings
     rankings: Rankings
-    head: Decisions
+    head: BaseHead
     scores: Scores
     truth: NDArray[np.str_]
 
@@ -69,14 +69,14 @@ def run_demo(announce: Announce) -> Demo:
     announce : callable
         Is told how many steps are done, of how many, and what comes next.
     """
-    study = study_of(load_cifar())
+    study = load_benchmark(load_cifar())
     task = study.real
     sources = {name: task.sources[name] for name in SOURCES}
-    field = contenders(sources, task.panel)
+    field = paper_methods(sources, task.panel)
     field.append(
-        Contender(PR, "panel, default head", ProbabilisticRanking(), task.panel, True)  # noqa: FBT003
+        Method(PR, "panel, default head", ProbabilisticRanking(), task.panel, True)  # noqa: FBT003
     )
-    field.append(Contender("ConSE", "GloVe", ConSE(), sources["GloVe"]))
+    field.append(Method("ConSE", "GloVe", ConSE(), sources["GloVe"]))
     todo = len(REGULARISATION) + len(field)
     trained: dict[str, LinearClassifier] = {}
     for setting, C in REGULARISATION.items():

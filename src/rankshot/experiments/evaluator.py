@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 from sklearn.base import clone
 
-from rankshot.experiments.benchmark import Study, Task
-from rankshot.experiments.classifiers import Workshop
+from rankshot.experiments.benchmark import Benchmark, Task
+from rankshot.experiments.classifiers import ClassifierCache
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.bootstrap import class_interval
 from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
@@ -38,7 +38,7 @@ NEARLY = 0.01
 
 
 @dataclass(frozen=True, eq=False)
-class Recipe:
+class Configuration:
     """All that a zero-shot classifier is made of.
 
     Attributes
@@ -65,24 +65,24 @@ class Recipe:
     sources: Mapping[str, float] = field(default_factory=dict)
     raters: Mapping[str, float] = field(default_factory=dict)
 
-    def with_head(self, **params: object) -> Recipe:
+    def with_head(self, **params: object) -> Configuration:
         """Return it with other settings of the head."""
         return replace(self, head=clone(self.head).set_params(**params))
 
 
 @dataclass(frozen=True, eq=False)
-class Kitchen:
+class Evaluator:
     """A study and its classifiers: where recipes are tried."""
 
-    study: Study
-    workshops: Mapping[str, Workshop]
+    study: Benchmark
+    workshops: Mapping[str, ClassifierCache]
     """By name of the task."""
 
     @cached_property
     def _scores(self) -> dict[tuple[str, str, float, str], Scores]:
         return {}
 
-    def scores(self, recipe: Recipe, task: Task, part: str) -> Scores:
+    def scores(self, recipe: Configuration, task: Task, part: str) -> Scores:
         """Return what the recipe's classifier says of a task's "validation" or "test" inputs."""
         key = (task.name, recipe.setting, recipe.C, part)
         if key not in self._scores:
@@ -94,10 +94,10 @@ class Kitchen:
         return Scores(found.values / recipe.temperature, found.items, found.kind)
 
     @cached_property
-    def _heads(self) -> dict[tuple[Recipe, str], ProbabilisticRanking]:
+    def _heads(self) -> dict[tuple[Configuration, str], ProbabilisticRanking]:
         return {}
 
-    def fitted(self, recipe: Recipe, task: Task) -> ProbabilisticRanking:
+    def fitted(self, recipe: Configuration, task: Task) -> ProbabilisticRanking:
         """Return the recipe's head, fitted for a task."""
         key = (recipe, task.name)
         if key not in self._heads:
@@ -106,11 +106,11 @@ class Kitchen:
             self._heads[key] = head.fit(rankings_of(recipe, task), reference)
         return self._heads[key]
 
-    def predicted(self, recipe: Recipe, task: Task) -> Labels:
+    def predicted(self, recipe: Configuration, task: Task) -> Labels:
         """Return the targets that the recipe gives to a task's test inputs."""
         return self.fitted(recipe, task).predict(self.scores(recipe, task, "test"))
 
-    def rehearsed(self, recipe: Recipe) -> Interval:
+    def rehearsed(self, recipe: Configuration) -> Interval:
         """Return how good a recipe is where settings are chosen: seen classes playing unseen.
 
         It is the mean over classes, with its interval over resamples of classes.
@@ -119,7 +119,7 @@ class Kitchen:
         right = self.predicted(recipe, task) == task.test_label
         return class_interval(task.test_label, right)
 
-    def surely_better(self, new: Recipe, old: Recipe) -> bool:
+    def surely_better(self, new: Configuration, old: Configuration) -> bool:
         """Return whether a recipe rehearses better by more than one standard error over classes.
 
         With a few classes to rehearse on, the best of many recipes is often best by chance.
@@ -132,17 +132,17 @@ class Kitchen:
         gain = ours - theirs
         return bool(gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)))
 
-    def best(self, recipes: Iterable[Recipe]) -> Recipe:
+    def best(self, recipes: Iterable[Configuration]) -> Configuration:
         """Return the recipe that rehearses best; of equals, the first."""
         return max(list(recipes), key=lambda recipe: self.rehearsed(recipe).estimate)
 
-    def right(self, recipe: Recipe) -> NDArray[np.bool_]:
+    def right(self, recipe: Configuration) -> NDArray[np.bool_]:
         """Return which inputs of *unseen* classes a recipe gets right: to report, not to choose."""
         task = self.study.real
         return np.asarray(self.predicted(recipe, task) == task.test_label)
 
 
-def rankings_of(recipe: Recipe, task: Task) -> Rankings:
+def rankings_of(recipe: Configuration, task: Task) -> Rankings:
     """Return the rankings of a recipe's sources, weighted."""
     panel = task.panel
     if recipe.raters:
@@ -156,7 +156,7 @@ def rankings_of(recipe: Recipe, task: Task) -> Rankings:
     return Rankings.concatenate(parts)
 
 
-def rater_weights(kitchen: Kitchen, recipe: Recipe) -> dict[str, float]:
+def rater_weights(kitchen: Evaluator, recipe: Configuration) -> dict[str, float]:
     """Return what each rater's rankings alone are worth on the rehearsal, more than by chance."""
     task = kitchen.study.rehearsal
     scores = kitchen.scores(recipe, task, "test")
@@ -193,7 +193,7 @@ def with_estimated_frequencies(log_proba: Floats, n_rounds: int = 50) -> Floats:
 class BatchSetting(NamedTuple):
     """A recipe, refined on the whole batch."""
 
-    base: Recipe
+    base: Configuration
     trust: float
     shrinkage: float
     prior: Prior
@@ -205,7 +205,7 @@ class BatchTrials:
     What they reach on unseen classes is looked up only for those that rehearse well.
     """
 
-    def __init__(self, kitchen: Kitchen, bases: Sequence[Recipe]) -> None:
+    def __init__(self, kitchen: Evaluator, bases: Sequence[Configuration]) -> None:
         self.kitchen = kitchen
         grid = product(bases, TRUSTS, SHRINKAGES, PRIORS)
         self.rehearsed = {setting: self._rehearsed(setting) for setting in map(_setting, grid)}
@@ -247,5 +247,5 @@ class BatchTrials:
         return min(found), max(found)
 
 
-def _setting(values: tuple[Recipe, float, float, Prior]) -> BatchSetting:
+def _setting(values: tuple[Configuration, float, float, Prior]) -> BatchSetting:
     return BatchSetting(*values)

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, shown
+from rankshot.core.errors import RankshotError, short_repr
 from rankshot.experiments.benchmark import Task
-from rankshot.experiments.methods import K, papers_head
+from rankshot.experiments.methods import K, paper_head
 from rankshot.experiments.tables import ResultTable, Value
 from rankshot.ranking.mallows import Mallows
 from rankshot.ranking.plackett_luce import PlackettLuce
@@ -118,7 +118,7 @@ def sampled(n: int, n_inputs: int) -> NDArray[np.intp]:
     10
     """
     if n_inputs < 1:
-        raise RankshotError(f"n_inputs must be positive, not {shown(n_inputs)}")
+        raise RankshotError(f"n_inputs must be positive, not {short_repr(n_inputs)}")
     if n_inputs >= n:
         return np.arange(n)
     return np.sort(np.random.default_rng(SEED).choice(n, n_inputs, replace=False))
@@ -126,7 +126,7 @@ def sampled(n: int, n_inputs: int) -> NDArray[np.intp]:
 
 def consensus_answer(prior: RankingModel, task: Task, scores: Scores) -> Answer:
     """Classify by the one ranking of each target that its prior makes most probable."""
-    head = papers_head(prior).fit(task.panel)
+    head = paper_head(prior).fit(task.panel)
     start = perf_counter()
     labels = head.predict(scores)
     return Answer(labels, None, perf_counter() - start)

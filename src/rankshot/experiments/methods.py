@@ -13,8 +13,8 @@ from rankshot.ranking.mallows import Mallows
 from rankshot.ranking.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.similarity import Similarity, arithmetic_mean, geometric_mean
-from rankshot.zeroshot.alignment import Knowledge
-from rankshot.zeroshot.heads.base import Decisions
+from rankshot.zeroshot.alignment import Semantics
+from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.heads.conse import ConSE
 from rankshot.zeroshot.heads.deterministic_ranking import DeterministicRanking
 from rankshot.zeroshot.heads.direct_similarity import DirectSimilarity
@@ -31,13 +31,13 @@ MEAN = "mean of rankings"
 
 
 @dataclass(frozen=True, eq=False)
-class Contender:
+class Method:
     """A head, what it is to be fitted to, and how to name the two."""
 
     method: str
     source: str
-    head: Decisions
-    knowledge: Knowledge
+    head: BaseHead
+    knowledge: Semantics
     wants_reference: bool = False
 
     def right(
@@ -56,12 +56,12 @@ class Contender:
         return np.asarray(self.head.predict(scores) == truth)
 
 
-def papers_head(prior: RankingModel | None = None) -> ProbabilisticRanking:
+def paper_head(prior: RankingModel | None = None) -> ProbabilisticRanking:
     """Return Probabilistic Ranking as the paper has it."""
     return ProbabilisticRanking(k=K, decay=0, prior=prior, posterior="consensus")
 
 
-def contenders(sources: Mapping[str, Similarity], panel: Rankings) -> list[Contender]:
+def paper_methods(sources: Mapping[str, Similarity], panel: Rankings) -> list[Method]:
     """Return all methods with all sources, in the order of the paper's second table.
 
     A source that cannot tell all targets is used with the others only.
@@ -71,19 +71,17 @@ def contenders(sources: Mapping[str, Similarity], panel: Rankings) -> list[Conte
     alone = {name: known(table) for name, table in sources.items() if not untold(table)}
     single = alone | {name: known(table) for name, table in merged.items()}
     linguistic = Rankings.concatenate(map(first_of, tables))
-    field = [
-        Contender(DS, name, DirectSimilarity(), table.scaled()) for name, table in single.items()
-    ]
+    field = [Method(DS, name, DirectSimilarity(), table.scaled()) for name, table in single.items()]
     field += [
-        Contender(DR, name, DeterministicRanking(k=K), first_of(table))
+        Method(DR, name, DeterministicRanking(k=K), first_of(table))
         for name, table in single.items()
     ]
-    field += [Contender(PR, name, papers_head(), first_of(table)) for name, table in alone.items()]
+    field += [Method(PR, name, paper_head(), first_of(table)) for name, table in alone.items()]
     for what, rankings in (("linguistic", linguistic), ("panel", panel)):
         field += [
-            Contender(PR, f"{what}, {name}", papers_head(prior()), rankings)
+            Method(PR, f"{what}, {name}", paper_head(prior()), rankings)
             for name, prior in PRIORS.items()
         ]
         mean = ProbabilisticRanking(k=K, decay=0, posterior="mean")
-        field.append(Contender(PR, f"{what}, {MEAN}", mean, rankings))
+        field.append(Method(PR, f"{what}, {MEAN}", mean, rankings))
     return field

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rankshot.experiments.benchmark import Study
+from rankshot.experiments.benchmark import Benchmark
 from rankshot.experiments.class_maps import (
     ClassTree,
     SemanticMap,
@@ -42,7 +42,7 @@ class PaperFigures:
     two_classes: TwoClasses
 
 
-def paper_figures(study: Study, methods: Mapping[str, MethodScores]) -> PaperFigures:
+def paper_figures(study: Benchmark, methods: Mapping[str, MethodScores]) -> PaperFigures:
     """Make the four figures; ``methods`` are those of Figure 4, by name.
 
     Parameters

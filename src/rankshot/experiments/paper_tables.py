@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.experiments.benchmark import Study
-from rankshot.experiments.methods import ARITHMETIC, DR, DS, GEOMETRIC, PR, Contender, contenders
+from rankshot.experiments.benchmark import Benchmark
+from rankshot.experiments.methods import ARITHMETIC, DR, DS, GEOMETRIC, PR, Method, paper_methods
 from rankshot.experiments.tables import Compared, ResultTable, Value
 from rankshot.zeroshot.bootstrap import Bootstrap
 from rankshot.zeroshot.scores import Scores
@@ -83,7 +83,7 @@ Right = dict[str, NDArray[np.bool_] | None]
 # The paper's Tables 1 and 2: the data, and all methods with all sources and classifiers.
 
 
-def table_one(study: Study) -> ResultTable:
+def table_one(study: Benchmark) -> ResultTable:
     """Return the sizes of a data set, ours beside the paper's."""
     data, printed = study.images, TABLE_ONE[study.name]
     sizes = (len(data.seen_train), len(data.seen_validation), len(data.unseen))
@@ -111,7 +111,7 @@ def table_one(study: Study) -> ResultTable:
 
 
 def table_two(
-    study: Study,
+    study: Benchmark,
     scores: Mapping[str, Callable[[], Scores]],
     bootstrap: Bootstrap,
     announce: Callable[[str], None],
@@ -131,7 +131,7 @@ def table_two(
     """
     task = study.real
     sources = {name: task.sources[name] for name in LINGUISTIC[study.name]}
-    field = contenders(sources, task.panel)
+    field = paper_methods(sources, task.panel)
     right: dict[tuple[str, str], Right] = {(one.method, one.source): {} for one in field}
     for classifier, make in scores.items():
         announce(f"Table 2, {classifier}")
@@ -163,7 +163,7 @@ def table_two(
 
 
 def _with_averages(
-    field: Sequence[Contender],
+    field: Sequence[Method],
     right: Mapping[tuple[str, str], Right],
     alone: tuple[str, ...],
     classifiers: tuple[str, ...],

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from rankshot.core.errors import RankshotError
-from rankshot.experiments.benchmark import Study, Task
+from rankshot.experiments.benchmark import Benchmark, Task
 from rankshot.experiments.classifiers import Announce, LinearClassifier
 from rankshot.experiments.peers.attributes import DAP, IAP
 from rankshot.experiments.peers.base import Peer
@@ -87,7 +87,7 @@ class Trial(NamedTuple):
 
 
 def peer_table(
-    study: Study, rehearsed: LinearClassifier, trained: LinearClassifier, announce: Announce
+    study: Benchmark, rehearsed: LinearClassifier, trained: LinearClassifier, announce: Announce
 ) -> ResultTable:
     """Train, tune and judge the peers on the features that our heads' classifiers have.
 
@@ -134,7 +134,7 @@ def peer_table(
     )
 
 
-def contestants(study: Study) -> list[Contestant]:
+def contestants(study: Benchmark) -> list[Contestant]:
     """Return the methods that the study has the vectors for, in the order of the rows."""
     words, attributes = study.vectors, study.images.attributes
     field = [
@@ -272,7 +272,7 @@ def centred(train: Floats, test: Floats) -> tuple[Floats, Floats]:
     return moved / length, (test - mean) / length
 
 
-def _notes(study: Study) -> tuple[str, ...]:
+def _notes(study: Benchmark) -> tuple[str, ...]:
     n, play = len(study.rehearsal.items), len(study.rehearsal.targets)
     tuning = (
         f"Settings are those of the highest mean class accuracy on the rehearsal: of {n + play} "

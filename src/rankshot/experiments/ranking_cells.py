@@ -10,8 +10,8 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.multiclass import OneVsOneClassifier
 from sklearn.svm import LinearSVC
 
-from rankshot.experiments.benchmark import Study
-from rankshot.ranking.dense import Order, named, tied_groups
+from rankshot.experiments.benchmark import Benchmark
+from rankshot.ranking.dense import NamedOrder, group_ties, name_groups
 
 Floats = NDArray[np.float64]
 Signs = NDArray[np.int8]
@@ -55,7 +55,7 @@ class Cell:
     """
 
     signs: tuple[int, ...]
-    ranking: Order
+    ranking: NamedOrder
     transitive: bool
     n_points: int
 
@@ -98,7 +98,7 @@ class RankingCells:
         return float(np.append(odd, False)[self.grid].mean())
 
 
-def ranking_cells(study: Study) -> RankingCells:
+def ranking_cells(study: Benchmark) -> RankingCells:
     """Project eight seen classes to a plane, separate each two, and find the cells.
 
     The plane is that of linear discriminant analysis, with Ledoit and Wolf's shrinkage: with
@@ -170,7 +170,7 @@ def cell_of(signs: Signs, classes: tuple[str, ...], n_points: int) -> Cell:
     won = np.bincount(np.where(signs > 0, first, second), minlength=len(classes))
     # Where every pair has a winner, there is no circle if and only if no two win equally many.
     transitive = len(set(won.tolist())) == len(classes)
-    ranking = named(tied_groups(-won.astype(np.float64), closer_than=0.5), classes)
+    ranking = name_groups(group_ties(-won.astype(np.float64), closer_than=0.5), classes)
     return Cell(tuple(signs.tolist()), ranking, transitive, n_points)
 
 

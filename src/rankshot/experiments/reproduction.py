@@ -10,13 +10,13 @@ from time import perf_counter
 
 import numpy as np
 
-from rankshot.core.errors import RankshotError, listed
+from rankshot.core.errors import RankshotError, quote_names
 from rankshot.experiments.ablation import Improvements, improvements, settings_table
-from rankshot.experiments.benchmark import Study, Task, first_of
-from rankshot.experiments.classifiers import LEAST_SQUARES, SETTINGS, Workshop
-from rankshot.experiments.evaluator import Kitchen, Recipe
+from rankshot.experiments.benchmark import Benchmark, Task, first_of
+from rankshot.experiments.classifiers import LEAST_SQUARES, SETTINGS, ClassifierCache
+from rankshot.experiments.evaluator import Configuration, Evaluator
 from rankshot.experiments.full_sum import full_sum_table
-from rankshot.experiments.methods import papers_head
+from rankshot.experiments.methods import paper_head
 from rankshot.experiments.paper_figures import PaperFigures, paper_figures
 from rankshot.experiments.paper_tables import LINGUISTIC, table_one, table_two
 from rankshot.experiments.peer_comparison import peer_table
@@ -57,11 +57,13 @@ class Reproduction:
         for table in self.tables:
             if table.name == name:
                 return table
-        there = listed(table.name for table in self.tables)
+        there = quote_names(table.name for table in self.tables)
         raise RankshotError(f"no table {name!r}; there are {there}")
 
 
-def reproduce(study: Study, directory: Path, announce: Announce, grid: Grid = GRID) -> Reproduction:
+def reproduce(
+    study: Benchmark, directory: Path, announce: Announce, grid: Grid = GRID
+) -> Reproduction:
     """Run all experiments on one data set.
 
     Parameters
@@ -77,10 +79,10 @@ def reproduce(study: Study, directory: Path, announce: Announce, grid: Grid = GR
     start = perf_counter()
     real, rehearsal = study.real, study.rehearsal
     workshops = {
-        task.name: Workshop(task.name, task.train, task.train_label, directory, announce)
+        task.name: ClassifierCache(task.name, task.train, task.train_label, directory, announce)
         for task in (real, rehearsal)
     }
-    kitchen = Kitchen(study, workshops)
+    kitchen = Evaluator(study, workshops)
     classifiers, by_images = _classifiers(workshops[real.name], real, grid)
     bootstrap = Bootstrap(real.test_label)
     scores = {name: partial(_scores, kitchen, name, by_images[name]) for name in SETTINGS}
@@ -88,7 +90,7 @@ def reproduce(study: Study, directory: Path, announce: Announce, grid: Grid = GR
     announce("Result 1")
     tables += [source_table(study), rater_table(study)]
     announce("the full sum over rankings")
-    multiclass = Recipe("multiclass", by_images["multiclass"], ProbabilisticRanking())
+    multiclass = Configuration("multiclass", by_images["multiclass"], ProbabilisticRanking())
     of_test = kitchen.scores(multiclass, real, "test")
     tables.append(full_sum_table(of_test, real, real.test_label))
     rehearsed, trained = (
@@ -106,7 +108,7 @@ def reproduce(study: Study, directory: Path, announce: Announce, grid: Grid = GR
 
 
 def _classifiers(
-    workshop: Workshop, task: Task, grid: Grid
+    workshop: ClassifierCache, task: Task, grid: Grid
 ) -> tuple[ResultTable, dict[str, float]]:
     """Train all classifiers of the grid, and choose those that know seen *images* best."""
     bootstrap = Bootstrap(task.validation_label)
@@ -138,7 +140,7 @@ def _classifiers(
     return table, chosen
 
 
-def _scores(kitchen: Kitchen, setting: str, C: float) -> Scores:
+def _scores(kitchen: Evaluator, setting: str, C: float) -> Scores:
     """Return what one of the paper's classifiers says of the test inputs."""
     task = kitchen.study.real
     model = kitchen.workshops[task.name].classifier(setting, C)
@@ -148,13 +150,13 @@ def _scores(kitchen: Kitchen, setting: str, C: float) -> Scores:
 
 
 def _two_class_methods(
-    study: Study, kitchen: Kitchen, multiclass: Recipe, chosen: Recipe
+    study: Benchmark, kitchen: Evaluator, multiclass: Configuration, chosen: Configuration
 ) -> dict[str, MethodScores]:
     """Return what the methods of Figure 4 say of the test inputs."""
     task = study.real
     scores = kitchen.scores(multiclass, task, "test")
     tables = [task.sources[name] for name in LINGUISTIC[study.name]]
-    linguistic = papers_head().fit(Rankings.concatenate(map(first_of, tables)))
+    linguistic = paper_head().fit(Rankings.concatenate(map(first_of, tables)))
     direct = DirectSimilarity().fit(arithmetic_mean(tables).scaled())
     regression = VectorRegression().fit(task.train, task.train_label, study.vectors)
     targets = study.vectors.select(task.targets)

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
 
-from rankshot.core.errors import RankshotError, listed, shown
-from rankshot.experiments.benchmark import Study, first_of, known, untold
+from rankshot.core.errors import RankshotError, quote_names, short_repr
+from rankshot.experiments.benchmark import Benchmark, first_of, known, untold
 from rankshot.experiments.tables import Compared, ResultTable, Value
 from rankshot.ranking.distances import kendall_distance, mean_kendall_distance
 from rankshot.ranking.mallows import Mallows
@@ -74,7 +74,7 @@ class Points:
     left_out: dict[str, tuple[str, ...]]
 
 
-def source_table(study: Study) -> ResultTable:
+def source_table(study: Benchmark) -> ResultTable:
     """Return how often the nearest point, of another source or target, is of the same target.
 
     The points are the sources' rows of similarities of the unseen classes, compared as numbers
@@ -114,7 +114,7 @@ def points_of(sources: dict[str, Similarity]) -> Points:
             rankings.append(first_of(table))
             targets += told
     if not targets:
-        raise RankshotError(f"none of the sources {listed(sources)} ranks anything")
+        raise RankshotError(f"none of the sources {quote_names(sources)} ranks anything")
     return Points(
         np.concatenate(values), Rankings.concatenate(rankings), np.array(targets), left_out
     )
@@ -179,7 +179,7 @@ def _source_notes(points: Points, names: list[str]) -> tuple[str, ...]:
 # -------------------------------------------------------------------- the panel
 
 
-def rater_table(study: Study) -> ResultTable:
+def rater_table(study: Benchmark) -> ResultTable:
     """Return how often a model of each target's rankings finds the target of one left out.
 
     Each ranking is left out in turn; the targets' models, fitted to all others, say how
@@ -232,7 +232,7 @@ def bayes_is_right(rankings: Rankings, model: RankingModel) -> Floats:
         own = np.flatnonzero(labels == name)
         if own.size < 2:
             raise RankshotError(
-                f"target {shown(str(name))} has one ranking: with it left out, nothing is known"
+                f"target {short_repr(str(name))} has one ranking: with it left out, nothing is known"
             )
         log_prob[:, column] = clone(model).fit(rankings[own]).log_prob(rankings)
         for row in own:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from rankshot.core.errors import RankshotError, shown
-from rankshot.core.text_files import replacing
+from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.text_files import replace_file
 from rankshot.zeroshot.metrics import ROUNDING, Interval
 
 # -------------------- experiments.tables
@@ -70,7 +70,7 @@ class ResultTable:
         for row in self.rows:
             if row[: self.n_labels] == labels:
                 return row[self.n_labels :]
-        raise RankshotError(f"{self.name}: no row {shown(labels)}")
+        raise RankshotError(f"{self.name}: no row {short_repr(labels)}")
 
 
 def share(number: float) -> str:
@@ -108,13 +108,13 @@ def _markdown_row(texts: Iterable[str]) -> str:
 
 def write_markdown(tables: Iterable[ResultTable], path: Path) -> None:
     """Write all tables as Markdown."""
-    with replacing(path) as stream:
+    with replace_file(path) as stream:
         stream.write("\n".join(map(markdown_of, tables)))
 
 
 def write_csv(tables: Iterable[ResultTable], path: Path) -> None:
     """Write every cell that has a number: a line a cell, all tables in one file."""
-    with replacing(path) as stream:
+    with replace_file(path) as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(["table", "row", "column", "value", "low", "high", "paper"])
         for table in tables:
@@ -161,7 +161,7 @@ class ComparisonRow:
         for place, cell in enumerate(self.cells):
             if cell is not None and not -ROUNDING <= cell.low <= cell.high <= 1 + ROUNDING:
                 raise RankshotError(
-                    f"{shown(self.method)}, {shown(self.source)}: cell {place}: {cell.estimate} "
+                    f"{short_repr(self.method)}, {short_repr(self.source)}: cell {place}: {cell.estimate} "
                     f"from {cell.low} to {cell.high} is a void interval of shares from 0 to 1"
                 )
 
@@ -178,7 +178,7 @@ class Comparison:
         for place, row in enumerate(self.rows):
             if len(row.cells) != len(self.classifiers):
                 raise RankshotError(
-                    f"row {place} ({shown(row.method)}, {shown(row.source)}) has "
+                    f"row {place} ({short_repr(row.method)}, {short_repr(row.source)}) has "
                     f"{len(row.cells)} cells, but there are {len(self.classifiers)} classifiers"
                 )
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, did_you_mean
-from rankshot.experiments.benchmark import Study
+from rankshot.core.errors import RankshotError, suggest_name
+from rankshot.experiments.benchmark import Benchmark
 from rankshot.experiments.tables import ResultTable, Value
 from rankshot.ranking.consensus import borda
 from rankshot.ranking.distances import kendall_distance
@@ -87,7 +87,7 @@ def two_class_table(found: TwoClasses) -> ResultTable:
     )
 
 
-def two_classes(study: Study, methods: Mapping[str, MethodScores]) -> TwoClasses:
+def two_classes(study: Benchmark, methods: Mapping[str, MethodScores]) -> TwoClasses:
     """Judge methods on pairs of unseen classes; the same resamples serve all of them.
 
     Examples
@@ -128,7 +128,7 @@ def two_classes(study: Study, methods: Mapping[str, MethodScores]) -> TwoClasses
     return TwoClasses(tuple(methods), pairs, tuple(rows), mean, n_pairs)
 
 
-def class_pairs(study: Study) -> tuple[Pair, ...]:
+def class_pairs(study: Benchmark) -> tuple[Pair, ...]:
     """Return the pairs to look at: a choice that no result has a part in.
 
     For CIFAR they are fixed, those that the paper's text names among them. For other data the
@@ -171,12 +171,12 @@ def _apart(cells: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return kept
 
 
-def _chances(name: str, scores: MethodScores, study: Study) -> Floats:
+def _chances(name: str, scores: MethodScores, study: Benchmark) -> Floats:
     """Return how likely each input's own class is to win against each class; equal is a half."""
     task = study.real
     for target in task.targets:
         if target not in scores.targets:
-            hint = did_you_mean(target, scores.targets)
+            hint = suggest_name(target, scores.targets)
             raise RankshotError(f"{name}: there is no column {target!r}{hint}")
     try:
         scored = scored_table(task.test_label, scores.values, scores.targets)

@@ -52,7 +52,7 @@ NO_SUBSETS = "Babington-Smith says nothing of subsets. Use PlackettLuce"
 # c_1 < c_2 < … < c_s has number Σ_t binom(c_t, t).
 
 
-def affordable(n_items: int, k: int) -> bool:
+def is_affordable(n_items: int, k: int) -> bool:
     """Tell whether all subsets of up to ``k`` items can be gone through."""
     return max(comb(n_items, s) for s in range(1, k + 1)) <= MAX_SUBSETS
 
@@ -417,7 +417,7 @@ class BabingtonSmith(BaseEstimator):
 
 def require_affordable(n_items: int, k: int) -> None:
     """Raise if the subsets of ``k`` of the items are too many to be gone through."""
-    if not affordable(n_items, k):
+    if not is_affordable(n_items, k):
         largest = max(comb(n_items, s) for s in range(1, k + 1))
         raise RankshotError(
             f"the normaliser for {k} of {n_items} items needs {largest:.1e} subsets: too many. "

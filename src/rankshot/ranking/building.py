@@ -10,8 +10,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import RankshotError, did_you_mean, listed, shown
-from rankshot.core.names import Where, _name, numbered
+from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
+from rankshot.core.names import Where, _name, describe_row
 
 Order = Sequence["str | Sequence[str]"]
 """Items, best first; a tie is a list inside the list."""
@@ -51,7 +51,7 @@ class Entries(NamedTuple):
     def take(self, index: NDArray[np.intp]) -> Entries:
         """Return some of the rows, in the order given."""
         sizes = self.sizes[index]
-        starts = starts_of(sizes)
+        starts = row_starts(sizes)
         gather = np.arange(starts[-1]) + np.repeat(self.starts[index] - starts[:-1], sizes)
         return Entries(self.items[gather], self.places[gather], starts)
 
@@ -61,7 +61,7 @@ class Entries(NamedTuple):
         return Entries(
             np.concatenate([part.items for part in parts]),
             np.concatenate([part.places for part in parts]),
-            starts_of(np.concatenate([part.sizes for part in parts])),
+            row_starts(np.concatenate([part.sizes for part in parts])),
         )
 
     def numbers(self, beside: list[NDArray[Any]]) -> NDArray[np.int64]:
@@ -92,10 +92,10 @@ class Entries(NamedTuple):
         keep = inside | keep_rest[rows]
         places = np.where(inside, self.places, last_place + 1)[keep].astype(np.int32)
         sizes = np.bincount(rows[keep], minlength=lengths.size)
-        return Entries(self.items[keep], places, starts_of(sizes)).sorted_inside_ties()
+        return Entries(self.items[keep], places, row_starts(sizes)).sorted_inside_ties()
 
 
-def starts_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+def row_starts(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return where each row starts, and where the last one ends."""
     starts = np.zeros(sizes.size + 1, np.int64)
     np.cumsum(sizes, out=starts[1:])
@@ -123,15 +123,15 @@ def number_rows(columns: list[NDArray[Any]]) -> NDArray[np.int64]:
 # From what people write, lists of names, to the arrays inside a `Rankings`, and back.
 
 
-def other_items(wanted: tuple[str, ...], there: tuple[str, ...]) -> RankshotError:
+def different_items_error(wanted: tuple[str, ...], there: tuple[str, ...]) -> RankshotError:
     """Say how the items that rankings have differ from those that are wanted."""
     if missing := sorted(set(wanted) - set(there)):
         return RankshotError(
-            f"these rankings are not over {listed(missing)}: "
+            f"these rankings are not over {quote_names(missing)}: "
             "give them the same items= when they are built or read"
         )
     odd = min(set(there) - set(wanted))
-    return RankshotError(f"unknown item {odd!r}{did_you_mean(odd, wanted)}")
+    return RankshotError(f"unknown item {odd!r}{suggest_name(odd, wanted)}")
 
 
 def encode_orders(orders: Sequence[Order], items: tuple[str, ...], where: Where) -> Entries:
@@ -140,7 +140,7 @@ def encode_orders(orders: Sequence[Order], items: tuple[str, ...], where: Where)
     entries = _encode_strict(orders, code)
     if entries is None:
         entries = _encode_tied(orders, code, where)
-    return checked(entries, items, where)
+    return validate_entries(entries, items, where)
 
 
 def _encode_strict(orders: Sequence[Order], code: dict[str, int]) -> Entries | None:
@@ -153,7 +153,7 @@ def _encode_strict(orders: Sequence[Order], code: dict[str, int]) -> Entries | N
         sizes = np.fromiter(map(len, orders), np.int64, len(orders))
     except (KeyError, TypeError):
         return None
-    starts = starts_of(sizes)
+    starts = row_starts(sizes)
     places = np.arange(items.size) - np.repeat(starts[:-1], sizes)
     return Entries(items, places.astype(np.int32), starts)
 
@@ -165,15 +165,15 @@ def _encode_tied(orders: Sequence[Order], code: dict[str, int], where: Where) ->
     for row, place, name in _walk(orders, where):
         if name not in code:
             raise RankshotError(
-                f"{where(row)}: unknown item {shown(name)}{did_you_mean(name, code)}"
+                f"{where(row)}: unknown item {short_repr(name)}{suggest_name(name, code)}"
             )
         items.append(code[name])
         places.append(place)
         sizes[row] += 1
-    return Entries(np.array(items, np.int32), np.array(places, np.int32), starts_of(sizes))
+    return Entries(np.array(items, np.int32), np.array(places, np.int32), row_starts(sizes))
 
 
-def items_of(orders: Sequence[Order], where: Where) -> tuple[str, ...]:
+def collect_items(orders: Sequence[Order], where: Where) -> tuple[str, ...]:
     """Collect the items that occur, sorted by name."""
     if not orders:
         raise RankshotError("no items are given, and there are no rankings to take them from")
@@ -194,7 +194,7 @@ def _walk(orders: Sequence[Order], where: Where) -> Iterator[tuple[int, int, str
     for row, order in enumerate(orders):
         if not isinstance(order, LIST_TYPES):
             raise RankshotError(
-                f"{where(row)}: expected a list of items, not {shown(order)} "
+                f"{where(row)}: expected a list of items, not {short_repr(order)} "
                 "(a single ranking is a list in a list)"
             )
         if len(order) == 0:
@@ -206,11 +206,13 @@ def _walk(orders: Sequence[Order], where: Where) -> Iterator[tuple[int, int, str
             for label in tie:
                 name = _name(label)
                 if name is None:
-                    raise RankshotError(f"{where(row)}: an item must be a name, not {shown(label)}")
+                    raise RankshotError(
+                        f"{where(row)}: an item must be a name, not {short_repr(label)}"
+                    )
                 yield row, place, name
 
 
-def checked(entries: Entries, items: tuple[str, ...], where: Where) -> Entries:
+def validate_entries(entries: Entries, items: tuple[str, ...], where: Where) -> Entries:
     """Sort inside ties, and refuse an empty ranking or an item that stands twice in one."""
     if np.any(entries.sizes == 0):
         row = int(np.argmin(entries.sizes))
@@ -265,14 +267,14 @@ def _odd_cell(values: ArrayLike, n_items: int, what: str) -> RankshotError:
     for row, cells in enumerate(rows):
         if not isinstance(cells, ROW_TYPES) or len(cells) != n_items:
             return RankshotError(
-                f"{what}, ranking {row}: expected {n_items} numbers, not {shown(cells)}"
+                f"{what}, ranking {row}: expected {n_items} numbers, not {short_repr(cells)}"
             )
         for cell in cells:
             try:
                 float(cell)
             except (TypeError, ValueError, OverflowError):
-                return RankshotError(f"{what}, ranking {row}: {shown(cell)} is not a number")
-    return RankshotError(f"{what} must be a table of numbers, not {shown(values)}")
+                return RankshotError(f"{what}, ranking {row}: {short_repr(cell)} is not a number")
+    return RankshotError(f"{what} must be a table of numbers, not {short_repr(values)}")
 
 
 def encode_positions(values: NDArray[np.float64], placed: NDArray[np.bool_]) -> Entries:
@@ -285,7 +287,7 @@ def encode_positions(values: NDArray[np.float64], placed: NDArray[np.bool_]) -> 
     places = np.cumsum(step, axis=1, dtype=np.int32)
     sizes = placed.sum(axis=1)
     kept = np.arange(C) < sizes[:, None]
-    return Entries(order[kept].astype(np.int32), places[kept], starts_of(sizes))
+    return Entries(order[kept].astype(np.int32), places[kept], row_starts(sizes))
 
 
 def refuse_cells(
@@ -333,14 +335,14 @@ def warn_of_counting_from_zero(positions: NDArray[np.float64]) -> None:
 # What stands beside each ranking: its weight, its kind, its target, source and rater.
 
 
-def columns_beside(
+def validate_columns(
     n: int,
     targets: Labels = None,
     sources: Labels = None,
     raters: Labels = None,
     weights: ArrayLike | None = None,
     kind: Kind | Sequence[Kind] = "top",
-    where: Where = numbered,
+    where: Where = describe_row,
 ) -> tuple[Column, Column, Column, Column, Column]:
     """Return the checked columns of ``n`` rankings: subset, weight, target, source, rater."""
     return (
@@ -352,11 +354,11 @@ def columns_beside(
     )
 
 
-def checked_lengths(k: int | NDArray[np.int64], n: int, n_items: int) -> NDArray[np.int64]:
+def require_lengths(k: int | NDArray[np.int64], n: int, n_items: int) -> NDArray[np.int64]:
     """Return K for each of ``n`` rankings, from one number for all or one for each."""
     lengths = np.asarray(k)
     if not np.issubdtype(lengths.dtype, np.integer):
-        raise RankshotError(f"k={shown(k)} is not a whole number")
+        raise RankshotError(f"k={short_repr(k)} is not a whole number")
     if lengths.shape not in ((), (n,)):
         raise RankshotError(f"k has shape {lengths.shape} for {n} rankings")
     bad = (lengths < 1) | (lengths > n_items)
@@ -370,13 +372,17 @@ def checked_lengths(k: int | NDArray[np.int64], n: int, n_items: int) -> NDArray
 
 def _subset_flags(kind: Kind | Sequence[Kind], n: int, where: Where) -> NDArray[np.bool_]:
     if not isinstance(kind, Iterable):
-        raise RankshotError(f"kind must be 'top' or 'subset', or a list of them, not {shown(kind)}")
+        raise RankshotError(
+            f"kind must be 'top' or 'subset', or a list of them, not {short_repr(kind)}"
+        )
     kinds = [kind] * n if isinstance(kind, str) else list(kind)
     if len(kinds) != n:
         raise RankshotError(f"kind has {len(kinds)} entries for {n} rankings")
     for row, value in enumerate(kinds):
         if value not in ("top", "subset"):
-            raise RankshotError(f"{where(row)}: kind must be 'top' or 'subset', not {shown(value)}")
+            raise RankshotError(
+                f"{where(row)}: kind must be 'top' or 'subset', not {short_repr(value)}"
+            )
     return np.fromiter((value == "subset" for value in kinds), bool, n)
 
 
@@ -404,8 +410,8 @@ def _odd_weight(weights: ArrayLike, where: Where) -> RankshotError:
         try:
             float(weight)
         except (TypeError, ValueError, OverflowError):
-            return RankshotError(f"{where(row)}: the weight {shown(weight)} is not a number")
-    return RankshotError(f"weights must be numbers, not {shown(weights)}")
+            return RankshotError(f"{where(row)}: the weight {short_repr(weight)} is not a number")
+    return RankshotError(f"weights must be numbers, not {short_repr(weights)}")
 
 
 def _label_column(labels: Labels, n: int, what: str, where: Where) -> NDArray[np.object_]:
@@ -416,14 +422,16 @@ def _label_column(labels: Labels, n: int, what: str, where: Where) -> NDArray[np
         column[:] = labels
         return column
     if not isinstance(labels, Iterable):
-        raise RankshotError(f"{what} must be text, or a list of text, not {shown(labels)}")
+        raise RankshotError(f"{what} must be text, or a list of text, not {short_repr(labels)}")
     values = list(labels)
     if len(values) != n:
         raise RankshotError(f"{what} has {len(values)} entries for {n} rankings")
     if not {type(label) for label in values} <= {str, type(None)}:
         for row, label in enumerate(values):
             if label is not None and not isinstance(label, str):
-                raise RankshotError(f"{where(row)}: {what[:-1]} must be text, not {shown(label)}")
+                raise RankshotError(
+                    f"{where(row)}: {what[:-1]} must be text, not {short_repr(label)}"
+                )
         values = [None if label is None else str(label) for label in values]
     if "" in values:
         raise RankshotError(
@@ -433,6 +441,6 @@ def _label_column(labels: Labels, n: int, what: str, where: Where) -> NDArray[np
     return column
 
 
-def distinct(labels: NDArray[np.object_]) -> tuple[str, ...]:
+def distinct_values(labels: NDArray[np.object_]) -> tuple[str, ...]:
     """Return the labels that occur, sorted."""
     return tuple(sorted({label for label in labels if label is not None}))

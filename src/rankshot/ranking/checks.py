@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from rankshot.core.errors import RankshotError, listed, shown
+from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.ranking.rankings import Rankings
 
 # -------------------- ranking.arguments
@@ -17,7 +17,7 @@ def require_rankings(value: Rankings) -> Rankings:
     """Return the value, or say how to make `Rankings` of what was passed instead."""
     if not isinstance(value, Rankings):
         raise RankshotError(
-            f"expected Rankings, not {shown(value)}: make them with Rankings.from_orders, "
+            f"expected Rankings, not {short_repr(value)}: make them with Rankings.from_orders, "
             "from_positions, from_scores or read_rankings"
         )
     return value
@@ -33,7 +33,7 @@ def require_one_subject(rankings: Rankings) -> Rankings:
         raise RankshotError("there are no rankings to fit or merge (or all have weight 0)")
     if len(rankings.target_names) > 1:
         warnings.warn(
-            f"rankings of several targets are merged into one: {listed(rankings.target_names, 4)}. "
+            f"rankings of several targets are merged into one: {quote_names(rankings.target_names, 4)}. "
             "Use select(target=...) or by_target()",
             stacklevel=3,
         )

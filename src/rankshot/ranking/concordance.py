@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from rankshot.core.blocks import row_blocks
-from rankshot.core.errors import RankshotError, shown
+from rankshot.core.errors import RankshotError, short_repr
 from rankshot.ranking.checks import require_one_subject, require_rankings
 from rankshot.ranking.dense import ABSENT, levels, mean_places
 from rankshot.ranking.distances import kendall_distance, mean_kendall_distance
 from rankshot.ranking.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.restriction import of_all_items
+from rankshot.ranking.restriction import only_complete
 
 MOST_COMPARED = 10
 """By default so many places are compared, or fewer where lists are shorter."""
@@ -183,9 +183,11 @@ def _summary(target: str | None, rankings: Rankings, model: Any, k: int | None) 
     usual = int(np.median(rankings.lengths))
     k = min(MOST_COMPARED, usual) if k is None else k
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= rankings.n_items:
-        raise RankshotError(f"k must be between 1 and the {rankings.n_items} items, not {shown(k)}")
+        raise RankshotError(
+            f"k must be between 1 and the {rankings.n_items} items, not {short_repr(k)}"
+        )
     consensus = Rankings.from_orders([model.mode_], items=rankings.items).top(k)
-    whole = of_all_items(rankings)
+    whole = only_complete(rankings)
     first = whole.top(np.minimum(whole.lengths, k))
     several = len(first) > 1
     return TargetSummary(
@@ -212,7 +214,7 @@ def disagreement(rankings: Rankings, consensus: Rankings) -> tuple[tuple[str, fl
     consensus : Rankings
         One, over the same items. Each ranking is compared as far as both go.
     """
-    whole = of_all_items(rankings)
+    whole = only_complete(rankings)
     origin = [rater or source for rater, source in zip(whole.raters, whole.sources, strict=True)]
     labels: NDArray[Any] = np.array(origin, object)
     k = np.minimum(whole.lengths, consensus.lengths[0])

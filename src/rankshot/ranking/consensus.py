@@ -13,12 +13,12 @@ from rankshot.core.errors import RankshotError
 from rankshot.ranking.checks import require_one_subject
 from rankshot.ranking.dense import (
     ABSENT,
-    Order,
+    NamedOrder,
+    group_ties,
     last_levels,
     levels,
     mean_places,
-    named,
-    tied_groups,
+    name_groups,
 )
 from rankshot.ranking.kemeny_solvers import (
     adjacent_search,
@@ -149,7 +149,7 @@ class Consensus:
         Whether that proves that no order is better.
     """
 
-    order: Order
+    order: NamedOrder
     score: float
     bound: float
     optimal: bool
@@ -172,7 +172,7 @@ def borda(rankings: Rankings) -> Consensus:
     (('a', 'b'), 'c')
     """
     require_one_subject(rankings)
-    groups = tied_groups(average_places(rankings), closer_than=1e-9)
+    groups = group_ties(average_places(rankings), closer_than=1e-9)
     W = precedence(rankings)
     place = np.empty(rankings.n_items, int)
     for number, group in enumerate(groups):
@@ -181,7 +181,7 @@ def borda(rankings: Rankings) -> Consensus:
     # Of a tied pair, either order is as likely: it is half reversed. The diagonal of W is 0.
     score += float(W[place[:, None] == place].sum()) / 2
     gap = _majority_gap(W, score)
-    return Consensus(named(groups, rankings.items), score, score - gap, optimal=gap == 0)
+    return Consensus(name_groups(groups, rankings.items), score, score - gap, optimal=gap == 0)
 
 
 def kemeny(

@@ -9,7 +9,7 @@ from rankshot.ranking.rankings import Rankings
 
 ABSENT = -1
 """The level of an item that a subset ranking does not list."""
-Order = tuple["str | tuple[str, ...]", ...]
+NamedOrder = tuple["str | tuple[str, ...]", ...]
 """Names, best first; a tie is a tuple inside the tuple."""
 
 
@@ -83,7 +83,7 @@ def mean_places(table: NDArray[np.int32]) -> NDArray[np.float64]:
 # Orders made from numbers, where what is too close to tell apart is tied.
 
 
-def tied_groups(values: NDArray[np.float64], closer_than: float) -> list[NDArray[np.intp]]:
+def group_ties(values: NDArray[np.float64], closer_than: float) -> list[NDArray[np.intp]]:
     """Sort by value, smallest first, and keep together neighbours ``closer_than`` that.
 
     Examples
@@ -96,7 +96,7 @@ def tied_groups(values: NDArray[np.float64], closer_than: float) -> list[NDArray
     return np.split(by_value, gaps)
 
 
-def named(groups: list[NDArray[np.intp]], items: tuple[str, ...]) -> Order:
+def name_groups(groups: list[NDArray[np.intp]], items: tuple[str, ...]) -> NamedOrder:
     """Return the groups by name; names inside a tie are sorted."""
     names = [tuple(sorted(items[i] for i in group)) for group in groups]
     return tuple(group[0] if len(group) == 1 else group for group in names)

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from rankshot.core.blocks import BLOCK_CELLS, row_blocks
 from rankshot.core.errors import RankshotError
-from rankshot.ranking.building import checked_lengths
+from rankshot.ranking.building import require_lengths
 from rankshot.ranking.checks import refuse_partial, require_rankings
 from rankshot.ranking.dense import levels
 from rankshot.ranking.rankings import Rankings
@@ -281,7 +281,7 @@ def mean_kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None 
     for rankings in (first, second):
         refuse_partial(rankings, "no distance is defined between rankings of different items")
     C = first.n_items
-    k = C if k is None else int(checked_lengths(k, 1, C)[0])
+    k = C if k is None else int(require_lengths(k, 1, C)[0])
     distance = np.empty((len(first), len(second)))
     for rows in row_blocks(len(first), 4 * C * C):
         before_a, out_a = _chances(first[rows], k)

@@ -12,9 +12,9 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from rankshot.core.errors import RankshotError, shown
-from rankshot.core.names import Where, as_names, numbered
-from rankshot.core.text_files import replacing, text_lines
+from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.names import Where, as_names, describe_row
+from rankshot.core.text_files import read_lines, replace_file
 from rankshot.ranking.checks import require_rankings
 from rankshot.ranking.rankings import Rankings
 
@@ -36,7 +36,7 @@ JSONL_ENDINGS = (".jsonl", ".ndjson")
 def read_jsonl(path: Path, items: Iterable[Any] | None) -> Rankings:
     """Read rankings, one JSON object a line; blank lines are passed over."""
     names = None if items is None else as_names(items)
-    lines = text_lines(path)
+    lines = read_lines(path)
     portions = iter(lambda: list(islice(lines, LINES_AT_ONCE)), [])
     parts = [_read_portion(portion, names, path) for portion in portions]
     if not parts:
@@ -54,7 +54,9 @@ def _read_portion(
         try:
             records.append(decode(line))
         except (ValueError, RecursionError) as error:
-            raise RankshotError(f"{path}:{number}: not JSON ({error}): {shown(line)}") from None
+            raise RankshotError(
+                f"{path}:{number}: not JSON ({error}): {short_repr(line)}"
+            ) from None
 
     def where(row: int) -> str:
         return f"{path}:{lines[row][0]}"
@@ -77,13 +79,13 @@ def _orders(records: list[dict[str, Any]], where: Where) -> list[list[Any]]:
     for row, record in enumerate(records):
         if type(record) is not dict or type(record.get("ranking")) is not list:
             raise RankshotError(
-                f'{where(row)}: expected an object with a list "ranking", not {shown(record)}'
+                f'{where(row)}: expected an object with a list "ranking", not {short_repr(record)}'
             )
         for field in record.keys() - harmless:
             # Other fields are welcome, but a misspelt one would be lost without a word.
             if close := get_close_matches(field.lower(), FIELDS, n=1, cutoff=0.8):
                 raise RankshotError(
-                    f"{where(row)}: field {shown(field)}: did you mean {close[0]!r}?"
+                    f"{where(row)}: field {short_repr(field)}: did you mean {close[0]!r}?"
                 )
             harmless.add(field)
     return [record["ranking"] for record in records]
@@ -93,7 +95,7 @@ def _weights(records: list[dict[str, Any]], where: Where) -> list[float]:
     weights = [record.get("weight", 1) for record in records]
     for row, weight in enumerate(weights):
         if type(weight) is not int and type(weight) is not float:
-            raise RankshotError(f"{where(row)}: weight must be a number, not {shown(weight)}")
+            raise RankshotError(f"{where(row)}: weight must be a number, not {short_repr(weight)}")
     return weights
 
 
@@ -106,7 +108,7 @@ def _with_cut_ties(rankings: Rankings, records: list[dict[str, Any]], where: Whe
         k, most = records[row]["k"], int(rankings.n_listed[row])
         if type(k) is not int or not 1 <= k <= most:
             raise RankshotError(
-                f"{where(row)}: k must be between 1 and the {most} items listed, not {shown(k)}"
+                f"{where(row)}: k must be between 1 and the {most} items listed, not {short_repr(k)}"
             )
         lengths[row] = k
     return rankings.top(lengths)
@@ -149,12 +151,12 @@ def read_preflib(path: Path, items: Iterable[Any] | None) -> Rankings:
     orders: list[list[Any]] = []
     counts: list[int] = []
     numbers: list[int] = []
-    for number, line in text_lines(path):
+    for number, line in read_lines(path):
         line_name = f"{path}:{number}"
         if match := NAME.fullmatch(line):
             if match[1] in names or match[2] in names.values():
                 raise RankshotError(
-                    f"{line_name}: this number or name was given before: {shown(line)}"
+                    f"{line_name}: this number or name was given before: {short_repr(line)}"
                 )
             names[match[1]] = match[2]
         elif match := COUNT.fullmatch(line):
@@ -184,20 +186,22 @@ def _read_order(line: str, names: dict[str, str], where: str) -> tuple[int, list
     if match is None:
         raise RankshotError(
             f"{where}: expected 'count: 1,2,{{3,4}}', as PrefLib writes since 2022, "
-            f"not {shown(line)}"
+            f"not {short_repr(line)}"
         )
     order: list[Any] = []
     text, position = match[2], 0
     while position < len(text):
         group = GROUP.match(text, position)
         if group is None:
-            raise RankshotError(f"{where}: cannot read the order from {shown(text[position:])} on")
+            raise RankshotError(
+                f"{where}: cannot read the order from {short_repr(text[position:])} on"
+            )
         if group[1] is not None and not group[1].strip():
             raise RankshotError(f"{where}: an empty tie at place {len(order) + 1}")
         numbers = [group[2]] if group[2] else [n.strip() for n in group[1].split(",")]
         for number in numbers:
             if number not in names:
-                raise RankshotError(f"{where}: no alternative has the number {shown(number)}")
+                raise RankshotError(f"{where}: no alternative has the number {short_repr(number)}")
         tie = [names[number] for number in numbers]
         order.append(tie if len(tie) > 1 else tie[0])
         position = group.end()
@@ -206,7 +210,7 @@ def _read_order(line: str, names: dict[str, str], where: str) -> tuple[int, list
 
 def write_preflib(rankings: Rankings, stream: TextIO, path: Path) -> None:
     """Write orders with their counts, the most frequent first."""
-    _require_kind(rankings, path, numbered)
+    _require_kind(rankings, path, describe_row)
     if len(rankings.target_names) > 1:
         raise RankshotError(
             f"{path}: PrefLib has no targets; select one of {rankings.target_names}"
@@ -223,7 +227,7 @@ def write_preflib(rankings: Rankings, stream: TextIO, path: Path) -> None:
         if name != name.strip() or "\n" in name or "\r" in name:
             raise RankshotError(
                 f"{path}: PrefLib cannot hold line breaks in a name, nor space around it, "
-                f"as in {shown(name)}"
+                f"as in {short_repr(name)}"
             )
     merged = rankings.unique()
     merged = merged[np.argsort(-merged.weights, kind="stable")]
@@ -306,10 +310,10 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
     check_ending(path)
     write = write_jsonl if path.suffix in JSONL_ENDINGS else write_preflib
     try:
-        with replacing(path) as stream:
+        with replace_file(path) as stream:
             write(rankings, stream, path)
     except UnicodeEncodeError as error:
-        odd = shown(error.object[error.start : error.end])
+        odd = short_repr(error.object[error.start : error.end])
         raise RankshotError(f"{path}: UTF-8 cannot hold the character {odd}") from None
 
 

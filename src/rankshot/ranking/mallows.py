@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.blocks import row_blocks
-from rankshot.core.errors import RankshotError, shown
+from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.names import as_names
 from rankshot.core.validation import Seed
 from rankshot.ranking.checks import (
@@ -64,7 +64,7 @@ def mallows_log_normalizer(spread: float, n_items: int, k: ArrayLike | None = No
         raise RankshotError(f"spread must be 0 or more, not {spread!r}")
     lengths = np.asarray(n_items if k is None else k)
     if np.any((lengths < 0) | (lengths > n_items)):
-        raise RankshotError(f"k={shown(k)} is not between 0 and the {n_items} items")
+        raise RankshotError(f"k={short_repr(k)} is not between 0 and the {n_items} items")
     by_stage = log_phi(spread, np.arange(n_items, 0, -1))
     return np.asarray(np.append(0.0, np.cumsum(by_stage))[lengths])
 

@@ -16,14 +16,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.blocks import row_blocks
-from rankshot.core.errors import RankshotError, listed, shown
+from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import Seed, require_number
 from rankshot.ranking.checks import require_one_subject, require_rankings, sample_length
 from rankshot.ranking.choices import TiedChoice, stages_of
 from rankshot.ranking.consensus import precedence
-from rankshot.ranking.dense import ABSENT, last_levels, levels, named, tied_groups
+from rankshot.ranking.dense import ABSENT, group_ties, last_levels, levels, name_groups
 from rankshot.ranking.plackett_luce_fitting import (
     Likelihood,
     Solver,
@@ -114,7 +114,7 @@ def _message(
     ):
         names = [items[i] for i in np.flatnonzero(ends[label] & ~in_main_group)]
         if names:
-            parts.append(f"{text} {listed(names)}")
+            parts.append(f"{text} {quote_names(names)}")
     verdict = "need not exist, ties that K cuts aside" if cut else "does not exist"
     return (
         f"the Plackett-Luce maximum-likelihood estimate {verdict}: the items fall into "
@@ -215,7 +215,7 @@ class PlackettLuce(BaseEstimator):
         array([0.75, 0.25])
         """
         if not isinstance(worths, Mapping):
-            raise RankshotError(f"worths must map names to numbers, not be {shown(worths)}")
+            raise RankshotError(f"worths must map names to numbers, not be {short_repr(worths)}")
         items = as_names(worths)
         values = np.array([require_number(f"the worth of {x!r}", v) for x, v in worths.items()])
         bad = ~(np.isfinite(values) & (values > 0))
@@ -260,7 +260,7 @@ class PlackettLuce(BaseEstimator):
         self.items_ = items
         self.log_worths_ = theta - theta.mean()
         self.worths_ = np.exp(theta - logsumexp(theta))
-        self.mode_ = named(tied_groups(-self.log_worths_, closer_than=TIED), items)
+        self.mode_ = name_groups(group_ties(-self.log_worths_, closer_than=TIED), items)
         return self
 
     def log_prob(self, rankings: Rankings) -> Floats:

@@ -10,26 +10,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import RankshotError, counted, did_you_mean
-from rankshot.core.names import Where, as_names, numbered
+from rankshot.core.errors import RankshotError, format_count, suggest_name
+from rankshot.core.names import Where, as_names, describe_row
 from rankshot.ranking.building import (
     Entries,
     Kind,
     Labels,
     Order,
-    checked,
-    checked_lengths,
-    columns_beside,
+    collect_items,
     decode_orders,
-    distinct,
+    different_items_error,
+    distinct_values,
     encode_orders,
     encode_positions,
     item_numbers,
-    items_of,
     number_table,
-    other_items,
     refuse_cells,
     refuse_numbers,
+    require_lengths,
+    validate_columns,
+    validate_entries,
     warn_of_counting_from_zero,
 )
 
@@ -112,7 +112,7 @@ class Rankings:
         raters: Labels = None,
         weights: ArrayLike | None = None,
         kind: Kind | Sequence[Kind] = "top",
-        where: Where = numbered,
+        where: Where = describe_row,
     ) -> Rankings:
         """Build from lists of names, best first; a tie is a list inside the list.
 
@@ -133,9 +133,9 @@ class Rankings:
             Names row ``i`` in an error message.
         """
         orders = list(orders)
-        names = as_names(items) if items is not None else items_of(orders, where)
+        names = as_names(items) if items is not None else collect_items(orders, where)
         entries = encode_orders(orders, names, where)
-        beside = columns_beside(len(orders), targets, sources, raters, weights, kind, where)
+        beside = validate_columns(len(orders), targets, sources, raters, weights, kind, where)
         return cls(names, *entries, entries.sizes, *beside)
 
     @classmethod
@@ -168,8 +168,8 @@ class Rankings:
             "positions must be 0 (not listed) or more",
         )
         entries = encode_positions(table, placed=table != 0)
-        entries = checked(entries, names, numbered)
-        beside = columns_beside(len(table), targets, sources, raters, weights, kind, numbered)
+        entries = validate_entries(entries, names, describe_row)
+        beside = validate_columns(len(table), targets, sources, raters, weights, kind, describe_row)
         return cls(names, *entries, entries.sizes, *beside)
 
     @classmethod
@@ -198,7 +198,9 @@ class Rankings:
         table = number_table(scores, len(names), "scores")
         refuse_cells(np.isnan(table), table, names, "scores must be numbers")
         entries = encode_positions(-table, placed=np.ones(table.shape, bool))
-        beside = columns_beside(len(table), targets, sources, raters, weights, "top", numbered)
+        beside = validate_columns(
+            len(table), targets, sources, raters, weights, "top", describe_row
+        )
         full = cls(names, *entries, entries.sizes, *beside)
         return full if k is None else full.top(k)
 
@@ -223,8 +225,8 @@ class Rankings:
         entries = Entries(lists.astype(np.int32).ravel(), places, np.arange(n + 1) * k)
         if not trusted:
             refuse_numbers(lists, len(names))
-            entries = checked(entries, names, numbered)
-        return cls(names, *entries, entries.sizes, *columns_beside(n))
+            entries = validate_entries(entries, names, describe_row)
+        return cls(names, *entries, entries.sizes, *validate_columns(n))
 
     @property
     def n_items(self) -> int:
@@ -249,17 +251,17 @@ class Rankings:
     @property
     def target_names(self) -> tuple[str, ...]:
         """The targets that occur, sorted."""
-        return distinct(self.targets)
+        return distinct_values(self.targets)
 
     @property
     def source_names(self) -> tuple[str, ...]:
         """The sources that occur, sorted."""
-        return distinct(self.sources)
+        return distinct_values(self.sources)
 
     @property
     def rater_names(self) -> tuple[str, ...]:
         """The raters that occur, sorted."""
-        return distinct(self.raters)
+        return distinct_values(self.raters)
 
     @property
     def lists(self) -> Entries:
@@ -325,8 +327,8 @@ class Rankings:
             labels = getattr(self, f"{what}s")
             found = labels == wanted
             if not found.any():
-                known = distinct(labels)
-                raise RankshotError(f"no {what} {wanted!r}{did_you_mean(wanted, known)}")
+                known = distinct_values(labels)
+                raise RankshotError(f"no {what} {wanted!r}{suggest_name(wanted, known)}")
             keep &= found
         return self[keep]
 
@@ -347,7 +349,7 @@ class Rankings:
         (Rankings: 1 ranking of 5 items
           a > b = c (first 2), array([2]))
         """
-        lengths = np.minimum(self.lengths, checked_lengths(k, len(self), self.n_items))
+        lengths = np.minimum(self.lengths, require_lengths(k, len(self), self.n_items))
         items, places, starts = self.lists.cut(lengths, keep_rest=self.is_subset)
         return replace(self, entries=items, places=places, starts=starts, lengths=lengths)
 
@@ -378,10 +380,10 @@ class Rankings:
         if names == self.items:
             return self
         if set(names) != set(self.items):
-            raise other_items(names, self.items)
+            raise different_items_error(names, self.items)
         return self.over(names)
 
-    def over(self, items: tuple[str, ...], where: Where = numbered) -> Rankings:
+    def over(self, items: tuple[str, ...], where: Where = describe_row) -> Rankings:
         """Return the same lists over other items, which must include all that are listed.
 
         A top-K ranking then puts its items before others than it did: this is another
@@ -395,7 +397,7 @@ class Rankings:
         if np.any(entries < 0):
             first = int(np.argmax(entries < 0))
             name, row = self.items[self.entries[first]], int(self.entry_rows[first])
-            raise RankshotError(f"{where(row)}: unknown item {name!r}{did_you_mean(name, items)}")
+            raise RankshotError(f"{where(row)}: unknown item {name!r}{suggest_name(name, items)}")
         lists = self.lists._replace(items=entries).sorted_inside_ties()
         return replace(self, items=items, entries=lists.items)
 
@@ -446,14 +448,16 @@ def as_html(rankings: Rankings) -> str:
 
 
 def _summary(rankings: Rankings) -> str:
-    parts = [f"{counted(len(rankings), 'ranking')} of {counted(rankings.n_items, 'item')}"]
+    parts = [
+        f"{format_count(len(rankings), 'ranking')} of {format_count(rankings.n_items, 'item')}"
+    ]
     for names, what in (
         (rankings.target_names, "target"),
         (rankings.source_names, "source"),
         (rankings.rater_names, "rater"),
     ):
         if names:
-            parts.append(counted(len(names), what))
+            parts.append(format_count(len(names), what))
     return ", ".join(parts)
 
 

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 
 from rankshot.core.names import as_names
-from rankshot.ranking.building import Entries, starts_of
+from rankshot.ranking.building import Entries, row_starts
 from rankshot.ranking.checks import require_rankings
 from rankshot.ranking.choices import groups_of
 from rankshot.ranking.rankings import Rankings
 
 
-def of_all_items(rankings: Rankings) -> Rankings:
+def only_complete(rankings: Rankings) -> Rankings:
     """Return the rankings that compare all items: those that a distance is defined for."""
     return rankings[~rankings.is_subset | (rankings.n_listed == rankings.n_items)]
 
 
-def restricted(rankings: Rankings, items: Iterable[Any]) -> Rankings:
+def restrict_items(rankings: Rankings, items: Iterable[Any]) -> Rankings:
     """Return what rankings say of some of their items; those that say nothing are left out.
 
     The items that stay keep their order. Where K cuts a tie that loses items, it is not known
@@ -57,7 +57,7 @@ def restricted(rankings: Rankings, items: Iterable[Any]) -> Rankings:
     first_number = np.append(number, 0)[np.searchsorted(row, np.arange(n))]
     first_number += ~np.append(there, True)[np.searchsorted(row, np.arange(n))]
     places = (number[group[kept]] - first_number[entry_rows]).astype(np.int32)
-    lists = Entries(entries[kept], places, starts_of(sizes)).sorted_inside_ties()
+    lists = Entries(entries[kept], places, row_starts(sizes)).sorted_inside_ties()
     says = np.flatnonzero((lengths > 0) & ((sizes > 1) | ~rankings.is_subset))
     lists = lists.take(says)
     return replace(

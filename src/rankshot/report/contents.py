@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, shown
+from rankshot.core.errors import RankshotError, short_repr
 from rankshot.experiments.tables import Comparison
 from rankshot.zeroshot.metrics import ROUNDING, Interval
 
@@ -42,7 +42,7 @@ class ConsensusCard:
     sources: tuple[tuple[str, float], ...] = ()
 
     def __post_init__(self) -> None:
-        where = f"consensus for {shown(self.target)}"
+        where = f"consensus for {short_repr(self.target)}"
         if self.concordance is not None:
             _check_shares([self.concordance], f"{where}: concordance")
         distances = [distance for _, distance in self.sources]
@@ -171,7 +171,7 @@ class ExplanationCard:
     alternatives: tuple[tuple[str, float], ...] = ()
 
     def __post_init__(self) -> None:
-        where = f"explanation {shown(self.title)}"
+        where = f"explanation {short_repr(self.title)}"
         _check_shares([self.probability], f"{where}: probability")
         _check_shares([share for _, share in self.alternatives], f"{where}: alternative")
         _check_finite([push for _, push in self.pushes], f"{where}: push")

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from rankshot.ranking.concordance import TargetSummary, disagreement, summarize
 from rankshot.ranking.distances import classical_scaling, mean_kendall_distance
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.restriction import of_all_items
+from rankshot.ranking.restriction import only_complete
 from rankshot.report.contents import ClassMap, ConsensusCard, Evaluation, ExplanationCard
 from rankshot.zeroshot.explanation import Explanation
 from rankshot.zeroshot.metrics import (
-    log_loss,
+    negative_log_likelihood,
     pairwise_accuracy,
     per_class_accuracy,
     reliability,
@@ -57,7 +57,7 @@ def evaluation_of(
             )
         ),
         expected_calibration_error=bins.expected_calibration_error,
-        log_loss=log_loss(truth, log_proba, names),
+        log_loss=negative_log_likelihood(truth, log_proba, names),
         top_k=tuple((k, top_k_accuracy(truth, proba, names, k)) for k in ks),
     )
 
@@ -110,7 +110,7 @@ def class_map(rankings: Rankings, k: int) -> ClassMap | None:
 
     There is none where fewer than three rankings can be compared.
     """
-    whole = of_all_items(rankings)[:MAX_POINTS]
+    whole = only_complete(rankings)[:MAX_POINTS]
     if len(whole) < 3 or not whole.target_names:
         return None
     k = min(k, int(whole.lengths.min()))

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from rankshot import __version__
-from rankshot.core.errors import RankshotError, shown
-from rankshot.core.text_files import replacing
+from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.text_files import replace_file
 from rankshot.report.contents import Report
 from rankshot.report.sections import (
     comparison_section,
@@ -76,10 +76,10 @@ def write_page(page: str, path: str | Path) -> None:
     """Write a page: whole, or not at all."""
     path = Path(path)
     try:
-        with replacing(path) as stream:
+        with replace_file(path) as stream:
             stream.write(page)
     except UnicodeEncodeError as error:
-        odd = shown(error.object[error.start : error.end])
+        odd = short_repr(error.object[error.start : error.end])
         raise RankshotError(f"{path}: UTF-8 cannot hold the character {odd}") from None
 
 

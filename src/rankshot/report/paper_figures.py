@@ -13,7 +13,7 @@ from rankshot.experiments.class_maps import ClassTree, SemanticMap
 from rankshot.experiments.ranking_cells import Cell, RankingCells
 from rankshot.experiments.tables import ResultTable
 from rankshot.experiments.two_classes import TwoClasses
-from rankshot.ranking.dense import Order
+from rankshot.ranking.dense import NamedOrder
 from rankshot.report.charts import (
     PANEL_WIDTHS,
     Group,
@@ -93,7 +93,7 @@ def cells_drawing(found: RankingCells) -> Html:
     return drawing(title, *parts, class_="map cells", style=f"aspect-ratio:{aspect:.4f}")
 
 
-def ranking_text(ranking: Order) -> str:
+def ranking_text(ranking: NamedOrder) -> str:
     """Return a ranking on one line.
 
     Examples

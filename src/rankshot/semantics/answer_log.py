@@ -10,7 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from rankshot.core.errors import RankshotError, shown
+from rankshot.core.errors import RankshotError, short_repr
 from rankshot.ranking.files import JSONL_ENDINGS
 
 QUESTION = ("target", "rater", "model", "prompt", "k", "temperature", "seed", "items")
@@ -91,7 +91,7 @@ def _plain(name: str) -> str:
 
 def _quoted(names: list[Any]) -> str:
     more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-    return ", ".join(shown(name) for name in names[:8]) + more
+    return ", ".join(short_repr(name) for name in names[:8]) + more
 
 
 class AnswerLog:
@@ -179,7 +179,7 @@ class AnswerLog:
                 elif line.strip():
                     raise RankshotError(
                         f"{path}:{number}: not a line of a log of answers: "
-                        f"{shown(line.decode(errors='replace'))}"
+                        f"{short_repr(line.decode(errors='replace'))}"
                     )
                 end += len(line)
 

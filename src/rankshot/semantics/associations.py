@@ -15,7 +15,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import RankshotError, did_you_mean, shown
+from rankshot.core.errors import RankshotError, short_repr, suggest_name
 
 Floats = NDArray[np.float64]
 
@@ -154,11 +154,11 @@ def checked_measure(
     known = get_args(HitMeasure)
     if measure not in known:
         raise RankshotError(
-            f"unknown measure {shown(measure)}{did_you_mean(measure, known)}; "
+            f"unknown measure {short_repr(measure)}{suggest_name(measure, known)}; "
             f"known are {', '.join(known)}"
         )
     if N is not None and not (np.isfinite(N) and N > 0):
-        raise RankshotError(f"the number of all pages must be positive, not {shown(N)}")
+        raise RankshotError(f"the number of all pages must be positive, not {short_repr(N)}")
     if measure == "dice":
         return dice
     if N is None:

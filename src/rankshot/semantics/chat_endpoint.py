@@ -23,7 +23,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
 from urllib.request import HTTPRedirectHandler, OpenerDirector, ProxyHandler, Request, build_opener
 
-from rankshot.core.errors import RankshotError, shown
+from rankshot.core.errors import RankshotError, short_repr
 
 LARGEST_BODY = 4 << 20
 """Bytes read of one answer: far more than any order needs, far less than memory holds."""
@@ -205,7 +205,7 @@ class ChatEndpoint:
             raise RankshotError(f"{self.url} answered with more than {LARGEST_BODY >> 20} MiB")
         reply = _reply(content)
         if reply is None:
-            start = shown(self._hide_key(content.decode(errors="replace")))
+            start = short_repr(self._hide_key(content.decode(errors="replace")))
             raise _TryAgainError(f"not the answer of a chat endpoint: {start}")
         return reply._replace(text=self._hide_key(reply.text))
 
@@ -230,7 +230,7 @@ class ChatEndpoint:
         if error.code in (408, 429) or error.code >= 500:
             return _TryAgainError(what, _seconds(error.headers.get("Retry-After", "")))
         if 300 <= error.code < 400:
-            where = shown(self._hide_key(error.headers.get("Location", "nowhere")))
+            where = short_repr(self._hide_key(error.headers.get("Location", "nowhere")))
             return RankshotError(
                 f"{what}: it sends us on to {where}, which is not followed; if that is right, "
                 "give it as base_url"
@@ -248,7 +248,7 @@ class ChatEndpoint:
             return RankshotError(f"{self.url}: there is no such host; check base_url")
         if isinstance(reason, TimeoutError):
             return _TryAgainError(f"it took longer than {self.timeout:g} seconds")
-        said = shown(self._hide_key(str(reason)))
+        said = short_repr(self._hide_key(str(reason)))
         return _TryAgainError(f"the connection failed ({type(reason).__name__}: {said})")
 
 

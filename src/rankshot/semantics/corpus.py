@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from rankshot.core.errors import RankshotError, did_you_mean, shown
+from rankshot.core.errors import RankshotError, short_repr, suggest_name
 from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
 from rankshot.core.text_files import MARK
@@ -101,14 +101,14 @@ class Corpus:
         for what, known in (("unit", get_args(Unit)), ("measure", get_args(Measure))):
             value = getattr(self, what)
             if value not in known:
-                hint = f"{did_you_mean(value, known)}; known are {', '.join(known)}"
-                raise RankshotError(f"unknown {what} {shown(value)}{hint}")
+                hint = f"{suggest_name(value, known)}; known are {', '.join(known)}"
+                raise RankshotError(f"unknown {what} {short_repr(value)}{hint}")
         workers = 1 if self.workers is None else self.workers
         whole = (("window", self.window, 2), ("least", self.least, 0), ("workers", workers, 1))
         for what, number, lowest in whole:
             if type(number) is not int or not lowest <= number <= 1000:
                 rule = f"must be a whole number from {lowest} to 1000"
-                raise RankshotError(f"{what} {rule}, not {shown(number)}")
+                raise RankshotError(f"{what} {rule}, not {short_repr(number)}")
 
     def similarity(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
         """Read the file and compare every target with every item.

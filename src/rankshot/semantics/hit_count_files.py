@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from rankshot.core.errors import RankshotError, shown
-from rankshot.core.text_files import text_lines
+from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.text_files import read_lines
 from rankshot.semantics.associations import HitMeasure, checked_measure
 from rankshot.semantics.similarity import Similarity
 
@@ -90,7 +90,7 @@ def _read_pairs(path: Path, total: float | None) -> _Pairs:
     pairs = _Pairs()
     places: list[int] | None = None
     width = 0
-    for number, line in text_lines(path):
+    for number, line in read_lines(path):
         where = f"{path}:{number}"
         cells = _cells(line, where)
         if places is None:
@@ -108,14 +108,14 @@ def _cells(line: str, where: str) -> list[str]:
     try:
         return [cell.strip() for cell in next(csv.reader([line], strict=True))]
     except csv.Error as error:
-        raise RankshotError(f"{where}: not CSV ({error}): {shown(line)}") from None
+        raise RankshotError(f"{where}: not CSV ({error}): {short_repr(line)}") from None
 
 
 def _column_places(header: list[str], where: str) -> list[int]:
     for name in COLUMNS:
         if header.count(name) != 1:
             problem = "no column" if name not in header else "more than one column"
-            raise RankshotError(f"{where}: {problem} {name!r} in {shown(header)}")
+            raise RankshotError(f"{where}: {problem} {name!r} in {short_repr(header)}")
     return [header.index(name) for name in COLUMNS]
 
 
@@ -153,5 +153,5 @@ def _count(cell: str, what: str, where: str) -> float:
     except ValueError:
         count = np.nan
     if not (np.isfinite(count) and count >= 0):
-        raise RankshotError(f"{where}: {what} must be a count, not {shown(cell)}")
+        raise RankshotError(f"{where}: {what} must be a count, not {short_repr(cell)}")
     return count

@@ -12,7 +12,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
-from rankshot.core.errors import RankshotError, shown
+from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
 from rankshot.ranking.rankings import Rankings
@@ -130,7 +130,7 @@ class LanguageModel:
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, str) or not self.model:
-            raise RankshotError(f"model must be a name, not {shown(self.model)}")
+            raise RankshotError(f"model must be a name, not {short_repr(self.model)}")
         for name, least in (("raters", 1), ("k", 1), ("seed", 0), ("max_retries", 0)):
             self._check_number(name, Integral, least)
         self._check_number("temperature", Real, 0)
@@ -145,7 +145,7 @@ class LanguageModel:
         is_number = isinstance(value, kind) and not isinstance(value, bool)
         if not is_number or not isfinite(value) or value < least:
             what = "a whole number" if kind is Integral else "a number"
-            raise RankshotError(f"{name} must be {what}, at least {least}, not {shown(value)}")
+            raise RankshotError(f"{name} must be {what}, at least {least}, not {short_repr(value)}")
         # As plain numbers of one type: in a log, 1 is not 1.0, and NumPy's have no place.
         object.__setattr__(self, name, int(value) if kind is Integral else float(value))
 
@@ -242,7 +242,7 @@ class LanguageModel:
             wrong = {"role": "assistant", "content": text[:LONGEST_QUOTE] or "(no answer)"}
             again = {"role": "user", "content": AGAIN.format(fault=fault, k=self.k)}
             messages += [wrong, again]
-        problem = f"{len(replies)} wrong answers; the last is {shown(text)}: {fault}"
+        problem = f"{len(replies)} wrong answers; the last is {short_repr(text)}: {fault}"
         raise self._lost(question, log, problem)
 
     def _beside(self, replies: list[Reply]) -> dict[str, Any]:

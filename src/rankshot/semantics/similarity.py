@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import RankshotError, did_you_mean, listed
+from rankshot.core.errors import RankshotError, quote_names, suggest_name
 from rankshot.core.names import as_names
-from rankshot.ranking.building import Kind, columns_beside, encode_positions
+from rankshot.ranking.building import Kind, encode_positions, validate_columns
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.associations import HitMeasure, hit_similarities
 
@@ -211,20 +211,20 @@ class Similarity:
         known = np.isfinite(self.values)
         rows = np.flatnonzero(known.any(axis=1))
         if rows.size == 0:
-            raise RankshotError(f"{self.source} knows none of {listed(self.targets)}")
+            raise RankshotError(f"{self.source} knows none of {quote_names(self.targets)}")
         known = known[rows]
         entries = encode_positions(-self.values[rows], placed=known)
         n_known = known.sum(axis=1).tolist()
         kinds: list[Kind] = ["top" if n == len(self.items) else "subset" for n in n_known]
         targets = [self.targets[row] for row in rows]
-        beside = columns_beside(rows.size, targets, self.source, kind=kinds)
+        beside = validate_columns(rows.size, targets, self.source, kind=kinds)
         ranked = Rankings(self.items, *entries, entries.sizes, *beside)
         return ranked if k is None else ranked.top(k)
 
 
 def _find(name: Any, names: tuple[str, ...]) -> int:
     if str(name) not in names:
-        raise RankshotError(f"no {name!r} in the table{did_you_mean(name, names)}")
+        raise RankshotError(f"no {name!r} in the table{suggest_name(name, names)}")
     return names.index(str(name))
 
 

@@ -15,9 +15,9 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, shown
+from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.names import as_names
-from rankshot.core.text_files import replacing
+from rankshot.core.text_files import replace_file
 from rankshot.semantics.similarity import Similarity
 from rankshot.semantics.vector_files import bounded_lines
 
@@ -82,7 +82,7 @@ def write_similarity(similarity: Similarity, path: str | Path) -> None:
         else:
             _write_parquet(similarity, path)
     except UnicodeEncodeError as error:
-        odd = shown(error.object[error.start : error.end])
+        odd = short_repr(error.object[error.start : error.end])
         raise RankshotError(f"{path}: UTF-8 cannot hold the character {odd}") from None
 
 
@@ -98,7 +98,7 @@ def similarity_from_frame(frame: Any, source: str = "similarity") -> Similarity:
         The name of the source in the table and its rankings.
     """
     if not hasattr(frame, "to_numpy") or not hasattr(frame, "columns"):
-        raise RankshotError(f"expected a pandas or polars data frame, not {shown(frame)}")
+        raise RankshotError(f"expected a pandas or polars data frame, not {short_repr(frame)}")
     columns = list(frame.columns)
     as_names(columns, "columns")
     if TARGET in columns:
@@ -109,11 +109,11 @@ def similarity_from_frame(frame: Any, source: str = "similarity") -> Similarity:
         if index is None or type(index).__name__ == "RangeIndex":
             raise RankshotError(
                 f"the targets must be a column named {TARGET!r} or the index; the columns are "
-                f"{shown(columns)}"
+                f"{short_repr(columns)}"
             )
         targets = index.to_list()
     items = as_names(columns)
-    values = [_as_floats(frame[c].to_numpy(), f"column {shown(c)}") for c in columns]
+    values = [_as_floats(frame[c].to_numpy(), f"column {short_repr(c)}") for c in columns]
     return Similarity(np.column_stack(values), targets, items, source)
 
 
@@ -151,7 +151,7 @@ def _read_csv(path: Path, source: str) -> Similarity:
     if len(header) < 2:
         raise RankshotError(
             f"{path}:{line}: the first line must name the items, separated by commas, not "
-            f"{shown(header)}"
+            f"{short_repr(header)}"
         )
     try:
         items = as_names(header[1:])
@@ -165,7 +165,7 @@ def _read_csv(path: Path, source: str) -> Similarity:
                 f"{where}: {len(cells) + 1} cells, but the first line has {len(header)}"
             )
         if not target or target in values:
-            problem = f"the target {shown(target)} occurs twice" if target else "no target"
+            problem = f"the target {short_repr(target)} occurs twice" if target else "no target"
             raise RankshotError(f"{where}: {problem}")
         values[target] = _row_floats(cells, items, where)
     if not values:
@@ -212,11 +212,11 @@ def _float_or_nan(cell: str, item: str, where: str) -> float:
     try:
         return float(cell) if cell.strip() else np.nan
     except ValueError:
-        raise RankshotError(f"{where}: {item!r} is {shown(cell)}, not a number") from None
+        raise RankshotError(f"{where}: {item!r} is {short_repr(cell)}, not a number") from None
 
 
 def _write_csv(similarity: Similarity, path: Path) -> None:
-    with replacing(path) as stream:
+    with replace_file(path) as stream:
         writer = csv.writer(stream)
         writer.writerow([TARGET, *similarity.items])
         for target, row in zip(similarity.targets, similarity.values, strict=True):
@@ -278,7 +278,7 @@ def _target_column(columns: list[str], kinds: list[str]) -> int:
     if len(text) != 1:
         raise RankshotError(
             f"the targets must be a column named {TARGET!r} or the only column of text; the "
-            f"columns are {shown(columns)}"
+            f"columns are {short_repr(columns)}"
         )
     return text[0]
 
@@ -289,5 +289,5 @@ def _write_parquet(similarity: Similarity, path: Path) -> None:
     table = arrow.Table.from_arrays(
         [arrow.array(similarity.targets), *cells], names=[TARGET, *similarity.items]
     )
-    with replacing(path) as stream:
+    with replace_file(path) as stream:
         parquet.write_table(table, stream.buffer)

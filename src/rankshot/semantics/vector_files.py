@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, did_you_mean, shown
+from rankshot.core.errors import RankshotError, short_repr, suggest_name
 from rankshot.core.text_files import MARK
 
 Vectors = dict[str, NDArray[np.float64]]
@@ -138,7 +138,7 @@ def vector_format(path: Path, named: str | None = None) -> str:
     if named is not None:
         if named not in FORMATS:
             raise RankshotError(
-                f"unknown format {shown(named)}{did_you_mean(named, FORMATS)}; known are "
+                f"unknown format {short_repr(named)}{suggest_name(named, FORMATS)}; known are "
                 f"{', '.join(FORMATS)}"
             )
         return named
@@ -189,7 +189,7 @@ def read_header(line: bytes, path: Path) -> tuple[int, int]:
     header = _HEADER.fullmatch(line)
     if header is None:
         raise RankshotError(
-            f"{path}:1: expected '<words> <dimension>' as word2vec writes, not {shown(line)}"
+            f"{path}:1: expected '<words> <dimension>' as word2vec writes, not {short_repr(line)}"
         )
     words, dimension = int(header[1]), int(header[2])
     if not (1 <= words <= MAX_WORDS and 1 <= dimension <= MAX_DIMENSION):
@@ -232,7 +232,7 @@ def read_text(path: Path, words: Collection[str], *, header: bool) -> Vectors:
 def _dimension_of(line: bytes, where: str) -> int:
     fields = line.split()
     if not 2 <= len(fields) <= MAX_DIMENSION + 1 or not _is_number(fields[-1]):
-        raise RankshotError(f"{where}: expected a word and its numbers, not {shown(line)}")
+        raise RankshotError(f"{where}: expected a word and its numbers, not {short_repr(line)}")
     return len(fields) - 1
 
 
@@ -257,7 +257,7 @@ def _keep_line(
         raise RankshotError(f"{where}: {word!r} has {len(numbers)} numbers instead of {dimension}")
     odd = [text for text in numbers if not (_is_number(text) and isfinite(float(text)))]
     if odd:
-        text = shown(odd[0].decode(errors="replace"))
+        text = short_repr(odd[0].decode(errors="replace"))
         raise RankshotError(f"{where}: {word!r} has {text}, which is no finite number")
     found[word] = np.array([float(number) for number in numbers])
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import RankshotError, did_you_mean, shown
+from rankshot.core.errors import RankshotError, short_repr, suggest_name
 from rankshot.core.names import as_names
 from rankshot.semantics.similarity import Similarity
 
@@ -131,7 +131,7 @@ class ClassVectors:
         wanted = as_names(names, "names")
         for name in wanted:
             if name not in row:
-                hint = did_you_mean(name, self.names)
+                hint = suggest_name(name, self.names)
                 raise RankshotError(f"{self.source} has no vector of {name!r}{hint}")
         return ClassVectors(wanted, self.values[[row[name] for name in wanted]], self.source)
 
@@ -187,13 +187,15 @@ class Embedding:
         source: str = "embedding",
     ) -> None:
         if not callable(function):
-            raise RankshotError(f"an embedding is a function of texts, not {shown(function)}")
+            raise RankshotError(f"an embedding is a function of texts, not {short_repr(function)}")
         if not isinstance(template, str) or SLOT not in template:
             raise RankshotError(
-                f"the template {shown(template)} has no {SLOT} for the name to stand in"
+                f"the template {short_repr(template)} has no {SLOT} for the name to stand in"
             )
         if not isinstance(batch_size, int) or batch_size < 1:
-            raise RankshotError(f"batch_size must be a positive integer, not {shown(batch_size)}")
+            raise RankshotError(
+                f"batch_size must be a positive integer, not {short_repr(batch_size)}"
+            )
         self.function = function
         self.template = template
         self.batch_size = batch_size
@@ -222,7 +224,7 @@ class Embedding:
             if blocks and block.shape[1] != blocks[0].shape[1]:
                 raise RankshotError(
                     f"the embedding gave vectors of {blocks[0].shape[1]} numbers at first, and of "
-                    f"{block.shape[1]} from {shown(batch[0])} on"
+                    f"{block.shape[1]} from {short_repr(batch[0])} on"
                 )
             blocks.append(block)
         return np.concatenate(blocks)
@@ -237,22 +239,22 @@ def _checked(answer: Any, texts: Sequence[str]) -> Floats:
         block: Floats = np.asarray(answer, dtype=np.float64)
     except (TypeError, ValueError, RuntimeError) as error:
         raise RankshotError(
-            f"the embedding must give {expected}, not {shown(answer)} ({error})"
+            f"the embedding must give {expected}, not {short_repr(answer)} ({error})"
         ) from None
     if block.ndim != 2 or block.shape[0] != len(texts) or block.shape[1] == 0:
         raise RankshotError(
-            f"the embedding must give {expected}, not shape {block.shape}: {shown(answer)}"
+            f"the embedding must give {expected}, not shape {block.shape}: {short_repr(answer)}"
         )
     odd = np.argwhere(~np.isfinite(block))
     if odd.size:
         row, column = odd[0]
         raise RankshotError(
-            f"the embedding of {shown(texts[row])} has {block[row, column]} at place {column}"
+            f"the embedding of {short_repr(texts[row])} has {block[row, column]} at place {column}"
         )
     zero = np.flatnonzero(~block.any(axis=1))
     if zero.size:
         raise RankshotError(
-            f"the embedding of {shown(texts[zero[0]])} is {block.shape[1]} zeros, which have no "
+            f"the embedding of {short_repr(texts[zero[0]])} is {block.shape[1]} zeros, which have no "
             f"direction"
         )
     return block

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, listed
+from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
 from rankshot.semantics.cooccurrence import Joined, Names, join_names
@@ -108,7 +108,7 @@ def _refuse_nothing(model: Any, path: str | Path, names: tuple[str, ...], least:
     if not len(model.wv):
         raise RankshotError(
             f"{path}: no word occurs {least} times, so there is nothing to train for "
-            f"{listed(names)}"
+            f"{quote_names(names)}"
         )
 
 

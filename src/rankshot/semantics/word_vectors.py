@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, listed, shown
+from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.names import as_names
 from rankshot.semantics.similarity import Similarity
 from rankshot.semantics.vector_files import (
@@ -70,7 +70,7 @@ class WordVectors:
         if not isinstance(vocabulary, Mapping):
             raise RankshotError(
                 f"expected a mapping from words to vectors, or gensim's KeyedVectors (the .wv of a "
-                f"model), not {shown(vectors)}; WordVectors.from_file reads files"
+                f"model), not {short_repr(vectors)}; WordVectors.from_file reads files"
             )
         self._find: Find = lambda words: {
             word: _as_vector(vectors[word], word) for word in words if word in vocabulary
@@ -179,10 +179,10 @@ def _as_vector(value: Any, word: str) -> Floats:
     try:
         vector: Floats = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise RankshotError(f"the vector of {word!r} is {shown(value)} ({error})") from None
+        raise RankshotError(f"the vector of {word!r} is {short_repr(value)} ({error})") from None
     if vector.ndim != 1 or vector.size == 0 or not np.isfinite(vector).all():
         raise RankshotError(
-            f"the vector of {word!r} must be a row of finite numbers, not {shown(value)}"
+            f"the vector of {word!r} must be a row of finite numbers, not {short_repr(value)}"
         )
     return vector
 
@@ -277,10 +277,10 @@ def _meaning(name: str, units: Vectors) -> _Meaning:
     if len(parts) > 1 and len(known) == len(parts):
         mean = np.mean([units[word] for word in known], axis=0)
         if mean.any():
-            return _Meaning(mean, f"{name!r} is the mean of {listed(known)}")
+            return _Meaning(mean, f"{name!r} is the mean of {quote_names(known)}")
     if len(parts) > 1 and words[-1] is not None and len(known) < len(parts):
         absent = [part for part, word in zip(parts, words, strict=True) if word is None]
-        note = f"{name!r} is read as its head {words[-1]!r}: {listed(absent)} unknown"
+        note = f"{name!r} is read as its head {words[-1]!r}: {quote_names(absent)} unknown"
         return _Meaning(units[words[-1]], note)
     return _Meaning(None, f"{name!r} is unknown")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
-from rankshot.core.errors import RankshotError, did_you_mean, shown
+from rankshot.core.errors import RankshotError, short_repr, suggest_name
 from rankshot.core.names import as_names
 from rankshot.semantics.similarity import Similarity
 from rankshot.semantics.wordnet_nouns import MEASURES, Nouns, load_nouns
@@ -94,7 +94,7 @@ class WordNet:
         if not isinstance(measure, str) or measure not in MEASURES:
             raise RankshotError(f"measure must be one of {', '.join(MEASURES)}, not {measure!r}")
         if senses is not None and not isinstance(senses, Mapping):
-            raise RankshotError(f"senses must map names to senses, not be {shown(senses)}")
+            raise RankshotError(f"senses must map names to senses, not be {short_repr(senses)}")
         self.measure = measure
         self.pins = dict(senses or {})
         self.categories = checked_categories(categories)
@@ -135,7 +135,7 @@ class WordNet:
             if name not in target_names and name not in item_names:
                 raise RankshotError(
                     f"{name!r} is pinned, but is neither a target nor an item"
-                    f"{did_you_mean(name, target_names + item_names)}"
+                    f"{suggest_name(name, target_names + item_names)}"
                 )
         nouns = load_nouns()
         senses = self.senses(dict.fromkeys(target_names + item_names))

@@ -14,7 +14,7 @@ from importlib.resources import as_file, files
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, did_you_mean, shown
+from rankshot.core.errors import RankshotError, short_repr, suggest_name
 
 Ints = NDArray[np.int64]
 CATEGORIES = (
@@ -166,9 +166,11 @@ class Nouns:
         """Return the synset of a name such as ``leopard.n.02``."""
         lemma, _, number = name.lower().rpartition(".n.") if isinstance(name, str) else ("", "", "")
         if not (number.isdecimal() and len(number) < 4):
-            raise RankshotError(f"{shown(name)} is not the name of a sense, such as 'leopard.n.02'")
+            raise RankshotError(
+                f"{short_repr(name)} is not the name of a sense, such as 'leopard.n.02'"
+            )
         if lemma not in self:
-            raise RankshotError(f"WordNet has no noun {lemma!r}{did_you_mean(lemma, self.lemmas)}")
+            raise RankshotError(f"WordNet has no noun {lemma!r}{suggest_name(lemma, self.lemmas)}")
         senses = self.senses(lemma)
         if not 1 <= int(number) <= len(senses):
             raise RankshotError(f"{lemma!r} has {len(senses)} senses, so there is no {name!r}")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, listed
+from rankshot.core.errors import RankshotError, quote_names
 from rankshot.semantics.wordnet_nouns import CATEGORIES, Nouns, lin
 
 Floats = NDArray[np.float64]
@@ -55,7 +55,7 @@ def candidates(nouns: Nouns, name: str, categories: Collection[str] | None) -> C
             tried.append(last)
             if head := nouns.lemma(last):
                 return _by_head(nouns, name, " ".join(words[:-1]), head, categories)
-    raise RankshotError(f"WordNet has no noun for {name!r} (tried {listed(tried)})")
+    raise RankshotError(f"WordNet has no noun for {name!r} (tried {quote_names(tried)})")
 
 
 def _by_head(
@@ -84,7 +84,7 @@ def _kept(
     if not kept:
         there = sorted({nouns.category(s) for s in synsets})
         raise RankshotError(
-            f"{name!r} has no sense in {listed(sorted(categories or ()))}, only in {listed(there)}"
+            f"{name!r} has no sense in {quote_names(sorted(categories or ()))}, only in {quote_names(there)}"
         )
     return Candidates(name, tuple(kept), tuple(usage[s] for s in kept), note)
 

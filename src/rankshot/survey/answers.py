@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rankshot.core.errors import RankshotError, shown
+from rankshot.core.errors import RankshotError, short_repr
 from rankshot.survey.study import Question
 
 
@@ -72,7 +72,9 @@ def order_of(items: Sequence[str], places: Sequence[str]) -> tuple[str, ...]:
         # int() would take other digits, signs, spaces and underscores, too.
         place = int(text) if text.isascii() and text.isdigit() and len(text) <= 3 else 0
         if not 1 <= place <= len(items):
-            raise RankshotError(f"Give {item} a place from 1 to {len(items)}, not {shown(text)}")
+            raise RankshotError(
+                f"Give {item} a place from 1 to {len(items)}, not {short_repr(text)}"
+            )
         if place in holder:
             raise RankshotError(f"Place {place} is taken twice, by {holder[place]} and by {item}")
         holder[place] = item

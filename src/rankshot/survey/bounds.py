@@ -7,7 +7,7 @@ import re
 from typing import Any
 from urllib.parse import urlsplit
 
-from rankshot.core.errors import RankshotError, did_you_mean, shown
+from rankshot.core.errors import RankshotError, short_repr, suggest_name
 
 NAME_LENGTH = 200
 TITLE_LENGTH = 200
@@ -26,7 +26,7 @@ def check_line(what: str, value: Any, most: int) -> None:
     """Refuse what is not one line of text, of at most so many characters."""
     _check_text(what, value, most, _UNPRINTABLE)
     if value != value.strip():
-        raise RankshotError(f"{what} {shown(value)} begins or ends with a space: remove it")
+        raise RankshotError(f"{what} {short_repr(value)} begins or ends with a space: remove it")
 
 
 def check_text(what: str, value: Any, most: int) -> None:
@@ -36,23 +36,27 @@ def check_text(what: str, value: Any, most: int) -> None:
 
 def _check_text(what: str, value: Any, most: int, unprintable: re.Pattern[str]) -> None:
     if not isinstance(value, str):
-        raise RankshotError(f'{what} must be text in quotes, such as "cat", not {shown(value)}')
+        raise RankshotError(
+            f'{what} must be text in quotes, such as "cat", not {short_repr(value)}'
+        )
     if not value.strip():
         raise RankshotError(f"{what} is empty: write some text")
     if len(value) > most:
         raise RankshotError(
-            f"{what} has {len(value):,} characters ({shown(value)}): at most {most:,} are allowed"
+            f"{what} has {len(value):,} characters ({short_repr(value)}): at most {most:,} are allowed"
         )
     if found := unprintable.search(value):
         raise RankshotError(
-            f"{what} {shown(value)} has the control character {found.group()!r}: remove it"
+            f"{what} {short_repr(value)} has the control character {found.group()!r}: remove it"
         )
 
 
 def checked_names(what: str, value: Any) -> tuple[str, ...]:
     """Return a list of names as a tuple, after checking that each is there once."""
     if not isinstance(value, (list, tuple)):
-        raise RankshotError(f'{what} must be a list of names, such as ["cat"], not {shown(value)}')
+        raise RankshotError(
+            f'{what} must be a list of names, such as ["cat"], not {short_repr(value)}'
+        )
     for name in value:
         check_line(f"a name of {what}", name, NAME_LENGTH)
     names = tuple(value)
@@ -66,8 +70,8 @@ def check_choice(what: str, value: Any, choices: tuple[str, ...]) -> None:
     """Refuse what is not one of a few words."""
     if not isinstance(value, str) or value not in choices:
         words = ", ".join(f'"{choice}"' for choice in choices)
-        hint = did_you_mean(value, choices) if isinstance(value, str) else ""
-        raise RankshotError(f"{what} is {shown(value)}{hint}: it must be one of {words}")
+        hint = suggest_name(value, choices) if isinstance(value, str) else ""
+        raise RankshotError(f"{what} is {short_repr(value)}{hint}: it must be one of {words}")
 
 
 def check_count(what: str, value: Any, least: int, most: int = MOST_COUNTED) -> None:
@@ -75,7 +79,7 @@ def check_count(what: str, value: Any, least: int, most: int = MOST_COUNTED) -> 
     # TOML's true is a Python int.
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise RankshotError(
-            f"{what} is {shown(value)}: it must be a whole number from {least:,} to {most:,}"
+            f"{what} is {short_repr(value)}: it must be a whole number from {least:,} to {most:,}"
         )
 
 
@@ -84,7 +88,7 @@ def check_number(what: str, value: Any, least: float, most: float) -> None:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or not math.isfinite(value) or not least <= value <= most:
         raise RankshotError(
-            f"{what} is {shown(value)}: it must be a number from {least:,} to {most:,}"
+            f"{what} is {short_repr(value)}: it must be a number from {least:,} to {most:,}"
         )
 
 
@@ -98,5 +102,5 @@ def check_url(what: str, value: Any) -> None:
         safe = False
     if not safe or re.search(r"[\s\\\"'<>]", value):
         raise RankshotError(
-            f"{what} is {shown(value)}: it must be an address that begins with https:// and a host"
+            f"{what} is {short_repr(value)}: it must be an address that begins with https:// and a host"
         )

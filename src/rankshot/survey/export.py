@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rankshot.core.errors import RankshotError, did_you_mean, shown
-from rankshot.core.text_files import replacing
+from rankshot.core.errors import RankshotError, short_repr, suggest_name
+from rankshot.core.text_files import replace_file
 from rankshot.ranking.files import JSONL_ENDINGS
 from rankshot.survey.answers import Answer, is_counted
 from rankshot.survey.quality import Flag
@@ -124,7 +124,7 @@ def write_export(
         known = " or ".join(JSONL_ENDINGS)
         raise RankshotError(f"{path}: an export is JSON lines; give the file the ending {known}")
     export = export_lines(study, answers, flags, exclude_flagged=exclude_flagged)
-    with replacing(path) as stream:
+    with replace_file(path) as stream:
         stream.writelines(f"{line}\n" for line in export.lines)
     return export
 
@@ -184,7 +184,7 @@ def _check_items(study: Study, answers: Sequence[Answer]) -> None:
         for name in answer.shown:
             if name not in known:
                 raise RankshotError(
-                    f"an answer to {shown(answer.question.target)} ranks {shown(name)}, which "
-                    f"the study's [items] names no longer have{did_you_mean(name, study.items)}: "
+                    f"an answer to {short_repr(answer.question.target)} ranks {short_repr(name)}, which "
+                    f"the study's [items] names no longer have{suggest_name(name, study.items)}: "
                     "put it back there"
                 )

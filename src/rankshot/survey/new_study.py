@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from random import Random
 from typing import Any
 
-from rankshot.core.errors import RankshotError, did_you_mean
+from rankshot.core.errors import RankshotError, suggest_name
 from rankshot.core.names import as_names
 from rankshot.ranking.checks import require_rankings
 from rankshot.ranking.consensus import average_order
@@ -151,7 +151,7 @@ def nearest_items(
 def _nearest(rankings: Rankings, target: str, n: int) -> tuple[str, ...]:
     these = rankings[rankings.targets == target]
     if len(these) == 0:
-        hint = did_you_mean(target, rankings.target_names)
+        hint = suggest_name(target, rankings.target_names)
         raise RankshotError(f"there is no ranking of the target {target!r}{hint}: add one")
     compared = {rankings.items[i] for i in these.entries}
     if not these.is_subset.all():

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from rankshot.core.errors import RankshotError, shown
+from rankshot.core.errors import RankshotError, short_repr
 
 ID_PARAMETER = {"none": "participant", "prolific": "PROLIFIC_PID", "mturk": "workerId"}
 """How each platform spells a participant's id in the address of the survey."""
@@ -63,7 +63,7 @@ def visitor(platform: str, participant: str, assignment: str = "", submit_to: st
         host = _given("turkSubmitTo", submit_to).rstrip("/")
         if host not in TURK_HOSTS:
             raise RankshotError(
-                f"turkSubmitTo is {shown(submit_to)}, not Mechanical Turk: "
+                f"turkSubmitTo is {short_repr(submit_to)}, not Mechanical Turk: "
                 "open the survey from Mechanical Turk"
             )
         return Visitor(
@@ -89,5 +89,7 @@ def _given(name: str, value: str) -> str:
 def _checked(name: str, value: str) -> str:
     _given(name, value)
     if not _ID.fullmatch(value):
-        raise RankshotError(f"{name} is {shown(value)}: letters, digits and . _ - : @, 100 at most")
+        raise RankshotError(
+            f"{name} is {short_repr(value)}: letters, digits and . _ - : @, 100 at most"
+        )
     return value

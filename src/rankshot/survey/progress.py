@@ -10,7 +10,7 @@ from statistics import median
 import numpy as np
 
 from rankshot.ranking.concordance import concordance
-from rankshot.ranking.dense import ABSENT, Order, levels, named
+from rankshot.ranking.dense import ABSENT, NamedOrder, levels, name_groups
 from rankshot.ranking.rankings import Rankings
 from rankshot.survey.answers import Answer, by_question, is_counted
 from rankshot.survey.export import Export, export_lines, ranking_of_shown
@@ -88,7 +88,7 @@ class TargetStanding:
     n_answers: int
     planned: int
     live: int
-    consensus: Order
+    consensus: NamedOrder
     stability: float | None
     first_stability: float | None
     concordance: float | None
@@ -256,7 +256,7 @@ def _target(
     )
 
 
-def _consensus(answers: Sequence[Answer]) -> tuple[Order, float | None, float | None]:
+def _consensus(answers: Sequence[Answer]) -> tuple[NamedOrder, float | None, float | None]:
     """Return the consensus, its stability and that of the first places."""
     # Sets of items may differ. What was shown and not ranked comes last among what was shown.
     items = tuple(sorted({item for answer in answers for item in answer.question.items}))
@@ -269,7 +269,7 @@ def _consensus(answers: Sequence[Answer]) -> tuple[Order, float | None, float | 
     (places,) = shown_places(margins_of(table)[None], *(count[None] for count in counts))
     groups = [np.flatnonzero(places == place) for place in np.unique(places)]
     stays = shares_that_stay(table, is_ranked, places, FIRST_PLACES)
-    return (named(groups, items), *(stays or (None, None)))
+    return (name_groups(groups, items), *(stays or (None, None)))
 
 
 def _concordance(answers: Iterable[Answer]) -> float | None:

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from rankshot.core.errors import RankshotError, did_you_mean, shown
+from rankshot.core.errors import RankshotError, short_repr, suggest_name
 from rankshot.core.text_files import MARK
 from rankshot.survey import bounds
 
@@ -90,7 +90,7 @@ def _table(document: dict[str, Any], name: str, keys: tuple[str, ...]) -> dict[s
     table = document.get(name, {})
     if not isinstance(table, dict):
         raise RankshotError(
-            f"{name} is {shown(table)}: it must be a table, [{name}] with its keys below"
+            f"{name} is {short_repr(table)}: it must be a table, [{name}] with its keys below"
         )
     _check_keys(f"[{name}]", table, keys)
     return table
@@ -101,7 +101,7 @@ def _questions(
 ) -> list[tuple[str, dict[str, Any]]]:
     tables = document.get(name, [])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise RankshotError(f"{name} is {shown(tables)}: write [[{name}]] above each of them")
+        raise RankshotError(f"{name} is {short_repr(tables)}: write [[{name}]] above each of them")
     found = []
     for number, table in enumerate(tables, 1):
         place = called(name, number, table.get("target"))
@@ -114,7 +114,7 @@ def _questions(
 
 def called(table: str, number: int, target: Any) -> str:
     """Name a question in a message, by its number from 1 and its target."""
-    whose = f" (target {shown(target)})" if target is not None else ""
+    whose = f" (target {short_repr(target)})" if target is not None else ""
     return f"[[{table}]] number {number}{whose}"
 
 
@@ -122,9 +122,9 @@ def _check_keys(place: str, table: dict[str, Any], known: tuple[str, ...]) -> No
     for key in table:
         if key not in known:
             where = f"{place}: " if place else ""
-            hint = _home(key) or did_you_mean(key, known)
+            hint = _home(key) or suggest_name(key, known)
             raise RankshotError(
-                f"{where}unknown key {shown(key)}{hint}; known are {', '.join(known)}"
+                f"{where}unknown key {short_repr(key)}{hint}; known are {', '.join(known)}"
             )
 
 
@@ -177,11 +177,15 @@ class Question:
                 f"items has {len(self.items)}: a question shows from 2 to {bounds.MOST_ITEMS}"
             )
         if self.target in self.items:
-            raise RankshotError(f"items has the target {shown(self.target)} itself: take it out")
+            raise RankshotError(
+                f"items has the target {short_repr(self.target)} itself: take it out"
+            )
         for name in self.first:
             if name not in self.items:
-                hint = did_you_mean(name, self.items)
-                raise RankshotError(f"first has {shown(name)}, which is not among its items{hint}")
+                hint = suggest_name(name, self.items)
+                raise RankshotError(
+                    f"first has {short_repr(name)}, which is not among its items{hint}"
+                )
         if len(self.first) == len(self.items):
             raise RankshotError("first has all of the items, so that no answer is wrong: take some")
 
@@ -290,7 +294,7 @@ class Study:
         bounds.check_line("prompt", self.prompt, bounds.PROMPT_LENGTH)
         if "{target}" not in self.prompt:
             raise RankshotError(
-                f"prompt {shown(self.prompt)} does not say {{target}}: write it where the target "
+                f"prompt {short_repr(self.prompt)} does not say {{target}}: write it where the target "
                 f'goes, as in "{DEFAULT_PROMPT}"'
             )
         bounds.check_text("consent", self.consent, bounds.CONSENT_LENGTH)
@@ -300,7 +304,7 @@ class Study:
             bounds.check_url("[platform] completion_url", self.completion_url)
             if self.platform == "mturk":
                 raise RankshotError(
-                    f"[platform] completion_url is {shown(self.completion_url)}: remove it, "
+                    f"[platform] completion_url is {short_repr(self.completion_url)}: remove it, "
                     "Mechanical Turk has a form of its own"
                 )
 
@@ -341,9 +345,9 @@ class Study:
             if question.is_gold:
                 continue
             if odd := [name for name in question.items if name not in known]:
-                hint = did_you_mean(odd[0], self.items)
+                hint = suggest_name(odd[0], self.items)
                 raise RankshotError(
-                    f"{place}: items has {shown(odd[0])}, which is not among [items] names{hint}: "
+                    f"{place}: items has {short_repr(odd[0])}, which is not among [items] names{hint}: "
                     "add it there, or mend it here"
                 )
             other = first_of.setdefault(question.target, place)

@@ -7,53 +7,53 @@ from typing import Any
 
 import numpy as np
 
-from rankshot.core.errors import RankshotError, did_you_mean, listed, shown
+from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.similarity import Similarity
 from rankshot.zeroshot.prior import require_targets
-from rankshot.zeroshot.scores import Scores, wins
+from rankshot.zeroshot.scores import Scores, count_pair_wins
 
-Knowledge = Rankings | Similarity
+Semantics = Rankings | Similarity
 Labelled = tuple[Scores, Any]
 SOURCE = "classifier"
 """The source of rankings that the classifier itself makes of the classes it knows."""
 
 
-def over_items(knowledge: Knowledge | None, items: tuple[str, ...]) -> Knowledge:
+def align_to(knowledge: Semantics | None, items: tuple[str, ...]) -> Semantics:
     """Return rankings, or similarities, of the classes that a classifier knows.
 
     Lists that name only some of them are taken as the top of all.
     """
-    knowledge = require_knowledge(knowledge)
+    knowledge = require_semantics(knowledge)
     if isinstance(knowledge, Similarity):
         return knowledge.select(knowledge.targets, items)
     return require_targets(knowledge).over(items)
 
 
-def require_knowledge(knowledge: Any) -> Knowledge:
+def require_semantics(knowledge: Any) -> Semantics:
     """Return rankings or similarities, or say that something else was passed."""
     if not isinstance(knowledge, Rankings | Similarity):
         raise RankshotError(
             f"rankings must be Rankings (see Rankings.from_orders and read_rankings), or a "
-            f"Similarity for heads that read one, not {shown(knowledge)}"
+            f"Similarity for heads that read one, not {short_repr(knowledge)}"
         )
     return knowledge
 
 
-def of_unseen(knowledge: Knowledge) -> Knowledge:
+def only_new(knowledge: Semantics) -> Semantics:
     """Leave out what is said of targets that are items: the classifier knows them."""
     unseen = np.array([name not in knowledge.items for name in knowledge.targets], bool)
     if not unseen.any():
         raise RankshotError(
             f"rankings: the classifier knows every target already "
-            f"({listed(dict.fromkeys(knowledge.targets), 4)}); classes='all' takes those in"
+            f"({quote_names(dict.fromkeys(knowledge.targets), 4)}); classes='all' takes those in"
         )
     if isinstance(knowledge, Rankings):
         return knowledge[unseen]
     return knowledge.select(np.array(knowledge.targets)[unseen], knowledge.items)
 
 
-def of_all(knowledge: Knowledge, labelled: Callable[[], Labelled]) -> Knowledge:
+def with_seen(knowledge: Semantics, labelled: Callable[[], Labelled]) -> Semantics:
     """Return what is said of unseen and seen classes.
 
     Seen classes that nothing is said of are ranked by `seen_rankings`, from the scores and true
@@ -64,13 +64,13 @@ def of_all(knowledge: Knowledge, labelled: Callable[[], Labelled]) -> Knowledge:
         if missing:
             raise RankshotError(
                 f"classes='all' needs the similarities of the seen classes as well; there are "
-                f"none of {listed(missing)}. Ask the source for similarity(unseen + seen, seen)"
+                f"none of {quote_names(missing)}. Ask the source for similarity(unseen + seen, seen)"
             )
         return knowledge
     _require_itself_first(knowledge)
     if not missing:
         return knowledge
-    return Rankings.concatenate([knowledge, seen_rankings(*labelled(), missing)])
+    return Rankings.concatenate([knowledge, rank_seen_classes(*labelled(), missing)])
 
 
 def _require_itself_first(rankings: Rankings) -> None:
@@ -79,12 +79,12 @@ def _require_itself_first(rankings: Rankings) -> None:
         for order in rankings.select(target=target).orders():
             if order[0] != target:
                 raise RankshotError(
-                    f"a ranking of the seen class {target!r} starts with {shown(order[0])}: with "
+                    f"a ranking of the seen class {target!r} starts with {short_repr(order[0])}: with "
                     "classes='all' a seen class comes first in its own rankings"
                 )
 
 
-def seen_rankings(scores: Scores, y: Any, targets: Sequence[str]) -> Rankings:
+def rank_seen_classes(scores: Scores, y: Any, targets: Sequence[str]) -> Rankings:
     """Rank all classes for some of them: itself first, then by mean score over its inputs.
 
     With such rankings seen and unseen classes compete in one head.
@@ -109,14 +109,14 @@ def seen_rankings(scores: Scores, y: Any, targets: Sequence[str]) -> Rankings:
     labels = np.asarray(y).astype(str)
     values = scores.values
     if scores.kind == "one-vs-one":
-        values = wins(values, len(scores.items))
+        values = count_pair_wins(values, len(scores.items))
     means = np.empty((len(targets), len(scores.items)))
     for row, target in enumerate(targets):
         theirs = labels == target
         if not theirs.any():
             raise RankshotError(
                 f"classes='all' ranks a seen class by its own inputs, and there is none of "
-                f"{target!r}{did_you_mean(target, np.unique(labels))}: pass such to fit, or put a "
+                f"{target!r}{suggest_name(target, np.unique(labels))}: pass such to fit, or put a "
                 "ranking of it into rankings"
             )
         means[row] = values[theirs].mean(axis=0, dtype=np.float64)

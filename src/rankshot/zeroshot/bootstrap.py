@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.errors import RankshotError
-from rankshot.core.validation import Seed, require_number, whole_number
-from rankshot.zeroshot.metrics import Interval, label_names
+from rankshot.core.validation import Seed, require_number, require_whole_number
+from rankshot.zeroshot.metrics import Interval, require_labels
 
 Floats = NDArray[np.float64]
 ROUNDS_AT_ONCE = 50
@@ -40,8 +40,8 @@ class Bootstrap:
     def __init__(
         self, y_true: ArrayLike, *, n_resamples: int = 1000, random_state: Seed = 0
     ) -> None:
-        labels = np.array(label_names(y_true, "y_true"))
-        n_resamples = whole_number("n_resamples", n_resamples)
+        labels = np.array(require_labels(y_true, "y_true"))
+        n_resamples = require_whole_number("n_resamples", n_resamples)
         rng = np.random.default_rng(random_state)
         self.n_inputs = len(labels)
         self._counts = np.zeros((n_resamples, len(labels)), np.uint8)

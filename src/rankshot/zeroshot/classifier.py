@@ -11,23 +11,23 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from rankshot.core.errors import RankshotError, shown
+from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.names import as_names
 from rankshot.core.validation import require_number
-from rankshot.zeroshot.alignment import Knowledge, of_all, of_unseen, over_items, require_knowledge
+from rankshot.zeroshot.alignment import Semantics, align_to, only_new, require_semantics, with_seen
 from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.explanation import Explanation, explanations
 from rankshot.zeroshot.heads.base import (
     REJECTED,
+    BaseHead,
     Candidates,
-    Decisions,
     Top,
-    normalized,
-    sure_labels,
-    top_of,
+    label_or_reject,
+    normalize_log_proba,
+    take_top,
 )
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
-from rankshot.zeroshot.prior import remarks_on
+from rankshot.zeroshot.prior import describe_indistinguishable
 from rankshot.zeroshot.scores import Scores
 
 Floats = NDArray[np.floating]
@@ -88,8 +88,8 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self,
         estimator: Any,
         *,
-        head: Decisions | None = None,
-        rankings: Knowledge | None = None,
+        head: BaseHead | None = None,
+        rankings: Semantics | None = None,
         classes: Literal["unseen", "all"] = "unseen",
         calibration: float = 0.0,
         reject_below: float | None = None,
@@ -124,11 +124,11 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         require_one_length(X, y)
         trained = clone(self.estimator).fit(X, y)
         items = as_names(trained.classes_, "the estimator's classes_")
-        knowledge = over_items(self.rankings, items)
+        knowledge = align_to(self.rankings, items)
         if self.classes == "all":
-            knowledge = of_all(knowledge, lambda: (scores_of(trained, X), y))
+            knowledge = with_seen(knowledge, lambda: (scores_of(trained, X), y))
         else:
-            knowledge = of_unseen(knowledge)
+            knowledge = only_new(knowledge)
         head.fit(knowledge)
         if self.reject_below is not None and self.reject_label in head.classes_:
             raise RankshotError(
@@ -138,7 +138,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.estimator_ = trained
         self.classes_ = self.head_.classes_
         self.seen_ = np.isin(self.classes_, items)
-        for remark in remarks_on(self.head_):
+        for remark in describe_indistinguishable(self.head_):
             warnings.warn(remark, stacklevel=2)
         return self
 
@@ -146,10 +146,12 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Refuse what cannot work before anything is trained."""
         is_estimator = isinstance(self.estimator, BaseEstimator)
         if not (is_estimator and is_classifier(self.estimator)):
-            raise RankshotError(f"the estimator must be a classifier, not {shown(self.estimator)}")
-        if self.head is not None and not isinstance(self.head, Decisions):
             raise RankshotError(
-                f"head must be a head such as ProbabilisticRanking(), not {shown(self.head)}"
+                f"the estimator must be a classifier, not {short_repr(self.estimator)}"
+            )
+        if self.head is not None and not isinstance(self.head, BaseHead):
+            raise RankshotError(
+                f"head must be a head such as ProbabilisticRanking(), not {short_repr(self.head)}"
             )
         if getattr(self.head, "reference_", None) is not None:
             raise RankshotError(
@@ -157,10 +159,12 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 "use it by itself, head.predict(scores_of(estimator, X))"
             )
         if not isinstance(self.reject_label, str):
-            raise RankshotError(f"reject_label must be text, not {shown(self.reject_label)}")
-        require_knowledge(self.rankings)
+            raise RankshotError(f"reject_label must be text, not {short_repr(self.reject_label)}")
+        require_semantics(self.rankings)
         if self.classes not in {"unseen", "all"}:
-            raise RankshotError(f"classes must be 'unseen' or 'all', not {shown(self.classes)}")
+            raise RankshotError(
+                f"classes must be 'unseen' or 'all', not {short_repr(self.classes)}"
+            )
         if not np.isfinite(require_number("calibration", self.calibration)):
             raise RankshotError(f"calibration must be finite, not {self.calibration!r}")
         if self.reject_below is not None:
@@ -185,7 +189,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         log_proba: Floats = self.head_.predict_log_proba(scores, candidates)
         if self.calibration and self.seen_.any():
             shifted = log_proba - self.calibration * self.seen_
-            log_proba = normalized(shifted.T.astype(np.float64), None, log_proba.dtype).T
+            log_proba = normalize_log_proba(shifted.T.astype(np.float64), None, log_proba.dtype).T
         return log_proba
 
     def predict_proba(self, X: Any, candidates: Candidates = None) -> Floats:
@@ -195,11 +199,11 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def predict(self, X: Any, candidates: Candidates = None) -> NDArray[np.str_]:
         """Return the most probable class of each input, or ``reject_label``."""
         log_proba = self.predict_log_proba(X, candidates)
-        return sure_labels(log_proba, self.classes_, self.reject_below, self.reject_label)
+        return label_or_reject(log_proba, self.classes_, self.reject_below, self.reject_label)
 
     def top(self, X: Any, k: int, candidates: Candidates = None) -> Top:
         """Return the ``k`` most probable classes of each input, and their probabilities."""
-        return top_of(self.predict_log_proba(X, candidates), self.classes_, k)
+        return take_top(self.predict_log_proba(X, candidates), self.classes_, k)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of inputs whose class, as text, is the one predicted."""

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rankshot.core.errors import RankshotError, shown
+from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.names import as_names
 from rankshot.zeroshot.scores import Floats, Kind, Scores
 
@@ -60,7 +60,9 @@ def scores_of(estimator: Any, X: Any) -> Scores:
     array([[1. , 1. , 3.5]])
     """
     if isinstance(estimator, type) or not hasattr(estimator, "fit"):
-        raise RankshotError(f"expected a fitted scikit-learn classifier, not {shown(estimator)}")
+        raise RankshotError(
+            f"expected a fitted scikit-learn classifier, not {short_repr(estimator)}"
+        )
     if hasattr(estimator, "best_estimator_"):
         return scores_of(estimator.best_estimator_, X)
     return _reader(estimator)(estimator, X)

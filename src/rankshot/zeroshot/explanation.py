@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rankshot.core.errors import RankshotError, did_you_mean, listed
-from rankshot.zeroshot.heads.base import Candidates, Decisions, top_of
+from rankshot.core.errors import RankshotError, quote_names, suggest_name
+from rankshot.zeroshot.heads.base import BaseHead, Candidates, take_top
 from rankshot.zeroshot.scores import Scores, as_scores
 
 Floats = NDArray[np.float64]
@@ -69,7 +69,7 @@ class Explanation:
 
 
 def explain(
-    head: Decisions,
+    head: BaseHead,
     scores: Scores | ArrayLike,
     *,
     target: str | None = None,
@@ -111,7 +111,7 @@ def explain(
         me   +5.46
         you  +4.66
     """
-    if not isinstance(head, Decisions):
+    if not isinstance(head, BaseHead):
         raise RankshotError(
             f"expected a fitted head, not {type(head).__name__}; a ZeroShotClassifier has a method "
             "explain of its own"
@@ -123,7 +123,7 @@ def explain(
 
 
 def explanations(
-    head: Decisions,
+    head: BaseHead,
     table: Scores,
     log_proba: NDArray[np.floating],
     target: str | None,
@@ -132,7 +132,7 @@ def explanations(
     """Explain decisions that are made by ``log_proba``; see `explain`."""
     if not hasattr(head, "item_parts"):
         raise RankshotError(f"{type(head).__name__} cannot be explained by items and sources")
-    best = top_of(log_proba, head.classes_, min(SHOWN, len(head.classes_)))
+    best = take_top(log_proba, head.classes_, min(SHOWN, len(head.classes_)))
     chosen = best.labels[:, 0] if target is None else np.full(len(table), target)
     columns = np.array([_column(head, name) for name in chosen], np.intp)
     base = None if against is None else _column(head, against)
@@ -151,11 +151,11 @@ def explanations(
     ]
 
 
-def _column(head: Decisions, name: Any) -> int:
+def _column(head: BaseHead, name: Any) -> int:
     found = np.flatnonzero(head.classes_ == str(name))
     if found.size == 0:
-        close = did_you_mean(name, head.classes_)
-        there = "" if close else f"; there are {listed(map(str, head.classes_))}"
+        close = suggest_name(name, head.classes_)
+        there = "" if close else f"; there are {quote_names(map(str, head.classes_))}"
         raise RankshotError(f"no target {str(name)!r}{close}{there}")
     return int(found[0])
 

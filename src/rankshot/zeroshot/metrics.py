@@ -20,9 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from rankshot.core.blocks import row_blocks
-from rankshot.core.errors import RankshotError, did_you_mean, listed, shown
+from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.names import as_names
-from rankshot.core.validation import require_number, whole_number
+from rankshot.core.validation import require_number, require_whole_number
 
 Floats = NDArray[np.float64]
 ROUNDING = 1e-6
@@ -55,7 +55,7 @@ def scored_table(
     rule: str = "expected a number",
 ) -> ScoredTable:
     """Check labels and a table of numbers from ``low`` to ``high`` for each of the classes."""
-    names, labels = as_names(classes, "classes"), label_names(y_true, "y_true")
+    names, labels = as_names(classes, "classes"), require_labels(y_true, "y_true")
     try:
         values = np.asarray(table, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
@@ -68,7 +68,7 @@ def scored_table(
     # The extremes are NaN if any cell is, and finding them takes no memory.
     if not (values.min() >= low and values.max() <= high):
         row, column = np.argwhere(~((values >= low) & (values <= high)))[0]
-        where = f"row {row}, class {shown(names[column])}"
+        where = f"row {row}, class {short_repr(names[column])}"
         raise RankshotError(f"{where}: {rule}, not {values[row, column]}")
     return ScoredTable(class_codes(labels, names), values)
 
@@ -80,26 +80,28 @@ def class_codes(labels: list[str], classes: Sequence[str]) -> NDArray[np.intp]:
     if codes.min() < 0:
         row = int(codes.argmin())
         raise RankshotError(
-            f"y_true, row {row}: {shown(labels[row])} is not one of the {len(classes)} classes"
-            f"{did_you_mean(labels[row], classes)}"
+            f"y_true, row {row}: {short_repr(labels[row])} is not one of the {len(classes)} classes"
+            f"{suggest_name(labels[row], classes)}"
         )
     return codes
 
 
-def compared(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[list[str], Floats]:
+def compare_labels(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[list[str], Floats]:
     """Return the true labels, and 1 where the predicted one is the same, else 0."""
-    true, predicted = label_names(y_true, "y_true"), label_names(y_pred, "y_pred")
+    true, predicted = require_labels(y_true, "y_true"), require_labels(y_pred, "y_pred")
     if len(true) != len(predicted):
         raise RankshotError(f"y_true has {len(true)} labels, but y_pred has {len(predicted)}")
     return true, np.fromiter(map(str.__eq__, true, predicted), np.float64, len(true))
 
 
-def label_names(labels: ArrayLike, what: str) -> list[str]:
+def require_labels(labels: ArrayLike, what: str) -> list[str]:
     """Return labels as names, or say which is none."""
     # As objects: NumPy would make the text 'nan' of a missing label among names.
     cells = np.asarray(labels, dtype=object)
     if cells.ndim != 1:
-        raise RankshotError(f"{what} must be one class name for each input, not {shown(labels)}")
+        raise RankshotError(
+            f"{what} must be one class name for each input, not {short_repr(labels)}"
+        )
     if cells.size == 0:
         raise RankshotError(f"{what} is empty: there is nothing to measure")
     names: list[Any] = cells.tolist()
@@ -108,7 +110,7 @@ def label_names(labels: ArrayLike, what: str) -> list[str]:
             try:
                 names[row] = as_names([label])[0]
             except RankshotError:
-                problem = f"expected the name of a class, not {shown(label)}"
+                problem = f"expected the name of a class, not {short_repr(label)}"
                 raise RankshotError(f"{what}, row {row}: {problem}") from None
     return names
 
@@ -133,7 +135,7 @@ def accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     >>> accuracy(["cat", "cat", "cat", "dog"], ["cat", "cat", "dog", "fox"])
     0.5
     """
-    return float(compared(y_true, y_pred)[1].mean())
+    return float(compare_labels(y_true, y_pred)[1].mean())
 
 
 def per_class_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> dict[str, float]:
@@ -145,7 +147,7 @@ def per_class_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> dict[str, float]
     >>> per_class_accuracy(["dog", "cat", "cat", "cat"], ["fox", "cat", "cat", "dog"])
     {'cat': 0.6666666666666666, 'dog': 0.0}
     """
-    labels, right = compared(y_true, y_pred)
+    labels, right = compare_labels(y_true, y_pred)
     names = sorted(set(labels))
     codes = class_codes(labels, names)
     shares = np.bincount(codes, right) / np.bincount(codes)
@@ -194,7 +196,7 @@ def generalized_accuracy(
     if not of_seen or not of_unseen:
         kind = "unseen" if of_seen else "seen"
         raise RankshotError(
-            f"y_true has no {kind} class, only {listed(shares)}; seen are {listed(sorted(known))}. "
+            f"y_true has no {kind} class, only {quote_names(shares)}; seen are {quote_names(sorted(known))}. "
             "For classes of one kind use mean_class_accuracy"
         )
     U, S = float(np.mean(of_unseen)), float(np.mean(of_seen))
@@ -225,7 +227,7 @@ def wilson_interval(correct: float, n: int, level: float = 0.95) -> Interval:
     >>> print(wilson_interval(1780, 4000))
     .445 [.430, .460]
     """
-    n = whole_number("n", n)
+    n = require_whole_number("n", n)
     correct, level = require_number("correct", correct), require_number("level", level)
     if not 0 <= correct <= n:
         raise RankshotError(f"correct={correct} is not between 0 and n={n}")
@@ -261,11 +263,13 @@ def top_k_accuracy(y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any], 
     0.75
     """
     scored = scored_table(y_true, proba, classes)
-    k = whole_number("k", k, most=scored.values.shape[1])
+    k = require_whole_number("k", k, most=scored.values.shape[1])
     return float(_chance_in_top(scored, k).mean())
 
 
-def log_loss(y_true: ArrayLike, log_proba: ArrayLike, classes: Iterable[Any]) -> float:
+def negative_log_likelihood(
+    y_true: ArrayLike, log_proba: ArrayLike, classes: Iterable[Any]
+) -> float:
     """Return the mean of -log P(true class); infinite where a true class has probability 0.
 
     ``log_proba`` holds natural logarithms; ``-inf`` is probability 0.
@@ -326,7 +330,7 @@ def reliability(
     >>> round(found.expected_calibration_error, 3)
     0.3
     """
-    n_bins = whole_number("n_bins", n_bins)
+    n_bins = require_whole_number("n_bins", n_bins)
     rule = "a probability is from 0 to 1 (np.exp of its logarithm)"
     scored = scored_table(y_true, proba, classes, 0, 1 + ROUNDING, rule)
     top = np.minimum(scored.values.max(axis=1), 1.0)

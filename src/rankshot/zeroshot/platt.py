@@ -12,8 +12,8 @@ from scipy.special import expit, log_expit
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from rankshot.core.errors import RankshotError, did_you_mean, listed, shown
-from rankshot.ranking.building import starts_of
+from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
+from rankshot.ranking.building import row_starts
 from rankshot.zeroshot.scores import Kind, Scores, column_name
 
 Floats = NDArray[np.float64]
@@ -112,7 +112,7 @@ class PlattScaling(BaseEstimator):
             raise RankshotError(f"fitted to {self.kind_} scores, but these are {scores.kind}")
         known = set(self.items_)
         if other := [name for name in scores.items if name not in known]:
-            raise RankshotError(f"not fitted to scores of {listed(other)}")
+            raise RankshotError(f"not fitted to scores of {quote_names(other)}")
         values = scores.with_items(self.items_).values
         scaled = values * self.slopes_.astype(values.dtype)
         scaled += self.intercepts_.astype(values.dtype)
@@ -121,7 +121,7 @@ class PlattScaling(BaseEstimator):
 
 def _require_binary(scores: Scores) -> None:
     if not isinstance(scores, Scores):
-        raise RankshotError(f"expected Scores, not {shown(scores)}: make them with scores_of")
+        raise RankshotError(f"expected Scores, not {short_repr(scores)}: make them with scores_of")
     if scores.kind == "multiclass":
         raise RankshotError(
             "Platt scaling is for one-vs-rest and one-vs-one scores; the softmax of multiclass "
@@ -133,7 +133,7 @@ def _require_binary(scores: Scores) -> None:
 
 def _class_numbers(y: Iterable[Any], scores: Scores) -> NDArray[np.intp]:
     if not isinstance(y, Iterable) or isinstance(y, str):
-        raise RankshotError(f"y must be a list of names of classes, not {shown(y)}")
+        raise RankshotError(f"y must be a list of names of classes, not {short_repr(y)}")
     names = [str(label) for label in y]
     if len(names) != len(scores):
         raise RankshotError(f"{len(scores)} inputs have scores, but {len(names)} have a class")
@@ -141,12 +141,12 @@ def _class_numbers(y: Iterable[Any], scores: Scores) -> NDArray[np.intp]:
     for row, name in enumerate(names):
         if name not in number:
             raise RankshotError(
-                f"row {row}: there are no scores of the class {shown(name)}"
-                f"{did_you_mean(name, scores.items)}"
+                f"row {row}: there are no scores of the class {short_repr(name)}"
+                f"{suggest_name(name, scores.items)}"
             )
     occurring = set(names)
     if missing := [name for name in scores.items if name not in occurring]:
-        raise RankshotError(f"no input of class {listed(missing)} to calibrate with")
+        raise RankshotError(f"no input of class {quote_names(missing)} to calibrate with")
     return np.array([number[name] for name in names], np.intp)
 
 
@@ -190,7 +190,7 @@ class _Sides:
     def of(cls, kind: Kind, classes: NDArray[np.intp], n_items: int) -> _Sides:
         rows = np.argsort(classes, kind="stable")
         size = np.bincount(classes, minlength=n_items)
-        begin = starts_of(size)[:-1]
+        begin = row_starts(size)[:-1]
         if kind == "one-vs-one":
             pairs = np.column_stack(np.triu_indices(n_items, 1))
             return cls(rows, begin[pairs], size[pairs])
@@ -213,7 +213,7 @@ class _Sides:
         n_positive, n_negative = size.T
         targets = np.column_stack([(n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2)])
         # Two runs a column, each the places begin, begin + 1, … in the ring.
-        starts = starts_of(size.ravel())
+        starts = row_starts(size.ravel())
         shift = self.begin[block].ravel() - starts[:-1]
         place = (np.arange(starts[-1]) + np.repeat(shift, size.ravel())) % self.rows.size
         column = np.repeat(np.arange(block.start, block.stop), size.sum(axis=1))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from rankshot.core.errors import RankshotError, listed, shown
+from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.ranking.checks import require_rankings
 from rankshot.ranking.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
@@ -52,7 +52,7 @@ def require_k(k: int | None, n_items: int) -> int:
     if k is None:
         return n_items
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise RankshotError(f"k must be a positive integer, or None for all, not {shown(k)}")
+        raise RankshotError(f"k must be a positive integer, or None for all, not {short_repr(k)}")
     return min(int(k), n_items)
 
 
@@ -61,7 +61,7 @@ def require_prior(prior: RankingModel | None) -> RankingModel:
     prior = PlackettLuce() if prior is None else prior
     if isinstance(prior, type) or not (hasattr(prior, "fit") and hasattr(prior, "log_prob")):
         raise RankshotError(
-            f"the prior must be a model of rankings such as PlackettLuce(), not {shown(prior)}"
+            f"the prior must be a model of rankings such as PlackettLuce(), not {short_repr(prior)}"
         )
     return prior
 
@@ -96,7 +96,7 @@ def consensus_rankings(rankings: Rankings, priors: Mapping[str, RankingModel], k
     return Rankings.concatenate(parts).top(k)
 
 
-def remarks_on(head: Any) -> list[str]:
+def describe_indistinguishable(head: Any) -> list[str]:
     """Return what a user should be told of a fitted head: targets that it cannot tell apart."""
     names = [str(name) for name in head.classes_]
     if len(names) == 1:
@@ -105,7 +105,7 @@ def remarks_on(head: Any) -> list[str]:
     if said is None:
         return []
     return [
-        f"the rankings of {listed(same)} are the same as far as they count: inputs of them cannot "
+        f"the rankings of {quote_names(same)} are the same as far as they count: inputs of them cannot "
         "be told apart"
         for same in _alike(said)
     ]

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from scipy.special import gammaln
 
 from rankshot.core.blocks import BLOCK_CELLS, CACHED_CELLS, row_blocks
-from rankshot.core.errors import RankshotError, shown
+from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import require_number
 from rankshot.ranking.babington_smith import NO_SUBSETS, log_sum_of_choices, require_affordable
 from rankshot.ranking.checks import refuse_partial
@@ -57,7 +57,7 @@ def stage_weights(rankings: Rankings, decay: float) -> NDArray[np.float64]:
 def require_decay(decay: float) -> float:
     """Return how fast the weight of a place falls: 0, not at all, or more."""
     if isinstance(decay, str | bytes | bool | np.bool_):
-        raise RankshotError(f"decay must be a number, not {shown(decay)}")
+        raise RankshotError(f"decay must be a number, not {short_repr(decay)}")
     value = require_number("decay", decay)
     if not 0 <= value < np.inf:
         raise RankshotError(f"decay must be 0 or more, and finite, not {value}")
@@ -104,7 +104,7 @@ class _Lists(NamedTuple):
     rest: NDArray[np.bool_]
 
 
-class PlackettLuceRanker:
+class PlackettLuceScorer:
     r"""P(π|x) of many rankings for many inputs, the paper's equation 14.
 
     .. math:: P(\pi|x) = \prod_{i=1}^K \frac{e^{f_{\pi^{-1}(i)}(x)}}
@@ -257,7 +257,7 @@ def _tied_log_prob(theirs: NDArray[np.float64], later: NDArray[np.float64], take
 # The Babington-Smith ranker: how probable rankings are under one-vs-one scores.
 
 
-class BabingtonSmithRanker:
+class BabingtonSmithScorer:
     r"""P(π|x) of many rankings for many inputs, but for a factor that depends on x alone.
 
     The paper's equation 15, from pairwise scores f_ij = -f_ji:
@@ -381,21 +381,21 @@ class BabingtonSmithRanker:
 # Which ranker scores have: Plackett-Luce for classes, Babington-Smith for pairs of them.
 
 
-Ranker = PlackettLuceRanker | BabingtonSmithRanker
+Scorer = PlackettLuceScorer | BabingtonSmithScorer
 
 
-class Rankers:
+class Scorers:
     """P(π|x) of the same rankings under scores of any kind; each ranker is made once, if wanted."""
 
     def __init__(self, rankings: Rankings, decay: float = 0.0) -> None:
         self._rankings = rankings
         self._decay = decay
-        self._made: dict[bool, Ranker] = {}
+        self._made: dict[bool, Scorer] = {}
 
-    def of(self, kind: Kind) -> Ranker:
+    def of(self, kind: Kind) -> Scorer:
         """Return the ranker for one kind of scores."""
         pairs = kind == "one-vs-one"
         if pairs not in self._made:
-            model = BabingtonSmithRanker if pairs else PlackettLuceRanker
+            model = BabingtonSmithScorer if pairs else PlackettLuceScorer
             self._made[pairs] = model(self._rankings, self._decay)
         return self._made[pairs]

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 from scipy.special import log_softmax
 
-from rankshot.core.errors import RankshotError, did_you_mean, listed, shown
+from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.names import as_names
 
 Floats = NDArray[np.floating]
@@ -61,7 +61,7 @@ class Scores:
 
     def __init__(self, values: ArrayLike, items: Iterable[Any], kind: Kind = "multiclass") -> None:
         if kind not in KINDS:
-            raise RankshotError(f"kind must be one of {', '.join(KINDS)}, not {shown(kind)}")
+            raise RankshotError(f"kind must be one of {', '.join(KINDS)}, not {short_repr(kind)}")
         names = as_names(items)
         table = _as_floats(values)
         wanted = n_columns(len(names), kind)
@@ -139,8 +139,8 @@ class Scores:
         known = set(names)
         if extra := [name for name in self.items if name not in known]:
             raise RankshotError(
-                f"the scores have classes that nobody ranks: {listed(extra)}"
-                f"{did_you_mean(extra[0], names)}"
+                f"the scores have classes that nobody ranks: {quote_names(extra)}"
+                f"{suggest_name(extra[0], names)}"
             )
         return self.select(names)
 
@@ -150,7 +150,7 @@ class Scores:
         code = {name: i for i, name in enumerate(self.items)}
         if missing := [name for name in names if name not in code]:
             raise RankshotError(
-                f"there are no scores of {listed(missing)}{did_you_mean(missing[0], self.items)}"
+                f"there are no scores of {quote_names(missing)}{suggest_name(missing[0], self.items)}"
             )
         index = np.array([code[name] for name in names])
         if self.kind != "one-vs-one":
@@ -263,7 +263,7 @@ def log_class_probabilities(values: Floats, kind: Kind, asker: str) -> NDArray[n
 # One-vs-one scores, class by class: the pairs that each wins, and the sum of its scores.
 
 
-def wins(values: Floats, n_items: int) -> NDArray[np.float64]:
+def count_pair_wins(values: Floats, n_items: int) -> NDArray[np.float64]:
     """Return numbers that order classes by the pairs they win, then by the sum of their scores.
 
     A pair of score 0 is half a win for each.

@@ -12,13 +12,13 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid, train_test_split
 from sklearn.utils import _safe_indexing
 
-from rankshot.core.errors import RankshotError, did_you_mean, listed, shown
+from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import Seed
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.restriction import restricted
+from rankshot.ranking.restriction import restrict_items
 from rankshot.semantics.similarity import Similarity
-from rankshot.zeroshot.alignment import Knowledge, of_all, of_unseen, over_items, require_knowledge
+from rankshot.zeroshot.alignment import Semantics, align_to, only_new, require_semantics, with_seen
 from rankshot.zeroshot.classifier import ZeroShotClassifier, require_one_length
 from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.heads.base import most_probable
@@ -210,7 +210,7 @@ class SeenClassSearch(MetaEstimatorMixin, BaseEstimator):
         estimator: ZeroShotClassifier,
         param_grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]],
         *,
-        rankings: Knowledge | None = None,
+        rankings: Semantics | None = None,
         n_folds: int = 5,
         held_out: Sequence[Iterable[str]] | None = None,
         random_state: Seed = 0,
@@ -233,7 +233,7 @@ class SeenClassSearch(MetaEstimatorMixin, BaseEstimator):
             Inputs of seen classes.
         """
         if not isinstance(self.estimator, ZeroShotClassifier):
-            raise RankshotError(f"expected a ZeroShotClassifier, not {shown(self.estimator)}")
+            raise RankshotError(f"expected a ZeroShotClassifier, not {short_repr(self.estimator)}")
         require_one_length(X, y)
         labels = np.asarray(y).astype(str)
         knowledge = self._of_seen(labels)
@@ -263,7 +263,7 @@ class SeenClassSearch(MetaEstimatorMixin, BaseEstimator):
             raise RankshotError("param_grid is empty: there is nothing to try")
         if fixed := sorted(FIXED & {name for params in settings for name in params}):
             raise RankshotError(
-                f"param_grid: {listed(fixed)} cannot be chosen here; set it on the estimator (the "
+                f"param_grid: {quote_names(fixed)} cannot be chosen here; set it on the estimator (the "
                 "calibration is found by itself)"
             )
         return settings
@@ -276,25 +276,25 @@ class SeenClassSearch(MetaEstimatorMixin, BaseEstimator):
         zero_shot.set_params(**{name: clone(v, safe=False) for name, v in params.items()})
         return zero_shot
 
-    def _of_seen(self, labels: Labels) -> Knowledge:
+    def _of_seen(self, labels: Labels) -> Semantics:
         """Return what is said of seen classes."""
         knowledge = self.estimator.rankings if self.rankings is None else self.rankings
         if not isinstance(knowledge, Rankings | Similarity):
             raise RankshotError(
-                f"rankings must be Rankings or a Similarity, not {shown(knowledge)}"
+                f"rankings must be Rankings or a Similarity, not {short_repr(knowledge)}"
             )
         seen = np.isin(np.array(knowledge.targets, object).astype(str), labels)
         if not seen.any():
             raise RankshotError(
                 f"there is no ranking of a seen class to play with (the targets are "
-                f"{listed(dict.fromkeys(knowledge.targets))}): let the sources rank seen classes, "
+                f"{quote_names(dict.fromkeys(knowledge.targets))}): let the sources rank seen classes, "
                 "too, and pass that as rankings"
             )
         if isinstance(knowledge, Rankings):
             return knowledge[seen]
         return knowledge.select(np.array(knowledge.targets)[seen], knowledge.items)
 
-    def _groups(self, knowledge: Knowledge, labels: Labels) -> list[tuple[str, ...]]:
+    def _groups(self, knowledge: Semantics, labels: Labels) -> list[tuple[str, ...]]:
         """Return the classes that play unseen, fold by fold."""
         known = sorted(set(knowledge.targets))
         if self.held_out is None:
@@ -302,7 +302,7 @@ class SeenClassSearch(MetaEstimatorMixin, BaseEstimator):
             if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n <= most:
                 raise RankshotError(
                     f"n_folds must be between 1 and {most}, two classes a fold or more, not "
-                    f"{shown(n)}"
+                    f"{short_repr(n)}"
                 )
             mixed = np.random.default_rng(self.random_state).permutation(known)
             groups = [tuple(group.tolist()) for group in np.array_split(mixed, n)]
@@ -312,7 +312,7 @@ class SeenClassSearch(MetaEstimatorMixin, BaseEstimator):
             if len(set(labels) - set(group)) < 2:
                 what = "n_folds" if self.held_out is None else "held_out"
                 raise RankshotError(
-                    f"{what}: with {listed(group)} held out fewer than two classes are left to "
+                    f"{what}: with {quote_names(group)} held out fewer than two classes are left to "
                     "train on"
                 )
         return groups
@@ -350,7 +350,9 @@ class SeenClassSearch(MetaEstimatorMixin, BaseEstimator):
             held = np.concatenate([held, kept])
         trained = clone(classifier).fit(_safe_indexing(X, train), labels[train])
         if unknown := sorted(set(labels[train]) - set(map(str, trained.classes_))):
-            raise RankshotError(f"the classifier does not know {listed(unknown)}: not seen classes")
+            raise RankshotError(
+                f"the classifier does not know {quote_names(unknown)}: not seen classes"
+            )
         ranked, judged = (
             scores.select([name for name in scores.items if name not in group])
             for scores in (scores_of(trained, _safe_indexing(X, rows)) for rows in (train, held))
@@ -358,21 +360,21 @@ class SeenClassSearch(MetaEstimatorMixin, BaseEstimator):
         return _Fold(judged.items, (ranked, labels[train]), (judged, labels[held]))
 
     def _judged(
-        self, params: dict[str, Any], fold: _Fold, group: tuple[str, ...], knowledge: Knowledge
+        self, params: dict[str, Any], fold: _Fold, group: tuple[str, ...], knowledge: Semantics
     ) -> float | SeenOrUnseen:
         """Fit a head for the classes that play unseen, and see how it does."""
         zero_shot = self._with(params)
         head: Any = zero_shot.head
         # Seen classes are ranked by what the classifier will be given of them, if anything.
-        staying = set(fold.items) & set(require_knowledge(self.estimator.rankings).targets)
+        staying = set(fold.items) & set(require_semantics(self.estimator.rankings).targets)
         about = _restricted(knowledge, group, staying, fold.items)
         scores, labels = fold.to_judge
         if zero_shot.classes == "unseen":
-            head.fit(of_unseen(about))
+            head.fit(only_new(about))
             playing = np.isin(labels, group)
             chosen = head.classes_[most_probable(head.predict_log_proba(scores[playing]))]
             return mean_class_accuracy(labels[playing], chosen)
-        head.fit(of_all(about, lambda: fold.to_rank))
+        head.fit(with_seen(about, lambda: fold.to_rank))
         seen = np.isin(head.classes_, fold.items)
         return seen_or_unseen(head.predict_log_proba(scores), head.classes_, seen, labels)
 
@@ -384,12 +386,12 @@ def _require_groups(held_out: Any, known: list[str]) -> list[tuple[str, ...]]:
         names = () if isinstance(group, str) or not isinstance(group, Iterable) else tuple(group)
         if len(set(names)) < max(2, len(names)):
             raise RankshotError(
-                f"held_out: a fold is a list of two different classes or more, not {shown(group)}"
+                f"held_out: a fold is a list of two different classes or more, not {short_repr(group)}"
             )
         for name in names:
             if name not in known:
                 raise RankshotError(
-                    f"held_out: no ranking of a seen class {shown(name)}{did_you_mean(name, known)}"
+                    f"held_out: no ranking of a seen class {short_repr(name)}{suggest_name(name, known)}"
                 )
         groups.append(names)
     if not groups:
@@ -398,20 +400,20 @@ def _require_groups(held_out: Any, known: list[str]) -> list[tuple[str, ...]]:
 
 
 def _restricted(
-    knowledge: Knowledge, group: tuple[str, ...], staying: set[str], items: tuple[str, ...]
-) -> Knowledge:
+    knowledge: Semantics, group: tuple[str, ...], staying: set[str], items: tuple[str, ...]
+) -> Semantics:
     """Return what is said of the group, and of classes that stay seen, over the items alone."""
     wanted = [name in group or name in staying for name in knowledge.targets]
     if isinstance(knowledge, Similarity):
         return knowledge.select(np.array(knowledge.targets)[wanted], items)
     about = knowledge[np.array(wanted, bool)]
-    about = restricted(about, [name for name in knowledge.items if name in items])
+    about = restrict_items(about, [name for name in knowledge.items if name in items])
     if missing := sorted(set(group) - set(about.target_names)):
         raise RankshotError(
-            f"the rankings of {listed(missing)} name no class that is still seen when "
-            f"{listed(group)} are held out"
+            f"the rankings of {quote_names(missing)} name no class that is still seen when "
+            f"{quote_names(group)} are held out"
         )
-    return over_items(about, items)
+    return align_to(about, items)
 
 
 def _trial(params: dict[str, Any], outcomes: list[float | SeenOrUnseen]) -> Trial:

@@ -12,11 +12,11 @@ from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from rankshot.core.errors import RankshotError, listed, shown
+from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.validation import require_number
 from rankshot.semantics.vectors import ClassVectors, unit_vectors
 from rankshot.zeroshot.heads.base import most_probable
-from rankshot.zeroshot.metrics import label_names
+from rankshot.zeroshot.metrics import require_labels
 
 Floats = NDArray[np.float64]
 
@@ -74,7 +74,7 @@ class MeanImputation:
         if unknown.size:
             raise RankshotError(
                 f"column {unknown[0]} of the class vectors is missing for all training classes "
-                f"({listed(training.names, 4)}): leave the column out"
+                f"({quote_names(training.names, 4)}): leave the column out"
             )
         return cls(np.where(known, values, 0.0).sum(axis=0) / known.sum(axis=0))
 
@@ -150,7 +150,7 @@ def as_features(X: ArrayLike, n_features: int | None = None) -> Floats:
 
 def class_codes_of(y: ArrayLike, n: int) -> tuple[tuple[str, ...], NDArray[np.intp]]:
     """Return the classes among n labels, sorted, and the place of each label among them."""
-    labels = label_names(y, "y")
+    labels = require_labels(y, "y")
     if len(labels) != n:
         raise RankshotError(f"X has {n} rows, but y has {len(labels)} labels")
     names, codes = np.unique(np.array(labels), return_inverse=True)
@@ -243,5 +243,5 @@ def positive(what: str, value: float) -> float:
     """Return a hyperparameter as a number, or say that it must be positive."""
     number = require_number(what, value)
     if not 0 < number < np.inf:
-        raise RankshotError(f"{what} must be positive, not {shown(value)}")
+        raise RankshotError(f"{what} must be positive, not {short_repr(value)}")
     return number

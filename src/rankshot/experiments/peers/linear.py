@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigvalsh, solve, solve_sylvester
 
-from rankshot.core.errors import RankshotError, shown
+from rankshot.core.errors import RankshotError, short_repr
 from rankshot.experiments.peers.base import CompleteVectors, Peer, Training, cosines, positive
 from rankshot.semantics.vectors import unit_vectors
 
@@ -121,7 +121,7 @@ class SAE(Peer):
         if self.direction not in DIRECTIONS:
             raise RankshotError(
                 f"direction must be one of {', '.join(map(repr, DIRECTIONS))}, not "
-                f"{shown(self.direction)}"
+                f"{short_repr(self.direction)}"
             )
         weight = positive("encoder_weight", self.encoder_weight)
         X, S = training.X, training.classes.unit()

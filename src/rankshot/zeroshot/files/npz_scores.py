@@ -21,9 +21,9 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, listed, shown
+from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.names import as_names
-from rankshot.core.tables import ID, as_texts
+from rankshot.core.tables import ID, text_array
 from rankshot.zeroshot.scores import KINDS, Kind, n_columns
 
 MAX_COLUMNS = 2**24
@@ -97,11 +97,11 @@ class NpzScores:
                 raise RankshotError(f"{self.path}: 'id' is damaged ({error})") from None
         if "" in texts:
             raise RankshotError(f"{self.path}: row {begin + texts.index('')} has no id")
-        return as_texts(texts)
+        return text_array(texts)
 
 
 @contextmanager
-def opened_npz(path: Path) -> Iterator[NpzScores]:
+def open_npz(path: Path) -> Iterator[NpzScores]:
     """Open an archive with the arrays ``scores`` and ``classes``, perhaps ``id`` and ``kind``."""
     with path.open("rb") as stream:
         try:
@@ -159,7 +159,7 @@ def _named_kind(archive: zipfile.ZipFile, path: Path) -> str | None:
         name = member.take(1).ravel()[0]
     if name not in KINDS:
         raise RankshotError(
-            f"{path}: 'kind' must be one of {', '.join(KINDS)}, not {shown(str(name))}"
+            f"{path}: 'kind' must be one of {', '.join(KINDS)}, not {short_repr(str(name))}"
         )
     return str(name)
 
@@ -219,7 +219,7 @@ def _member(archive: zipfile.ZipFile, name: str, path: Path) -> _Member:
     there = [file.removesuffix(".npy") for file in archive.namelist()]
     if f"{name}.npy" not in archive.namelist():
         raise RankshotError(
-            f"{path}: no array {name!r}; the arrays are {listed(there) or 'none at all'}"
+            f"{path}: no array {name!r}; the arrays are {quote_names(there) or 'none at all'}"
         )
     info = archive.getinfo(f"{name}.npy")
     if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:

@@ -14,23 +14,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.blocks import row_blocks
-from rankshot.core.errors import RankshotError, did_you_mean, listed, shown
+from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.names import as_names
 from rankshot.core.tables import (
     ID,
     LABEL,
-    as_texts,
-    column_matrix,
-    column_place,
-    column_texts,
-    csv_rows,
-    opened_parquet,
-    pyarrow,
+    find_column,
+    import_pyarrow,
+    number_matrix,
+    open_parquet,
+    parse_numbers,
+    read_csv_rows,
     refuse_text_columns,
-    row_numbers,
-    unknown_ending,
+    text_array,
+    text_column,
+    unknown_ending_error,
 )
-from rankshot.core.text_files import replacing
+from rankshot.core.text_files import replace_file
 from rankshot.zeroshot.heads.base import REJECTED
 from rankshot.zeroshot.metrics import ROUNDING
 
@@ -78,7 +78,7 @@ class _RowGroups:
     """Collects batches until they fill a row group of Parquet."""
 
     def __init__(self, stream: TextIO, columns: Sequence[str]) -> None:
-        self._arrow, self._parquet = pyarrow(), pyarrow("pyarrow.parquet")
+        self._arrow, self._parquet = import_pyarrow(), import_pyarrow("pyarrow.parquet")
         self._stream, self._columns = stream, columns
         self._held: list[Any] = []
         self._writer: Any = None
@@ -212,14 +212,14 @@ class PredictionWriter:
         return table
 
     def _unknown_label(self, labels: Sequence[str], row: int) -> RankshotError:
-        hint = did_you_mean(labels[row], self.targets)
+        hint = suggest_name(labels[row], self.targets)
         return RankshotError(
-            f"row {self.n_rows + row}: the label {shown(labels[row])} is no target{hint}"
+            f"row {self.n_rows + row}: the label {short_repr(labels[row])} is no target{hint}"
         )
 
 
 @contextmanager
-def writing_predictions(path: str | Path, targets: Iterable[Any]) -> Iterator[PredictionWriter]:
+def open_predictions(path: str | Path, targets: Iterable[Any]) -> Iterator[PredictionWriter]:
     """Open a file of predictions, CSV or Parquet, for writing in batches.
 
     The columns are ``id``, ``label``, ``probability`` (that of the label, or the largest where the
@@ -253,12 +253,12 @@ def writing_predictions(path: str | Path, targets: Iterable[Any]) -> Iterator[Pr
     """
     path = Path(path)
     if path.suffix not in ENDINGS:
-        raise unknown_ending(path, ENDINGS)
+        raise unknown_ending_error(path, ENDINGS)
     names = as_names(targets, "targets")
     _refuse_surrogates(names)
     columns = [ID, LABEL, PROBABILITY, *(f"P({name})" for name in names)]
     sink = csv_sink if path.suffix == ".csv" else parquet_sink
-    with replacing(path) as stream, sink(stream, columns) as put:
+    with replace_file(path) as stream, sink(stream, columns) as put:
         writer = PredictionWriter(names, put)
         yield writer
         if writer.n_rows == 0:
@@ -278,7 +278,7 @@ def read_predictions(path: str | Path) -> Predictions:
     """
     path = Path(path)
     if path.suffix not in ENDINGS:
-        raise unknown_ending(path, ENDINGS)
+        raise unknown_ending_error(path, ENDINGS)
     read = _read_csv if path.suffix == ".csv" else _read_parquet
     predictions, places = read(path)
     if len(predictions) == 0:
@@ -292,7 +292,7 @@ def _check(predictions: Predictions, where: Callable[[int], str]) -> None:
     known = {*predictions.targets, REJECTED}
     for row, label in enumerate(predictions.labels):
         if label not in known:
-            hint = did_you_mean(label, known)
+            hint = suggest_name(label, known)
             raise RankshotError(f"{where(row)}: no column 'P({label})' for this label{hint}")
     odd = _first_no_probability(predictions.proba)
     if odd is not None:
@@ -315,7 +315,7 @@ def _refuse_surrogates(names: Sequence[str]) -> None:
     try:
         "".join(names).encode()
     except UnicodeEncodeError as error:
-        odd = shown(error.object[error.start : error.end])
+        odd = short_repr(error.object[error.start : error.end])
         raise RankshotError(f"UTF-8 cannot hold the character {odd}") from None
 
 
@@ -324,7 +324,7 @@ def _targets(columns: Sequence[str], path: Path) -> tuple[list[int], tuple[str, 
     places = [j for j, name in enumerate(columns) if name.startswith("P(") and name.endswith(")")]
     if not places:
         raise RankshotError(
-            f"{path}: no columns such as 'P(cat)'; the columns are {listed(columns)}"
+            f"{path}: no columns such as 'P(cat)'; the columns are {quote_names(columns)}"
         )
     try:
         return places, as_names([columns[j][2:-1] for j in places], "the header")
@@ -336,9 +336,9 @@ def _targets(columns: Sequence[str], path: Path) -> tuple[list[int], tuple[str, 
 
 
 def _read_csv(path: Path) -> tuple[Predictions, Sequence[int]]:
-    rows = csv_rows(path)
+    rows = read_csv_rows(path)
     _, columns = next(rows)
-    id_place, label_place = (column_place(columns, name, path) for name in (ID, LABEL))
+    id_place, label_place = (find_column(columns, name, path) for name in (ID, LABEL))
     places, targets = _targets(columns, path)
     names = [columns[j] for j in places]
     ids, labels, lines, cells = [], [], array("q"), array("d")
@@ -351,9 +351,9 @@ def _read_csv(path: Path) -> tuple[Predictions, Sequence[int]]:
         labels.append(row[label_place])
         lines.append(line)
         numbers = [row[j] for j in places]
-        cells.extend(row_numbers(numbers, names, "probabilities must be numbers", where))
+        cells.extend(parse_numbers(numbers, names, "probabilities must be numbers", where))
     proba = np.array(cells).reshape(-1, len(targets))
-    return Predictions(as_texts(ids), as_texts(labels), targets, proba), lines
+    return Predictions(text_array(ids), text_array(labels), targets, proba), lines
 
 
 # -------------------------------------------------------------------- Parquet
@@ -362,18 +362,18 @@ def _read_csv(path: Path) -> tuple[Predictions, Sequence[int]]:
 def _read_parquet(path: Path) -> tuple[Predictions, Sequence[int]]:
     ids: list[str] = []
     labels: list[str] = []
-    with opened_parquet(path) as file:
+    with open_parquet(path) as file:
         columns = list(file.schema_arrow.names)
         for name in (ID, LABEL):
-            column_place(columns, name, path)
+            find_column(columns, name, path)
         places, targets = _targets(columns, path)
         names = [columns[j] for j in places]
         refuse_text_columns(file.schema_arrow, names, path)
         parts = []
         for batch in file.iter_batches(columns=[ID, LABEL, *names]):
             row = len(ids)
-            ids += column_texts(batch.column(ID), row, ID, path)
-            labels += column_texts(batch.column(LABEL), row, LABEL, path)
-            parts.append(column_matrix(batch, names))
+            ids += text_column(batch.column(ID), row, ID, path)
+            labels += text_column(batch.column(LABEL), row, LABEL, path)
+            parts.append(number_matrix(batch, names))
     proba = np.concatenate(parts) if parts else np.empty((0, len(targets)))
-    return Predictions(as_texts(ids), as_texts(labels), targets, proba), ()
+    return Predictions(text_array(ids), text_array(labels), targets, proba), ()

@@ -20,20 +20,20 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, shown
+from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.names import as_names
 from rankshot.core.tables import (
     ID,
-    as_texts,
-    column_matrix,
-    column_texts,
-    csv_rows,
-    opened_parquet,
+    number_matrix,
+    open_parquet,
+    parse_numbers,
+    read_csv_rows,
     refuse_text_columns,
-    row_numbers,
-    unknown_ending,
+    text_array,
+    text_column,
+    unknown_ending_error,
 )
-from rankshot.zeroshot.files.npz_scores import opened_npz
+from rankshot.zeroshot.files.npz_scores import open_npz
 from rankshot.zeroshot.scores import LARGEST_SCORE, Kind, column_name
 
 Block = tuple[NDArray[np.object_] | None, NDArray[np.floating]]
@@ -161,7 +161,7 @@ def _rows(value: Any) -> int:
     except TypeError:
         rows = 0
     if rows < 1:
-        raise RankshotError(f"batch_rows must be a whole number from 1, not {shown(value)}")
+        raise RankshotError(f"batch_rows must be a whole number from 1, not {short_repr(value)}")
     return min(rows, sys.maxsize)
 
 
@@ -190,8 +190,8 @@ def _opened(path: Path) -> AbstractContextManager[_OpenTable]:
     if path.suffix == ".parquet":
         return _opened_parquet(path)
     if path.suffix == ".npz":
-        return opened_npz(path)
-    raise unknown_ending(path, (".csv", ".parquet", ".npz"))
+        return open_npz(path)
+    raise unknown_ending_error(path, (".csv", ".parquet", ".npz"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,7 +235,7 @@ class _CsvTable(_ColumnTable):
         place = self.columns.index(ID) if self.has_ids else None
         while rows := _take_rows(self.source, n_rows, place, self.items, self.path):
             ids, cells = rows
-            yield as_texts(ids) if self.has_ids else None, cells.reshape(-1, self.n_columns)
+            yield text_array(ids) if self.has_ids else None, cells.reshape(-1, self.n_columns)
 
 
 def _take_rows(
@@ -255,13 +255,13 @@ def _take_rows(
             ids.append(row.pop(place))
             if not ids[-1]:
                 raise RankshotError(f"{where}: the row has no id")
-        cells.extend(row_numbers(row, items, SCORES_ARE, where))
+        cells.extend(parse_numbers(row, items, SCORES_ARE, where))
     return (ids, np.frombuffer(cells)) if cells else None
 
 
 @contextmanager
 def _opened_csv(path: Path) -> Iterator[_CsvTable]:
-    with closing(csv_rows(path)) as rows:
+    with closing(read_csv_rows(path)) as rows:
         line, columns = next(rows)
         items = _items(columns, f"{path}:{line}")
         first = next(rows, None)
@@ -274,14 +274,14 @@ class _ParquetTable(_ColumnTable):
     def blocks(self, n_rows: int) -> Iterator[Block]:
         row = 0
         for batch in self.source.iter_batches(batch_size=n_rows):
-            ids = column_texts(batch.column(ID), row, ID, self.path) if self.has_ids else None
-            yield None if ids is None else as_texts(ids), column_matrix(batch, self.items)
+            ids = text_column(batch.column(ID), row, ID, self.path) if self.has_ids else None
+            yield None if ids is None else text_array(ids), number_matrix(batch, self.items)
             row += batch.num_rows
 
 
 @contextmanager
 def _opened_parquet(path: Path) -> Iterator[_ParquetTable]:
-    with opened_parquet(path) as file:
+    with open_parquet(path) as file:
         columns = list(file.schema_arrow.names)
         items = _items(columns, f"{path}")
         refuse_text_columns(file.schema_arrow, items, path)

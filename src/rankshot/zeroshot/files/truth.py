@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, listed, shown
+from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.tables import (
     ID,
     LABEL,
-    as_texts,
-    column_place,
-    column_texts,
-    csv_rows,
-    opened_parquet,
-    unknown_ending,
+    find_column,
+    open_parquet,
+    read_csv_rows,
+    text_array,
+    text_column,
+    unknown_ending_error,
 )
 
 Row = tuple[int, str | None, str]
@@ -65,7 +65,7 @@ def read_truth(path: str | Path, ids: Sequence[str]) -> NDArray[np.object_]:
     elif path.suffix == ".parquet":
         rows, where = _parquet_labels(path), f"{path}: row "
     else:
-        raise unknown_ending(path, (".csv", ".parquet"))
+        raise unknown_ending_error(path, (".csv", ".parquet"))
     labels: list[str] = []
     places: dict[str, tuple[int, int]] = {}
     for place, name, label in rows:
@@ -75,35 +75,35 @@ def read_truth(path: str | Path, ids: Sequence[str]) -> NDArray[np.object_]:
             n, before = places.setdefault(name, (len(labels), place))
             if n != len(labels):
                 raise RankshotError(
-                    f"{where}{place}: the id {shown(name)} stands in {where}{before} already"
+                    f"{where}{place}: the id {short_repr(name)} stands in {where}{before} already"
                 )
         labels.append(label)
     if not labels:
         raise RankshotError(f"{path}: there are no labels in it")
     if places:
-        return as_texts([labels[n] for n in _rows_of(ids, places, path)])
+        return text_array([labels[n] for n in _rows_of(ids, places, path)])
     if len(labels) != len(ids):
         raise RankshotError(
             f"{path}: {len(labels)} labels for {len(ids)} predictions; without a column {ID!r} "
             "there must be as many"
         )
-    return as_texts(labels)
+    return text_array(labels)
 
 
 def _rows_of(ids: Sequence[str], places: dict[str, tuple[int, int]], path: Path) -> list[int]:
     missing = [name for name in ids if name not in places]
     if missing:
         raise RankshotError(
-            f"{path}: no label for {len(missing)} of the {len(ids)} predictions: {listed(missing)}"
+            f"{path}: no label for {len(missing)} of the {len(ids)} predictions: {quote_names(missing)}"
         )
     return [places[name][0] for name in ids]
 
 
 def _csv_labels(path: Path) -> Iterator[Row]:
-    rows = csv_rows(path)
+    rows = read_csv_rows(path)
     _, columns = next(rows)
-    label = column_place(columns, LABEL, path)
-    place = column_place(columns, ID, path) if ID in columns else None
+    label = find_column(columns, LABEL, path)
+    place = find_column(columns, ID, path) if ID in columns else None
     for line, row in rows:
         name = None if place is None else row[place]
         if name == "":
@@ -112,14 +112,14 @@ def _csv_labels(path: Path) -> Iterator[Row]:
 
 
 def _parquet_labels(path: Path) -> Iterator[Row]:
-    with opened_parquet(path) as file:
+    with open_parquet(path) as file:
         columns = list(file.schema_arrow.names)
-        column_place(columns, LABEL, path)
+        find_column(columns, LABEL, path)
         wanted = [name for name in columns if name in {ID, LABEL}]
-        has_ids = ID in columns and column_place(columns, ID, path) >= 0
+        has_ids = ID in columns and find_column(columns, ID, path) >= 0
         row = 0
         for batch in file.iter_batches(columns=wanted):
-            labels = column_texts(batch.column(LABEL), row, LABEL, path)
-            ids = column_texts(batch.column(ID), row, ID, path) if has_ids else [None] * len(labels)
+            labels = text_column(batch.column(LABEL), row, LABEL, path)
+            ids = text_column(batch.column(ID), row, ID, path) if has_ids else [None] * len(labels)
             yield from zip(range(row, row + len(labels)), ids, labels, strict=True)
             row += len(labels)

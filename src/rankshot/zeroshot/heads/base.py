@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.blocks import CACHED_CELLS, row_blocks
-from rankshot.core.errors import RankshotError, did_you_mean, shown
+from rankshot.core.errors import RankshotError, short_repr, suggest_name
 from rankshot.zeroshot.scores import Kind, Scores, as_scores
 
 Floats = NDArray[np.floating]
@@ -30,7 +30,7 @@ class Top(NamedTuple):
     proba: Floats
 
 
-class Decisions(ABC):
+class BaseHead(ABC):
     """What a head answers: labels, probabilities, the first few.
 
     A head has ``items_`` (what its scores are of) and ``classes_`` (its targets, sorted), and
@@ -69,7 +69,7 @@ class Decisions(ABC):
         for rows in row_blocks(len(values), self._cells_per_input(values), CACHED_CELLS):
             block = self._log_posterior(values[rows], table.kind)
             allowed = None if mask is None else mask[rows].T
-            result[rows] = normalized(block, allowed, values.dtype).T
+            result[rows] = normalize_log_proba(block, allowed, values.dtype).T
         return result
 
     def _cells_per_input(self, values: Floats) -> int:
@@ -90,10 +90,10 @@ class Decisions(ABC):
     def top(self, scores: Scores | ArrayLike, k: int, candidates: Candidates = None) -> Top:
         """Return the ``k`` most probable targets of each input, and their probabilities."""
         log_proba = self.predict_log_proba(scores, candidates)
-        return top_of(log_proba, self.classes_, k)
+        return take_top(log_proba, self.classes_, k)
 
 
-def normalized(
+def normalize_log_proba(
     log_posterior: NDArray[np.float64],
     allowed: NDArray[np.bool_] | None,
     dtype: np.dtype[np.floating],
@@ -125,7 +125,7 @@ def most_probable(log_proba: Floats) -> NDArray[np.intp]:
         return np.asarray(np.argmax(log_proba >= largest - tied, axis=1))
 
 
-def sure_labels(
+def label_or_reject(
     log_proba: Floats, classes: NDArray[np.str_], reject_below: float | None, reject_label: str
 ) -> NDArray[np.str_]:
     """Return the most probable class of each row, or a label of rejection where it is not sure."""
@@ -137,10 +137,12 @@ def sure_labels(
     return np.where(sure, labels, reject_label)
 
 
-def top_of(log_proba: Floats, classes: NDArray[np.str_], k: int) -> Top:
+def take_top(log_proba: Floats, classes: NDArray[np.str_], k: int) -> Top:
     """Return the k most probable of each row, taken out one after the other."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= len(classes):
-        raise RankshotError(f"k must be between 1 and the {len(classes)} classes, not {shown(k)}")
+        raise RankshotError(
+            f"k must be between 1 and the {len(classes)} classes, not {short_repr(k)}"
+        )
     left = log_proba.copy()
     labels = np.empty((len(left), k), classes.dtype)
     proba = np.empty((len(left), k), left.dtype)
@@ -181,7 +183,7 @@ def _mask_of_names(candidates: Any, n: int, classes: NDArray[Any]) -> NDArray[np
         lists = list(candidates)
     except TypeError:
         raise RankshotError(
-            f"candidates must be a list of names for each input, not {shown(candidates)}"
+            f"candidates must be a list of names for each input, not {short_repr(candidates)}"
         ) from None
     if len(lists) != n:
         raise RankshotError(f"candidates: {n} inputs need {n} lists of names, not {len(lists)}")
@@ -190,12 +192,12 @@ def _mask_of_names(candidates: Any, n: int, classes: NDArray[Any]) -> NDArray[np
     for row, names in enumerate(lists):
         if isinstance(names, str) or not isinstance(names, Iterable):
             raise RankshotError(
-                f"candidates: input {row} needs a list of names, not {shown(names)}"
+                f"candidates: input {row} needs a list of names, not {short_repr(names)}"
             )
         for name in names:
             if not isinstance(name, str) or name not in code:
                 raise RankshotError(
-                    f"candidates: input {row}: no target {shown(name)}{did_you_mean(name, classes)}"
+                    f"candidates: input {row}: no target {short_repr(name)}{suggest_name(name, classes)}"
                 )
             mask[row, code[name]] = True
     return mask

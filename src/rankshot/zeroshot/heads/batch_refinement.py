@@ -12,9 +12,9 @@ from scipy.special import log_softmax, logsumexp, softmax
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from rankshot.core.errors import RankshotError, shown
-from rankshot.core.validation import require_number, whole_number
-from rankshot.zeroshot.heads.base import Decisions
+from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.validation import require_number, require_whole_number
+from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.heads.reference import SAME
 from rankshot.zeroshot.scores import Kind, Scores, as_scores, pair_sums
 
@@ -24,7 +24,7 @@ MOST_EXCESS = 0.01
 """By how much more than its part of the batch a balanced target may have."""
 
 
-class BatchRefinement(Decisions, BaseEstimator):
+class BatchRefinement(BaseHead, BaseEstimator):
     r"""A head that may look at all inputs of a batch before it decides on any; no labels.
 
     The rankings say roughly where the inputs of a target are; the batch shows where they are
@@ -81,7 +81,7 @@ class BatchRefinement(Decisions, BaseEstimator):
 
     def __init__(
         self,
-        head: Decisions,
+        head: BaseHead,
         *,
         trust: float = 1.0,
         class_prior: Literal["equal", "estimated"] = "equal",
@@ -124,17 +124,17 @@ class BatchRefinement(Decisions, BaseEstimator):
         return self
 
     def _check_parameters(self) -> None:
-        if not isinstance(self.head, Decisions):
-            raise RankshotError(f"head must be a fitted head, not {shown(self.head)}")
+        if not isinstance(self.head, BaseHead):
+            raise RankshotError(f"head must be a fitted head, not {short_repr(self.head)}")
         if not 0 <= require_number("trust", self.trust) < np.inf:
             raise RankshotError(f"trust must be 0 or more, and finite, not {self.trust!r}")
         if not 0 < require_number("shrinkage", self.shrinkage) <= 1:
             raise RankshotError(f"shrinkage must be above 0 and at most 1, not {self.shrinkage!r}")
         if self.class_prior not in CLASS_PRIORS:
             raise RankshotError(
-                f"class_prior must be 'equal' or 'estimated', not {shown(self.class_prior)}"
+                f"class_prior must be 'equal' or 'estimated', not {short_repr(self.class_prior)}"
             )
-        whole_number("n_iterations", self.n_iterations)
+        require_whole_number("n_iterations", self.n_iterations)
 
     def _maximise(self, features: Floats, log_share: Floats) -> None:
         """Find means, covariance and class prior, given how much of each input a target has."""

@@ -6,17 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from rankshot.core.errors import RankshotError, listed, shown
+from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.validation import require_number
 from rankshot.semantics.similarity import Similarity
-from rankshot.zeroshot.heads.base import Decisions
+from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.heads.direct_similarity import require_similarity, share_of_largest
 from rankshot.zeroshot.scores import Kind, log_class_probabilities
 
 Floats = NDArray[np.floating]
 
 
-class ConSE(Decisions, BaseEstimator):
+class ConSE(BaseHead, BaseEstimator):
     r"""ConSE of Norouzi et al. (2014): the other method that needs no retraining.
 
     An input is placed at the mean of the word vectors s of its T most probable classes, each
@@ -59,7 +59,7 @@ class ConSE(Decisions, BaseEstimator):
         """Take the cosines of targets and seen classes; a class without a vector is left out."""
         n = self.n_classes
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-            raise RankshotError(f"n_classes must be a positive integer, not {shown(n)}")
+            raise RankshotError(f"n_classes must be a positive integer, not {short_repr(n)}")
         if not 0 < require_number("temperature", self.temperature) < np.inf:
             raise RankshotError(f"temperature must be positive, not {self.temperature!r}")
         similarity = require_similarity(similarity)
@@ -69,7 +69,7 @@ class ConSE(Decisions, BaseEstimator):
         if not self._known.any():
             raise RankshotError(
                 f"there is no item that {similarity.source} compares with all targets: each of "
-                f"{listed(self.items_)} is unknown for some"
+                f"{quote_names(self.items_)} is unknown for some"
             )
         self._cosines = similarity.values[:, self._known]
         return self

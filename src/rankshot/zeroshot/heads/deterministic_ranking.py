@@ -12,7 +12,7 @@ from rankshot.ranking.checks import refuse_partial
 from rankshot.ranking.choices import rows_with_tied_choices
 from rankshot.ranking.distances import kendall_distance, mean_kendall_distance
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.heads.base import Decisions
+from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.prior import (
     RankingModel,
     consensus_rankings,
@@ -20,12 +20,12 @@ from rankshot.zeroshot.prior import (
     require_k,
     require_targets,
 )
-from rankshot.zeroshot.scores import Kind, wins
+from rankshot.zeroshot.scores import Kind, count_pair_wins
 
 Floats = NDArray[np.floating]
 
 
-class DeterministicRanking(Decisions, BaseEstimator):
+class DeterministicRanking(BaseHead, BaseEstimator):
     r"""The paper's deterministic method (DR), equation 3.
 
     .. math:: z(x) = \arg\min_z d_K(\pi(x), \pi_z)
@@ -94,7 +94,7 @@ class DeterministicRanking(Decisions, BaseEstimator):
         return self
 
     def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
-        order = wins(values, len(self.items_)) if kind == "one-vs-one" else values
+        order = count_pair_wins(values, len(self.items_)) if kind == "one-vs-one" else values
         ranked = Rankings.from_scores(order, items=self.items_, k=self._k)
         tied = rows_with_tied_choices(self.consensus_)
         if tied.size or (self.consensus_.lengths < self._k).any() or ranked.has_ties:

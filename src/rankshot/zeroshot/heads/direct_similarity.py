@@ -8,17 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from rankshot.core.errors import RankshotError, did_you_mean, listed, shown
+from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.validation import require_number
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.similarity import Similarity
-from rankshot.zeroshot.heads.base import Decisions
+from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.scores import Kind, log_class_probabilities
 
 Floats = NDArray[np.floating]
 
 
-class DirectSimilarity(Decisions, BaseEstimator):
+class DirectSimilarity(BaseHead, BaseEstimator):
     r"""Direct Similarity (DS) of Rohrbach et al. (2010), the paper's equation 18.
 
     .. math:: P(z|x) \propto \prod_k \left(\frac{P(y_k|x)}{P(y_k)}\right)^{y_k^z},
@@ -72,7 +72,7 @@ class DirectSimilarity(Decisions, BaseEstimator):
         similarity = require_similarity(similarity)
         n = self.n_similar
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-            raise RankshotError(f"n_similar must be a positive integer, not {shown(n)}")
+            raise RankshotError(f"n_similar must be a positive integer, not {short_repr(n)}")
         negative = np.argwhere(similarity.values < 0)
         if negative.size:
             row, column = negative[0]
@@ -91,11 +91,11 @@ class DirectSimilarity(Decisions, BaseEstimator):
             return np.zeros(len(self.items_))
         if not isinstance(self.class_prior, Mapping):
             raise RankshotError(
-                f"class_prior must map names to probabilities, not be {shown(self.class_prior)}"
+                f"class_prior must map names to probabilities, not be {short_repr(self.class_prior)}"
             )
         if missing := [item for item in self.items_ if item not in self.class_prior]:
-            near = did_you_mean(missing[0], self.class_prior)
-            raise RankshotError(f"class_prior has nothing for {listed(missing)}{near}")
+            near = suggest_name(missing[0], self.class_prior)
+            raise RankshotError(f"class_prior has nothing for {quote_names(missing)}{near}")
         prior = np.array(
             [require_number(f"class_prior[{x!r}]", self.class_prior[x]) for x in self.items_]
         )
@@ -120,14 +120,14 @@ class DirectSimilarity(Decisions, BaseEstimator):
 def require_similarity(similarity: Similarity) -> Similarity:
     """Return a table with its targets sorted, each of which must be known."""
     if not isinstance(similarity, Similarity):
-        given = "Rankings" if isinstance(similarity, Rankings) else shown(similarity)
+        given = "Rankings" if isinstance(similarity, Rankings) else short_repr(similarity)
         raise RankshotError(
             f"expected a Similarity, not {given}: make one with Similarity(values, targets, "
             "items), read_similarity or a source"
         )
     if similarity.unknown_targets:
         raise RankshotError(
-            f"{similarity.source} knows nothing of {listed(similarity.unknown_targets)}: leave "
+            f"{similarity.source} knows nothing of {quote_names(similarity.unknown_targets)}: leave "
             "them out with similarity.select(targets, items), or merge it with other sources"
         )
     return similarity.select(sorted(similarity.targets), similarity.items)

@@ -14,7 +14,7 @@ from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import Seed
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.heads.base import Decisions
+from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.heads.reference import Reference, as_reference
 from rankshot.zeroshot.heads.sum_over_rankings import PosteriorSum, SumOverRankings
 from rankshot.zeroshot.prior import (
@@ -25,14 +25,14 @@ from rankshot.zeroshot.prior import (
     require_prior,
     require_targets,
 )
-from rankshot.zeroshot.scorers import Rankers, require_decay
+from rankshot.zeroshot.scorers import Scorers, require_decay
 from rankshot.zeroshot.scores import Kind, Scores, as_scores
 
 Floats = NDArray[np.floating]
 POSTERIORS = ("consensus", "mean", "sum")
 
 
-class ProbabilisticRanking(Decisions, BaseEstimator):
+class ProbabilisticRanking(BaseHead, BaseEstimator):
     r"""The paper's method (PR): a target is as probable as its ranking, given the scores.
 
     The scores of a classifier are a model of rankings: Plackett-Luce where there is one a
@@ -184,7 +184,7 @@ class ProbabilisticRanking(Decisions, BaseEstimator):
         """Lay out the rankings whose probability decides, and how they add up to targets."""
         self._compared = compared
         self._merge = weights_by_target(compared, self.classes_)
-        self._rankers = Rankers(compared, self.decay)
+        self._rankers = Scorers(compared, self.decay)
         self.reference_: Reference | None = None
         if reference is not None:
             if self.posterior == "sum":
@@ -264,7 +264,7 @@ class ProbabilisticRanking(Decisions, BaseEstimator):
         if len(self.rankings_.source_names) < 2 and self.rankings_.rater_names:
             labels = self.rankings_.raters
         names = tuple(sorted({label for label in labels if label is not None}))
-        ranker = Rankers(self.rankings_, self.decay).of(kind)
+        ranker = Scorers(self.rankings_, self.decay).of(kind)
         if self.reference_ is not None:
             values = self.reference_.scaled(values, kind)
         log_prob = ranker.by_columns(values)

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax, logsumexp
 
-from rankshot.core.errors import RankshotError, shown
+from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import Seed
 from rankshot.ranking.babington_smith import BabingtonSmith
 from rankshot.ranking.plackett_luce import PlackettLuce, first_items
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.prior import RankingModel
-from rankshot.zeroshot.scorers import PlackettLuceRanker, Rankers
+from rankshot.zeroshot.scorers import PlackettLuceScorer, Scorers
 from rankshot.zeroshot.scores import Kind
 
 Floats = NDArray[np.float64]
@@ -64,14 +64,14 @@ class SumOverRankings:
             or not isinstance(n_samples, int | np.integer)
             or n_samples < 2
         ):
-            raise RankshotError(f"n_samples must be 2 or more, not {shown(n_samples)}")
+            raise RankshotError(f"n_samples must be 2 or more, not {short_repr(n_samples)}")
         self.models, self.items, self.k, self.n_samples = models, items, k, n_samples
         self.exact = perm(len(items), k) <= MAX_RANKINGS
         if self.exact:
             lists = np.array(list(permutations(range(len(items)), k)), np.int32)
             self._all = Rankings.from_item_numbers(lists, items=items, trusted=True)
             self._log_posteriors = self._of_targets(self._all)
-            self._rankers = Rankers(self._all)
+            self._rankers = Scorers(self._all)
         else:
             rng = np.random.default_rng(random_state)
             self._log_times = np.log(rng.standard_exponential((n_samples, len(items))))
@@ -105,7 +105,7 @@ class SumOverRankings:
         if len(plackett_luce) == len(self.models):
             # All models at once, as if each were an input.
             worths = np.array([model.log_worths_ for model in plackett_luce])
-            log_likelihoods = np.asarray(PlackettLuceRanker(rankings).log_prob(worths))
+            log_likelihoods = np.asarray(PlackettLuceScorer(rankings).log_prob(worths))
         else:
             log_likelihoods = np.array([model.log_prob(rankings) for model in self.models])
         # A ranking that no target could have speaks for none of them.
