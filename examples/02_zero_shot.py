@@ -25,11 +25,11 @@ def main() -> None:
         print(f"k = {trial.params['head__k']}: {trial.score:.1%} on seen classes played as unseen")
 
     best = search.best_estimator_
-    print(f"\n{best.score(data.unseen, data.unseen_label):.1%} of all unseen images right:")
-    for name, share in per_class_accuracy(data.unseen_label, best.predict(data.unseen)).items():
+    print(f"\n{best.score(data.new, data.new_label):.1%} of all unseen images right:")
+    for name, share in per_class_accuracy(data.new_label, best.predict(data.new)).items():
         print(f"  {name:<11}{share:>6.1%}")
 
-    print(f"\nan image of a {data.unseen_label[0]}: {best.explain(data.unseen[:1])[0]}")
+    print(f"\nan image of a {data.new_label[0]}: {best.explain(data.new[:1])[0]}")
 
 
 if __name__ == "__main__":

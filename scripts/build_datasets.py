@@ -70,7 +70,7 @@ def main(directory: Path, wink_json: Path | None = None) -> None:
             "Wikipedia": Corpus(articles, measure="cosine"),
             # Of this data set's names alone: no "persian+cat" is read as CIFAR's cat.
             "word2vec": WordVectors(
-                {name: trained[name] for name in both.unseen + both.seen if name in trained}
+                {name: trained[name] for name in both.new + both.seen if name in trained}
             ),
         }
         if glove is not None:
@@ -170,7 +170,7 @@ def tables(sources: dict[str, Any], names: ClassNames) -> dict[str, NDArray[Any]
     """Return the values and notes of the tables of all sources: all classes by the seen ones."""
     arrays: dict[str, NDArray[Any]] = {}
     for name, source in sources.items():
-        table: Similarity = source.similarity(names.unseen + names.seen, names.seen)
+        table: Similarity = source.similarity(names.new + names.seen, names.seen)
         print(f"{name}: {table.coverage:.1%} known, unknown: {table.unknown_targets}")
         arrays[name] = table.values.astype(np.float32 if name in SINGLE else np.float64)
         arrays[f"{name}_notes"] = np.array(table.notes, dtype=np.str_)
@@ -182,7 +182,7 @@ def word2vec(names: dict[str, ClassNames], articles: Path) -> dict[str, NDArray[
 
     One thread and a seed: with more threads the vectors differ from run to run.
     """
-    distinct = dict.fromkeys(name for both in names.values() for name in both.unseen + both.seen)
+    distinct = dict.fromkeys(name for both in names.values() for name in both.new + both.seen)
     return train_word2vec(articles, distinct, 100, epochs=10, seed=SEED, workers=1)
 
 
@@ -200,7 +200,7 @@ def class_vectors(
 ) -> dict[str, NDArray[np.float32]]:
     """Return the vectors of all classes, the unseen first, by data set."""
     return {
-        dataset: vectors.vectors(both.unseen + both.seen).values.astype(np.float32)
+        dataset: vectors.vectors(both.new + both.seen).values.astype(np.float32)
         for dataset, both in names.items()
     }
 

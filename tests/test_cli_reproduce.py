@@ -43,7 +43,7 @@ PARTS = {
 def write_features(path):
     """Write the first images of every class in the layout of the full file."""
     data = load_cifar()
-    classes = {"seen": np.array(data.seen_classes), "unseen": np.array(data.unseen_classes)}
+    classes = {"seen": np.array(data.seen_classes), "unseen": np.array(data.new_classes)}
     arrays = {f"{kind}_classes": names for kind, names in classes.items()}
     for part, (name, n) in PARTS.items():
         labels, names = getattr(data, f"{name}_label"), classes[part.split("_")[0]]

@@ -24,7 +24,7 @@ def arrays(rng):
         "features": np.column_stack([np.arange(n), rng.normal(size=(n, 4))]).astype(np.float16),
         "label": np.repeat(np.arange(50), COUNTS).astype(np.int16),
         "classes": classes,
-        "unseen": np.isin(classes, animals_classes().unseen),
+        "unseen": np.isin(classes, animals_classes().new),
         "attributes": attributes,
         "attribute_names": np.array(list("abcdef")),
     }
@@ -56,9 +56,9 @@ def test_every_image_is_in_one_part(arrays, load):
 
 def test_seen_and_unseen_are_the_data_sets_own(load):
     data = load()
-    assert (data.seen_classes, data.unseen_classes) == animals_classes()
+    assert (data.seen_classes, data.new_classes) == animals_classes()
     assert set(data.seen_train_label) == set(data.seen_validation_label) == set(data.seen_classes)
-    assert set(data.unseen_label) == set(data.unseen_classes)
+    assert set(data.new_label) == set(data.new_classes)
     assert repr(data).startswith("animals: ")
 
 

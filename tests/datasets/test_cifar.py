@@ -56,16 +56,16 @@ def test_seen_classes_have_the_same_number_of_images(data, part, rows):
 
 
 def test_unseen_classes_have_the_same_number_of_images(data):
-    names, counts = np.unique(data.unseen_label, return_counts=True)
-    assert tuple(names) == data.unseen_classes
+    names, counts = np.unique(data.new_label, return_counts=True)
+    assert tuple(names) == data.new_classes
     assert set(counts) == {400}
-    assert data.unseen.shape == (4000, 256)
+    assert data.new.shape == (4000, 256)
 
 
 def test_no_unseen_class_is_seen(data):
     assert len(set(data.seen_classes)) == 100
-    assert len(set(data.unseen_classes)) == 10
-    assert not set(data.seen_classes) & set(data.unseen_classes)
+    assert len(set(data.new_classes)) == 10
+    assert not set(data.seen_classes) & set(data.new_classes)
 
 
 @pytest.mark.parametrize("part", ORIGINS)
@@ -90,7 +90,7 @@ def test_classes_are_in_no_block(data):
     """So that the first rows of a part are a fair sample of it."""
     assert len(set(data.seen_train_label[:300])) > 80
     assert len(set(data.seen_validation_label[:300])) > 80
-    assert len(set(data.unseen_label[:100])) == 10
+    assert len(set(data.new_label[:100])) == 10
 
 
 def test_features_tell_the_classes_apart(data):
@@ -164,7 +164,7 @@ def test_a_file_is_read(arrays, tmp_path):
     )
     assert (data.name, data.attributes) == ("cifar", None)
     assert data.seen_classes == cifar100_classes()
-    assert data.unseen_classes == cifar10_classes()
+    assert data.new_classes == cifar10_classes()
     ours = {"seen_train": "seen_train", "seen_test": "seen_validation", "unseen_test": "unseen"}
     for part, field in ours.items():
         features, labels = getattr(data, field), getattr(data, f"{field}_label")
@@ -183,7 +183,7 @@ def test_all_images(shared_data, originals):
         "cifar: 50000 + 10000 images of 100 seen classes, 10000 of 10 unseen ones, 256 features"
     )
     np.testing.assert_array_equal(data.seen_validation[-3:], originals["seen_test"][-3:])
-    assert set(np.unique(data.unseen_label, return_counts=True)[1]) == {1000}
+    assert set(np.unique(data.new_label, return_counts=True)[1]) == {1000}
 
 
 @pytest.mark.parametrize(

@@ -206,7 +206,7 @@ def home(tmp_path, remote, monkeypatch):
         home.calls.append(len(images))
         return fake_features(images)
 
-    for name, archive in (("CIFAR100", remote.seen), ("CIFAR10", remote.unseen)):
+    for name, archive in (("CIFAR100", remote.seen), ("CIFAR10", remote.new)):
         digest = hashlib.md5((remote.folder / archive.file).read_bytes()).hexdigest()
         monkeypatch.setattr(cifar_archive, name, replace(archive, md5=digest))
     monkeypatch.setattr(cifar_archive, "download", fetch)
@@ -290,11 +290,11 @@ def test_the_reduction_is_a_pca_of_the_training_images(home):
 def test_the_loader_reads_it(home):
     data = load_cifar(home.build())
     assert data.seen_train.shape == (420, 256)
-    assert data.unseen.shape == (150, 256)
+    assert data.new.shape == (150, 256)
     seen, unseen = np.array(cifar100_classes()), np.array(cifar10_classes())
     np.testing.assert_array_equal(data.seen_train_label, seen[home.parts["seen_train"][1]])
     np.testing.assert_array_equal(data.seen_validation_label, seen[home.parts["seen_test"][1]])
-    np.testing.assert_array_equal(data.unseen_label, unseen[home.parts["unseen_test"][1]])
+    np.testing.assert_array_equal(data.new_label, unseen[home.parts["unseen_test"][1]])
 
 
 def test_shards_are_removed_and_archives_stay(home):

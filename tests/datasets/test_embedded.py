@@ -63,7 +63,7 @@ def test_names():
     assert class_names("cifar") == (cifar100_classes(), cifar10_classes())
     assert class_names("animals") == animals_classes()
     assert [len(some) for some in animals_classes()] == [40, 10]
-    assert "persian+cat" in animals_classes().unseen
+    assert "persian+cat" in animals_classes().new
 
 
 def test_names_are_sorted_and_apart(dataset):

@@ -33,7 +33,7 @@ def animals(rng):
         "features": rng.normal(size=(500, 3)).astype(np.float16),
         "label": np.repeat(np.arange(50), 10).astype(np.int16),
         "classes": classes,
-        "unseen": np.isin(classes, animals_classes().unseen),
+        "unseen": np.isin(classes, animals_classes().new),
         "attributes": rng.uniform(0, 100, size=(50, 4)).astype(np.float32),
     }
 
@@ -83,7 +83,7 @@ def test_cifar_that_is_there_is_read(look, cifar, tmp_path, download):
     save(tmp_path / "cifar" / "features.npz", cifar)
     data = look("cifar", download)
     assert repr(data).startswith("cifar: 120 + 110 images of 100 seen classes, 17 of 10 unseen")
-    np.testing.assert_array_equal(data.unseen, cifar["unseen_test"].astype(np.float32))
+    np.testing.assert_array_equal(data.new, cifar["unseen_test"].astype(np.float32))
 
 
 @pytest.mark.usefixtures("builders")
@@ -94,7 +94,7 @@ def test_animals_that_are_there_are_read(look, animals, tmp_path, own):
     if own:
         (tmp_path / "Features").mkdir()
     data = look("animals")
-    assert (data.name, len(data.unseen)) == ("animals", 100)
+    assert (data.name, len(data.new)) == ("animals", 100)
 
 
 @pytest.mark.usefixtures("builders")
@@ -144,8 +144,8 @@ def test_animals_are_made_from_their_own_directory_once(look, builders, animals,
         save(destination, animals)
 
     builders.animals(build)
-    assert len(look("animals").unseen) == 100
-    assert len(look("animals").unseen) == 100
+    assert len(look("animals").new) == 100
+    assert len(look("animals").new) == 100
     assert built == [(tmp_path, tmp_path / "features.npz")]
     assert said == [(1, 2, "histograms")]
 
@@ -173,7 +173,7 @@ def test_cifar_is_downloaded_if_asked(look, builders, cifar, tmp_path, said):
         look("cifar")
     assert (built, said) == ([], [])
     assert list(tmp_path.iterdir()) == []
-    assert len(look("cifar", download=True).unseen) == 17
+    assert len(look("cifar", download=True).new) == 17
     assert (built, said) == ([tmp_path], [(3, 4, "images")])
 
 

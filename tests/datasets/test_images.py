@@ -20,7 +20,7 @@ def made(**changes):
         name.removesuffix("_label"): np.zeros((len(some), 2), np.float32)
         for name, some in labels.items()
     }
-    return ImageData("made", **features, **labels, seen_classes=SEEN, unseen_classes=UNSEEN)
+    return ImageData("made", **features, **labels, seen_classes=SEEN, new_classes=UNSEEN)
 
 
 def test_data_with_images_of_all_classes():

@@ -46,7 +46,7 @@ def test_every_class_is_there_once_and_every_word_has_a_fork(study):
     tree = class_tree(study)
     nodes = [node for _, node in tree.root.walk()]
     labels = sorted(node.label for node in nodes if node.is_class)
-    assert labels == sorted(study.images.unseen_classes)
+    assert labels == sorted(study.images.new_classes)
     assert all(len(node.below) > 1 for node in nodes if not node.is_class)
     assert tree.dataset == study.name
 
@@ -62,7 +62,7 @@ def test_two_classes_meet_at_their_lowest_common_word(study):
 def test_senses_are_those_of_the_similarities(study):
     notes = load_similarities(study.name)["WordNet"].notes
     tree = class_tree(study)
-    assert [name for name, _ in tree.senses] == list(study.images.unseen_classes)
+    assert [name for name, _ in tree.senses] == list(study.images.new_classes)
     for name, sense in tree.senses:
         assert any(note.startswith(f"{name}: {sense} (") for note in notes), name
 

@@ -109,8 +109,8 @@ def elsewhere(kitchen, found, directory, said_again):
     data, rng = kitchen.study.images, np.random.default_rng(0)
     other = replace(
         data,
-        unseen=rng.normal(size=data.unseen.shape).astype(np.float32),
-        unseen_label=rng.permutation(data.unseen_label),
+        unseen=rng.normal(size=data.new.shape).astype(np.float32),
+        new_label=rng.permutation(data.new_label),
     )
     return improvements(kitchen_of(other, directory, said_again), C, GRID, said_again.append)
 

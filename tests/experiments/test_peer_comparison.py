@@ -50,7 +50,7 @@ def made_study(attributes=True):
         *part(SEEN, 4),
         *part(UNSEEN, 30),
         seen_classes=SEEN,
-        unseen_classes=UNSEEN,
+        new_classes=UNSEEN,
         attributes=ClassVectors(names, answers, "attributes") if attributes else None,
     )
     items = [name for name in SEEN if name not in PLAYING]
@@ -207,7 +207,7 @@ def test_without_attributes_methods_that_need_them_are_left_out():
 
 def test_unseen_labels_choose_nothing(study, table, classifiers):
     data = study.images
-    turned = np.roll(data.unseen_label, 30)
+    turned = np.roll(data.new_label, 30)
     other = ImageData(**{**vars(data), "unseen_label": turned})
     again = peer_table(
         Benchmark(other, {}, study.panel, study.held_out_panel, study.vectors), *classifiers, str

@@ -187,9 +187,9 @@ def test_the_figures_are_of_this_study(study, whole):
         assert 0.5 < cell.low <= cell.estimate <= cell.high < 1
     assert whole.table("figure 4") == two_class_table(found)
     names = {node.label for _, node in whole.figures.tree.root.walk() if node.is_class}
-    assert names == set(study.images.unseen_classes)
+    assert names == set(study.images.new_classes)
     for points in (*whole.figures.word_maps, *whole.figures.source_maps):
-        assert set(points.targets) <= set(study.images.unseen_classes)
+        assert set(points.targets) <= set(study.images.new_classes)
 
 
 # ------------------------------------------------------------------ unseen classes only report
@@ -201,8 +201,8 @@ def test_peers_are_tuned_without_unseen_images_and_labels(study, whole, director
     other = load_benchmark(
         replace(
             data,
-            unseen=rng.normal(size=data.unseen.shape).astype(np.float32),
-            unseen_label=rng.permutation(data.unseen_label),
+            unseen=rng.normal(size=data.new.shape).astype(np.float32),
+            new_label=rng.permutation(data.new_label),
         )
     )
     models = [

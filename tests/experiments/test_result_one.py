@@ -33,7 +33,7 @@ ITEMS = tuple("abcdefghijkl")
 
 def images(name, seen, unseen):
     nothing, nobody = np.zeros((0, 2), np.float32), np.array([], str)
-    return ImageData(name, *(nothing, nobody) * 3, seen_classes=seen, unseen_classes=unseen)
+    return ImageData(name, *(nothing, nobody) * 3, seen_classes=seen, new_classes=unseen)
 
 
 def made_study(sources=None, panel=None, name="animals"):

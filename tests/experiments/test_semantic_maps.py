@@ -63,7 +63,7 @@ def wu_palmer(nouns, a, b):
 
 def test_word_maps_are_scaled_one_minus_similarities():
     study = load_benchmark(load_cifar())
-    nouns, names = load_nouns(), study.images.unseen_classes
+    nouns, names = load_nouns(), study.images.new_classes
     senses = dict(class_tree(study).senses)
     synsets = [nouns.synset(senses[name]) for name in names]
     by_tree = 1 - np.array([[wu_palmer(nouns, a, b) for b in synsets] for a in synsets])
@@ -85,7 +85,7 @@ def test_a_class_without_a_vector_is_left_out():
         Benchmark(study.images, study.sources, study.panel, study.held_out_panel, holey)
     )[1]
     assert by_words.left_out == (("holey", "frog"),)
-    assert by_words.targets == tuple(n for n in study.images.unseen_classes if n != "frog")
+    assert by_words.targets == tuple(n for n in study.images.new_classes if n != "frog")
     assert by_words.places.shape == (9, 2)
 
 

@@ -34,7 +34,7 @@ def numbered(name):
     parts = []
     for label, start, stop in zip(labels, ends, ends[1:], strict=False):
         parts += [np.arange(start, stop, dtype=np.float32)[:, None], label]
-    return ImageData(name, *parts, seen_classes=seen, unseen_classes=unseen)
+    return ImageData(name, *parts, seen_classes=seen, new_classes=unseen)
 
 
 @pytest.fixture(scope="module")
@@ -72,8 +72,8 @@ def test_labels_stay_with_their_images(studies, name, part):
     data, task = study.images, getattr(study, part)
     truth = dict(
         zip(
-            np.concatenate([data.seen_train, data.seen_validation, data.unseen]).ravel().tolist(),
-            np.concatenate([data.seen_train_label, data.seen_validation_label, data.unseen_label]),
+            np.concatenate([data.seen_train, data.seen_validation, data.new]).ravel().tolist(),
+            np.concatenate([data.seen_train_label, data.seen_validation_label, data.new_label]),
             strict=True,
         )
     )
@@ -92,8 +92,8 @@ def test_the_real_task_is_the_data_set(studies, name):
     assert task.name == f"{name}-all"
     assert task.train is data.seen_train
     assert task.validation is data.seen_validation
-    assert task.test is data.unseen
-    assert (task.items, task.targets) == (data.seen_classes, data.unseen_classes)
+    assert task.test is data.new
+    assert (task.items, task.targets) == (data.seen_classes, data.new_classes)
 
 
 @each_data_set
@@ -132,9 +132,7 @@ def test_the_panels_are_those_of_the_data_set(studies):
         assert study.name == name
         assert study.real.panel.orders() == load_panel(name).orders()
         assert study.rehearsal.panel.orders() == load_held_out_panel(name).orders()
-        assert set(study.vectors.names) == set(
-            study.images.seen_classes + study.images.unseen_classes
-        )
+        assert set(study.vectors.names) == set(study.images.seen_classes + study.images.new_classes)
 
 
 def test_the_embedded_images_are_split_without_overlap():

@@ -96,7 +96,7 @@ def made_study(rng):
         *(np.zeros((12, 4), np.float32), np.array(ITEMS)),
         *(np.zeros((N, 4), np.float32), truth),
         seen_classes=ITEMS,
-        unseen_classes=TARGETS,
+        new_classes=TARGETS,
     )
     sources = dict(zip(LINGUISTIC["cifar"], tables, strict=True))
     held_out = rs.Rankings.from_orders([["a", "b"]], items=ITEMS[:11], targets=["l"])
@@ -126,7 +126,7 @@ def measured(study, values):
         return make
 
     makers = {name: maker(name, table) for name, table in scores_of(values).items()}
-    bootstrap = Bootstrap(study.images.unseen_label)
+    bootstrap = Bootstrap(study.images.new_label)
     return table_two(study, makers, bootstrap, said.append), said
 
 
@@ -164,7 +164,7 @@ def test_every_cell_is_its_heads_accuracy(made):
     study, values = made
     table, _ = measured(study, values)
     heads = expected_heads(study.sources, study.panel)
-    truth = study.images.unseen_label
+    truth = study.images.new_label
     rows = {row[:2]: row[2:] for row in table.rows}
     assert set(rows) == set(heads) | {(method, INDIVIDUAL) for method in (DS, DR, PR)}
     assert len(table.rows) == len(rows)
@@ -230,7 +230,7 @@ def test_where_no_source_knows_all_targets_there_is_no_average(made):
     found = {row[1] for row in table.rows}
     assert not found & {*sources, INDIVIDUAL}
     assert {"arithmetic mean", "linguistic, Plackett-Luce", "panel, Mallows"} <= found
-    truth, merged = study.images.unseen_label, rs.arithmetic_mean(list(sources.values()))
+    truth, merged = study.images.new_label, rs.arithmetic_mean(list(sources.values()))
     head = rs.DeterministicRanking(k=4).fit(merged.to_rankings(10))
     cell = table.row(DR, "arithmetic mean")[2]
     right = np.mean(head.predict(scores_of(values)["multiclass"]) == truth)

@@ -25,15 +25,15 @@ from rankshot.zeroshot.metrics import pairwise_accuracy
 def study():
     """Return a part of the embedded data, with classes of different sizes."""
     data = load_cifar()
-    number = {name: i for i, name in enumerate(data.unseen_classes)}
-    keep = np.array([i % (4 + number[name]) == 0 for i, name in enumerate(data.unseen_label)])
-    part = replace(data, unseen=data.unseen[keep], unseen_label=data.unseen_label[keep])
+    number = {name: i for i, name in enumerate(data.new_classes)}
+    keep = np.array([i % (4 + number[name]) == 0 for i, name in enumerate(data.new_label)])
+    part = replace(data, unseen=data.new[keep], new_label=data.new_label[keep])
     return load_benchmark(part)
 
 
 def scores_of(study, strength, rng):
     """Return scores in few steps, so that many tie."""
-    truth, classes = study.images.unseen_label, np.array(study.images.unseen_classes)
+    truth, classes = study.images.new_label, np.array(study.images.new_classes)
     values = rng.normal(size=(len(truth), 10)) + strength * (truth[:, None] == classes)
     return MethodScores(np.round(values), tuple(classes.tolist()))
 
@@ -45,7 +45,7 @@ def test_figures_are_those_of_the_metric_whatever_the_columns(study, rng):
         np.column_stack([np.full(len(plain.values), 9.0), plain.values[:, order]]),
         ("a seen class", *np.array(plain.targets)[order].tolist()),
     )
-    table = pairwise_accuracy(study.images.unseen_label, plain.values, plain.targets)
+    table = pairwise_accuracy(study.images.new_label, plain.values, plain.targets)
     found = two_classes(study, {"plain": plain, "mixed": mixed})
     assert found.methods == ("plain", "mixed")
     for (one, other), (cell, same) in zip(found.pairs, found.accuracy, strict=True):
@@ -59,7 +59,7 @@ def test_figures_are_those_of_the_metric_whatever_the_columns(study, rng):
 
 
 def test_equal_scores_count_one_half(study):
-    classes, n = study.images.unseen_classes, len(study.images.unseen_label)
+    classes, n = study.images.new_classes, len(study.images.new_label)
     found = two_classes(study, {"blind": MethodScores(np.full((n, 10), -np.inf), classes)})
     assert {cell for row in found.accuracy for cell in row} == {(0.5, 0.5, 0.5)}
     assert found.mean[0].estimate == pytest.approx(0.5)
@@ -67,9 +67,9 @@ def test_equal_scores_count_one_half(study):
 
 def test_intervals_are_those_of_resampling_by_hand(study, rng):
     method = scores_of(study, 0.7, rng)
-    truth = study.images.unseen_label
+    truth = study.images.new_label
     found = two_classes(study, {"method": method})
-    rows = [np.flatnonzero(truth == name) for name in study.images.unseen_classes]
+    rows = [np.flatnonzero(truth == name) for name in study.images.new_classes]
     pair = tuple(method.targets.index(name) for name in found.pairs[0])
     shares, means = [], []
     for _ in range(300):
@@ -102,7 +102,7 @@ def test_the_table_has_a_row_a_pair_and_their_mean(study, rng):
 def test_cifar_has_the_pairs_of_the_paper(study):
     pairs = class_pairs(study)
     assert {("automobile", "deer"), ("deer", "ship"), ("cat", "truck")} <= set(pairs)
-    assert {name for pair in pairs for name in pair} <= set(study.images.unseen_classes)
+    assert {name for pair in pairs for name in pair} <= set(study.images.new_classes)
 
 
 def mean_places(panel, target):
@@ -170,13 +170,13 @@ def test_what_cannot_be_judged_is_named(study, rng):
 
 def test_a_class_without_inputs_is_named(study, rng):
     data = study.images
-    keep = data.unseen_label != "frog"
-    labels = {"unseen_label": data.unseen_label[keep], "unseen_classes": data.unseen_classes}
+    keep = data.new_label != "frog"
+    labels = {"unseen_label": data.new_label[keep], "unseen_classes": data.new_classes}
     lame = SimpleNamespace(
         name=study.name,
         panel=study.panel,
         images=SimpleNamespace(**labels),
-        real=SimpleNamespace(test_label=data.unseen_label[keep], targets=study.real.targets),
+        real=SimpleNamespace(test_label=data.new_label[keep], targets=study.real.targets),
     )
     with pytest.raises(rs.RankshotError, match="no test input of 'frog'"):
         two_classes(lame, {"PR": scores_of(lame, 1.0, rng)})

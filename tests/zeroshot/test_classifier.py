@@ -278,9 +278,9 @@ def test_the_calibration_trades_seen_for_unseen():
         found.append(generalized_accuracy(truth, zs.predict(both), ITEMS))
         expected = log_softmax(before - constant * np.isin(zs.classes_, ITEMS), axis=1)
         np.testing.assert_allclose(zs.predict_log_proba(X_NEW), expected, atol=1e-12)
-    assert all(a.unseen <= b.unseen and a.seen >= b.seen for a, b in pairwise(found))
-    assert found[0].unseen == found[-1].seen == 0
-    assert found[-1].unseen == zero_shot().fit(X, Y).score(X_NEW, Y_NEW)
+    assert all(a.new <= b.new and a.seen >= b.seen for a, b in pairwise(found))
+    assert found[0].new == found[-1].seen == 0
+    assert found[-1].new == zero_shot().fit(X, Y).score(X_NEW, Y_NEW)
     assert max(a.harmonic for a in found) > 0.9
 
 

@@ -63,7 +63,7 @@ def load_animals(path: str | Path) -> ImageData:
         *(read_only(features[validation]), read_only(labels[validation])),
         *(read_only(features[is_unseen]), read_only(labels[is_unseen])),
         seen_classes=seen,
-        unseen_classes=unseen,
+        new_classes=unseen,
         attributes=_attributes(file, classes),
     ).complete()
 

@@ -64,7 +64,7 @@ def build_animals_features(
         histograms = _read_histograms(directory, files, lambda n, what: announce(n, todo, what))
         label = np.repeat(np.arange(len(files)), list(map(len, files.values())))
         announce(todo - 2, todo, "reducing the histograms")
-        features = _reduced(histograms, ~animals.unseen[label])
+        features = _reduced(histograms, ~animals.new[label])
         announce(todo - 1, todo, f"writing {destination.name}")
         np.savez_compressed(
             stream.buffer,
@@ -72,7 +72,7 @@ def build_animals_features(
             features=features.astype(np.float16),
             label=label.astype(np.int16),
             classes=np.array(animals.classes),
-            unseen=animals.unseen,
+            unseen=animals.new,
             attributes=animals.attributes,
             attribute_names=np.array(animals.attribute_names),
         )
@@ -84,7 +84,7 @@ def build_animals_features(
 
 class _Animals(NamedTuple):
     classes: tuple[str, ...]
-    unseen: NDArray[np.bool_]
+    new: NDArray[np.bool_]
     attributes: Table
     attribute_names: tuple[str, ...]
 

@@ -46,9 +46,9 @@ def load_cifar(path: str | Path | None = None) -> ImageData:
     >>> data = load_cifar()
     >>> data
     cifar: 8000 + 3000 images of 100 seen classes, 4000 of 10 unseen ones, 256 features
-    >>> data.seen_train.shape, data.seen_validation.shape, data.unseen.shape
+    >>> data.seen_train.shape, data.seen_validation.shape, data.new.shape
     ((8000, 256), (3000, 256), (4000, 256))
-    >>> print(data.seen_train_label[:3], data.unseen_classes[:3])
+    >>> print(data.seen_train_label[:3], data.new_classes[:3])
     ['oak_tree' 'lobster' 'girl'] ('airplane', 'automobile', 'bird')
     """
     return _load_embedded() if path is None else _load_file(Path(path))
@@ -66,7 +66,7 @@ def _load_embedded() -> ImageData:
             *_embedded_part(arrays, "seen_validation", seen),
             *_embedded_part(arrays, "unseen", unseen),
             seen_classes=seen,
-            unseen_classes=unseen,
+            new_classes=unseen,
         )
 
 
@@ -92,7 +92,7 @@ def _load_file(path: Path) -> ImageData:
         if features.shape[1] != train[0].shape[1]:
             trouble = f"has {features.shape[1]} features, but 'seen_train' has {train[0].shape[1]}"
             raise file.error(part, trouble)
-    data = ImageData("cifar", *train, *validation, *test, seen_classes=seen, unseen_classes=unseen)
+    data = ImageData("cifar", *train, *validation, *test, seen_classes=seen, new_classes=unseen)
     return data.complete()
 
 
@@ -108,4 +108,4 @@ def cifar100_classes() -> tuple[str, ...]:
 
 def cifar10_classes() -> tuple[str, ...]:
     """Return the names of CIFAR-10's classes, the unseen ones, sorted."""
-    return class_names("cifar").unseen
+    return class_names("cifar").new

@@ -61,7 +61,7 @@ class ClassNames(NamedTuple):
     """The names of the seen and of the unseen classes, each sorted."""
 
     seen: tuple[str, ...]
-    unseen: tuple[str, ...]
+    new: tuple[str, ...]
 
 
 def class_names(dataset: str) -> ClassNames:

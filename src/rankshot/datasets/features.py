@@ -40,9 +40,9 @@ class ImageData:
         To train on: images of the seen classes.
     seen_validation, seen_validation_label : ndarrays
         To calibrate and to choose on: other images of the seen classes.
-    unseen, unseen_label : ndarrays
+    new, new_label : ndarrays
         To report on, and never to choose on: images of the unseen classes.
-    seen_classes, unseen_classes : tuples of str
+    seen_classes, new_classes : tuples of str
         The names of the classes, sorted.
     attributes : ClassVectors or None
         Of all classes, where the data set has them; NaN is missing.
@@ -53,10 +53,10 @@ class ImageData:
     seen_train_label: Labels
     seen_validation: Features
     seen_validation_label: Labels
-    unseen: Features
-    unseen_label: Labels
+    new: Features
+    new_label: Labels
     seen_classes: tuple[str, ...]
-    unseen_classes: tuple[str, ...]
+    new_classes: tuple[str, ...]
     attributes: ClassVectors | None = None
 
     def complete(self) -> ImageData:
@@ -64,7 +64,7 @@ class ImageData:
         for what, labels, classes in (
             ("to train on", self.seen_train_label, self.seen_classes),
             ("to validate on", self.seen_validation_label, self.seen_classes),
-            ("to test on", self.unseen_label, self.unseen_classes),
+            ("to test on", self.new_label, self.new_classes),
         ):
             if missing := sorted(set(classes) - set(labels.tolist())):
                 raise RankshotError(
@@ -75,8 +75,8 @@ class ImageData:
     def __repr__(self) -> str:
         return (
             f"{self.name}: {len(self.seen_train)} + {len(self.seen_validation)} images of "
-            f"{len(self.seen_classes)} seen classes, {len(self.unseen)} of "
-            f"{len(self.unseen_classes)} unseen ones, {self.unseen.shape[1]} features"
+            f"{len(self.seen_classes)} seen classes, {len(self.new)} of "
+            f"{len(self.new_classes)} unseen ones, {self.new.shape[1]} features"
         )
 
 

@@ -93,11 +93,11 @@ class Benchmark:
             data.seen_train_label,
             data.seen_validation,
             data.seen_validation_label,
-            data.unseen,
-            data.unseen_label,
+            data.new,
+            data.new_label,
             data.seen_classes,
-            data.unseen_classes,
-            self._selected(data.unseen_classes, data.seen_classes),
+            data.new_classes,
+            self._selected(data.new_classes, data.seen_classes),
             self.panel,
         )
 

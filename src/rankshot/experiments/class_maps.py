@@ -103,8 +103,8 @@ def chosen_senses(study: Benchmark) -> dict[str, str]:
     mislead.
     """
     data = study.images
-    found = WordNet(senses=SENSES[study.name]).senses(data.unseen_classes + data.seen_classes)
-    return {name: found[name].name for name in data.unseen_classes}
+    found = WordNet(senses=SENSES[study.name]).senses(data.new_classes + data.seen_classes)
+    return {name: found[name].name for name in data.new_classes}
 
 
 def _node(branch: Branch) -> TreeNode:
@@ -153,7 +153,7 @@ def word_maps(study: Benchmark) -> tuple[SemanticMap, SemanticMap]:
     >>> [(one.name, one.places.shape) for one in word_maps(study_of(load_cifar()))]
     [('Wu & Palmer', (10, 2)), ('GloVe 100d', (10, 2))]
     """
-    classes, vectors = study.images.unseen_classes, study.vectors
+    classes, vectors = study.images.new_classes, study.vectors
     wordnet = WordNet("wup", senses=chosen_senses(study))
     by_wordnet = _word_map(WU_PALMER, wordnet.similarity(classes, classes))
     return by_wordnet, _word_map(vectors.source, vectors.cosines(classes, classes))
@@ -227,8 +227,6 @@ def _known_rows(
             else:
                 left_out.append((source, target))
     if not rows:
-        raise RankshotError(
-            f"no source says anything of {quote_names(study.images.unseen_classes)}"
-        )
+        raise RankshotError(f"no source says anything of {quote_names(study.images.new_classes)}")
     sources, targets = zip(*kept, strict=True)
     return np.array(rows), sources, targets, tuple(left_out)

@@ -86,13 +86,13 @@ Right = dict[str, NDArray[np.bool_] | None]
 def table_one(study: Benchmark) -> ResultTable:
     """Return the sizes of a data set, ours beside the paper's."""
     data, printed = study.images, TABLE_ONE[study.name]
-    sizes = (len(data.seen_train), len(data.seen_validation), len(data.unseen))
+    sizes = (len(data.seen_train), len(data.seen_validation), len(data.new))
     rows: Sequence[tuple[Value, ...]] = (
-        ("features", f"{data.unseen.shape[1]:,}", f"{printed[0]:,}"),
+        ("features", f"{data.new.shape[1]:,}", f"{printed[0]:,}"),
         ("images to train / validate / test on", " / ".join(f"{n:,}" for n in sizes), printed[1]),
         (
             "seen / unseen classes",
-            f"{len(data.seen_classes)} / {len(data.unseen_classes)}",
+            f"{len(data.seen_classes)} / {len(data.new_classes)}",
             printed[2],
         ),
         ("linguistic sources", ", ".join(LINGUISTIC[study.name]), printed[3]),

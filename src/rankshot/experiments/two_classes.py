@@ -97,7 +97,7 @@ def two_classes(study: Benchmark, methods: Mapping[str, MethodScores]) -> TwoCla
     >>> from rankshot.experiments.benchmark import study_of
     >>> from rankshot.experiments.two_classes import MethodScores, two_classes
     >>> study = study_of(load_cifar())
-    >>> classes, truth = study.images.unseen_classes, study.images.unseen_label
+    >>> classes, truth = study.images.new_classes, study.images.new_label
     >>> blind = MethodScores(np.zeros((len(truth), 10)), classes)
     >>> found = two_classes(study, {"blind": blind})
     >>> print(found.pairs[0], found.accuracy[0][0], found.n_pairs)

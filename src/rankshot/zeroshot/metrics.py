@@ -169,7 +169,7 @@ def mean_class_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
 class GeneralizedAccuracy(NamedTuple):
     """Accuracy where seen and unseen classes compete: U, S, and their harmonic mean H."""
 
-    unseen: float
+    new: float
     seen: float
     harmonic: float
 
