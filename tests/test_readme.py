@@ -1,0 +1,38 @@
+"""What the README claims beyond its examples, which run as doctests."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+import rankshot as rs
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_percentages_in_the_picture_come_from_its_scores_and_rankings():
+    picture = (ROOT / "docs" / "idea.svg").read_text(encoding="utf-8")
+    text = re.sub(r"<[^>]+>", "", picture.replace("</text>", "\n").replace("&gt;", ">"))
+    orders = {
+        target: [item.strip() for item in order.split(">")]
+        for target, order in re.findall(r"^\s*(\w+): (.+ > .+)$", text, re.MULTILINE)
+    }
+    shares = {"leopard": 46, "tiger": 28, "wolf": 15, "bus": 5, "tank": 4, "lawn mower": 2}
+    for share in (*shares.values(), 72, 28):
+        assert f">{share} %<" in picture
+    assert ">&lt; 1 %<" in picture
+    rankings = rs.Rankings.from_orders(list(orders.values()), items=shares, targets=list(orders))
+    head = rs.ProbabilisticRanking().fit(rankings)
+    proba = head.predict_proba(np.log([list(shares.values())]))[0]
+    assert dict(zip(head.classes_, (100 * proba).round(), strict=True)) == {
+        "cat": 72,
+        "dog": 28,
+        "truck": 0,
+    }
+
+
+def test_the_first_screen_has_all_that_a_visitor_needs():
+    first_screen = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:40]
+    text = "\n".join(first_screen)
+    for part in ("pip install", "ZeroShotClassifier", "![", "docs/zeroshot.md", "docs/ranking.md"):
+        assert part in text
