@@ -272,5 +272,5 @@ def test_arrays_of_another_width_say_what_is_wanted():
 def test_data_frames_are_read_by_column():
     frame = pd.DataFrame({3: [1.0], 1: [2.0]})
     np.testing.assert_array_equal(as_scores(frame, ("1", "3")).values, [[2.0, 1.0]])
-    with pytest.raises(RankshotError, match="table of numbers"):
+    with pytest.raises(RankshotError, match="column 'a': expected numbers"):
         as_scores(pd.DataFrame({"a": ["x"], "b": ["y"]}), ("a", "b"))

@@ -177,9 +177,9 @@ def _usual(path: Path, scores: ScoreTable, are: ScoresAre) -> tuple[Scores, Scor
     """Read a reference, whole; what its scores are is what those to classify are."""
     table = open_scores(path)
     _check_columns(table, scores)
-    batches = [batch.values for batch in table.batches()]
+    batches = [batch.values for _, batch in table.batches()]
     if are is ScoresAre.AUTO:
-        are = told_from(next(scores.batches()).values, scores)
+        are = told_from(next(scores.batches())[1].values, scores)
         if (theirs := told_from(batches[0], table)) is not are:
             raise RankshotError(
                 f"{path}: the scores look like {theirs}, and those of {scores.path} like {are}; "
@@ -191,7 +191,8 @@ def _usual(path: Path, scores: ScoreTable, are: ScoresAre) -> tuple[Scores, Scor
             f"{path}: has {len(values)} inputs; a reference needs {LEAST_INPUTS} or more, and some "
             "hundreds are better"
         )
-    return as_scores_of(values, table, are, range(len(values))), are
+    batch = Scores.from_validated(values, table.items, table.kind)
+    return as_scores_of(batch, table, are, range(len(values))), are
 
 
 def _check_columns(reference: ScoreTable, scores: ScoreTable) -> None:

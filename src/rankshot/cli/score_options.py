@@ -56,8 +56,9 @@ def told_from(values: Floats, table: ScoreTable) -> ScoresAre:
     return are
 
 
-def as_scores_of(values: Floats, table: ScoreTable, are: ScoresAre, rows: Sequence[int]) -> Scores:
+def as_scores_of(batch: Scores, table: ScoreTable, are: ScoresAre, rows: Sequence[int]) -> Scores:
     """Return a batch, whose rows have these numbers in the table, on the scale of logarithms."""
+    values = batch.values
     kind: Kind = "one-vs-rest" if are.startswith("one-vs-rest") else table.kind
     if are is ScoresAre.ONE_VS_ONE and table.kind != "one-vs-one":
         # Three classes have three pairs.
@@ -70,7 +71,7 @@ def as_scores_of(values: Floats, table: ScoreTable, are: ScoresAre, rows: Sequen
             "does not fit"
         )
     if not are.endswith("probabilities"):
-        return Scores(values, table.items, kind)
+        return Scores.from_validated(values, table.items, kind)
     if (outside := _outside(values)).any():
         row, column = np.argwhere(outside)[0]
         name = column_name(table.items, kind, int(column))
@@ -110,14 +111,14 @@ def inputs_named(
     """
     wanted = set(ids)
     first = 0
-    for batch in table.batches():
+    for found, batch in table.batches():
         are = told_from(batch.values, table) if are is ScoresAre.AUTO else are
         numbers = range(first, first + len(batch))
-        names = map(str, numbers) if batch.ids is None else batch.ids
+        names = map(str, numbers) if found is None else found
         for row, name in enumerate(names):
             if name in wanted:
                 wanted.remove(name)
-                yield name, as_scores_of(batch.values[[row]], table, are, [numbers[row]])
+                yield name, as_scores_of(batch[row : row + 1], table, are, [numbers[row]])
         if not wanted:
             return
         first += len(batch)
@@ -127,6 +128,6 @@ def inputs_named(
 
 def first_names(table: ScoreTable, n: int) -> list[str]:
     """Return the names of the first inputs."""
-    batch = next(table.batches())
-    names = map(str, range(len(batch))) if batch.ids is None else batch.ids.tolist()
+    ids, batch = next(table.batches())
+    names = map(str, range(len(batch))) if ids is None else ids.tolist()
     return list(names)[:n]

@@ -1,4 +1,4 @@
-"""Fetching a file, from a real HTTP server that misbehaves when told to."""
+"""Addresses, retries, and downloads from a real HTTP server that misbehaves when told to."""
 
 import hashlib
 import re
@@ -191,7 +191,7 @@ def test_a_file_that_is_there_is_not_fetched(fetch, server, path):
 
 def test_another_file_in_its_place_is_kept(fetch, server, path):
     path.write_bytes(b"somebody's own")
-    with pytest.raises(RankshotError, match=r"data\.gz is there, but it is not the file of http"):
+    with pytest.raises(RankshotError, match=r"data\.gz exists, but it is not the file of http"):
         fetch()
     assert path.read_bytes() == b"somebody's own"
     assert server.ranges == []
@@ -370,7 +370,7 @@ def test_a_redirect_does_not_leave_safe_addresses(fetch, server):
     [{"md5": MD5, "sha256": SHA256}, {"md5": None}, {"md5": SHA256}, {"sha256": MD5}, {"md5": "?"}],
 )
 def test_a_checksum_is_needed(path, checksum):
-    with pytest.raises(RankshotError, match=r"one of the two|in small hexadecimal digits"):
+    with pytest.raises(RankshotError, match=r"one of the two|in lower-case hexadecimal digits"):
         download("https://example.org/a", path, announce=print, **checksum)
 
 
