@@ -3,9 +3,11 @@
 import hashlib
 import re
 import socket
+import ssl
 import threading
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.error import URLError
 
 import numpy as np
 import pytest
@@ -222,6 +224,32 @@ def test_a_failing_connection_is_tried_again(fetch, server, path, slept):
     assert slept == [1, 2, 4, 8]
 
 
+def test_a_server_may_ask_for_a_longer_wait(fetch, server, path, slept):
+    server.script = [send(429, Retry_After="7"), send(503, Retry_After="1000"), send(503)]
+    fetch()
+    assert path.read_bytes() == CONTENT
+    assert slept == [7, 60, 4]
+
+
+@pytest.mark.parametrize(
+    ("reason", "message"),
+    [
+        (socket.gaierror(socket.EAI_NONAME, "Name or service not known"), "there is no such host"),
+        (ssl.SSLCertVerificationError(1, "bad"), "its certificate is not valid"),
+    ],
+)
+def test_failures_that_stay_are_not_tried_again(fetch, slept, monkeypatch, reason, message):
+    class Opener:
+        def open(self, *_, **__):
+            raise URLError(reason)
+
+    reason.verify_message = "self-signed"
+    monkeypatch.setattr(module, "make_opener", lambda *_: Opener())
+    with pytest.raises(RankshotError, match=message):
+        fetch()
+    assert slept == []
+
+
 def test_patience_ends(fetch, server, path, part, slept):
     server.script = [truncate(1000)] * 9
     with pytest.raises(
@@ -357,6 +385,19 @@ def test_a_length_is_needed_and_has_a_limit(fetch, server, part):
 def test_only_safe_addresses_are_asked(path, url):
     with pytest.raises(RankshotError, match=f"{re.escape(repr(url))} is not an https address"):
         download(url, path, announce=print, md5=MD5)
+
+
+def test_addresses_of_this_machine():
+    for url in ("http://127.0.0.1:80/a", "http://[::1]/a", "http://localhost/a"):
+        assert module.is_web_address(url)
+        assert module.is_local(url)
+        assert module.is_private(url)
+    for host in ("10.0.0.1", "127.0.0.1.example.org", "localhost.example.org", "example.org"):
+        assert not module.is_local(f"https://{host}/a")
+        assert module.is_private(f"https://{host}/a")
+        assert not module.is_private(f"http://{host}/a")
+    for url in ("http://a..b/", "http://host:99999/", "http://host:0/", "http://ho st/", None, 3):
+        assert not module.is_web_address(url)
 
 
 def test_a_redirect_does_not_leave_safe_addresses(fetch, server):

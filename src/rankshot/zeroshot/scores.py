@@ -102,7 +102,8 @@ class Scores:
             where = f"row {row}, {column_name(scores.items, kind, column)}"
             raise RankshotError(f"{where}: {p[row, column]} is no probability")
         if kind != "multiclass":
-            return cls(_log_positive(p) - _log_positive(1 - p), scores.items, kind)
+            odds = _log_positive(p) - _log_positive(1 - p)
+            return cls.from_validated(odds, scores.items, kind)
         total = p.sum(axis=1)
         off = np.abs(total - 1) > SUM_TOLERANCE
         if off.any():
@@ -111,7 +112,7 @@ class Scores:
                 f"row {row}: multiclass probabilities add up to one, these to {total[row]:.3g}. "
                 "Say kind='one-vs-rest' if each answers a question of its own"
             )
-        return cls(_log_positive(p), scores.items, kind)
+        return cls.from_validated(_log_positive(p), scores.items, kind)
 
     @classmethod
     def from_validated(cls, values: Floats, items: tuple[str, ...], kind: Kind) -> Scores:
