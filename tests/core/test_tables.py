@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rankshot import RankshotError
-from rankshot.core.tables import as_frame, frame_matrix, parse_numbers, read_csv_rows
+from rankshot.core.tables import as_frame, frame_to_matrix, parse_numbers, read_csv_rows
 
 RULE = "numbers must be finite"
 LIBRARIES = ["pandas", "polars", "pyarrow"]
@@ -46,17 +46,17 @@ def test_lines_without_cells_are_skipped(tmp_path):
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_frames_as_numbers(library):
     frame = as_frame(make_frame(library, {"a": [1, None], "b": [0.5, 2.5], "c": [True, False]}))
-    table = frame_matrix(frame)
+    table = frame_to_matrix(frame)
     assert (frame.columns, table.dtype) == (["a", "b", "c"], np.float64)
     np.testing.assert_array_equal(table, [[1, 0.5, 1], [np.nan, 2.5, 0]])
     decimals = make_frame(library, {"a": [Decimal("1.5"), None]})
-    np.testing.assert_array_equal(frame_matrix(as_frame(decimals)), [[1.5], [np.nan]])
+    np.testing.assert_array_equal(frame_to_matrix(as_frame(decimals)), [[1.5], [np.nan]])
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_single_precision_stays(library):
     values = np.array([0.1, 0.2], np.float32)
-    table = frame_matrix(as_frame(make_frame(library, {"a": values, "b": values})))
+    table = frame_to_matrix(as_frame(make_frame(library, {"a": values, "b": values})))
     assert table.dtype == np.float32
     np.testing.assert_array_equal(table, np.column_stack([values, values]))
 
@@ -66,7 +66,7 @@ def test_single_precision_stays(library):
 def test_the_column_that_does_not_hold_numbers_is_named(library, cell):
     frame = as_frame(make_frame(library, {"a": [1.5], "b": [cell]}))
     with pytest.raises(RankshotError, match="column 'b': expected numbers"):
-        frame_matrix(frame)
+        frame_to_matrix(frame)
 
 
 def test_what_is_no_data_frame():

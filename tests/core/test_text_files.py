@@ -68,3 +68,13 @@ def test_a_file_is_replaced_at_the_end_or_not_at_all(tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
     with pytest.raises(RankshotError, match="cannot write there"), replace_file(path / "t"):
         pytest.fail("it opened")
+
+
+def test_text_that_utf8_cannot_encode(tmp_path):
+    path = tmp_path / "t.txt"
+    with (
+        pytest.raises(RankshotError, match=r"t\.txt: UTF-8 cannot hold the character '\\ud800'"),
+        replace_file(path) as stream,
+    ):
+        stream.write("a\ud800")
+    assert list(tmp_path.iterdir()) == []

@@ -97,7 +97,7 @@ def classify(
             if scores_are is ScoresAre.AUTO:
                 scores_are = told_from(batch.values, table)
             rows = range(done, done + len(batch))
-            log_proba = model.predict_log_proba(as_scores_of(batch, table, scores_are, rows))
+            log_proba = model.predict_log_proba(as_scores_of(batch.values, table, scores_are, rows))
             labels = label_or_reject(log_proba, targets, reject_below, REJECTED)
             writer.write(ids, labels, np.exp(log_proba))
             counts.update(labels.tolist())

@@ -191,8 +191,7 @@ def _usual(path: Path, scores: ScoreTable, are: ScoresAre) -> tuple[Scores, Scor
             f"{path}: has {len(values)} inputs; a reference needs {LEAST_INPUTS} or more, and some "
             "hundreds are better"
         )
-    batch = Scores.from_validated(values, table.items, table.kind)
-    return as_scores_of(batch, table, are, range(len(values))), are
+    return as_scores_of(values, table, are, range(len(values))), are
 
 
 def _check_columns(reference: ScoreTable, scores: ScoreTable) -> None:

@@ -56,9 +56,8 @@ def told_from(values: Floats, table: ScoreTable) -> ScoresAre:
     return are
 
 
-def as_scores_of(batch: Scores, table: ScoreTable, are: ScoresAre, rows: Sequence[int]) -> Scores:
+def as_scores_of(values: Floats, table: ScoreTable, are: ScoresAre, rows: Sequence[int]) -> Scores:
     """Return a batch, whose rows have these numbers in the table, on the scale of logarithms."""
-    values = batch.values
     kind: Kind = "one-vs-rest" if are.startswith("one-vs-rest") else table.kind
     if are is ScoresAre.ONE_VS_ONE and table.kind != "one-vs-one":
         # Three classes have three pairs.
@@ -118,7 +117,7 @@ def inputs_named(
         for row, name in enumerate(names):
             if name in wanted:
                 wanted.remove(name)
-                yield name, as_scores_of(batch[row : row + 1], table, are, [numbers[row]])
+                yield name, as_scores_of(batch.values[[row]], table, are, [numbers[row]])
         if not wanted:
             return
         first += len(batch)

@@ -136,7 +136,7 @@ def retry(call: Callable[[], T], tries: int, *, jitter: bool = False) -> T:
     return call()
 
 
-def may_pass(error: HTTPError) -> bool:
+def is_transient(error: HTTPError) -> bool:
     """Return whether the same request may succeed later: a time-out, too many requests, 5xx."""
     return error.code in (408, 429) or error.code >= 500
 
@@ -392,6 +392,6 @@ def _explain_refusal(error: HTTPError, part: Path) -> TransientError | Permanent
     if error.code == 416:
         # The partial file is longer than the server's: start again at the next try.
         part.unlink(missing_ok=True)
-    elif not may_pass(error):
+    elif not is_transient(error):
         return PermanentError(problem)
     return TransientError(problem, parse_retry_after(error))

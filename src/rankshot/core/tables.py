@@ -50,7 +50,7 @@ def find_column(columns: Sequence[str], name: str, path: Path) -> int:
     )
 
 
-def text_array(names: Sequence[str]) -> NDArray[np.object_]:
+def as_text_array(names: Sequence[str]) -> NDArray[np.object_]:
     """Return names as an array of Python text."""
     return np.array(names, dtype=object)
 
@@ -180,7 +180,7 @@ def open_parquet(path: Path) -> Iterator[Any]:
         raise RankshotError(f"{path}: text in it is not UTF-8 ({error.reason})") from None
 
 
-def text_column(column: Any, row: int, what: str, path: Path) -> list[str]:
+def read_text_column(column: Any, row: int, what: str, path: Path) -> list[str]:
     """Return an Arrow column of any type as text; ``row`` is the number of its first row."""
     arrow = import_pyarrow()
     if arrow.types.is_nested(column.type):
@@ -208,7 +208,7 @@ def refuse_text_columns(
             raise RankshotError(f"{path}: column {field.name!r} holds {kind}, not numbers")
 
 
-def number_matrix(batch: Any, columns: Sequence[str | int]) -> NDArray[np.floating]:
+def read_number_matrix(batch: Any, columns: Sequence[str | int]) -> NDArray[np.floating]:
     """Return Arrow columns of numbers side by side: float32 if all are, else float64.
 
     Missing values become NaN.
@@ -252,7 +252,7 @@ def as_frame(data: Any) -> Any:
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def frame_matrix(frame: Any) -> NDArray[np.floating]:
+def frame_to_matrix(frame: Any) -> NDArray[np.floating]:
     """Return a data frame of narwhals as numbers: float32 if all columns are, else float64.
 
     Missing values become NaN.
@@ -280,7 +280,7 @@ def frame_matrix(frame: Any) -> NDArray[np.floating]:
         columns = list(frame.columns)
         if len(columns) > 1:
             for j in range(len(columns)):
-                frame_matrix(frame[:, [j]])
+                frame_to_matrix(frame[:, [j]])
         raise RankshotError(
             f"column {short_repr(columns[0])}: expected numbers ({error})"
         ) from None

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
-from rankshot.core.errors import RankshotError
+from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.names import as_names
 
 MARK = b"\xef\xbb\xbf"
@@ -78,22 +78,28 @@ def read_names(path: Path) -> tuple[str, ...]:
 
 @contextmanager
 def replace_file(path: Path) -> Iterator[TextIO]:
-    """Open a new file that replaces ``path`` when the block ends without an exception."""
-    path = path.resolve()
+    """Open a new file that replaces ``path`` when the block ends without an exception.
+
+    Text that UTF-8 cannot encode (lone surrogates) becomes a `RankshotError`.
+    """
+    place = path.resolve()
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        handle, name = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
     except OSError as error:
-        raise RankshotError(f"{path}: cannot write there ({error.strerror})") from None
+        raise RankshotError(f"{place}: cannot write there ({error.strerror})") from None
     temporary = Path(name)
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        temporary.chmod(path.stat().st_mode if path.exists() else 0o666 & ~_umask())
-        temporary.replace(path)
-    except BaseException:
+        temporary.chmod(place.stat().st_mode if place.exists() else 0o666 & ~_umask())
+        temporary.replace(place)
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, UnicodeEncodeError):
+            odd = short_repr(error.object[error.start : error.end])
+            raise RankshotError(f"{path}: UTF-8 cannot hold the character {odd}") from None
         raise
 
 

@@ -26,9 +26,9 @@ from rankshot.core.http import (
     explain_failure,
     is_local,
     is_private,
+    is_transient,
     is_web_address,
     make_opener,
-    may_pass,
     parse_retry_after,
     read_until,
     retry,
@@ -220,7 +220,7 @@ class ChatEndpoint:
     def _explain_refusal(self, error: HTTPError, deadline: float) -> Exception:
         text = self._hide_key(_read_complaint(error, deadline))[:300]
         what = f"{self.url} answered {error.code}" + (f" ({text!r})" if text else "")
-        if may_pass(error):
+        if is_transient(error):
             return TransientError(what, parse_retry_after(error))
         if 300 <= error.code < 400:
             where = short_repr(self._hide_key(error.headers.get("Location", "nowhere")))

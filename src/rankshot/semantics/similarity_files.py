@@ -17,15 +17,15 @@ from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.names import as_names
 from rankshot.core.tables import (
     as_frame,
-    frame_matrix,
+    frame_to_matrix,
     import_pyarrow,
-    number_matrix,
     open_parquet,
     parse_numbers,
     read_csv_rows,
+    read_number_matrix,
+    read_text_column,
     refuse_text_columns,
     require_ending,
-    text_column,
 )
 from rankshot.core.text_files import replace_file
 from rankshot.semantics.similarity import Similarity
@@ -84,11 +84,7 @@ def write_similarity(similarity: Similarity, path: str | Path) -> None:
     """
     path = Path(path)
     write = _write_csv if require_ending(path) == ".csv" else _write_parquet
-    try:
-        write(similarity, path)
-    except UnicodeEncodeError as error:
-        odd = short_repr(error.object[error.start : error.end])
-        raise RankshotError(f"{path}: UTF-8 cannot hold the character {odd}") from None
+    write(similarity, path)
 
 
 def similarity_from_frame(frame: Any, source: str = "similarity") -> Similarity:
@@ -131,7 +127,7 @@ def similarity_from_frame(frame: Any, source: str = "similarity") -> Similarity:
             )
         targets = index.to_list()
     items = as_names(table.columns)
-    return Similarity(frame_matrix(table), targets, items, source)
+    return Similarity(frame_to_matrix(table), targets, items, source)
 
 
 # -------------------------------------------------------------------- CSV
@@ -192,8 +188,8 @@ def _read_parquet(path: Path) -> tuple[Floats, list[str], list[str]]:
         targets: list[str] = []
         parts: list[Floats] = [np.empty((0, len(others)))]
         for batch in file.iter_batches():
-            targets += text_column(batch.column(place), len(targets), TARGET, path)
-            parts.append(number_matrix(batch, others))
+            targets += read_text_column(batch.column(place), len(targets), TARGET, path)
+            parts.append(read_number_matrix(batch, others))
     return np.concatenate(parts), targets, [schema.names[j] for j in others]
 
 
@@ -213,9 +209,8 @@ def _find_targets(schema: Any, path: Path) -> int:
 
 def _write_parquet(similarity: Similarity, path: Path) -> None:
     arrow, parquet = import_pyarrow(), import_pyarrow("pyarrow.parquet")
-    cells = [arrow.array(column, from_pandas=True) for column in similarity.values.T]
-    table = arrow.Table.from_arrays(
-        [arrow.array(similarity.targets), *cells], names=[TARGET, *similarity.items]
-    )
     with replace_file(path) as stream:
+        cells = [arrow.array(column, from_pandas=True) for column in similarity.values.T]
+        columns = [arrow.array(similarity.targets), *cells]
+        table = arrow.Table.from_arrays(columns, names=[TARGET, *similarity.items])
         parquet.write_table(table, stream.buffer)

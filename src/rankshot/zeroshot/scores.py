@@ -14,7 +14,7 @@ from scipy.special import log_softmax
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.names import as_names
-from rankshot.core.tables import as_frame, frame_matrix
+from rankshot.core.tables import as_frame, frame_to_matrix
 
 Floats = NDArray[np.floating]
 Kind = Literal["multiclass", "one-vs-rest", "one-vs-one"]
@@ -77,6 +77,15 @@ class Scores:
         self._refuse_infinite()
 
     @classmethod
+    def from_validated(cls, values: Floats, items: tuple[str, ...], kind: Kind) -> Scores:
+        """Take scores that the caller has validated, as readers of files do; check nothing."""
+        scores = object.__new__(cls)
+        object.__setattr__(scores, "values", values)
+        object.__setattr__(scores, "items", items)
+        object.__setattr__(scores, "kind", kind)
+        return scores
+
+    @classmethod
     def from_probabilities(
         cls, proba: ArrayLike, items: Iterable[Any], kind: Kind = "multiclass"
     ) -> Scores:
@@ -102,8 +111,7 @@ class Scores:
             where = f"row {row}, {column_name(scores.items, kind, column)}"
             raise RankshotError(f"{where}: {p[row, column]} is no probability")
         if kind != "multiclass":
-            odds = _log_positive(p) - _log_positive(1 - p)
-            return cls.from_validated(odds, scores.items, kind)
+            return cls(_log_positive(p) - _log_positive(1 - p), scores.items, kind)
         total = p.sum(axis=1)
         off = np.abs(total - 1) > SUM_TOLERANCE
         if off.any():
@@ -112,16 +120,7 @@ class Scores:
                 f"row {row}: multiclass probabilities add up to one, these to {total[row]:.3g}. "
                 "Say kind='one-vs-rest' if each answers a question of its own"
             )
-        return cls.from_validated(_log_positive(p), scores.items, kind)
-
-    @classmethod
-    def from_validated(cls, values: Floats, items: tuple[str, ...], kind: Kind) -> Scores:
-        """Take scores that the caller has validated, as readers of files do; check nothing."""
-        scores = object.__new__(cls)
-        object.__setattr__(scores, "values", values)
-        object.__setattr__(scores, "items", items)
-        object.__setattr__(scores, "kind", kind)
-        return scores
+        return cls(_log_positive(p), scores.items, kind)
 
     def _refuse_infinite(self) -> None:
         # The extremes are NaN if any score is, and need no array as large as the scores.
@@ -182,7 +181,7 @@ def as_scores(scores: Scores | ArrayLike, items: tuple[str, ...]) -> Scores:
     if isinstance(scores, Scores):
         return scores.with_items(items)
     if (frame := as_frame(scores)) is not None:
-        found = Scores(frame_matrix(frame), frame.columns)
+        found = Scores(frame_to_matrix(frame), frame.columns)
     else:
         table = _as_floats(scores)
         C = len(items)

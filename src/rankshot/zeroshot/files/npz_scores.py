@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.names import as_names
-from rankshot.core.tables import ID, text_array
+from rankshot.core.tables import ID, as_text_array
 from rankshot.zeroshot.scores import KINDS, Kind, n_columns
 
 MAX_COLUMNS = 2**24
@@ -123,7 +123,7 @@ def _take_ids(ids: _Member, begin: int, n: int, path: Path) -> NDArray[np.object
             raise RankshotError(f"{path}: 'id' is damaged ({error})") from None
     if "" in texts:
         raise RankshotError(f"{path}: row {begin + texts.index('')} has no id")
-    return text_array(texts)
+    return as_text_array(texts)
 
 
 def _read_classes(member: _Member, path: Path) -> tuple[str, ...]:

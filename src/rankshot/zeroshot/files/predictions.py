@@ -19,16 +19,16 @@ from rankshot.core.names import as_names
 from rankshot.core.tables import (
     ID,
     LABEL,
+    as_text_array,
     find_column,
     import_pyarrow,
-    number_matrix,
     open_parquet,
     parse_numbers,
     read_csv_rows,
+    read_number_matrix,
+    read_text_column,
     refuse_text_columns,
     require_ending,
-    text_array,
-    text_column,
 )
 from rankshot.core.text_files import replace_file
 from rankshot.zeroshot.heads.base import REJECTED
@@ -106,7 +106,6 @@ def open_predictions(path: str | Path, targets: Iterable[Any]) -> Iterator[Predi
     path = Path(path)
     sink = _open_csv_sink if require_ending(path) == ".csv" else _open_parquet_sink
     names = as_names(targets, "targets")
-    _refuse_surrogates(names)
     columns = [ID, LABEL, PROBABILITY, *(f"P({name})" for name in names)]
     with replace_file(path) as stream, sink(stream, columns) as put:
         writer = PredictionWriter(names, put)
@@ -131,7 +130,7 @@ def read_predictions(path: str | Path) -> Predictions:
     predictions, places = read(path)
     if len(predictions) == 0:
         raise RankshotError(f"{path}: there are no predictions in it")
-    _check(predictions, lambda row: f"{path}:{places[row]}" if places else f"{path}: row {row}")
+    _validate(predictions, lambda row: f"{path}:{places[row]}" if places else f"{path}: row {row}")
     return predictions
 
 
@@ -170,7 +169,6 @@ class PredictionWriter:
             )
         if "" in names:
             raise RankshotError(f"row {self.n_rows + names.index('')} has no id")
-        _refuse_surrogates(names)
         codes = np.array([self._code.get(label, -1) for label in given], np.intp)
         if (codes < 0).any():
             rejected = (codes < 0) & np.array([label == REJECTED for label in given])
@@ -204,6 +202,15 @@ class PredictionWriter:
         return RankshotError(
             f"row {self.n_rows + row}: the label {short_repr(labels[row])} is no target{hint}"
         )
+
+
+def _find_non_probability(table: NDArray[np.floating]) -> tuple[int, int] | None:
+    """Return the row and column of the first number outside [0, 1], or None."""
+    if not table.size or (table.min() >= -ROUNDING and table.max() <= 1 + ROUNDING):
+        return None
+    # NaN is neither less nor more than anything.
+    row, column = np.argwhere(~((table >= -ROUNDING) & (table <= 1 + ROUNDING)))[0]
+    return int(row), int(column)
 
 
 @contextmanager
@@ -282,7 +289,7 @@ def _open_parquet_sink(stream: TextIO, columns: Sequence[str]) -> Iterator[Write
 # -------------------------------------------------------------------- reading
 
 
-def _check(predictions: Predictions, where: Callable[[int], str]) -> None:
+def _validate(predictions: Predictions, where: Callable[[int], str]) -> None:
     """Refuse labels that are neither targets nor `REJECTED`, and numbers outside [0, 1]."""
     known = {*predictions.targets, REJECTED}
     for row, label in enumerate(predictions.labels):
@@ -329,7 +336,7 @@ def _read_csv(path: Path) -> tuple[Predictions, Sequence[int]]:
         numbers = [row[j] for j in places]
         cells.extend(parse_numbers(numbers, names, "probabilities must be numbers", where))
     proba = np.array(cells).reshape(-1, len(targets))
-    return Predictions(text_array(ids), text_array(labels), targets, proba), lines
+    return Predictions(as_text_array(ids), as_text_array(labels), targets, proba), lines
 
 
 def _read_parquet(path: Path) -> tuple[Predictions, Sequence[int]]:
@@ -345,27 +352,8 @@ def _read_parquet(path: Path) -> tuple[Predictions, Sequence[int]]:
         parts = []
         for batch in file.iter_batches(columns=[ID, LABEL, *names]):
             row = len(ids)
-            ids += text_column(batch.column(ID), row, ID, path)
-            labels += text_column(batch.column(LABEL), row, LABEL, path)
-            parts.append(number_matrix(batch, names))
+            ids += read_text_column(batch.column(ID), row, ID, path)
+            labels += read_text_column(batch.column(LABEL), row, LABEL, path)
+            parts.append(read_number_matrix(batch, names))
     proba = np.concatenate(parts) if parts else np.empty((0, len(targets)))
-    return Predictions(text_array(ids), text_array(labels), targets, proba), ()
-
-
-# -------------------------------------------------------------------- checks of both
-
-
-def _find_non_probability(table: NDArray[np.floating]) -> tuple[int, int] | None:
-    if not table.size or (table.min() >= -ROUNDING and table.max() <= 1 + ROUNDING):
-        return None
-    # NaN is neither less nor more than anything.
-    row, column = np.argwhere(~((table >= -ROUNDING) & (table <= 1 + ROUNDING)))[0]
-    return int(row), int(column)
-
-
-def _refuse_surrogates(names: Sequence[str]) -> None:
-    try:
-        "".join(names).encode()
-    except UnicodeEncodeError as error:
-        odd = short_repr(error.object[error.start : error.end])
-        raise RankshotError(f"UTF-8 cannot hold the character {odd}") from None
+    return Predictions(as_text_array(ids), as_text_array(labels), targets, proba), ()

@@ -27,14 +27,14 @@ from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.names import as_names
 from rankshot.core.tables import (
     ID,
-    number_matrix,
+    as_text_array,
     open_parquet,
     parse_numbers,
     read_csv_rows,
+    read_number_matrix,
+    read_text_column,
     refuse_text_columns,
     require_ending,
-    text_array,
-    text_column,
 )
 from rankshot.zeroshot.files.npz_scores import Block, Header, ReadBlocks, open_npz
 from rankshot.zeroshot.scores import LARGEST_SCORE, Kind, Scores, column_name, n_columns
@@ -226,7 +226,9 @@ def _read_csv_block(
         cells.extend(parse_numbers(row, items, RULE, where))
     if not cells:
         return None
-    return None if place is None else text_array(ids), np.frombuffer(cells).reshape(-1, len(items))
+    return None if place is None else as_text_array(ids), np.frombuffer(cells).reshape(
+        -1, len(items)
+    )
 
 
 # -------------------------------------------------------------------- Parquet
@@ -246,8 +248,12 @@ def _open_parquet(path: Path) -> Iterator[tuple[Header, ReadBlocks]]:
         def read_blocks(n_rows: int) -> Iterator[Block]:
             row = 0
             for batch in file.iter_batches(batch_size=n_rows):
-                ids = text_array(text_column(batch.column(ID), row, ID, path)) if has_ids else None
-                yield ids, number_matrix(batch, items)
+                ids = (
+                    as_text_array(read_text_column(batch.column(ID), row, ID, path))
+                    if has_ids
+                    else None
+                )
+                yield ids, read_number_matrix(batch, items)
                 row += batch.num_rows
 
         yield Header(items, "multiclass", has_ids, n_rows), read_blocks

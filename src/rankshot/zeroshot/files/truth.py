@@ -12,12 +12,12 @@ from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.tables import (
     ID,
     LABEL,
+    as_text_array,
     find_column,
     open_parquet,
     read_csv_rows,
+    read_text_column,
     require_ending,
-    text_array,
-    text_column,
 )
 
 Row = tuple[int, str | None, str]
@@ -79,13 +79,13 @@ def read_truth(path: str | Path, ids: Sequence[str]) -> NDArray[np.object_]:
     if not labels:
         raise RankshotError(f"{path}: the file holds no labels")
     if places:
-        return text_array([labels[n] for n in _find_rows(ids, places, path)])
+        return as_text_array([labels[n] for n in _find_rows(ids, places, path)])
     if len(labels) != len(ids):
         raise RankshotError(
             f"{path}: {len(labels)} labels for {len(ids)} predictions; without a column {ID!r} "
             "there must be one label per prediction"
         )
-    return text_array(labels)
+    return as_text_array(labels)
 
 
 def _find_rows(ids: Sequence[str], places: dict[str, tuple[int, int]], path: Path) -> list[int]:
@@ -118,7 +118,11 @@ def _read_parquet_labels(path: Path) -> Iterator[Row]:
         has_ids = ID in columns and find_column(columns, ID, path) >= 0
         row = 0
         for batch in file.iter_batches(columns=wanted):
-            labels = text_column(batch.column(LABEL), row, LABEL, path)
-            ids = text_column(batch.column(ID), row, ID, path) if has_ids else [None] * len(labels)
+            labels = read_text_column(batch.column(LABEL), row, LABEL, path)
+            ids = (
+                read_text_column(batch.column(ID), row, ID, path)
+                if has_ids
+                else [None] * len(labels)
+            )
             yield from zip(range(row, row + len(labels)), ids, labels, strict=True)
             row += len(labels)
