@@ -108,7 +108,7 @@ class ChatEndpoint:
 
     @property
     def url(self) -> str:
-        """Where calls go."""
+        """The address of the calls."""
         return f"{self.base_url.rstrip('/')}/chat/completions"
 
     def complete(

@@ -34,12 +34,12 @@ _CHUNK = 2**20
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 _HEADER_ERRORS = (
     *(ValueError, TypeError, EOFError, OverflowError),
-    # NumPy reads the header of an array as a Python literal, and lets these through.
+    # NumPy parses the header of an array as a Python literal, which can raise these.
     *(SyntaxError, TokenError, RecursionError, MemoryError),
 )
 _ZIP_ERRORS = (
     *(zipfile.BadZipFile, zlib.error, EOFError, UnicodeDecodeError),
-    # What is encrypted, or packed by a method that Python does not know.
+    # Encrypted members, and compression methods that Python does not support.
     *(RuntimeError, NotImplementedError),
 )
 
