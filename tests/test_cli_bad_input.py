@@ -229,7 +229,7 @@ KNOWLEDGE = [
     (
         CLASSIFY + " --head conse --similarity similarity.csv",
         {"similarity.csv": SIMILARITY.replace(".9", "high")},
-        "similarity.csv:2: 'bus' is 'high', not a number",
+        "similarity.csv:2: 'bus' is 'high'; similarities must be finite numbers",
     ),
     (
         CLASSIFY.replace("scores.csv", "pairs.npz") + " --head direct --similarity similarity.csv",
@@ -370,12 +370,12 @@ REPORTS = [
     (
         REPORT,
         {"truth.csv": "id,label\nx1,cat\nx2,dog\nx1,dog\n"},
-        "truth.csv:4: the id 'x1' stands in truth.csv:2 already",
+        "truth.csv:4: the id 'x1' occurs already in truth.csv:2",
     ),
     (
         REPORT,
         {"truth.csv": "label\n" + "cat\n" * 6},
-        "truth.csv: 6 labels for 7 predictions; without a column 'id' there must be as many",
+        "truth.csv: 6 labels for 7 predictions; without a column 'id' there must be one label per",
     ),
     (
         REPORT,

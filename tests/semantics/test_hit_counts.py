@@ -1,3 +1,5 @@
+"""Hit counts as a source of similarities: from arrays and from CSV."""
+
 from math import log
 
 import numpy as np
@@ -56,15 +58,19 @@ def test_a_file_with_missing_pairs_and_silent_names(write):
     [
         ("cat,fox,10,20,11\n", 2, "11 hits of 'cat' with 'fox' but 10 of 'cat' alone"),
         ("cat,fox,10,2,3\n", 2, "3 hits of 'cat' with 'fox' but 2 of 'fox' alone"),
-        ("cat,fox,10,2000,3\n", 2, "2000 hits of 'fox' of 1000 in all"),
+        ("cat,fox,10,2000,3\n", 2, "2000 hits of 'fox', more than the total of 1000"),
         ("cat,fox,10,20,1\ncat,bus,11,20,1\n", 3, "11 hits of 'cat', but 10 in line 2"),
-        ("cat,fox,10,20,1\ncat,fox,10,20,1\n", 3, "'cat' with 'fox' once more"),
-        ("cat,fox,10,20,many\n", 2, "n_both must be a count, not 'many'"),
-        ("cat,fox,-1,20,0\n", 2, "n_target must be a count, not '-1'"),
-        ("cat,fox,10,inf,0\n", 2, "n_item must be a count, not 'inf'"),
-        ("cat,fox,10,nan,0\n", 2, "n_item must be a count, not 'nan'"),
+        ("cat,fox,10,20,1\ncat,fox,10,20,1\n", 3, "the pair 'cat' and 'fox' occurs twice"),
+        (
+            "cat,fox,10,20,many\n",
+            2,
+            "'n_both' is 'many'; counts must be finite numbers, at least 0",
+        ),
+        ("cat,fox,-1,20,0\n", 2, "'n_target' is '-1'; counts must be finite numbers, at least 0"),
+        ("cat,fox,10,inf,0\n", 2, "'n_item' is 'inf'; counts must be finite numbers"),
+        ("cat,fox,10,nan,0\n", 2, "'n_item' is 'nan'; counts must be finite numbers"),
         ("cat,,10,20,0\n", 2, "the item has no name"),
-        ("cat,fox,10,20\n", 2, "4 cells where the first line has 5"),
+        ("cat,fox,10,20\n", 2, "4 cells, but the first line names 5 columns"),
         ('cat,"fox,10,20,0\n', 2, "not CSV"),
         ("\n\ncat,fox,10,20,x\n", 4, "n_both"),
     ],
@@ -80,10 +86,13 @@ def test_what_is_wrong_is_named_with_its_line(write, rows, line, message):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "no hit counts in it"),
+        ("", "flickr.csv: the file is empty"),
         (HEADER, "no hit counts in it"),
-        ("target,item,n_target,n_item\n", ":1: no column 'n_both'"),
-        ("target,item,n_target,n_item,n_both,item\n", ":1: more than one column 'item'"),
+        ("target,item,n_target,n_item\n", "flickr.csv: no column 'n_both'"),
+        (
+            "target,item,n_target,n_item,n_both,item\n",
+            "flickr.csv: the column 'item' occurs 2 times",
+        ),
         (HEADER.encode() + b"cat,f\xffx,1,1,1\n", ":2: not UTF-8 text"),
         (HEADER + "cat," + "x" * 200_000 + ",1,1,1\n", ":2: not CSV"),
     ],

@@ -32,7 +32,8 @@ from misbehaving_server import (
 from scipy.stats import chisquare
 
 from rankshot import Rankings, RankshotError, read_rankings
-from rankshot.semantics import chat_endpoint, language_model
+from rankshot.core import http
+from rankshot.semantics import language_model
 from rankshot.semantics.answer_log import read_answer
 from rankshot.semantics.language_model import LanguageModel
 
@@ -61,7 +62,7 @@ def server(monkeypatch):
 def slept(monkeypatch):
     """Nobody sleeps: the seconds asked for are listed instead."""
     seconds = []
-    monkeypatch.setattr(chat_endpoint, "sleep", seconds.append)
+    monkeypatch.setattr(http, "sleep", seconds.append)
     return seconds
 
 
@@ -395,7 +396,7 @@ def test_redirects_are_not_followed(ask, server, slept, monkeypatch, status):
     assert other.calls == []
     assert len(server.calls) == 1
     assert slept == []
-    assert f"it sends us on to '{other.base_url}/chat/completions', which is not" in message
+    assert f"it redirects to '{other.base_url}/chat/completions', which is not" in message
 
 
 @pytest.mark.parametrize(("status", "most"), [(200, 4 << 20), (400, 4096)])
@@ -468,7 +469,7 @@ def test_servers_elsewhere_need_a_key_and_https(slept, monkeypatch, host):
         assert "set the environment variable OPENAI_API_KEY" in message
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     message = failure(LanguageModel("m", f"http://{host}/v1", k=3))
-    assert "in the clear" in message
+    assert "unencrypted" in message
     assert SECRET not in message
     assert slept == []
 
@@ -477,7 +478,7 @@ def test_servers_elsewhere_need_a_key_and_https(slept, monkeypatch, host):
 def test_a_malformed_key_is_refused_and_not_shown(ask, server, monkeypatch, key):
     monkeypatch.setenv("OPENAI_API_KEY", key)
     message = failure(ask())
-    assert "the key in OPENAI_API_KEY holds characters no key has" in message
+    assert "the key in OPENAI_API_KEY holds characters that a key cannot have" in message
     assert "Secret" not in message
     assert server.calls == []
 

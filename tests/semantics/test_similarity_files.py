@@ -4,6 +4,8 @@ import os
 import stat
 import sys
 from contextlib import suppress
+from datetime import UTC, datetime
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -103,19 +105,25 @@ def test_csv_of_spreadsheets(read):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", r"mine.csv:1: the first line must name the items"),
+        ("", r"mine.csv: the file is empty; its first line must name the columns"),
         ("target\ncat\n", r"mine.csv:1: .*separated by commas, not \['target'\]"),
         ("target;a;b\ncat;1;2\n", r"mine.csv:1: .*separated by commas, not \['target;a;b'\]"),
         ("target,a,a\ncat,1,2\n", "mine.csv:1: items names 'a' more than once"),
         ("target,a,\ncat,1,2\n", "mine.csv:1: items must be non-empty text, not ''"),
         ("target,a\n", "mine.csv: no line after the one that names the items"),
-        ("target,a\n\ncat,1,2\n", "mine.csv:3: 3 cells, but the first line has 2"),
-        ("target,a\ncat,1\ndog\n", "mine.csv:3: 1 cells, but the first line has 2"),
+        ("target,a\n\ncat,1,2\n", "mine.csv:3: 3 cells, but the first line names 2 columns"),
+        ("target,a\ncat,1\ndog\n", "mine.csv:3: 1 cells, but the first line names 2 columns"),
         ("target,a\ncat,1\ncat,1\n", "mine.csv:3: the target 'cat' occurs twice"),
         ("target,a\n,1\n", "mine.csv:2: no target"),
-        ("target,a,b\ncat,1,x\n", "mine.csv:2: 'b' is 'x', not a number"),
-        ("target,a,b\ncat,1,inf\n", "mine.csv:2: 'b' is 'inf', which is not finite"),
-        ("target,a\ncat,1e999\n", "mine.csv:2: 'a' is '1e999', which is not finite"),
+        ("target,a,b\ncat,1,x\n", "mine.csv:2: 'b' is 'x'; similarities must be finite numbers"),
+        (
+            "target,a,b\ncat,1,inf\n",
+            "mine.csv:2: 'b' is 'inf'; similarities must be finite numbers",
+        ),
+        (
+            "target,a\ncat,1e999\n",
+            "mine.csv:2: 'a' is '1e999'; similarities must be finite numbers",
+        ),
         ('target,a\n"two\nlines",1\ndog,x\n', "mine.csv:4: 'a' is 'x'"),
         ('target,a\ncat,1\n"dog,1\n', r"mine.csv:3: not CSV \(unexpected end of data\)"),
         ('target,a\n"cat"x,1\n', r"mine.csv:2: not CSV \("),
@@ -130,7 +138,7 @@ def test_bad_csv_is_named_by_file_and_line(read, content, message):
 
 
 def test_a_csv_line_without_end(read, monkeypatch):
-    monkeypatch.setattr("rankshot.semantics.similarity_files.MAX_ROW", 1000)
+    monkeypatch.setattr("rankshot.core.text_files.MAX_LINE", 1000)
     with pytest.raises(RankshotError, match=r"mine.csv:2: a line longer than 1,000 bytes"):
         read("target,a\ncat," + "1" * 2000)
 
@@ -180,14 +188,17 @@ def test_an_item_may_be_called_target(tmp_path):
     [
         ([("a", [1.0])], r"t.parquet: the targets must be .*the columns are \['a'\]"),
         ([("a", ["x"]), ("b", ["y"])], "or the only column of text"),
-        ([("target", ["x"])], "t.parquet: the other columns is empty"),
-        ([("target", ["x", "x"]), ("a", [1, 2])], "column 'target' names 'x' more than once"),
-        ([("target", [None]), ("a", [1])], "column 'target' must be non-empty text, not None"),
-        ([("target", ["x"]), ("a", ["one"])], "t.parquet: column 'a': expected numbers"),
-        ([("target", ["x"]), ("a", [[1.0]])], "t.parquet: column 'a': expected numbers"),
-        ([("target", ["x"]), ("a", [np.datetime64(1, "s")])], "column 'a': expected numbers, not"),
-        ([("target", ["x"]), ("a", [float("inf")])], "t.parquet: column 'a': row 0 is infinite"),
-        ([("target", ["x"]), ("a", [1]), ("a", [1])], "the other columns names 'a' more than"),
+        ([("target", ["x"])], "t.parquet: items is empty"),
+        ([("target", ["x", "x"]), ("a", [1, 2])], "t.parquet: targets names 'x' more than once"),
+        ([("target", [None]), ("a", [1])], "t.parquet: row 0 has no target"),
+        ([("target", ["x"]), ("a", ["one"])], "t.parquet: column 'a' holds string, not numbers"),
+        ([("target", ["x"]), ("a", [[1.0]])], "t.parquet: column 'a' holds list<.*, not numbers"),
+        ([("target", ["x"]), ("a", [np.datetime64(1, "s")])], "column 'a' holds timestamp.*, not"),
+        (
+            [("target", ["x"]), ("a", [float("inf")])],
+            "t.parquet: the similarity of 'x' and 'a' is infinite",
+        ),
+        ([("target", ["x"]), ("a", [1]), ("a", [1])], "t.parquet: items names 'a' more than"),
     ],
 )
 def test_bad_parquet_is_named_by_file_and_column(parquet, columns, message):
@@ -301,7 +312,7 @@ def test_polars():
         RankshotError, match=r"a column named 'target' or the index; .*\['a', 'b'\]"
     ):
         similarity_from_frame(frame.drop("target"))
-    with pytest.raises(RankshotError, match="expected a pandas or polars data frame"):
+    with pytest.raises(RankshotError, match="expected a data frame of pandas, polars or PyArrow"):
         similarity_from_frame(frame.lazy())
 
 
@@ -313,38 +324,45 @@ def test_bad_frames():
             similarity_from_frame(pandas.DataFrame(*arguments, **options))
 
     refused("a column named 'target' or the index", {"a": [1.0]})
-    refused("columns names 'a' more than once", [[1, 2]], columns=["a", "a"], index=["x"])
-    refused("columns names 'target' more than", [[1, 2]], columns=["target", "target"])
+    refused("must have different names: .* 'a' 2 times", [[1, 2]], columns=["a", "a"], index=["x"])
+    refused(
+        "must have different names: .* 'target' 2 times", [[1, 2]], columns=["target", "target"]
+    )
     refused("column 'a': expected numbers", {"a": ["x"]}, index=["cat"])
-    refused("column 'a': row 1 is infinite", {"a": [1, np.inf]}, index=["cat", "dog"])
+    refused("the similarity of 'dog' and 'a' is infinite", {"a": [1, np.inf]}, index=["cat", "dog"])
     refused("targets names 'cat' more than once", {"a": [1, 2]}, index=["cat", "cat"])
     refused(
-        "column 'a': expected numbers, not datetime64",
+        r"column 'a': expected numbers \(not datetime64",
         {"a": pandas.to_datetime(["2020-01-01"])},
         index=["x"],
     )
     refused("columns is empty", index=["x"])
     refused("items is empty", {"target": ["x"]})
-    with pytest.raises(RankshotError, match=r"data frame, not \[1\]"):
+    with pytest.raises(RankshotError, match=r"data frame of .*, not \[1\]"):
         similarity_from_frame([1])
 
 
-def test_a_frame_needs_no_pandas_to_be_recognised():
-    class Column:
-        def __init__(self, cells):
-            self.cells = cells
+def test_pyarrow_tables():
+    arrow = pytest.importorskip("pyarrow")
+    columns = {"a": [1, None], "target": ["cat", "dog"], "b": [0.5, 2.5]}
+    expected = Similarity([[1, 0.5], [np.nan, 2.5]], ["cat", "dog"], ["a", "b"])
+    assert similarity_from_frame(arrow.table(columns)) == expected
+    with pytest.raises(RankshotError, match="a column named 'target' or the index"):
+        similarity_from_frame(arrow.table({"a": [1.0]}))
 
-        def to_list(self):
-            return self.cells
 
-        def to_numpy(self):
-            return np.array(self.cells)
+def test_objects_as_cells():
+    pandas = pytest.importorskip("pandas")
+    cells = {"a": [Decimal("1.5"), None], "b": [pandas.NA, True]}
+    frame = pandas.DataFrame(cells, index=["cat", "dog"], dtype=object)
+    expected = Similarity([[1.5, np.nan], [np.nan, 1]], ["cat", "dog"], ["a", "b"])
+    assert similarity_from_frame(frame) == expected
 
-    class Frame(dict):
-        columns = ("target", "a")
 
-        def to_numpy(self):
-            raise NotImplementedError
-
-    frame = Frame(target=Column(["cat"]), a=Column([0.5]))
-    assert similarity_from_frame(frame) == Similarity([[0.5]], ["cat"], ["a"])
+def test_dates_are_not_numbers():
+    """Polars would count their microseconds."""
+    polars, arrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    columns = {"target": ["cat"], "a": [0.5], "b": [datetime(2020, 1, 1, tzinfo=UTC)]}
+    for frame in (polars.DataFrame(columns), arrow.table(columns)):
+        with pytest.raises(RankshotError, match=r"column 'b': expected numbers \(not Datetime"):
+            similarity_from_frame(frame)

@@ -1,4 +1,4 @@
-"""Predictions as CSV and Parquet, written a batch at a time and whole or not at all."""
+"""Predictions as CSV and Parquet, written in batches, completely or not at all."""
 
 import csv
 import os
@@ -290,7 +290,7 @@ def test_memory_is_a_few_batches(tmp_path, ending, monkeypatch):
         ("label,P(a)\na,1\n", r"no column 'id'; the columns are 'label', 'P\(a\)'"),
         ("id,lable,P(a)\nx,a,1\n", r"no column 'label' \(did you mean 'lable'\?\); the columns"),
         ("id,label,a\nx,a,1\n", r"no columns such as 'P\(cat\)'; the columns are 'id', 'label'"),
-        ("id,id,label,P(a)\nx,x,a,1\n", "the column 'id' stands there 2 times"),
+        ("id,id,label,P(a)\nx,x,a,1\n", "the column 'id' occurs 2 times"),
         ("id,label,P(a),P(a)\nx,a,1,1\n", r"p\.csv: the header names 'a' more than once"),
         ("id,label,P()\nx,a,1\n", r"p\.csv: the header must be non-empty text"),
         ("id,label,P(a)\nx,a,1\ny,a\n", r"p\.csv:3: 2 cells, but the first line names 3 columns"),

@@ -52,8 +52,8 @@ def save(path, values, items=ITEMS, ids=None, **parquet):
 
 def whole(table):
     batches = list(table.batches())
-    ids = None if batches[0].ids is None else [name for batch in batches for name in batch.ids]
-    return ids, np.concatenate([batch.values for batch in batches])
+    ids = None if batches[0][0] is None else [name for names, _ in batches for name in names]
+    return ids, np.concatenate([scores.values for _, scores in batches])
 
 
 # -------------------------------------------------------------------- what is read
@@ -74,17 +74,19 @@ def test_the_rows_do_not_depend_on_the_batches(tmp_path, rng, ending, batch_rows
         assert all(type(name) is str for name in ids)
         assert read.dtype == np.float64
         np.testing.assert_array_equal(read, values)
-    assert max(len(batch) for batch in table.batches()) <= (batch_rows or 100)
+    sizes = [len(scores) for _, scores in table.batches()]
+    assert max(sizes) <= (batch_rows or 100)
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_without_ids(tmp_path, ending):
     table = open_scores(str(save(tmp_path / f"s{ending}", [[1, 2, 3], [4, 5, 6]])))
     assert not table.has_ids
-    (batch,) = table.batches()
-    assert batch.ids is None
-    assert batch.values.flags.writeable
-    np.testing.assert_array_equal(batch.values, [[1, 2, 3], [4, 5, 6]])
+    ((ids, scores),) = table.batches()
+    assert ids is None
+    assert scores.values.flags.writeable
+    np.testing.assert_array_equal(scores.values, [[1, 2, 3], [4, 5, 6]])
+    assert (scores.items, scores.kind) == (table.items, table.kind)
 
 
 def test_a_batch_has_about_a_million_scores(tmp_path):
@@ -228,7 +230,7 @@ def test_bad_csv_is_named_by_file_and_line(tmp_path, content, message, batch_row
 
 
 def test_a_csv_line_without_end(tmp_path, monkeypatch):
-    monkeypatch.setattr("rankshot.core.tables.MAX_ROW", 1000)
+    monkeypatch.setattr("rankshot.core.text_files.MAX_LINE", 1000)
     (tmp_path / "s.csv").write_text("id,a\nx," + "1" * 2000)
     with pytest.raises(RankshotError, match=r"s\.csv:2: a line longer than 1,000 bytes"):
         open_scores(tmp_path / "s.csv")
@@ -325,7 +327,7 @@ def test_bad_parquet_is_named_by_file_row_and_column(tmp_path, columns, message)
         ),
         (
             {"scores": np.array([[1.0]], object), "classes": ["a"]},
-            "'scores' holds Python objects, which only a pickle can",
+            "'scores' holds Python objects, which only a pickle can store",
         ),
         ({"scores": [["x"]], "classes": ["a"]}, "'scores' holds <U1, not numbers"),
         ({"scores": [[1j]], "classes": ["a"]}, "'scores' holds complex128, not numbers"),
@@ -376,14 +378,14 @@ def test_npz_headers_of_all_versions(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"version": b"\x09\x00"}, "'scores' is no plain array"),
-        ({"header": "{'descr': "}, "'scores' is no plain array"),
-        ({"header": "(" * 3000}, "'scores' is no plain array"),
+        ({"version": b"\x09\x00"}, "'scores' is not a plain array"),
+        ({"header": "{'descr': "}, "'scores' is not a plain array"),
+        ({"header": "(" * 3000}, "'scores' is not a plain array"),
         ({"data": b"\0" * 8}, r"'scores' is damaged: float64 of shape \(2, 1\) does not take"),
         ({"data": b"\0" * 24}, r"'scores' is damaged: float64 of shape \(2, 1\) does not take"),
         (
             {"header": "{'descr': '<f8', 'fortran_order': False, 'shape': (10**12, 1)}"},
-            "'scores' is no plain array",
+            "'scores' is not a plain array",
         ),
         (
             {"header": "{'descr': '<f8', 'fortran_order': False, 'shape': (999999999999, 1)}"},
@@ -393,7 +395,10 @@ def test_npz_headers_of_all_versions(tmp_path):
             {"header": "{'descr': '<f8', 'fortran_order': False, 'shape': (-2, -1)}"},
             "'scores' is damaged",
         ),
-        ({"method": zipfile.ZIP_LZMA}, "'scores' is packed in a way that NumPy does not use"),
+        (
+            {"method": zipfile.ZIP_LZMA},
+            "'scores' is compressed with a method that NumPy does not use",
+        ),
     ],
 )
 def test_claims_of_an_npz_file_are_not_believed(tmp_path, options, message):
@@ -489,7 +494,7 @@ def test_files_that_are_not_there_or_change(tmp_path, ending):
         open_scores(tmp_path / f"folder{ending}")
     table = open_scores(save(tmp_path / f"s{ending}", [[1, 2]], items=list("ab")))
     save(table.path, [[2, 1]], items=list("ba"))
-    with pytest.raises(RankshotError, match="another table has taken its place"):
+    with pytest.raises(RankshotError, match="the file was replaced by another table"):
         whole(table)
 
 
@@ -505,7 +510,7 @@ def test_without_pyarrow(tmp_path, monkeypatch):
 def peak_of(table):
     tracemalloc.start()
     try:
-        n = sum(len(batch) for batch in table.batches())
+        n = sum(len(scores) for _, scores in table.batches())
         return tracemalloc.get_traced_memory()[1], n
     finally:
         tracemalloc.stop()
@@ -529,7 +534,7 @@ def test_memory_is_a_few_batches(tmp_path, rng, ending, n, batch_rows, buffers):
     if "packed" in ending:
         np.savez_compressed(path, **np.load(path))
     table = open_scores(path, batch_rows)
-    assert sum(len(batch) for batch in islice(table.batches(), 2)) == 2 * batch_rows
+    assert sum(len(scores) for _, scores in islice(table.batches(), 2)) == 2 * batch_rows
     peak, read = peak_of(table)
     assert read == n
     assert peak < 4 * batch_rows * 160 + buffers < n * 160 / 2
@@ -538,7 +543,7 @@ def test_memory_is_a_few_batches(tmp_path, rng, ending, n, batch_rows, buffers):
 def test_ids_that_claim_endless_room_are_refused(tmp_path):
     ids = np.array(["x"], dtype="<U400000")
     np.savez_compressed(tmp_path / "s.npz", scores=[[1.0, 2.0]], classes=["a", "b"], id=ids)
-    with pytest.raises(RankshotError, match="'id' has room for 1,600,000 bytes an id: too much"):
+    with pytest.raises(RankshotError, match="'id' has 1,600,000 bytes per id, more than the limit"):
         open_scores(tmp_path / "s.npz")
 
 

@@ -272,5 +272,17 @@ def test_arrays_of_another_width_say_what_is_wanted():
 def test_data_frames_are_read_by_column():
     frame = pd.DataFrame({3: [1.0], 1: [2.0]})
     np.testing.assert_array_equal(as_scores(frame, ("1", "3")).values, [[2.0, 1.0]])
-    with pytest.raises(RankshotError, match="table of numbers"):
+    with pytest.raises(RankshotError, match="column 'a': expected numbers"):
         as_scores(pd.DataFrame({"a": ["x"], "b": ["y"]}), ("a", "b"))
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_data_frames_of_several_libraries(library):
+    module = pytest.importorskip(library)
+    make = module.table if library == "pyarrow" else module.DataFrame
+    single = np.array([1.0, 2.0], np.float32)
+    found = as_scores(make({"b": single, "a": single + 2}), ("a", "b")).values
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, [[3, 1], [4, 2]])
+    with pytest.raises(RankshotError, match="row 1, column 'b': the score is nan"):
+        as_scores(make({"a": [1.0, 2.0], "b": [1.0, None]}), ("a", "b"))

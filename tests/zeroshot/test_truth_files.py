@@ -1,4 +1,4 @@
-"""The true labels that predictions are held against."""
+"""True labels, read from CSV and Parquet."""
 
 import numpy as np
 import pytest
@@ -79,15 +79,15 @@ def test_bad_truth(tmp_path, ending, columns, message):
     ("content", "message"),
     [
         ("", r"t\.csv: the file is empty"),
-        ("id,label\n", r"t\.csv: there are no labels in it"),
-        ("label\n", r"t\.csv: there are no labels in it"),
+        ("id,label\n", r"t\.csv: the file holds no labels"),
+        ("label\n", r"t\.csv: the file holds no labels"),
         ("id,label\nx,a\n\ny,\n", r"t\.csv:4: the label is empty"),
         ("id,label\nx, \n", r"t\.csv:2: the label is empty"),
         ("label\na\n\nb\n", r"t\.csv:3: the label is empty"),
         ("id,label\n,a\n", r"t\.csv:2: the row has no id"),
-        ("id,label\nx,a\ny,b\nx,a\n", r"t\.csv:4: the id 'x' stands in .*t\.csv:2 already"),
-        ("id,label,label\nx,a,a\n", r"t\.csv: the column 'label' stands there 2 times"),
-        ("id,label,id\nx,a,x\n", r"t\.csv: the column 'id' stands there 2 times"),
+        ("id,label\nx,a\ny,b\nx,a\n", r"t\.csv:4: the id 'x' occurs already in .*t\.csv:2$"),
+        ("id,label,label\nx,a,a\n", r"t\.csv: the column 'label' occurs 2 times"),
+        ("id,label,id\nx,a,x\n", r"t\.csv: the column 'id' occurs 2 times"),
         ("id,label\nx\n", r"t\.csv:2: 1 cells, but the first line names 2 columns"),
         (b"id,label\nx,caf\xe9\n", r"t\.csv:2: not UTF-8 text"),
     ],
@@ -104,8 +104,11 @@ def test_bad_csv_is_named_by_file_and_line(tmp_path, content, message):
     [
         ({"id": list("xyz"), "label": ["a", "b", None]}, r"t\.parquet: row 2 has no label"),
         ({"id": list("xyz"), "label": ["a", "b", " "]}, r"t\.parquet: row 2: the label is empty"),
-        ({"id": list("xyx"), "label": list("aba")}, r"row 2: the id 'x' stands in .*: row 0 alr"),
-        ({"id": [], "label": []}, "there are no labels in it"),
+        (
+            {"id": list("xyx"), "label": list("aba")},
+            r"row 2: the id 'x' occurs already in .*: row 0$",
+        ),
+        ({"id": [], "label": []}, "the file holds no labels"),
     ],
 )
 def test_bad_parquet_is_named_by_file_and_row(tmp_path, columns, message):

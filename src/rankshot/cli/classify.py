@@ -93,13 +93,13 @@ def classify(
     done = 0
     with open_predictions(output, targets) as writer, progress_bar() as bar:
         task = bar.add_task("classifying", total=table.n_rows)
-        for batch in table.batches():
+        for ids, batch in table.batches():
             if scores_are is ScoresAre.AUTO:
                 scores_are = told_from(batch.values, table)
             rows = range(done, done + len(batch))
             log_proba = model.predict_log_proba(as_scores_of(batch.values, table, scores_are, rows))
             labels = label_or_reject(log_proba, targets, reject_below, REJECTED)
-            writer.write(batch.ids, labels, np.exp(log_proba))
+            writer.write(ids, labels, np.exp(log_proba))
             counts.update(labels.tolist())
             done += len(batch)
             bar.advance(task, len(batch))

@@ -177,9 +177,9 @@ def _usual(path: Path, scores: ScoreTable, are: ScoresAre) -> tuple[Scores, Scor
     """Read a reference, whole; what its scores are is what those to classify are."""
     table = open_scores(path)
     _check_columns(table, scores)
-    batches = [batch.values for batch in table.batches()]
+    batches = [batch.values for _, batch in table.batches()]
     if are is ScoresAre.AUTO:
-        are = told_from(next(scores.batches()).values, scores)
+        are = told_from(next(scores.batches())[1].values, scores)
         if (theirs := told_from(batches[0], table)) is not are:
             raise RankshotError(
                 f"{path}: the scores look like {theirs}, and those of {scores.path} like {are}; "

@@ -70,7 +70,7 @@ def as_scores_of(values: Floats, table: ScoreTable, are: ScoresAre, rows: Sequen
             "does not fit"
         )
     if not are.endswith("probabilities"):
-        return Scores(values, table.items, kind)
+        return Scores.from_validated(values, table.items, kind)
     if (outside := _outside(values)).any():
         row, column = np.argwhere(outside)[0]
         name = column_name(table.items, kind, int(column))
@@ -110,10 +110,10 @@ def inputs_named(
     """
     wanted = set(ids)
     first = 0
-    for batch in table.batches():
+    for found, batch in table.batches():
         are = told_from(batch.values, table) if are is ScoresAre.AUTO else are
         numbers = range(first, first + len(batch))
-        names = map(str, numbers) if batch.ids is None else batch.ids
+        names = map(str, numbers) if found is None else found
         for row, name in enumerate(names):
             if name in wanted:
                 wanted.remove(name)
@@ -127,6 +127,6 @@ def inputs_named(
 
 def first_names(table: ScoreTable, n: int) -> list[str]:
     """Return the names of the first inputs."""
-    batch = next(table.batches())
-    names = map(str, range(len(batch))) if batch.ids is None else batch.ids.tolist()
+    ids, batch = next(table.batches())
+    names = map(str, range(len(batch))) if ids is None else ids.tolist()
     return list(names)[:n]

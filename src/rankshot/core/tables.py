@@ -1,50 +1,56 @@
-"""Tables of named columns in CSV and Parquet, read a few rows at a time.
+"""Tables of named columns: CSV and Parquet, read a few rows at a time, and data frames.
 
-Score tables, predictions and true labels are such tables; what they share is here.
+Score tables, predictions, true labels, similarities and hit counts are such tables. What their
+readers share is here; every message names the file, the line or row, and the column.
 """
 
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from math import isfinite
+from math import isfinite, isnan
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
-from rankshot.core.text_files import MARK
+from rankshot.core.text_files import decode_lines
 
 ID, LABEL = "id", "label"
-MAX_ROW = 2**26
-"""Bytes in a line of CSV: three million scores with all their digits."""
+TABLE_ENDINGS = (".csv", ".parquet")
+_MISSING = re.compile(r"\s*([+-]?nan)?\s*", re.IGNORECASE)
 _BUFFER = 2**16
-"""Bytes read ahead for each column of a Parquet file. Left to itself PyArrow reads ahead a whole
-row group, and most files have but one."""
+"""Bytes that are read ahead for each column of a Parquet file. By default, PyArrow reads a whole
+row group ahead, and most files have only one."""
 
 
-def unknown_ending_error(path: Path, known: Sequence[str]) -> RankshotError:
-    """Say which endings of a file's name there are."""
-    return RankshotError(f"{path}: unknown ending {path.suffix!r}; known are {', '.join(known)}")
+def require_ending(path: Path, endings: Sequence[str] = TABLE_ENDINGS) -> str:
+    """Return the ending of a file's name, or raise an error that lists the known endings."""
+    if path.suffix not in endings:
+        raise RankshotError(
+            f"{path}: unknown ending {path.suffix!r}; known are {', '.join(endings)}"
+        )
+    return path.suffix
 
 
 def find_column(columns: Sequence[str], name: str, path: Path) -> int:
-    """Return where a column stands, or say which columns are there instead."""
+    """Return the position of a column, or raise an error that lists the columns."""
     if (count := columns.count(name)) == 1:
         return columns.index(name)
     if count:
-        raise RankshotError(f"{path}: the column {name!r} stands there {count} times")
+        raise RankshotError(f"{path}: the column {name!r} occurs {count} times")
     raise RankshotError(
         f"{path}: no column {name!r}{suggest_name(name, columns)}; the columns are "
         f"{quote_names(columns)}"
     )
 
 
-def text_array(names: Sequence[str]) -> NDArray[np.object_]:
+def as_text_array(names: Sequence[str]) -> NDArray[np.object_]:
     """Return names as an array of Python text."""
     return np.array(names, dtype=object)
 
@@ -55,12 +61,13 @@ def text_array(names: Sequence[str]) -> NDArray[np.object_]:
 def read_csv_rows(path: Path) -> Generator[tuple[int, list[str]], None, None]:
     """Yield the names of the columns, then the rows, each with the number of its first line.
 
-    Every row has as many cells as there are columns. Blank lines are passed over, but where there
-    is a single column, a blank line before the last row is a row: its cell is empty.
+    Every row has as many cells as there are columns. Blank lines are skipped. There is one
+    exception: in a table with a single column, a blank line before the last row is a row with an
+    empty cell.
     """
     blank: int | None = None
     width = 0
-    for line, row in _written_rows(path):
+    for line, row in _parse_csv(path):
         if not row:
             blank = line if blank is None and width == 1 else blank
             continue
@@ -69,6 +76,8 @@ def read_csv_rows(path: Path) -> Generator[tuple[int, list[str]], None, None]:
             blank = None
         width = width or len(row)
         if len(row) != width:
+            if len(row) == 1 and not row[0].strip():
+                continue
             raise RankshotError(
                 f"{path}:{line}: {len(row)} cells, but the first line names {width} columns"
             )
@@ -77,9 +86,9 @@ def read_csv_rows(path: Path) -> Generator[tuple[int, list[str]], None, None]:
         raise RankshotError(f"{path}: the file is empty; its first line must name the columns")
 
 
-def _written_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+def _parse_csv(path: Path) -> Iterator[tuple[int, list[str]]]:
     with path.open("rb") as stream:
-        reader = csv.reader(_decoded_lines(stream, path), strict=True)
+        reader = csv.reader((text for _, text in decode_lines(stream, path)), strict=True)
         line = 1
         try:
             for row in reader:
@@ -89,34 +98,52 @@ def _written_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
             raise RankshotError(f"{path}:{line}: not CSV ({error})") from None
 
 
-def _decoded_lines(stream: BinaryIO, path: Path) -> Iterator[str]:
-    """Yield lines as text; never hold more than one, of bounded length."""
-    number = 0
-    while line := stream.readline(MAX_ROW + 1):
-        number += 1
-        if len(line) > MAX_ROW:
-            raise RankshotError(f"{path}:{number}: a line longer than {MAX_ROW:,} bytes")
-        try:
-            yield (line.removeprefix(MARK) if number == 1 else line).decode()
-        except UnicodeDecodeError as error:
-            raise RankshotError(f"{path}:{number}: not UTF-8 text ({error.reason})") from None
-
-
 def parse_numbers(
-    cells: Sequence[str], columns: Sequence[str], rule: str, where: str
+    cells: Sequence[str],
+    columns: Sequence[str],
+    rule: str,
+    where: str,
+    *,
+    allow_missing: bool = False,
 ) -> list[float]:
-    """Read the cells of a row as finite numbers, or name the column of the first that is none."""
+    """Read the cells of a row as finite numbers.
+
+    Parameters
+    ----------
+    cells, columns : sequences of str
+        The cells of the row, and the names of their columns.
+    rule : str
+        What the numbers must be, for the message.
+    where : str
+        The file and the line, for the message.
+    allow_missing : bool
+        Whether a cell may be empty or ``nan``; its number is NaN.
+
+    Raises
+    ------
+    RankshotError
+        Names the column of the first cell that is not such a number.
+
+    Examples
+    --------
+    >>> parse_numbers(["1", "2e3"], ["a", "b"], "scores must be finite numbers", "s.csv:2")
+    [1.0, 2000.0]
+    >>> parse_numbers(["1", "x"], ["a", "b"], "scores must be finite numbers", "s.csv:2")
+    Traceback (most recent call last):
+        ...
+    rankshot.core.errors.RankshotError: s.csv:2: 'b' is 'x'; scores must be finite numbers
+    """
     try:
         numbers = list(map(float, cells))
     except ValueError:
         numbers = [_number_or_nan(cell) for cell in cells]
     # A sum costs little, and is finite for nearly every row of finite numbers.
     if not isfinite(sum(numbers)):
-        odd = np.flatnonzero(~np.isfinite(numbers))
-        if odd.size:
-            cell = cells[odd[0]]
-            what = short_repr(cell) if cell.strip() else "empty"
-            raise RankshotError(f"{where}: {columns[odd[0]]!r} is {what}; {rule}")
+        for column, cell, number in zip(columns, cells, numbers, strict=True):
+            missing = allow_missing and isnan(number) and _MISSING.fullmatch(cell)
+            if not (isfinite(number) or missing):
+                what = short_repr(cell) if cell.strip() else "empty"
+                raise RankshotError(f"{where}: {column!r} is {what}; {rule}")
     return numbers
 
 
@@ -131,7 +158,7 @@ def _number_or_nan(cell: str) -> float:
 
 
 def import_pyarrow(module: str = "pyarrow") -> Any:
-    """Import a module of PyArrow, or say which extra has it."""
+    """Import a module of PyArrow, or raise an error that names the extra to install."""
     try:
         return import_module(module)
     except ImportError:
@@ -140,7 +167,7 @@ def import_pyarrow(module: str = "pyarrow") -> Any:
 
 @contextmanager
 def open_parquet(path: Path) -> Iterator[Any]:
-    """Open a ``pyarrow.parquet.ParquetFile`` whose troubles name the file."""
+    """Open a ``pyarrow.parquet.ParquetFile``; errors of PyArrow in the block name the file."""
     arrow, parquet = import_pyarrow(), import_pyarrow("pyarrow.parquet")
     try:
         with path.open("rb") as stream:
@@ -153,7 +180,7 @@ def open_parquet(path: Path) -> Iterator[Any]:
         raise RankshotError(f"{path}: text in it is not UTF-8 ({error.reason})") from None
 
 
-def text_column(column: Any, row: int, what: str, path: Path) -> list[str]:
+def read_text_column(column: Any, row: int, what: str, path: Path) -> list[str]:
     """Return an Arrow column of any type as text; ``row`` is the number of its first row."""
     arrow = import_pyarrow()
     if arrow.types.is_nested(column.type):
@@ -165,25 +192,101 @@ def text_column(column: Any, row: int, what: str, path: Path) -> list[str]:
     return texts
 
 
-def refuse_text_columns(schema: Any, names: Sequence[str], path: Path) -> None:
-    """Raise for the first of the named columns that does not hold numbers."""
+def refuse_text_columns(
+    schema: Any, columns: Sequence[str | int], path: Path, *, allow_missing: bool = False
+) -> None:
+    """Raise for the first of the columns, given by name or position, that does not hold numbers.
+
+    With ``allow_missing`` a column may also be empty throughout, or hold booleans.
+    """
     types = import_pyarrow().types
-    for name in names:
-        kind = schema.field(name).type
-        if not (types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)):
-            raise RankshotError(f"{path}: column {name!r} holds {kind}, not numbers")
+    for column in columns:
+        field = schema.field(column)
+        kind = field.type
+        is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+        if not (is_number or (allow_missing and (types.is_null(kind) or types.is_boolean(kind)))):
+            raise RankshotError(f"{path}: column {field.name!r} holds {kind}, not numbers")
 
 
-def number_matrix(batch: Any, names: Sequence[str]) -> NDArray[np.floating]:
+def read_number_matrix(batch: Any, columns: Sequence[str | int]) -> NDArray[np.floating]:
     """Return Arrow columns of numbers side by side: float32 if all are, else float64.
 
-    What is missing becomes NaN.
+    Missing values become NaN.
     """
     arrow = import_pyarrow()
-    columns = [batch.column(name) for name in names]
-    kind = arrow.float32() if {column.type for column in columns} == {arrow.float32()} else None
-    matrix = np.empty((batch.num_rows, len(names)), np.float32 if kind else np.float64)
-    for j, column in enumerate(columns):
-        floats = column.cast(kind or arrow.float64(), safe=False)
+    arrays = [batch.column(column) for column in columns]
+    kind = arrow.float32() if {array.type for array in arrays} == {arrow.float32()} else None
+    matrix = np.empty((batch.num_rows, len(arrays)), np.float32 if kind else np.float64)
+    for j, array in enumerate(arrays):
+        floats = array.cast(kind or arrow.float64(), safe=False)
         matrix[:, j] = floats.to_numpy(zero_copy_only=False)
     return matrix
+
+
+# -------------------------------------------------------------------- data frames
+
+
+def as_frame(data: Any) -> Any:
+    """Return a data frame of pandas, polars, PyArrow and others as one of narwhals.
+
+    Anything else is returned as None.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> as_frame(pd.DataFrame({"leopard": [1.0], "bus": [2.0]})).columns
+    ['leopard', 'bus']
+    >>> as_frame([[1.0, 2.0]]) is None
+    True
+    """
+    if isinstance(data, (np.ndarray, list, tuple)):
+        return None
+    import narwhals.stable.v2 as nw  # noqa: PLC0415 (comes with scikit-learn)
+    from narwhals.exceptions import DuplicateError  # noqa: PLC0415
+
+    try:
+        frame = nw.from_native(data, eager_only=True, pass_through=True)
+    except DuplicateError as error:
+        names = " ".join(str(error).split())
+        raise RankshotError(f"columns of a data frame must have different names: {names}") from None
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def frame_to_matrix(frame: Any) -> NDArray[np.floating]:
+    """Return a data frame of narwhals as numbers: float32 if all columns are, else float64.
+
+    Missing values become NaN.
+
+    Raises
+    ------
+    RankshotError
+        Names the first column that does not hold numbers.
+    """
+    import narwhals.stable.v2 as nw  # noqa: PLC0415
+
+    try:
+        # Polars counts the microseconds of dates; from pandas they come as dates.
+        if not frame.implementation.is_pandas_like():
+            _refuse_dates(frame)
+        table: NDArray[Any] = frame.to_numpy()
+        if table.dtype == np.float32:
+            return table
+        if table.dtype.kind == "O":
+            table = np.where(frame.select(nw.all().is_null()).to_numpy(), np.nan, table)
+        elif table.dtype.kind not in "biuf":
+            raise TypeError(f"not {table.dtype}")  # noqa: TRY301
+        return table.astype(np.float64, copy=False)
+    except (TypeError, ValueError, OverflowError) as error:
+        columns = list(frame.columns)
+        if len(columns) > 1:
+            for j in range(len(columns)):
+                frame_to_matrix(frame[:, [j]])
+        raise RankshotError(
+            f"column {short_repr(columns[0])}: expected numbers ({error})"
+        ) from None
+
+
+def _refuse_dates(frame: Any) -> None:
+    for kind in frame.schema.values():
+        if kind.is_temporal():
+            raise TypeError(f"not {kind}")

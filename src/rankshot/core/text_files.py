@@ -1,4 +1,4 @@
-"""Text files: read line by line, written whole or not at all."""
+"""Text files: read line by line in bounded memory, written completely or not at all."""
 
 from __future__ import annotations
 
@@ -8,29 +8,67 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO, TextIO
 
-from rankshot.core.errors import RankshotError
+from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.names import as_names
 
 MARK = b"\xef\xbb\xbf"
 """The byte-order mark that some editors put before UTF-8."""
+MAX_LINE = 2**26
+"""Bytes in a line: three million numbers with all their digits."""
+
+
+def iterate_lines(
+    stream: BinaryIO, path: Path, longest: int, most_lines: float = float("inf")
+) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of a file with their numbers from 1; never hold more than one.
+
+    Parameters
+    ----------
+    stream : binary file
+        The file, or what unpacks it.
+    path : Path
+        The file's name, for messages.
+    longest : int
+        The most bytes in a line.
+    most_lines : float
+        The most lines.
+
+    Raises
+    ------
+    RankshotError
+        Names the file and the line that is too long.
+    """
+    number = 0
+    while line := stream.readline(longest + 1):
+        number += 1
+        if len(line) > longest:
+            raise RankshotError(f"{path}:{number}: a line longer than {longest:,} bytes")
+        if number > most_lines:
+            raise RankshotError(f"{path}: more than {most_lines:,} lines")
+        yield number, line.removeprefix(MARK) if number == 1 else line
+
+
+def decode_lines(stream: BinaryIO, path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a UTF-8 file, line ends included, with their numbers from 1."""
+    for number, line in iterate_lines(stream, path, MAX_LINE):
+        try:
+            yield number, line.decode()
+        except UnicodeDecodeError as error:
+            raise RankshotError(f"{path}:{number}: not UTF-8 text ({error.reason})") from None
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the lines of a UTF-8 file that are not blank, with their numbers from 1."""
     with path.open("rb") as stream:
-        for number, raw in enumerate(stream, 1):
-            try:
-                line = (raw.removeprefix(MARK) if number == 1 else raw).decode().strip()
-            except UnicodeDecodeError as error:
-                raise RankshotError(f"{path}:{number}: not UTF-8 text ({error.reason})") from None
-            if line:
-                yield number, line
+        for number, line in decode_lines(stream, path):
+            if text := line.strip():
+                yield number, text
 
 
 def read_names(path: Path) -> tuple[str, ...]:
-    """Read names, one a line; what follows a # at the start or after a space is a remark."""
+    """Read names, one per line; a # at the start or after a space begins a comment."""
     lines = [re.sub(r"(^|\s)#.*", "", line).strip() for _, line in read_lines(path)]
     try:
         return as_names([line for line in lines if line], "names")
@@ -40,22 +78,28 @@ def read_names(path: Path) -> tuple[str, ...]:
 
 @contextmanager
 def replace_file(path: Path) -> Iterator[TextIO]:
-    """Open a file that takes the place of ``path`` when, and only when, all went well."""
-    path = path.resolve()
+    """Open a new file that replaces ``path`` when the block ends without an exception.
+
+    Text that UTF-8 cannot encode (lone surrogates) becomes a `RankshotError`.
+    """
+    place = path.resolve()
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        handle, name = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
     except OSError as error:
-        raise RankshotError(f"{path}: cannot write there ({error.strerror})") from None
+        raise RankshotError(f"{place}: cannot write there ({error.strerror})") from None
     temporary = Path(name)
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        temporary.chmod(path.stat().st_mode if path.exists() else 0o666 & ~_umask())
-        temporary.replace(path)
-    except BaseException:
+        temporary.chmod(place.stat().st_mode if place.exists() else 0o666 & ~_umask())
+        temporary.replace(place)
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, UnicodeEncodeError):
+            odd = short_repr(error.object[error.start : error.end])
+            raise RankshotError(f"{path}: UTF-8 cannot hold the character {odd}") from None
         raise
 
 

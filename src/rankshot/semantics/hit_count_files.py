@@ -1,19 +1,19 @@
-"""Reading the hit counts of a search engine from CSV."""
+"""Hit counts of a search engine, read from CSV as a similarity table."""
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from rankshot.core.errors import RankshotError, short_repr
-from rankshot.core.text_files import read_lines
+from rankshot.core.errors import RankshotError
+from rankshot.core.tables import find_column, parse_numbers, read_csv_rows
 from rankshot.semantics.associations import HitMeasure, checked_measure
 from rankshot.semantics.similarity import Similarity
 
 COLUMNS = ("target", "item", "n_target", "n_item", "n_both")
+RULE = "counts must be finite numbers, at least 0"
 MAX_CELLS = 1 << 27
 """A gigabyte: more is a mistake in the file, or an attack."""
 Alone = dict[str, tuple[float, int]]
@@ -23,24 +23,25 @@ Alone = dict[str, tuple[float, int]]
 def read_hit_counts(
     path: str | Path, total: float | None = None, measure: HitMeasure = "dice"
 ) -> Similarity:
-    r"""Read hit counts from CSV and make a similarity table of them.
+    r"""Read hit counts from CSV as a similarity table.
 
     Parameters
     ----------
     path : str or Path
         UTF-8 text whose first line names the columns ``target``, ``item``, ``n_target``,
-        ``n_item`` and ``n_both``, in any order; others are passed over. One pair a line. A pair
-        that no line gives is unknown. The file's name becomes the source.
+        ``n_item`` and ``n_both``, in any order; other columns are ignored. Every other line holds
+        one pair. A pair that is not in the file is unknown. The file's name becomes the source.
     total : float, optional
-        How many pages the engine searches; Dice does without it.
+        How many pages the engine searches; Dice does not need it.
     measure : {"dice", "pmi", "nwd"}
         As for `Similarity.from_hit_counts`.
 
     Raises
     ------
     RankshotError
-        Names the file and the line of what is no count, of counts that cannot be (more hits
-        together than alone), and of a pair or a name that two lines count differently.
+        Names the file and the line of a cell that is not a count, of counts that are impossible
+        (more hits together than alone), of a pair that occurs twice, and of a name that has
+        different counts in two lines.
 
     Examples
     --------
@@ -88,35 +89,15 @@ class _Pairs:
 
 def _read_pairs(path: Path, total: float | None) -> _Pairs:
     pairs = _Pairs()
-    places: list[int] | None = None
-    width = 0
-    for number, line in read_lines(path):
-        where = f"{path}:{number}"
-        cells = _cells(line, where)
-        if places is None:
-            places, width = _column_places(cells, where), len(cells)
-        elif len(cells) != width:
-            raise RankshotError(f"{where}: {len(cells)} cells where the first line has {width}")
-        else:
-            _add_pair(pairs, [cells[place] for place in places], total, where, number)
+    rows = read_csv_rows(path)
+    header = [cell.strip() for cell in next(rows)[1]]
+    places = [find_column(header, name, path) for name in COLUMNS]
+    for number, row in rows:
+        cells = [row[place].strip() for place in places]
+        _add_pair(pairs, cells, total, f"{path}:{number}", number)
     if not pairs.both:
         raise RankshotError(f"{path}: no hit counts in it")
     return pairs
-
-
-def _cells(line: str, where: str) -> list[str]:
-    try:
-        return [cell.strip() for cell in next(csv.reader([line], strict=True))]
-    except csv.Error as error:
-        raise RankshotError(f"{where}: not CSV ({error}): {short_repr(line)}") from None
-
-
-def _column_places(header: list[str], where: str) -> list[int]:
-    for name in COLUMNS:
-        if header.count(name) != 1:
-            problem = "no column" if name not in header else "more than one column"
-            raise RankshotError(f"{where}: {problem} {name!r} in {short_repr(header)}")
-    return [header.index(name) for name in COLUMNS]
 
 
 def _add_pair(
@@ -126,9 +107,11 @@ def _add_pair(
     for name, what in ((target, "target"), (item, "item")):
         if not name:
             raise RankshotError(f"{where}: the {what} has no name")
-    n_target, n_item, n_both = (
-        _count(cell, what, where) for cell, what in zip(cells[2:], COLUMNS[2:], strict=True)
-    )
+    counts = parse_numbers(cells[2:], COLUMNS[2:], RULE, where)
+    if min(counts) < 0:
+        negative = counts.index(min(counts)) + 2
+        raise RankshotError(f"{where}: {COLUMNS[negative]!r} is {cells[negative]!r}; {RULE}")
+    n_target, n_item, n_both = counts
     for name, count, known in ((target, n_target, pairs.targets), (item, n_item, pairs.items)):
         if n_both > count:
             raise RankshotError(
@@ -136,22 +119,14 @@ def _add_pair(
                 f"{name!r} alone"
             )
         if total is not None and count > total:
-            raise RankshotError(f"{where}: {count:.16g} hits of {name!r} of {total:.16g} in all")
+            raise RankshotError(
+                f"{where}: {count:.16g} hits of {name!r}, more than the total of {total:.16g}"
+            )
         before, line = known.setdefault(name, (count, number))
         if before != count:
             raise RankshotError(
                 f"{where}: {count:.16g} hits of {name!r}, but {before:.16g} in line {line}"
             )
     if (target, item) in pairs.both:
-        raise RankshotError(f"{where}: {target!r} with {item!r} once more")
+        raise RankshotError(f"{where}: the pair {target!r} and {item!r} occurs twice")
     pairs.both[target, item] = n_both
-
-
-def _count(cell: str, what: str, where: str) -> float:
-    try:
-        count = float(cell)
-    except ValueError:
-        count = np.nan
-    if not (np.isfinite(count) and count >= 0):
-        raise RankshotError(f"{where}: {what} must be a count, not {short_repr(cell)}")
-    return count

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, short_repr, suggest_name
-from rankshot.core.text_files import MARK
+from rankshot.core.text_files import MARK, iterate_lines
 
 Vectors = dict[str, NDArray[np.float64]]
 """What a file has of the words that were wanted."""
@@ -114,20 +114,6 @@ def opened(path: Path) -> Iterator[io.BufferedReader[Any]]:
             raise RankshotError(f"{path}: damaged gzip ({error})") from None
 
 
-def bounded_lines(
-    stream: io.BufferedReader[Any], path: Path, longest: int = MAX_LINE
-) -> Iterator[tuple[int, bytes]]:
-    """Yield lines with their numbers from 1, and never hold more than one of bounded length."""
-    number = 0
-    while line := stream.readline(longest + 1):
-        number += 1
-        if len(line) > longest:
-            raise RankshotError(f"{path}:{number}: a line longer than {longest:,} bytes")
-        if number > MAX_WORDS:
-            raise RankshotError(f"{path}: more than {MAX_WORDS:,} lines")
-        yield number, line.removeprefix(MARK) if number == 1 else line
-
-
 # -------------------------------------------------------------------- which format
 
 
@@ -208,7 +194,7 @@ def read_text(path: Path, words: Collection[str], *, header: bool) -> Vectors:
     wanted = WantedWords(words)
     found: Vectors = {}
     with opened(path) as stream:
-        lines = bounded_lines(stream, path)
+        lines = iterate_lines(stream, path, MAX_LINE, MAX_WORDS)
         promised = dimension = seen = 0
         if header:
             promised, dimension = read_header(next(lines, (1, b""))[1], path)
@@ -272,7 +258,7 @@ def read_npy(path: Path, vocabulary: Path, words: Collection[str]) -> Vectors:
     rows: dict[str, int] = {}
     number = 0
     with opened(vocabulary) as stream:
-        for number, line in bounded_lines(stream, vocabulary):
+        for number, line in iterate_lines(stream, vocabulary, MAX_LINE, MAX_WORDS):
             key = line.rstrip(b"\r\n")
             if key in wanted.utf8:
                 rows.setdefault(wanted.utf8[key], number - 1)

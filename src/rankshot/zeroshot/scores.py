@@ -14,6 +14,7 @@ from scipy.special import log_softmax
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.names import as_names
+from rankshot.core.tables import as_frame, frame_to_matrix
 
 Floats = NDArray[np.floating]
 Kind = Literal["multiclass", "one-vs-rest", "one-vs-one"]
@@ -74,6 +75,15 @@ class Scores:
         object.__setattr__(self, "items", names)
         object.__setattr__(self, "kind", kind)
         self._refuse_infinite()
+
+    @classmethod
+    def from_validated(cls, values: Floats, items: tuple[str, ...], kind: Kind) -> Scores:
+        """Take scores that the caller has validated, as readers of files do; check nothing."""
+        scores = object.__new__(cls)
+        object.__setattr__(scores, "values", values)
+        object.__setattr__(scores, "items", items)
+        object.__setattr__(scores, "kind", kind)
+        return scores
 
     @classmethod
     def from_probabilities(
@@ -170,8 +180,8 @@ def as_scores(scores: Scores | ArrayLike, items: tuple[str, ...]) -> Scores:
     """
     if isinstance(scores, Scores):
         return scores.with_items(items)
-    if hasattr(scores, "columns") and hasattr(scores, "to_numpy"):
-        found = Scores(scores.to_numpy(), scores.columns)
+    if (frame := as_frame(scores)) is not None:
+        found = Scores(frame_to_matrix(frame), frame.columns)
     else:
         table = _as_floats(scores)
         C = len(items)

@@ -1,1 +1,1 @@
-"""Files of the daily job: scores in, predictions out, true labels to compare with."""
+"""Files of a zero-shot run: tables of scores (CSV, Parquet, .npz), predictions, true labels."""

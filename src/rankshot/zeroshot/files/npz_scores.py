@@ -1,21 +1,21 @@
-"""Scores in NumPy's .npz archives, read from front to back without unpacking the whole.
+"""Scores in NumPy's .npz archives, read from front to back in bounded memory.
 
-``numpy.load`` would hold all scores at once, and unpickles where it is let. Here the members of
-the archive are streamed, and what their headers claim is held against their sizes.
+``numpy.load`` would hold all scores at once. Here the arrays of the archive are streamed, their
+headers are checked against their sizes, and nothing is unpickled.
 """
 
 from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from errno import EINVAL
 from math import prod
 from pathlib import Path
 from tokenize import TokenError
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.lib import format as npy
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.names import as_names
-from rankshot.core.tables import ID, text_array
+from rankshot.core.tables import ID, as_text_array
 from rankshot.zeroshot.scores import KINDS, Kind, n_columns
 
 MAX_COLUMNS = 2**24
@@ -34,109 +34,99 @@ _CHUNK = 2**20
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 _HEADER_ERRORS = (
     *(ValueError, TypeError, EOFError, OverflowError),
-    # NumPy reads the header of an array as a Python literal, and lets these through.
+    # NumPy parses the header of an array as a Python literal, which can raise these.
     *(SyntaxError, TokenError, RecursionError, MemoryError),
 )
 _ZIP_ERRORS = (
     *(zipfile.BadZipFile, zlib.error, EOFError, UnicodeDecodeError),
-    # What is encrypted, or packed by a method that Python does not know.
+    # Encrypted members, and compression methods that Python does not support.
     *(RuntimeError, NotImplementedError),
 )
 
 
-@dataclass(frozen=True, eq=False)
-class NpzScores:
-    """An open archive of scores: what its headers say, and its rows."""
+class Header(NamedTuple):
+    """What a file of scores, of any format, says about its rows before they are read."""
 
-    path: Path
     items: tuple[str, ...]
     kind: Kind
-    scores: _Member
-    ids: _Member | None
+    has_ids: bool
+    n_rows: int | None
 
-    @property
-    def n_rows(self) -> int:
-        """The number of rows."""
-        return self.scores.shape[0]
 
-    @property
-    def n_columns(self) -> int:
-        """The number of scores in a row."""
-        return self.scores.shape[1]
-
-    @property
-    def has_ids(self) -> bool:
-        """Whether there is an array ``id``."""
-        return self.ids is not None
-
-    def blocks(
-        self, n_rows: int
-    ) -> Iterator[tuple[NDArray[np.object_] | None, NDArray[np.floating]]]:
-        """Yield ids and scores, ``n_rows`` rows at a time; only once."""
-        for begin in range(0, self.n_rows, n_rows):
-            n = min(n_rows, self.n_rows - begin)
-            ids = None if self.ids is None else self._take_ids(self.ids, begin, n)
-            scores = self.scores.take(n)
-            single = scores.dtype.kind == "f" and scores.dtype.itemsize == 4
-            dtype: Any = np.float32 if single else np.float64
-            # Extended precision may overflow; the infinite scores are refused by whoever reads.
-            with np.errstate(over="ignore"):
-                values: NDArray[Any] = scores.astype(dtype, copy=False)
-            yield ids, values
-
-    def _take_ids(self, member: _Member, begin: int, n: int) -> NDArray[np.object_]:
-        texts: list[str] = []
-        # Text of fixed width may be far wider than what it holds, so a little at a time.
-        step = max(1, _CHUNK // member.row_bytes)
-        for done in range(0, n, step):
-            try:
-                texts += map(str, member.take(min(step, n - done)).tolist())
-            except ValueError as error:
-                if isinstance(error, RankshotError):
-                    raise
-                raise RankshotError(f"{self.path}: 'id' is damaged ({error})") from None
-        if "" in texts:
-            raise RankshotError(f"{self.path}: row {begin + texts.index('')} has no id")
-        return text_array(texts)
+Block = tuple[NDArray[np.object_] | None, NDArray[np.floating]]
+"""The ids of some rows, if there are any, and their scores."""
+ReadBlocks = Callable[[int], Iterator[Block]]
+"""Yields blocks of at most so many rows; it can be called once."""
 
 
 @contextmanager
-def open_npz(path: Path) -> Iterator[NpzScores]:
-    """Open an archive with the arrays ``scores`` and ``classes``, perhaps ``id`` and ``kind``."""
+def open_npz(path: Path) -> Iterator[tuple[Header, ReadBlocks]]:
+    """Open an archive with the arrays ``scores``, ``classes``, optionally ``id`` and ``kind``."""
     with path.open("rb") as stream:
         try:
             with zipfile.ZipFile(stream) as archive:
-                yield _opened(archive, path)
+                yield _open_arrays(archive, path)
         except (*_ZIP_ERRORS, OSError) as error:
-            # A place before the start of the file, from a damaged directory, is no argument.
+            # A damaged directory may name a place before the start of the file: EINVAL.
             if isinstance(error, OSError) and error.errno not in {None, EINVAL}:
                 raise
             raise RankshotError(f"{path}: not a whole .npz file ({error})") from None
 
 
-def _opened(archive: zipfile.ZipFile, path: Path) -> NpzScores:
-    scores = _member(archive, "scores", path)
+def _open_arrays(archive: zipfile.ZipFile, path: Path) -> tuple[Header, ReadBlocks]:
+    scores = _open_member(archive, "scores", path)
     if scores.dtype.kind not in "fiu":
         raise RankshotError(f"{path}: 'scores' holds {scores.dtype}, not numbers")
-    items = _classes(_member(archive, "classes", path), path)
-    kind = _kind(scores.shape, len(items), _named_kind(archive, path), path)
-    if scores.shape[0] == 0:
+    items = _read_classes(_open_member(archive, "classes", path), path)
+    kind = _find_kind(scores.shape, len(items), _read_kind(archive, path), path)
+    n_rows = scores.shape[0]
+    if n_rows == 0:
         raise RankshotError(f"{path}: 'scores' has no rows")
-    ids = _member(archive, ID, path) if f"{ID}.npy" in archive.namelist() else None
-    if ids is not None:
-        _refuse_no_text(ids, ID, path)
-        if ids.shape != scores.shape[:1]:
-            raise RankshotError(
-                f"{path}: 'id' has shape {ids.shape}, but 'scores' has shape {scores.shape}"
-            )
-        if ids.row_bytes > _CHUNK:
-            raise RankshotError(
-                f"{path}: 'id' has room for {ids.row_bytes:,} bytes an id: too much"
-            )
-    return NpzScores(path, items, kind, scores, ids)
+    names = _open_member(archive, ID, path) if f"{ID}.npy" in archive.namelist() else None
+    if names is not None:
+        _check_ids(names, scores.shape, path)
+
+    def read_blocks(most: int) -> Iterator[Block]:
+        for begin in range(0, n_rows, most):
+            n = min(most, n_rows - begin)
+            ids = None if names is None else _take_ids(names, begin, n, path)
+            values = scores.take(n)
+            single = values.dtype.kind == "f" and values.dtype.itemsize == 4
+            # Extended precision may overflow; the reader of the blocks refuses infinite scores.
+            with np.errstate(over="ignore"):
+                floats: NDArray[Any] = values.astype("f4" if single else "f8", copy=False)
+            yield ids, floats
+
+    return Header(items, kind, names is not None, n_rows), read_blocks
 
 
-def _classes(member: _Member, path: Path) -> tuple[str, ...]:
+def _check_ids(ids: _Member, shape: tuple[int, ...], path: Path) -> None:
+    _refuse_no_text(ids, ID, path)
+    if ids.shape != shape[:1]:
+        raise RankshotError(f"{path}: 'id' has shape {ids.shape}, but 'scores' has shape {shape}")
+    if ids.row_bytes > _CHUNK:
+        raise RankshotError(
+            f"{path}: 'id' has {ids.row_bytes:,} bytes per id, more than the limit of {_CHUNK:,}"
+        )
+
+
+def _take_ids(ids: _Member, begin: int, n: int, path: Path) -> NDArray[np.object_]:
+    texts: list[str] = []
+    # Text of fixed width may be far wider than what it holds, so a little at a time.
+    step = max(1, _CHUNK // ids.row_bytes)
+    for done in range(0, n, step):
+        try:
+            texts += map(str, ids.take(min(step, n - done)).tolist())
+        except ValueError as error:
+            if isinstance(error, RankshotError):
+                raise
+            raise RankshotError(f"{path}: 'id' is damaged ({error})") from None
+    if "" in texts:
+        raise RankshotError(f"{path}: row {begin + texts.index('')} has no id")
+    return as_text_array(texts)
+
+
+def _read_classes(member: _Member, path: Path) -> tuple[str, ...]:
     _refuse_no_text(member, "classes", path)
     n, width = member.shape[0] if member.shape else 0, member.row_bytes
     if len(member.shape) != 1 or n > MAX_COLUMNS or n * width > _MAX_NAMES:
@@ -149,11 +139,11 @@ def _classes(member: _Member, path: Path) -> tuple[str, ...]:
         raise RankshotError(f"{path}: {error}") from None
 
 
-def _named_kind(archive: zipfile.ZipFile, path: Path) -> str | None:
-    """Return what the array ``kind`` says, if there is one."""
+def _read_kind(archive: zipfile.ZipFile, path: Path) -> str | None:
+    """Return the text of the array ``kind``, if there is one."""
     if "kind.npy" not in archive.namelist():
         return None
-    member = _member(archive, "kind", path)
+    member = _open_member(archive, "kind", path)
     name: object = f"{member.dtype} of shape {member.shape}"
     if member.dtype.kind == "U" and prod(member.shape) == 1 and member.row_bytes < _CHUNK:
         name = member.take(1).ravel()[0]
@@ -164,8 +154,8 @@ def _named_kind(archive: zipfile.ZipFile, path: Path) -> str | None:
     return str(name)
 
 
-def _kind(shape: tuple[int, ...], C: int, named: str | None, path: Path) -> Kind:
-    """Tell by the number of columns whether they stand for classes or for pairs of them."""
+def _find_kind(shape: tuple[int, ...], C: int, named: str | None, path: Path) -> Kind:
+    """Return the kind of scores: the number of columns is that of the classes or of their pairs."""
     widths: dict[Kind, int] = {kind: n_columns(C, kind) for kind in KINDS}
     for kind, width in widths.items():
         if len(shape) == 2 and 0 < shape[1] == width <= MAX_COLUMNS and named in {None, kind}:
@@ -215,7 +205,7 @@ class _Member:
         return np.frombuffer(buffer, self.dtype).reshape(n, *self.shape[1:])
 
 
-def _member(archive: zipfile.ZipFile, name: str, path: Path) -> _Member:
+def _open_member(archive: zipfile.ZipFile, name: str, path: Path) -> _Member:
     there = [file.removesuffix(".npy") for file in archive.namelist()]
     if f"{name}.npy" not in archive.namelist():
         raise RankshotError(
@@ -223,13 +213,13 @@ def _member(archive: zipfile.ZipFile, name: str, path: Path) -> _Member:
         )
     info = archive.getinfo(f"{name}.npy")
     if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
-        raise RankshotError(f"{path}: {name!r} is packed in a way that NumPy does not use")
+        raise RankshotError(f"{path}: {name!r} is compressed with a method that NumPy does not use")
     stream = archive.open(info)
-    shape, fortran, dtype = _header(stream, name, path)
+    shape, fortran, dtype = _read_header(stream, name, path)
     if dtype.hasobject:
         raise RankshotError(
-            f"{path}: {name!r} holds Python objects, which only a pickle can; save it as text or "
-            f"numbers, for example {name}.astype(str)"
+            f"{path}: {name!r} holds Python objects, which only a pickle can store; save it as "
+            f"text or numbers, for example {name}.astype(str)"
         )
     if fortran:
         raise RankshotError(
@@ -245,7 +235,7 @@ def _member(archive: zipfile.ZipFile, name: str, path: Path) -> _Member:
     return _Member(stream, dtype, shape)
 
 
-def _header(
+def _read_header(
     stream: IO[bytes], name: str, path: Path
 ) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     try:
@@ -254,4 +244,4 @@ def _header(
             raise ValueError(f"version {version}")
         return _HEADERS[version](stream)
     except _HEADER_ERRORS as error:
-        raise RankshotError(f"{path}: {name!r} is no plain array ({error})") from None
+        raise RankshotError(f"{path}: {name!r} is not a plain array ({error})") from None

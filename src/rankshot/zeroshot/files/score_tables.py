@@ -1,8 +1,11 @@
-"""Score tables as CSV, Parquet and .npz, read in batches.
+"""Tables of a classifier's scores: CSV, Parquet and .npz, read in batches.
 
-Scores come by the million, so a table is never in memory: it is read in batches, as often as it
-is asked for. Only Parquet takes more than a batch, a page of every column (a few MB): a table of
-thousands of columns is better written in row groups of some thousand rows.
+Tables of scores may have millions of rows. So a table is never completely in memory: every call
+of `ScoreTable.batches` reads the file again, one batch at a time. Parquet needs a little more
+than one batch: one page of every column (a few MB). A Parquet file with thousands of columns
+should therefore have row groups of some thousand rows.
+
+CSV and Parquet are read here, .npz archives in `npz_scores`.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from operator import index
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,38 +27,27 @@ from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.names import as_names
 from rankshot.core.tables import (
     ID,
-    number_matrix,
+    as_text_array,
     open_parquet,
     parse_numbers,
     read_csv_rows,
+    read_number_matrix,
+    read_text_column,
     refuse_text_columns,
-    text_array,
-    text_column,
-    unknown_ending_error,
+    require_ending,
 )
-from rankshot.zeroshot.files.npz_scores import open_npz
-from rankshot.zeroshot.scores import LARGEST_SCORE, Kind, column_name
+from rankshot.zeroshot.files.npz_scores import Block, Header, ReadBlocks, open_npz
+from rankshot.zeroshot.scores import LARGEST_SCORE, Kind, Scores, column_name, n_columns
 
-Block = tuple[NDArray[np.object_] | None, NDArray[np.floating]]
-SCORES_ARE = "scores must be finite numbers (a column of names must be called id)"
+ENDINGS = (".csv", ".parquet", ".npz")
+RULE = "scores must be finite numbers (a column of names must be called id)"
 BATCH_CELLS = 2**20
 """Scores in a batch, about: eight megabytes."""
 
 
-@dataclass(frozen=True, eq=False)
-class ScoreBatch:
-    """Some rows of a score table: their ids, where it has them, and their scores."""
-
-    ids: NDArray[np.object_] | None
-    values: NDArray[np.floating]
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-
 @dataclass(frozen=True)
 class ScoreTable:
-    """A file of scores whose head has been read; `batches` reads the rest.
+    """A file of scores, of which only the header has been read; `batches` reads the rows.
 
     Attributes
     ----------
@@ -63,42 +55,44 @@ class ScoreTable:
         The file.
     items : tuple of str
         The seen classes.
-    n_rows : int or None
-        The number of rows; None for CSV, where nobody knows before the end.
     kind : {"multiclass", "one-vs-rest", "one-vs-one"}
-        As of `Scores`.
+        The kind of scores, as in `Scores`.
     has_ids : bool
-        Whether the rows have names of their own.
+        Whether the rows have ids.
+    n_rows : int or None
+        The number of rows; None for CSV, where it is only known at the end.
     batch_rows : int
         The most rows in a batch.
     """
 
     path: Path
     items: tuple[str, ...]
-    n_rows: int | None
     kind: Kind
     has_ids: bool
+    n_rows: int | None
     batch_rows: int
 
-    def batches(self) -> Iterator[ScoreBatch]:
-        """Yield all rows in batches; every call opens the file anew.
+    def batches(self) -> Iterator[tuple[NDArray[np.object_] | None, Scores]]:
+        """Yield the ids (None if the table has none) and the scores of all rows, in batches.
+
+        Every call reads the file again.
 
         Raises
         ------
         RankshotError
-            Names the line (CSV) or the row (counted from 0) and the column of what is no finite
-            number.
+            Names the line (CSV) or the row (counted from 0) and the column of a score that is
+            not a finite number.
         """
-        with _opened(self.path) as table:
-            if (table.items, table.kind, table.has_ids) != (self.items, self.kind, self.has_ids):
-                raise RankshotError(f"{self.path}: another table has taken its place meanwhile")
+        with _open_table(self.path) as (header, read_blocks):
+            if header[:3] != (self.items, self.kind, self.has_ids):
+                raise RankshotError(f"{self.path}: the file was replaced by another table")
             row = 0
-            for ids, values in table.blocks(self.batch_rows):
+            for ids, values in read_blocks(self.batch_rows):
                 self._refuse_infinite(values, row)
                 row += len(values)
-                yield ScoreBatch(ids, values)
-            if table.n_rows is not None and row != table.n_rows:
-                raise RankshotError(f"{self.path}: promises {table.n_rows} rows, but has {row}")
+                yield ids, Scores.from_validated(values, self.items, self.kind)
+            if header.n_rows is not None and row != header.n_rows:
+                raise RankshotError(f"{self.path}: promises {header.n_rows} rows, but has {row}")
 
     def _refuse_infinite(self, values: NDArray[np.floating], first: int) -> None:
         # The extremes are NaN if any score is, and need no array as large as the batch.
@@ -117,18 +111,20 @@ def open_scores(path: str | Path, batch_rows: int | None = None) -> ScoreTable:
     Parameters
     ----------
     path : str or Path
-        CSV and Parquet have one column for each seen class, named by it, and perhaps a column
-        ``id``. An .npz file has the arrays ``scores``, ``classes`` (their names) and perhaps
-        ``id``. Its scores have one column a class or, one-vs-one, one a pair of classes in the
-        order of ``numpy.triu_indices``. Three classes have as many pairs, and are taken as
-        classes unless an array ``kind`` holds ``"one-vs-one"`` (it may hold any kind of `Scores`).
+        CSV and Parquet have one column per seen class, named by it, and optionally a column
+        ``id``. An .npz file has the arrays ``scores``, ``classes`` (the names of the classes) and
+        optionally ``id``. Its scores have one column per class or, one-vs-one, one column per
+        pair of classes, in the order of ``numpy.triu_indices``. Three classes have three pairs:
+        then the columns are taken as classes, unless an array ``kind`` holds ``"one-vs-one"`` (it
+        may hold any kind of `Scores`).
     batch_rows : int, optional
-        The most rows in a batch; by default such that it has about a million scores.
+        The most rows in a batch; by default, a batch has about a million scores.
 
     Returns
     -------
     ScoreTable
-        float32 stays so (in Parquet, if all columns are); all other scores become float64.
+        Scores in float32 stay float32 (in Parquet, if all columns are); all others become
+        float64.
 
     Raises
     ------
@@ -144,18 +140,20 @@ def open_scores(path: str | Path, batch_rows: int | None = None) -> ScoreTable:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "scores.csv"
     ...     _ = path.write_text("id,leopard,bus\nx1,2.5,-1\nx2,0,1e-3\n")
-    ...     table = open_scores(path)
-    ...     for batch in table.batches():
-    ...         print(table.items, batch.ids, batch.values.tolist())
+    ...     for ids, scores in open_scores(path).batches():
+    ...         print(scores.items, ids, scores.values.tolist())
     ('leopard', 'bus') ['x1' 'x2'] [[2.5, -1.0], [0.0, 0.001]]
     """
     path = Path(path)
-    with _opened(path) as table:
-        rows = max(1, BATCH_CELLS // table.n_columns) if batch_rows is None else _rows(batch_rows)
-        return ScoreTable(path, table.items, table.n_rows, table.kind, table.has_ids, rows)
+    with _open_table(path) as (header, _):
+        if batch_rows is None:
+            rows = max(1, BATCH_CELLS // n_columns(len(header.items), header.kind))
+        else:
+            rows = _as_row_count(batch_rows)
+        return ScoreTable(path, *header, rows)
 
 
-def _rows(value: Any) -> int:
+def _as_row_count(value: Any) -> int:
     try:
         rows = index(value)
     except TypeError:
@@ -165,56 +163,13 @@ def _rows(value: Any) -> int:
     return min(rows, sys.maxsize)
 
 
-# -------------------------------------------------------------------- formats
+def _open_table(path: Path) -> AbstractContextManager[tuple[Header, ReadBlocks]]:
+    formats = {".csv": _open_csv, ".parquet": _open_parquet, ".npz": open_npz}
+    return formats[require_ending(path, ENDINGS)](path)
 
 
-class _OpenTable(Protocol):
-    """An open file of scores: what its head says, and its rows, to be read once."""
-
-    @property
-    def items(self) -> tuple[str, ...]: ...
-    @property
-    def n_rows(self) -> int | None: ...
-    @property
-    def kind(self) -> Kind: ...
-    @property
-    def has_ids(self) -> bool: ...
-    @property
-    def n_columns(self) -> int: ...
-    def blocks(self, n_rows: int, /) -> Iterator[Block]: ...
-
-
-def _opened(path: Path) -> AbstractContextManager[_OpenTable]:
-    if path.suffix == ".csv":
-        return _opened_csv(path)
-    if path.suffix == ".parquet":
-        return _opened_parquet(path)
-    if path.suffix == ".npz":
-        return open_npz(path)
-    raise unknown_ending_error(path, (".csv", ".parquet", ".npz"))
-
-
-@dataclass(frozen=True, eq=False)
-class _ColumnTable:
-    """A file with one column a class, and perhaps a column ``id``."""
-
-    path: Path
-    columns: Sequence[str]
-    items: tuple[str, ...]
-    n_rows: int | None
-    source: Any
-    kind: Kind = "multiclass"
-
-    @property
-    def has_ids(self) -> bool:
-        return len(self.columns) > len(self.items)
-
-    @property
-    def n_columns(self) -> int:
-        return len(self.items)
-
-
-def _items(columns: Sequence[str], where: str) -> tuple[str, ...]:
+def _find_items(columns: Sequence[str], where: str) -> tuple[str, ...]:
+    """Return the seen classes: the names of all columns except ``id``."""
     items = [name for name in columns if name != ID]
     if len(columns) - len(items) > 1:
         raise RankshotError(f"{where}: more than one column {ID!r}")
@@ -230,22 +185,35 @@ def _items(columns: Sequence[str], where: str) -> tuple[str, ...]:
         raise RankshotError(f"{where}: {error}") from None
 
 
-class _CsvTable(_ColumnTable):
-    def blocks(self, n_rows: int) -> Iterator[Block]:
-        place = self.columns.index(ID) if self.has_ids else None
-        while rows := _take_rows(self.source, n_rows, place, self.items, self.path):
-            ids, cells = rows
-            yield text_array(ids) if self.has_ids else None, cells.reshape(-1, self.n_columns)
+# -------------------------------------------------------------------- CSV
 
 
-def _take_rows(
+@contextmanager
+def _open_csv(path: Path) -> Iterator[tuple[Header, ReadBlocks]]:
+    with closing(read_csv_rows(path)) as rows:
+        line, columns = next(rows)
+        items = _find_items(columns, f"{path}:{line}")
+        first = next(rows, None)
+        if first is None:
+            raise RankshotError(f"{path}: no rows after the line that names the columns")
+        place = columns.index(ID) if ID in columns else None
+        all_rows = chain([first], rows)
+
+        def read_blocks(n_rows: int) -> Iterator[Block]:
+            while block := _read_csv_block(all_rows, n_rows, place, items, path):
+                yield block
+
+        yield Header(items, "multiclass", place is not None, None), read_blocks
+
+
+def _read_csv_block(
     rows: Iterator[tuple[int, list[str]]],
     n: int,
     place: int | None,
     items: Sequence[str],
     path: Path,
-) -> tuple[list[str], NDArray[np.float64]] | None:
-    """Read the next n rows of CSV: ids, and all scores in one line; None after the last."""
+) -> Block | None:
+    """Read the next n rows; return None after the last."""
     ids: list[str] = []
     # Numbers without objects around them: a batch of text would take many times the memory.
     cells = array("d")
@@ -255,36 +223,37 @@ def _take_rows(
             ids.append(row.pop(place))
             if not ids[-1]:
                 raise RankshotError(f"{where}: the row has no id")
-        cells.extend(parse_numbers(row, items, SCORES_ARE, where))
-    return (ids, np.frombuffer(cells)) if cells else None
+        cells.extend(parse_numbers(row, items, RULE, where))
+    if not cells:
+        return None
+    return None if place is None else as_text_array(ids), np.frombuffer(cells).reshape(
+        -1, len(items)
+    )
+
+
+# -------------------------------------------------------------------- Parquet
 
 
 @contextmanager
-def _opened_csv(path: Path) -> Iterator[_CsvTable]:
-    with closing(read_csv_rows(path)) as rows:
-        line, columns = next(rows)
-        items = _items(columns, f"{path}:{line}")
-        first = next(rows, None)
-        if first is None:
-            raise RankshotError(f"{path}: no rows after the line that names the columns")
-        yield _CsvTable(path, columns, items, None, chain([first], rows))
-
-
-class _ParquetTable(_ColumnTable):
-    def blocks(self, n_rows: int) -> Iterator[Block]:
-        row = 0
-        for batch in self.source.iter_batches(batch_size=n_rows):
-            ids = text_column(batch.column(ID), row, ID, self.path) if self.has_ids else None
-            yield None if ids is None else text_array(ids), number_matrix(batch, self.items)
-            row += batch.num_rows
-
-
-@contextmanager
-def _opened_parquet(path: Path) -> Iterator[_ParquetTable]:
+def _open_parquet(path: Path) -> Iterator[tuple[Header, ReadBlocks]]:
     with open_parquet(path) as file:
         columns = list(file.schema_arrow.names)
-        items = _items(columns, f"{path}")
+        items = _find_items(columns, f"{path}")
         refuse_text_columns(file.schema_arrow, items, path)
-        if file.metadata.num_rows == 0:
+        n_rows = file.metadata.num_rows
+        if n_rows == 0:
             raise RankshotError(f"{path}: the table has no rows")
-        yield _ParquetTable(path, columns, items, file.metadata.num_rows, file)
+        has_ids = ID in columns
+
+        def read_blocks(n_rows: int) -> Iterator[Block]:
+            row = 0
+            for batch in file.iter_batches(batch_size=n_rows):
+                ids = (
+                    as_text_array(read_text_column(batch.column(ID), row, ID, path))
+                    if has_ids
+                    else None
+                )
+                yield ids, read_number_matrix(batch, items)
+                row += batch.num_rows
+
+        yield Header(items, "multiclass", has_ids, n_rows), read_blocks

@@ -1,4 +1,4 @@
-"""The true labels that predictions are held against, from CSV and Parquet."""
+"""True labels, to evaluate predictions with, from CSV and Parquet."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.tables import (
     ID,
     LABEL,
+    as_text_array,
     find_column,
     open_parquet,
     read_csv_rows,
-    text_array,
-    text_column,
-    unknown_ending_error,
+    read_text_column,
+    require_ending,
 )
 
 Row = tuple[int, str | None, str]
-"""Where it stands, the id where there are any, and the label."""
+"""The line or row, the id if there is one, and the label."""
 
 
 def read_truth(path: str | Path, ids: Sequence[str]) -> NDArray[np.object_]:
@@ -30,16 +30,16 @@ def read_truth(path: str | Path, ids: Sequence[str]) -> NDArray[np.object_]:
     Parameters
     ----------
     path : str or Path
-        CSV or Parquet with a column ``label`` and, in any order of rows, a column ``id``. Ids
-        that nobody asks for are passed over. Without a column ``id`` the rows must be those of
-        the predictions, in their order.
+        CSV or Parquet with a column ``label`` and optionally a column ``id``. With ids, the rows
+        may be in any order, and ids that are not among the predictions are ignored. Without ids,
+        the rows must be those of the predictions, in the same order.
     ids : sequence of str
-        Those of the predictions, as `read_predictions` returns them.
+        The ids of the predictions, as `read_predictions` returns them.
 
     Returns
     -------
     array of str
-        A label for each of the ``ids``, in their order.
+        The label of each of the ``ids``, in their order.
 
     Raises
     ------
@@ -60,12 +60,10 @@ def read_truth(path: str | Path, ids: Sequence[str]) -> NDArray[np.object_]:
     array(['cat', 'truck'], dtype=object)
     """
     path = Path(path)
-    if path.suffix == ".csv":
-        rows, where = _csv_labels(path), f"{path}:"
-    elif path.suffix == ".parquet":
-        rows, where = _parquet_labels(path), f"{path}: row "
+    if require_ending(path) == ".csv":
+        rows, where = _read_csv_labels(path), f"{path}:"
     else:
-        raise unknown_ending_error(path, (".csv", ".parquet"))
+        rows, where = _read_parquet_labels(path), f"{path}: row "
     labels: list[str] = []
     places: dict[str, tuple[int, int]] = {}
     for place, name, label in rows:
@@ -75,31 +73,32 @@ def read_truth(path: str | Path, ids: Sequence[str]) -> NDArray[np.object_]:
             n, before = places.setdefault(name, (len(labels), place))
             if n != len(labels):
                 raise RankshotError(
-                    f"{where}{place}: the id {short_repr(name)} stands in {where}{before} already"
+                    f"{where}{place}: the id {short_repr(name)} occurs already in {where}{before}"
                 )
         labels.append(label)
     if not labels:
-        raise RankshotError(f"{path}: there are no labels in it")
+        raise RankshotError(f"{path}: the file holds no labels")
     if places:
-        return text_array([labels[n] for n in _rows_of(ids, places, path)])
+        return as_text_array([labels[n] for n in _find_rows(ids, places, path)])
     if len(labels) != len(ids):
         raise RankshotError(
             f"{path}: {len(labels)} labels for {len(ids)} predictions; without a column {ID!r} "
-            "there must be as many"
+            "there must be one label per prediction"
         )
-    return text_array(labels)
+    return as_text_array(labels)
 
 
-def _rows_of(ids: Sequence[str], places: dict[str, tuple[int, int]], path: Path) -> list[int]:
+def _find_rows(ids: Sequence[str], places: dict[str, tuple[int, int]], path: Path) -> list[int]:
     missing = [name for name in ids if name not in places]
     if missing:
         raise RankshotError(
-            f"{path}: no label for {len(missing)} of the {len(ids)} predictions: {quote_names(missing)}"
+            f"{path}: no label for {len(missing)} of the {len(ids)} predictions: "
+            f"{quote_names(missing)}"
         )
     return [places[name][0] for name in ids]
 
 
-def _csv_labels(path: Path) -> Iterator[Row]:
+def _read_csv_labels(path: Path) -> Iterator[Row]:
     rows = read_csv_rows(path)
     _, columns = next(rows)
     label = find_column(columns, LABEL, path)
@@ -111,7 +110,7 @@ def _csv_labels(path: Path) -> Iterator[Row]:
         yield line, name, row[label]
 
 
-def _parquet_labels(path: Path) -> Iterator[Row]:
+def _read_parquet_labels(path: Path) -> Iterator[Row]:
     with open_parquet(path) as file:
         columns = list(file.schema_arrow.names)
         find_column(columns, LABEL, path)
@@ -119,7 +118,11 @@ def _parquet_labels(path: Path) -> Iterator[Row]:
         has_ids = ID in columns and find_column(columns, ID, path) >= 0
         row = 0
         for batch in file.iter_batches(columns=wanted):
-            labels = text_column(batch.column(LABEL), row, LABEL, path)
-            ids = text_column(batch.column(ID), row, ID, path) if has_ids else [None] * len(labels)
+            labels = read_text_column(batch.column(LABEL), row, LABEL, path)
+            ids = (
+                read_text_column(batch.column(ID), row, ID, path)
+                if has_ids
+                else [None] * len(labels)
+            )
             yield from zip(range(row, row + len(labels)), ids, labels, strict=True)
             row += len(labels)

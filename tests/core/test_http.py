@@ -1,11 +1,13 @@
-"""Fetching a file, from a real HTTP server that misbehaves when told to."""
+"""Addresses, retries, and downloads from a real HTTP server that misbehaves when told to."""
 
 import hashlib
 import re
 import socket
+import ssl
 import threading
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.error import URLError
 
 import numpy as np
 import pytest
@@ -191,7 +193,7 @@ def test_a_file_that_is_there_is_not_fetched(fetch, server, path):
 
 def test_another_file_in_its_place_is_kept(fetch, server, path):
     path.write_bytes(b"somebody's own")
-    with pytest.raises(RankshotError, match=r"data\.gz is there, but it is not the file of http"):
+    with pytest.raises(RankshotError, match=r"data\.gz exists, but it is not the file of http"):
         fetch()
     assert path.read_bytes() == b"somebody's own"
     assert server.ranges == []
@@ -220,6 +222,32 @@ def test_a_failing_connection_is_tried_again(fetch, server, path, slept):
     assert path.read_bytes() == CONTENT
     assert server.ranges == [None, *["bytes=1000-"] * 3, "bytes=6000-"]
     assert slept == [1, 2, 4, 8]
+
+
+def test_a_server_may_ask_for_a_longer_wait(fetch, server, path, slept):
+    server.script = [send(429, Retry_After="7"), send(503, Retry_After="1000"), send(503)]
+    fetch()
+    assert path.read_bytes() == CONTENT
+    assert slept == [7, 60, 4]
+
+
+@pytest.mark.parametrize(
+    ("reason", "message"),
+    [
+        (socket.gaierror(socket.EAI_NONAME, "Name or service not known"), "there is no such host"),
+        (ssl.SSLCertVerificationError(1, "bad"), "its certificate is not valid"),
+    ],
+)
+def test_failures_that_stay_are_not_tried_again(fetch, slept, monkeypatch, reason, message):
+    class Opener:
+        def open(self, *_, **__):
+            raise URLError(reason)
+
+    reason.verify_message = "self-signed"
+    monkeypatch.setattr(module, "make_opener", lambda *_: Opener())
+    with pytest.raises(RankshotError, match=message):
+        fetch()
+    assert slept == []
 
 
 def test_patience_ends(fetch, server, path, part, slept):
@@ -359,6 +387,19 @@ def test_only_safe_addresses_are_asked(path, url):
         download(url, path, announce=print, md5=MD5)
 
 
+def test_addresses_of_this_machine():
+    for url in ("http://127.0.0.1:80/a", "http://[::1]/a", "http://localhost/a"):
+        assert module.is_web_address(url)
+        assert module.is_local(url)
+        assert module.is_private(url)
+    for host in ("10.0.0.1", "127.0.0.1.example.org", "localhost.example.org", "example.org"):
+        assert not module.is_local(f"https://{host}/a")
+        assert module.is_private(f"https://{host}/a")
+        assert not module.is_private(f"http://{host}/a")
+    for url in ("http://a..b/", "http://host:99999/", "http://host:0/", "http://ho st/", None, 3):
+        assert not module.is_web_address(url)
+
+
 def test_a_redirect_does_not_leave_safe_addresses(fetch, server):
     server.script = [send(302, Location="http://example.org/a")]
     with pytest.raises(RankshotError, match=r"'http://example\.org/a' is not an https address"):
@@ -370,7 +411,7 @@ def test_a_redirect_does_not_leave_safe_addresses(fetch, server):
     [{"md5": MD5, "sha256": SHA256}, {"md5": None}, {"md5": SHA256}, {"sha256": MD5}, {"md5": "?"}],
 )
 def test_a_checksum_is_needed(path, checksum):
-    with pytest.raises(RankshotError, match=r"one of the two|in small hexadecimal digits"):
+    with pytest.raises(RankshotError, match=r"one of the two|in lower-case hexadecimal digits"):
         download("https://example.org/a", path, announce=print, **checksum)
 
 
