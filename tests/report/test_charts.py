@@ -1,4 +1,4 @@
-"""The charts: where marks and labels stand."""
+"""The charts: the places of marks and labels."""
 
 import math
 import re
@@ -144,7 +144,7 @@ def test_a_map_has_one_scale_for_both_axes(rng):
 
 
 @pytest.mark.parametrize("x", [[3.0], [2.0, 2.0], [0.0, 0.0]])
-def test_points_in_one_place_stand_in_the_middle(x):
+def test_points_in_one_place_are_in_the_middle(x):
     places, _ = scale_to_unit(np.array(x), np.array(x))
     np.testing.assert_array_equal(places, 0.5)
 

@@ -100,7 +100,7 @@ def test_the_best_are_marked_ties_included():
     page = render_report(Report("t", comparison=COMPARISON))
     assert page.count("<strong>") == 3
     assert page.count('<span class="badge">best</span>') == 2
-    # Rows of one method stand together, whatever the order in which they came.
+    # The rows of a method are together, in whatever order they were given.
     text = Walker(page).text
     assert text.index("DS") < text.index(".311") < text.index(".322") < text.index("PR")
 
@@ -122,7 +122,7 @@ def test_bars_are_as_long_as_their_numbers():
     assert re.findall(r'class="bar" style="width:([\d.]+)%', page) == ["21.40", "7.10"]
 
 
-def test_heat_is_by_row_and_starts_at_a_blind_guess():
+def test_heat_is_by_row_and_starts_at_random_guessing():
     section = format_evaluation(EVALUATION)
     # 51, 27, 24 of 102; 33, 77 of 110; a class without inputs.
     assert section["confusion"] == [
@@ -131,7 +131,7 @@ def test_heat_is_by_row_and_starts_at_a_blind_guess():
         ("ship", [("h0", "0")] * 3),
     ]
     assert section["pairwise"][1] == ("dog", [("below", "43"), ("", ""), ("h0", "50")])
-    # Hardest first, the unknown last; all classes that it was most often confused with are named.
+    # Lowest first, NaN last; all classes that it was most often confused with are named.
     lines = section["class_lines"]
     assert [line.bar.name for line in lines] == ["cat", "dog", "ship"]
     assert [line.confused_with for line in lines] == [("dog",), ("cat",), ()]
@@ -140,7 +140,7 @@ def test_heat_is_by_row_and_starts_at_a_blind_guess():
 
 
 @pytest.mark.parametrize("truth", [None, "cat", "dog"])
-def test_right_and_wrong_are_said_only_where_the_truth_is_known(truth):
+def test_right_and_wrong_are_shown_only_if_the_truth_is_given(truth):
     text = Walker(render_report(Report("t", explanations=(replace(EXAMPLE, truth=truth),)))).text
     assert ("✓ right" in text) == (truth == "cat")
     assert ("✗ wrong" in text) == (truth == "dog")
@@ -206,7 +206,7 @@ def test_names_are_text_and_never_markup(name):
     assert odd.text.count(name) > 20
 
 
-def test_long_names_are_cut_and_kept_in_a_tooltip():
+def test_long_names_are_shortened_with_a_tooltip():
     name = "".join(f"part{i}" for i in range(40))
     page = render_report(Report("t", consensuses=(summary(name, (name,)),)))
     assert f'title="{name}"' in page
@@ -259,7 +259,7 @@ def test_a_thousand_classes_fit_on_a_page_and_it_says_what_is_shown(rng):
     page = render_report(large_report(rng))
     assert len(page.encode()) < 3_000_000
     text = Walker(page).text
-    for said in (
+    for sentence in (
         "Only the 40 of 1,000 targets with the lowest agreement are shown.",
         "Only the 40 largest of 1,000 groups are named",
         "Of 5,000 points, one in 3 is drawn.",
@@ -273,7 +273,7 @@ def test_a_thousand_classes_fit_on_a_page_and_it_says_what_is_shown(rng):
         "class number 17class number 23 99",
         "class number 41class number 42 12.3%",
     ):
-        assert said.replace(" ", "") in text.replace(" ", ""), said
+        assert sentence.replace(" ", "") in text.replace(" ", ""), sentence
     targets = re.findall(r'<article class="card">\s*<h3><span[^>]*>class number (\d+)<', page)
     assert sorted(map(int, targets)) == list(range(960, 1000))
 

@@ -73,13 +73,13 @@ def test_every_table_and_figure_is_there_and_in_the_contents(figures):
     expected = ["table-1", "table-2", "figure-1", "figure-2", "figure-3", "figure-4"]
     assert [section["id"] for section in page.all("section")] == expected
     assert [a["href"] for a in page.all("a")] == [f"#{key}" for key in expected]
-    for said in (
+    for text in (
         *("Measured again", "What we found.", "Peers", "A whole sentence.", "4,000"),
         *(".311 .302–.321 paper .287", "– paper .316", ".250", ".400 .390–.410", "slow & sure"),
         *("airplane", "motor vehicle", "Wu & Palmer", "GloVe 100d", "Huang et al. (2012)"),
         *("cat – dog", "all 45 pairs", "method 1", "pickup_truck", "cells"),
     ):
-        assert said in page.text, said
+        assert text in page.text, text
 
 
 def test_what_the_paper_says_is_beside_ours_and_nothing_else_is():

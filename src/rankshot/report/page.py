@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -97,7 +98,13 @@ def render_template(template: str, **values: Any) -> str:
     **values
         The base template needs ``title``, ``lead`` and ``contents``: pairs of an id and a heading.
     """
-    jinja2 = require_jinja2()
+    page: str = _make_environment(require_jinja2()).get_template(template).render(values)
+    return page
+
+
+@cache
+def _make_environment(jinja2: Any) -> Any:
+    """Return the environment of the templates, which compiles each of them once."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("rankshot.report"),
         autoescape=True,
@@ -108,8 +115,7 @@ def render_template(template: str, **values: Any) -> str:
     for function in (shorten, format_name, draw_legend_mark):
         environment.filters[function.__name__] = function
     environment.globals |= {"version": __version__, "define_marks": define_marks}
-    page: str = environment.get_template(template).render(values)
-    return page
+    return environment
 
 
 def format_name(text: object) -> Html:

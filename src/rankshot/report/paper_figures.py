@@ -132,6 +132,8 @@ def centroid(polygon: Floats) -> Floats:
 def _clip_polygon(polygon: Floats, w: Floats, b: float) -> Floats:
     """Return the part of a convex polygon where w'u + b is positive."""
     inside = polygon @ w + b > 0
+    if inside.all():
+        return polygon
     # Each corner that stays is followed by the point where its edge crosses the line, if it does.
     corners = np.where(inside[:, None], polygon, np.nan)
     pieces = np.stack([corners, _crossings(polygon, w, b)], axis=1).reshape(-1, 2)
@@ -242,7 +244,7 @@ def draw_tree(tree: ClassTree) -> Html:
 
 
 def two_class_lines(found: TwoClasses) -> list[PlotLine]:
-    """Return a line a pair, and one for the mean over all pairs."""
+    """Return one line per pair, and one for the mean over all pairs."""
     lines = [
         PlotLine(f"{one} – {other}", cells, "two classes")
         for (one, other), cells in zip(found.pairs, found.accuracy, strict=True)
@@ -251,7 +253,7 @@ def two_class_lines(found: TwoClasses) -> list[PlotLine]:
 
 
 def draw_two_classes(found: TwoClasses) -> Html:
-    """Return the plot; the names of its lines stand outside."""
+    """Return the plot, without the labels of its lines."""
     lines = two_class_lines(found)
     axis = fit_axis([value for row in lines for cell in row.cells if cell for value in cell])
     title = (

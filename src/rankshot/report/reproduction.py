@@ -13,7 +13,7 @@ from typing import NamedTuple
 from rankshot.experiments.class_maps import SemanticMap
 from rankshot.experiments.paper_figures import PaperFigures
 from rankshot.experiments.ranking_cells import RankingCells
-from rankshot.experiments.tables import Compared, ResultTable, Value, share, text_of
+from rankshot.experiments.tables import Compared, ResultTable, Value, text_of
 from rankshot.report.charts import Group
 from rankshot.report.page import render_template
 from rankshot.report.paper_figures import (
@@ -28,7 +28,7 @@ from rankshot.report.paper_figures import (
     two_class_table,
 )
 from rankshot.report.svg import Html
-from rankshot.report.texts import format_percent
+from rankshot.report.texts import format_percent, format_share
 from rankshot.zeroshot.metrics import Interval
 
 DATASETS = {"cifar": "CIFAR", "animals": "Animals with Attributes"}
@@ -133,9 +133,11 @@ def format_cell(value: Value) -> FormattedCell:
     """
     match value:
         case Compared(ours, paper):
-            return format_cell(ours)._replace(paper="" if paper is None else share(paper))
+            return format_cell(ours)._replace(paper="" if paper is None else format_share(paper))
         case Interval(estimate, low, high):
-            return FormattedCell(share(estimate), f"{share(low)}–{share(high)}")
+            return FormattedCell(
+                format_share(estimate), f"{format_share(low)}–{format_share(high)}"
+            )
         case str():
             return FormattedCell(value, is_text=True)
         case int():

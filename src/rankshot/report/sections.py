@@ -145,13 +145,12 @@ def select_summaries(summaries: Sequence[TargetSummary]) -> tuple[Sequence[Targe
     n = len(summaries)
     if n <= MAX_SUMMARIES:
         return summaries, ""
-    known = [summary for summary in summaries if summary.concordance is not None]
-    if not known:
-        return summaries[
-            :MAX_SUMMARIES
-        ], f"Only the first {MAX_SUMMARIES} of {n:,} targets are shown."
-    known.sort(key=lambda summary: (summary.concordance, summary.target))
-    selected = known[:MAX_SUMMARIES]
+    measured = [summary for summary in summaries if summary.concordance is not None]
+    if not measured:
+        note = f"Only the first {MAX_SUMMARIES} of {n:,} targets are shown."
+        return summaries[:MAX_SUMMARIES], note
+    measured.sort(key=lambda summary: (summary.concordance, summary.target))
+    selected = measured[:MAX_SUMMARIES]
     note = f"Only the {len(selected)} of {n:,} targets with the lowest agreement are shown."
     return selected, note
 
@@ -286,7 +285,7 @@ def format_evaluation(evaluation: Evaluation) -> dict[str, Any]:
     small = L <= MAX_CLASSES
     low, high = evaluation.accuracy.low, evaluation.accuracy.high
     return {
-        "figures": [
+        "metrics": [
             ("Accuracy", format_share(evaluation.accuracy.estimate)),
             *((f"Top-{k} accuracy", format_share(share)) for k, share in evaluation.top_k),
             ("Calibration error", format_share(evaluation.expected_calibration_error)),
