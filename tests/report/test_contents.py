@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from samples import EVALUATION, EXAMPLE, summary
+from report_samples import EVALUATION, EXAMPLE, summary
 
 import rankshot as rs
 from rankshot.experiments.tables import Comparison, ComparisonRow

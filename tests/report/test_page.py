@@ -9,7 +9,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 from html_walker import HOSTILE, Walker, check_accessible, check_same_markup, check_self_contained
-from samples import EVALUATION, EXAMPLE, summary
+from report_samples import EVALUATION, EXAMPLE, summary
 
 from rankshot import RankshotError
 from rankshot.experiments.tables import Comparison, ComparisonRow
@@ -166,6 +166,10 @@ def test_sections_and_contents_agree(left_out):
     expected = [key for name, key in SECTIONS.items() if name != left_out]
     assert [section["id"] for section in page.all("section")] == expected
     assert [a["href"] for a in page.all("a")] == [f"#{key}" for key in expected]
+
+
+def test_the_first_screen_tells_what_the_page_is_for():
+    assert "how well a zero-shot classifier recognises new classes" in render_report(Report("t"))
 
 
 def test_a_page_without_sections_has_no_contents():
