@@ -220,7 +220,7 @@ def page(folder):
 def examples(text):
     """Return the names, classes and verdicts of the inputs explained."""
     plain = re.sub(r"<[^>]*>", " ", text.partition('id="explanations-heading"')[2])
-    return re.findall(r"(x\d)\s+Given\s+(\w+)\s*,[^✓✗]*[✓✗] (\w+)", plain)
+    return re.findall(r"(x\d)\s+Predicted:\s+(\w+)\s*,[^✓✗]*[✓✗] (\w+)", plain)
 
 
 def headings(text):

@@ -12,7 +12,7 @@ from rankshot.experiments.demo import run_demo
 from rankshot.experiments.methods import DR, DS, PR, Method
 from rankshot.experiments.tables import Comparison, ComparisonRow
 from rankshot.report.demo import demo_report
-from rankshot.report.page import render
+from rankshot.report.page import render_report
 
 TOLERANCE = 0.01
 """Other processors and libraries round otherwise, and move some images across a border."""
@@ -95,11 +95,11 @@ def test_the_page_shows_all_that_was_promised(demo):
     report = demo_report(demo)
     assert report.comparison.rows == demo.comparison.rows
     assert [card.target for card in report.consensuses] == demo.head.classes_.tolist()
-    assert all(0 <= share <= 1 for card in report.consensuses for _, share in card.sources)
+    assert all(0 <= share <= 1 for card in report.consensuses for _, share in card.disagreement)
     assert len(report.map.names) == len(demo.rankings) == 110
     assert report.evaluation.confusion.sum() == len(demo.truth) == 4000
     assert report.explanations
-    page = render(report)
+    page = render_report(report)
     for text in ("Comparison", "Consensus", "Map", "Evaluation", "Explanations", "Two classes"):
         assert text in page
     right = demo.comparison.cell(PR, "panel, Plackett-Luce", "multiclass")

@@ -1,13 +1,23 @@
-"""A page of HTML, walked through and checked for tags that do not close."""
+"""A parser of HTML pages for tests, and what every page has to fulfil."""
 
 import re
 from html.parser import HTMLParser
+from itertools import pairwise
 
 VOID = {"meta", "br", "col", "hr", "img", "link", "input"}
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "</style></svg></table></title>-->",
+    "{{ 7 * 7 }}{% raw %}",
+    "' onclick='x",
+    "&lt;b&gt; &amp;",
+]
+"""Names that would be markup if they were not escaped."""
 
 
 class Walker(HTMLParser):
-    """Walks a page: every tag must be closed, in order, and its texts and tags are kept."""
+    """Parse a page, check that all tags are closed in order, and keep its texts and tags."""
 
     def __init__(self, page):
         super().__init__(convert_charrefs=True)
@@ -34,3 +44,37 @@ class Walker(HTMLParser):
 
     def all(self, tag):
         return [attributes for name, attributes in self.tags if name == tag]
+
+
+def check_self_contained(page):
+    """Nothing is loaded from elsewhere, and nothing runs."""
+    assert not re.search(r"https?:|//[a-z]|url\(|@import", page)
+    tags = Walker(page).tags
+    assert not {tag for tag, _ in tags} & {"script", "link", "img", "iframe", "object"}
+    assert all(not key.startswith("on") for _, attributes in tags for key in attributes)
+    assert all(a["href"].startswith("#") for _, a in tags if "href" in a)
+    assert "default-src 'none'" in page
+
+
+def check_accessible(page):
+    """Tables and charts have names for a screen reader, and headings skip no level."""
+    assert len(page.all("caption")) == len(page.all("table")) > 0
+    assert all("scope" in th for th in page.all("th"))
+    scrolled = [div for div in page.all("div") if div.get("class") == "scroll"]
+    assert all(div["aria-label"] for div in scrolled)
+    for svg in page.all("svg"):
+        assert svg.get("role") == "img" or svg.get("aria-hidden") == "true"
+    headings = [int(tag[1]) for tag, _ in page.tags if re.fullmatch("h[1-6]", tag)]
+    assert headings[0] == 1
+    assert headings.count(1) == 1
+    assert all(b <= a + 1 for a, b in pairwise(headings))
+    ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    assert {section["aria-labelledby"] for section in page.all("section")} <= set(ids)
+    assert {use["href"] for use in page.all("use")} <= {f"#{i}" for i in ids}
+
+
+def check_same_markup(page, plain):
+    """A page with hostile names has the tags and attributes of one with plain names."""
+    assert [tag for tag, _ in page.tags] == [tag for tag, _ in plain.tags]
+    assert [sorted(a) for _, a in page.tags] == [sorted(a) for _, a in plain.tags]

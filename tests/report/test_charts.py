@@ -1,4 +1,4 @@
-"""The charts: where marks and labels stand."""
+"""The charts: the places of marks and labels."""
 
 import math
 import re
@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 
 from rankshot.report.charts import (
-    MOST_GROUPS,
-    MOST_POINTS,
+    MAX_GROUPS,
+    MAX_POINTS,
     PlotLine,
-    _covered,
-    _sums,
-    interval_plot,
-    map_groups,
+    _count_covered,
+    _cumulative_counts,
+    draw_intervals,
+    draw_map,
+    draw_reliability,
+    find_largest_groups,
     place_labels,
-    reliability_diagram,
-    scatter_map,
-    unit_places,
+    scale_to_unit,
 )
 from rankshot.report.contents import ClassMap
-from rankshot.report.svg import N_COLORS, SHAPES, Axis, element, mark, share_axis
+from rankshot.report.svg import N_COLORS, SHAPES, Axis, draw_mark, element, fit_axis
 from rankshot.zeroshot.metrics import Interval
 
 UNIT = Axis(0.0, 1.0, (0.0, 0.5, 1.0))
@@ -37,7 +37,7 @@ def fraction(text):
 
 
 def uses(svg):
-    """Return (mark, x, y) of each mark, places as fractions of the drawing."""
+    """Return (mark, x, y) of each mark; x and y are fractions of the chart."""
     return [
         (int(use.get("href").removeprefix("#mark")), fraction(use.get("x")), fraction(use.get("y")))
         for use in parsed(svg).iter("use")
@@ -62,7 +62,7 @@ def test_text_and_attributes_are_escaped():
 
 def test_every_pair_of_shape_and_colour_is_used():
     kinds = {
-        re.search(r'class="(c\d)".*href="#(mark\d)"', mark(kind, 0, 0)).groups()
+        re.search(r'class="(c\d)".*href="#(mark\d)"', draw_mark(kind, 0, 0)).groups()
         for kind in range(len(SHAPES) * N_COLORS)
     }
     assert len(kinds) == len(SHAPES) * N_COLORS == 56
@@ -79,12 +79,12 @@ def test_every_pair_of_shape_and_colour_is_used():
     ],
 )
 def test_an_axis_has_round_ticks(values, ticks):
-    assert share_axis(values).ticks == ticks
+    assert fit_axis(values).ticks == ticks
 
 
 def test_an_axis_holds_what_it_is_made_for(rng):
     for values in rng.uniform(size=(200, 3)) ** rng.uniform(0.2, 5, size=(200, 1)):
-        axis = share_axis(values.tolist())
+        axis = fit_axis(values.tolist())
         assert 0 <= axis.low <= values.min() + 1e-12
         assert values.max() - 1e-12 <= axis.high <= 1 + 1e-12
         assert 2 <= len(axis.ticks) <= 7
@@ -94,7 +94,7 @@ def test_an_axis_holds_what_it_is_made_for(rng):
 
 
 def test_one_half_is_in_the_middle():
-    svg = interval_plot([PlotLine("a", (Interval(0.5, 0.25, 1.0),))], ["svm"], UNIT, "plot")
+    svg = draw_intervals([PlotLine("a", (Interval(0.5, 0.25, 1.0),))], ["svm"], UNIT, "plot")
     # One line for the ticks above, one below.
     assert uses(svg) == [(0, 0.5, 0.5)]
     assert lines(svg, "whisker") == [(0.25, 0.5, 1.0, 0.5)]
@@ -102,7 +102,7 @@ def test_one_half_is_in_the_middle():
 
 def test_the_axis_may_be_a_part_of_0_to_1():
     axis = Axis(0.2, 0.6, (0.2, 0.4, 0.6))
-    svg = interval_plot([PlotLine("a", (Interval(0.3, 0.2, 0.4),))], ["svm"], axis, "plot")
+    svg = draw_intervals([PlotLine("a", (Interval(0.3, 0.2, 0.4),))], ["svm"], axis, "plot")
     assert uses(svg) == [(0, 0.25, 0.5)]
     assert lines(svg, "whisker") == [(0, 0.5, 0.5, 0.5)]
     assert [line[0] for line in lines(svg, "grid")] == [0, 0.5, 1]
@@ -110,7 +110,7 @@ def test_the_axis_may_be_a_part_of_0_to_1():
 
 def test_classifiers_have_marks_of_their_own_one_above_the_other():
     cells = (Interval(0.1, 0, 0.2), None, Interval(0.9, 0.8, 1))
-    svg = interval_plot(
+    svg = draw_intervals(
         [PlotLine("heading"), PlotLine("a", cells, "method")], ["x", "y", "z"], UNIT, "plot"
     )
     # Four lines: ticks, the heading, the row (from 1/2 to 3/4), ticks.
@@ -129,7 +129,7 @@ def test_classifiers_have_marks_of_their_own_one_above_the_other():
 def test_a_map_has_one_scale_for_both_axes(rng):
     for spread in ([1, 1], [5, 1], [1, 5], [1e-8, 1], [1, 1e-300]):
         x, y = (rng.normal(size=(30, 2)) * spread).T
-        places, aspect = unit_places(x, y)
+        places, aspect = scale_to_unit(x, y)
         assert 1 <= aspect <= 1.6
         assert places.min() > 0
         assert places.max() < 1
@@ -144,13 +144,13 @@ def test_a_map_has_one_scale_for_both_axes(rng):
 
 
 @pytest.mark.parametrize("x", [[3.0], [2.0, 2.0], [0.0, 0.0]])
-def test_points_in_one_place_stand_in_the_middle(x):
-    places, _ = unit_places(np.array(x), np.array(x))
+def test_points_in_one_place_are_in_the_middle(x):
+    places, _ = scale_to_unit(np.array(x), np.array(x))
     np.testing.assert_array_equal(places, 0.5)
 
 
 def test_numbers_of_any_size_can_be_drawn():
-    places, _ = unit_places(np.array([-1e308, 1e308]), np.array([0.0, 1e308]))
+    places, _ = scale_to_unit(np.array([-1e308, 1e308]), np.array([0.0, 1e308]))
     assert np.isfinite(places).all()
     assert places[0, 0] < places[1, 0]
 
@@ -162,7 +162,7 @@ def class_map(groups, rng, spread=1.0):
 
 
 def test_a_map_has_one_mark_a_point_by_group_with_a_tooltip(rng):
-    svg = scatter_map(class_map(["cat", "dog", "cat", "fox"], rng), "map")
+    svg = draw_map(class_map(["cat", "dog", "cat", "fox"], rng), "map")
     assert [kind for kind, _, _ in uses(svg)] == [0, 1, 0, 2]
     titles = [title.text for title in parsed(svg).iter("title")]
     assert titles[:5] == ["map", "cat 0 (cat)", "dog 1 (dog)", "cat 2 (cat)", "fox 3 (fox)"]
@@ -172,17 +172,17 @@ def test_a_map_has_one_mark_a_point_by_group_with_a_tooltip(rng):
 
 def test_only_the_largest_of_many_groups_are_named(rng):
     groups = [f"g{i}" for i in range(100) for _ in range(1 + (i >= 60))]
-    found = map_groups(class_map(groups, rng))
+    found = find_largest_groups(class_map(groups, rng))
     assert [group.name for group in found] == [f"g{i}" for i in range(60, 100)]
-    assert len(found) == MOST_GROUPS
+    assert len(found) == MAX_GROUPS
     assert {group.size for group in found} == {2}
-    svg = scatter_map(class_map(groups, rng), "map")
+    svg = draw_map(class_map(groups, rng), "map")
     assert len(list(parsed(svg).iter("circle"))) == 60
 
 
 def test_a_map_draws_a_part_of_very_many_points(rng):
-    svg = scatter_map(class_map(["a"] * (2 * MOST_POINTS + 1), rng), "map")
-    assert len(uses(svg)) == math.ceil((2 * MOST_POINTS + 1) / 3)
+    svg = draw_map(class_map(["a"] * (2 * MAX_POINTS + 1), rng), "map")
+    assert len(uses(svg)) == math.ceil((2 * MAX_POINTS + 1) / 3)
 
 
 # -------------------------------------------------------------------- labels
@@ -226,14 +226,16 @@ def test_marks_under_a_label_are_counted(rng):
     points = rng.integers(0, [90, 60], size=(300, 2)) + 0.5
     places = rng.integers(0, [91, 61], size=(100, 2)).astype(float)
     inside = (np.abs(places[:, None] - points) < half).all(axis=-1)
-    np.testing.assert_array_equal(_covered(_sums(points, box), places, half), inside.sum(axis=1))
+    np.testing.assert_array_equal(
+        _count_covered(_cumulative_counts(points, box), places, half), inside.sum(axis=1)
+    )
 
 
 # -------------------------------------------------------------------- reliability
 
 
 def test_reliability_goes_right_with_confidence_and_up_with_accuracy():
-    svg = reliability_diagram([(0.25, 0.5, 100), (0.75, 0.75, 25), (math.nan, math.nan, 0)], "r")
+    svg = draw_reliability([(0.25, 0.5, 100), (0.75, 0.75, 25), (math.nan, math.nan, 0)], "r")
     circles = list(parsed(svg).iter("circle"))
     assert [(fraction(c.get("cx")), fraction(c.get("cy"))) for c in circles] == [
         (0.25, 0.5),
@@ -243,15 +245,15 @@ def test_reliability_goes_right_with_confidence_and_up_with_accuracy():
     assert float(circles[0].get("r")) == 2 * float(circles[1].get("r"))
     assert lines(svg, "diagonal") == [(0, 1, 1, 0)]
     assert lines(svg, "gap") == [(0.25, 0.75, 0.25, 0.5), (0.75, 0.25, 0.75, 0.25)]
-    assert "100 inputs: 25.0% sure on average, 50.0% right" in svg
+    assert "100 inputs: mean confidence 25.0%, accuracy 50.0%" in svg
 
 
 @pytest.mark.parametrize(
     "svg",
     [
-        interval_plot([PlotLine("a", (Interval(0.5, 0, 1),))], ["c"], UNIT, "<the> title"),
-        reliability_diagram([], "<the> title"),
-        scatter_map(ClassMap(("a",), ("g",), (1.0,), (2.0,)), "<the> title"),
+        draw_intervals([PlotLine("a", (Interval(0.5, 0, 1),))], ["c"], UNIT, "<the> title"),
+        draw_reliability([], "<the> title"),
+        draw_map(ClassMap(("a",), ("g",), (1.0,), (2.0,)), "<the> title"),
     ],
 )
 def test_a_chart_is_an_image_with_a_title(svg):

@@ -14,7 +14,7 @@ from rankshot.cli.console import check_page, progress_bar, say
 from rankshot.experiments.demo import run_demo
 from rankshot.experiments.tables import Comparison
 from rankshot.report.demo import demo_report
-from rankshot.report.page import write_report
+from rankshot.report.page import render_report, write_page
 from rankshot.zeroshot.metrics import Interval
 
 
@@ -40,7 +40,7 @@ def demo(
     console.print(comparison_table(found.comparison, len(found.truth)))
     seen = ", ".join(f"{name} {share:.1%}" for name, share in found.seen_accuracy.items())
     say(f"On held-out images of the classes they know: {seen}.", console)
-    write_report(demo_report(found), output)
+    write_page(render_report(demo_report(found)), output)
     say(f"report written to {output}", console)
 
 

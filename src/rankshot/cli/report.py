@@ -27,15 +27,14 @@ from rankshot.cli.score_options import ScoresAre, ScoresAreOption, inputs_named
 from rankshot.core.errors import RankshotError, quote_names, suggest_name
 from rankshot.ranking.concordance import summarize
 from rankshot.ranking.files import read_rankings
-from rankshot.report.contents import Report
-from rankshot.report.from_results import (
-    class_map,
-    consensus_cards,
-    evaluation_of,
-    example_rows,
-    explanation_card,
+from rankshot.report.contents import (
+    ExplainedInput,
+    Report,
+    choose_examples,
+    evaluate_predictions,
+    map_rankings,
 )
-from rankshot.report.page import write_report
+from rankshot.report.page import render_report, write_page
 from rankshot.zeroshot.explanation import explain
 from rankshot.zeroshot.files.predictions import Predictions, read_predictions
 from rankshot.zeroshot.files.score_tables import ScoreTable, open_scores
@@ -114,7 +113,7 @@ def report(
             reference=reference,
         )
         page = _with_examples(page, predicted, labels, table, model, scores_are)
-    write_report(page, output)
+    write_page(render_report(page), output)
     right = float((predicted.labels == labels).mean())
     say(f"{right:.1%} of {len(labels):,} inputs right; report written to {output}")
 
@@ -142,7 +141,7 @@ def _page(title: str, predicted: Predictions, labels: Labels) -> Report:
     return Report(
         title=title,
         facts=tuple(facts),
-        evaluation=evaluation_of(labels, given, predicted.proba, predicted.targets),
+        evaluation=evaluate_predictions(labels, given, predicted.proba, predicted.targets),
         notes=tuple(notes),
     )
 
@@ -155,10 +154,10 @@ def _with_rankings(page: Report, path: Path, predicted: Predictions) -> Report:
             f"{suggest_name(missing[0], rankings.target_names)}"
         )
     try:
-        cards = consensus_cards(summarize(rankings))
+        summaries = tuple(summarize(rankings))
     except RankshotError as error:
         raise RankshotError(f"{path}: {error}") from None
-    return replace(page, consensuses=cards, map=class_map(rankings, COMPARED))
+    return replace(page, consensuses=summaries, map=map_rankings(rankings, COMPARED))
 
 
 def _with_examples(
@@ -172,7 +171,7 @@ def _with_examples(
     """Explain a few inputs, right and wrong ones; what was rejected has no class to explain."""
     kept = np.flatnonzero(predicted.labels != REJECTED)
     given = predicted.labels.astype(str)
-    found = example_rows(given[kept], labels[kept], predicted.targets[:EXAMPLES])
+    found = choose_examples(given[kept], labels[kept], predicted.targets[:EXAMPLES])
     rows = {str(predicted.ids[row]): row for row in kept[found]}
     cards = []
     for name, one in inputs_named(table, rows, are):
@@ -183,5 +182,5 @@ def _with_examples(
                 "--scores and --rankings: give the files and options that `classify` had, or "
                 "leave out --scores"
             )
-        cards.append(explanation_card(name, why, str(labels[rows[name]])))
+        cards.append(ExplainedInput(name, why, str(labels[rows[name]])))
     return replace(page, explanations=tuple(cards))

@@ -20,8 +20,8 @@ from rankshot.experiments.benchmark import load_benchmark
 from rankshot.experiments.reproduction import Reproduction
 from rankshot.experiments.reproduction import reproduce as run
 from rankshot.experiments.tables import ResultTable, text_of, write_csv, write_markdown
-from rankshot.report.page import require_jinja2
-from rankshot.report.reproduction import write_reproduction
+from rankshot.report.page import require_jinja2, write_page
+from rankshot.report.reproduction import render_reproduction
 
 DATA = Path("..") / "shared" / "data"
 """Where measurement data are kept beside a checkout."""
@@ -103,7 +103,8 @@ def reproduce(
     title, lead = words(found)
     # The report has the numbers of Figure 4 beside it.
     tables = [table for table in found.tables if table.name != "figure 4"]
-    write_reproduction(folder / "report.html", title, lead, tables, found.figures)
+    page = render_reproduction(title, lead, tables, found.figures)
+    write_page(page, folder / "report.html")
     say(f"report.html, numbers.csv and tables.md written to {folder}", console)
 
 

@@ -1,61 +1,52 @@
-"""What a report can show: plain values, checked where they are made.
+"""The contents of a report: plain values, validated when they are made, and how to compute them.
 
-Every section is optional. Shares, accuracies and probabilities are numbers from 0 to 1; names are
-any text at all.
+Every section is optional. Shares, accuracies and probabilities are numbers from 0 to 1. Names may
+be any text.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import confusion_matrix
 
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.experiments.tables import Comparison
-from rankshot.zeroshot.metrics import ROUNDING, Interval
+from rankshot.ranking.concordance import TargetSummary
+from rankshot.ranking.distances import classical_scaling, mean_kendall_distance
+from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.restriction import only_complete
+from rankshot.zeroshot.explanation import Explanation
+from rankshot.zeroshot.metrics import (
+    ROUNDING,
+    Interval,
+    negative_log_likelihood,
+    pairwise_accuracy,
+    per_class_accuracy,
+    reliability,
+    top_k_accuracy,
+    wilson_interval,
+)
+
+LEAD = (
+    "This page shows how well a zero-shot classifier recognises new classes: classes without a "
+    "single training example, which it knows only by rankings of the classes that it was trained "
+    "on (the seen classes)."
+)
+MAX_RANKINGS = 1000
+"""A map shows at most this many rankings, because it needs the distance of every pair."""
 
 
-@dataclass(frozen=True)
-class ConsensusCard:
-    """The order that sources agree on for one target, and how far they do.
-
-    Attributes
-    ----------
-    target : str
-        What the items are ranked for.
-    order : tuple
-        The items, best first; a tie is a tuple inside the tuple.
-    concordance : float, optional
-        Kendall's W.
-    mean_distance : float, optional
-        The mean distance between two of the sources.
-    sources : tuple of (str, float)
-        A source or rater, and its distance to the consensus: the larger the more it disagrees.
-    """
-
-    target: str
-    order: tuple[str | tuple[str, ...], ...]
-    concordance: float | None = None
-    mean_distance: float | None = None
-    sources: tuple[tuple[str, float], ...] = ()
-
-    def __post_init__(self) -> None:
-        where = f"consensus for {short_repr(self.target)}"
-        if self.concordance is not None:
-            _check_shares([self.concordance], f"{where}: concordance")
-        distances = [distance for _, distance in self.sources]
-        if self.mean_distance is not None:
-            distances.append(self.mean_distance)
-        _check_finite(distances, f"{where}: distance")
-        if min(distances, default=0) < 0:
-            raise RankshotError(f"{where}: the distance {min(distances)} is negative")
+# -------------------------------------------------------------------- values
 
 
 @dataclass(frozen=True)
 class ClassMap:
-    """Points in the plane, each with a name and a group; points close together are alike."""
+    """Points in the plane, each with a name and a group; points close together are similar."""
 
     names: tuple[str, ...]
     groups: tuple[str, ...]
@@ -67,15 +58,17 @@ class ClassMap:
         columns = {"names": self.names, "groups": self.groups, "x": self.x, "y": self.y}
         lengths = {name: len(column) for name, column in columns.items()}
         if len(set(lengths.values())) != 1 or not self.names:
-            raise RankshotError(f"a map needs columns of one length, at least 1, not {lengths}")
+            raise RankshotError(
+                f"the columns of a map must have the same length, at least 1, not {lengths}"
+            )
         _check_finite(self.x, "map: x")
         _check_finite(self.y, "map: y")
 
 
-# eq=False: arrays have no single answer to whether they are equal.
+# eq=False: comparing arrays does not give a single truth value.
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """How well the targets were told apart.
+    """How well the targets were recognised; see `evaluate_predictions`.
 
     Attributes
     ----------
@@ -84,18 +77,18 @@ class Evaluation:
     accuracy : Interval
         Over all inputs.
     per_class : tuple of float
-        The accuracy over the inputs of each class; NaN where it has none.
+        The accuracy over the inputs of each class; NaN for a class without inputs.
     n_inputs : tuple of int
-        How many inputs each class has. A row of ``confusion`` may hold fewer: it leaves out
-        those that were rejected.
+        The number of inputs of each class. A row of ``confusion`` may have a smaller sum, because
+        it leaves out rejected inputs.
     confusion : ndarray of int, shape (L, L)
-        Counts; a row is the truth, a column what it was taken for.
+        Counts, one row per true class and one column per predicted class.
     pairwise : ndarray of float, shape (L, L)
-        Two-class accuracies, symmetric; NaN on the diagonal and where a pair has no inputs.
+        Two-class accuracies, symmetric; NaN on the diagonal and for pairs without inputs.
     reliability : tuple of (float, float, int)
         Mean confidence, accuracy and number of inputs of each bin.
     expected_calibration_error, log_loss : float
-        The log loss is infinite where a true class got probability 0.
+        The log loss is infinite if a true class got probability 0.
     top_k : tuple of (int, float)
         k, and the share of inputs whose class is among the k most probable.
     """
@@ -127,7 +120,7 @@ class Evaluation:
         counts = np.asarray(self.confusion)
         if counts.dtype.kind not in "iu" or counts.min() < 0:
             raise RankshotError(
-                f"confusion holds counts, not {counts.dtype} with a least value of {counts.min()}"
+                f"confusion must hold counts, not {counts.dtype} with a minimum of {counts.min()}"
             )
         for place, (confidence, share, count) in enumerate(self.reliability):
             if count < 0:
@@ -141,81 +134,193 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
-class ExplanationCard:
-    """Why one input got its class.
+class ExplainedInput:
+    """One input and why it got its class.
 
     Attributes
     ----------
-    title : str
-        Which input.
-    predicted : str
-        The class it got.
+    name : str
+        The input, for example its id.
+    explanation : Explanation
+        Of the class that it got.
     truth : str, optional
-        Its true class, where known.
-    probability : float
-        Of the class it got.
-    pushes : tuple of (str, float)
-        How far each seen class pushed towards the class it got; negative is away from it.
-    sources : tuple of (str, float)
-        The same by source.
-    alternatives : tuple of (str, float)
-        Other targets and their probabilities.
+        Its true class, if it is known.
     """
 
-    title: str
-    predicted: str
-    truth: str | None
-    probability: float
-    pushes: tuple[tuple[str, float], ...] = ()
-    sources: tuple[tuple[str, float], ...] = ()
-    alternatives: tuple[tuple[str, float], ...] = ()
+    name: str
+    explanation: Explanation
+    truth: str | None = None
 
     def __post_init__(self) -> None:
-        where = f"explanation {short_repr(self.title)}"
-        _check_shares([self.probability], f"{where}: probability")
-        _check_shares([share for _, share in self.alternatives], f"{where}: alternative")
-        _check_finite([push for _, push in self.pushes], f"{where}: push")
-        _check_finite([push for _, push in self.sources], f"{where}: source")
+        where, why = f"explanation of {short_repr(self.name)}", self.explanation
+        _check_shares([why.probability], f"{where}: probability")
+        _check_shares([share for _, share in why.alternatives], f"{where}: alternatives")
+        _check_finite([push for _, push in why.items], f"{where}: items")
+        _check_finite([push for _, push in why.sources], f"{where}: sources")
 
 
 @dataclass(frozen=True)
 class Report:
-    """All that a page shows; what is None or empty is left out.
+    """All that a page shows. Sections that are None or empty are left out.
 
     Attributes
     ----------
     title, lead : str
-        The heading and one or two sentences under it.
+        The heading, and one or two sentences that say what the page is for.
     facts : tuple of (str, str)
         Short labels and values, shown as cards at the top.
-    comparison, consensuses, map, evaluation, explanations
-        The sections.
+    comparison : Comparison, optional
+    consensuses : tuple of TargetSummary
+    map : ClassMap, optional
+    evaluation : Evaluation, optional
+    explanations : tuple of ExplainedInput
     notes : tuple of str
         Remarks at the end.
 
     Examples
     --------
-    >>> from rankshot.report.contents import ConsensusCard, Report
-    >>> card = ConsensusCard("cat", ("leopard", ("tiger", "lion"), "fox"), concordance=0.8)
-    >>> Report("My classes", consensuses=(card,)).consensuses[0].target
+    >>> import rankshot as rs
+    >>> from rankshot.report.contents import Report
+    >>> votes = rs.Rankings.from_orders(
+    ...     [["lion", "fox"], ["lion", "bus"]], items=["bus", "fox", "lion"], targets="cat")
+    >>> Report("My classes", consensuses=tuple(rs.summarize(votes))).consensuses[0].target
     'cat'
     """
 
     title: str
-    lead: str = ""
+    lead: str = LEAD
     facts: tuple[tuple[str, str], ...] = ()
     comparison: Comparison | None = None
-    consensuses: tuple[ConsensusCard, ...] = ()
+    consensuses: tuple[TargetSummary, ...] = ()
     map: ClassMap | None = None
     evaluation: Evaluation | None = None
-    explanations: tuple[ExplanationCard, ...] = ()
+    explanations: tuple[ExplainedInput, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for summary in self.consensuses:
+            where = f"consensus for {short_repr(summary.target)}"
+            if summary.concordance is not None:
+                _check_shares([summary.concordance], f"{where}: concordance")
+            distances = [distance for _, distance in summary.disagreement]
+            if summary.mean_distance is not None:
+                distances.append(summary.mean_distance)
+            _check_finite(distances, f"{where}: distances")
+            if min(distances, default=0) < 0:
+                raise RankshotError(f"{where}: the distance {min(distances)} is negative")
+
+
+# -------------------------------------------------------------------- sections from results
+
+
+def evaluate_predictions(
+    truth: NDArray[np.str_],
+    predicted: NDArray[np.str_],
+    proba: NDArray[np.floating],
+    classes: Sequence[str],
+) -> Evaluation:
+    """Compare predictions with the true classes.
+
+    Parameters
+    ----------
+    truth, predicted : ndarray of str, shape (n,)
+        A rejected input counts as wrong.
+    proba : ndarray, shape (n, L)
+    classes : sequence of str
+        The L targets, in the order of the columns of ``proba``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankshot.report.contents import evaluate_predictions
+    >>> proba = np.array([[0.9, 0.1], [0.6, 0.4]])
+    >>> found = evaluate_predictions(
+    ...     np.array(["cat", "dog"]), np.array(["cat", "cat"]), proba, ["cat", "dog"])
+    >>> found.accuracy.estimate, found.confusion.tolist()
+    (0.5, [[1, 0], [1, 0]])
+    """
+    names = tuple(map(str, classes))
+    by_class = per_class_accuracy(truth, predicted)
+    bins = reliability(truth, proba, names)
+    filled = bins.count > 0
+    with np.errstate(divide="ignore"):
+        log_proba = np.minimum(np.log(proba), 0)
+    with warnings.catch_warnings():
+        # scikit-learn asks for `labels` where there is one class, or nearly one class per input.
+        warnings.simplefilter("ignore", UserWarning)
+        confusion = confusion_matrix(truth, predicted, labels=names)
+    ks = [k for k in (2, 3, 5, 10) if k < len(names)]
+    return Evaluation(
+        classes=names,
+        accuracy=wilson_interval(int((predicted == truth).sum()), len(truth)),
+        per_class=tuple(by_class.get(name, float("nan")) for name in names),
+        n_inputs=tuple(int((truth == name).sum()) for name in names),
+        confusion=confusion,
+        pairwise=pairwise_accuracy(truth, proba, names),
+        reliability=tuple(
+            zip(
+                bins.confidence[filled].tolist(),
+                bins.accuracy[filled].tolist(),
+                bins.count[filled].tolist(),
+                strict=True,
+            )
+        ),
+        expected_calibration_error=bins.expected_calibration_error,
+        log_loss=negative_log_likelihood(truth, log_proba, names),
+        top_k=tuple((k, top_k_accuracy(truth, proba, names, k)) for k in ks),
+    )
+
+
+def map_rankings(rankings: Rankings, k: int) -> ClassMap | None:
+    """Place every ranking on a map by Kendall's distance of the first k places.
+
+    The groups are the targets. The result is None if fewer than three rankings can be compared.
+    """
+    whole = only_complete(rankings)[:MAX_RANKINGS]
+    if len(whole) < 3 or not whole.target_names:
+        return None
+    k = min(k, int(whole.lengths.min()))
+    distance = mean_kendall_distance(whole, k=k)
+    # The mean distance of a ranking with ties to itself is positive; that of a point is 0.
+    np.fill_diagonal(distance, 0)
+    places = classical_scaling(distance)
+    origin = [
+        rater or source or "" for rater, source in zip(whole.raters, whole.sources, strict=True)
+    ]
+    return ClassMap(
+        tuple(map(str, origin)),
+        tuple(map(str, whole.targets)),
+        tuple(places[:, 0].tolist()),
+        tuple(places[:, 1].tolist()),
+        "Each mark is one ranking. The map shows Kendall’s distances between the first "
+        f"{k} places of the rankings, by classical multidimensional scaling.",
+    )
+
+
+def choose_examples(
+    predicted: NDArray[np.str_], truth: NDArray[np.str_], targets: Sequence[str]
+) -> list[int]:
+    """Return the rows of examples: the first input of each target.
+
+    For every other target it is an input that was recognised, for the rest one that was not.
+    """
+    chosen = []
+    for place, target in enumerate(targets):
+        theirs = np.flatnonzero(truth == target)
+        right = predicted[theirs] == target
+        wanted = right if place % 2 == 0 else ~right
+        if wanted.any():
+            chosen.append(int(theirs[np.argmax(wanted)]))
+    return chosen
+
+
+# -------------------------------------------------------------------- validation
 
 
 def _check_finite(values: Sequence[float], where: str) -> None:
     odd = np.flatnonzero(~np.isfinite(np.asarray(values, dtype=float)))
     if odd.size:
-        raise RankshotError(f"{where} {odd[0]} is {values[odd[0]]}, which is not finite")
+        raise RankshotError(f"{where}[{odd[0]}] is {values[odd[0]]}; it must be finite")
 
 
 def _check_shares(values: Iterable[float], where: str, *, missing: bool = False) -> None:
@@ -229,4 +334,7 @@ def _check_shares(values: Iterable[float], where: str, *, missing: bool = False)
 def _check_interval(interval: Interval, where: str) -> None:
     _check_shares((interval.estimate, interval.low, interval.high), where)
     if interval.low > interval.high:
-        raise RankshotError(f"{where}: the interval from {interval.low} to {interval.high} is void")
+        raise RankshotError(
+            f"{where}: the lower end {interval.low} of the interval is above its upper end "
+            f"{interval.high}"
+        )

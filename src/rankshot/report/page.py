@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +12,21 @@ from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.text_files import replace_file
 from rankshot.report.contents import Report
 from rankshot.report.sections import (
-    comparison_section,
-    consensus_section,
-    evaluation_section,
-    explanation_section,
-    map_section,
+    format_comparison,
+    format_consensus,
+    format_evaluation,
+    format_explanations,
+    format_map,
 )
-from rankshot.report.svg import Html, legend_mark, mark_definitions
-from rankshot.report.texts import cut
+from rankshot.report.svg import Html, define_marks, draw_legend_mark, element
+from rankshot.report.texts import shorten
+
+MAX_WITHOUT_TOOLTIP = 12
+"""A longer name gets a tooltip, because a narrow column may hide a part of it."""
 
 
-def render(report: Report) -> str:
-    """Return a report as a page of HTML: one file, no script, nothing loaded from elsewhere.
+def render_report(report: Report) -> str:
+    """Return a report as an HTML page: one file, no script, nothing loaded from elsewhere.
 
     Parameters
     ----------
@@ -38,71 +41,85 @@ def render(report: Report) -> str:
     Examples
     --------
     >>> from rankshot.report.contents import Report
-    >>> from rankshot.report.page import render
-    >>> page = render(Report("Cats & dogs", notes=("A remark.",)))
+    >>> from rankshot.report.page import render_report
+    >>> page = render_report(Report("Cats & dogs", notes=("A remark.",)))
     >>> "<h1>Cats &amp; dogs</h1>" in page, "A remark." in page
     (True, True)
     """
-    found: list[tuple[str, str, Any]] = []
+    sections: dict[str, Any] = {}
     if report.comparison is not None and report.comparison.rows:
-        found.append(("comparison", "Comparison", comparison_section(report.comparison)))
+        sections["comparison"] = format_comparison(report.comparison)
     if report.consensuses:
-        found.append(("consensus", "Consensus", consensus_section(report.consensuses)))
+        sections["consensus"] = format_consensus(report.consensuses)
     if report.map is not None:
-        found.append(("map", "Map", map_section(report.map)))
+        sections["map"] = format_map(report.map)
     if report.evaluation is not None:
-        found.append(("evaluation", "Evaluation", evaluation_section(report.evaluation)))
+        sections["evaluation"] = format_evaluation(report.evaluation)
     if report.explanations:
-        found.append(("explanations", "Explanations", explanation_section(report.explanations)))
+        sections["explanations"] = format_explanations(report.explanations)
     if report.notes:
-        found.append(("notes", "Notes", None))
-    return rendered(
-        "template.html",
-        report=report,
-        sections=[(key, heading) for key, heading, _ in found],
-        **{key: section for key, _, section in found},
+        sections["notes"] = report.notes
+    return render_template(
+        "report.html",
+        title=report.title,
+        lead=report.lead,
+        contents=[(key, key.capitalize()) for key in sections],
+        facts=report.facts,
+        **sections,
     )
 
 
-def write_report(report: Report, path: str | Path) -> None:
-    """Write a report as a page of HTML.
-
-    The file appears whole or not at all: it is written beside its place and then renamed.
-    """
-    write_page(render(report), path)
-
-
 def write_page(page: str, path: str | Path) -> None:
-    """Write a page: whole, or not at all."""
+    """Write a page to a file. If this fails, an old file stays as it was."""
     path = Path(path)
     try:
         with replace_file(path) as stream:
             stream.write(page)
     except UnicodeEncodeError as error:
         odd = short_repr(error.object[error.start : error.end])
-        raise RankshotError(f"{path}: UTF-8 cannot hold the character {odd}") from None
+        raise RankshotError(f"{path}: UTF-8 cannot encode the character {odd}") from None
 
 
 def require_jinja2() -> Any:
-    """Return Jinja2, or say how to install it."""
+    """Return the module Jinja2, or raise an error that says how to install it."""
     try:
         return import_module("jinja2")
     except ImportError:
         raise RankshotError("reports need Jinja2: pip install 'rankshot[report]'") from None
 
 
-def rendered(template: str, **values: Any) -> str:
-    """Return a template of ours, filled in: styled, escaped, nothing loaded from elsewhere."""
-    jinja2 = require_jinja2()
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {"cut": cut, "legend_mark": legend_mark}
-    page: str = environment.from_string(_packaged(template)).render(
-        style=Html(_packaged("style.css")), marks=mark_definitions(), version=__version__, **values
-    )
+def render_template(template: str, **values: Any) -> str:
+    """Return a page from one of the templates, which all extend ``base.html``.
+
+    Parameters
+    ----------
+    template : str
+        The name of a file in ``report/templates``.
+    **values
+        The base template needs ``title``, ``lead`` and ``contents``: pairs of an id and a heading.
+    """
+    page: str = _make_environment(require_jinja2()).get_template(template).render(values)
     return page
 
 
-def _packaged(name: str) -> str:
-    return (files("rankshot.report") / name).read_text(encoding="utf-8")
+@cache
+def _make_environment(jinja2: Any) -> Any:
+    """Return the environment of the templates, which compiles each of them once."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("rankshot.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    for function in (shorten, format_name, draw_legend_mark):
+        environment.filters[function.__name__] = function
+    environment.globals |= {"version": __version__, "define_marks": define_marks}
+    return environment
+
+
+def format_name(text: object) -> Html:
+    """Return a name of any length and in any script, shortened, with a tooltip if it is long."""
+    name = str(text)
+    tooltip = {"title": shorten(name, 300)} if len(name) > MAX_WITHOUT_TOOLTIP else {}
+    return element("span", shorten(name, 80), class_="name", **tooltip)

@@ -1,6 +1,6 @@
-"""From the contents of a report to what its template writes, section by section.
+"""The contents of a report as its template needs them, section by section.
 
-The template has no arithmetic: shares, widths and texts are settled here.
+The template does no arithmetic: all texts and lengths of bars are computed here.
 """
 
 from __future__ import annotations
@@ -14,125 +14,46 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.experiments.tables import Comparison, ComparisonRow
+from rankshot.ranking.concordance import TargetSummary
 from rankshot.report.charts import (
-    MOST_POINTS,
+    MAX_POINTS,
     PlotLine,
-    interval_plot,
-    map_groups,
-    reliability_diagram,
-    scatter_map,
+    draw_intervals,
+    draw_map,
+    draw_reliability,
+    find_largest_groups,
 )
-from rankshot.report.contents import ClassMap, ConsensusCard, Evaluation, ExplanationCard
-from rankshot.report.svg import Html, share_axis
+from rankshot.report.contents import ClassMap, Evaluation, ExplainedInput
+from rankshot.report.svg import Html, fit_axis
 from rankshot.report.texts import (
-    NONE,
+    MISSING,
     Bar,
-    aligned_texts,
-    bars,
-    number_text,
-    percent_text,
-    share_text,
+    format_column,
+    format_number,
+    format_percent,
+    format_share,
+    make_bars,
 )
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
-MOST_CLASSES = 40
-"""Classes that a matrix shows in full; also the length of the list that replaces a larger one."""
-MOST_CARDS = 40
-MOST_EXPLANATIONS = 24
-MOST_PLACES = 12
-MOST_SOURCES = 10
-MOST_PUSHES = 12
-MOST_ALTERNATIVES = 8
+MAX_CLASSES = 40
+"""A larger matrix is replaced by a list of this length."""
+MAX_SUMMARIES = 40
+MAX_EXPLANATIONS = 24
+MAX_PLACES = 12
+MAX_SOURCES = 10
+MAX_PUSHES = 12
+MAX_ALTERNATIVES = 8
 HEAT_STEPS = 9
-"""Steps of the style sheet's colours for heat tables, beyond the empty one."""
-
-
-# -------------------- report.large_results
-# What is shown of a result too large for a page: the part most worth a look, and what it is.
-
-
-class Pair(NamedTuple):
-    """Two classes, as places in the list of classes."""
-
-    first: int
-    second: int
-
-
-def hardest_cards(cards: Sequence[ConsensusCard]) -> tuple[Sequence[ConsensusCard], str]:
-    """Return the cards to show, and a sentence that says which those are."""
-    if len(cards) <= MOST_CARDS:
-        return cards, ""
-    known = [card for card in cards if card.concordance is not None]
-    if not known:
-        return cards[:MOST_CARDS], f"The first {MOST_CARDS} of {len(cards):,} targets are shown."
-    known.sort(key=lambda card: (card.concordance, card.target))
-    shown = known[:MOST_CARDS]
-    said = f"Shown are the {len(shown)} of {len(cards):,} targets whose sources agree least."
-    return shown, said
-
-
-def largest_confusions(confusion: NDArray[np.integer], classes: Sequence[str]) -> list[Pair]:
-    """Return the pairs (truth, what it was taken for) with the largest counts, largest first.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rankshot.report.sections import largest_confusions
-    >>> largest_confusions(np.array([[9, 2], [3, 9]]), ["cat", "dog"])
-    [Pair(first=1, second=0), Pair(first=0, second=1)]
-    """
-    wrong = np.array(confusion, dtype=float)
-    np.fill_diagonal(wrong, 0)
-    rows, columns = np.nonzero(wrong)
-    return _first_pairs(-wrong[rows, columns], rows, columns, classes)
-
-
-def hardest_pairs(pairwise: NDArray[np.floating], classes: Sequence[str]) -> list[Pair]:
-    """Return the pairs of classes with the lowest two-class accuracy, lowest first.
-
-    A pair is given once, the name that comes first in the alphabet first.
-    """
-    by_name = _name_ranks(classes)
-    rows, columns = np.nonzero(~np.isnan(pairwise) & (by_name[:, None] < by_name))
-    values = np.asarray(pairwise, dtype=float)[rows, columns]
-    return _first_pairs(values, rows, columns, classes)
-
-
-def lowest_classes(per_class: Sequence[float], classes: Sequence[str]) -> list[int]:
-    """Return the places of the classes with the lowest accuracy, lowest first, unknown last."""
-    order = sorted(range(len(classes)), key=lambda i: (_nan_last(per_class[i]), classes[i]))
-    return order[:MOST_CLASSES]
-
-
-def _nan_last(value: float) -> float:
-    return np.inf if np.isnan(value) else value
-
-
-def _name_ranks(classes: Sequence[str]) -> Ints:
-    """Return the place of each class in the alphabet."""
-    order = np.argsort(np.array(classes, dtype=object), kind="stable")
-    return np.argsort(order)
-
-
-def _first_pairs(values: Floats, rows: Ints, columns: Ints, classes: Sequence[str]) -> list[Pair]:
-    """Return the pairs with the smallest values; names settle which of equal ones come first."""
-    by_name = _name_ranks(classes)
-    first = np.lexsort((by_name[columns], by_name[rows], values))[:MOST_CLASSES]
-    return [Pair(int(rows[i]), int(columns[i])) for i in first]
-
-
-# -------------------- report.sections
-# From the contents of a report to what its template writes, section by section.
-#
-# The template has no arithmetic: shares, widths and texts are settled here.
+"""Colours of a heat table in the style sheet, besides the empty one."""
 
 
 # -------------------------------------------------------------------- comparison
 
 
-class Cell(NamedTuple):
-    """A cell of a comparison."""
+class ComparisonCell(NamedTuple):
+    """One cell of a comparison, as texts."""
 
     estimate: str
     interval: str
@@ -140,30 +61,30 @@ class Cell(NamedTuple):
     best_of_all: bool
 
 
-def comparison_section(comparison: Comparison) -> dict[str, Any]:
-    """Return the rows by method, with the best marked, and the plot of them."""
+def format_comparison(comparison: Comparison) -> dict[str, Any]:
+    """Return the rows by method, with the best of them marked, and their plot."""
     methods: dict[str, list[ComparisonRow]] = {}
     for row in comparison.rows:
         methods.setdefault(row.method, []).append(row)
-    bests = {method: _best(rows) for method, rows in methods.items()}
+    bests = {method: _best_estimate(rows) for method, rows in methods.items()}
     best = max(bests.values(), default=-math.inf)
     tables = {
-        method: [(row.source, _cells(row, bests[method], best)) for row in rows]
+        method: [(row.source, _format_cells(row, bests[method], best)) for row in rows]
         for method, rows in methods.items()
     }
     lines = []
     for method, rows in methods.items():
         lines.append(PlotLine(method))
         lines += [PlotLine(row.source, row.cells, method) for row in rows]
-    known = [cell for row in comparison.rows for cell in row.cells if cell is not None]
+    cells = [cell for row in comparison.rows for cell in row.cells if cell is not None]
     plot = Html()
-    if known:
-        axis = share_axis([value for cell in known for value in cell])
+    if cells:
+        axis = fit_axis([value for cell in cells for value in cell])
         title = (
-            f"Accuracy and its interval for {len(comparison.rows)} rows of the table, from "
-            f"{share_text(axis.low)} on the left to {share_text(axis.high)} on the right"
+            f"Accuracy with interval of the {len(comparison.rows)} rows of the table, from "
+            f"{format_share(axis.low)} on the left to {format_share(axis.high)} on the right"
         )
-        plot = interval_plot(lines, comparison.classifiers, axis, title)
+        plot = draw_intervals(lines, comparison.classifiers, axis, title)
     return {
         "classifiers": comparison.classifiers,
         "caption": comparison.caption,
@@ -174,18 +95,20 @@ def comparison_section(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _best(rows: Sequence[ComparisonRow]) -> float:
-    known = [cell.estimate for row in rows for cell in row.cells if cell is not None]
-    return max(known, default=-math.inf)
+def _best_estimate(rows: Sequence[ComparisonRow]) -> float:
+    estimates = [cell.estimate for row in rows for cell in row.cells if cell is not None]
+    return max(estimates, default=-math.inf)
 
 
-def _cells(row: ComparisonRow, best_of_method: float, best_of_all: float) -> list[Cell | None]:
+def _format_cells(
+    row: ComparisonRow, best_of_method: float, best_of_all: float
+) -> list[ComparisonCell | None]:
     return [
         None
         if cell is None
-        else Cell(
-            share_text(cell.estimate),
-            f"{share_text(cell.low)}–{share_text(cell.high)}",
+        else ComparisonCell(
+            format_share(cell.estimate),
+            f"{format_share(cell.low)}–{format_share(cell.high)}",
             cell.estimate == best_of_method,
             cell.estimate == best_of_all,
         )
@@ -197,8 +120,8 @@ def _cells(row: ComparisonRow, best_of_method: float, best_of_all: float) -> lis
 
 
 @dataclass(frozen=True)
-class CardView:
-    """A consensus as the template writes it."""
+class FormattedSummary:
+    """The consensus of one target, as texts and bars."""
 
     target: str
     places: list[tuple[int, tuple[str, ...]]]
@@ -206,57 +129,72 @@ class CardView:
     concordance: str
     concordance_length: float
     mean_distance: str
-    sources: list[Bar]
-    more_sources: int
+    distances: list[Bar]
+    more_distances: int
 
 
-def consensus_section(cards: Sequence[ConsensusCard]) -> dict[str, Any]:
-    """Return the cards, with bars of one scale, and a sentence where not all are shown."""
-    shown, said = hardest_cards(cards)
-    longest = max((d for card in shown for _, d in card.sources), default=0.0)
-    return {"cards": [_card_view(card, longest) for card in shown], "said": said}
+def format_consensus(summaries: Sequence[TargetSummary]) -> dict[str, Any]:
+    """Return the summaries, with bars of one scale, and a note if some are left out."""
+    selected, note = select_summaries(summaries)
+    longest = max((d for summary in selected for _, d in summary.disagreement), default=0.0)
+    return {"summaries": [_format_summary(one, longest) for one in selected], "note": note}
 
 
-def _card_view(card: ConsensusCard, longest: float) -> CardView:
-    groups = [place if isinstance(place, tuple) else (place,) for place in card.order]
-    # A tie takes as many places as it has members: first, second = second, fourth.
+def select_summaries(summaries: Sequence[TargetSummary]) -> tuple[Sequence[TargetSummary], str]:
+    """Return the summaries to show, and a sentence that says how they were selected."""
+    n = len(summaries)
+    if n <= MAX_SUMMARIES:
+        return summaries, ""
+    measured = [summary for summary in summaries if summary.concordance is not None]
+    if not measured:
+        note = f"Only the first {MAX_SUMMARIES} of {n:,} targets are shown."
+        return summaries[:MAX_SUMMARIES], note
+    measured.sort(key=lambda summary: (summary.concordance, summary.target))
+    selected = measured[:MAX_SUMMARIES]
+    note = f"Only the {len(selected)} of {n:,} targets with the lowest agreement are shown."
+    return selected, note
+
+
+def _format_summary(summary: TargetSummary, longest: float) -> FormattedSummary:
+    groups = [place if isinstance(place, tuple) else (place,) for place in summary.order]
+    # A tie of two items in the second place is followed by the fourth place.
     numbers = np.cumsum([1, *(len(group) for group in groups)]).tolist()
-    sources = sorted(card.sources, key=lambda pair: (-pair[1], pair[0]))[:MOST_SOURCES]
-    W, distance = card.concordance, card.mean_distance
-    return CardView(
-        target=card.target,
-        places=list(zip(numbers, groups[:MOST_PLACES], strict=False)),
-        more_places=max(len(groups) - MOST_PLACES, 0),
-        concordance="" if W is None else share_text(W),
+    distances = sorted(summary.disagreement, key=lambda pair: (-pair[1], pair[0]))[:MAX_SOURCES]
+    W, distance = summary.concordance, summary.mean_distance
+    return FormattedSummary(
+        target=summary.target or "(all)",
+        places=list(zip(numbers, groups[:MAX_PLACES], strict=False)),
+        more_places=max(len(groups) - MAX_PLACES, 0),
+        concordance="" if W is None else format_share(W),
         concordance_length=0.0 if W is None else W,
-        mean_distance="" if distance is None else number_text(distance),
-        sources=bars(sources, aligned_texts([d for _, d in sources]), longest),
-        more_sources=len(card.sources) - len(sources),
+        mean_distance="" if distance is None else format_number(distance),
+        distances=make_bars(distances, format_column([d for _, d in distances]), longest),
+        more_distances=len(summary.disagreement) - len(distances),
     )
 
 
 # -------------------------------------------------------------------- map
 
 
-def map_section(points: ClassMap) -> dict[str, Any]:
-    """Return the drawing, its legend, and a sentence where not all is shown."""
-    groups = map_groups(points)
+def format_map(points: ClassMap) -> dict[str, Any]:
+    """Return the chart, its legend, and a note if some points or names are left out."""
+    groups = find_largest_groups(points)
     n, n_groups = len(points.names), len(set(points.groups))
     title = f"Map of {n:,} points in {n_groups:,} groups"
-    said = []
+    notes = []
     if n_groups > len(groups):
-        said.append(
+        notes.append(
             f"Only the {len(groups)} largest of {n_groups:,} groups are named; "
             "the points of the others are small grey dots."
         )
-    if n > MOST_POINTS:
-        step = math.ceil(n / MOST_POINTS)
-        said.append(f"Of {n:,} points, one in {step} is drawn.")
+    if n > MAX_POINTS:
+        step = math.ceil(n / MAX_POINTS)
+        notes.append(f"Of {n:,} points, one in {step} is drawn.")
     return {
         "caption": points.caption,
-        "drawing": scatter_map(points, title),
+        "chart": draw_map(points, title),
         "legend": groups,
-        "said": " ".join(said),
+        "note": " ".join(notes),
     }
 
 
@@ -264,72 +202,75 @@ def map_section(points: ClassMap) -> dict[str, Any]:
 
 
 class PushTable(NamedTuple):
-    """Bars for the largest pushes, and a sentence about the others."""
+    """Bars for the largest pushes, and a note about the others."""
 
     bars: list[Bar]
-    said: str
+    note: str
 
 
 @dataclass(frozen=True)
-class ExplanationView:
-    """An explanation as the template writes it."""
+class FormattedExplanation:
+    """The explanation of one input, as texts and bars."""
 
-    card: ExplanationCard
+    name: str
+    target: str
+    truth: str | None
     probability: str
     right: bool | None
-    pushes: PushTable
+    items: PushTable
     sources: PushTable
     alternatives: list[Bar]
 
 
-def explanation_section(cards: Sequence[ExplanationCard]) -> dict[str, Any]:
-    """Return the first cards, each with bars of its own scale."""
-    shown = cards[:MOST_EXPLANATIONS]
-    said = ""
-    if len(shown) < len(cards):
-        said = f"The first {len(shown)} of {len(cards):,} inputs are shown."
-    return {"cards": [_explanation_view(card) for card in shown], "said": said}
+def format_explanations(inputs: Sequence[ExplainedInput]) -> dict[str, Any]:
+    """Return the first explanations, each with bars of its own scale."""
+    note = ""
+    if len(inputs) > MAX_EXPLANATIONS:
+        note = f"Only the first {MAX_EXPLANATIONS} of {len(inputs):,} inputs are shown."
+    return {"inputs": [_format_explanation(one) for one in inputs[:MAX_EXPLANATIONS]], "note": note}
 
 
-def _explanation_view(card: ExplanationCard) -> ExplanationView:
-    alternatives = sorted(card.alternatives, key=lambda pair: (-pair[1], pair[0]))
-    alternatives = alternatives[:MOST_ALTERNATIVES]
-    return ExplanationView(
-        card=card,
-        probability=percent_text(card.probability),
-        right=None if card.truth is None else card.truth == card.predicted,
-        pushes=_push_table(card.pushes),
-        sources=_push_table(card.sources),
-        alternatives=bars(alternatives, [percent_text(p) for _, p in alternatives], 1.0),
+def _format_explanation(one: ExplainedInput) -> FormattedExplanation:
+    why = one.explanation
+    others = [pair for pair in why.alternatives if pair[0] != why.target]
+    alternatives = sorted(others, key=lambda pair: (-pair[1], pair[0]))[:MAX_ALTERNATIVES]
+    return FormattedExplanation(
+        name=one.name,
+        target=why.target,
+        truth=one.truth,
+        probability=format_percent(why.probability),
+        right=None if one.truth is None else one.truth == why.target,
+        items=_format_pushes(why.items),
+        sources=_format_pushes(why.sources),
+        alternatives=make_bars(alternatives, [format_percent(p) for _, p in alternatives], 1.0),
     )
 
 
-def _push_table(pairs: Sequence[tuple[str, float]]) -> PushTable:
+def _format_pushes(pairs: Sequence[tuple[str, float]]) -> PushTable:
     by_size = sorted(pairs, key=lambda pair: (-abs(pair[1]), pair[0]))
-    shown, rest = by_size[:MOST_PUSHES], by_size[MOST_PUSHES:]
+    shown, rest = by_size[:MAX_PUSHES], by_size[MAX_PUSHES:]
     shown.sort(key=lambda pair: (-pair[1], pair[0]))
     values = [*(push for _, push in shown), sum(push for _, push in rest)]
-    *texts, rest_text = aligned_texts(values, signed=True)
+    *texts, rest_text = format_column(values, signed=True)
     longest = max((abs(push) for _, push in shown), default=0.0)
-    said = f"{len(rest):,} smaller ones together: {rest_text}" if rest else ""
-    return PushTable(bars(shown, texts, longest), said)
+    note = f"Sum of the {len(rest):,} smaller pushes: {rest_text}" if rest else ""
+    return PushTable(make_bars(shown, texts, longest), note)
 
 
-# -------------------- report.evaluation_section
-# From an evaluation to what the template writes of it.
+# -------------------------------------------------------------------- evaluation
 
 
 class ClassLine(NamedTuple):
-    """A class's accuracy, and what it is most often taken for."""
+    """The accuracy of a class, and the classes that its inputs were most often confused with."""
 
     bar: Bar
     inputs: int
-    taken_for: tuple[str, ...]
+    confused_with: tuple[str, ...]
     times: int
 
 
 class PairLine(NamedTuple):
-    """Two classes and a figure about them."""
+    """Two classes and a number about them."""
 
     first: str
     second: str
@@ -338,126 +279,187 @@ class PairLine(NamedTuple):
     length: float
 
 
-def evaluation_section(evaluation: Evaluation) -> dict[str, Any]:
-    """Return the figures, the bars of each class, both matrices or their worst, and reliability."""
+def format_evaluation(evaluation: Evaluation) -> dict[str, Any]:
+    """Return the numbers, a bar per class, both matrices or their worst cells, and reliability."""
     L = len(evaluation.classes)
-    small = L <= MOST_CLASSES
+    small = L <= MAX_CLASSES
     low, high = evaluation.accuracy.low, evaluation.accuracy.high
     return {
-        "figures": [
-            ("Accuracy", share_text(evaluation.accuracy.estimate)),
-            *((f"In the top {k}", share_text(share)) for k, share in evaluation.top_k),
-            ("Calibration error", share_text(evaluation.expected_calibration_error)),
-            ("Log loss", number_text(evaluation.log_loss)),
+        "metrics": [
+            ("Accuracy", format_share(evaluation.accuracy.estimate)),
+            *((f"Top-{k} accuracy", format_share(share)) for k, share in evaluation.top_k),
+            ("Calibration error", format_share(evaluation.expected_calibration_error)),
+            ("Log loss", format_number(evaluation.log_loss)),
         ],
-        "interval": f"{share_text(low)}–{share_text(high)}",
+        "interval": f"{format_share(low)}–{format_share(high)}",
         "n_classes": L,
-        "chance": f"{number_text(100 / L)}%",
+        "chance": f"{format_number(100 / L)}%",
         "classes": evaluation.classes,
-        "class_lines": _class_lines(evaluation),
-        "confusion": _confusion_rows(evaluation) if small else [],
-        "confusions": [] if small else _confusion_list(evaluation),
-        "pairwise": _pairwise_rows(evaluation) if small else [],
-        "pairs": [] if small else _pair_list(evaluation),
-        "diagram": reliability_diagram(
-            evaluation.reliability, "How often right, against how sure, with a disc for each bin"
+        "class_lines": _format_classes(evaluation),
+        "confusion": _format_confusion(evaluation) if small else [],
+        "confusions": [] if small else _list_confusions(evaluation),
+        "pairwise": _format_pairwise(evaluation) if small else [],
+        "pairs": [] if small else _list_hardest_pairs(evaluation),
+        "diagram": draw_reliability(
+            evaluation.reliability, "Accuracy against confidence, with one disc per bin"
         ),
-        "bins": _bin_lines(evaluation),
+        "bins": _format_bins(evaluation),
     }
 
 
-def _class_lines(evaluation: Evaluation) -> list[ClassLine]:
+def _format_classes(evaluation: Evaluation) -> list[ClassLine]:
     lines = []
-    for i in lowest_classes(evaluation.per_class, evaluation.classes):
+    for i in find_hardest_classes(evaluation.per_class, evaluation.classes):
         counts = np.array(evaluation.confusion[i])
         counts[i] = 0
         times = int(counts.max())
         others = np.flatnonzero(counts == times) if times else np.empty(0, np.intp)
         share = evaluation.per_class[i]
-        bar = Bar(evaluation.classes[i], percent_text(share), 0.0 if math.isnan(share) else share)
-        taken_for = tuple(sorted(evaluation.classes[j] for j in others))
-        lines.append(ClassLine(bar, evaluation.n_inputs[i], taken_for, times))
+        bar = Bar(evaluation.classes[i], format_percent(share), 0.0 if math.isnan(share) else share)
+        confused_with = tuple(sorted(evaluation.classes[j] for j in others))
+        lines.append(ClassLine(bar, evaluation.n_inputs[i], confused_with, times))
     return lines
 
 
-def _confusion_rows(evaluation: Evaluation) -> list[tuple[str, list[tuple[str, str]]]]:
+def _format_confusion(evaluation: Evaluation) -> list[tuple[str, list[tuple[str, str]]]]:
     counts = np.asarray(evaluation.confusion)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     return [
-        (name, [(heat(s), f"{c:,}") for s, c in zip(*row, strict=True)])
+        (name, [(choose_heat_class(s), f"{c:,}") for s, c in zip(*row, strict=True)])
         for name, row in zip(
             evaluation.classes, zip(shares.tolist(), counts.tolist(), strict=True), strict=True
         )
     ]
 
 
-def _pairwise_rows(evaluation: Evaluation) -> list[tuple[str, list[tuple[str, str]]]]:
+def _format_pairwise(evaluation: Evaluation) -> list[tuple[str, list[tuple[str, str]]]]:
     return [
-        (name, [_pairwise_cell(share, diagonal=i == j) for j, share in enumerate(row)])
+        (name, [_format_pairwise_cell(share, diagonal=i == j) for j, share in enumerate(row)])
         for i, (name, row) in enumerate(
             zip(evaluation.classes, np.asarray(evaluation.pairwise).tolist(), strict=True)
         )
     ]
 
 
-def _pairwise_cell(share: float, *, diagonal: bool) -> tuple[str, str]:
-    """Return the class and text of a cell; its colour starts at one half, a blind guess."""
+def _format_pairwise_cell(share: float, *, diagonal: bool) -> tuple[str, str]:
+    """Return the CSS class and the text of a cell; colours start at one half, random guessing."""
     if math.isnan(share):
-        return "", "" if diagonal else NONE
+        return "", "" if diagonal else MISSING
     per_cent = round(100 * share)
-    return ("below" if per_cent < 50 else heat(2 * share - 1)), str(per_cent)
+    return ("below" if per_cent < 50 else choose_heat_class(2 * share - 1)), str(per_cent)
 
 
-def _confusion_list(evaluation: Evaluation) -> list[PairLine]:
+def _list_confusions(evaluation: Evaluation) -> list[PairLine]:
     counts = np.asarray(evaluation.confusion)
     totals = counts.sum(axis=1)
-    found = largest_confusions(counts, evaluation.classes)
+    found = find_largest_confusions(counts, evaluation.classes)
     most = max((int(counts[pair]) for pair in found), default=0)
     return [
         PairLine(
             evaluation.classes[i],
             evaluation.classes[j],
             f"{counts[i, j]:,}",
-            percent_text(counts[i, j] / totals[i]),
+            format_percent(counts[i, j] / totals[i]),
             counts[i, j] / most,
         )
         for i, j in found
     ]
 
 
-def _pair_list(evaluation: Evaluation) -> list[PairLine]:
+def _list_hardest_pairs(evaluation: Evaluation) -> list[PairLine]:
     shares = np.asarray(evaluation.pairwise)
     return [
         PairLine(
             evaluation.classes[i],
             evaluation.classes[j],
-            percent_text(float(shares[i, j])),
+            format_percent(float(shares[i, j])),
             "",
             float(shares[i, j]),
         )
-        for i, j in hardest_pairs(shares, evaluation.classes)
+        for i, j in find_hardest_pairs(shares, evaluation.classes)
     ]
 
 
-def _bin_lines(evaluation: Evaluation) -> list[tuple[str, str, Bar]]:
+def _format_bins(evaluation: Evaluation) -> list[tuple[str, str, Bar]]:
     most = max((count for _, _, count in evaluation.reliability), default=0)
     return [
-        (percent_text(confidence), percent_text(share), Bar("", f"{count:,}", count / most))
+        (format_percent(confidence), format_percent(share), Bar("", f"{count:,}", count / most))
         for confidence, share, count in evaluation.reliability
         if count
     ]
 
 
-def heat(share: float) -> str:
-    """Return the class of a cell of a heat table, for a share from 0 to 1.
+def choose_heat_class(share: float) -> str:
+    """Return the CSS class of a cell of a heat table, for a share from 0 to 1.
 
     Examples
     --------
-    >>> from rankshot.report.sections import heat
-    >>> heat(0), heat(0.5), heat(1), heat(float("nan"))
-    ('h0', 'h5', 'h9', '')
+    >>> from rankshot.report.sections import choose_heat_class
+    >>> [choose_heat_class(share) for share in (0, 0.5, 1, float("nan"))]
+    ['h0', 'h5', 'h9', '']
     """
     if math.isnan(share):
         return ""
-    # Halves go up, so that the steps are equally wide: round() would send them to even steps.
+    # Halves are rounded up, so that all steps are equally wide; round() rounds them to even.
     return f"h{math.floor(HEAT_STEPS * min(max(share, 0), 1) + 0.5)}"
+
+
+# -------------------------------------------------------------------- selections from large results
+
+
+def find_largest_confusions(
+    confusion: NDArray[np.integer], classes: Sequence[str]
+) -> list[tuple[int, int]]:
+    """Return the pairs (true class, predicted class) with the largest counts, largest first.
+
+    Classes are given by their positions in ``classes``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankshot.report.sections import find_largest_confusions
+    >>> find_largest_confusions(np.array([[9, 2], [3, 9]]), ["cat", "dog"])
+    [(1, 0), (0, 1)]
+    """
+    wrong = np.array(confusion, dtype=float)
+    np.fill_diagonal(wrong, 0)
+    rows, columns = np.nonzero(wrong)
+    return _take_first_pairs(-wrong[rows, columns], rows, columns, classes)
+
+
+def find_hardest_pairs(
+    pairwise: NDArray[np.floating], classes: Sequence[str]
+) -> list[tuple[int, int]]:
+    """Return the pairs of classes with the lowest two-class accuracy, lowest first.
+
+    Each pair is given once, in alphabetical order of its names.
+    """
+    by_name = _rank_names(classes)
+    rows, columns = np.nonzero(~np.isnan(pairwise) & (by_name[:, None] < by_name))
+    values = np.asarray(pairwise, dtype=float)[rows, columns]
+    return _take_first_pairs(values, rows, columns, classes)
+
+
+def find_hardest_classes(per_class: Sequence[float], classes: Sequence[str]) -> list[int]:
+    """Return the positions of the classes with the lowest accuracy, lowest first, NaN last."""
+    order = sorted(range(len(classes)), key=lambda i: (_nan_last(per_class[i]), classes[i]))
+    return order[:MAX_CLASSES]
+
+
+def _nan_last(value: float) -> float:
+    return np.inf if np.isnan(value) else value
+
+
+def _rank_names(classes: Sequence[str]) -> Ints:
+    """Return the place of each class in alphabetical order."""
+    order = np.argsort(np.array(classes, dtype=object), kind="stable")
+    return np.argsort(order)
+
+
+def _take_first_pairs(
+    values: Floats, rows: Ints, columns: Ints, classes: Sequence[str]
+) -> list[tuple[int, int]]:
+    """Return the pairs with the smallest values; equal ones are ordered by their names."""
+    by_name = _rank_names(classes)
+    first = np.lexsort((by_name[columns], by_name[rows], values))[:MAX_CLASSES]
+    return [(int(rows[i]), int(columns[i])) for i in first]

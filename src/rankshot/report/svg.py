@@ -1,7 +1,7 @@
-"""The parts that charts are made of: elements, marks and axes.
+"""The parts of charts, as SVG: elements, marks and axes.
 
-Coordinates are per cent of the drawing, sizes of marks and text are pixels. So a chart fills
-whatever width it gets, a phone's too, and its text stays as large as the text around it.
+Coordinates are percentages of the chart; sizes of marks and text are in pixels. So a chart fills
+the width that it gets, on a phone too, and its text is as large as the text around it.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ SHAPES = (
 )
 """Outlines of marks around the origin."""
 N_COLORS = 8
-"""Colours in the style sheet. Seven shapes and eight colours make 56 different marks."""
+"""Colours in the style sheet. Seven shapes and eight colours give 56 different marks."""
 
 
 class Html(str):
-    """Text that is markup already: templates leave it as it is."""
+    """Text that is already markup: templates do not escape it."""
 
     __slots__ = ()
 
@@ -37,7 +37,7 @@ class Html(str):
 
 
 def element(name: str, *children: str, **attributes: object) -> Html:
-    """Return an element; text is escaped, and ``_`` stands for ``-`` in attributes.
+    """Return an element. Text is escaped, and ``_`` in the name of an attribute means ``-``.
 
     Examples
     --------
@@ -53,13 +53,8 @@ def element(name: str, *children: str, **attributes: object) -> Html:
     return Html(f"<{name}{given}>{inner}</{name}>")
 
 
-def joined(parts: Sequence[Html]) -> Html:
-    """Return elements one after the other."""
-    return Html("".join(parts))
-
-
-def drawing(title: str, *children: str, class_: str, style: str = "") -> Html:
-    """Return a chart that a screen reader announces by its title."""
+def draw_chart(title: str, *children: str, class_: str, style: str = "") -> Html:
+    """Return a chart. A screen reader announces its title."""
     return element(
         "svg",
         element("title", title),
@@ -70,46 +65,51 @@ def drawing(title: str, *children: str, class_: str, style: str = "") -> Html:
     )
 
 
-def percent(fraction: float) -> str:
-    """Return a fraction of the drawing as a coordinate.
+def format_coordinate(fraction: float) -> str:
+    """Return a coordinate, given as a fraction of the chart.
 
     Examples
     --------
-    >>> from rankshot.report.svg import percent
-    >>> percent(0.5), percent(1 / 3)
+    >>> from rankshot.report.svg import format_coordinate
+    >>> format_coordinate(0.5), format_coordinate(1 / 3)
     ('50%', '33.33%')
     """
     return f"{round(100 * fraction, 2):g}%"
 
 
-def mark_definitions() -> Html:
-    """Return the shapes, once a page, for `mark` to refer to."""
+def define_marks() -> Html:
+    """Return the shapes that `draw_mark` refers to; a page needs them once."""
     shapes = [element("path", id=f"mark{i}", d=outline) for i, outline in enumerate(SHAPES)]
     defs = element("defs", *shapes)
     return element("svg", defs, width=0, height=0, class_="definitions", aria_hidden="true")
 
 
-def mark(kind: int, x: float, y: float, tooltip: str = "") -> Html:
-    """Return the mark number ``kind`` at fractions of the drawing, with a tooltip."""
-    shape = mark_shape(kind, percent(x), percent(y))
-    said = [element("title", tooltip)] if tooltip else []
-    return element("g", *said, shape, class_=f"c{kind % N_COLORS}")
+def draw_mark(kind: int, x: float, y: float, tooltip: str = "") -> Html:
+    """Return the mark number ``kind``, with a tooltip; x and y are fractions of the chart."""
+    shape = draw_mark_outline(kind, format_coordinate(x), format_coordinate(y))
+    title = [element("title", tooltip)] if tooltip else []
+    return element("g", *title, shape, class_=f"c{kind % N_COLORS}")
 
 
-def mark_shape(kind: int, x: str, y: str) -> Html:
-    """Return the outline of a mark at coordinates; when all are used, they come again, hollow."""
+def draw_mark_outline(kind: int, x: str, y: str) -> Html:
+    """Return the outline of a mark; numbers beyond the last shape give hollow shapes."""
     hollow = {"class_": "hollow"} if kind // len(SHAPES) % 2 else {}
     return element("use", href=f"#mark{kind % len(SHAPES)}", x=x, y=y, **hollow)
 
 
-def legend_mark(kind: int) -> Html:
-    """Return the mark number ``kind`` to stand beside its name in a text."""
-    return element("svg", mark(kind, 0.5, 0.5), class_="legend-mark", aria_hidden="true")
+def draw_legend_mark(kind: int) -> Html:
+    """Return the mark number ``kind``, to be shown beside its name in a text."""
+    return element("svg", draw_mark(kind, 0.5, 0.5), class_="legend-mark", aria_hidden="true")
 
 
-def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Html:
-    """Return a straight line between fractions of the drawing."""
-    ends = {"x1": percent(x1), "y1": percent(y1), "x2": percent(x2), "y2": percent(y2)}
+def draw_line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Html:
+    """Return a straight line between two points, given as fractions of the chart."""
+    ends = {
+        "x1": format_coordinate(x1),
+        "y1": format_coordinate(y1),
+        "x2": format_coordinate(x2),
+        "y2": format_coordinate(y2),
+    }
     return element("line", class_=class_, **ends)
 
 
@@ -123,18 +123,18 @@ class Axis(NamedTuple):
     high: float
     ticks: tuple[float, ...]
 
-    def place(self, value: float) -> float:
-        """Return where a value stands on the axis: 0 at its low end, 1 at its high end."""
+    def locate(self, value: float) -> float:
+        """Return the position of a value: 0 at the low end of the axis, 1 at the high end."""
         return (value - self.low) / (self.high - self.low)
 
 
-def share_axis(values: Sequence[float]) -> Axis:
-    """Return an axis with round ticks that just holds some shares.
+def fit_axis(values: Sequence[float]) -> Axis:
+    """Return the shortest axis with round ticks that contains some shares.
 
     Examples
     --------
-    >>> from rankshot.report.svg import share_axis
-    >>> share_axis([0.23, 0.41]).ticks
+    >>> from rankshot.report.svg import fit_axis
+    >>> fit_axis([0.23, 0.41]).ticks
     (0.2, 0.25, 0.3, 0.35, 0.4, 0.45)
     """
     low, high = max(min(values), 0.0), min(max(values), 1.0)

@@ -1,4 +1,4 @@
-"""Names and numbers as a reader wants them: no more letters and digits than carry meaning."""
+"""Names, numbers and bars as texts for a page, with no more digits than are meaningful."""
 
 from __future__ import annotations
 
@@ -7,69 +7,73 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 MINUS = "\N{MINUS SIGN}"
-NONE = "n/a"
+MISSING = "n/a"
 
 
-# -------------------- report.texts
-# Names and numbers as a reader wants them: no more letters and digits than carry meaning.
-
-
-def cut(text: str, letters: int) -> str:
-    """Return a text of at most so many letters, with an ellipsis where it was longer."""
-    return text if len(text) <= letters else text[: letters - 1].rstrip() + "…"
-
-
-def share_text(share: float) -> str:
-    """Return a share as ``.445``.
+def shorten(text: str, letters: int) -> str:
+    """Return a text of at most ``letters`` letters; an ellipsis replaces the rest.
 
     Examples
     --------
-    >>> from rankshot.report.texts import share_text
-    >>> share_text(0.4451), share_text(1), share_text(-1e-17), share_text(float("nan"))
-    ('.445', '1.000', '.000', 'n/a')
+    >>> from rankshot.report.texts import shorten
+    >>> shorten("leopard", 8), shorten("snow leopard", 8)
+    ('leopard', 'snow le…')
+    """
+    return text if len(text) <= letters else text[: letters - 1].rstrip() + "…"
+
+
+def format_share(share: float) -> str:
+    """Return a share as ``.445``, with three digits and no zero before the point.
+
+    Examples
+    --------
+    >>> from rankshot.report.texts import format_share
+    >>> [format_share(share) for share in (0.4451, 1, -1e-17, -0.05, float("nan"))]
+    ['.445', '1.000', '.000', '-.050', 'n/a']
     """
     if math.isnan(share):
-        return NONE
+        return MISSING
     # Adding 0 turns the -0.0 that rounding leaves into 0.0.
-    return f"{round(share, 3) + 0.0:.3f}".removeprefix("0")
+    text = f"{round(share, 3) + 0.0:.3f}"
+    return text.replace("0.", ".", 1) if abs(share) < 1 else text
 
 
-def percent_text(share: float, digits: int = 1) -> str:
+def format_percent(share: float, digits: int = 1) -> str:
     """Return a share as ``44.5%``.
 
     Examples
     --------
-    >>> from rankshot.report.texts import percent_text
-    >>> percent_text(0.4451), percent_text(0.4451, digits=0)
+    >>> from rankshot.report.texts import format_percent
+    >>> format_percent(0.4451), format_percent(0.4451, digits=0)
     ('44.5%', '45%')
     """
-    return NONE if math.isnan(share) else f"{round(100 * share, digits) + 0.0:.{digits}f}%"
+    return MISSING if math.isnan(share) else f"{round(100 * share, digits) + 0.0:.{digits}f}%"
 
 
-def number_text(value: float) -> str:
-    """Return a number with three digits that count, and thousands set apart.
+def format_number(value: float) -> str:
+    """Return a number with three significant digits and separated thousands.
 
     Examples
     --------
-    >>> from rankshot.report.texts import number_text
-    >>> number_text(2.3456), number_text(123456.7), number_text(3.0), number_text(float("inf"))
-    ('2.35', '123,457', '3', '∞')
+    >>> from rankshot.report.texts import format_number
+    >>> [format_number(value) for value in (2.3456, 123456.7, 3.0, float("inf"))]
+    ['2.35', '123,457', '3', '∞']
     """
     if not math.isfinite(value):
-        return NONE if math.isnan(value) else "∞" if value > 0 else f"{MINUS}∞"
+        return MISSING if math.isnan(value) else "∞" if value > 0 else f"{MINUS}∞"
     text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
     return text.replace("-", MINUS)
 
 
-def aligned_texts(values: Sequence[float], *, signed: bool = False) -> list[str]:
-    """Return the numbers of a column, with as many decimals as the largest of them needs.
+def format_column(values: Sequence[float], *, signed: bool = False) -> list[str]:
+    """Return the numbers of a column, all with the decimals that the largest of them needs.
 
     Examples
     --------
-    >>> from rankshot.report.texts import aligned_texts
-    >>> aligned_texts([12.5, 3]), aligned_texts([1200, 3])
+    >>> from rankshot.report.texts import format_column
+    >>> format_column([12.5, 3]), format_column([1200, 3])
     (['12.5', '3.0'], ['1,200', '3'])
-    >>> aligned_texts([1.234, -0.5, 0], signed=True)
+    >>> format_column([1.234, -0.5, 0], signed=True)
     ['+1.23', '−0.50', '0.00']
     """
     largest = max(map(abs, values), default=0)
@@ -82,14 +86,10 @@ def aligned_texts(values: Sequence[float], *, signed: bool = False) -> list[str]
     return [f"{s}{abs(v):,.{decimals}f}" for s, v in zip(signs, rounded, strict=True)]
 
 
-# -------------------- report.bars
-# Bars that a table draws beside its numbers.
-
-
 class Bar(NamedTuple):
-    """A name, a number as text, and the length of its bar as a fraction of the longest.
+    """A row of a table with a bar: a name, a number as text, and the length of the bar.
 
-    A bar of negative length goes to the left.
+    The length is a fraction of the longest bar. A bar of negative length goes to the left.
     """
 
     name: str
@@ -97,8 +97,10 @@ class Bar(NamedTuple):
     length: float
 
 
-def bars(pairs: Sequence[tuple[str, float]], texts: Sequence[str], longest: float) -> list[Bar]:
-    """Return bars for named numbers, the longest possible one being ``longest``."""
+def make_bars(
+    pairs: Sequence[tuple[str, float]], texts: Sequence[str], longest: float
+) -> list[Bar]:
+    """Return bars for named numbers; a bar of length 1 stands for ``longest``."""
     return [
         Bar(name, text, value / longest if longest else 0.0)
         for (name, value), text in zip(pairs, texts, strict=True)

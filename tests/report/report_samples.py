@@ -1,0 +1,42 @@
+"""Contents of reports that several tests use."""
+
+import math
+
+import numpy as np
+
+from rankshot.ranking.concordance import TargetSummary
+from rankshot.report.contents import Evaluation, ExplainedInput
+from rankshot.zeroshot.explanation import Explanation
+from rankshot.zeroshot.metrics import Interval
+
+
+def summary(target, order, concordance=None, mean_distance=None, disagreement=()):
+    return TargetSummary(
+        target, 2, None, order, max(len(order), 1), concordance, mean_distance, disagreement
+    )
+
+
+EVALUATION = Evaluation(
+    classes=("cat", "dog", "ship"),
+    accuracy=Interval(0.617, 0.571, 0.658),
+    per_class=(0.5, 0.7, math.nan),
+    n_inputs=(102, 110, 0),
+    confusion=np.array([[51, 27, 24], [33, 77, 0], [0, 0, 0]]),
+    pairwise=np.array([[np.nan, 0.43, 0.87], [0.43, np.nan, 0.5], [0.87, 0.5, np.nan]]),
+    reliability=((math.nan, math.nan, 0), (0.523, 0.412, 1234), (0.867, 0.789, 56)),
+    expected_calibration_error=0.0834,
+    log_loss=1.6213,
+    top_k=((2, 0.834),),
+)
+EXAMPLE = ExplainedInput(
+    "image 17",
+    Explanation(
+        target="cat",
+        probability=0.623,
+        against=None,
+        items=(("bus", -0.41), ("leopard", 1.27)),
+        sources=(("GloVe", 0.33),),
+        alternatives=(("cat", 0.623), ("dog", 0.214), ("ship", 0.071)),
+    ),
+    truth="dog",
+)

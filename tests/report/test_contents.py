@@ -1,0 +1,151 @@
+"""The contents of a report: computed from results, and validated."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from report_samples import EVALUATION, EXAMPLE, summary
+
+import rankshot as rs
+from rankshot.experiments.tables import Comparison, ComparisonRow
+from rankshot.report.contents import (
+    ClassMap,
+    ExplainedInput,
+    Report,
+    choose_examples,
+    evaluate_predictions,
+    map_rankings,
+)
+from rankshot.report.demo import measure_source_agreement
+from rankshot.report.sections import format_consensus, format_explanations
+from rankshot.zeroshot.metrics import Interval, pairwise_accuracy, wilson_interval
+
+CLASSES = ["cat", "dog", "ship"]
+TRUTH = np.array(["cat", "cat", "dog", "ship"])
+GIVEN = np.array(["cat", "rejected", "cat", "ship"])
+PROBA = np.array([[0.7, 0.2, 0.1], [0.4, 0.3, 0.3], [0.6, 0.4, 0.0], [0.1, 0.1, 0.8]])
+
+
+def test_an_evaluation_counts_rejected_inputs_as_wrong():
+    found = evaluate_predictions(TRUTH, GIVEN, PROBA, CLASSES)
+    assert found.accuracy == wilson_interval(2, 4)
+    assert found.per_class == (0.5, 0.0, 1.0)
+    assert found.n_inputs == (2, 1, 1)
+    assert found.confusion.tolist() == [[1, 0, 0], [1, 0, 0], [0, 0, 1]]
+    np.testing.assert_array_equal(found.pairwise, pairwise_accuracy(TRUTH, PROBA, CLASSES))
+    assert found.top_k == ((2, 1.0),)
+    assert sum(count for _, _, count in found.reliability) == 4
+    assert found.log_loss == pytest.approx(-np.log([0.7, 0.4, 0.4, 0.8]).mean())
+
+
+def test_a_single_class_and_impossible_truths():
+    one = evaluate_predictions(TRUTH[:2], TRUTH[:2], np.ones((2, 1)), ["cat"])
+    assert one.confusion.tolist() == [[2]]
+    sure = evaluate_predictions(TRUTH[2:3], GIVEN[2:3], np.array([[1.0, 0, 0]]), CLASSES)
+    assert sure.log_loss == np.inf
+
+
+def rankings():
+    return rs.Rankings.from_orders(
+        [["a", "b"], ["b", "a"], ["d", "c"], ["a", "c"]],
+        items=list("abcd"),
+        targets=["x", "x", "y", "x"],
+        raters=["r1", "r2", "r1", None],
+        sources=["panel", "panel", "panel", "web"],
+    )
+
+
+def test_a_consensus_shows_raters_or_the_sources_of_all_rankings():
+    briefs = rs.summarize(rankings())
+    cards = format_consensus(briefs)["summaries"]
+    assert [card.target for card in cards] == ["x", "y"]
+    assert [bar.name for bar in cards[0].distances] == [name for name, _ in briefs[0].disagreement]
+    by_source = measure_source_agreement(briefs[0], rankings())
+    assert by_source.order == briefs[0].order
+    assert {name for name, _ in by_source.disagreement} == {"panel", "web"}
+
+
+def test_rankings_without_a_target_have_a_consensus():
+    unnamed = rs.Rankings.from_orders([["a", "b"], ["b", "a"]], items=["a", "b"])
+    assert format_consensus(rs.summarize(unnamed))["summaries"][0].target == "(all)"
+
+
+def test_the_map_has_a_point_for_each_ranking_that_compares_all_items():
+    found = map_rankings(rankings(), k=5)
+    assert found.groups == ("x", "x", "y", "x")
+    assert found.names == ("r1", "r2", "r1", "web")
+    points = np.column_stack([found.x, found.y])
+    distance = rs.mean_kendall_distance(rankings(), k=2)
+    near = np.linalg.norm(points[0] - points[1])
+    far = np.linalg.norm(points[0] - points[2])
+    assert (near < far) == (distance[0, 1] < distance[0, 2])
+    assert map_rankings(rankings()[:2], k=2) is None
+    assert map_rankings(rs.Rankings.from_orders([["a"]] * 4, items=["a", "b"]), k=1) is None
+
+
+def test_examples_are_right_and_wrong_in_turn():
+    given = np.array(["cat", "dog", "cat", "ship", "dog"])
+    truth = np.array(["cat", "cat", "dog", "ship", "dog"])
+    assert choose_examples(given, truth, CLASSES) == [0, 2, 3]
+
+
+def test_an_explanation_lists_the_other_targets():
+    head = rs.ProbabilisticRanking(k=2).fit(rankings())
+    why = rs.explain(head, [[3.0, 2.0, 1.0, 0.0]])[0]
+    (card,) = format_explanations([ExplainedInput("input 1", why, "y")])["inputs"]
+    assert (card.target, card.truth, card.right) == ("x", "y", False)
+    assert {bar.name for bar in card.items.bars} == {name for name, _ in why.items}
+    assert [bar.name for bar in card.alternatives] == ["y"]
+
+
+# -------------------------------------------------------------------- validation
+
+
+def with_summary(**values):
+    return Report("t", consensuses=(summary("cat", (), **values),))
+
+
+def with_explanation(**values):
+    return replace(EXAMPLE, explanation=replace(EXAMPLE.explanation, **values))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: ComparisonRow("DS", "mean", (Interval(44.5, 43, 46),)),
+            "'DS', 'mean': cell 0: 44.5",
+        ),
+        (lambda: ComparisonRow("DS", "m", (None, Interval(0.5, 0.6, 0.4))), "cell 1: .* void"),
+        (
+            lambda: Comparison(("a", "b"), (ComparisonRow("DS", "m", (None,)),)),
+            "row 0 .* 1 cells.* 2",
+        ),
+        (lambda: with_summary(concordance=1.5), "'cat': concordance: 1.5"),
+        (lambda: with_summary(disagreement=(("a", -1.0),)), "'cat': .* -1.0 is negative"),
+        (lambda: with_summary(mean_distance=math.nan), r"'cat': distances\[0\] is nan"),
+        (lambda: ClassMap((), (), (), ()), "at least 1"),
+        (lambda: ClassMap(("a",), ("g",), (1.0,), ()), "'y': 0"),
+        (lambda: ClassMap(("a",), ("g",), (math.inf,), (1.0,)), r"map: x\[0\] is inf"),
+        (lambda: replace(EVALUATION, per_class=(0.5,)), "1 accuracies for 3 classes"),
+        (lambda: replace(EVALUATION, n_inputs=(1, 2)), "2 numbers of inputs for 3 classes"),
+        (lambda: replace(EVALUATION, per_class=(0.5, 50, 0.5)), "per_class: 50"),
+        (
+            lambda: replace(EVALUATION, confusion=np.eye(2, dtype=int)),
+            r"confusion .* \(2, 2\), .* 3",
+        ),
+        (lambda: replace(EVALUATION, confusion=np.full((3, 3), 0.5)), "counts, not float64"),
+        (lambda: replace(EVALUATION, confusion=np.full((3, 3), -1)), "minimum of -1"),
+        (lambda: replace(EVALUATION, pairwise=np.full((3, 3), 50)), "pairwise: 50"),
+        (lambda: replace(EVALUATION, reliability=((0.5, 2.0, 1),)), "reliability: bin 0: 2.0"),
+        (lambda: replace(EVALUATION, reliability=((0.5, 0.5, -1),)), "bin 0 holds -1"),
+        (lambda: replace(EVALUATION, log_loss=math.nan), "log_loss is not a number"),
+        (lambda: replace(EVALUATION, top_k=((3, 75.0),)), "top_k: 75.0"),
+        (lambda: with_explanation(probability=62), "'image 17': probability: 62"),
+        (lambda: with_explanation(items=(("a", 1.0), ("b", math.nan))), r"items\[1\] is nan"),
+    ],
+)
+def test_bad_values_are_refused_by_name(make, message):
+    with pytest.raises(rs.RankshotError, match=message):
+        make()
