@@ -9,7 +9,7 @@ from rankshot.core.errors import RankshotError
 from rankshot.datasets import features_at
 from rankshot.datasets.animals import animals_classes
 from rankshot.datasets.cifar import cifar10_classes, cifar100_classes
-from rankshot.datasets.features_at import images_at
+from rankshot.datasets.features_at import load_images
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def look(tmp_path, said):
     """Look into the test's directory."""
 
     def look(name, download=False):
-        return images_at(name, tmp_path, lambda *what: said.append(what), download=download)
+        return load_images(name, tmp_path, lambda *what: said.append(what), download=download)
 
     return look
 
@@ -114,7 +114,7 @@ def test_the_directory_of_the_file_or_the_file_itself_will_do(request, tmp_path,
     save(path, request.getfixturevalue(name))
     given = [path] if path.name == "other.npz" else [path, path.parent]
     for one in given:
-        assert images_at(name, one, pytest.fail, download=True).name == name
+        assert load_images(name, one, pytest.fail, download=True).name == name
 
 
 @pytest.mark.usefixtures("builders")
@@ -128,7 +128,7 @@ def test_a_directory_named_after_the_data_set_comes_first(look, cifar, animals, 
 def test_features_of_another_data_set_are_refused_by_their_arrays(cifar, tmp_path):
     save(tmp_path / "features.npz", cifar)
     with pytest.raises(RankshotError, match=r"features\.npz: no array 'features'"):
-        images_at("animals", tmp_path, pytest.fail, download=False)
+        load_images("animals", tmp_path, pytest.fail, download=False)
 
 
 # -------------------------------------------------------------------- to be made first

@@ -33,7 +33,7 @@ from scipy.stats import chisquare
 
 from rankshot import Rankings, RankshotError, read_rankings
 from rankshot.semantics import chat_endpoint, language_model
-from rankshot.semantics.answer_log import read_answer
+from rankshot.semantics.answer_log import parse_answer
 from rankshot.semantics.language_model import LanguageModel
 
 ITEMS = ["tiger", "sea_lion", "fox", "bus", "pickup truck", "whale", "Löwe", "{odd} [name]"]
@@ -245,15 +245,15 @@ def test_talk_around_the_list_and_other_spellings_are_understood(ask, server, ch
 def test_a_spelling_that_fits_two_items_is_refused():
     items = ["Turkey", "turkey", "sea lion", "sea_lion", "fox"]
     exact = ["turkey", "sea_lion", "Turkey", "sea lion"]
-    assert read_answer(json.dumps(exact), items, 4) == exact
+    assert parse_answer(json.dumps(exact), items, 4) == exact
     for name in ("TURKEY", "Sea Lion"):
         with pytest.raises(RankshotError, match=f"not among the items: '{name}'"):
-            read_answer(json.dumps([name]), items, 1)
+            parse_answer(json.dumps([name]), items, 1)
 
 
 def test_many_wrong_names_are_counted():
     with pytest.raises(RankshotError) as caught:
-        read_answer(json.dumps([f"no{i}" * 100 for i in range(500)]), ["a"], 1)
+        parse_answer(json.dumps([f"no{i}" * 100 for i in range(500)]), ["a"], 1)
     assert "and 492 more" in str(caught.value)
     assert len(str(caught.value)) < 1000
 

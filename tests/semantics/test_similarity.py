@@ -48,9 +48,9 @@ def test_rankings_follow_the_numbers_cell_by_cell(values):
 
 
 def test_scaling_goes_from_zero_to_one_and_keeps_the_unknown():
-    table = rs.Similarity([[2.0, NAN, 4.0]], ["x"], ITEMS).scaled()
+    table = rs.Similarity([[2.0, NAN, 4.0]], ["x"], ITEMS).rescale()
     assert np.array_equal(table.values, [[0, NAN, 1]], equal_nan=True)
-    assert rs.Similarity([[3.0, 3.0, 3.0]], ["x"], ITEMS).scaled().values.tolist() == [[1, 1, 1]]
+    assert rs.Similarity([[3.0, 3.0, 3.0]], ["x"], ITEMS).rescale().values.tolist() == [[1, 1, 1]]
 
 
 def test_means_match_names_and_count_what_is_known():
@@ -81,7 +81,7 @@ def test_the_order_of_the_sources_breaks_no_tie(mean):
 
 
 def test_scaling_does_not_overflow():
-    table = rs.Similarity([[1e308, -1e308, 0]], ["x"], ITEMS).scaled()
+    table = rs.Similarity([[1e308, -1e308, 0]], ["x"], ITEMS).rescale()
     assert table.values.tolist() == [[1, 0, 0.5]]
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rankshot import RankshotError
 from rankshot.semantics import vector_files
 from rankshot.semantics import vector_files as word2vec_binary
-from rankshot.semantics.vector_files import vector_format
+from rankshot.semantics.vector_files import detect_format
 from rankshot.semantics.word_vectors import WordVectors
 
 rng = np.random.default_rng(0)
@@ -114,7 +114,7 @@ def test_what_gensim_writes(tmp_path, by_mapping, is_binary):
     path = str(tmp_path / "gensim")
     keyed.save_word2vec_format(path, binary=is_binary)
     expected = "word2vec-binary" if is_binary else "word2vec"
-    assert vector_format(tmp_path / "gensim") == expected
+    assert detect_format(tmp_path / "gensim") == expected
     table = WordVectors.from_file(path).similarity(NAMES, WORDS)
     np.testing.assert_allclose(table.values, by_mapping.values, atol=1e-6)
 
@@ -124,7 +124,7 @@ def test_formats_are_told_from_content(tmp_path):
     expected = ["glove", "word2vec", "word2vec", "word2vec-binary", "word2vec-binary"]
     for write, name in zip(WRITERS.values(), expected, strict=True):
         path.write_bytes(write())
-        assert vector_format(path) == name
+        assert detect_format(path) == name
 
 
 @given(

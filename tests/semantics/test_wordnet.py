@@ -8,7 +8,7 @@ import pytest
 import rankshot as rs
 from rankshot.datasets.embedded import ANIMAL_SENSES, CIFAR_SENSES, load_panel
 from rankshot.semantics.wordnet_nouns import MEASURES, load_nouns
-from rankshot.semantics.wordnet_senses import candidates
+from rankshot.semantics.wordnet_senses import find_candidates
 
 HERE = Path(__file__).parent
 
@@ -179,7 +179,7 @@ def test_pins_and_categories_override_the_choice():
     ],
 )
 def test_names_are_found_in_many_spellings(nouns, name, sense, note):
-    found = candidates(nouns, name, None)
+    found = find_candidates(nouns, name, None)
     assert nouns.synset(sense) in found.synsets
     assert found.note == note
 
@@ -187,7 +187,7 @@ def test_names_are_found_in_many_spellings(nouns, name, sense, note):
 def test_every_lemma_is_found_as_itself(nouns):
     """Also those of several words, joined by underscores and hyphens, as ImageNet has them."""
     for lemma in nouns.lemmas[::7]:
-        found = candidates(nouns, lemma, None)
+        found = find_candidates(nouns, lemma, None)
         assert found.synsets == tuple(nouns.senses(lemma))
         assert found.note is None
 
@@ -203,8 +203,8 @@ def test_plurals_of_usual_nouns_are_read_as_those_nouns(nouns):
             plural = noun[:-1] + "ies"
         if plural in nouns:
             continue
-        if candidates(nouns, plural, None).synsets != tuple(nouns.senses(noun)):
-            wrong.append((plural, candidates(nouns, plural, None).note))
+        if find_candidates(nouns, plural, None).synsets != tuple(nouns.senses(noun)):
+            wrong.append((plural, find_candidates(nouns, plural, None).note))
     assert len(usual) > 5000
     # Two nouns can have one plural: axes, bases.
     assert len(wrong) < 0.002 * len(usual), wrong

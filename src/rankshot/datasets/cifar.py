@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.datasets.embedded import class_names, embedded
+from rankshot.datasets.embedded import class_names, embedded_file
 from rankshot.datasets.features import FeatureFile, Features, ImageData, Labels, read_only
 
 PARTS = {"seen_train": "seen", "seen_test": "seen", "unseen_test": "unseen"}
@@ -57,7 +57,7 @@ def load_cifar(path: str | Path | None = None) -> ImageData:
 def _load_embedded() -> ImageData:
     seen, unseen = class_names("cifar")
     with (
-        embedded("cifar_features.npz") as path,
+        embedded_file("cifar_features.npz") as path,
         np.load(path, allow_pickle=False) as arrays,
     ):
         return ImageData(

@@ -25,7 +25,7 @@ PANEL_FILES = {"cifar": "language_model_panel.jsonl", "animals": "animals_panel.
 HELD_OUT_PANEL_FILES = {"cifar": "held_out_panel.jsonl", "animals": "animals_held_out_panel.jsonl"}
 SIMILARITY_FILES = {"cifar": "similarities.npz", "animals": "animals_similarities.npz"}
 SOURCES = ("WordNet", "GloVe", "Wikipedia", "word2vec", "GloVe 100d")
-SOURCE = "GloVe 100d"
+VECTOR_SOURCE = "GloVe 100d"
 CIFAR_SENSES = {
     "baby": "baby.n.01",
     "boy": "male_child.n.01",
@@ -41,7 +41,7 @@ ANIMAL_SENSES: dict[str, str] = {}
 # Where the files are that come with the package.
 
 
-def embedded(file: str) -> AbstractContextManager[Path]:
+def embedded_file(file: str) -> AbstractContextManager[Path]:
     """Return the path of a data file, good inside ``with``, even from inside a zip.
 
     Examples
@@ -74,20 +74,20 @@ def class_names(dataset: str) -> ClassNames:
     >>> len(seen), unseen[:3]
     (40, ('chimpanzee', 'giant+panda', 'hippopotamus'))
     """
-    check_dataset(dataset)
+    require_dataset(dataset)
     seen, unseen = CLASS_FILES[dataset]
-    return ClassNames(_names(seen), _names(unseen))
+    return ClassNames(_read_names(seen), _read_names(unseen))
 
 
-def check_dataset(dataset: Any) -> None:
+def require_dataset(dataset: Any) -> None:
     """Raise if there is no such data set."""
     if not isinstance(dataset, str) or dataset not in CLASS_FILES:
         hint = f"{suggest_name(dataset, CLASS_FILES)}; there are {' and '.join(map(repr, CLASS_FILES))}"
         raise RankshotError(f"no data set {short_repr(dataset)}{hint}")
 
 
-def _names(file: str) -> tuple[str, ...]:
-    with embedded(file) as path:
+def _read_names(file: str) -> tuple[str, ...]:
+    with embedded_file(file) as path:
         return tuple(path.read_text(encoding="utf-8").split())
 
 
@@ -120,7 +120,7 @@ def load_panel(dataset: str = "cifar") -> Rankings:
         > dalmatian > …
     """
     seen = class_names(dataset).seen
-    return _read(PANEL_FILES[dataset], seen)
+    return _read_panel(PANEL_FILES[dataset], seen)
 
 
 def load_held_out_panel(dataset: str = "cifar") -> Rankings:
@@ -143,12 +143,12 @@ def load_held_out_panel(dataset: str = "cifar") -> Rankings:
       bear: wolf > lion > chimpanzee > raccoon > tiger > cattle > leopard > fox > …
     """
     seen, file = class_names(dataset).seen, HELD_OUT_PANEL_FILES[dataset]
-    held_out = set(_read(file).target_names)
-    return _read(file, [name for name in seen if name not in held_out])
+    held_out = set(_read_panel(file).target_names)
+    return _read_panel(file, [name for name in seen if name not in held_out])
 
 
-def _read(file: str, items: Sequence[str] | None = None) -> Rankings:
-    with embedded(file) as path:
+def _read_panel(file: str, items: Sequence[str] | None = None) -> Rankings:
+    with embedded_file(file) as path:
         return read_rankings(path, items=items)
 
 
@@ -192,7 +192,7 @@ def load_similarities(dataset: str = "cifar") -> dict[str, Similarity]:
     """
     seen, unseen = class_names(dataset)
     with (
-        embedded(SIMILARITY_FILES[dataset]) as path,
+        embedded_file(SIMILARITY_FILES[dataset]) as path,
         np.load(path, allow_pickle=False) as arrays,
     ):
         return {
@@ -227,7 +227,7 @@ def load_class_vectors(dataset: str = "cifar") -> ClassVectors:
     """
     seen, unseen = class_names(dataset)
     with (
-        embedded("class_vectors.npz") as path,
+        embedded_file("class_vectors.npz") as path,
         np.load(path, allow_pickle=False) as arrays,
     ):
-        return ClassVectors(unseen + seen, arrays[dataset], SOURCE)
+        return ClassVectors(unseen + seen, arrays[dataset], VECTOR_SOURCE)

@@ -16,7 +16,7 @@ Announce = Callable[[int, int, str], None]
 LOADERS: dict[str, Callable[[Path], ImageData]] = {"cifar": load_cifar, "animals": load_animals}
 
 
-def images_at(name: str, directory: Path, announce: Announce, *, download: bool) -> ImageData:
+def load_images(name: str, directory: Path, announce: Announce, *, download: bool) -> ImageData:
     """Return the images of a data set, from features that are there or have to be made first.
 
     Parameters

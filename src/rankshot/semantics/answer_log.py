@@ -13,15 +13,15 @@ from typing import Any
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.ranking.files import JSONL_ENDINGS
 
-QUESTION = ("target", "rater", "model", "prompt", "k", "temperature", "seed", "items")
+QUESTION_FIELDS = ("target", "rater", "model", "prompt", "k", "temperature", "seed", "items")
 """What makes two questions the same: an answer counts again only where all of these agree."""
-START = b'{"target": '
+LINE_START = b'{"target": '
 """How every line that we write begins: tells our own half-written line from a stranger's file."""
-MOST_BROKEN_LISTS = 100
+MAX_BROKEN_LISTS = 100
 """Beyond these an answer is noise: looking on, from every bracket to the end, would take long."""
 
 
-def read_answer(text: str, items: Sequence[str], k: int) -> list[str]:
+def parse_answer(text: str, items: Sequence[str], k: int) -> list[str]:
     """Return the one ranking in an answer, in the items' own spelling.
 
     Talk around the list is passed over. Upper case, and underscores in place of spaces, count
@@ -42,28 +42,28 @@ def read_answer(text: str, items: Sequence[str], k: int) -> list[str]:
     rankshot.core.errors.RankshotError: not among the items: 'lynx'; more than once: 'lion';
     3 names where 2 are wanted
     """
-    found = _lists(text)
+    found = _find_json_lists(text)
     if len(found) != 1:
         raise RankshotError(f"{len(found)} whole JSON lists where one is wanted")
-    names = _respelled(found[0], items)
+    names = _match_items(found[0], items)
     counts = Counter(name for name in names if name is not None)
     unknown = [name for name, item in zip(found[0], names, strict=True) if item is None]
     repeated = [name for name, count in counts.items() if count > 1]
-    faults = [f"not among the items: {_quoted(unknown)}"] if unknown else []
-    faults += [f"more than once: {_quoted(repeated)}"] if repeated else []
+    faults = [f"not among the items: {_quote_values(unknown)}"] if unknown else []
+    faults += [f"more than once: {_quote_values(repeated)}"] if repeated else []
     faults += [f"{len(names)} names where {k} are wanted"] if len(names) != k else []
     if faults:
         raise RankshotError("; ".join(faults))
     return list(counts)
 
 
-def _lists(text: str) -> list[list[Any]]:
+def _find_json_lists(text: str) -> list[list[Any]]:
     """Return the JSON lists in a text, outermost ones only."""
     found = []
     broken = 0
     decoder = json.JSONDecoder()
     start = text.find("[")
-    while start >= 0 and broken < MOST_BROKEN_LISTS:
+    while start >= 0 and broken < MAX_BROKEN_LISTS:
         try:
             value, end = decoder.raw_decode(text, start)
             found.append(value)
@@ -74,22 +74,30 @@ def _lists(text: str) -> list[list[Any]]:
     return found
 
 
-def _respelled(names: list[Any], items: Sequence[str]) -> list[str | None]:
+def _match_items(names: list[Any], items: Sequence[str]) -> list[str | None]:
     """Return the item that each name means, or None."""
-    same_plain = Counter(map(_plain, items))
-    known = {_plain(item): item for item in items if same_plain[_plain(item)] == 1}
+    same_plain = Counter(map(_normalize_spelling, items))
+    known = {
+        _normalize_spelling(item): item
+        for item in items
+        if same_plain[_normalize_spelling(item)] == 1
+    }
     exact = set(items)
     return [
-        None if type(name) is not str else name if name in exact else known.get(_plain(name))
+        None
+        if type(name) is not str
+        else name
+        if name in exact
+        else known.get(_normalize_spelling(name))
         for name in names
     ]
 
 
-def _plain(name: str) -> str:
+def _normalize_spelling(name: str) -> str:
     return " ".join(name.replace("_", " ").split()).casefold()
 
 
-def _quoted(names: list[Any]) -> str:
+def _quote_values(names: list[Any]) -> str:
     more = f" and {len(names) - 8} more" if len(names) > 8 else ""
     return ", ".join(short_repr(name) for name in names[:8]) + more
 
@@ -169,12 +177,12 @@ class AnswerLog:
         with path.open("rb") as stream:
             for number, line in enumerate(stream, 1):
                 is_whole = line.endswith(b"\n")
-                record = _record(line)
+                record = _parse_record(line)
                 if record is not None:
                     if "items" in record:
                         self._rankings.setdefault(_fingerprint(record), record["ranking"])
                     self._mend = None if is_whole else (end + len(line), b"\n")
-                elif not is_whole and _is_ours(line):
+                elif not is_whole and _is_partial_record(line):
                     self._mend = (end, b"")
                 elif line.strip():
                     raise RankshotError(
@@ -184,7 +192,7 @@ class AnswerLog:
                 end += len(line)
 
 
-def _record(line: bytes) -> dict[str, Any] | None:
+def _parse_record(line: bytes) -> dict[str, Any] | None:
     """Return a line as an object with a ranking, or None where it is none.
 
     Rankings from elsewhere, which have no items beside them, may stand in the same file. An
@@ -201,12 +209,12 @@ def _record(line: bytes) -> dict[str, Any] | None:
     return record if type(ranking) is list and is_answer else None
 
 
-def _is_ours(line: bytes) -> bool:
+def _is_partial_record(line: bytes) -> bool:
     """Whether a broken line is the beginning of one of ours; a lost block reads as zeros."""
     line = line.rstrip(b"\0")
-    return line.startswith(START) or START.startswith(line)
+    return line.startswith(LINE_START) or LINE_START.startswith(line)
 
 
 def _fingerprint(question: Mapping[str, Any]) -> bytes:
-    text = json.dumps([question.get(name) for name in QUESTION])
+    text = json.dumps([question.get(name) for name in QUESTION_FIELDS])
     return sha256(text.encode()).digest()

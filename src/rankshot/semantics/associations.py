@@ -40,7 +40,7 @@ def dice(n_a: ArrayLike, n_b: ArrayLike, n_ab: ArrayLike) -> Floats:
     >>> dice([10, 10, 0], 30, [8, 0, 0])
     array([0.4, 0. , nan])
     """
-    a, b, ab = _counts(n_a, n_b, n_ab)
+    a, b, ab = _broadcast_counts(n_a, n_b, n_ab)
     share = np.full(a.shape, np.nan)
     np.divide(2 * ab, a + b, out=share, where=(a > 0) & (b > 0))
     return share
@@ -58,7 +58,7 @@ def pmi(n_a: ArrayLike, n_b: ArrayLike, n_ab: ArrayLike, N: ArrayLike) -> Floats
     >>> pmi(10, [20, 20, 0], [2, 0, 0], 100).round(3)
     array([ 0.   , -5.298,    nan])
     """
-    a, b, ab, n = _counts(n_a, n_b, n_ab, N)
+    a, b, ab, n = _broadcast_counts(n_a, n_b, n_ab, N)
     occurs = (a > 0) & (b > 0)
     met = occurs & (ab > 0)
     # Sums of logarithms: the product of counts of web pages can overflow.
@@ -80,7 +80,7 @@ def ppmi(n_a: ArrayLike, n_b: ArrayLike, n_ab: ArrayLike, N: ArrayLike) -> Float
     return np.maximum(pmi(n_a, n_b, n_ab, N), 0)
 
 
-def normalized_web_distance(
+def normalized_web_similarity(
     n_a: ArrayLike, n_b: ArrayLike, n_ab: ArrayLike, N: ArrayLike
 ) -> Floats:
     """Return exp(-2 d), where d is the normalised web distance: a similarity in [0, 1].
@@ -92,10 +92,10 @@ def normalized_web_distance(
 
     Examples
     --------
-    >>> normalized_web_distance(10, [10, 100, 100], [10, 10, 0], 1000).round(3)
+    >>> normalized_web_similarity(10, [10, 100, 100], [10, 10, 0], 1000).round(3)
     array([1.   , 0.368, 0.   ])
     """
-    a, b, ab, n = _counts(n_a, n_b, n_ab, N)
+    a, b, ab, n = _broadcast_counts(n_a, n_b, n_ab, N)
     occurs = (a > 0) & (b > 0)
     met = occurs & (ab > 0)
     above = np.maximum(_log(np.maximum(a, b), met) - _log(ab, met), 0)
@@ -106,7 +106,7 @@ def normalized_web_distance(
     return np.where(occurs, np.where(met, np.exp(-2 * distance), 0.0), np.nan)
 
 
-def _counts(*counts: ArrayLike) -> tuple[Floats, ...]:
+def _broadcast_counts(*counts: ArrayLike) -> tuple[Floats, ...]:
     return np.broadcast_arrays(*(np.asarray(count, dtype=np.float64) for count in counts))
 
 
@@ -131,12 +131,12 @@ def hit_similarities(
     measure: HitMeasure,
 ) -> Floats:
     """Compute the values of `Similarity.from_hit_counts`; refuse counts that cannot be."""
-    row = _count_array(n_a, "n_a", (len(target_names),))
-    column = _count_array(n_b, "n_b", (len(item_names),))
-    table = _count_array(n_ab, "n_ab", (len(target_names), len(item_names)))
-    compute = checked_measure(measure, N)
-    _refuse_alone(row, target_names, N)
-    _refuse_alone(column, item_names, N)
+    row = _require_counts(n_a, "n_a", (len(target_names),))
+    column = _require_counts(n_b, "n_b", (len(item_names),))
+    table = _require_counts(n_ab, "n_ab", (len(target_names), len(item_names)))
+    compute = resolve_measure(measure, N)
+    _require_at_most(row, target_names, N)
+    _require_at_most(column, item_names, N)
     too_many = table > np.minimum(row[:, None], column)
     if too_many.any():
         i, j = np.argwhere(too_many)[0]
@@ -147,7 +147,7 @@ def hit_similarities(
     return np.where(np.isnan(table), np.nan, compute(row[:, None], column, np.nan_to_num(table)))
 
 
-def checked_measure(
+def resolve_measure(
     measure: str, N: float | None
 ) -> Callable[[ArrayLike, ArrayLike, ArrayLike], Floats]:
     """Return the measure as a function of three counts."""
@@ -163,11 +163,11 @@ def checked_measure(
         return dice
     if N is None:
         raise RankshotError(f"{measure} needs N, the number of all pages; only dice does not")
-    total, function = float(N), pmi if measure == "pmi" else normalized_web_distance
+    total, function = float(N), pmi if measure == "pmi" else normalized_web_similarity
     return lambda n_a, n_b, n_ab: function(n_a, n_b, n_ab, total)
 
 
-def _count_array(counts: ArrayLike, what: str, shape: tuple[int, ...]) -> Floats:
+def _require_counts(counts: ArrayLike, what: str, shape: tuple[int, ...]) -> Floats:
     try:
         array = np.asarray(counts, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -180,7 +180,7 @@ def _count_array(counts: ArrayLike, what: str, shape: tuple[int, ...]) -> Floats
     return array
 
 
-def _refuse_alone(counts: Floats, names: tuple[str, ...], N: float | None) -> None:
+def _require_at_most(counts: Floats, names: tuple[str, ...], N: float | None) -> None:
     if N is not None and (counts > N).any():
         worst = int(np.argmax(counts > N))
         raise RankshotError(f"{names[worst]!r} has {counts[worst]:.16g} hits of {N:.16g} in all")

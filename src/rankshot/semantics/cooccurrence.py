@@ -29,7 +29,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Names:
+class NameIndex:
     """What to look for: every way to write every name, each of which means one entry.
 
     Names that are written alike (``pine_tree``, ``Pine tree``) share an entry.
@@ -52,7 +52,7 @@ class Names:
     lengths: dict[str, tuple[int, ...]]
 
     @classmethod
-    def of(cls, names: Iterable[str]) -> tuple[Names, Ints]:
+    def build(cls, names: Iterable[str]) -> tuple[NameIndex, Ints]:
         """Return the names to look for, and the entry of each name given.
 
         A plural that is itself a name is that name and no other: with "glass" and "glasses"
@@ -60,7 +60,7 @@ class Names:
 
         Examples
         --------
-        >>> names, entry = Names.of(["Pine_tree", "bus", "pine tree"])
+        >>> names, entry = NameIndex.build(["Pine_tree", "bus", "pine tree"])
         >>> names.entries, entry
         (('bus', 'pine tree'), array([1, 0, 1]))
         >>> sorted(names.words), sorted(names.phrases)
@@ -101,7 +101,7 @@ def plurals(word: str) -> tuple[str, ...]:
     return (word + "s", word + "es") if word.endswith("o") else (word + "s",)
 
 
-class Joined(NamedTuple):
+class TokenizedText(NamedTuple):
     """A block of text as one run of words, each name that was found in it as one word.
 
     ``words`` number the ``vocabulary``; ``entries`` say which name a word is, -1 for none;
@@ -114,12 +114,12 @@ class Joined(NamedTuple):
     texts: Ints
 
 
-def join_names(text: str, names: Names, *, blank_lines: bool) -> Joined:
+def tokenize(text: str, names: NameIndex, *, blank_lines: bool) -> TokenizedText:
     """Split text into words and find the names: the leftmost first, of these the longest.
 
     Examples
     --------
-    >>> names, _ = Names.of(["truck", "pickup_truck"])
+    >>> names, _ = NameIndex.build(["truck", "pickup_truck"])
     >>> found = join_names("Pickup trucks, a truck.", names, blank_lines=False)
     >>> [names.entries[i] if i >= 0 else None for i in found.entries]
     ['pickup truck', None, 'truck']
@@ -142,13 +142,13 @@ def join_names(text: str, names: Names, *, blank_lines: bool) -> Joined:
                 entries[start] = entry
                 keep[start + 1 : end] = False
                 break
-    return Joined(list(code), words[keep], entries[keep], np.cumsum(ends_text)[keep])
+    return TokenizedText(list(code), words[keep], entries[keep], np.cumsum(ends_text)[keep])
 
 
 # -------------------------------------------------------------------- counting a block
 
 
-class Contexts(NamedTuple):
+class ContextCounts(NamedTuple):
     """How often words occur, out of the ``whole``, and near each name (names x words)."""
 
     whole: int
@@ -157,7 +157,7 @@ class Contexts(NamedTuple):
     near: Any
 
 
-class Counts(NamedTuple):
+class BlockCounts(NamedTuple):
     """What is counted in a block.
 
     ``units`` is their number; ``holding`` says how many of them hold each name, ``together`` how
@@ -172,26 +172,26 @@ class Counts(NamedTuple):
     together: Any
     met: Any
     spread: Ints
-    contexts: Contexts | None
+    contexts: ContextCounts | None
 
 
 @dataclass(frozen=True)
-class Wanted:
+class CountSettings:
     """What to count: the names, which of them are targets and items, and how.
 
     ``window`` is None where whole texts are the units.
     """
 
-    names: Names
+    names: NameIndex
     is_target: NDArray[np.bool_]
     is_item: NDArray[np.bool_]
     window: int | None
     contexts: bool
 
 
-def count_block(text: str, wanted: Wanted, *, blank_lines: bool) -> Counts:
+def count_block(text: str, wanted: CountSettings, *, blank_lines: bool) -> BlockCounts:
     """Count a block of text."""
-    joined = join_names(text, wanted.names, blank_lines=blank_lines)
+    joined = tokenize(text, wanted.names, blank_lines=blank_lines)
     # A name has one word of its own, whatever the form in which it was found.
     plain = len(joined.vocabulary)
     tokens = np.where(joined.entries >= 0, plain + joined.entries, joined.words)
@@ -202,28 +202,35 @@ def count_block(text: str, wanted: Wanted, *, blank_lines: bool) -> Counts:
     return _count_windows(joined.entries, tokens, texts, vocabulary, wanted)
 
 
-def _count_texts(tokens: Ints, texts: Ints, vocabulary: list[str], wanted: Wanted) -> Counts:
+def _count_texts(
+    tokens: Ints, texts: Ints, vocabulary: list[str], wanted: CountSettings
+) -> BlockCounts:
     n_texts, M, V = int(texts.max(initial=-1)) + 1, len(wanted.names.entries), len(vocabulary)
     text, token = np.divmod(np.unique(texts * V + tokens), V)
     holds = csr_array((np.ones(text.size, np.int64), (text, token)), shape=(n_texts, V))
     names = holds[:, V - M :]
     holding = np.asarray(names.sum(axis=0), np.int64)
-    targets, items = _columns(names, wanted.is_target), _columns(names, wanted.is_item)
+    targets, items = (
+        _zero_other_columns(names, wanted.is_target),
+        _zero_other_columns(names, wanted.is_item),
+    )
     together = (targets.T @ items).tocsr()
     contexts = None
     if wanted.contexts:
-        near = _without_itself((names.T @ holds).tocoo(), V - M)
-        contexts = _contexts(n_texts, vocabulary, np.bincount(token, minlength=V), near)
-    return Counts(n_texts, holding, holding, together, together, holding, contexts)
+        near = _drop_own_name((names.T @ holds).tocoo(), V - M)
+        contexts = _keep_frequent_contexts(
+            n_texts, vocabulary, np.bincount(token, minlength=V), near
+        )
+    return BlockCounts(n_texts, holding, holding, together, together, holding, contexts)
 
 
-def _columns(names: Any, wanted: NDArray[np.bool_]) -> Any:
+def _zero_other_columns(names: Any, wanted: NDArray[np.bool_]) -> Any:
     return (names * wanted.astype(np.int64)[None, :]).tocsr()
 
 
 def _count_windows(
-    entries: Ints, tokens: Ints, texts: Ints, vocabulary: list[str], wanted: Wanted
-) -> Counts:
+    entries: Ints, tokens: Ints, texts: Ints, vocabulary: list[str], wanted: CountSettings
+) -> BlockCounts:
     width, M = wanted.window or 0, len(wanted.names.entries)
     n_texts = int(texts.max(initial=-1)) + 1
     units = tokens.size + n_texts * (width - 1)
@@ -249,11 +256,11 @@ def _count_windows(
             met = met + csr_array((np.ones_like(cells[0]), cells), shape=(M, M))
     contexts, spread = None, holding
     if wanted.contexts:
-        near_words = _words_near(where, name, tokens, texts, width, (M, len(vocabulary)))
+        near_words = _count_words_near(where, name, tokens, texts, width, (M, len(vocabulary)))
         spread = np.asarray(near_words.sum(axis=1), np.int64)
         totals = np.bincount(tokens, minlength=len(vocabulary))
-        contexts = _contexts(tokens.size, vocabulary, totals, near_words)
-    return Counts(units, holding, seen, together, met, spread, contexts)
+        contexts = _keep_frequent_contexts(tokens.size, vocabulary, totals, near_words)
+    return BlockCounts(units, holding, seen, together, met, spread, contexts)
 
 
 def _first_windows(name: Ints, place: Ints, width: int) -> Ints:
@@ -270,7 +277,7 @@ def _first_windows(name: Ints, place: Ints, width: int) -> Ints:
     return first
 
 
-def _words_near(
+def _count_words_near(
     where: Ints, name: Ints, tokens: Ints, texts: Ints, width: int, shape: tuple[int, int]
 ) -> Any:
     """Count words near names; one at distance d is in width - d of the same windows."""
@@ -283,16 +290,18 @@ def _words_near(
             weight = np.full(inside.size, width - distance, np.int64)
             cells = name[inside], tokens[other[inside]]
             near = near + csr_array((weight, cells), shape=shape)
-    return _without_itself(near.tocoo(), shape[1] - shape[0])
+    return _drop_own_name(near.tocoo(), shape[1] - shape[0])
 
 
-def _without_itself(near: Any, plain: int) -> Any:
+def _drop_own_name(near: Any, plain: int) -> Any:
     """Drop what a name has of itself: every one is in its own company."""
     other = near.col != near.row + plain
     cells = near.row[other], near.col[other]
     return csr_array((near.data[other], cells), shape=near.shape)
 
 
-def _contexts(whole: int, vocabulary: list[str], totals: Ints, near: Any) -> Contexts:
+def _keep_frequent_contexts(
+    whole: int, vocabulary: list[str], totals: Ints, near: Any
+) -> ContextCounts:
     kept = [i for i in np.flatnonzero(totals).tolist() if len(vocabulary[i]) <= LONGEST_WORD]
-    return Contexts(whole, [vocabulary[i] for i in kept], totals[kept], near[:, kept])
+    return ContextCounts(whole, [vocabulary[i] for i in kept], totals[kept], near[:, kept])

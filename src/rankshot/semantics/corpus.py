@@ -23,7 +23,13 @@ from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
 from rankshot.core.text_files import MARK
 from rankshot.semantics.associations import dice, ppmi
-from rankshot.semantics.cooccurrence import Contexts, Counts, Names, Wanted, count_block
+from rankshot.semantics.cooccurrence import (
+    BlockCounts,
+    ContextCounts,
+    CountSettings,
+    NameIndex,
+    count_block,
+)
 from rankshot.semantics.similarity import Similarity
 from rankshot.semantics.vectors import cosine
 
@@ -31,7 +37,7 @@ Unit = Literal["window", "document", "paragraph"]
 Measure = Literal["dice", "ppmi", "cosine"]
 BLOCK_BYTES = 1 << 19
 """Text is counted in blocks of about this size; no line up to it is ever cut."""
-CONTEXT_WORDS, MOST_WORDS = 5_000, 50_000
+CONTEXT_WORDS, MAX_WORDS = 5_000, 50_000
 """The length of a vector; and the words in memory: of more, the rarer half is forgotten."""
 OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 CONTINUATIONS = bytes(range(0x80, 0xC0))
@@ -117,7 +123,7 @@ class Corpus:
         are rare, and how many items of each target are too thin to rank.
         """
         target_names, item_names = as_names(targets, "targets"), as_names(items)
-        names, entry = Names.of((*target_names, *item_names))
+        names, entry = NameIndex.build((*target_names, *item_names))
         row, column = entry[: len(target_names)], entry[len(target_names) :]
         totals = self._count(names, row, column)
         seen, same = totals.seen, row[:, None] == column
@@ -139,19 +145,23 @@ class Corpus:
         notes = self._notes(totals, times, thin.sum(axis=1))
         return Similarity(values, target_names, item_names, f"corpus {self.measure}", notes)
 
-    def _count(self, names: Names, row: NDArray[np.int64], column: NDArray[np.int64]) -> Totals:
-        path, totals = Path(self.path), Totals(len(names.entries))
+    def _count(
+        self, names: NameIndex, row: NDArray[np.int64], column: NDArray[np.int64]
+    ) -> CorpusCounts:
+        path, totals = Path(self.path), CorpusCounts(len(names.entries))
         rows, columns = (np.isin(np.arange(len(names.entries)), some) for some in (row, column))
         width = self.window if self.unit == "window" else None
-        wanted = Wanted(names, rows, columns, width, self.measure == "cosine")
-        blocks = text_blocks(path, paragraphs=self.unit != "document")
+        wanted = CountSettings(names, rows, columns, width, self.measure == "cosine")
+        blocks = read_blocks(path, paragraphs=self.unit != "document")
         with ProgressLine(f"counting {path.name}", enabled=self.verbose) as line:
-            for counts in _counted(blocks, path, wanted, self.workers or os.cpu_count() or 1):
+            for counts in _count_blocks(blocks, path, wanted, self.workers or os.cpu_count() or 1):
                 totals.add(counts)
                 line.update(f"{totals.units:,} {self.unit}s")
         return totals
 
-    def _notes(self, totals: Totals, times: dict[str, int], thin: Iterable[int]) -> Iterator[str]:
+    def _notes(
+        self, totals: CorpusCounts, times: dict[str, int], thin: Iterable[int]
+    ) -> Iterator[str]:
         """Say what the table does not show: how much text there was, and where too little."""
         yield f"{totals.units:,} {self.unit}s of {Path(self.path).name}"
         if absent := [name for name, n in times.items() if n == 0]:
@@ -164,7 +174,7 @@ class Corpus:
                 yield f"{target}: {n} items with fewer than {self.least} {what} are tied last"
 
 
-class Totals:
+class CorpusCounts:
     """The counts of all blocks so far; see `rankshot.semantics.cooccurrence.Counts`."""
 
     def __init__(self, n_names: int) -> None:
@@ -175,7 +185,7 @@ class Totals:
         self.word_totals = np.zeros(0, np.int64)
         self.near = csr_array((n_names, 0), dtype=np.int64)
 
-    def add(self, counts: Counts) -> None:
+    def add(self, counts: BlockCounts) -> None:
         """Add the counts of the next block."""
         self.units += counts.units
         self.holding += counts.holding
@@ -186,7 +196,7 @@ class Totals:
         if counts.contexts is not None:
             self._add_contexts(counts.contexts)
 
-    def _add_contexts(self, contexts: Contexts) -> None:
+    def _add_contexts(self, contexts: ContextCounts) -> None:
         column = [self.words.setdefault(word, len(self.words)) for word in contexts.words]
         self.word_totals = np.pad(self.word_totals, (0, len(self.words) - self.word_totals.size))
         self.word_totals[column] += contexts.totals
@@ -196,8 +206,8 @@ class Totals:
         cells = contexts.near.tocoo()
         places = cells.row, np.array(column, np.int64)[cells.col]
         self.near = self.near + csr_array((cells.data, places), shape=shape)
-        if len(self.words) > MOST_WORDS:
-            self.keep_words(MOST_WORDS // 2)
+        if len(self.words) > MAX_WORDS:
+            self.keep_words(MAX_WORDS // 2)
 
     def keep_words(self, n: int) -> None:
         """Keep the ``n`` most frequent words, of equally frequent ones the first by name."""
@@ -213,7 +223,7 @@ class Totals:
         return ppmi(self.spread[:, None], self.word_totals, self.near.toarray(), self.whole)
 
 
-class Block(NamedTuple):
+class TextBlock(NamedTuple):
     """Some whole texts of a file: ``line`` is the number of the first line."""
 
     line: int
@@ -229,7 +239,7 @@ class Block(NamedTuple):
             raise RankshotError(f"{path}:{line}: not UTF-8 text ({error.reason})") from None
 
 
-def text_blocks(path: Path, *, paragraphs: bool) -> Iterator[Block]:
+def read_blocks(path: Path, *, paragraphs: bool) -> Iterator[TextBlock]:
     """Read a file in blocks that end where a line, or paragraph, does if one does in time."""
     line, rest, blank_lines = 1, b"", None
     with OPENERS.get(path.suffix, Path.open)(path, "rb") as stream:
@@ -246,16 +256,18 @@ def text_blocks(path: Path, *, paragraphs: bool) -> Iterator[Block]:
                 blank_lines = paragraphs and 20 * n_blank > inside.count(b"\n")
             else:
                 rest += chunk
-            cut = len(rest) if len(chunk) < BLOCK_BYTES else _cut(rest, blank_lines=blank_lines)
+            cut = (
+                len(rest) if len(chunk) < BLOCK_BYTES else _find_cut(rest, blank_lines=blank_lines)
+            )
             if cut:
-                yield Block(line, rest[:cut], blank_lines)
+                yield TextBlock(line, rest[:cut], blank_lines)
             if not chunk:
                 return
             line += rest.count(b"\n", 0, cut)
             rest = rest[cut:]
 
 
-def _cut(data: bytes, *, blank_lines: bool) -> int:
+def _find_cut(data: bytes, *, blank_lines: bool) -> int:
     """Return where a block is to end: behind a text, or 0 to read on."""
     cut = 0 if blank_lines else data.rfind(b"\n") + 1
     for match in BLANK_LINE.finditer(data) if blank_lines else ():
@@ -267,20 +279,22 @@ def _cut(data: bytes, *, blank_lines: bool) -> int:
     return cut or len(data) - len(data[-4:].lstrip(CONTINUATIONS))
 
 
-def _counted(blocks: Iterator[Block], path: Path, wanted: Wanted, workers: int) -> Iterator[Counts]:
+def _count_blocks(
+    blocks: Iterator[TextBlock], path: Path, wanted: CountSettings, workers: int
+) -> Iterator[BlockCounts]:
     """Count blocks and return them in their order; few are ever in memory."""
     first = list(islice(blocks, 2))
     blocks = chain(first, blocks)
     if workers == 1 or len(first) < 2:
-        yield from (_count_bytes(block, path, wanted) for block in blocks)
+        yield from (_decode_and_count(block, path, wanted) for block in blocks)
         return
     # joblib comes with scikit-learn; unlike the standard library's pool, it needs no guard in the
     # caller's script.
     from joblib import Parallel, delayed  # noqa: PLC0415 - not needed by those who have no corpus
 
-    tasks = (delayed(_count_bytes)(block, path, wanted) for block in blocks)
+    tasks = (delayed(_decode_and_count)(block, path, wanted) for block in blocks)
     yield from Parallel(workers, return_as="generator", pre_dispatch="2 * n_jobs")(tasks)
 
 
-def _count_bytes(block: Block, path: Path, wanted: Wanted) -> Counts:
+def _decode_and_count(block: TextBlock, path: Path, wanted: CountSettings) -> BlockCounts:
     return count_block(block.text(path), wanted, blank_lines=block.blank_lines)

@@ -10,7 +10,7 @@ import numpy as np
 
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.text_files import read_lines
-from rankshot.semantics.associations import HitMeasure, checked_measure
+from rankshot.semantics.associations import HitMeasure, resolve_measure
 from rankshot.semantics.similarity import Similarity
 
 COLUMNS = ("target", "item", "n_target", "n_item", "n_both")
@@ -55,7 +55,7 @@ def read_hit_counts(
       cat: tiger > bus
     """
     path = Path(path)
-    checked_measure(measure, total)
+    resolve_measure(measure, total)
     pairs = _read_pairs(path, total)
     if len(pairs.targets) * len(pairs.items) > MAX_CELLS:
         raise RankshotError(

@@ -16,7 +16,7 @@ from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
 from rankshot.ranking.rankings import Rankings
-from rankshot.semantics.answer_log import AnswerLog, read_answer
+from rankshot.semantics.answer_log import AnswerLog, parse_answer
 from rankshot.semantics.chat_endpoint import ChatEndpoint, Reply
 
 PROMPT = """\
@@ -25,11 +25,13 @@ it looks in a photograph. Answer with the {k} most similar items, the most simil
 JSON list of strings, spelled as below, and with nothing else.
 
 Items: {items}"""
-AGAIN = "That cannot be used: {fault}. Answer with one JSON list of {k} different items, no more."
+RETRY_PROMPT = (
+    "That cannot be used: {fault}. Answer with one JSON list of {k} different items, no more."
+)
 BYTES_PER_TOKEN = 2.7
 """Measured on this prompt and on answers to it with the 100 class names of CIFAR-100: 2.7 to 3.0
 with each of three tokenizers (cl100k_base, o200k_base, Anthropic's published one)."""
-LONGEST_QUOTE = 2000
+MAX_QUOTE = 2000
 """Characters of a wrong answer that are sent back with the complaint: all are paid for."""
 
 
@@ -187,9 +189,9 @@ class LanguageModel:
         questions = self._questions(as_names(targets, "targets"), names)
         log = self._answer_log()
         open_ones = [question for question in questions if log.find(question) is None]
-        prompts = sum(_tokens(_prompt(question)) for question in open_ones)
+        prompts = sum(_estimate_tokens(_format_prompt(question)) for question in open_ones)
         # Which items will be chosen is unknown: an answer is k items of average length.
-        answers = len(open_ones) * ceil(_tokens(_as_json(names)) * self.k / len(names))
+        answers = len(open_ones) * ceil(_estimate_tokens(_as_json(names)) * self.k / len(names))
         cost = None
         if self.prompt_price is not None and self.answer_price is not None:
             cost = (prompts * self.prompt_price + answers * self.answer_price) / 1e6
@@ -214,7 +216,7 @@ class LanguageModel:
                 "k": self.k,
                 "temperature": self.temperature,
                 "seed": self.seed,
-                "items": _shuffled(items, self.seed, target, number),
+                "items": _shuffle_items(items, self.seed, target, number),
             }
             for target in targets
             for number in range(1, self.raters + 1)
@@ -223,7 +225,7 @@ class LanguageModel:
     def _ask(self, question: dict[str, Any], log: AnswerLog) -> list[str]:
         """Ask until the answer is a ranking, write it down, and return it."""
         endpoint = self._endpoint()
-        messages = [{"role": "user", "content": _prompt(question)}]
+        messages = [{"role": "user", "content": _format_prompt(question)}]
         replies: list[Reply] = []
         for _ in range(self.max_retries + 1):
             try:
@@ -232,15 +234,15 @@ class LanguageModel:
                 raise self._lost(question, log, str(error)) from None
             text = replies[-1].text
             try:
-                ranking = read_answer(text, question["items"], self.k)
+                ranking = parse_answer(text, question["items"], self.k)
             except RankshotError as error:
                 fault = str(error)
             else:
                 log.add(question, {"ranking": ranking, **self._beside(replies)})
                 return ranking
             # Some endpoints refuse a turn that says nothing.
-            wrong = {"role": "assistant", "content": text[:LONGEST_QUOTE] or "(no answer)"}
-            again = {"role": "user", "content": AGAIN.format(fault=fault, k=self.k)}
+            wrong = {"role": "assistant", "content": text[:MAX_QUOTE] or "(no answer)"}
+            again = {"role": "user", "content": RETRY_PROMPT.format(fault=fault, k=self.k)}
             messages += [wrong, again]
         problem = f"{len(replies)} wrong answers; the last is {short_repr(text)}: {fault}"
         raise self._lost(question, log, problem)
@@ -250,8 +252,8 @@ class LanguageModel:
         return {
             "source": self.model,
             "asked": len(replies),
-            "prompt_tokens": _total(reply.prompt_tokens for reply in replies),
-            "answer_tokens": _total(reply.answer_tokens for reply in replies),
+            "prompt_tokens": _sum_known(reply.prompt_tokens for reply in replies),
+            "answer_tokens": _sum_known(reply.answer_tokens for reply in replies),
             "time": datetime.now(UTC).isoformat(timespec="seconds"),
         }
 
@@ -262,7 +264,7 @@ class LanguageModel:
         )
 
 
-def _shuffled(items: tuple[str, ...], seed: int, target: str, number: int) -> list[str]:
+def _shuffle_items(items: tuple[str, ...], seed: int, target: str, number: int) -> list[str]:
     """Put items in an order that looks random, and is the same wherever this is run.
 
     Sorting by a hash is a shuffle that no version of Python or NumPy will change, and that does
@@ -278,15 +280,15 @@ def _as_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _prompt(question: dict[str, Any]) -> str:
+def _format_prompt(question: dict[str, Any]) -> str:
     target, items = _as_json(question["target"]), _as_json(question["items"])
     return str(question["prompt"]).format(target=target, k=question["k"], items=items)
 
 
-def _tokens(text: str) -> int:
+def _estimate_tokens(text: str) -> int:
     return ceil(len(text.encode(errors="replace")) / BYTES_PER_TOKEN)
 
 
-def _total(counts: Iterable[int | None]) -> int | None:
+def _sum_known(counts: Iterable[int | None]) -> int | None:
     known = [count for count in counts if count is not None]
     return sum(known) if known else None

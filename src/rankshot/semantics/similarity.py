@@ -117,7 +117,7 @@ class Similarity:
         targets, items : iterables of names
             What was searched for.
         measure : {"dice", "pmi", "nwd"}
-            `dice`, `pmi` or `normalized_web_distance` of `rankshot.semantics.associations`.
+            `dice`, `pmi` or `normalized_web_similarity` of `rankshot.semantics.associations`.
         source : str
             Where the counts come from.
 
@@ -172,7 +172,7 @@ class Similarity:
 
     # ---------------------------------------------------------------- deriving
 
-    def scaled(self) -> Similarity:
+    def rescale(self) -> Similarity:
         """Bring all values into [0, 1]: the smallest becomes 0, the largest 1.
 
         A table of one value becomes 1 throughout.
@@ -243,7 +243,7 @@ def arithmetic_mean(tables: Sequence[Similarity]) -> Similarity:
     >>> rs.arithmetic_mean([one, two]).values
     array([[0.  , 0.75, 0.75]])
     """
-    return _merged(tables, "arithmetic mean", lambda scaled: scaled)
+    return _merge_tables(tables, "arithmetic mean", lambda scaled: scaled)
 
 
 def geometric_mean(tables: Sequence[Similarity]) -> Similarity:
@@ -261,17 +261,17 @@ def geometric_mean(tables: Sequence[Similarity]) -> Similarity:
     >>> rs.geometric_mean([one, two]).values.round(3)
     array([[0.25 , 0.707, 0.707]])
     """
-    logged = _merged(tables, "geometric mean", lambda scaled: np.log(_above_zero(scaled)))
+    logged = _merge_tables(tables, "geometric mean", lambda scaled: np.log(_replace_zeros(scaled)))
     return Similarity(np.exp(logged.values), logged.targets, logged.items, logged.source)
 
 
-def _above_zero(scaled: Floats) -> Floats:
+def _replace_zeros(scaled: Floats) -> Floats:
     positive = scaled[scaled > 0]
     least = positive.min() / 2 if positive.size else 1.0
     return np.where(scaled == 0, least, scaled)
 
 
-def _merged(
+def _merge_tables(
     tables: Sequence[Similarity], name: str, view: Callable[[Floats], Floats]
 ) -> Similarity:
     if isinstance(tables, Similarity) or not all(isinstance(t, Similarity) for t in tables):
@@ -280,7 +280,7 @@ def _merged(
         raise RankshotError(f"the {name} needs at least one table")
     first = tables[0]
     views = np.stack(
-        [view(table.select(first.targets, first.items).scaled().values) for table in tables]
+        [view(table.select(first.targets, first.items).rescale().values) for table in tables]
     )
     known = np.isfinite(views)
     # Summed from the smallest up, so that the order of the sources rounds no tie away.

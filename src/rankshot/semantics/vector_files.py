@@ -101,7 +101,7 @@ def _only_latin1(words: Collection[str]) -> dict[bytes, str]:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[io.BufferedReader[Any]]:
+def open_unpacked(path: Path) -> Iterator[io.BufferedReader[Any]]:
     """Open a file for reading bytes, unpacked where it is gzip."""
     with path.open("rb") as raw:
         if raw.peek(2)[:2] != b"\x1f\x8b":
@@ -131,9 +131,9 @@ def bounded_lines(
 # -------------------------------------------------------------------- which format
 
 
-def vector_format(path: Path, named: str | None = None) -> str:
+def detect_format(path: Path, named: str | None = None) -> str:
     """Tell the format of a file by its content, unless it is named."""
-    with opened(path) as stream:
+    with open_unpacked(path) as stream:
         sample = stream.read(_SAMPLE).removeprefix(MARK)
     if named is not None:
         if named not in FORMATS:
@@ -207,7 +207,7 @@ def read_text(path: Path, words: Collection[str], *, header: bool) -> Vectors:
     """Read the vectors of some words from GloVe's text, or word2vec's, which has a header."""
     wanted = WantedWords(words)
     found: Vectors = {}
-    with opened(path) as stream:
+    with open_unpacked(path) as stream:
         lines = bounded_lines(stream, path)
         promised = dimension = seen = 0
         if header:
@@ -218,7 +218,7 @@ def read_text(path: Path, words: Collection[str], *, header: bool) -> Vectors:
                 continue
             seen += 1
             if not dimension:
-                dimension = _dimension_of(line, f"{path}:{number}")
+                dimension = _count_numbers(line, f"{path}:{number}")
             if first[0] in wanted.starts:
                 _keep_line(line, dimension, wanted, found, f"{path}:{number}")
             if line[-1:] != b"\n" and len(line.split()) <= dimension:
@@ -229,7 +229,7 @@ def read_text(path: Path, words: Collection[str], *, header: bool) -> Vectors:
     return found
 
 
-def _dimension_of(line: bytes, where: str) -> int:
+def _count_numbers(line: bytes, where: str) -> int:
     fields = line.split()
     if not 2 <= len(fields) <= MAX_DIMENSION + 1 or not _is_number(fields[-1]):
         raise RankshotError(f"{where}: expected a word and its numbers, not {short_repr(line)}")
@@ -271,7 +271,7 @@ def read_npy(path: Path, vocabulary: Path, words: Collection[str]) -> Vectors:
     wanted = WantedWords(words)
     rows: dict[str, int] = {}
     number = 0
-    with opened(vocabulary) as stream:
+    with open_unpacked(vocabulary) as stream:
         for number, line in bounded_lines(stream, vocabulary):
             key = line.rstrip(b"\r\n")
             if key in wanted.utf8:
@@ -319,7 +319,7 @@ def read_word2vec_binary(path: Path, words: Collection[str]) -> Vectors:
     """
     wanted = WantedWords(words)
     found: Vectors = {}
-    with opened(path) as stream:
+    with open_unpacked(path) as stream:
         count, dimension = read_header(stream.readline(100), path)
         _check_size(stream, path, count, dimension)
         records = _Records(stream, path, 4 * dimension)
@@ -330,7 +330,7 @@ def read_word2vec_binary(path: Path, words: Collection[str]) -> Vectors:
                 word = wanted.utf8[key]
                 if word not in found:
                     where = f"{path}: word {number} ({word!r})"
-                    found[word] = _vector(records.buffer, start, dimension, where)
+                    found[word] = _parse_vector(records.buffer, start, dimension, where)
             elif key in wanted.latin1:
                 wanted.note_latin1(key, f"{path}: word {number}")
         if records.rest().strip():
@@ -353,7 +353,7 @@ def _check_size(stream: io.BufferedReader[Any], path: Path, count: int, dimensio
         )
 
 
-def _vector(buffer: bytes, start: int, dimension: int, where: str) -> NDArray[np.float64]:
+def _parse_vector(buffer: bytes, start: int, dimension: int, where: str) -> NDArray[np.float64]:
     vector = np.frombuffer(buffer, "<f4", dimension, start)
     if not np.isfinite(vector).all():
         raise RankshotError(f"{where} is not finite")

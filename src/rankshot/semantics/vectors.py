@@ -220,7 +220,7 @@ class Embedding:
         blocks: list[Floats] = []
         for start in range(0, len(texts), self.batch_size):
             batch = texts[start : start + self.batch_size]
-            block = _checked(self.function(list(batch)), batch)
+            block = _validate_embeddings(self.function(list(batch)), batch)
             if blocks and block.shape[1] != blocks[0].shape[1]:
                 raise RankshotError(
                     f"the embedding gave vectors of {blocks[0].shape[1]} numbers at first, and of "
@@ -230,7 +230,7 @@ class Embedding:
         return np.concatenate(blocks)
 
 
-def _checked(answer: Any, texts: Sequence[str]) -> Floats:
+def _validate_embeddings(answer: Any, texts: Sequence[str]) -> Floats:
     """Return what the function gave as an array, or say what is wrong with it."""
     expected = f"an array of shape ({len(texts)}, d) for {len(texts)} texts"
     if isinstance(answer, np.ndarray) and answer.dtype.kind == "c":

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
-from rankshot.semantics.cooccurrence import Joined, Names, join_names
-from rankshot.semantics.corpus import text_blocks
+from rankshot.semantics.cooccurrence import NameIndex, TokenizedText, tokenize
+from rankshot.semantics.corpus import read_blocks
 
-LONGEST_SENTENCE = 10_000
+MAX_SENTENCE = 10_000
 """What is longer is dropped by gensim, in silence."""
 
 
@@ -69,7 +69,7 @@ def train_word2vec(
     {'sea_lion': (4,), 'cat': (4,)}
     """
     wanted = as_names(names, "names")
-    found, entry = Names.of(wanted)
+    found, entry = NameIndex.build(wanted)
     model = _gensim_word2vec()(
         vector_size=vector_size,
         window=window,
@@ -82,7 +82,7 @@ def train_word2vec(
     with ProgressLine("word2vec", enabled=verbose) as line:
         sentences = _Sentences(Path(path), found, line)
         model.build_vocab(sentences)
-        _refuse_nothing(model, path, wanted, min_count)
+        _require_vocabulary(model, path, wanted, min_count)
         model.train(sentences, total_examples=model.corpus_count, epochs=epochs)
     words = [found.entries[i].replace(" ", "_") for i in entry]
     known = model.wv.key_to_index
@@ -104,7 +104,7 @@ def _gensim_word2vec() -> Any:
         ) from None
 
 
-def _refuse_nothing(model: Any, path: str | Path, names: tuple[str, ...], least: int) -> None:
+def _require_vocabulary(model: Any, path: str | Path, names: tuple[str, ...], least: int) -> None:
     if not len(model.wv):
         raise RankshotError(
             f"{path}: no word occurs {least} times, so there is nothing to train for "
@@ -117,24 +117,24 @@ class _Sentences:
     """The paragraphs of a text as lists of words, as often as they are asked for."""
 
     path: Path
-    names: Names
+    names: NameIndex
     line: ProgressLine
 
     def __iter__(self) -> Iterator[list[str]]:
         joined_words = [entry.replace(" ", "_") for entry in self.names.entries]
-        for block in text_blocks(self.path, paragraphs=True):
+        for block in read_blocks(self.path, paragraphs=True):
             self.line.update(f"line {block.line:,}")
             text = block.text(self.path)
-            joined = join_names(text, self.names, blank_lines=block.blank_lines)
+            joined = tokenize(text, self.names, blank_lines=block.blank_lines)
             yield from _sentences(joined, joined_words)
 
 
-def _sentences(joined: Joined, names: list[str]) -> Iterator[list[str]]:
+def _sentences(joined: TokenizedText, names: list[str]) -> Iterator[list[str]]:
     vocabulary = [*joined.vocabulary, *names]
     plain = len(joined.vocabulary)
     tokens = np.where(joined.entries >= 0, plain + joined.entries, joined.words)
     ends = np.flatnonzero(np.diff(joined.texts)) + 1
     for sentence in np.split(tokens, ends):
-        for start in range(0, sentence.size, LONGEST_SENTENCE):
-            part = sentence[start : start + LONGEST_SENTENCE]
+        for start in range(0, sentence.size, MAX_SENTENCE):
+            part = sentence[start : start + MAX_SENTENCE]
             yield [vocabulary[token] for token in part.tolist()]

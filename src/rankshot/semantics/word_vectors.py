@@ -17,17 +17,17 @@ from rankshot.core.names import as_names
 from rankshot.semantics.similarity import Similarity
 from rankshot.semantics.vector_files import (
     Vectors,
+    detect_format,
     map_matrix,
     read_npy,
     read_text,
     read_word2vec_binary,
     take_rows,
-    vector_format,
 )
 from rankshot.semantics.vectors import ClassVectors, cosine, unit_vectors
 
 Floats = NDArray[np.float64]
-Find = Callable[[Collection[str]], Vectors]
+Lookup = Callable[[Collection[str]], Vectors]
 """Gives the vectors of those of some words that are known."""
 _SEPARATORS = re.compile(r"[_\s-]+|(?<=\w)\+(?=\w)")
 """What stands between the words of a name; the plus is that of Animals with Attributes."""
@@ -72,7 +72,7 @@ class WordVectors:
                 f"expected a mapping from words to vectors, or gensim's KeyedVectors (the .wv of a "
                 f"model), not {short_repr(vectors)}; WordVectors.from_file reads files"
             )
-        self._find: Find = lambda words: {
+        self._find: Lookup = lambda words: {
             word: _as_vector(vectors[word], word) for word in words if word in vocabulary
         }
         self.source = source
@@ -110,14 +110,14 @@ class WordVectors:
             words are passed over.
         """
         path = Path(path)
-        found_format = vector_format(path, format)
+        found_format = detect_format(path, format)
         if vocabulary is not None and found_format != "npy":
             raise RankshotError(f"{path}: a {found_format} file needs no vocabulary beside it")
         vocabulary = path.with_suffix(".txt") if vocabulary is None else Path(vocabulary)
         if found_format == "npy" and not vocabulary.is_file():
             raise RankshotError(f"{path}: its words should be in {vocabulary}, which is no file")
         stem = path.with_suffix("").stem if path.suffix == ".gz" else path.stem
-        return cls._finding(_reader(path, found_format, vocabulary), source or stem)
+        return cls._finding(_make_lookup(path, found_format, vocabulary), source or stem)
 
     @classmethod
     def glove(cls) -> Self:
@@ -134,7 +134,7 @@ class WordVectors:
         return cls._finding(lambda words: _read_glove(folder, words), "glove")
 
     @classmethod
-    def _finding(cls, find: Find, source: str) -> Self:
+    def _finding(cls, find: Lookup, source: str) -> Self:
         made = cls({}, source)
         made._find = find
         return made
@@ -165,14 +165,14 @@ class WordVectors:
         rows = [np.full(size, np.nan) if vector is None else vector for vector in found]
         return ClassVectors(names, unit_vectors(rows), self.source)
 
-    def _meanings(self, names: Collection[str]) -> dict[str, _Meaning]:
+    def _meanings(self, names: Collection[str]) -> dict[str, _NameVector]:
         words = self._find({word for name in names for word in _all_spellings(name)})
         _check_dimensions(words)
         # A vector of zeros has no direction, so it tells no more than a word that is absent.
         units = {
             word: unit_vectors(vector[None])[0] for word, vector in words.items() if vector.any()
         }
-        return {name: _meaning(name, units) for name in names}
+        return {name: _find_vector(name, units) for name in names}
 
 
 def _as_vector(value: Any, word: str) -> Floats:
@@ -199,7 +199,7 @@ def _check_dimensions(words: Vectors) -> None:
 # -------------------------------------------------------------------- where vectors are
 
 
-def _reader(path: Path, found_format: str, vocabulary: Path) -> Find:
+def _make_lookup(path: Path, found_format: str, vocabulary: Path) -> Lookup:
     if found_format == "npy":
         return lambda words: read_npy(path, vocabulary, words)
     if found_format == "word2vec-binary":
@@ -236,7 +236,7 @@ def _read_glove(folder: Path, words: Collection[str]) -> Vectors:
 # -------------------------------------------------------------------- what a name means
 
 
-class _Meaning(NamedTuple):
+class _NameVector(NamedTuple):
     vector: Floats | None
     note: str
 
@@ -262,27 +262,27 @@ def _all_spellings(name: str) -> Iterable[str]:
         yield from _spellings(part)
 
 
-def _known_as(name: str, units: Vectors) -> str | None:
+def _find_spelling(name: str, units: Vectors) -> str | None:
     return next((spelling for spelling in _spellings(name) if spelling in units), None)
 
 
-def _meaning(name: str, units: Vectors) -> _Meaning:
+def _find_vector(name: str, units: Vectors) -> _NameVector:
     """Find the vector that stands for a name, and say how where it is not the name's own."""
-    whole = _known_as(name, units)
+    whole = _find_spelling(name, units)
     if whole is not None:
-        return _Meaning(units[whole], "" if whole == name else f"{name!r} is read as {whole!r}")
+        return _NameVector(units[whole], "" if whole == name else f"{name!r} is read as {whole!r}")
     parts = _parts(name)
-    words = [_known_as(part, units) for part in parts]
+    words = [_find_spelling(part, units) for part in parts]
     known = [word for word in words if word is not None]
     if len(parts) > 1 and len(known) == len(parts):
         mean = np.mean([units[word] for word in known], axis=0)
         if mean.any():
-            return _Meaning(mean, f"{name!r} is the mean of {quote_names(known)}")
+            return _NameVector(mean, f"{name!r} is the mean of {quote_names(known)}")
     if len(parts) > 1 and words[-1] is not None and len(known) < len(parts):
         absent = [part for part, word in zip(parts, words, strict=True) if word is None]
         note = f"{name!r} is read as its head {words[-1]!r}: {quote_names(absent)} unknown"
-        return _Meaning(units[words[-1]], note)
-    return _Meaning(None, f"{name!r} is unknown")
+        return _NameVector(units[words[-1]], note)
+    return _NameVector(None, f"{name!r} is unknown")
 
 
 def _cosines(targets: list[Floats | None], items: list[Floats | None]) -> Floats:

@@ -12,10 +12,10 @@ from rankshot.core.names import as_names
 from rankshot.semantics.similarity import Similarity
 from rankshot.semantics.wordnet_nouns import MEASURES, Nouns, load_nouns
 from rankshot.semantics.wordnet_senses import (
-    Candidates,
-    candidates,
-    checked_categories,
-    choose_together,
+    SenseCandidates,
+    choose_senses,
+    find_candidates,
+    require_categories,
 )
 
 ROW, MARGIN, CURVE = 22, 12, 44
@@ -97,7 +97,7 @@ class WordNet:
             raise RankshotError(f"senses must map names to senses, not be {short_repr(senses)}")
         self.measure = measure
         self.pins = dict(senses or {})
-        self.categories = checked_categories(categories)
+        self.categories = require_categories(categories)
 
     def senses(self, names: Iterable[Any]) -> dict[str, Sense]:
         """Return the sense of each of the names, chosen by the company of the others."""
@@ -114,7 +114,7 @@ class WordNet:
                 f"{'; '.join(unknown[:5])}{more}. A name can be pinned to a sense of another word"
             )
         found: dict[str, Sense] = {}
-        for option, synset in zip(options, choose_together(nouns, options), strict=True):
+        for option, synset in zip(options, choose_senses(nouns, options), strict=True):
             parents = nouns.parents(synset)
             others = tuple(nouns.name(other) for other in option.synsets if other != synset)
             kind_of = nouns.word(parents[0]) if parents else "everything"
@@ -123,10 +123,10 @@ class WordNet:
             )
         return found
 
-    def _candidates(self, nouns: Nouns, name: str) -> Candidates:
+    def _candidates(self, nouns: Nouns, name: str) -> SenseCandidates:
         if name in self.pins:
-            return Candidates(name, (nouns.synset(self.pins[name]),), (1,), None)
-        return candidates(nouns, name, self.categories)
+            return SenseCandidates(name, (nouns.synset(self.pins[name]),), (1,), None)
+        return find_candidates(nouns, name, self.categories)
 
     def similarity(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
         """Return the table of similarities; its notes say which sense of each name was taken."""
@@ -181,11 +181,13 @@ class Hierarchy:
     def __init__(self, names: Iterable[Any], wordnet: WordNet | None = None) -> None:
         nouns = load_nouns()
         senses = (wordnet or WordNet()).senses(names)
-        paths = {name: _way_down(nouns, nouns.synset(sense.name)) for name, sense in senses.items()}
-        self.root = _grow(nouns, paths, depth=0)
+        paths = {
+            name: _path_from_root(nouns, nouns.synset(sense.name)) for name, sense in senses.items()
+        }
+        self.root = _build_branch(nouns, paths, depth=0)
 
     def __str__(self) -> str:
-        return "\n".join([self.root.label, *_lines(self.root, "")])
+        return "\n".join([self.root.label, *_draw_lines(self.root, "")])
 
     def _repr_svg_(self) -> str:
         return self.to_svg()
@@ -194,7 +196,7 @@ class Hierarchy:
         """Return the tree as a picture in SVG, from left to right; the names given are bold."""
         shapes: list[str] = []
         step = CURVE + round(LETTER * max(len(label) for label in _labels(self.root)))
-        height, depth = _draw(self.root, 0, 0, step, shapes)
+        height, depth = _draw_svg(self.root, 0, 0, step, shapes)
         width = MARGIN * 2 + step * (depth + 1) - CURVE
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height + MARGIN}" '
@@ -203,14 +205,14 @@ class Hierarchy:
         )
 
 
-def _way_down(nouns: Nouns, synset: int) -> list[int]:
+def _path_from_root(nouns: Nouns, synset: int) -> list[int]:
     way = [synset]
     while parents := nouns.parents(way[-1]):
         way.append(parents[0])
     return way[::-1]
 
 
-def _grow(nouns: Nouns, paths: dict[str, list[int]], depth: int) -> Branch:
+def _build_branch(nouns: Nouns, paths: dict[str, list[int]], depth: int) -> Branch:
     """Follow the common way down to the first fork, and branch there."""
     while True:
         here = [name for name, way in paths.items() if len(way) == depth + 1]
@@ -221,7 +223,7 @@ def _grow(nouns: Nouns, paths: dict[str, list[int]], depth: int) -> Branch:
         if here or len(branches) != 1:
             break
         depth += 1
-    below = [_grow(nouns, some, depth + 1) for some in branches.values()]
+    below = [_build_branch(nouns, some, depth + 1) for some in branches.values()]
     if here:
         # Two names of one sense are one branch.
         return Branch(" = ".join(here), is_name=True, below=below)
@@ -229,11 +231,11 @@ def _grow(nouns: Nouns, paths: dict[str, list[int]], depth: int) -> Branch:
     return Branch(nouns.word(any_way[depth]), is_name=False, below=below)
 
 
-def _lines(branch: Branch, indent: str) -> Iterator[str]:
+def _draw_lines(branch: Branch, indent: str) -> Iterator[str]:
     for i, child in enumerate(branch.below):
         last = i == len(branch.below) - 1
         yield f"{indent}{'└── ' if last else '├── '}{child.label}"
-        yield from _lines(child, indent + ("    " if last else "│   "))
+        yield from _draw_lines(child, indent + ("    " if last else "│   "))
 
 
 def _labels(branch: Branch) -> Iterator[str]:
@@ -242,14 +244,16 @@ def _labels(branch: Branch) -> Iterator[str]:
         yield from _labels(child)
 
 
-def _draw(branch: Branch, top: int, depth: int, step: int, shapes: list[str]) -> tuple[int, int]:
+def _draw_svg(
+    branch: Branch, top: int, depth: int, step: int, shapes: list[str]
+) -> tuple[int, int]:
     """Draw a branch below ``top``; return where it ends, and its depth."""
     x = MARGIN + step * depth
     bottom, deepest = top, depth
     middles: list[float] = []
     for child in branch.below:
         begin = bottom
-        bottom, reached = _draw(child, bottom, depth + 1, step, shapes)
+        bottom, reached = _draw_svg(child, bottom, depth + 1, step, shapes)
         deepest = max(deepest, reached)
         middles.append((begin + bottom) / 2)
     bottom = max(bottom, top + ROW)

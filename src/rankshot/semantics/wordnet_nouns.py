@@ -116,11 +116,11 @@ class Nouns:
         (None, 'lawn_mower')
         """
         plain = text.lower().replace(" ", "_")
-        return plain if plain in self._number else self._by_letters.get(_letters(plain))
+        return plain if plain in self._number else self._by_letters.get(_strip_separators(plain))
 
     @cached_property
     def _by_letters(self) -> dict[str, str]:
-        return {_letters(lemma): lemma for lemma in reversed(self.lemmas)}
+        return {_strip_separators(lemma): lemma for lemma in reversed(self.lemmas)}
 
     def singulars(self, word: str) -> list[str]:
         """Return what a word could be the plural of, by WordNet's own rules; likeliest first."""
@@ -211,7 +211,7 @@ def _ancestors(nouns: Nouns, synset: int) -> dict[int, int]:
     return found
 
 
-def _letters(text: str) -> str:
+def _strip_separators(text: str) -> str:
     """Return a text without what may join its words."""
     return re.sub(r"[-_+ ]", "", text)
 
@@ -223,7 +223,7 @@ def _letters(text: str) -> str:
 # going through the ancestors, and updating at once all pairs that share each.
 
 
-def path(nouns: Nouns, a: Sequence[int], b: Sequence[int]) -> Floats:
+def path_similarity(nouns: Nouns, a: Sequence[int], b: Sequence[int]) -> Floats:
     """Return 1/(1 + d), d being the steps of the shortest way by a common ancestor."""
     return np.asarray(1 / (1 + _path_lengths(nouns, a, b)))
 
@@ -241,7 +241,7 @@ def wu_palmer(nouns: Nouns, a: Sequence[int], b: Sequence[int]) -> Floats:
         depth = 1.0 + nouns.depths[ancestor]
         return np.asarray(2 * depth / (up_a + up_b + 2 * depth))
 
-    return _best(nouns, a, b, score)
+    return _maximize_over_ancestors(nouns, a, b, score)
 
 
 def resnik(nouns: Nouns, a: Sequence[int], b: Sequence[int]) -> Floats:
@@ -251,7 +251,7 @@ def resnik(nouns: Nouns, a: Sequence[int], b: Sequence[int]) -> Floats:
     def score(ancestor: int, up_a: Floats, up_b: Floats) -> Floats:
         return np.full((up_a.size, up_b.size), information[ancestor])
 
-    return _best(nouns, a, b, score)
+    return _maximize_over_ancestors(nouns, a, b, score)
 
 
 def lin(nouns: Nouns, a: Sequence[int], b: Sequence[int]) -> Floats:
@@ -267,7 +267,7 @@ def jiang_conrath(nouns: Nouns, a: Sequence[int], b: Sequence[int]) -> Floats:
 
 
 MEASURES: dict[str, Callable[[Nouns, Sequence[int], Sequence[int]], Floats]] = {
-    "path": path,
+    "path": path_similarity,
     "lch": leacock_chodorow,
     "wup": wu_palmer,
     "resnik": resnik,
@@ -277,11 +277,13 @@ MEASURES: dict[str, Callable[[Nouns, Sequence[int], Sequence[int]], Floats]] = {
 
 
 def _path_lengths(nouns: Nouns, a: Sequence[int], b: Sequence[int]) -> Floats:
-    return -_best(nouns, a, b, lambda _, up_a, up_b: -(up_a + up_b))
+    return -_maximize_over_ancestors(nouns, a, b, lambda _, up_a, up_b: -(up_a + up_b))
 
 
-def _best(nouns: Nouns, a: Sequence[int], b: Sequence[int], score: Score) -> Floats:
-    below_a, below_b = _below(nouns, a), _below(nouns, b)
+def _maximize_over_ancestors(
+    nouns: Nouns, a: Sequence[int], b: Sequence[int], score: Score
+) -> Floats:
+    below_a, below_b = _group_by_ancestor(nouns, a), _group_by_ancestor(nouns, b)
     best = np.full((len(a), len(b)), -np.inf)
     for ancestor in below_a.keys() & below_b.keys():
         rows, up_a = below_a[ancestor]
@@ -292,7 +294,9 @@ def _best(nouns: Nouns, a: Sequence[int], b: Sequence[int], score: Score) -> Flo
     return best
 
 
-def _below(nouns: Nouns, synsets: Sequence[int]) -> dict[int, tuple[NDArray[np.intp], Floats]]:
+def _group_by_ancestor(
+    nouns: Nouns, synsets: Sequence[int]
+) -> dict[int, tuple[NDArray[np.intp], Floats]]:
     """For every ancestor: which of the synsets are below it, and how far."""
     found: dict[int, list[tuple[int, int]]] = {}
     for row, synset in enumerate(synsets):

@@ -20,13 +20,13 @@ from rankshot.semantics.wordnet_nouns import CATEGORIES, Nouns, lin
 Floats = NDArray[np.float64]
 NEIGHBOURS = 2
 """How many of the other names a sense should be near: a few, for a list holds many kinds."""
-COMPANY = 25.0
+NEIGHBOUR_WEIGHT = 25.0
 """What a similarity of 1 to those neighbours counts, as a log-odds."""
 MAX_ROUNDS, SETTLED = 30, 1e-4
 
 
 @dataclass(frozen=True)
-class Candidates:
+class SenseCandidates:
     """The senses that a name can have, and how it was looked up."""
 
     name: str
@@ -35,7 +35,7 @@ class Candidates:
     note: str | None
 
 
-def candidates(nouns: Nouns, name: str, categories: Collection[str] | None) -> Candidates:
+def find_candidates(nouns: Nouns, name: str, categories: Collection[str] | None) -> SenseCandidates:
     """Look up a name: as it is, in the singular, as a kind of its head noun, or as its head noun.
 
     "maple tree" is not in WordNet, but a maple is a kind of tree; "aquarium fish" is not, and
@@ -44,41 +44,43 @@ def candidates(nouns: Nouns, name: str, categories: Collection[str] | None) -> C
     words = re.split(r"[-_+\s]+", name.lower().strip("-_+ "))
     as_it_stands = nouns.lemma(name)
     if as_it_stands:
-        return _kept(nouns, name, as_it_stands, nouns.senses(as_it_stands), None, categories)
+        return _filter_by_category(
+            nouns, name, as_it_stands, nouns.senses(as_it_stands), None, categories
+        )
     tried = [name, *(" ".join([*words[:-1], last]) for last in nouns.singulars(words[-1]))]
     for text in [" ".join(words), *tried[1:]]:
         if words[-1] and (lemma := nouns.lemma(text)):
             note = f"{name!r} was looked up as {lemma!r}"
-            return _kept(nouns, name, lemma, nouns.senses(lemma), note, categories)
+            return _filter_by_category(nouns, name, lemma, nouns.senses(lemma), note, categories)
     if len(words) > 1:
         for last in [words[-1], *nouns.singulars(words[-1])]:
             tried.append(last)
             if head := nouns.lemma(last):
-                return _by_head(nouns, name, " ".join(words[:-1]), head, categories)
+                return _find_by_head_noun(nouns, name, " ".join(words[:-1]), head, categories)
     raise RankshotError(f"WordNet has no noun for {name!r} (tried {quote_names(tried)})")
 
 
-def _by_head(
+def _find_by_head_noun(
     nouns: Nouns, name: str, first: str, head: str, categories: Collection[str] | None
-) -> Candidates:
+) -> SenseCandidates:
     above = set(nouns.senses(head))
     if lemma := nouns.lemma(first):
         kinds = [s for s in nouns.senses(lemma) if above & nouns.ancestors(s).keys()]
         if kinds:
             note = f"{name!r} was looked up as {lemma!r}, a kind of {head!r}"
-            return _kept(nouns, name, lemma, kinds, note, categories)
+            return _filter_by_category(nouns, name, lemma, kinds, note, categories)
     note = f"{name!r} was looked up as its head noun, {head!r}"
-    return _kept(nouns, name, head, nouns.senses(head), note, categories)
+    return _filter_by_category(nouns, name, head, nouns.senses(head), note, categories)
 
 
-def _kept(
+def _filter_by_category(
     nouns: Nouns,
     name: str,
     lemma: str,
     synsets: Sequence[int],
     note: str | None,
     categories: Collection[str] | None,
-) -> Candidates:
+) -> SenseCandidates:
     usage = dict(zip(nouns.senses(lemma), nouns.counts(lemma), strict=True))
     kept = [s for s in synsets if categories is None or nouns.category(s) in categories]
     if not kept:
@@ -86,10 +88,10 @@ def _kept(
         raise RankshotError(
             f"{name!r} has no sense in {quote_names(sorted(categories or ()))}, only in {quote_names(there)}"
         )
-    return Candidates(name, tuple(kept), tuple(usage[s] for s in kept), note)
+    return SenseCandidates(name, tuple(kept), tuple(usage[s] for s in kept), note)
 
 
-def checked_categories(categories: Iterable[str] | None) -> tuple[str, ...] | None:
+def require_categories(categories: Iterable[str] | None) -> tuple[str, ...] | None:
     """Return the categories, and refuse what is not one of WordNet's categories of nouns."""
     if categories is None:
         return None
@@ -104,7 +106,7 @@ def checked_categories(categories: Iterable[str] | None) -> tuple[str, ...] | No
     return chosen
 
 
-def choose_together(nouns: Nouns, options: Sequence[Candidates]) -> list[int]:
+def choose_senses(nouns: Nouns, options: Sequence[SenseCandidates]) -> list[int]:
     """Choose one sense for every name, by what the other names in the list are.
 
     Three things speak for a sense, as in a naive Bayes classifier: how usual it is; how common
@@ -124,14 +126,18 @@ def choose_together(nouns: Nouns, options: Sequence[Candidates]) -> list[int]:
     alike[place[:, None] == place] = 0
     category = np.array([CATEGORIES.index(nouns.category(synset)) for synset in synsets])
     usage = np.concatenate([_log_usage(option) for option in options])
-    posterior = _share(usage, owner, starts)
+    posterior = _softmax_per_name(usage, owner, starts)
     for _ in range(MAX_ROUNDS):
         # Half a name more for every category, so that none is ruled out by accident.
         common = 0.5 + np.bincount(category, posterior, minlength=len(CATEGORIES))
         weighted = alike * posterior.astype(np.float32)
         to_names = np.maximum.reduceat(weighted, starts, axis=1)
-        worth = usage + np.log(common)[category] + COMPANY * _company(to_names, owner)
-        last, posterior = posterior, _share(worth, owner, starts)
+        worth = (
+            usage
+            + np.log(common)[category]
+            + NEIGHBOUR_WEIGHT * _neighbour_similarity(to_names, owner)
+        )
+        last, posterior = posterior, _softmax_per_name(worth, owner, starts)
         if np.abs(posterior - last).max() < SETTLED:
             break
     ends = np.append(starts[1:], owner.size)
@@ -141,19 +147,19 @@ def choose_together(nouns: Nouns, options: Sequence[Candidates]) -> list[int]:
     ]
 
 
-def _log_usage(option: Candidates) -> Floats:
+def _log_usage(option: SenseCandidates) -> Floats:
     """Return the log of how usual each sense is; where nobody counted, the first is more so."""
     counts = np.array(option.counts) + 1 / (1 + np.arange(len(option.counts)))
     return np.asarray(np.log(counts / counts.sum()))
 
 
-def _share(worth: Floats, owner: NDArray[np.intp], starts: NDArray[np.intp]) -> Floats:
+def _softmax_per_name(worth: Floats, owner: NDArray[np.intp], starts: NDArray[np.intp]) -> Floats:
     """Return the softmax over the senses of each name."""
     weight = np.exp(worth - np.maximum.reduceat(worth, starts)[owner])
     return np.asarray(weight / np.add.reduceat(weight, starts)[owner])
 
 
-def _company(to_names: NDArray[np.float32], owner: NDArray[np.intp]) -> Floats:
+def _neighbour_similarity(to_names: NDArray[np.float32], owner: NDArray[np.intp]) -> Floats:
     """Return the mean similarity of each sense to its nearest names, its own left out."""
     others = to_names.copy()
     others[np.arange(len(owner)), owner] = -np.inf
