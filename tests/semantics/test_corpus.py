@@ -237,7 +237,7 @@ def test_thin_pairs_tie_last_and_are_reported(tmp_path):
         "20 documents of c.txt",
         "never in the text: owl",
         "in the text fewer than 5 times: lion (4), poppy (1)",
-        "fox: 3 items with fewer than 5 meetings are tied last",
+        "fox: 3 items with fewer than 5 co-occurrences are tied last",
     )
     again = Corpus(path, "document", min_count=1).similarity(
         ["fox"], ["bus", "lion", "poppy", "truck"]
@@ -297,7 +297,7 @@ def test_forgetting_rare_words_keeps_the_frequent_ones(tmp_path, rng, small_bloc
     path = write(tmp_path / "c.txt", lines)
     monkeypatch.setattr(corpus_module, "CONTEXT_WORDS", 4)
     exact = Corpus(path, measure="cosine", workers=1).similarity(["fox"], ["bus", "truck"])
-    monkeypatch.setattr(corpus_module, "MOST_WORDS", 40)
+    monkeypatch.setattr(corpus_module, "MAX_WORDS", 40)
     assert Corpus(path, measure="cosine", workers=1).similarity(["fox"], ["bus", "truck"]) == exact
 
 
@@ -313,7 +313,7 @@ def test_compressed_equals_plain_and_cut_short_is_refused(
     whole = packed.read_bytes()
     for damaged in (whole[: len(whole) // 2], b"no" + whole[2:], whole[:-9] + b"123456789"):
         packed.write_bytes(damaged)
-        with pytest.raises(RankshotError, match=rf"c\.txt\{ending}:\d+: cannot read on"):
+        with pytest.raises(RankshotError, match=rf"c\.txt\{ending}:\d+: the file is damaged"):
             Corpus(packed, workers=1).similarity(TARGETS, ITEMS)
 
 
@@ -401,7 +401,7 @@ def test_a_script_without_a_guard_works(tmp_path):
         ({"measure": "pmi"}, "unknown measure 'pmi' .did you mean 'ppmi'"),
         ({"window": 1}, "window must be a whole number from 2 to 1000, not 1"),
         ({"window": 10**9}, "window must be"),
-        ({"least": 2.5}, "least must be a whole number from 0 to 1000, not 2.5"),
+        ({"min_count": 2.5}, "min_count must be a whole number from 0 to 1000, not 2.5"),
         ({"workers": 0}, "workers must be"),
     ],
 )
