@@ -187,7 +187,7 @@ def test_shuffles_are_uniform():
     assert chisquare(list(orders.values())).pvalue > 1e-3
 
 
-# ------------------------------------------------------------------ wrong answers
+# ------------------------------------------------------------------ invalid answers
 
 
 @pytest.mark.parametrize(
@@ -263,7 +263,7 @@ def test_wrong_answers_without_end_are_an_error_that_keeps_the_rest(ask, server,
     model = ask(log=log, max_retries=2)
     message = failure(model)
     assert len(server.calls) == 4
-    for part in ("target 'cat', rater 'm#2'", "3 wrong answers", "'lynx 2'", str(log)):
+    for part in ("target 'cat', rater 'm#2'", "3 invalid answers", "'lynx 2'", str(log)):
         assert part in message
     assert len(message) < 600
     assert read_rankings(log, ITEMS) == expected(["cat"])[0]
@@ -712,7 +712,7 @@ def test_the_estimate_reads_well(ask, log):
     text = str(model.estimate(["cat"], ITEMS))
     assert re.fullmatch(
         r"1,000 calls, about 1\d\d,000 prompt tokens and 12,000 answer tokens, at a cost of about "
-        r"\d{3}\.\d{4}; at 2\.7 bytes a token, without repeated questions and hidden reasoning",
+        r"\d{3}\.\d{4}; at 2\.7 bytes per token, without repeated questions and hidden reasoning",
         text,
     )
     assert "cost" not in str(ask().estimate(["cat"], ITEMS))

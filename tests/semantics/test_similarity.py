@@ -30,7 +30,8 @@ def test_rankings_keep_ties_and_leave_out_what_is_unknown():
 def test_rankings_follow_the_numbers_cell_by_cell(values):
     table = rs.Similarity(values, ["x", "y", "z"], ["a", "b", "c", "d"])
     if np.isnan(values).all():
-        with pytest.raises(rs.RankshotError, match="similarity has no similarities for the targets 'x', 'y', 'z'"):
+        message = "similarity has no similarities for the targets 'x', 'y', 'z'"
+        with pytest.raises(rs.RankshotError, match=message):
             table.to_rankings()
         return
     rankings = table.to_rankings()

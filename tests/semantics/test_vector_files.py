@@ -99,7 +99,7 @@ def test_npy_with_a_vocabulary_gives_the_same(tmp_path, by_mapping):
     np.testing.assert_array_equal(table.values, by_mapping.values)
     (tmp_path / "words.txt").rename(tmp_path / "other")
     with pytest.raises(
-        RankshotError, match=r"its words should be in .*words.txt, which is no file"
+        RankshotError, match=r"the words of its rows should be in .*words.txt, which is not a file"
     ):
         WordVectors.from_file(tmp_path / "words.npy")
     other = WordVectors.from_file(tmp_path / "words.npy", vocabulary=tmp_path / "other")
@@ -196,12 +196,12 @@ BAD_LINES = {
     b"cat 1\n": "'cat' has 1 numbers instead of 2",
     b"cat\n": "'cat' has 0 numbers instead of 2",
     b"cat 1 2 3\n": "'cat' has 3 numbers instead of 2",
-    b"cat 1 nan\n": "'cat' has 'nan', which is no finite number",
-    b"cat -inf 1\n": "'cat' has '-inf', which is no finite number",
-    b"cat 1 1e999\n": "'cat' has '1e999', which is no finite number",
-    b"cat 1 x\n": "'cat' has 'x', which is no finite number",
-    b"cat 1 \xff\xfe\n": "which is no finite number",
-    b"cat 1 2\x00\n": "which is no finite number",
+    b"cat 1 nan\n": "'cat' has 'nan', which is not a finite number",
+    b"cat -inf 1\n": "'cat' has '-inf', which is not a finite number",
+    b"cat 1 1e999\n": "'cat' has '1e999', which is not a finite number",
+    b"cat 1 x\n": "'cat' has 'x', which is not a finite number",
+    b"cat 1 \xff\xfe\n": "which is not a finite number",
+    b"cat 1 2\x00\n": "which is not a finite number",
 }
 
 
@@ -271,7 +271,7 @@ def test_pickles_are_never_loaded(tmp_path):
 
     np.save(tmp_path / "m.npy", np.array([[Bomb()]], dtype=object), allow_pickle=True)
     (tmp_path / "m.txt").write_bytes(b"cat\n")
-    with pytest.raises(RankshotError, match=r"not a plain, unpacked .npy matrix"):
+    with pytest.raises(RankshotError, match=r"not an uncompressed .npy matrix"):
         WordVectors.from_file(tmp_path / "m.npy").similarity(["cat"], ["dog"])
 
 
@@ -288,8 +288,8 @@ HOSTILE = {
     b"10 1000000000\ncat \x00\x01": "10 words of 1000000000 numbers; at most",
     b"9" * 40 + b" 300\ncat \x00": "at most",
     b"0 300\ncat \x00": "claims 0 words",
-    b"20000000 65536\ncat \x00\x01": "truncated: 20000000 words of 65536 numbers are at least",
-    b"3 2\ncat 1 2\nDog 3 4\n": "truncated: 2 of the 3 words that it promises",
+    b"20000000 65536\ncat \x00\x01": "truncated: 20000000 words of 65536 numbers take at least",
+    b"3 2\ncat 1 2\nDog 3 4\n": "truncated: 2 of the 3 words in its header",
     b"5 50\n": "truncated: 0 of the 5 words",
     b"no vectors here\n": ":1: expected a word and its numbers, not b'no vectors here",
     b"word\n": ":1: expected a word and its numbers, not b'word",
@@ -339,7 +339,7 @@ def test_a_binary_file_is_cut_in_the_middle_of_a_vector(read):
         read(binary()[:-3])
     with pytest.raises(RankshotError, match="truncated in word 10"):
         read(gzip.compress(binary()[:-3]))
-    with pytest.raises(RankshotError, match="more follows the 10 words of 7 numbers"):
+    with pytest.raises(RankshotError, match="more data follows after the 10 words of 7 numbers"):
         read(binary() + b"x")
     signalling = np.frombuffer(b"\x01\x00\x80\x7f", np.float32)
     with pytest.raises(RankshotError, match=r"word 1 \('cat'\) is not finite"):
@@ -382,7 +382,7 @@ def test_a_line_without_end_takes_no_memory(tmp_path, start):
         del content
 
         def attempt():
-            with pytest.raises(RankshotError, match=r"longer than|truncated|more follows"):
+            with pytest.raises(RankshotError, match=r"longer than|truncated|more data follows"):
                 WordVectors.from_file(path).similarity(["cat"], ["7"])
 
         assert peak_of(attempt) < 2e7
@@ -469,5 +469,5 @@ def test_claims_of_a_matrix_are_not_believed(tmp_path):
     )
     (tmp_path / "m.npy").write_bytes(buffer.getvalue() + bytes(100))
     (tmp_path / "m.txt").write_bytes(b"cat\n")
-    with pytest.raises(RankshotError, match=r"not a plain, unpacked .npy matrix"):
+    with pytest.raises(RankshotError, match=r"not an uncompressed .npy matrix"):
         WordVectors.from_file(tmp_path / "m.npy").similarity(["cat"], ["dog"])

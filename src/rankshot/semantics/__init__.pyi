@@ -33,5 +33,5 @@ from .vectors import ClassVectors as ClassVectors
 from .vectors import Embedding as Embedding
 from .word2vec import train_word2vec as train_word2vec
 from .word_vectors import WordVectors as WordVectors
-from .wordnet import Hierarchy as Hierarchy
 from .wordnet import WordNet as WordNet
+from .wordnet_tree import Hierarchy as Hierarchy

@@ -1,4 +1,4 @@
-"""Answers of a language model: what counts as one, and the log that keeps them."""
+"""Answers of a language model: parsing them, and the log file that stores them."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from rankshot.core.errors import RankshotError, short_repr
 from rankshot.ranking.files import JSONL_ENDINGS
 
 QUESTION_FIELDS = ("target", "rater", "model", "prompt", "k", "temperature", "seed", "items")
-"""What makes two questions the same: an answer counts again only where all of these agree."""
+"""The fields that identify a question: a stored answer is used only if all of them are equal."""
 LINE_START = b'{"target": '
-"""How every line that we write begins: tells our own half-written line from a stranger's file."""
+"""The start of every line of a log; it identifies an incomplete last line as part of a log."""
 MAX_BROKEN_LISTS = 100
-"""Beyond these an answer is noise: looking on, from every bracket to the end, would take long."""
+"""The search stops after so many brackets that start no list, to bound its time."""
 
 
 def parse_answer(text: str, items: Sequence[str], k: int) -> list[str]:
-    """Return the one ranking in an answer, in the items' own spelling.
+    """Return the one ranking in an answer, with the items in their original spelling.
 
-    Talk around the list is passed over. Upper case, and underscores in place of spaces, count
-    as another spelling of an item unless two items differ by nothing else.
+    Text around the list is ignored. Differences in case, and between underscores and spaces, are
+    ignored as well, unless two items differ only in these.
 
     Raises
     ------
     RankshotError
-        Says what is wrong, in words that the model can be told.
+        Says what is wrong, in words that can be sent back to the model.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def parse_answer(text: str, items: Sequence[str], k: int) -> list[str]:
 
 
 def _find_json_lists(text: str) -> list[list[Any]]:
-    """Return the JSON lists in a text, outermost ones only."""
+    """Return the outermost JSON lists in a text."""
     found = []
     broken = 0
     decoder = json.JSONDecoder()
@@ -75,7 +75,7 @@ def _find_json_lists(text: str) -> list[list[Any]]:
 
 
 def _match_items(names: list[Any], items: Sequence[str]) -> list[str | None]:
-    """Return the item that each name means, or None."""
+    """Return the item that each name stands for, or None."""
     same_plain = Counter(map(_normalize_spelling, items))
     known = {
         _normalize_spelling(item): item
@@ -103,16 +103,16 @@ def _quote_values(names: list[Any]) -> str:
 
 
 class AnswerLog:
-    """Answers in a file of JSON lines, which is also a file of rankings.
+    """A log of answers: a file of JSON lines, which is also a file of rankings.
 
-    A line is appended, and forced to the disk, for every answer. A crash can only leave the
-    last line half written: that one is dropped, and asked again. Answers to other questions
-    (another model, other items, another prompt) are kept, and not used.
+    For every answer, one line is appended and flushed to the disk. After a crash, only the last
+    line can be incomplete: it is dropped, and its question is asked again. Answers to other
+    questions (another model, other items, another prompt) stay in the file and are not used.
 
     Parameters
     ----------
     path : Path or None
-        A .jsonl file, which may not exist yet; None remembers nothing.
+        A .jsonl file, which need not exist yet; None stores nothing.
 
     Examples
     --------
@@ -131,7 +131,7 @@ class AnswerLog:
         if path is None:
             return
         if path.suffix not in JSONL_ENDINGS:
-            raise RankshotError(f"{path}: the name of a log must end in .jsonl, to be read again")
+            raise RankshotError(f"{path}: the name of a log must end in .jsonl")
         if path.exists():
             try:
                 self._read(path)
@@ -139,11 +139,11 @@ class AnswerLog:
                 raise RankshotError(f"{path}: cannot read it ({error.strerror})") from None
 
     def find(self, question: Mapping[str, Any]) -> list[str] | None:
-        """Return the ranking that answered this very question, or None."""
+        """Return the stored ranking that answers this question, or None."""
         return self._rankings.get(_fingerprint(question))
 
     def prepare(self) -> None:
-        """Drop a half-written last line, and fail now rather than after the first answer."""
+        """Drop an incomplete last line, and raise an error now if the file cannot be written."""
         if self.path is None:
             return
         try:
@@ -157,12 +157,12 @@ class AnswerLog:
             raise RankshotError(f"{self.path}: cannot write there ({error.strerror})") from None
 
     def add(self, question: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
-        """Append a question and its answer; on the disk when this returns."""
+        """Append a question and its answer; they are on the disk when this returns."""
         self._rankings[_fingerprint(question)] = answer["ranking"]
         if self.path is None:
             return
         self.prepare()
-        # All ASCII: a name that UTF-8 cannot hold must not cost an answer that was paid for.
+        # JSON in ASCII: a name that UTF-8 cannot encode must not lose an answer that was paid for.
         line = json.dumps({"target": question["target"], **answer, **question}) + "\n"
         try:
             with self.path.open("ab") as stream:
@@ -193,10 +193,10 @@ class AnswerLog:
 
 
 def _parse_record(line: bytes) -> dict[str, Any] | None:
-    """Return a line as an object with a ranking, or None where it is none.
+    """Return the record of a line, or None if it has no ranking.
 
-    Rankings from elsewhere, which have no items beside them, may stand in the same file. An
-    answer of ours must still be one: k of its items, each once.
+    Rankings from other sources, which have no field "items", may be in the same file. An answer
+    that has the field must be valid: k of its items, each once.
     """
     try:
         record = json.loads(line)
@@ -210,7 +210,7 @@ def _parse_record(line: bytes) -> dict[str, Any] | None:
 
 
 def _is_partial_record(line: bytes) -> bool:
-    """Whether a broken line is the beginning of one of ours; a lost block reads as zeros."""
+    """Whether a broken line is the start of a record; a block lost in a crash reads as zeros."""
     line = line.rstrip(b"\0")
     return line.startswith(LINE_START) or LINE_START.startswith(line)
 

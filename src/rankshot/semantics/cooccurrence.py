@@ -221,8 +221,8 @@ def _count_texts(
     return BlockCounts(n_texts, with_name, with_name, with_pair, with_pair, with_name, contexts)
 
 
-def _zero_other_columns(names: Any, settings: NDArray[np.bool_]) -> Any:
-    return (names * settings.astype(np.int64)[None, :]).tocsr()
+def _zero_other_columns(names: Any, kept: NDArray[np.bool_]) -> Any:
+    return (names * kept.astype(np.int64)[None, :]).tocsr()
 
 
 def _count_windows(
@@ -298,6 +298,6 @@ def _drop_own_name(near: Any, plain: int) -> Any:
     return csr_array((near.data[other], cells), shape=near.shape)
 
 
-def _make_contexts(whole: int, vocabulary: list[str], totals: Ints, near: Any) -> ContextCounts:
+def _make_contexts(total: int, vocabulary: list[str], totals: Ints, near: Any) -> ContextCounts:
     kept = [i for i in np.flatnonzero(totals).tolist() if len(vocabulary[i]) <= MAX_WORD]
     return ContextCounts(total, [vocabulary[i] for i in kept], totals[kept], near[:, kept])
