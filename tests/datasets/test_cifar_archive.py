@@ -13,12 +13,14 @@ import pytest
 from sklearn.decomposition import PCA
 
 from rankshot import RankshotError
-from rankshot.datasets import cifar_archive
-from rankshot.datasets.cifar import cifar10_classes, cifar100_classes, load_cifar
-from rankshot.datasets.cifar_archive import (
+from rankshot.datasets import cifar
+from rankshot.datasets.cifar import (
     CIFAR10,
     CIFAR100,
     build_cifar_features,
+    cifar10_classes,
+    cifar100_classes,
+    load_cifar,
     read_cifar_archive,
 )
 
@@ -158,7 +160,7 @@ def test_a_damaged_archive_is_named(tmp_path, rng, damage):
     path = tmp_path / "a.tar.gz"
     archive = tiny_cifar10(path, some_images(rng, 4, 10))
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(RankshotError, match=r"a\.tar\.gz: not a whole \.tar\.gz file"):
+    with pytest.raises(RankshotError, match=r"a\.tar\.gz: not a complete \.tar\.gz file"):
         read_cifar_archive(path, archive)
 
 
@@ -185,8 +187,8 @@ def remote(tmp_path_factory):
     parts = {name: some_images(rng, *size) for name, size in sizes.items()}
     folder = tmp_path_factory.mktemp("remote")
     seen = tiny_cifar100(folder / CIFAR100.file, parts["seen_train"], parts["seen_test"])
-    unseen = tiny_cifar10(folder / CIFAR10.file, parts["unseen_test"])
-    return SimpleNamespace(folder=folder, parts=parts, seen=seen, unseen=unseen)
+    new = tiny_cifar10(folder / CIFAR10.file, parts["unseen_test"])
+    return SimpleNamespace(folder=folder, parts=parts, seen=seen, new=new)
 
 
 @pytest.fixture
@@ -208,10 +210,10 @@ def home(tmp_path, remote, monkeypatch):
 
     for name, archive in (("CIFAR100", remote.seen), ("CIFAR10", remote.new)):
         digest = hashlib.md5((remote.folder / archive.file).read_bytes()).hexdigest()
-        monkeypatch.setattr(cifar_archive, name, replace(archive, md5=digest))
-    monkeypatch.setattr(cifar_archive, "download", fetch)
-    monkeypatch.setattr(cifar_archive, "EfficientNetFeatures", lambda: extract)
-    monkeypatch.setattr(cifar_archive, "SHARD", 100)
+        monkeypatch.setattr(cifar, name, replace(archive, md5=digest))
+    monkeypatch.setattr(cifar, "download", fetch)
+    monkeypatch.setattr(cifar, "EfficientNetFeatures", lambda: extract)
+    monkeypatch.setattr(cifar, "SHARD", 100)
     home.directory = tmp_path / "data"
     home.build = partial(build_cifar_features, home.directory, lambda *all_: home.told.append(all_))
     home.shards = home.directory / "cifar" / "features.shards"
@@ -291,10 +293,10 @@ def test_the_loader_reads_it(home):
     data = load_cifar(home.build())
     assert data.seen_train.shape == (420, 256)
     assert data.new.shape == (150, 256)
-    seen, unseen = np.array(cifar100_classes()), np.array(cifar10_classes())
+    seen, new = np.array(cifar100_classes()), np.array(cifar10_classes())
     np.testing.assert_array_equal(data.seen_train_label, seen[home.parts["seen_train"][1]])
     np.testing.assert_array_equal(data.seen_validation_label, seen[home.parts["seen_test"][1]])
-    np.testing.assert_array_equal(data.new_label, unseen[home.parts["unseen_test"][1]])
+    np.testing.assert_array_equal(data.new_label, new[home.parts["unseen_test"][1]])
 
 
 def test_shards_are_removed_and_archives_stay(home):
@@ -352,12 +354,12 @@ def test_a_file_that_is_there_is_left_alone(home):
     ("spoilt", "message"),
     [
         (lambda f: np.where(np.arange(1280) == 3, np.nan, f), r"\(100, 1280\), 100 not finite"),
-        (lambda f: f[:, :7], r"they gave \(100, 7\), 0 not finite"),
+        (lambda f: f[:, :7], r"they have \(100, 7\), 0 not finite"),
     ],
 )
 def test_a_network_gone_wrong_is_noticed_at_once(home, monkeypatch, spoilt, message):
     monkeypatch.setattr(
-        cifar_archive, "EfficientNetFeatures", lambda: lambda images: spoilt(fake_features(images))
+        cifar, "EfficientNetFeatures", lambda: lambda images: spoilt(fake_features(images))
     )
     with pytest.raises(RankshotError, match=f"seen_train-00000: .*{message}"):
         home.build()
@@ -368,7 +370,7 @@ def test_a_missing_package_costs_no_download(home, monkeypatch):
     def missing():
         raise RankshotError("pip install 'rankshot[images]'")
 
-    monkeypatch.setattr(cifar_archive, "EfficientNetFeatures", missing)
+    monkeypatch.setattr(cifar, "EfficientNetFeatures", missing)
     with pytest.raises(RankshotError, match="images"):
         home.build()
     assert home.fetched == []

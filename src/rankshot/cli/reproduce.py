@@ -15,7 +15,7 @@ from rich.text import Text
 
 from rankshot.cli.console import progress_bar, say
 from rankshot.core.errors import RankshotError
-from rankshot.datasets.features_at import load_images
+from rankshot.datasets.images import load_images
 from rankshot.experiments.benchmark import load_benchmark
 from rankshot.experiments.reproduction import Reproduction
 from rankshot.experiments.reproduction import reproduce as run

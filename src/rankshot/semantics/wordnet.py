@@ -27,7 +27,16 @@ class WordNet:
     reports what was chosen.
 
     Parameters
-    ------
+    ----------
+    measure : {"path", "lch", "wup", "resnik", "lin", "jcn"}
+        Path length, Leacock-Chodorow, Wu-Palmer; and three measures by information content,
+        which comes from how often senses were tagged in a corpus: Resnik, Lin, Jiang-Conrath.
+    senses : mapping of name to sense, optional
+        Pinned senses, such as ``{"seal": "seal.n.09"}``; a name that is not in WordNet can be
+        pinned, too.
+    categories : iterable of str, optional
+        Only senses of these lexical categories, such as ``["animal"]``, are considered.
+
     Examples
     --------
     >>> import rankshot as rs
