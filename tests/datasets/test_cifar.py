@@ -132,9 +132,9 @@ def test_rebuilding_gives_the_very_same(build, stored, originals):
 
 
 def test_a_feature_beyond_the_steps_is_refused(build):
-    assert build.quantised(np.array([[31.75, -31.75, 0.1]])).tolist() == [[127, -127, 0]]
+    assert build.quantise(np.array([[31.75, -31.75, 0.1]])).tolist() == [[127, -127, 0]]
     with pytest.raises(ValueError, match="more than 127 steps"):
-        build.quantised(np.array([[32.0]]))
+        build.quantise(np.array([[32.0]]))
 
 
 # -------------------------------------------------------------------- a file of features

@@ -174,12 +174,12 @@ def test_shuffles_depend_on_seed_target_and_rater_alone(ask, server):
 
 def test_a_shuffle_never_changes():
     # A log of last year must still match: this order is part of the format of the log.
-    assert language_model._shuffled(("a", "b", "c", "d"), 0, "cat", 1) == ["d", "b", "c", "a"]
+    assert language_model._shuffle_items(("a", "b", "c", "d"), 0, "cat", 1) == ["d", "b", "c", "a"]
 
 
 def test_shuffles_are_uniform():
     orders = Counter(
-        tuple(language_model._shuffled(("a", "b", "c"), seed, "cat", rater))
+        tuple(language_model._shuffle_items(("a", "b", "c"), seed, "cat", rater))
         for seed in range(600)
         for rater in range(1, 6)
     )

@@ -168,7 +168,7 @@ def test_a_named_format_wins(read):
     assert read(content, ["2"], ["1"], format="glove").values.tolist() == [[1]]
     with pytest.raises(RankshotError, match=r"unknown format 'golve' \(did you mean 'glove'\?\)"):
         read(content, format="golve")
-    with pytest.raises(RankshotError, match="a glove file needs no vocabulary"):
+    with pytest.raises(RankshotError, match="a glove file takes no separate vocabulary"):
         read(content, format="glove", vocabulary="x")
 
 

@@ -282,7 +282,7 @@ def test_a_name_above_others_is_their_branch():
         (lambda: rs.WordNet(categories=["beast"]), "no category 'beast'; there are tops, act"),
         (
             lambda: rs.WordNet().senses(["xyzzy"]),
-            r"no noun for 'xyzzy' \(tried 'xyzzy'\)\. A name can be pinned",
+            r"no noun for 'xyzzy' \(tried 'xyzzy'\)\. Pin such a name",
         ),
         (
             lambda: rs.WordNet(senses={"cat": "cat.n.99"}).senses(["cat"]),

@@ -34,9 +34,9 @@ def parse_answer(text: str, items: Sequence[str], k: int) -> list[str]:
 
     Examples
     --------
-    >>> read_answer('Surely ["Lion", "sea lion"].', ["lion", "sea_lion", "bus"], k=2)
+    >>> parse_answer('Surely ["Lion", "sea lion"].', ["lion", "sea_lion", "bus"], k=2)
     ['lion', 'sea_lion']
-    >>> read_answer('["lion", "lion", "lynx"]', ["lion", "sea_lion", "bus"], k=2)
+    >>> parse_answer('["lion", "lion", "lynx"]', ["lion", "sea_lion", "bus"], k=2)
     Traceback (most recent call last):
         ...
     rankshot.core.errors.RankshotError: not among the items: 'lynx'; more than once: 'lion';

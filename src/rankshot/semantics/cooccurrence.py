@@ -121,7 +121,7 @@ def tokenize(text: str, names: NameIndex, *, blank_lines: bool) -> TokenizedText
     Examples
     --------
     >>> names, _ = NameIndex.build(["truck", "pickup_truck"])
-    >>> found = join_names("Pickup trucks, a truck.", names, blank_lines=False)
+    >>> found = tokenize("Pickup trucks, a truck.", names, blank_lines=False)
     >>> [names.entries[i] if i >= 0 else None for i in found.entries]
     ['pickup truck', None, 'truck']
     """

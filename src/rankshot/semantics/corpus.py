@@ -183,7 +183,7 @@ class Corpus:
 
 
 class CorpusCounts:
-    """The counts of all blocks so far; see `rankshot.semantics.cooccurrence.Counts`."""
+    """The counts of all blocks so far; see `BlockCounts`."""
 
     def __init__(self, n_names: int) -> None:
         self.units = self.total = 0
