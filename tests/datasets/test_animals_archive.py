@@ -115,7 +115,7 @@ def test_the_reduction_in_full_precision(rng, monkeypatch):
 
 
 def test_there_are_as_many_components_as_the_images_tell(source, tmp_path):
-    """Of five shares one is told by the others, but not of their roots: all 20 numbers vary."""
+    """Of five shares one follows from the others, but not of their roots: all 20 numbers vary."""
     directory, _, histograms = source
     arrays = built(directory, tmp_path / "features.npz")
     assert arrays["features"].shape == (32, 20)
@@ -152,7 +152,7 @@ def test_the_other_arrays(source, tmp_path):
     assert arrays["label"].tolist() == [0] * 6 + [1] * 9 + [2] * 5 + [3] * 12
 
 
-def test_progress_is_told_step_by_step(source, tmp_path):
+def test_progress_is_announced_step_by_step(source, tmp_path):
     said = []
     build_animals_features(
         source[0], str(tmp_path / "features.npz"), lambda *step: said.append(step)

@@ -194,7 +194,7 @@ def remote(tmp_path_factory):
 @pytest.fixture
 def home(tmp_path, remote, monkeypatch):
     """What is needed to build: archives to fetch, a network that counts, shards of 100 images."""
-    home = SimpleNamespace(parts=remote.parts, fetched=[], calls=[], fail_at=None, told=[])
+    home = SimpleNamespace(parts=remote.parts, fetched=[], calls=[], fail_at=None, announced=[])
 
     def fetch(url, path, *, announce, md5):
         home.fetched.append(url)
@@ -215,7 +215,9 @@ def home(tmp_path, remote, monkeypatch):
     monkeypatch.setattr(cifar, "EfficientNetFeatures", lambda: extract)
     monkeypatch.setattr(cifar, "SHARD", 100)
     home.directory = tmp_path / "data"
-    home.build = partial(build_cifar_features, home.directory, lambda *all_: home.told.append(all_))
+    home.build = partial(
+        build_cifar_features, home.directory, lambda *all_: home.announced.append(all_)
+    )
     home.shards = home.directory / "cifar" / "features.shards"
     return home
 
@@ -306,7 +308,7 @@ def test_shards_are_removed_and_archives_stay(home):
     assert home.fetched == [CIFAR100.url, CIFAR10.url]
     assert home.calls == [100] * 4 + [20] + [100, 30] + [100, 50]
     steps = [0, 100, 200, 300, 400, 420, 520, 550, 650, 700]
-    assert home.told == [(done, 700, "images") for done in steps]
+    assert home.announced == [(done, 700, "images") for done in steps]
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(home, tmp_path):

@@ -295,7 +295,7 @@ def test_rebuilding_the_panels_gives_the_very_same(
         assert path.read_bytes() == (DATA / path.name).read_bytes()
 
 
-def test_a_panel_is_told_from_the_other(build, tmp_path):
+def test_the_panels_of_two_data_sets_are_separated(build, tmp_path):
     path = tmp_path / "raters.jsonl"
     line = '{"dataset": "%s", "rater": "lm%d", "target": "%s", "ranking": ["a", "b"]}\n'
     path.write_text(

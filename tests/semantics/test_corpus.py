@@ -98,14 +98,14 @@ def counts_loops(texts, a, b, width):
 def vectors_loops(texts, width):
     """The association of each name with each word, by the definition in the docstring."""
     joined = [words for words in map(joined_loops, texts) if words]
-    near, totals, spread = {name: Counter() for name in FORMS}, Counter(), Counter()
+    near, totals, near_totals = {name: Counter() for name in FORMS}, Counter(), Counter()
     if width is None:
         whole = len(joined)
         for words in map(set, joined):
             totals.update(words)
             for name in FORMS:
                 if (name,) in words:
-                    spread[name] += 1
+                    near_totals[name] += 1
                     near[name].update(words - {(name,)})
     else:
         whole = sum(map(len, joined))
@@ -115,9 +115,11 @@ def vectors_loops(texts, width):
                 for j, other in enumerate(words):
                     if isinstance(word, tuple) and other != word and abs(i - j) < width:
                         near[word[0]][other] += width - abs(i - j)
-                        spread[word[0]] += width - abs(i - j)
+                        near_totals[word[0]] += width - abs(i - j)
     return {
-        name: {w: max(0, log(n * whole / (spread[name] * totals[w]))) for w, n in counts.items()}
+        name: {
+            w: max(0, log(n * whole / (near_totals[name] * totals[w]))) for w, n in counts.items()
+        }
         for name, counts in near.items()
     }
 
@@ -467,14 +469,14 @@ def test_importing_does_not_import_gensim():
 @pytest.mark.parametrize(("unit", "measure"), [("window", "cosine"), ("document", "dice")])
 def test_cifar_names_in_wikipedia(shared_data, unit, measure):
     with np.load(shared_data / "cifar" / "features.npz") as data:
-        seen, unseen = data["seen_classes"].tolist(), data["unseen_classes"].tolist()
+        seen, new = data["seen_classes"].tolist(), data["unseen_classes"].tolist()
     path = shared_data / "wikipedia" / "articles.txt.xz"
-    table = Corpus(path, unit, measure=measure, workers=2).similarity(unseen, seen)
+    table = Corpus(path, unit, measure=measure, workers=2).similarity(new, seen)
     # A slice of the encyclopedia: one of the hundred names never occurs.
     assert table.unknown_items == ("sweet_pepper",)
     assert table.unknown_targets == ()
     assert unit == "window" or table.notes[0] == "28,451 documents of articles.txt.xz"
     vehicles = {"bus", "train", "tractor", "tank", "motorcycle", "pickup_truck", "streetcar"}
     for name in ("truck", "automobile"):
-        nearest = [seen[i] for i in np.argsort(-np.nan_to_num(table.values[unseen.index(name)]))]
+        nearest = [seen[i] for i in np.argsort(-np.nan_to_num(table.values[new.index(name)]))]
         assert len(set(nearest[:3]) & vehicles) >= 2, (name, nearest[:3])

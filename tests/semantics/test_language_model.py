@@ -673,7 +673,7 @@ def test_rankings_from_elsewhere_may_stand_in_the_log(ask, log):
     assert len(read_rankings(log, ITEMS)) == 3
 
 
-def test_a_log_that_cannot_be_written_is_told_before_anything_is_asked(ask, server, tmp_path):
+def test_a_log_that_cannot_be_written_is_reported_before_anything_is_asked(ask, server, tmp_path):
     assert "cannot write there" in failure(ask(log=tmp_path / "nowhere" / "answers.jsonl"))
     (tmp_path / "folder.jsonl").mkdir()
     assert "cannot read it" in failure(ask(log=tmp_path / "folder.jsonl"))

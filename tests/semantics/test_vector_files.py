@@ -119,7 +119,7 @@ def test_what_gensim_writes(tmp_path, by_mapping, is_binary):
     np.testing.assert_allclose(table.values, by_mapping.values, atol=1e-6)
 
 
-def test_formats_are_told_from_content(tmp_path):
+def test_formats_are_detected_from_content(tmp_path):
     path = tmp_path / "vectors"
     expected = ["glove", "word2vec", "word2vec", "word2vec-binary", "word2vec-binary"]
     for write, name in zip(WRITERS.values(), expected, strict=True):
@@ -139,7 +139,7 @@ def test_formats_are_told_from_content(tmp_path):
 @settings(
     max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-def test_any_numbers_are_told_apart_and_read_back(tmp_path, rows):
+def test_any_numbers_are_detected_and_read_back(tmp_path, rows):
     matrix = np.array(rows, np.float32)
     words = [f"w{i}" for i in range(len(rows))]
     expected = WordVectors(dict(zip(words, matrix, strict=True))).similarity(words, words)

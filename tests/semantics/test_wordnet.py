@@ -117,7 +117,7 @@ def test_every_cifar_name_gets_the_right_sense(nouns):
     alone = {name for name in RIGHT if name not in CIFAR_SENSES}
     unpinned = rs.WordNet().senses(CIFAR_10 + CIFAR_100)
     assert {name: unpinned[name].name for name in alone} == {name: RIGHT[name] for name in alone}
-    # The pins are needed: where company does well enough, there should be none.
+    # The pins are needed: where the automatic choice is right, there should be none.
     assert all(unpinned[name].name != sense for name, sense in CIFAR_SENSES.items())
 
 
@@ -150,7 +150,7 @@ def test_leopards_nearest_animals_are_cats_and_seals_are_not_wax():
         (["seal", "walrus", "dolphin", "whale"], "seal.n.09"),
     ],
 )
-def test_company_decides(names, sense):
+def test_the_other_names_decide(names, sense):
     assert rs.WordNet().senses(names)[names[0]].name == sense
 
 
