@@ -1,6 +1,7 @@
 """CIFAR's features, inside the package and from a file: whole, balanced, small, checked."""
 
 import importlib.util
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -32,10 +33,15 @@ def stored():
         return dict(arrays)
 
 
+@lru_cache(maxsize=1)
+def read_arrays(path):
+    with np.load(path, allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
 @pytest.fixture
 def originals(shared_data):
-    with np.load(shared_data / "cifar" / "features.npz", allow_pickle=False) as arrays:
-        return dict(arrays)
+    return read_arrays(shared_data / "cifar" / "features.npz")
 
 
 @pytest.fixture(scope="module")

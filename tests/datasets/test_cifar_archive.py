@@ -193,6 +193,19 @@ def remote(tmp_path_factory):
 
 @pytest.fixture
 def home(tmp_path, remote, monkeypatch):
+    return make_home(tmp_path, remote, monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory, remote):
+    """A home with the file built once, for tests that only look at it."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        home = make_home(tmp_path_factory.mktemp("finished"), remote, monkeypatch)
+        home.path = home.build()
+    return home
+
+
+def make_home(tmp_path, remote, monkeypatch):
     """What is needed to build: archives to fetch, a network that counts, shards of 100 images."""
     home = SimpleNamespace(parts=remote.parts, fetched=[], calls=[], fail_at=None, announced=[])
 
@@ -227,10 +240,9 @@ def contents(path):
         return dict(arrays)
 
 
-def test_the_file_has_the_arrays_of_the_layout(home):
-    path = home.build()
-    assert path == home.directory / "cifar" / "features.npz"
-    arrays = contents(path)
+def test_the_file_has_the_arrays_of_the_layout(finished):
+    assert finished.path == finished.directory / "cifar" / "features.npz"
+    arrays = contents(finished.path)
     assert {name: (array.shape, array.dtype) for name, array in arrays.items()} == {
         "seen_train": ((420, 256), np.float16),
         "seen_train_label": ((420,), np.int16),
@@ -244,14 +256,14 @@ def test_the_file_has_the_arrays_of_the_layout(home):
         "pca_components": ((256, 1280), np.float32),
         "pca_scale": ((), np.float32),
     }
-    for name, (_, labels) in home.parts.items():
+    for name, (_, labels) in finished.parts.items():
         np.testing.assert_array_equal(arrays[f"{name}_label"], labels)
 
 
 @pytest.mark.shared_data
-def test_the_layout_is_that_of_the_measured_data(home, shared_data):
+def test_the_layout_is_that_of_the_measured_data(finished, shared_data):
     """Names, types and all but the number of images."""
-    mine, theirs = contents(home.build()), contents(shared_data / "cifar" / "features.npz")
+    mine, theirs = contents(finished.path), contents(shared_data / "cifar" / "features.npz")
     assert list(mine) == list(theirs)
     for name, array in theirs.items():
         assert (mine[name].dtype, mine[name].ndim) == (array.dtype, array.ndim)
@@ -275,9 +287,9 @@ def test_the_measured_data_has_the_same_kind_of_reduction(shared_data):
     assert np.sqrt(np.mean(train**2)) == pytest.approx(1, abs=1e-3)
 
 
-def test_the_reduction_is_a_pca_of_the_training_images(home):
-    arrays = contents(home.build())
-    features = {name: fake_features(images) for name, (images, _) in home.parts.items()}
+def test_the_reduction_is_a_pca_of_the_training_images(finished):
+    arrays = contents(finished.path)
+    features = {name: fake_features(images) for name, (images, _) in finished.parts.items()}
     pca = PCA(256, svd_solver="full").fit(features["seen_train"].astype(np.float64))
     np.testing.assert_allclose(arrays["pca_mean"], pca.mean_, rtol=1e-5)
     projected = pca.transform(features["seen_train"])
@@ -291,24 +303,24 @@ def test_the_reduction_is_a_pca_of_the_training_images(home):
         np.testing.assert_allclose(arrays[name], pca.transform(raw) / scale, atol=5e-3)
 
 
-def test_the_loader_reads_it(home):
-    data = load_cifar(home.build())
+def test_the_loader_reads_it(finished):
+    data = load_cifar(finished.path)
+    parts = finished.parts
     assert data.seen_train.shape == (420, 256)
     assert data.new.shape == (150, 256)
     seen, new = np.array(cifar100_classes()), np.array(cifar10_classes())
-    np.testing.assert_array_equal(data.seen_train_label, seen[home.parts["seen_train"][1]])
-    np.testing.assert_array_equal(data.seen_validation_label, seen[home.parts["seen_test"][1]])
-    np.testing.assert_array_equal(data.new_label, new[home.parts["unseen_test"][1]])
+    np.testing.assert_array_equal(data.seen_train_label, seen[parts["seen_train"][1]])
+    np.testing.assert_array_equal(data.seen_validation_label, seen[parts["seen_test"][1]])
+    np.testing.assert_array_equal(data.new_label, new[parts["unseen_test"][1]])
 
 
-def test_shards_are_removed_and_archives_stay(home):
-    home.build()
-    left = sorted(path.name for path in (home.directory / "cifar").iterdir())
+def test_shards_are_removed_and_archives_stay(finished):
+    left = sorted(path.name for path in (finished.directory / "cifar").iterdir())
     assert left == [CIFAR10.file, CIFAR100.file, "features.npz"]
-    assert home.fetched == [CIFAR100.url, CIFAR10.url]
-    assert home.calls == [100] * 4 + [20] + [100, 30] + [100, 50]
+    assert finished.fetched == [CIFAR100.url, CIFAR10.url]
+    assert finished.calls == [100] * 4 + [20] + [100, 30] + [100, 50]
     steps = [0, 100, 200, 300, 400, 420, 520, 550, 650, 700]
-    assert home.announced == [(done, 700, "images") for done in steps]
+    assert finished.announced == [(done, 700, "images") for done in steps]
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(home, tmp_path):
