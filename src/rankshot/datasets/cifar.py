@@ -339,7 +339,7 @@ def _extract_shards(
 
 
 def _is_shard(path: Path, rows: int) -> bool:
-    """Whether a file already has the features of so many images."""
+    """Whether a file already has the features of this number of images."""
     try:
         return bool(np.load(path, allow_pickle=False).shape == (rows, N_FEATURES))
     except (OSError, ValueError, EOFError):

@@ -42,7 +42,7 @@ def embedded_file(file: str) -> AbstractContextManager[Path]:
 
     Examples
     --------
-    >>> with embedded("cifar10_classes.txt") as path:
+    >>> with embedded_file("cifar10_classes.txt") as path:
     ...     print(path.read_text(encoding="utf-8").split()[0])
     airplane
     """

@@ -18,7 +18,7 @@ QUESTION_FIELDS = ("target", "rater", "model", "prompt", "k", "temperature", "se
 LINE_START = b'{"target": '
 """The start of every line of a log; it identifies an incomplete last line as part of a log."""
 MAX_BROKEN_LISTS = 100
-"""The search stops after so many brackets that start no list, to bound its time."""
+"""The search stops after this number of brackets that start no list, to bound its time."""
 
 
 def parse_answer(text: str, items: Sequence[str], k: int) -> list[str]:
