@@ -99,11 +99,12 @@ def test_information_content_counts_a_synset_and_all_its_kinds(nouns):
     """The counts of 'big cat' are its own and those of the cats below it, one more for each."""
     big_cat = nouns.synset("big_cat.n.01")
     below = [s for s in range(nouns.n_synsets) if big_cat in nouns.ancestors(s)]
+    kinds = set(below)
     tagged = sum(
         count
         for lemma in nouns.lemmas
         for sense, count in zip(nouns.senses(lemma), nouns.counts(lemma), strict=True)
-        if sense in set(below)
+        if sense in kinds
     )
     everything = sum(sum(nouns.counts(lemma)) for lemma in nouns.lemmas) + nouns.n_synsets
     expected = -np.log((tagged + len(below)) / everything)
