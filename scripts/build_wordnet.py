@@ -2,10 +2,10 @@
 
     python scripts/build_wordnet.py DIRECTORY
 
-DIRECTORY holds ``data.noun``, ``index.noun``, ``noun.exc`` and ``cntlist.rev`` of WordNet 3.0
-(Debian's package wordnet-base has them). What is kept: lemmas, their senses in order, how often
-each sense was tagged, hypernyms, lexical categories, irregular plurals. What is left out:
-glosses, other relations, other parts of speech.
+DIRECTORY contains ``data.noun``, ``index.noun``, ``noun.exc`` and ``cntlist.rev`` of WordNet 3.0
+(Debian's package wordnet-base has them). Kept are lemmas, their senses in order, how often each
+sense was tagged, hypernyms, lexical categories and irregular plurals. Left out are glosses, other
+relations and other parts of speech.
 """
 
 import sys
@@ -16,14 +16,14 @@ import numpy as np
 DATA = Path(__file__).parents[1] / "src" / "rankshot" / "semantics" / "data"
 
 
-def lines_of(path: Path) -> list[str]:
+def read_lines(path: Path) -> list[str]:
     """Read the lines after the licence, which is indented."""
     return [x for x in path.read_text(encoding="utf-8").splitlines() if not x.startswith("  ")]
 
 
 def main(directory: Path) -> None:
     """Write ``wordnet_nouns.npz``."""
-    synsets = [line.split(" | ")[0].split() for line in lines_of(directory / "data.noun")]
+    synsets = [line.split(" | ")[0].split() for line in read_lines(directory / "data.noun")]
     number = {fields[0]: i for i, fields in enumerate(synsets)}
     categories = np.array([int(fields[1]) for fields in synsets], np.uint8)
     parents: list[list[int]] = []
@@ -36,7 +36,7 @@ def main(directory: Path) -> None:
         parents.append([number[offset] for symbol, offset in pairs if symbol in {"@", "@i"}])
 
     tagged = {}
-    for line in lines_of(directory / "cntlist.rev"):
+    for line in read_lines(directory / "cntlist.rev"):
         key, sense, count = line.split()
         lemma, kind = key.split("%")
         if kind.startswith("1:"):
@@ -45,7 +45,7 @@ def main(directory: Path) -> None:
     lemmas: list[str] = []
     senses: list[list[int]] = []
     counts: list[list[int]] = []
-    for line in sorted(lines_of(directory / "index.noun")):
+    for line in sorted(read_lines(directory / "index.noun")):
         fields = line.split()
         n_senses = int(fields[2])
         lemmas.append(fields[0])
@@ -61,10 +61,10 @@ def main(directory: Path) -> None:
         totals[list(found)] += own[i]
     depths: dict[int, int] = {}
     for i in range(len(synsets)):
-        depth_of(i, parents, depths)
+        find_depth(i, parents, depths)
 
     DATA.mkdir(exist_ok=True)
-    plurals = [line.split()[:2] for line in lines_of(directory / "noun.exc")]
+    plurals = [line.split()[:2] for line in read_lines(directory / "noun.exc")]
     known = [f"{plural} {singular}" for plural, singular in plurals if singular in code]
 
     np.savez_compressed(
@@ -86,7 +86,7 @@ def main(directory: Path) -> None:
 
 
 def ancestors(synset: int, parents: list[list[int]]) -> set[int]:
-    """Return a synset and all above it."""
+    """Return a synset and all synsets above it."""
     found: set[int] = set()
     todo = [synset]
     while todo:
@@ -97,10 +97,10 @@ def ancestors(synset: int, parents: list[list[int]]) -> set[int]:
     return found
 
 
-def depth_of(synset: int, parents: list[list[int]], known: dict[int, int]) -> int:
-    """Return the length of the longest way to the top."""
+def find_depth(synset: int, parents: list[list[int]], known: dict[int, int]) -> int:
+    """Return the length of the longest path to the root."""
     if synset not in known:
-        above = [depth_of(parent, parents, known) for parent in parents[synset]]
+        above = [find_depth(parent, parents, known) for parent in parents[synset]]
         known[synset] = 1 + max(above, default=-1)
     return known[synset]
 

@@ -2,9 +2,9 @@
 
     python scripts/nltk_similarities.py DIRECTORY > tests/semantics/nltk_similarities.csv
 
-DIRECTORY holds WordNet 3.0's database files. NLTK wants files ``lexnames`` and ``index.sense``
-beside them, which it is given but does not use here. Pairs of noun synsets are drawn at random,
-with a fixed seed.
+DIRECTORY contains WordNet 3.0's database files. NLTK also requires files ``lexnames`` and
+``index.sense``; this script creates them, and NLTK does not use them here. Pairs of noun synsets
+are drawn at random, with a fixed seed.
 """
 
 import shutil
@@ -22,7 +22,7 @@ N_PAIRS = 1000
 def main(directory: Path) -> None:
     """Print the pairs and their path and Leacock-Chodorow similarities."""
     with tempfile.TemporaryDirectory() as folder:
-        # NLTK reads from its data path alone, and from this place in it.
+        # NLTK reads only from this place in its data path.
         corpus = Path(folder) / "corpora" / "wordnet"
         shutil.copytree(directory, corpus)
         names = "\n".join(f"{i:02d}\tcategory.{i}\t1" for i in range(45))

@@ -13,7 +13,7 @@ import pytest
 
 from command_line import check_refused, rankshot
 from rankshot.core.errors import RankshotError
-from rankshot.datasets import features_at
+from rankshot.datasets import images
 from rankshot.datasets.cifar import load_cifar
 from rankshot.experiments import ablation as improvements
 from rankshot.experiments import classifiers as training
@@ -330,7 +330,7 @@ def test_cifar_is_downloaded_only_if_asked(here, folder, monkeypatch, asked):
     def stop(study, directory, announce):
         raise RankshotError(f"{study.images!r}; classifiers go to {directory}")
 
-    monkeypatch.setattr(features_at, "build_cifar_features", build)
+    monkeypatch.setattr(images, "build_cifar_features", build)
     monkeypatch.setattr(command, "run", stop)
     given = shlex.split("reproduce cifar --data d" + " --download" * asked)
     done = rankshot(given)
@@ -339,7 +339,7 @@ def test_cifar_is_downloaded_only_if_asked(here, folder, monkeypatch, asked):
     if asked:
         # Where the output goes if nobody says.
         assert "classifiers go to reproduction-cifar/classifiers" in done.err
-        assert "cifar: 1000 + 500 images of 100 seen classes, 100 of 10 unseen ones" in done.err
+        assert "cifar: 1000 + 500 images of 100 seen classes, 100 of 10 new ones" in done.err
     else:
         assert "there is no such file" in done.err
         assert list(here.iterdir()) == []

@@ -39,7 +39,7 @@ def load(arrays, tmp_path):
     return load
 
 
-PARTS = ("seen_train", "seen_validation", "unseen")
+PARTS = ("seen_train", "seen_validation", "new")
 
 
 def test_every_image_is_in_one_part(arrays, load):
@@ -54,7 +54,7 @@ def test_every_image_is_in_one_part(arrays, load):
         np.testing.assert_array_equal(features, original.astype(np.float32))
 
 
-def test_seen_and_unseen_are_the_data_sets_own(load):
+def test_seen_and_new_classes_are_those_of_the_data_set(load):
     data = load()
     assert (data.seen_classes, data.new_classes) == animals_classes()
     assert set(data.seen_train_label) == set(data.seen_validation_label) == set(data.seen_classes)
@@ -125,15 +125,18 @@ def swap(name, new):
     ("change", "message"),
     [
         (lambda arrays: arrays.pop("unseen"), "no array 'unseen'"),
-        (change_unseen, "'unseen' is False for 'seal', which is unseen in the data set"),
-        (swap("unseen", lambda a: a.astype(int)), "'unseen' holds int64 .* not True or False"),
-        (swap("unseen", lambda a: a[1:]), r"'unseen' holds bool of shape \(49,\)"),
+        (change_unseen, "'unseen' is False for 'seal', which is a new class in the data set"),
+        (swap("unseen", lambda a: a.astype(int)), "'unseen' is int64 .* not True or False"),
+        (swap("unseen", lambda a: a[1:]), r"'unseen' is bool of shape \(49,\)"),
         (put("classes", 7, "unicorn"), "'classes' has the unknown class 'unicorn'"),
         (put("label", 2, 50), "'label' has class 50 in row 2"),
-        (swap("label", lambda a: a[1:]), "'label' holds int16 of shape"),
+        (swap("label", lambda a: a[1:]), "'label' is int16 of shape"),
         (put("features", (5, 1), np.nan), "'features' has nan in row 5, column 1"),
         (put("attributes", (5, 1), np.nan), "'attributes' has nan in row 5, column 1"),
-        (put("attributes", (5, 1), -2), "'attributes' has -2 for .* in column 1; the least is 0"),
+        (
+            put("attributes", (5, 1), -2),
+            "'attributes' has -2 for .* in column 1; the smallest value is 0",
+        ),
         (swap("attributes", lambda a: a[1:]), "'attributes' has 49 rows"),
         (one_image_a_class, "'label' has too few images of seen classes"),
     ],
@@ -149,7 +152,7 @@ def test_a_file_with_something_wrong(arrays, load, tmp_path, change, message):
 def test_all_images(shared_data):
     data = load_animals(shared_data / "animals" / "features.npz")
     assert repr(data) == (
-        "animals: 21847 + 2448 images of 40 seen classes, 6180 of 10 unseen ones, 512 features"
+        "animals: 21847 + 2448 images of 40 seen classes, 6180 of 10 new ones, 512 features"
     )
     train, validation = Counter(data.seen_train_label), Counter(data.seen_validation_label)
     for name in data.seen_classes:

@@ -5,9 +5,14 @@ import pytest
 from sklearn.decomposition import PCA
 
 import rankshot as rs
-from rankshot.datasets import animals_archive
-from rankshot.datasets.animals import animals_classes, load_animals
-from rankshot.datasets.animals_archive import KINDS, build_animals_features
+from rankshot.datasets import animals
+from rankshot.datasets.animals import (
+    KINDS,
+    animals_classes,
+    build_animals_features,
+    load_animals,
+)
+from rankshot.datasets.features import fit_pca
 
 WIDTHS = {"lss": 4, "phog": 5, "rgsift": 3, "sift": 6, "surf": 2}
 CLASSES = ["antelope", "grizzly+bear", "seal", "pig"]
@@ -90,27 +95,27 @@ def assert_equal_up_to_sign(found, expected, atol):
 def test_features_are_principal_components_of_the_training_classes(source, tmp_path, monkeypatch):
     directory, _, histograms = source
     # Small blocks, so that there are several; float32 instead of float16 is not to be had.
-    monkeypatch.setattr(animals_archive, "BLOCK_ROWS", 7)
-    monkeypatch.setattr(animals_archive, "COMPONENTS", 6)
+    monkeypatch.setattr(animals, "BLOCK_ROWS", 7)
+    monkeypatch.setattr(animals, "N_COMPONENTS", 6)
     arrays = built(directory, tmp_path / "features.npz")
     assert arrays["features"].dtype == np.float16
     assert_equal_up_to_sign(arrays["features"], expected_features(histograms, 6), atol=2e-3)
 
 
 def test_the_reduction_in_full_precision(rng, monkeypatch):
-    monkeypatch.setattr(animals_archive, "BLOCK_ROWS", 11)
+    monkeypatch.setattr(animals, "BLOCK_ROWS", 11)
     table = (rng.normal(size=(60, 9)) * np.arange(1, 10) + 3).astype(np.float32)
     train = rng.random(60) < 0.7
     pca = PCA(svd_solver="full").fit(table[train].astype(float))
     expected = pca.transform(table.astype(float))
     expected /= np.sqrt((expected[train] ** 2).mean())
-    found = animals_archive._reduced(table, train)
+    found = animals._reduce(table, train)
     assert_equal_up_to_sign(found, expected, atol=1e-5)
     assert np.mean(found[train] ** 2) == pytest.approx(1, abs=1e-6)
 
 
 def test_there_are_as_many_components_as_the_images_tell(source, tmp_path):
-    """Of five shares one is told by the others, but not of their roots: all 20 numbers vary."""
+    """Of five shares one follows from the others, but not of their roots: all 20 numbers vary."""
     directory, _, histograms = source
     arrays = built(directory, tmp_path / "features.npz")
     assert arrays["features"].shape == (32, 20)
@@ -120,15 +125,15 @@ def test_there_are_as_many_components_as_the_images_tell(source, tmp_path):
 def test_few_images_tell_few_directions(rng):
     table = rng.normal(size=(9, 30)).astype(np.float32)
     train = np.arange(9) < 5
-    assert animals_archive._reduced(table, train).shape == (9, 4)
+    assert animals._reduce(table, train).shape == (9, 4)
     table[1] = table[0]
-    assert animals_archive._reduced(table, train).shape == (9, 3)
+    assert animals._reduce(table, train).shape == (9, 3)
 
 
 def test_the_sign_does_not_depend_on_the_library(rng):
     """A direction's largest number is positive."""
     table = rng.normal(size=(50, 8)).astype(np.float32)
-    _, directions = animals_archive._principal_directions(table, np.arange(50))
+    directions = fit_pca(lambda: iter([table[:20], table[20:]]), 8).components
     largest = np.abs(directions).argmax(axis=1)
     assert (directions[np.arange(8), largest] > 0).all()
     np.testing.assert_allclose(directions @ directions.T, np.eye(8), atol=1e-12)
@@ -147,7 +152,7 @@ def test_the_other_arrays(source, tmp_path):
     assert arrays["label"].tolist() == [0] * 6 + [1] * 9 + [2] * 5 + [3] * 12
 
 
-def test_progress_is_told_step_by_step(source, tmp_path):
+def test_progress_is_announced_step_by_step(source, tmp_path):
     said = []
     build_animals_features(
         source[0], str(tmp_path / "features.npz"), lambda *step: said.append(step)
@@ -159,15 +164,15 @@ def test_progress_is_told_step_by_step(source, tmp_path):
 
 
 def test_what_is_built_can_be_loaded(tmp_path, rng):
-    seen, unseen = animals_classes()
-    classes = list(rng.permutation(seen + unseen))
+    seen, new = animals_classes()
+    classes = list(rng.permutation(seen + new))
     directory = tmp_path / "all"
     directory.mkdir()
-    write_directory(directory, rng, classes, list(unseen), dict.fromkeys(classes, 15))
+    write_directory(directory, rng, classes, list(new), dict.fromkeys(classes, 15))
     build_animals_features(directory, tmp_path / "features.npz", quiet)
     data = load_animals(tmp_path / "features.npz")
     assert repr(data) == (
-        "animals: 540 + 60 images of 40 seen classes, 150 of 10 unseen ones, 20 features"
+        "animals: 540 + 60 images of 40 seen classes, 150 of 10 new ones, 20 features"
     )
     assert np.isnan(data.attributes.select([classes[0]]).values[0]).tolist() == [False, True, False]
 
@@ -189,17 +194,21 @@ BEAR = "Features/sift-hist/grizzly+bear/grizzly+bear_0003.txt"
         ("predicates.txt", "1 black", "continuous.txt: expected 4 rows of 1 numbers"),
         ("predicate-matrix-continuous.txt", "1 2 3\n4 x 6", r"continuous.txt:2: could not .* 'x'"),
         ("predicate-matrix-continuous.txt", "1 2 3", "expected 4 rows of 3 numbers"),
-        ("predicate-matrix-continuous.txt", "1 2 nan", "continuous.txt:1: nan is no finite number"),
+        (
+            "predicate-matrix-continuous.txt",
+            "1 2 nan",
+            "continuous.txt:1: nan is not a finite number",
+        ),
         ("trainclasses.txt", "antelope\ngrizzly+bear", "'pig' in neither trainclasses.txt nor"),
         ("trainclasses.txt", "antelop", r"'antelop' is not in classes.txt \(did you mean 'ant"),
         ("testclasses.txt", "seal\npig", "testclasses.txt: 'pig' also in trainclasses.txt"),
         ("testclasses.txt", None, "testclasses.txt: no such file"),
         (BEAR, None, "bear_0003.txt: no such file, though other kinds of features have it"),
         (BEAR, "1 2 3 x 5 6", "bear_0003.txt: could not convert string to float: 'x'"),
-        (BEAR, "1 2 3 inf 5 6", "bear_0003.txt: inf is no finite number"),
-        (BEAR, "1 2 3 -4 5 6", "bear_0003.txt: -4 is no count"),
+        (BEAR, "1 2 3 inf 5 6", "bear_0003.txt: inf is not a finite number"),
+        (BEAR, "1 2 3 -4 5 6", "bear_0003.txt: a histogram has no negative numbers, not -4"),
         (BEAR, "1 2 3", "bear_0003.txt: 3 numbers, but the first image has 6"),
-        (BEAR, " \n", "bear_0003.txt: empty, where numbers are expected"),
+        (BEAR, " \n", "bear_0003.txt: empty; it should have numbers"),
     ],
 )
 def test_a_directory_with_something_wrong(source, tmp_path, file, content, message):
@@ -240,5 +249,5 @@ def test_a_place_to_write_is_looked_for_first(source, tmp_path):
 
 @pytest.mark.parametrize("n", [1, 4])
 def test_images_that_do_not_vary(n):
-    with pytest.raises(rs.RankshotError, match=r"one image|the same histograms"):
-        animals_archive._reduced(np.ones((n, 3), np.float32), np.ones(n, bool))
+    with pytest.raises(rs.RankshotError, match=r"one image|the same features"):
+        animals._reduce(np.ones((n, 3), np.float32), np.ones(n, bool))

@@ -1,10 +1,12 @@
 """CIFAR's features, inside the package and from a file: whole, balanced, small, checked."""
 
 import importlib.util
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 
 import rankshot as rs
 from rankshot.datasets.cifar import cifar10_classes, cifar100_classes, load_cifar
@@ -14,8 +16,10 @@ SCRIPT = Path(__file__).parents[2] / "scripts" / "build_datasets.py"
 ORIGINS = {
     "seen_train": "seen_train",
     "seen_validation": "seen_test",
-    "unseen": "unseen_test",
+    "new": "unseen_test",
 }
+STORED = {"seen_train": "seen_train", "seen_validation": "seen_validation", "new": "unseen"}
+"""The names of the arrays in the embedded file."""
 
 
 @pytest.fixture(scope="module")
@@ -29,10 +33,15 @@ def stored():
         return dict(arrays)
 
 
+@lru_cache(maxsize=1)
+def read_arrays(path):
+    with np.load(path, allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
 @pytest.fixture
 def originals(shared_data):
-    with np.load(shared_data / "cifar" / "features.npz", allow_pickle=False) as arrays:
-        return dict(arrays)
+    return read_arrays(shared_data / "cifar" / "features.npz")
 
 
 @pytest.fixture(scope="module")
@@ -55,14 +64,14 @@ def test_seen_classes_have_the_same_number_of_images(data, part, rows):
     assert getattr(data, part).shape == (100 * rows, 256)
 
 
-def test_unseen_classes_have_the_same_number_of_images(data):
+def test_new_classes_have_the_same_number_of_images(data):
     names, counts = np.unique(data.new_label, return_counts=True)
     assert tuple(names) == data.new_classes
     assert set(counts) == {400}
     assert data.new.shape == (4000, 256)
 
 
-def test_no_unseen_class_is_seen(data):
+def test_no_new_class_is_seen(data):
     assert len(set(data.seen_classes)) == 100
     assert len(set(data.new_classes)) == 10
     assert not set(data.seen_classes) & set(data.new_classes)
@@ -79,7 +88,7 @@ def test_arrays_are_read_only(data, part):
         labels[0] = "cat"
 
 
-@pytest.mark.parametrize("part", ORIGINS)
+@pytest.mark.parametrize("part", STORED.values())
 def test_no_image_is_there_twice(stored, part):
     rows = stored[f"{part}_row"]
     assert len(set(rows.tolist())) == len(rows)
@@ -98,7 +107,7 @@ def test_features_tell_the_classes_apart(data):
     means = np.array(
         [data.seen_train[data.seen_train_label == name].mean(axis=0) for name in data.seen_classes]
     )
-    distances = ((data.seen_validation[:, None] - means) ** 2).sum(axis=2)
+    distances = cdist(data.seen_validation, means)
     guesses = np.array(data.seen_classes)[distances.argmin(axis=1)]
     assert np.mean(guesses == data.seen_validation_label) > 0.4
 
@@ -110,10 +119,10 @@ def test_features_tell_the_classes_apart(data):
 @pytest.mark.parametrize("part", ORIGINS)
 def test_features_are_those_of_the_images(data, stored, originals, part):
     """Within half a step of the originals at the rows kept, and of the same class."""
-    rows, origin = stored[f"{part}_row"], ORIGINS[part]
+    rows, origin = stored[f"{STORED[part]}_row"], ORIGINS[part]
     gap = np.abs(getattr(data, part) - originals[origin][rows].astype(np.float32))
     assert gap.max() <= stored["step"] / 2
-    classes = originals["unseen_classes" if part == "unseen" else "seen_classes"]
+    classes = originals["unseen_classes" if part == "new" else "seen_classes"]
     names = classes[originals[f"{origin}_label"][rows]]
     np.testing.assert_array_equal(names, getattr(data, f"{part}_label"))
 
@@ -129,9 +138,9 @@ def test_rebuilding_gives_the_very_same(build, stored, originals):
 
 
 def test_a_feature_beyond_the_steps_is_refused(build):
-    assert build.quantised(np.array([[31.75, -31.75, 0.1]])).tolist() == [[127, -127, 0]]
+    assert build.quantise(np.array([[31.75, -31.75, 0.1]])).tolist() == [[127, -127, 0]]
     with pytest.raises(ValueError, match="more than 127 steps"):
-        build.quantised(np.array([[32.0]]))
+        build.quantise(np.array([[32.0]]))
 
 
 # -------------------------------------------------------------------- a file of features
@@ -160,12 +169,12 @@ def test_a_file_is_read(arrays, tmp_path):
     np.savez(path, **arrays)
     data = load_cifar(str(path))
     assert repr(data) == (
-        "cifar: 200 + 100 images of 100 seen classes, 30 of 10 unseen ones, 7 features"
+        "cifar: 200 + 100 images of 100 seen classes, 30 of 10 new ones, 7 features"
     )
     assert (data.name, data.attributes) == ("cifar", None)
     assert data.seen_classes == cifar100_classes()
     assert data.new_classes == cifar10_classes()
-    ours = {"seen_train": "seen_train", "seen_test": "seen_validation", "unseen_test": "unseen"}
+    ours = {"seen_train": "seen_train", "seen_test": "seen_validation", "unseen_test": "new"}
     for part, field in ours.items():
         features, labels = getattr(data, field), getattr(data, f"{field}_label")
         names = arrays[f"{part.split('_')[0]}_classes"]
@@ -180,7 +189,7 @@ def test_a_file_is_read(arrays, tmp_path):
 def test_all_images(shared_data, originals):
     data = load_cifar(shared_data / "cifar" / "features.npz")
     assert repr(data) == (
-        "cifar: 50000 + 10000 images of 100 seen classes, 10000 of 10 unseen ones, 256 features"
+        "cifar: 50000 + 10000 images of 100 seen classes, 10000 of 10 new ones, 256 features"
     )
     np.testing.assert_array_equal(data.seen_validation[-3:], originals["seen_test"][-3:])
     assert set(np.unique(data.new_label, return_counts=True)[1]) == {1000}
@@ -190,20 +199,20 @@ def test_all_images(shared_data, originals):
     ("name", "change", "message"),
     [
         ("seen_test", None, "no array 'seen_test'; a file of features has 'seen_train'"),
-        ("seen_train", lambda a: a[:-1], "'seen_train_label' holds int16 of shape .*199 images"),
-        ("seen_train", lambda a: a[0], r"'seen_train' holds float16 of shape \(7,\), not a table"),
-        ("seen_train", lambda a: a.astype(str), "'seen_train' holds <U.*not a table of numbers"),
+        ("seen_train", lambda a: a[:-1], "'seen_train_label' is int16 of shape .*199 images"),
+        ("seen_train", lambda a: a[0], r"'seen_train' is float16 of shape \(7,\), not a table"),
+        ("seen_train", lambda a: a.astype(str), "'seen_train' is <U.*not a table of numbers"),
         ("seen_train", lambda a: a[:0], "not a table of numbers"),
         ("unseen_test", lambda a: a[:, 1:], "'unseen_test' has 6 features, but 'seen_train' has 7"),
         ("unseen_test", lambda a: put(a, (3, 2), np.inf), "has inf in row 3, column 2"),
         ("seen_test", lambda a: put(a, (9, 6), np.nan), "has nan in row 9, column 6"),
         ("seen_test_label", lambda a: put(a, 8, 100), "has class 100 in row 8, but there are 100"),
         ("seen_test_label", lambda a: put(a, 8, -1), "has class -1 in row 8"),
-        ("seen_test_label", lambda a: a.astype(float), "'seen_test_label' holds float64"),
+        ("seen_test_label", lambda a: a.astype(float), "'seen_test_label' is float64"),
         ("unseen_classes", lambda a: put(a, 4, "frgo"), "unknown class 'frgo'"),
         ("unseen_classes", lambda a: put(a, 4, a[5]), "more than once"),
         ("unseen_classes", lambda a: a[a != "frog"], "'unseen_classes' lacks 'frog'"),
-        ("unseen_classes", lambda a: np.arange(10), "'unseen_classes' holds int64"),
+        ("unseen_classes", lambda a: np.arange(10), "'unseen_classes' is int64"),
     ],
 )
 def test_a_file_with_something_wrong(arrays, tmp_path, name, change, message):
@@ -271,7 +280,7 @@ def test_a_file_that_is_none(arrays, tmp_path, write):
     with pytest.raises(rs.RankshotError) as raised:
         load_cifar(path)
     # And no word of pickles: to allow them would be bad advice.
-    assert str(raised.value) == f"{path}: not a whole .npz file of plain arrays"
+    assert str(raised.value) == f"{path}: not a complete .npz file of plain arrays"
 
 
 def test_a_single_array_is_no_file_of_features(tmp_path):

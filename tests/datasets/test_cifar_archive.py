@@ -13,12 +13,14 @@ import pytest
 from sklearn.decomposition import PCA
 
 from rankshot import RankshotError
-from rankshot.datasets import cifar_archive
-from rankshot.datasets.cifar import cifar10_classes, cifar100_classes, load_cifar
-from rankshot.datasets.cifar_archive import (
+from rankshot.datasets import cifar
+from rankshot.datasets.cifar import (
     CIFAR10,
     CIFAR100,
     build_cifar_features,
+    cifar10_classes,
+    cifar100_classes,
+    load_cifar,
     read_cifar_archive,
 )
 
@@ -158,7 +160,7 @@ def test_a_damaged_archive_is_named(tmp_path, rng, damage):
     path = tmp_path / "a.tar.gz"
     archive = tiny_cifar10(path, some_images(rng, 4, 10))
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(RankshotError, match=r"a\.tar\.gz: not a whole \.tar\.gz file"):
+    with pytest.raises(RankshotError, match=r"a\.tar\.gz: not a complete \.tar\.gz file"):
         read_cifar_archive(path, archive)
 
 
@@ -185,14 +187,27 @@ def remote(tmp_path_factory):
     parts = {name: some_images(rng, *size) for name, size in sizes.items()}
     folder = tmp_path_factory.mktemp("remote")
     seen = tiny_cifar100(folder / CIFAR100.file, parts["seen_train"], parts["seen_test"])
-    unseen = tiny_cifar10(folder / CIFAR10.file, parts["unseen_test"])
-    return SimpleNamespace(folder=folder, parts=parts, seen=seen, unseen=unseen)
+    new = tiny_cifar10(folder / CIFAR10.file, parts["unseen_test"])
+    return SimpleNamespace(folder=folder, parts=parts, seen=seen, new=new)
 
 
 @pytest.fixture
 def home(tmp_path, remote, monkeypatch):
+    return make_home(tmp_path, remote, monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory, remote):
+    """A home with the file built once, for tests that only look at it."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        home = make_home(tmp_path_factory.mktemp("finished"), remote, monkeypatch)
+        home.path = home.build()
+    return home
+
+
+def make_home(tmp_path, remote, monkeypatch):
     """What is needed to build: archives to fetch, a network that counts, shards of 100 images."""
-    home = SimpleNamespace(parts=remote.parts, fetched=[], calls=[], fail_at=None, told=[])
+    home = SimpleNamespace(parts=remote.parts, fetched=[], calls=[], fail_at=None, announced=[])
 
     def fetch(url, path, *, announce, md5):
         home.fetched.append(url)
@@ -208,12 +223,14 @@ def home(tmp_path, remote, monkeypatch):
 
     for name, archive in (("CIFAR100", remote.seen), ("CIFAR10", remote.new)):
         digest = hashlib.md5((remote.folder / archive.file).read_bytes()).hexdigest()
-        monkeypatch.setattr(cifar_archive, name, replace(archive, md5=digest))
-    monkeypatch.setattr(cifar_archive, "download", fetch)
-    monkeypatch.setattr(cifar_archive, "EfficientNetFeatures", lambda: extract)
-    monkeypatch.setattr(cifar_archive, "SHARD", 100)
+        monkeypatch.setattr(cifar, name, replace(archive, md5=digest))
+    monkeypatch.setattr(cifar, "download", fetch)
+    monkeypatch.setattr(cifar, "EfficientNetFeatures", lambda: extract)
+    monkeypatch.setattr(cifar, "SHARD", 100)
     home.directory = tmp_path / "data"
-    home.build = partial(build_cifar_features, home.directory, lambda *all_: home.told.append(all_))
+    home.build = partial(
+        build_cifar_features, home.directory, lambda *all_: home.announced.append(all_)
+    )
     home.shards = home.directory / "cifar" / "features.shards"
     return home
 
@@ -223,10 +240,9 @@ def contents(path):
         return dict(arrays)
 
 
-def test_the_file_has_the_arrays_of_the_layout(home):
-    path = home.build()
-    assert path == home.directory / "cifar" / "features.npz"
-    arrays = contents(path)
+def test_the_file_has_the_arrays_of_the_layout(finished):
+    assert finished.path == finished.directory / "cifar" / "features.npz"
+    arrays = contents(finished.path)
     assert {name: (array.shape, array.dtype) for name, array in arrays.items()} == {
         "seen_train": ((420, 256), np.float16),
         "seen_train_label": ((420,), np.int16),
@@ -240,14 +256,14 @@ def test_the_file_has_the_arrays_of_the_layout(home):
         "pca_components": ((256, 1280), np.float32),
         "pca_scale": ((), np.float32),
     }
-    for name, (_, labels) in home.parts.items():
+    for name, (_, labels) in finished.parts.items():
         np.testing.assert_array_equal(arrays[f"{name}_label"], labels)
 
 
 @pytest.mark.shared_data
-def test_the_layout_is_that_of_the_measured_data(home, shared_data):
+def test_the_layout_is_that_of_the_measured_data(finished, shared_data):
     """Names, types and all but the number of images."""
-    mine, theirs = contents(home.build()), contents(shared_data / "cifar" / "features.npz")
+    mine, theirs = contents(finished.path), contents(shared_data / "cifar" / "features.npz")
     assert list(mine) == list(theirs)
     for name, array in theirs.items():
         assert (mine[name].dtype, mine[name].ndim) == (array.dtype, array.ndim)
@@ -271,9 +287,9 @@ def test_the_measured_data_has_the_same_kind_of_reduction(shared_data):
     assert np.sqrt(np.mean(train**2)) == pytest.approx(1, abs=1e-3)
 
 
-def test_the_reduction_is_a_pca_of_the_training_images(home):
-    arrays = contents(home.build())
-    features = {name: fake_features(images) for name, (images, _) in home.parts.items()}
+def test_the_reduction_is_a_pca_of_the_training_images(finished):
+    arrays = contents(finished.path)
+    features = {name: fake_features(images) for name, (images, _) in finished.parts.items()}
     pca = PCA(256, svd_solver="full").fit(features["seen_train"].astype(np.float64))
     np.testing.assert_allclose(arrays["pca_mean"], pca.mean_, rtol=1e-5)
     projected = pca.transform(features["seen_train"])
@@ -287,27 +303,27 @@ def test_the_reduction_is_a_pca_of_the_training_images(home):
         np.testing.assert_allclose(arrays[name], pca.transform(raw) / scale, atol=5e-3)
 
 
-def test_the_loader_reads_it(home):
-    data = load_cifar(home.build())
+def test_the_loader_reads_it(finished):
+    data = load_cifar(finished.path)
+    parts = finished.parts
     assert data.seen_train.shape == (420, 256)
     assert data.new.shape == (150, 256)
-    seen, unseen = np.array(cifar100_classes()), np.array(cifar10_classes())
-    np.testing.assert_array_equal(data.seen_train_label, seen[home.parts["seen_train"][1]])
-    np.testing.assert_array_equal(data.seen_validation_label, seen[home.parts["seen_test"][1]])
-    np.testing.assert_array_equal(data.new_label, unseen[home.parts["unseen_test"][1]])
+    seen, new = np.array(cifar100_classes()), np.array(cifar10_classes())
+    np.testing.assert_array_equal(data.seen_train_label, seen[parts["seen_train"][1]])
+    np.testing.assert_array_equal(data.seen_validation_label, seen[parts["seen_test"][1]])
+    np.testing.assert_array_equal(data.new_label, new[parts["unseen_test"][1]])
 
 
-def test_shards_are_removed_and_archives_stay(home):
-    home.build()
-    left = sorted(path.name for path in (home.directory / "cifar").iterdir())
+def test_shards_are_removed_and_archives_stay(finished):
+    left = sorted(path.name for path in (finished.directory / "cifar").iterdir())
     assert left == [CIFAR10.file, CIFAR100.file, "features.npz"]
-    assert home.fetched == [CIFAR100.url, CIFAR10.url]
-    assert home.calls == [100] * 4 + [20] + [100, 30] + [100, 50]
+    assert finished.fetched == [CIFAR100.url, CIFAR10.url]
+    assert finished.calls == [100] * 4 + [20] + [100, 30] + [100, 50]
     steps = [0, 100, 200, 300, 400, 420, 520, 550, 650, 700]
-    assert home.told == [(done, 700, "images") for done in steps]
+    assert finished.announced == [(done, 700, "images") for done in steps]
 
 
-def test_an_interrupted_run_goes_on_where_it_stopped(home, tmp_path):
+def test_an_interrupted_run_goes_on_where_it_stopped(home, finished):
     home.fail_at = 6
     with pytest.raises(KeyboardInterrupt):
         home.build()
@@ -316,10 +332,9 @@ def test_an_interrupted_run_goes_on_where_it_stopped(home, tmp_path):
     home.fail_at, home.calls[:] = None, []
     resumed = contents(home.build())
     assert home.calls == [30, 100, 50]
-    home.calls[:] = []
-    afresh = contents(build_cifar_features(tmp_path / "other", lambda *_: None))
-    assert len(home.calls) == 9
-    for name, array in afresh.items():
+    # The same file as without an interruption.
+    assert len(finished.calls) == 9
+    for name, array in contents(finished.path).items():
         np.testing.assert_array_equal(resumed[name], array)
 
 
@@ -352,12 +367,12 @@ def test_a_file_that_is_there_is_left_alone(home):
     ("spoilt", "message"),
     [
         (lambda f: np.where(np.arange(1280) == 3, np.nan, f), r"\(100, 1280\), 100 not finite"),
-        (lambda f: f[:, :7], r"they gave \(100, 7\), 0 not finite"),
+        (lambda f: f[:, :7], r"they have \(100, 7\), 0 not finite"),
     ],
 )
 def test_a_network_gone_wrong_is_noticed_at_once(home, monkeypatch, spoilt, message):
     monkeypatch.setattr(
-        cifar_archive, "EfficientNetFeatures", lambda: lambda images: spoilt(fake_features(images))
+        cifar, "EfficientNetFeatures", lambda: lambda images: spoilt(fake_features(images))
     )
     with pytest.raises(RankshotError, match=f"seen_train-00000: .*{message}"):
         home.build()
@@ -368,7 +383,7 @@ def test_a_missing_package_costs_no_download(home, monkeypatch):
     def missing():
         raise RankshotError("pip install 'rankshot[images]'")
 
-    monkeypatch.setattr(cifar_archive, "EfficientNetFeatures", missing)
+    monkeypatch.setattr(cifar, "EfficientNetFeatures", missing)
     with pytest.raises(RankshotError, match="images"):
         home.build()
     assert home.fetched == []

@@ -78,7 +78,7 @@ def test_features_are_the_mean_of_the_last_map(network, images):
     np.testing.assert_allclose(network(images[:4]) @ weights[0].T + weights[1], logits, atol=1e-3)
 
 
-def test_an_image_has_its_features_in_any_company(network, images):
+def test_the_features_of_an_image_do_not_depend_on_the_batch(network, images):
     features = network(images)
     assert (features.shape, features.dtype) == ((BATCH + 3, 1280), np.float32)
     np.testing.assert_allclose(network(images[::-1])[::-1], features, atol=1e-4)

@@ -67,9 +67,9 @@ def test_names():
 
 
 def test_names_are_sorted_and_apart(dataset):
-    seen, unseen = class_names(dataset)
-    assert sorted({*seen, *unseen}) == sorted(seen + unseen)
-    assert (list(seen), list(unseen)) == (sorted(seen), sorted(unseen))
+    seen, new = class_names(dataset)
+    assert sorted({*seen, *new}) == sorted(seen + new)
+    assert (list(seen), list(new)) == (sorted(seen), sorted(new))
 
 
 @pytest.mark.parametrize(
@@ -90,11 +90,11 @@ def test_a_wrong_name_is_guessed():
 
 
 def test_tables_cover_all_classes(dataset, tables):
-    seen, unseen = class_names(dataset)
+    seen, new = class_names(dataset)
     assert list(tables) == SOURCES
     for name, table in tables.items():
         assert table.source == name
-        assert table.targets == unseen + seen
+        assert table.targets == new + seen
         assert table.items == seen
 
 
@@ -195,9 +195,9 @@ def test_the_slice_gives_the_table(shared_data, tables):
 
 def test_class_vectors_are_of_all_classes(dataset):
     vectors = load_class_vectors(dataset)
-    seen, unseen = class_names(dataset)
-    assert vectors.names == unseen + seen
-    assert vectors.values.shape == (len(seen + unseen), 100)
+    seen, new = class_names(dataset)
+    assert vectors.names == new + seen
+    assert vectors.values.shape == (len(seen + new), 100)
     np.testing.assert_allclose(np.linalg.norm(vectors.values, axis=1), 1, rtol=0, atol=1e-6)
 
 
@@ -228,9 +228,9 @@ def test_the_vectors_are_those_that_glove_published():
 @pytest.mark.parametrize(("dataset", "n_items"), [("cifar", 100), ("animals", 40)])
 def test_the_panel_ranks_seen_classes(dataset, n_items):
     panel = load_panel(dataset)
-    seen, unseen = class_names(dataset)
+    seen, new = class_names(dataset)
     assert (len(panel), len(panel.rater_names)) == (80, 8)
-    assert (panel.target_names, panel.items) == (unseen, seen)
+    assert (panel.target_names, panel.items) == (new, seen)
     assert len(panel.items) == n_items
     assert set(panel.lengths) == {10}
 
@@ -295,7 +295,7 @@ def test_rebuilding_the_panels_gives_the_very_same(
         assert path.read_bytes() == (DATA / path.name).read_bytes()
 
 
-def test_a_panel_is_told_from_the_other(build, tmp_path):
+def test_the_panels_of_two_data_sets_are_separated(build, tmp_path):
     path = tmp_path / "raters.jsonl"
     line = '{"dataset": "%s", "rater": "lm%d", "target": "%s", "ranking": ["a", "b"]}\n'
     path.write_text(

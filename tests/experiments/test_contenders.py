@@ -106,7 +106,7 @@ def test_every_method_has_its_knowledge_and_its_settings(sources, panel):
         if one.method == DS:
             assert isinstance(one.head, rs.DirectSimilarity)
             table = (sources | merged)[one.source]
-            np.testing.assert_allclose(one.knowledge.values, table.scaled().values)
+            np.testing.assert_allclose(one.knowledge.values, table.rescale().values)
         elif one.method == DR:
             assert isinstance(one.head, rs.DeterministicRanking)
             assert one.head.k == 4

@@ -106,7 +106,7 @@ def answering(answer):
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (None, r"must give an array of shape \(2, d\) for 2 texts, not shape \(\): None"),
+        (None, r"must return an array of shape \(2, d\) for 2 texts, not shape \(\): None"),
         ("abc", "not 'abc'"),
         ([[1.0], [1.0, 2.0]], r"not \[\[1.0\], \[1.0, 2.0\]\]"),
         (np.ones((3, 2)), r"not shape \(3, 2\)"),

@@ -34,7 +34,7 @@ from scipy.stats import chisquare
 from rankshot import Rankings, RankshotError, read_rankings
 from rankshot.core import http
 from rankshot.semantics import language_model
-from rankshot.semantics.answer_log import read_answer
+from rankshot.semantics.answer_log import parse_answer
 from rankshot.semantics.language_model import LanguageModel
 
 ITEMS = ["tiger", "sea_lion", "fox", "bus", "pickup truck", "whale", "Löwe", "{odd} [name]"]
@@ -175,12 +175,12 @@ def test_shuffles_depend_on_seed_target_and_rater_alone(ask, server):
 
 def test_a_shuffle_never_changes():
     # A log of last year must still match: this order is part of the format of the log.
-    assert language_model._shuffled(("a", "b", "c", "d"), 0, "cat", 1) == ["d", "b", "c", "a"]
+    assert language_model._shuffle_items(("a", "b", "c", "d"), 0, "cat", 1) == ["d", "b", "c", "a"]
 
 
 def test_shuffles_are_uniform():
     orders = Counter(
-        tuple(language_model._shuffled(("a", "b", "c"), seed, "cat", rater))
+        tuple(language_model._shuffle_items(("a", "b", "c"), seed, "cat", rater))
         for seed in range(600)
         for rater in range(1, 6)
     )
@@ -188,7 +188,7 @@ def test_shuffles_are_uniform():
     assert chisquare(list(orders.values())).pvalue > 1e-3
 
 
-# ------------------------------------------------------------------ wrong answers
+# ------------------------------------------------------------------ invalid answers
 
 
 @pytest.mark.parametrize(
@@ -246,15 +246,15 @@ def test_talk_around_the_list_and_other_spellings_are_understood(ask, server, ch
 def test_a_spelling_that_fits_two_items_is_refused():
     items = ["Turkey", "turkey", "sea lion", "sea_lion", "fox"]
     exact = ["turkey", "sea_lion", "Turkey", "sea lion"]
-    assert read_answer(json.dumps(exact), items, 4) == exact
+    assert parse_answer(json.dumps(exact), items, 4) == exact
     for name in ("TURKEY", "Sea Lion"):
         with pytest.raises(RankshotError, match=f"not among the items: '{name}'"):
-            read_answer(json.dumps([name]), items, 1)
+            parse_answer(json.dumps([name]), items, 1)
 
 
 def test_many_wrong_names_are_counted():
     with pytest.raises(RankshotError) as caught:
-        read_answer(json.dumps([f"no{i}" * 100 for i in range(500)]), ["a"], 1)
+        parse_answer(json.dumps([f"no{i}" * 100 for i in range(500)]), ["a"], 1)
     assert "and 492 more" in str(caught.value)
     assert len(str(caught.value)) < 1000
 
@@ -264,7 +264,7 @@ def test_wrong_answers_without_end_are_an_error_that_keeps_the_rest(ask, server,
     model = ask(log=log, max_retries=2)
     message = failure(model)
     assert len(server.calls) == 4
-    for part in ("target 'cat', rater 'm#2'", "3 wrong answers", "'lynx 2'", str(log)):
+    for part in ("target 'cat', rater 'm#2'", "3 invalid answers", "'lynx 2'", str(log)):
         assert part in message
     assert len(message) < 600
     assert read_rankings(log, ITEMS) == expected(["cat"])[0]
@@ -674,7 +674,7 @@ def test_rankings_from_elsewhere_may_stand_in_the_log(ask, log):
     assert len(read_rankings(log, ITEMS)) == 3
 
 
-def test_a_log_that_cannot_be_written_is_told_before_anything_is_asked(ask, server, tmp_path):
+def test_a_log_that_cannot_be_written_is_reported_before_anything_is_asked(ask, server, tmp_path):
     assert "cannot write there" in failure(ask(log=tmp_path / "nowhere" / "answers.jsonl"))
     (tmp_path / "folder.jsonl").mkdir()
     assert "cannot read it" in failure(ask(log=tmp_path / "folder.jsonl"))
@@ -713,7 +713,7 @@ def test_the_estimate_reads_well(ask, log):
     text = str(model.estimate(["cat"], ITEMS))
     assert re.fullmatch(
         r"1,000 calls, about 1\d\d,000 prompt tokens and 12,000 answer tokens, at a cost of about "
-        r"\d{3}\.\d{4}; at 2\.7 bytes a token, without repeated questions and hidden reasoning",
+        r"\d{3}\.\d{4}; at 2\.7 bytes per token, without repeated questions and hidden reasoning",
         text,
     )
     assert "cost" not in str(ask().estimate(["cat"], ITEMS))

@@ -30,7 +30,8 @@ def test_rankings_keep_ties_and_leave_out_what_is_unknown():
 def test_rankings_follow_the_numbers_cell_by_cell(values):
     table = rs.Similarity(values, ["x", "y", "z"], ["a", "b", "c", "d"])
     if np.isnan(values).all():
-        with pytest.raises(rs.RankshotError, match="similarity knows none of 'x', 'y', 'z'"):
+        message = "similarity has no similarities for the targets 'x', 'y', 'z'"
+        with pytest.raises(rs.RankshotError, match=message):
             table.to_rankings()
         return
     rankings = table.to_rankings()
@@ -48,9 +49,9 @@ def test_rankings_follow_the_numbers_cell_by_cell(values):
 
 
 def test_scaling_goes_from_zero_to_one_and_keeps_the_unknown():
-    table = rs.Similarity([[2.0, NAN, 4.0]], ["x"], ITEMS).scaled()
+    table = rs.Similarity([[2.0, NAN, 4.0]], ["x"], ITEMS).rescale()
     assert np.array_equal(table.values, [[0, NAN, 1]], equal_nan=True)
-    assert rs.Similarity([[3.0, 3.0, 3.0]], ["x"], ITEMS).scaled().values.tolist() == [[1, 1, 1]]
+    assert rs.Similarity([[3.0, 3.0, 3.0]], ["x"], ITEMS).rescale().values.tolist() == [[1, 1, 1]]
 
 
 def test_means_match_names_and_count_what_is_known():
@@ -81,7 +82,7 @@ def test_the_order_of_the_sources_breaks_no_tie(mean):
 
 
 def test_scaling_does_not_overflow():
-    table = rs.Similarity([[1e308, -1e308, 0]], ["x"], ITEMS).scaled()
+    table = rs.Similarity([[1e308, -1e308, 0]], ["x"], ITEMS).rescale()
     assert table.values.tolist() == [[1, 0, 0.5]]
 
 

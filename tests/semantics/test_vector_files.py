@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rankshot import RankshotError
 from rankshot.semantics import vector_files
 from rankshot.semantics import vector_files as word2vec_binary
-from rankshot.semantics.vector_files import vector_format
+from rankshot.semantics.vector_files import detect_format
 from rankshot.semantics.word_vectors import WordVectors
 
 rng = np.random.default_rng(0)
@@ -99,7 +99,7 @@ def test_npy_with_a_vocabulary_gives_the_same(tmp_path, by_mapping):
     np.testing.assert_array_equal(table.values, by_mapping.values)
     (tmp_path / "words.txt").rename(tmp_path / "other")
     with pytest.raises(
-        RankshotError, match=r"its words should be in .*words.txt, which is no file"
+        RankshotError, match=r"the words of its rows should be in .*words.txt, which is not a file"
     ):
         WordVectors.from_file(tmp_path / "words.npy")
     other = WordVectors.from_file(tmp_path / "words.npy", vocabulary=tmp_path / "other")
@@ -114,17 +114,17 @@ def test_what_gensim_writes(tmp_path, by_mapping, is_binary):
     path = str(tmp_path / "gensim")
     keyed.save_word2vec_format(path, binary=is_binary)
     expected = "word2vec-binary" if is_binary else "word2vec"
-    assert vector_format(tmp_path / "gensim") == expected
+    assert detect_format(tmp_path / "gensim") == expected
     table = WordVectors.from_file(path).similarity(NAMES, WORDS)
     np.testing.assert_allclose(table.values, by_mapping.values, atol=1e-6)
 
 
-def test_formats_are_told_from_content(tmp_path):
+def test_formats_are_detected_from_content(tmp_path):
     path = tmp_path / "vectors"
     expected = ["glove", "word2vec", "word2vec", "word2vec-binary", "word2vec-binary"]
     for write, name in zip(WRITERS.values(), expected, strict=True):
         path.write_bytes(write())
-        assert vector_format(path) == name
+        assert detect_format(path) == name
 
 
 @given(
@@ -139,7 +139,7 @@ def test_formats_are_told_from_content(tmp_path):
 @settings(
     max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-def test_any_numbers_are_told_apart_and_read_back(tmp_path, rows):
+def test_any_numbers_are_detected_and_read_back(tmp_path, rows):
     matrix = np.array(rows, np.float32)
     words = [f"w{i}" for i in range(len(rows))]
     expected = WordVectors(dict(zip(words, matrix, strict=True))).similarity(words, words)
@@ -168,7 +168,7 @@ def test_a_named_format_wins(read):
     assert read(content, ["2"], ["1"], format="glove").values.tolist() == [[1]]
     with pytest.raises(RankshotError, match=r"unknown format 'golve' \(did you mean 'glove'\?\)"):
         read(content, format="golve")
-    with pytest.raises(RankshotError, match="a glove file needs no vocabulary"):
+    with pytest.raises(RankshotError, match="a glove file takes no separate vocabulary"):
         read(content, format="glove", vocabulary="x")
 
 
@@ -196,12 +196,12 @@ BAD_LINES = {
     b"cat 1\n": "'cat' has 1 numbers instead of 2",
     b"cat\n": "'cat' has 0 numbers instead of 2",
     b"cat 1 2 3\n": "'cat' has 3 numbers instead of 2",
-    b"cat 1 nan\n": "'cat' has 'nan', which is no finite number",
-    b"cat -inf 1\n": "'cat' has '-inf', which is no finite number",
-    b"cat 1 1e999\n": "'cat' has '1e999', which is no finite number",
-    b"cat 1 x\n": "'cat' has 'x', which is no finite number",
-    b"cat 1 \xff\xfe\n": "which is no finite number",
-    b"cat 1 2\x00\n": "which is no finite number",
+    b"cat 1 nan\n": "'cat' has 'nan', which is not a finite number",
+    b"cat -inf 1\n": "'cat' has '-inf', which is not a finite number",
+    b"cat 1 1e999\n": "'cat' has '1e999', which is not a finite number",
+    b"cat 1 x\n": "'cat' has 'x', which is not a finite number",
+    b"cat 1 \xff\xfe\n": "which is not a finite number",
+    b"cat 1 2\x00\n": "which is not a finite number",
 }
 
 
@@ -271,7 +271,7 @@ def test_pickles_are_never_loaded(tmp_path):
 
     np.save(tmp_path / "m.npy", np.array([[Bomb()]], dtype=object), allow_pickle=True)
     (tmp_path / "m.txt").write_bytes(b"cat\n")
-    with pytest.raises(RankshotError, match=r"not a plain, unpacked .npy matrix"):
+    with pytest.raises(RankshotError, match=r"not an uncompressed .npy matrix"):
         WordVectors.from_file(tmp_path / "m.npy").similarity(["cat"], ["dog"])
 
 
@@ -288,8 +288,8 @@ HOSTILE = {
     b"10 1000000000\ncat \x00\x01": "10 words of 1000000000 numbers; at most",
     b"9" * 40 + b" 300\ncat \x00": "at most",
     b"0 300\ncat \x00": "claims 0 words",
-    b"20000000 65536\ncat \x00\x01": "truncated: 20000000 words of 65536 numbers are at least",
-    b"3 2\ncat 1 2\nDog 3 4\n": "truncated: 2 of the 3 words that it promises",
+    b"20000000 65536\ncat \x00\x01": "truncated: 20000000 words of 65536 numbers take at least",
+    b"3 2\ncat 1 2\nDog 3 4\n": "truncated: 2 of the 3 words in its header",
     b"5 50\n": "truncated: 0 of the 5 words",
     b"no vectors here\n": ":1: expected a word and its numbers, not b'no vectors here",
     b"word\n": ":1: expected a word and its numbers, not b'word",
@@ -339,7 +339,7 @@ def test_a_binary_file_is_cut_in_the_middle_of_a_vector(read):
         read(binary()[:-3])
     with pytest.raises(RankshotError, match="truncated in word 10"):
         read(gzip.compress(binary()[:-3]))
-    with pytest.raises(RankshotError, match="more follows the 10 words of 7 numbers"):
+    with pytest.raises(RankshotError, match="more data follows after the 10 words of 7 numbers"):
         read(binary() + b"x")
     signalling = np.frombuffer(b"\x01\x00\x80\x7f", np.float32)
     with pytest.raises(RankshotError, match=r"word 1 \('cat'\) is not finite"):
@@ -382,7 +382,7 @@ def test_a_line_without_end_takes_no_memory(tmp_path, start):
         del content
 
         def attempt():
-            with pytest.raises(RankshotError, match=r"longer than|truncated|more follows"):
+            with pytest.raises(RankshotError, match=r"longer than|truncated|more data follows"):
                 WordVectors.from_file(path).similarity(["cat"], ["7"])
 
         assert peak_of(attempt) < 2e7
@@ -469,5 +469,5 @@ def test_claims_of_a_matrix_are_not_believed(tmp_path):
     )
     (tmp_path / "m.npy").write_bytes(buffer.getvalue() + bytes(100))
     (tmp_path / "m.txt").write_bytes(b"cat\n")
-    with pytest.raises(RankshotError, match=r"not a plain, unpacked .npy matrix"):
+    with pytest.raises(RankshotError, match=r"not an uncompressed .npy matrix"):
         WordVectors.from_file(tmp_path / "m.npy").similarity(["cat"], ["dog"])

@@ -8,7 +8,7 @@ import pytest
 import rankshot as rs
 from rankshot.datasets.embedded import ANIMAL_SENSES, CIFAR_SENSES, load_panel
 from rankshot.semantics.wordnet_nouns import MEASURES, load_nouns
-from rankshot.semantics.wordnet_senses import candidates
+from rankshot.semantics.wordnet_senses import find_candidates
 
 HERE = Path(__file__).parent
 
@@ -99,11 +99,12 @@ def test_information_content_counts_a_synset_and_all_its_kinds(nouns):
     """The counts of 'big cat' are its own and those of the cats below it, one more for each."""
     big_cat = nouns.synset("big_cat.n.01")
     below = [s for s in range(nouns.n_synsets) if big_cat in nouns.ancestors(s)]
+    kinds = set(below)
     tagged = sum(
         count
         for lemma in nouns.lemmas
         for sense, count in zip(nouns.senses(lemma), nouns.counts(lemma), strict=True)
-        if sense in set(below)
+        if sense in kinds
     )
     everything = sum(sum(nouns.counts(lemma)) for lemma in nouns.lemmas) + nouns.n_synsets
     expected = -np.log((tagged + len(below)) / everything)
@@ -117,7 +118,7 @@ def test_every_cifar_name_gets_the_right_sense(nouns):
     alone = {name for name in RIGHT if name not in CIFAR_SENSES}
     unpinned = rs.WordNet().senses(CIFAR_10 + CIFAR_100)
     assert {name: unpinned[name].name for name in alone} == {name: RIGHT[name] for name in alone}
-    # The pins are needed: where company does well enough, there should be none.
+    # The pins are needed: where the automatic choice is right, there should be none.
     assert all(unpinned[name].name != sense for name, sense in CIFAR_SENSES.items())
 
 
@@ -150,7 +151,7 @@ def test_leopards_nearest_animals_are_cats_and_seals_are_not_wax():
         (["seal", "walrus", "dolphin", "whale"], "seal.n.09"),
     ],
 )
-def test_company_decides(names, sense):
+def test_the_other_names_decide(names, sense):
     assert rs.WordNet().senses(names)[names[0]].name == sense
 
 
@@ -179,7 +180,7 @@ def test_pins_and_categories_override_the_choice():
     ],
 )
 def test_names_are_found_in_many_spellings(nouns, name, sense, note):
-    found = candidates(nouns, name, None)
+    found = find_candidates(nouns, name, None)
     assert nouns.synset(sense) in found.synsets
     assert found.note == note
 
@@ -187,7 +188,7 @@ def test_names_are_found_in_many_spellings(nouns, name, sense, note):
 def test_every_lemma_is_found_as_itself(nouns):
     """Also those of several words, joined by underscores and hyphens, as ImageNet has them."""
     for lemma in nouns.lemmas[::7]:
-        found = candidates(nouns, lemma, None)
+        found = find_candidates(nouns, lemma, None)
         assert found.synsets == tuple(nouns.senses(lemma))
         assert found.note is None
 
@@ -203,8 +204,8 @@ def test_plurals_of_usual_nouns_are_read_as_those_nouns(nouns):
             plural = noun[:-1] + "ies"
         if plural in nouns:
             continue
-        if candidates(nouns, plural, None).synsets != tuple(nouns.senses(noun)):
-            wrong.append((plural, candidates(nouns, plural, None).note))
+        if find_candidates(nouns, plural, None).synsets != tuple(nouns.senses(noun)):
+            wrong.append((plural, find_candidates(nouns, plural, None).note))
     assert len(usual) > 5000
     # Two nouns can have one plural: axes, bases.
     assert len(wrong) < 0.002 * len(usual), wrong
@@ -282,7 +283,7 @@ def test_a_name_above_others_is_their_branch():
         (lambda: rs.WordNet(categories=["beast"]), "no category 'beast'; there are tops, act"),
         (
             lambda: rs.WordNet().senses(["xyzzy"]),
-            r"no noun for 'xyzzy' \(tried 'xyzzy'\)\. A name can be pinned",
+            r"no noun for 'xyzzy' \(tried 'xyzzy'\)\. Pin such a name",
         ),
         (
             lambda: rs.WordNet(senses={"cat": "cat.n.99"}).senses(["cat"]),

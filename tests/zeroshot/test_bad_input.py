@@ -186,7 +186,7 @@ HEADS = [
     bad(lambda: DS(n_similar=0).fit(TABLE), "n_similar must be a positive integer, not 0"),
     bad(
         lambda: DS().fit(Similarity([[0.1, -0.5]], ["cat"], ["bus", "fox"])),
-        "the similarity of 'cat' and 'fox' is negative (-0.5): use similarity.scaled()",
+        "the similarity of 'cat' and 'fox' is negative (-0.5): use similarity.rescale()",
     ),
     bad(
         lambda: DS().fit([[0.1, 0.5]]),

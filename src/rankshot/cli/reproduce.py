@@ -15,7 +15,7 @@ from rich.text import Text
 
 from rankshot.cli.console import progress_bar, say
 from rankshot.core.errors import RankshotError
-from rankshot.datasets.features_at import images_at
+from rankshot.datasets.images import load_images
 from rankshot.experiments.benchmark import load_benchmark
 from rankshot.experiments.reproduction import Reproduction
 from rankshot.experiments.reproduction import reproduce as run
@@ -77,7 +77,7 @@ def reproduce(
         _check(place)
     with progress_bar() as bar:
         task = bar.add_task("reading", total=None)
-        images = images_at(
+        images = load_images(
             dataset.value,
             data,
             lambda done, total, what: bar.update(

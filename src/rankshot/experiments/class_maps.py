@@ -15,7 +15,8 @@ from rankshot.experiments.benchmark import Benchmark
 from rankshot.ranking.distances import classical_scaling, mean_kendall_distance
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.similarity import Similarity
-from rankshot.semantics.wordnet import Branch, Hierarchy, WordNet
+from rankshot.semantics.wordnet import WordNet
+from rankshot.semantics.wordnet_tree import Branch, Hierarchy
 
 SENSES = {"cifar": CIFAR_SENSES, "animals": ANIMAL_SENSES}
 """The pins with which the package's table of WordNet similarities was made, by data set."""

@@ -157,7 +157,7 @@ def _two_class_methods(
     scores = kitchen.scores(multiclass, task, "test")
     tables = [task.sources[name] for name in LINGUISTIC[study.name]]
     linguistic = paper_head().fit(Rankings.concatenate(map(first_of, tables)))
-    direct = DirectSimilarity().fit(arithmetic_mean(tables).scaled())
+    direct = DirectSimilarity().fit(arithmetic_mean(tables).rescale())
     regression = VectorRegression().fit(task.train, task.train_label, study.vectors)
     targets = study.vectors.select(task.targets)
     best = kitchen.fitted(chosen, task)

@@ -1,3 +1,7 @@
+from .associations import dice as dice
+from .associations import normalized_web_similarity as normalized_web_similarity
+from .associations import pmi as pmi
+from .associations import ppmi as ppmi
 from .corpus import Corpus as Corpus
 from .hit_count_files import read_hit_counts as read_hit_counts
 from .language_model import CostEstimate as CostEstimate
@@ -33,5 +37,6 @@ from .vectors import ClassVectors as ClassVectors
 from .vectors import Embedding as Embedding
 from .word2vec import train_word2vec as train_word2vec
 from .word_vectors import WordVectors as WordVectors
-from .wordnet import Hierarchy as Hierarchy
 from .wordnet import WordNet as WordNet
+from .wordnet_senses import Sense as Sense
+from .wordnet_tree import Hierarchy as Hierarchy

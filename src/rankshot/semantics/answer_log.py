@@ -1,4 +1,4 @@
-"""Answers of a language model: what counts as one, and the log that keeps them."""
+"""Answers of a language model: parsing them, and the log file that stores them."""
 
 from __future__ import annotations
 
@@ -13,57 +13,57 @@ from typing import Any
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.ranking.files import JSONL_ENDINGS
 
-QUESTION = ("target", "rater", "model", "prompt", "k", "temperature", "seed", "items")
-"""What makes two questions the same: an answer counts again only where all of these agree."""
-START = b'{"target": '
-"""How every line that we write begins: tells our own half-written line from a stranger's file."""
-MOST_BROKEN_LISTS = 100
-"""Beyond these an answer is noise: looking on, from every bracket to the end, would take long."""
+QUESTION_FIELDS = ("target", "rater", "model", "prompt", "k", "temperature", "seed", "items")
+"""The fields that identify a question: a stored answer is used only if all of them are equal."""
+LINE_START = b'{"target": '
+"""The start of every line of a log; it identifies an incomplete last line as part of a log."""
+MAX_BROKEN_LISTS = 100
+"""The search stops after this number of brackets that start no list, to bound its time."""
 
 
-def read_answer(text: str, items: Sequence[str], k: int) -> list[str]:
-    """Return the one ranking in an answer, in the items' own spelling.
+def parse_answer(text: str, items: Sequence[str], k: int) -> list[str]:
+    """Return the one ranking in an answer, with the items in their original spelling.
 
-    Talk around the list is passed over. Upper case, and underscores in place of spaces, count
-    as another spelling of an item unless two items differ by nothing else.
+    Text around the list is ignored. Differences in case, and between underscores and spaces, are
+    ignored as well, unless two items differ only in these.
 
     Raises
     ------
     RankshotError
-        Says what is wrong, in words that the model can be told.
+        Says what is wrong, in words that can be sent back to the model.
 
     Examples
     --------
-    >>> read_answer('Surely ["Lion", "sea lion"].', ["lion", "sea_lion", "bus"], k=2)
+    >>> parse_answer('Surely ["Lion", "sea lion"].', ["lion", "sea_lion", "bus"], k=2)
     ['lion', 'sea_lion']
-    >>> read_answer('["lion", "lion", "lynx"]', ["lion", "sea_lion", "bus"], k=2)
+    >>> parse_answer('["lion", "lion", "lynx"]', ["lion", "sea_lion", "bus"], k=2)
     Traceback (most recent call last):
         ...
     rankshot.core.errors.RankshotError: not among the items: 'lynx'; more than once: 'lion';
     3 names where 2 are wanted
     """
-    found = _lists(text)
+    found = _find_json_lists(text)
     if len(found) != 1:
         raise RankshotError(f"{len(found)} whole JSON lists where one is wanted")
-    names = _respelled(found[0], items)
+    names = _match_items(found[0], items)
     counts = Counter(name for name in names if name is not None)
     unknown = [name for name, item in zip(found[0], names, strict=True) if item is None]
     repeated = [name for name, count in counts.items() if count > 1]
-    faults = [f"not among the items: {_quoted(unknown)}"] if unknown else []
-    faults += [f"more than once: {_quoted(repeated)}"] if repeated else []
+    faults = [f"not among the items: {_quote_values(unknown)}"] if unknown else []
+    faults += [f"more than once: {_quote_values(repeated)}"] if repeated else []
     faults += [f"{len(names)} names where {k} are wanted"] if len(names) != k else []
     if faults:
         raise RankshotError("; ".join(faults))
     return list(counts)
 
 
-def _lists(text: str) -> list[list[Any]]:
-    """Return the JSON lists in a text, outermost ones only."""
+def _find_json_lists(text: str) -> list[list[Any]]:
+    """Return the outermost JSON lists in a text."""
     found = []
     broken = 0
     decoder = json.JSONDecoder()
     start = text.find("[")
-    while start >= 0 and broken < MOST_BROKEN_LISTS:
+    while start >= 0 and broken < MAX_BROKEN_LISTS:
         try:
             value, end = decoder.raw_decode(text, start)
             found.append(value)
@@ -74,37 +74,45 @@ def _lists(text: str) -> list[list[Any]]:
     return found
 
 
-def _respelled(names: list[Any], items: Sequence[str]) -> list[str | None]:
-    """Return the item that each name means, or None."""
-    same_plain = Counter(map(_plain, items))
-    known = {_plain(item): item for item in items if same_plain[_plain(item)] == 1}
+def _match_items(names: list[Any], items: Sequence[str]) -> list[str | None]:
+    """Return the item that each name stands for, or None."""
+    same_plain = Counter(map(_normalize_spelling, items))
+    known = {
+        _normalize_spelling(item): item
+        for item in items
+        if same_plain[_normalize_spelling(item)] == 1
+    }
     exact = set(items)
     return [
-        None if type(name) is not str else name if name in exact else known.get(_plain(name))
+        None
+        if type(name) is not str
+        else name
+        if name in exact
+        else known.get(_normalize_spelling(name))
         for name in names
     ]
 
 
-def _plain(name: str) -> str:
+def _normalize_spelling(name: str) -> str:
     return " ".join(name.replace("_", " ").split()).casefold()
 
 
-def _quoted(names: list[Any]) -> str:
+def _quote_values(names: list[Any]) -> str:
     more = f" and {len(names) - 8} more" if len(names) > 8 else ""
     return ", ".join(short_repr(name) for name in names[:8]) + more
 
 
 class AnswerLog:
-    """Answers in a file of JSON lines, which is also a file of rankings.
+    """A log of answers: a file of JSON lines, which is also a file of rankings.
 
-    A line is appended, and forced to the disk, for every answer. A crash can only leave the
-    last line half written: that one is dropped, and asked again. Answers to other questions
-    (another model, other items, another prompt) are kept, and not used.
+    For every answer, one line is appended and flushed to the disk. After a crash, only the last
+    line can be incomplete: it is dropped, and its question is asked again. Answers to other
+    questions (another model, other items, another prompt) stay in the file and are not used.
 
     Parameters
     ----------
     path : Path or None
-        A .jsonl file, which may not exist yet; None remembers nothing.
+        A .jsonl file, which need not exist yet; None stores nothing.
 
     Examples
     --------
@@ -123,7 +131,7 @@ class AnswerLog:
         if path is None:
             return
         if path.suffix not in JSONL_ENDINGS:
-            raise RankshotError(f"{path}: the name of a log must end in .jsonl, to be read again")
+            raise RankshotError(f"{path}: the name of a log must end in .jsonl")
         if path.exists():
             try:
                 self._read(path)
@@ -131,11 +139,11 @@ class AnswerLog:
                 raise RankshotError(f"{path}: cannot read it ({error.strerror})") from None
 
     def find(self, question: Mapping[str, Any]) -> list[str] | None:
-        """Return the ranking that answered this very question, or None."""
+        """Return the stored ranking that answers this question, or None."""
         return self._rankings.get(_fingerprint(question))
 
     def prepare(self) -> None:
-        """Drop a half-written last line, and fail now rather than after the first answer."""
+        """Drop an incomplete last line, and raise an error now if the file cannot be written."""
         if self.path is None:
             return
         try:
@@ -149,12 +157,12 @@ class AnswerLog:
             raise RankshotError(f"{self.path}: cannot write there ({error.strerror})") from None
 
     def add(self, question: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
-        """Append a question and its answer; on the disk when this returns."""
+        """Append a question and its answer; they are on the disk when this returns."""
         self._rankings[_fingerprint(question)] = answer["ranking"]
         if self.path is None:
             return
         self.prepare()
-        # All ASCII: a name that UTF-8 cannot hold must not cost an answer that was paid for.
+        # JSON in ASCII: a name that UTF-8 cannot encode must not lose an answer that was paid for.
         line = json.dumps({"target": question["target"], **answer, **question}) + "\n"
         try:
             with self.path.open("ab") as stream:
@@ -169,12 +177,12 @@ class AnswerLog:
         with path.open("rb") as stream:
             for number, line in enumerate(stream, 1):
                 is_whole = line.endswith(b"\n")
-                record = _record(line)
+                record = _parse_record(line)
                 if record is not None:
                     if "items" in record:
                         self._rankings.setdefault(_fingerprint(record), record["ranking"])
                     self._mend = None if is_whole else (end + len(line), b"\n")
-                elif not is_whole and _is_ours(line):
+                elif not is_whole and _is_partial_record(line):
                     self._mend = (end, b"")
                 elif line.strip():
                     raise RankshotError(
@@ -184,11 +192,11 @@ class AnswerLog:
                 end += len(line)
 
 
-def _record(line: bytes) -> dict[str, Any] | None:
-    """Return a line as an object with a ranking, or None where it is none.
+def _parse_record(line: bytes) -> dict[str, Any] | None:
+    """Return the record of a line, or None if it has no ranking.
 
-    Rankings from elsewhere, which have no items beside them, may stand in the same file. An
-    answer of ours must still be one: k of its items, each once.
+    Rankings from other sources, which have no field "items", may be in the same file. An answer
+    that has the field must be valid: k of its items, each once.
     """
     try:
         record = json.loads(line)
@@ -201,12 +209,12 @@ def _record(line: bytes) -> dict[str, Any] | None:
     return record if type(ranking) is list and is_answer else None
 
 
-def _is_ours(line: bytes) -> bool:
-    """Whether a broken line is the beginning of one of ours; a lost block reads as zeros."""
+def _is_partial_record(line: bytes) -> bool:
+    """Whether a broken line is the start of a record; a block lost in a crash reads as zeros."""
     line = line.rstrip(b"\0")
-    return line.startswith(START) or START.startswith(line)
+    return line.startswith(LINE_START) or LINE_START.startswith(line)
 
 
 def _fingerprint(question: Mapping[str, Any]) -> bytes:
-    text = json.dumps([question.get(name) for name in QUESTION])
+    text = json.dumps([question.get(name) for name in QUESTION_FIELDS])
     return sha256(text.encode()).digest()

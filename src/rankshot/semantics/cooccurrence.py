@@ -1,7 +1,7 @@
-"""Finding names in a block of text and counting what stands near them.
+"""Finding names in a block of text, and counting what they occur with.
 
-Everything here is a plain function of one block, so that blocks can be counted anywhere and in
-any number of processes; `rankshot.semantics.corpus` reads the blocks and adds them up.
+Everything here is a function of one block, so that blocks can be counted in any number of
+processes; `rankshot.semantics.corpus` reads the blocks and adds up their counts.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ WORD = re.compile(r"[^\W_]+")
 LINES = re.compile(r"[^\W_]+|\n")
 PARAGRAPHS = re.compile(r"[^\W_]+|\n(?=[^\S\n]*\n)")
 SIBILANTS = ("s", "x", "z", "ch", "sh")
-LONGEST_WORD = 64
-"""Longer ones are no words, and a hostile file could fill the memory with them."""
+MAX_WORD = 64
+"""Longer words are ignored as contexts: a hostile file could fill the memory with them."""
 Ints = NDArray[np.int64]
 
 
@@ -29,21 +29,21 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Names:
-    """What to look for: every way to write every name, each of which means one entry.
+class NameIndex:
+    """The names to look for in a text: every spelling of a name leads to one entry.
 
-    Names that are written alike (``pine_tree``, ``Pine tree``) share an entry.
+    Names that differ only in case or in separators (``pine_tree``, ``Pine tree``) share an entry.
 
     Attributes
     ----------
     entries : tuple of str
         The distinct names: lower case, one space between words.
     words : dict
-        The entry that a single word means.
+        From a single word to the number of its entry.
     phrases : dict
-        The entry that several words mean.
+        From several words to the number of their entry.
     lengths : dict
-        How long the phrases are that begin with a word, longest first.
+        From a word to the lengths of the phrases that begin with it, longest first.
     """
 
     entries: tuple[str, ...]
@@ -52,23 +52,23 @@ class Names:
     lengths: dict[str, tuple[int, ...]]
 
     @classmethod
-    def of(cls, names: Iterable[str]) -> tuple[Names, Ints]:
-        """Return the names to look for, and the entry of each name given.
+    def build(cls, names: Iterable[str]) -> tuple[NameIndex, Ints]:
+        """Return the index of some names, and the number of each name's entry.
 
-        A plural that is itself a name is that name and no other: with "glass" and "glasses"
-        listed, "glasses" counts as the second.
+        A plural that is itself a name means that name: if "glass" and "glasses" are both given,
+        the word "glasses" counts as the second.
 
         Examples
         --------
-        >>> names, entry = Names.of(["Pine_tree", "bus", "pine tree"])
+        >>> names, entry = NameIndex.build(["Pine_tree", "bus", "pine tree"])
         >>> names.entries, entry
         (('bus', 'pine tree'), array([1, 0, 1]))
         >>> sorted(names.words), sorted(names.phrases)
         (['bus', 'buses'], [('pine', 'tree'), ('pine', 'trees')])
         """
-        written = [tuple(WORD.findall(name.lower())) for name in names]
-        # Sorted, so that nothing depends on the order in which names are listed.
-        entries = sorted(set(written))
+        split_names = [tuple(WORD.findall(name.lower())) for name in names]
+        # Sorted, so that nothing depends on the order in which names are given.
+        entries = sorted(set(split_names))
         forms = {words: i for i, words in enumerate(entries)}
         for i, words in enumerate(entries):
             for last in plurals(words[-1]) if words else ():
@@ -77,17 +77,17 @@ class Names:
         lengths: dict[str, set[int]] = {}
         for words in phrases:
             lengths.setdefault(words[0], set()).add(len(words))
-        found = cls(
+        index = cls(
             tuple(map(" ".join, entries)),
             {words[0]: i for words, i in forms.items() if len(words) == 1},
             phrases,
             {word: tuple(sorted(sizes, reverse=True)) for word, sizes in lengths.items()},
         )
-        return found, np.array([forms[words] for words in written], np.int64)
+        return index, np.array([forms[words] for words in split_names], np.int64)
 
 
 def plurals(word: str) -> tuple[str, ...]:
-    """Return the regular plurals of a word; mice and men are beyond it.
+    """Return the regular plurals of a word; irregular ones (mice, men) are not known.
 
     Examples
     --------
@@ -101,11 +101,12 @@ def plurals(word: str) -> tuple[str, ...]:
     return (word + "s", word + "es") if word.endswith("o") else (word + "s",)
 
 
-class Joined(NamedTuple):
-    """A block of text as one run of words, each name that was found in it as one word.
+class TokenizedText(NamedTuple):
+    """A block of text as a sequence of words, in which each name that was found is one word.
 
-    ``words`` number the ``vocabulary``; ``entries`` say which name a word is, -1 for none;
-    ``texts`` rise from one text of the block (line or paragraph) to the next.
+    ``words`` are indices into the ``vocabulary``; ``entries`` are the numbers of the names, -1
+    for other words; ``texts`` are numbers that increase from one text of the block (line or
+    paragraph) to the next.
     """
 
     vocabulary: list[str]
@@ -114,13 +115,13 @@ class Joined(NamedTuple):
     texts: Ints
 
 
-def join_names(text: str, names: Names, *, blank_lines: bool) -> Joined:
-    """Split text into words and find the names: the leftmost first, of these the longest.
+def tokenize(text: str, names: NameIndex, *, blank_lines: bool) -> TokenizedText:
+    """Split text into words and find the names: the leftmost one first, then the longest.
 
     Examples
     --------
-    >>> names, _ = Names.of(["truck", "pickup_truck"])
-    >>> found = join_names("Pickup trucks, a truck.", names, blank_lines=False)
+    >>> names, _ = NameIndex.build(["truck", "pickup_truck"])
+    >>> found = tokenize("Pickup trucks, a truck.", names, blank_lines=False)
     >>> [names.entries[i] if i >= 0 else None for i in found.entries]
     ['pickup truck', None, 'truck']
     """
@@ -142,99 +143,102 @@ def join_names(text: str, names: Names, *, blank_lines: bool) -> Joined:
                 entries[start] = entry
                 keep[start + 1 : end] = False
                 break
-    return Joined(list(code), words[keep], entries[keep], np.cumsum(ends_text)[keep])
+    return TokenizedText(list(code), words[keep], entries[keep], np.cumsum(ends_text)[keep])
 
 
 # -------------------------------------------------------------------- counting a block
 
 
-class Contexts(NamedTuple):
-    """How often words occur, out of the ``whole``, and near each name (names x words)."""
+class ContextCounts(NamedTuple):
+    """How often words occur, out of ``total``, and near each name (names x words)."""
 
-    whole: int
+    total: int
     words: list[str]
-    totals: Ints
+    word_totals: Ints
     near: Any
 
 
-class Counts(NamedTuple):
-    """What is counted in a block.
+class BlockCounts(NamedTuple):
+    """The counts of a block.
 
-    ``units`` is their number; ``holding`` says how many of them hold each name, ``together`` how
-    many hold both of a pair. ``seen`` and ``met`` are the evidence behind these: where windows
-    overlap, one meeting of two names is in several units. ``spread`` is the total of what is
-    near each name, contexts or not.
+    ``units`` is the number of units; ``with_name`` counts those that contain each name, and
+    ``with_pair`` those that contain both names of a pair. ``occurrences`` and ``meetings`` are
+    the evidence behind them: where windows overlap, one meeting of two names is in several units.
+    ``near_totals`` is the total weight of the words near each name.
     """
 
     units: int
-    holding: Ints
-    seen: Ints
-    together: Any
-    met: Any
-    spread: Ints
-    contexts: Contexts | None
+    with_name: Ints
+    occurrences: Ints
+    with_pair: Any
+    meetings: Any
+    near_totals: Ints
+    contexts: ContextCounts | None
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What to count: the names, which of them are targets and items, and how.
+class CountSettings:
+    """What to count: the names, which of them are targets and which items, and in which units.
 
-    ``window`` is None where whole texts are the units.
+    ``window`` is None if whole texts are the units.
     """
 
-    names: Names
+    names: NameIndex
     is_target: NDArray[np.bool_]
     is_item: NDArray[np.bool_]
     window: int | None
     contexts: bool
 
 
-def count_block(text: str, wanted: Wanted, *, blank_lines: bool) -> Counts:
+def count_block(text: str, settings: CountSettings, *, blank_lines: bool) -> BlockCounts:
     """Count a block of text."""
-    joined = join_names(text, wanted.names, blank_lines=blank_lines)
-    # A name has one word of its own, whatever the form in which it was found.
-    plain = len(joined.vocabulary)
-    tokens = np.where(joined.entries >= 0, plain + joined.entries, joined.words)
-    vocabulary = [*joined.vocabulary, *wanted.names.entries]
-    _, texts = np.unique(joined.texts, return_inverse=True)
-    if wanted.window is None:
-        return _count_texts(tokens, texts, vocabulary, wanted)
-    return _count_windows(joined.entries, tokens, texts, vocabulary, wanted)
+    found = tokenize(text, settings.names, blank_lines=blank_lines)
+    # A name has one token of its own, in whatever spelling it was found.
+    plain = len(found.vocabulary)
+    tokens = np.where(found.entries >= 0, plain + found.entries, found.words)
+    vocabulary = [*found.vocabulary, *settings.names.entries]
+    _, texts = np.unique(found.texts, return_inverse=True)
+    if settings.window is None:
+        return _count_texts(tokens, texts, vocabulary, settings)
+    return _count_windows(found.entries, tokens, texts, vocabulary, settings)
 
 
-def _count_texts(tokens: Ints, texts: Ints, vocabulary: list[str], wanted: Wanted) -> Counts:
-    n_texts, M, V = int(texts.max(initial=-1)) + 1, len(wanted.names.entries), len(vocabulary)
+def _count_texts(
+    tokens: Ints, texts: Ints, vocabulary: list[str], settings: CountSettings
+) -> BlockCounts:
+    n_texts, M, V = int(texts.max(initial=-1)) + 1, len(settings.names.entries), len(vocabulary)
     text, token = np.divmod(np.unique(texts * V + tokens), V)
     holds = csr_array((np.ones(text.size, np.int64), (text, token)), shape=(n_texts, V))
     names = holds[:, V - M :]
-    holding = np.asarray(names.sum(axis=0), np.int64)
-    targets, items = _columns(names, wanted.is_target), _columns(names, wanted.is_item)
-    together = (targets.T @ items).tocsr()
+    with_name = np.asarray(names.sum(axis=0), np.int64)
+    targets = _zero_other_columns(names, settings.is_target)
+    items = _zero_other_columns(names, settings.is_item)
+    with_pair = (targets.T @ items).tocsr()
     contexts = None
-    if wanted.contexts:
-        near = _without_itself((names.T @ holds).tocoo(), V - M)
-        contexts = _contexts(n_texts, vocabulary, np.bincount(token, minlength=V), near)
-    return Counts(n_texts, holding, holding, together, together, holding, contexts)
+    if settings.contexts:
+        near = _drop_own_name((names.T @ holds).tocoo(), V - M)
+        contexts = _make_contexts(n_texts, vocabulary, np.bincount(token, minlength=V), near)
+    return BlockCounts(n_texts, with_name, with_name, with_pair, with_pair, with_name, contexts)
 
 
-def _columns(names: Any, wanted: NDArray[np.bool_]) -> Any:
-    return (names * wanted.astype(np.int64)[None, :]).tocsr()
+def _zero_other_columns(names: Any, kept: NDArray[np.bool_]) -> Any:
+    return (names * kept.astype(np.int64)[None, :]).tocsr()
 
 
 def _count_windows(
-    entries: Ints, tokens: Ints, texts: Ints, vocabulary: list[str], wanted: Wanted
-) -> Counts:
-    width, M = wanted.window or 0, len(wanted.names.entries)
+    entries: Ints, tokens: Ints, texts: Ints, vocabulary: list[str], settings: CountSettings
+) -> BlockCounts:
+    width, M = settings.window or 0, len(settings.names.entries)
     n_texts = int(texts.max(initial=-1)) + 1
     units = tokens.size + n_texts * (width - 1)
     where = np.flatnonzero(entries >= 0)
     name = entries[where]
-    # Texts are moved apart, so that no window reaches from one into another.
+    # Texts are shifted apart, so that no window reaches from one text into the next.
     place = where + texts[where] * width
     first = _first_windows(name, place, width)
-    holding = np.bincount(name, place - first + 1, minlength=M).astype(np.int64)
-    seen = np.bincount(name, minlength=M)
-    together = met = csr_array((M, M), dtype=np.int64)
+    with_name = np.bincount(name, place - first + 1, minlength=M).astype(np.int64)
+    occurrences = np.bincount(name, minlength=M)
+    with_pair = meetings = csr_array((M, M), dtype=np.int64)
     for step in range(1, min(width, where.size)):
         near = place[step:] - place[:-step] < width
         if not near.any():
@@ -243,25 +247,26 @@ def _count_windows(
         near &= shared > 0
         left, right, shared = name[:-step][near], name[step:][near], shared[near]
         for a, b in ((left, right), (right, left)):
-            ranked = wanted.is_target[a] & wanted.is_item[b]
+            ranked = settings.is_target[a] & settings.is_item[b]
             cells = a[ranked], b[ranked]
-            together = together + csr_array((shared[ranked], cells), shape=(M, M))
-            met = met + csr_array((np.ones_like(cells[0]), cells), shape=(M, M))
-    contexts, spread = None, holding
-    if wanted.contexts:
-        near_words = _words_near(where, name, tokens, texts, width, (M, len(vocabulary)))
-        spread = np.asarray(near_words.sum(axis=1), np.int64)
+            with_pair = with_pair + csr_array((shared[ranked], cells), shape=(M, M))
+            meetings = meetings + csr_array((np.ones_like(cells[0]), cells), shape=(M, M))
+    contexts, near_totals = None, with_name
+    if settings.contexts:
+        near_words = _count_words_near(where, name, tokens, texts, width, (M, len(vocabulary)))
+        near_totals = np.asarray(near_words.sum(axis=1), np.int64)
         totals = np.bincount(tokens, minlength=len(vocabulary))
-        contexts = _contexts(tokens.size, vocabulary, totals, near_words)
-    return Counts(units, holding, seen, together, met, spread, contexts)
+        contexts = _make_contexts(tokens.size, vocabulary, totals, near_words)
+    return BlockCounts(units, with_name, occurrences, with_pair, meetings, near_totals, contexts)
 
 
 def _first_windows(name: Ints, place: Ints, width: int) -> Ints:
-    """Return the first of the windows in which an occurrence is the first of its name.
+    """Return, for each occurrence of a name, the first window that no earlier one is in.
 
-    Windows are numbered by the place where they begin. An occurrence at p is in those from
-    p - width + 1 to p; those that an earlier one of the same name is in as well are taken from
-    it, so the windows of a name are counted once each, and pairs by where these ranges overlap.
+    Windows are numbered by the place where they begin. An occurrence at place p is in the windows
+    from p - width + 1 to p. Windows that already contain an earlier occurrence of the same name
+    are left out, so that each window of a name is counted once. Two names share the windows in
+    which their ranges overlap.
     """
     order = np.argsort(name, kind="stable")
     first = place - width + 1
@@ -270,10 +275,10 @@ def _first_windows(name: Ints, place: Ints, width: int) -> Ints:
     return first
 
 
-def _words_near(
+def _count_words_near(
     where: Ints, name: Ints, tokens: Ints, texts: Ints, width: int, shape: tuple[int, int]
 ) -> Any:
-    """Count words near names; one at distance d is in width - d of the same windows."""
+    """Count words near names; a word at distance d shares width - d windows with the name."""
     near = csr_array(shape, dtype=np.int64)
     for distance in range(1, width):
         for step in (-distance, distance):
@@ -283,16 +288,16 @@ def _words_near(
             weight = np.full(inside.size, width - distance, np.int64)
             cells = name[inside], tokens[other[inside]]
             near = near + csr_array((weight, cells), shape=shape)
-    return _without_itself(near.tocoo(), shape[1] - shape[0])
+    return _drop_own_name(near.tocoo(), shape[1] - shape[0])
 
 
-def _without_itself(near: Any, plain: int) -> Any:
-    """Drop what a name has of itself: every one is in its own company."""
+def _drop_own_name(near: Any, plain: int) -> Any:
+    """Drop the count of a name with itself, which every name has."""
     other = near.col != near.row + plain
     cells = near.row[other], near.col[other]
     return csr_array((near.data[other], cells), shape=near.shape)
 
 
-def _contexts(whole: int, vocabulary: list[str], totals: Ints, near: Any) -> Contexts:
-    kept = [i for i in np.flatnonzero(totals).tolist() if len(vocabulary[i]) <= LONGEST_WORD]
-    return Contexts(whole, [vocabulary[i] for i in kept], totals[kept], near[:, kept])
+def _make_contexts(total: int, vocabulary: list[str], totals: Ints, near: Any) -> ContextCounts:
+    kept = [i for i in np.flatnonzero(totals).tolist() if len(vocabulary[i]) <= MAX_WORD]
+    return ContextCounts(total, [vocabulary[i] for i in kept], totals[kept], near[:, kept])

@@ -9,7 +9,7 @@ import numpy as np
 
 from rankshot.core.errors import RankshotError
 from rankshot.core.tables import find_column, parse_numbers, read_csv_rows
-from rankshot.semantics.associations import HitMeasure, checked_measure
+from rankshot.semantics.associations import HitMeasure, resolve_measure
 from rankshot.semantics.similarity import Similarity
 
 COLUMNS = ("target", "item", "n_target", "n_item", "n_both")
@@ -56,7 +56,7 @@ def read_hit_counts(
       cat: tiger > bus
     """
     path = Path(path)
-    checked_measure(measure, total)
+    resolve_measure(measure, total)
     pairs = _read_pairs(path, total)
     if len(pairs.targets) * len(pairs.items) > MAX_CELLS:
         raise RankshotError(

@@ -1,4 +1,4 @@
-"""Rankings from a language model behind any OpenAI-compatible endpoint."""
+"""`LanguageModel`: rankings by a language model behind any OpenAI-compatible endpoint."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
 from rankshot.ranking.rankings import Rankings
-from rankshot.semantics.answer_log import AnswerLog, read_answer
+from rankshot.semantics.answer_log import AnswerLog, parse_answer
 from rankshot.semantics.chat_endpoint import ChatEndpoint, Reply
 
 PROMPT = """\
@@ -25,29 +25,31 @@ it looks in a photograph. Answer with the {k} most similar items, the most simil
 JSON list of strings, spelled as below, and with nothing else.
 
 Items: {items}"""
-AGAIN = "That cannot be used: {fault}. Answer with one JSON list of {k} different items, no more."
+RETRY_PROMPT = (
+    "That cannot be used: {fault}. Answer with one JSON list of {k} different items, no more."
+)
 BYTES_PER_TOKEN = 2.7
-"""Measured on this prompt and on answers to it with the 100 class names of CIFAR-100: 2.7 to 3.0
+"""Measured on this prompt, and on answers to it with the 100 class names of CIFAR-100: 2.7 to 3.0
 with each of three tokenizers (cl100k_base, o200k_base, Anthropic's published one)."""
-LONGEST_QUOTE = 2000
-"""Characters of a wrong answer that are sent back with the complaint: all are paid for."""
+MAX_QUOTE = 2000
+"""The most characters of an invalid answer that are sent back: every token costs money."""
 
 
 @dataclass(frozen=True)
 class CostEstimate:
-    """What a run will take, before it starts.
+    """An estimate of the calls, tokens and cost of a run, before it starts.
 
-    Tokens are UTF-8 bytes divided by 2.7, which suits lists of English names. Answers that
-    have to be asked again, and the hidden reasoning of models that have some, come on top.
+    Tokens are UTF-8 bytes divided by 2.7, which suits lists of English names. Repeated calls
+    after invalid answers, and hidden reasoning of a model, are not included.
 
     Attributes
     ----------
     calls, answered : int
-        Questions to ask, and questions that the log answers already.
+        The number of questions to ask, and of questions that the log already answers.
     prompt_tokens, answer_tokens : int
-        Of all calls together.
+        The number of tokens of all calls together.
     cost : float or None
-        In the currency of the prices; None where none were given.
+        In the currency of the prices; None if no prices were given.
     """
 
     calls: int
@@ -61,47 +63,47 @@ class CostEstimate:
         money = "" if self.cost is None else f", at a cost of about {self.cost:,.4f}"
         return (
             f"{self.calls:,} calls{logged}, about {self.prompt_tokens:,} prompt tokens and "
-            f"{self.answer_tokens:,} answer tokens{money}; at {BYTES_PER_TOKEN} bytes a token, "
+            f"{self.answer_tokens:,} answer tokens{money}; at {BYTES_PER_TOKEN} bytes per token, "
             "without repeated questions and hidden reasoning"
         )
 
 
 @dataclass(frozen=True)
 class LanguageModel:
-    """A language model that puts items in order of similarity to a target.
+    """Rankings of items by similarity to a target, by a language model.
 
-    Each of the ``raters`` is a call of its own, with the items in another order: a model
-    favours what it reads first, and only a fresh shuffle turns that into noise that averaging
-    removes. The shuffles depend on the seed, the target and the rater alone, so that a run
-    that was interrupted goes on with the same questions. The model's own randomness is the
-    endpoint's affair: no seed is sent, since some endpoints refuse one.
+    Each of the ``raters`` is a separate call with the items in another order: a model favours
+    what it reads first, and only a new shuffle turns this bias into noise that averaging removes.
+    The shuffles depend only on the seed, the target and the rater, so that an interrupted run
+    continues with the same questions. No seed is sent to the endpoint, since some endpoints
+    refuse one, so the model's own sampling is not reproducible.
 
     Parameters
     ----------
     model : str
-        The name by which the endpoint knows the model; also the source of the rankings.
+        The name of the model at the endpoint; also the source of the rankings.
     base_url : str
         The endpoint's address before ``/chat/completions``.
     raters : int
-        Calls for each target.
+        The number of calls for each target.
     k : int
-        How many items are put in order, of all that are shown.
+        The number of items in a ranking, out of all items in the prompt.
     temperature : float
-        Of the model's sampling; at 0 the raters differ by their shuffles only.
+        The temperature of the model's sampling; at 0 the raters differ only by their shuffles.
     seed : int
-        Of the shuffles.
+        The seed of the shuffles.
     timeout : float
         Seconds for one answer.
     max_retries : int
-        How often a call that failed is repeated, and how often a wrong answer is asked again.
+        How often a call is repeated after a failure, and a question after an invalid answer.
     log : path or None
-        A .jsonl file that keeps every answer as soon as it is there, with all that led to it.
-        The next run with the same file asks only what is missing, and `read_rankings` reads it.
+        A .jsonl file that stores every answer, with its question, as soon as it arrives. The next
+        run with the same file asks only the missing questions. `read_rankings` reads it, too.
     key_variable : str or None
-        The environment variable with the key, read at each call; None sends no key. It may be
-        unset for servers on this machine.
+        The environment variable with the API key, read at each call; None sends no key. It may
+        be unset for servers on this machine.
     prompt_price, answer_price : float or None
-        Per million tokens, both or neither, for `estimate`.
+        Prices per million tokens, for `estimate`; both or neither.
 
     Examples
     --------
@@ -109,7 +111,7 @@ class LanguageModel:
     ...     prompt_price=0.15, answer_price=0.60)
     >>> print(model.estimate(["cat", "truck"], ["tiger", "bus", "whale"]))
     10 calls, about 1,055 prompt tokens and 70 answer tokens, at a cost of about 0.0002;
-    at 2.7 bytes a token, without repeated questions and hidden reasoning
+    at 2.7 bytes per token, without repeated questions and hidden reasoning
 
     With a server at that address, ``model.rankings(["cat", "truck"], ["tiger", "bus", "whale"])``
     returns ten top-2 rankings.
@@ -146,7 +148,7 @@ class LanguageModel:
         if not is_number or not isfinite(value) or value < least:
             what = "a whole number" if kind is Integral else "a number"
             raise RankshotError(f"{name} must be {what}, at least {least}, not {short_repr(value)}")
-        # As plain numbers of one type: in a log, 1 is not 1.0, and NumPy's have no place.
+        # As Python's own int and float: 1 and 1.0 differ in a log, and JSON has no NumPy numbers.
         object.__setattr__(self, name, int(value) if kind is Integral else float(value))
 
     def rankings(
@@ -154,13 +156,13 @@ class LanguageModel:
     ) -> Rankings:
         """Ask every rater about every target, and return top-k rankings of the items.
 
-        A question that stays without a usable answer raises `RankshotError`, which names the
-        target and the rater; what was answered before is in the log.
+        A question without a valid answer raises a `RankshotError` that names the target and the
+        rater; earlier answers are in the log.
 
         Parameters
         ----------
         targets, items : iterables of names
-            What is to be described, and what it is compared with.
+            The names to rank for, and the names to be ranked.
         verbose : bool
             Show the progress on standard error.
         """
@@ -182,14 +184,14 @@ class LanguageModel:
         )
 
     def estimate(self, targets: Iterable[Any], items: Iterable[Any]) -> CostEstimate:
-        """Return what `rankings` would take now, leaving out what the log answers already."""
+        """Estimate what `rankings` would cost now, without the questions that the log answers."""
         names = as_names(items)
         questions = self._questions(as_names(targets, "targets"), names)
         log = self._answer_log()
         open_ones = [question for question in questions if log.find(question) is None]
-        prompts = sum(_tokens(_prompt(question)) for question in open_ones)
-        # Which items will be chosen is unknown: an answer is k items of average length.
-        answers = len(open_ones) * ceil(_tokens(_as_json(names)) * self.k / len(names))
+        prompts = sum(_estimate_tokens(_format_prompt(question)) for question in open_ones)
+        # Which items will be chosen is unknown: assume k items of average length.
+        answers = len(open_ones) * ceil(_estimate_tokens(_as_json(names)) * self.k / len(names))
         cost = None
         if self.prompt_price is not None and self.answer_price is not None:
             cost = (prompts * self.prompt_price + answers * self.answer_price) / 1e6
@@ -214,59 +216,61 @@ class LanguageModel:
                 "k": self.k,
                 "temperature": self.temperature,
                 "seed": self.seed,
-                "items": _shuffled(items, self.seed, target, number),
+                "items": _shuffle_items(items, self.seed, target, number),
             }
             for target in targets
             for number in range(1, self.raters + 1)
         ]
 
     def _ask(self, question: dict[str, Any], log: AnswerLog) -> list[str]:
-        """Ask until the answer is a ranking, write it down, and return it."""
+        """Ask until the answer is a valid ranking, store it in the log, and return it."""
         endpoint = self._endpoint()
-        messages = [{"role": "user", "content": _prompt(question)}]
+        messages = [{"role": "user", "content": _format_prompt(question)}]
         replies: list[Reply] = []
         for _ in range(self.max_retries + 1):
             try:
                 replies.append(endpoint.complete(self.model, messages, self.temperature))
             except RankshotError as error:
-                raise self._lost(question, log, str(error)) from None
+                raise self._no_answer_error(question, log, str(error)) from None
             text = replies[-1].text
             try:
-                ranking = read_answer(text, question["items"], self.k)
+                ranking = parse_answer(text, question["items"], self.k)
             except RankshotError as error:
                 fault = str(error)
             else:
-                log.add(question, {"ranking": ranking, **self._beside(replies)})
+                log.add(question, {"ranking": ranking, **self._log_details(replies)})
                 return ranking
-            # Some endpoints refuse a turn that says nothing.
-            wrong = {"role": "assistant", "content": text[:LONGEST_QUOTE] or "(no answer)"}
-            again = {"role": "user", "content": AGAIN.format(fault=fault, k=self.k)}
+            # Some endpoints refuse an empty message.
+            wrong = {"role": "assistant", "content": text[:MAX_QUOTE] or "(no answer)"}
+            again = {"role": "user", "content": RETRY_PROMPT.format(fault=fault, k=self.k)}
             messages += [wrong, again]
-        problem = f"{len(replies)} wrong answers; the last is {short_repr(text)}: {fault}"
-        raise self._lost(question, log, problem)
+        problem = f"{len(replies)} invalid answers; the last is {short_repr(text)}: {fault}"
+        raise self._no_answer_error(question, log, problem)
 
-    def _beside(self, replies: list[Reply]) -> dict[str, Any]:
-        """Return what the log keeps beside a ranking: tokens of all the asking it took."""
+    def _log_details(self, replies: list[Reply]) -> dict[str, Any]:
+        """Return the fields that the log stores with a ranking; tokens are those of all calls."""
         return {
             "source": self.model,
             "asked": len(replies),
-            "prompt_tokens": _total(reply.prompt_tokens for reply in replies),
-            "answer_tokens": _total(reply.answer_tokens for reply in replies),
+            "prompt_tokens": _sum_known(reply.prompt_tokens for reply in replies),
+            "answer_tokens": _sum_known(reply.answer_tokens for reply in replies),
             "time": datetime.now(UTC).isoformat(timespec="seconds"),
         }
 
-    def _lost(self, question: dict[str, Any], log: AnswerLog, problem: str) -> RankshotError:
-        kept = f"; what was answered is in {log.path}, run again to go on" if log.path else ""
+    def _no_answer_error(
+        self, question: dict[str, Any], log: AnswerLog, problem: str
+    ) -> RankshotError:
+        hint = f"; earlier answers are in {log.path}: run again to continue" if log.path else ""
         return RankshotError(
-            f"target {question['target']!r}, rater {question['rater']!r}: {problem}{kept}"
+            f"target {question['target']!r}, rater {question['rater']!r}: {problem}{hint}"
         )
 
 
-def _shuffled(items: tuple[str, ...], seed: int, target: str, number: int) -> list[str]:
-    """Put items in an order that looks random, and is the same wherever this is run.
+def _shuffle_items(items: tuple[str, ...], seed: int, target: str, number: int) -> list[str]:
+    """Shuffle items in the same way on every machine.
 
-    Sorting by a hash is a shuffle that no version of Python or NumPy will change, and that does
-    not depend on the order in which the caller lists the items: answers in a log stay valid.
+    Sorting by a hash does not depend on the version of Python or NumPy, nor on the order in which
+    the caller lists the items, so that the answers in a log stay valid.
     """
     call = json.dumps([seed, target, number]).encode()
     return sorted(
@@ -278,15 +282,15 @@ def _as_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _prompt(question: dict[str, Any]) -> str:
+def _format_prompt(question: dict[str, Any]) -> str:
     target, items = _as_json(question["target"]), _as_json(question["items"])
     return str(question["prompt"]).format(target=target, k=question["k"], items=items)
 
 
-def _tokens(text: str) -> int:
+def _estimate_tokens(text: str) -> int:
     return ceil(len(text.encode(errors="replace")) / BYTES_PER_TOKEN)
 
 
-def _total(counts: Iterable[int | None]) -> int | None:
+def _sum_known(counts: Iterable[int | None]) -> int | None:
     known = [count for count in counts if count is not None]
     return sum(known) if known else None

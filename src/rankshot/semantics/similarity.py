@@ -1,4 +1,4 @@
-"""`Similarity`: how much every target resembles every item, in numbers, with names."""
+"""`Similarity`, a named table of similarities (targets by items), and means of such tables."""
 
 from __future__ import annotations
 
@@ -18,28 +18,24 @@ from rankshot.semantics.associations import HitMeasure, hit_similarities
 Floats = NDArray[np.float64]
 
 
-# -------------------- semantics.similarity
-# `Similarity`: how much every target resembles every item, in numbers, with names.
-
-
 @dataclass(frozen=True, eq=False)
 class Similarity:
-    """A table of similarities, targets by items; larger is more alike.
+    """A table of similarities, targets by items; a larger value means more similar.
 
-    What a source does not know is NaN: a whole row for a target without a vector, a whole
-    column for an item, or a single cell. Nothing is dropped; `unknown_targets`,
-    `unknown_items` and `coverage` tell what is missing.
+    Unknown values are NaN: a whole row for a target without a vector, a whole column for
+    such an item, or a single cell. No row or column is dropped; `unknown_targets`,
+    `unknown_items` and `coverage` report what is missing.
 
     Parameters
     ----------
     values : array-like of shape (targets, items)
-        Finite numbers, or NaN where the source has nothing to say.
+        Finite numbers, or NaN where the source knows no similarity.
     targets, items : iterables of names
-        The rows and columns.
+        The names of the rows and of the columns.
     source : str
-        Where the numbers come from; rankings carry it along.
+        Where the numbers come from; rankings made from the table keep it.
     notes : tuple of str
-        What the source wants to have said, such as which sense of a word it took.
+        Remarks of the source, such as which sense of a word was chosen.
 
     Examples
     --------
@@ -102,7 +98,7 @@ class Similarity:
         measure: HitMeasure = "dice",
         source: str = "hit counts",
     ) -> Similarity:
-        """Make a similarity table from how many pages hold one name, the other, and both.
+        """Make a similarity table from the number of pages with one name, the other, and both.
 
         Parameters
         ----------
@@ -111,20 +107,20 @@ class Similarity:
         n_b : array-like of shape (items,)
             Hits of each item alone.
         n_ab : array-like of shape (targets, items)
-            Hits of both together; NaN where nobody asked.
+            Hits of both together; NaN for a pair that was not searched for.
         N : float, optional
-            How many pages there are. Dice does without it.
+            The number of all pages. Dice does not need it.
         targets, items : iterables of names
-            What was searched for.
+            The names that were searched for.
         measure : {"dice", "pmi", "nwd"}
-            `dice`, `pmi` or `normalized_web_distance` of `rankshot.semantics.associations`.
+            `dice`, `pmi` or `normalized_web_similarity` of `rankshot.semantics.associations`.
         source : str
             Where the counts come from.
 
         Returns
         -------
         Similarity
-            NaN for a name without a hit and for a pair that was not asked for.
+            NaN for a name without a hit and for a pair that was not searched for.
 
         Examples
         --------
@@ -136,8 +132,6 @@ class Similarity:
         target_names, item_names = as_names(targets, "targets"), as_names(items)
         values = hit_similarities(n_a, n_b, n_ab, N, target_names, item_names, measure)
         return cls(values, target_names, item_names, source)
-
-    # ---------------------------------------------------------------- reading
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Similarity):
@@ -155,43 +149,38 @@ class Similarity:
 
     @property
     def unknown_targets(self) -> tuple[str, ...]:
-        """Targets of which nothing is known."""
-        nothing = np.flatnonzero(np.isnan(self.values).all(axis=1))
-        return tuple(self.targets[i] for i in nothing)
+        """Targets without any known similarity."""
+        rows = np.flatnonzero(np.isnan(self.values).all(axis=1))
+        return tuple(self.targets[i] for i in rows)
 
     @property
     def unknown_items(self) -> tuple[str, ...]:
-        """Items of which nothing is known."""
-        nothing = np.flatnonzero(np.isnan(self.values).all(axis=0))
-        return tuple(self.items[j] for j in nothing)
+        """Items without any known similarity."""
+        columns = np.flatnonzero(np.isnan(self.values).all(axis=0))
+        return tuple(self.items[j] for j in columns)
 
     @property
     def coverage(self) -> float:
-        """The share of cells that are known."""
+        """The share of cells whose similarity is known."""
         return float(np.isfinite(self.values).mean())
 
-    # ---------------------------------------------------------------- deriving
+    def rescale(self) -> Similarity:
+        """Rescale all values to [0, 1]: the smallest becomes 0, the largest 1.
 
-    def scaled(self) -> Similarity:
-        """Bring all values into [0, 1]: the smallest becomes 0, the largest 1.
-
-        A table of one value becomes 1 throughout.
+        If all values are equal, they become 1.
         """
         known = self.values[np.isfinite(self.values)]
         if known.size == 0:
             return self
-        # In units of the largest, so that no difference overflows.
+        # In units of the largest value, so that no difference overflows.
         unit = float(np.abs(known).max()) or 1.0
         low, high = float(known.min()) / unit, float(known.max()) / unit
         shares = self.values / unit
         values = (shares - low) / (high - low) if high > low else shares * 0 + 1
-        return self._with_values(values)
-
-    def _with_values(self, values: Floats) -> Similarity:
         return Similarity(values, self.targets, self.items, self.source, self.notes)
 
     def select(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
-        """Return some rows and columns, in the order given."""
+        """Return the rows and columns of the given names, in the given order."""
         rows = [_find(name, self.targets) for name in as_names(targets, "targets")]
         columns = [_find(name, self.items) for name in as_names(items)]
         return Similarity(
@@ -203,23 +192,25 @@ class Similarity:
         )
 
     def to_rankings(self, k: int | None = None) -> Rankings:
-        """Rank the items of each target, most similar first; equal similarities tie.
+        """Rank the items of each target, most similar first; equal similarities are ties.
 
-        A target that has unknown items gets a subset ranking: they were not compared. A target
-        of which nothing is known gets none, and is named in `unknown_targets`.
+        A target with unknown similarities gets a subset ranking: those items were not compared.
+        A target without any known similarity gets no ranking; `unknown_targets` names it.
         """
         known = np.isfinite(self.values)
         rows = np.flatnonzero(known.any(axis=1))
         if rows.size == 0:
-            raise RankshotError(f"{self.source} knows none of {quote_names(self.targets)}")
+            raise RankshotError(
+                f"{self.source} has no similarities for the targets {quote_names(self.targets)}"
+            )
         known = known[rows]
         entries = encode_positions(-self.values[rows], placed=known)
         n_known = known.sum(axis=1).tolist()
         kinds: list[Kind] = ["top" if n == len(self.items) else "subset" for n in n_known]
         targets = [self.targets[row] for row in rows]
-        beside = validate_columns(rows.size, targets, self.source, kind=kinds)
-        ranked = Rankings(self.items, *entries, entries.sizes, *beside)
-        return ranked if k is None else ranked.top(k)
+        columns = validate_columns(rows.size, targets, self.source, kind=kinds)
+        rankings = Rankings(self.items, *entries, entries.sizes, *columns)
+        return rankings if k is None else rankings.top(k)
 
 
 def _find(name: Any, names: tuple[str, ...]) -> int:
@@ -228,12 +219,13 @@ def _find(name: Any, names: tuple[str, ...]) -> int:
     return names.index(str(name))
 
 
-# -------------------- semantics.means
-# Merging similarity tables of several sources, as the paper's baselines do.
+# -------------------------------------------------------------------- means of several tables
 
 
 def arithmetic_mean(tables: Sequence[Similarity]) -> Similarity:
-    """Average tables, each scaled to [0, 1]; a cell that a source does not know counts without it.
+    """Average similarity tables, each rescaled to [0, 1]: a baseline of the paper.
+
+    A cell is the mean over the sources in which it is known.
 
     Examples
     --------
@@ -243,15 +235,15 @@ def arithmetic_mean(tables: Sequence[Similarity]) -> Similarity:
     >>> rs.arithmetic_mean([one, two]).values
     array([[0.  , 0.75, 0.75]])
     """
-    return _merged(tables, "arithmetic mean", lambda scaled: scaled)
+    return _merge_tables(tables, "arithmetic mean", lambda scaled: scaled)
 
 
 def geometric_mean(tables: Sequence[Similarity]) -> Similarity:
-    """Take the geometric mean of tables, each scaled to [0, 1].
+    """Return the geometric mean of similarity tables, each rescaled to [0, 1].
 
-    Scaling makes the smallest value of every source 0, and one 0 makes the whole mean 0,
-    whatever the others say. So a 0 counts as half of that source's smallest positive value:
-    less than all it has seen, but no veto.
+    Rescaling makes the smallest value of every source 0, and a single 0 would make the mean 0
+    whatever the other sources say. So a 0 is replaced by half of that source's smallest positive
+    value: it is still the smallest value, but it does not overrule the others.
 
     Examples
     --------
@@ -261,30 +253,31 @@ def geometric_mean(tables: Sequence[Similarity]) -> Similarity:
     >>> rs.geometric_mean([one, two]).values.round(3)
     array([[0.25 , 0.707, 0.707]])
     """
-    logged = _merged(tables, "geometric mean", lambda scaled: np.log(_above_zero(scaled)))
-    return Similarity(np.exp(logged.values), logged.targets, logged.items, logged.source)
+    logs = _merge_tables(tables, "geometric mean", lambda scaled: np.log(_replace_zeros(scaled)))
+    return Similarity(np.exp(logs.values), logs.targets, logs.items, logs.source)
 
 
-def _above_zero(scaled: Floats) -> Floats:
+def _replace_zeros(scaled: Floats) -> Floats:
     positive = scaled[scaled > 0]
     least = positive.min() / 2 if positive.size else 1.0
     return np.where(scaled == 0, least, scaled)
 
 
-def _merged(
-    tables: Sequence[Similarity], name: str, view: Callable[[Floats], Floats]
+def _merge_tables(
+    tables: Sequence[Similarity], name: str, transform: Callable[[Floats], Floats]
 ) -> Similarity:
     if isinstance(tables, Similarity) or not all(isinstance(t, Similarity) for t in tables):
         raise RankshotError(f"the {name} needs a list of Similarity tables")
     if not tables:
         raise RankshotError(f"the {name} needs at least one table")
     first = tables[0]
-    views = np.stack(
-        [view(table.select(first.targets, first.items).scaled().values) for table in tables]
+    values = np.stack(
+        [transform(table.select(first.targets, first.items).rescale().values) for table in tables]
     )
-    known = np.isfinite(views)
-    # Summed from the smallest up, so that the order of the sources rounds no tie away.
-    total = np.sort(np.where(known, views, 0.0), axis=0).sum(axis=0)
+    known = np.isfinite(values)
+    # Summed from the smallest value up, so that rounding does not depend on the order of the
+    # sources and breaks no tie.
+    total = np.sort(np.where(known, values, 0.0), axis=0).sum(axis=0)
     count = known.sum(axis=0)
     mean = np.where(count > 0, total / np.maximum(count, 1), np.nan)
     return Similarity(mean, first.targets, first.items, source=name)

@@ -1,4 +1,4 @@
-"""Whether sources of rankings tell the same story: the paper's Result 1."""
+"""Whether sources of rankings agree with one another: the paper's Result 1."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class SourceAgreement:
-    """How far sources agree about the same targets.
+    """How well sources agree about the same targets.
 
     Attributes
     ----------
     sources : tuple of str
+        The names of the sources.
     distances : ndarray of shape (sources, sources)
-        Mean Kendall distance between the rankings of two sources of the same target; on the
-        diagonal, between different rankings of one source. NaN where they share no target.
+        Mean Kendall distance between the rankings of the same target by two sources; on the
+        diagonal, between different rankings by one source. NaN where they share no target.
     accuracy : float
-        How often the nearest other ranking is one of the same target: leave-one-out
-        classification by the nearest neighbour.
+        How often the nearest other ranking has the same target: the leave-one-out accuracy of a
+        nearest-neighbour classifier.
     """
 
     sources: tuple[str, ...]
@@ -39,7 +40,7 @@ class SourceAgreement:
 
 
 def source_agreement(rankings: Rankings, k: int | None = None) -> SourceAgreement:
-    """Compare the sources of rankings, by Kendall's distance of their first ``k``.
+    """Compare the sources of rankings, by the Kendall distance between their first ``k`` items.
 
     Examples
     --------
@@ -54,7 +55,7 @@ def source_agreement(rankings: Rankings, k: int | None = None) -> SourceAgreemen
     """
     require_rankings(rankings)
     if len(rankings.target_names) == 0 or len(rankings.source_names) == 0:
-        raise RankshotError("to compare sources, rankings must have targets and sources")
+        raise RankshotError("rankings must have targets and sources, to compare their sources")
     distance = kendall_distance(rankings, k=k)
     sources, targets = rankings.source_names, rankings.targets
     same_target = (targets[:, None] == targets) & ~np.eye(len(rankings), dtype=bool)
@@ -68,11 +69,19 @@ def source_agreement(rankings: Rankings, k: int | None = None) -> SourceAgreemen
 
 
 def similarity_accuracy(tables: Sequence[Similarity], *, normalized: bool = False) -> float:
-    """Return the nearest-neighbour accuracy of similarity *numbers*, by Euclidean distance.
+    """Return the nearest-neighbour accuracy of similarity values, by Euclidean distance.
 
-    The rows of all tables are the points, their targets the classes; ``normalized`` divides
-    every row by the sum of its absolute values first, as the paper does. To be held against
-    `source_agreement`, which uses the order of the numbers alone.
+    The rows of all tables are the points and their targets are the classes. ``normalized``
+    divides every row by the sum of its absolute values first, as the paper does. Compare the
+    result with `source_agreement`, which uses only the order of the values.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> one = rs.Similarity([[.9, .1], [.2, .7]], ["cat", "car"], ["fox", "bus"])
+    >>> two = rs.Similarity([[.8, .3], [.1, .9]], ["cat", "car"], ["fox", "bus"])
+    >>> rs.similarity_accuracy([one, two])
+    1.0
     """
     if len(tables) < 2:
         raise RankshotError("at least two tables are needed to compare sources")
@@ -94,7 +103,7 @@ def similarity_accuracy(tables: Sequence[Similarity], *, normalized: bool = Fals
 def nearest_neighbour_accuracy(distance: Floats, labels: NDArray[np.object_]) -> float:
     """Return how often the nearest other point has the same label.
 
-    Where several are equally near, each of them counts as likely to be taken.
+    Where several points are equally near, the share of them with the same label counts.
     """
     others = distance.copy()
     np.fill_diagonal(others, np.inf)

@@ -1,8 +1,8 @@
-"""Files of word vectors, read for the words that are wanted and no others.
+"""Files of word vectors (GloVe, word2vec, fastText, .npy): reading the vectors of given words.
 
-The files are large (GloVe 5 GB, word2vec 3 GB) and come from anywhere. So they are streamed, only
-wanted lines are parsed, and every size that a file claims is checked before it is believed. A bad
-line stops the reading only where it holds a wanted word.
+The files are large (GloVe 5 GB, word2vec 3 GB) and not trusted. So they are streamed, only the
+lines of given words are parsed, and every size in a header is checked before it is used. A
+malformed line is an error only if it has one of the given words.
 """
 
 from __future__ import annotations
@@ -25,45 +25,37 @@ from rankshot.core.errors import RankshotError, short_repr, suggest_name
 from rankshot.core.text_files import MARK, iterate_lines
 
 Vectors = dict[str, NDArray[np.float64]]
-"""What a file has of the words that were wanted."""
+"""From words to their vectors."""
 FORMATS = ("glove", "word2vec", "fasttext", "word2vec-binary", "npy")
-"""What can be read; fastText's .vec is word2vec's text under another name."""
+"""The formats that can be read; fastText's .vec has the text format of word2vec."""
 MAX_LINE = 2**20
-"""Bytes in a line: a vector of 50,000 numbers."""
+"""The most bytes in a line: a vector of 50,000 numbers."""
 MAX_DIMENSION = 2**16
 MAX_WORDS = 20_000_000
-"""Larger than any published vocabulary, and small enough that a hostile file ends."""
+"""More than any published vocabulary has; it bounds the time that a hostile file can take."""
 _SAMPLE, _BUFFER = 2**19, 2**20
 _HEADER = re.compile(rb"(\d{1,40})[ \t]+(\d{1,40})[ \t]*\r?\n")
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _NUMPY_ERRORS = (
     *(ValueError, TypeError, EOFError, OverflowError),
-    # NumPy reads the header of a matrix as a Python literal, and lets these through.
+    # NumPy parses the header of a matrix as a Python literal, which can raise these.
     *(SyntaxError, TokenError, RecursionError, MemoryError),
 )
 _FOREIGN = (
     (rb"PK\x03\x04", "a zip archive: unpack it first"),
-    (rb"\x80[\x02-\x05]", "a pickle, which can run code: hand over gensim's KeyedVectors instead"),
+    (rb"\x80[\x02-\x05]", "a pickle, which can run code: pass gensim's KeyedVectors instead"),
     (rb"\xba\x16\x4f\x2f", "a fastText model: use its .vec file, or load it with gensim"),
 )
 MAX_WORD = 10_000
-"""Bytes in a word: the longest published are web addresses."""
+"""The most bytes in a word; the longest published ones are web addresses."""
 _BLOCK = 2**22
 
 
-# -------------------- semantics.vector_files
-# Files of word vectors, read for the words that are wanted and no others.
-#
-# The files are large (GloVe 5 GB, word2vec 3 GB) and come from anywhere. So they are streamed, only
-# wanted lines are parsed, and every size that a file claims is checked before it is believed. A bad
-# line stops the reading only where it holds a wanted word.
-
-
 class WantedWords:
-    """The words to look for in a file, as the bytes that stand there.
+    """The words to look for in a file, in the encodings in which they may be there.
 
-    Words of other alphabets are also watched for in Latin-1: files that were joined from several
-    have such lines, and a wanted word must not be missed without a word.
+    Some files were concatenated from several and have lines in Latin-1. A word that a file
+    contains only in Latin-1 is reported as an error, so that it is not silently missed.
     """
 
     def __init__(self, words: Collection[str]) -> None:
@@ -73,12 +65,12 @@ class WantedWords:
         self.starts = {key.split(b" ")[0] for key in (*self.utf8, *self.latin1)}
 
     def note_latin1(self, key: bytes, where: str) -> None:
-        """Remember a wanted word that stands there in the wrong encoding."""
+        """Remember the place of a wanted word in the wrong encoding."""
         if key in self.latin1:
             self._misread.setdefault(self.latin1[key], where)
 
     def check_missed(self, found: Collection[str]) -> None:
-        """Complain of a wanted word that the file has, but only in the wrong encoding."""
+        """Raise an error for a wanted word that the file has only in the wrong encoding."""
         known = {word.casefold() for word in found}
         for word, where in self._misread.items():
             if word.casefold() not in known:
@@ -101,8 +93,8 @@ def _only_latin1(words: Collection[str]) -> dict[bytes, str]:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[io.BufferedReader[Any]]:
-    """Open a file for reading bytes, unpacked where it is gzip."""
+def open_unpacked(path: Path) -> Iterator[io.BufferedReader[Any]]:
+    """Open a file for reading bytes; gzip files are decompressed."""
     with path.open("rb") as raw:
         if raw.peek(2)[:2] != b"\x1f\x8b":
             yield raw
@@ -114,12 +106,12 @@ def opened(path: Path) -> Iterator[io.BufferedReader[Any]]:
             raise RankshotError(f"{path}: damaged gzip ({error})") from None
 
 
-# -------------------------------------------------------------------- which format
+# -------------------------------------------------------------------- detecting the format
 
 
-def vector_format(path: Path, named: str | None = None) -> str:
-    """Tell the format of a file by its content, unless it is named."""
-    with opened(path) as stream:
+def detect_format(path: Path, named: str | None = None) -> str:
+    """Return the format of a file, by its content unless it is given."""
+    with open_unpacked(path) as stream:
         sample = stream.read(_SAMPLE).removeprefix(MARK)
     if named is not None:
         if named not in FORMATS:
@@ -143,7 +135,7 @@ def vector_format(path: Path, named: str | None = None) -> str:
 
 
 def _is_one_number_each(sample: bytes, header: re.Match[bytes]) -> bool:
-    """Whether ``5 3`` is the word '5' with its number 3, not five words of three numbers."""
+    """Whether ``5 3`` is the word '5' with its number 3, not a header: five words of three."""
     line, newline, _ = sample[header.end() :].partition(b"\n")
     fields = line.split()
     written = newline and not _CONTROL.search(sample)
@@ -151,7 +143,7 @@ def _is_one_number_each(sample: bytes, header: re.Match[bytes]) -> bool:
 
 
 def _is_binary(record: bytes, dimension: int) -> bool:
-    """Whether the first vector after the header is raw float32 rather than digits."""
+    """Whether the first vector after the header is binary float32 rather than text."""
     word, _, vector = record.lstrip(b"\n").partition(b" ")
     if _CONTROL.search((vector or word)[: 4 * dimension]):
         return True
@@ -171,7 +163,7 @@ def _is_number(field: bytes) -> bool:
 
 
 def read_header(line: bytes, path: Path) -> tuple[int, int]:
-    """Return the number of words and of numbers each that a word2vec file promises."""
+    """Return the number of words and the dimension from the header of a word2vec file."""
     header = _HEADER.fullmatch(line)
     if header is None:
         raise RankshotError(
@@ -181,7 +173,7 @@ def read_header(line: bytes, path: Path) -> tuple[int, int]:
     if not (1 <= words <= MAX_WORDS and 1 <= dimension <= MAX_DIMENSION):
         raise RankshotError(
             f"{path}:1: the header claims {words} words of {dimension} numbers; at most "
-            f"{MAX_WORDS:,} of {MAX_DIMENSION:,} are believed"
+            f"{MAX_WORDS:,} words of {MAX_DIMENSION:,} numbers are supported"
         )
     return words, dimension
 
@@ -190,10 +182,10 @@ def read_header(line: bytes, path: Path) -> tuple[int, int]:
 
 
 def read_text(path: Path, words: Collection[str], *, header: bool) -> Vectors:
-    """Read the vectors of some words from GloVe's text, or word2vec's, which has a header."""
+    """Read the vectors of some words from GloVe's or word2vec's text, which has a header."""
     wanted = WantedWords(words)
     found: Vectors = {}
-    with opened(path) as stream:
+    with open_unpacked(path) as stream:
         lines = iterate_lines(stream, path, MAX_LINE, MAX_WORDS)
         promised = dimension = seen = 0
         if header:
@@ -204,18 +196,18 @@ def read_text(path: Path, words: Collection[str], *, header: bool) -> Vectors:
                 continue
             seen += 1
             if not dimension:
-                dimension = _dimension_of(line, f"{path}:{number}")
+                dimension = _count_numbers(line, f"{path}:{number}")
             if first[0] in wanted.starts:
                 _keep_line(line, dimension, wanted, found, f"{path}:{number}")
             if line[-1:] != b"\n" and len(line.split()) <= dimension:
                 raise RankshotError(f"{path}:{number}: truncated in the last line")
     if seen < promised:
-        raise RankshotError(f"{path}: truncated: {seen} of the {promised} words that it promises")
+        raise RankshotError(f"{path}: truncated: {seen} of the {promised} words in its header")
     wanted.check_missed(found)
     return found
 
 
-def _dimension_of(line: bytes, where: str) -> int:
+def _count_numbers(line: bytes, where: str) -> int:
     fields = line.split()
     if not 2 <= len(fields) <= MAX_DIMENSION + 1 or not _is_number(fields[-1]):
         raise RankshotError(f"{where}: expected a word and its numbers, not {short_repr(line)}")
@@ -225,9 +217,9 @@ def _dimension_of(line: bytes, where: str) -> int:
 def _keep_line(
     line: bytes, dimension: int, wanted: WantedWords, found: Vectors, where: str
 ) -> None:
-    """Parse a line that begins like a wanted word; the first line of a word counts."""
+    """Parse a line that begins like a wanted word; only the first line of a word counts."""
     fields = line.split()
-    # A word may hold spaces, so the numbers are counted from the end.
+    # A word may contain spaces, so the numbers are counted from the end.
     key = b" ".join(fields[:-dimension])
     if key not in wanted.utf8:
         wanted.note_latin1(key, where)
@@ -244,7 +236,7 @@ def _keep_line(
     odd = [text for text in numbers if not (_is_number(text) and isfinite(float(text)))]
     if odd:
         text = short_repr(odd[0].decode(errors="replace"))
-        raise RankshotError(f"{where}: {word!r} has {text}, which is no finite number")
+        raise RankshotError(f"{where}: {word!r} has {text}, which is not a finite number")
     found[word] = np.array([float(number) for number in numbers])
 
 
@@ -252,12 +244,12 @@ def _keep_line(
 
 
 def read_npy(path: Path, vocabulary: Path, words: Collection[str]) -> Vectors:
-    """Read the rows of some words from a memory-mapped matrix with a vocabulary beside it."""
+    """Read the rows of some words from a memory-mapped matrix, by a separate vocabulary file."""
     matrix = map_matrix(path)
     wanted = WantedWords(words)
     rows: dict[str, int] = {}
     number = 0
-    with opened(vocabulary) as stream:
+    with open_unpacked(vocabulary) as stream:
         for number, line in iterate_lines(stream, vocabulary, MAX_LINE, MAX_WORDS):
             key = line.rstrip(b"\r\n")
             if key in wanted.utf8:
@@ -271,11 +263,11 @@ def read_npy(path: Path, vocabulary: Path, words: Collection[str]) -> Vectors:
 
 
 def map_matrix(path: Path) -> NDArray[np.floating]:
-    """Map a matrix of numbers into memory; nothing is read yet."""
+    """Memory-map a matrix of numbers; nothing is read yet."""
     try:
         matrix = np.load(path, mmap_mode="r", allow_pickle=False)
     except _NUMPY_ERRORS as error:
-        raise RankshotError(f"{path}: not a plain, unpacked .npy matrix ({error})") from None
+        raise RankshotError(f"{path}: not an uncompressed .npy matrix ({error})") from None
     if not isinstance(matrix, np.ndarray) or matrix.ndim != 2 or matrix.dtype.kind not in "fiu":
         what = (
             f"{matrix.dtype} of shape {matrix.shape}" if hasattr(matrix, "dtype") else "an archive"
@@ -292,20 +284,19 @@ def take_rows(matrix: NDArray[np.floating], rows: dict[str, int], path: Path) ->
     return {word: np.array(matrix[row], dtype=np.float64) for word, row in rows.items()}
 
 
-# -------------------- semantics.word2vec_binary
-# Reading word2vec's binary files, the format of the Google News vectors.
+# -------------------------------------------------------------------- word2vec's binary format
 
 
 def read_word2vec_binary(path: Path, words: Collection[str]) -> Vectors:
-    """Read the vectors of some words; the others are passed over.
+    """Read the vectors of some words from a binary file, the format of the Google News vectors.
 
-    After a line with the number of words and of numbers each, a record is the word, a space and
-    little-endian float32; word2vec itself ends it with a newline, gensim does not. There are
-    no lines to name, so a complaint names the number of the word.
+    After a line with the number of words and the dimension, a record is the word, a space and
+    little-endian float32 numbers; word2vec itself ends it with a newline, gensim does not. There
+    are no lines, so error messages give the number of the word.
     """
     wanted = WantedWords(words)
     found: Vectors = {}
-    with opened(path) as stream:
+    with open_unpacked(path) as stream:
         count, dimension = read_header(stream.readline(100), path)
         _check_size(stream, path, count, dimension)
         records = _Records(stream, path, 4 * dimension)
@@ -316,30 +307,31 @@ def read_word2vec_binary(path: Path, words: Collection[str]) -> Vectors:
                 word = wanted.utf8[key]
                 if word not in found:
                     where = f"{path}: word {number} ({word!r})"
-                    found[word] = _vector(records.buffer, start, dimension, where)
+                    found[word] = _parse_vector(records.buffer, start, dimension, where)
             elif key in wanted.latin1:
                 wanted.note_latin1(key, f"{path}: word {number}")
         if records.rest().strip():
             raise RankshotError(
-                f"{path}: more follows the {count} words of {dimension} numbers in the header"
+                f"{path}: more data follows after the {count} words of {dimension} numbers that "
+                "the header announces"
             )
     wanted.check_missed(found)
     return found
 
 
 def _check_size(stream: io.BufferedReader[Any], path: Path, count: int, dimension: int) -> None:
-    """Refuse at once what the size of the file gives the lie; a packed file tells on the way."""
+    """Refuse a file that is too small for its header; compressed files are checked on reading."""
     if not isinstance(stream.raw, io.FileIO):
         return
     least, actual = count * (4 * dimension + 1), path.stat().st_size - stream.tell()
     if actual < least:
         raise RankshotError(
-            f"{path}: truncated: {count} words of {dimension} numbers are at least {least:,} "
+            f"{path}: truncated: {count} words of {dimension} numbers take at least {least:,} "
             f"bytes, but {actual:,} follow the header"
         )
 
 
-def _vector(buffer: bytes, start: int, dimension: int, where: str) -> NDArray[np.float64]:
+def _parse_vector(buffer: bytes, start: int, dimension: int, where: str) -> NDArray[np.float64]:
     vector = np.frombuffer(buffer, "<f4", dimension, start)
     if not np.isfinite(vector).all():
         raise RankshotError(f"{where} is not finite")
@@ -347,7 +339,7 @@ def _vector(buffer: bytes, start: int, dimension: int, where: str) -> NDArray[np
 
 
 class _Records:
-    """A window that moves over the records: millions of them, so without a call for each read."""
+    """The records of a file, read in large blocks: one read per record would be slow."""
 
     def __init__(self, stream: io.BufferedReader[Any], path: Path, vector_bytes: int) -> None:
         self.stream = stream
@@ -373,5 +365,5 @@ class _Records:
         return start
 
     def rest(self) -> bytes:
-        """Return the start of what has not been read."""
+        """Return the unread bytes of the buffer, and one more byte of the file if there is one."""
         return self.buffer[self.place :] + self.stream.read(1)

@@ -1,4 +1,4 @@
-"""The cosine of vectors, by which names are compared."""
+"""Vectors of classes: their cosine, `ClassVectors`, and `Embedding` for any embedding model."""
 
 from __future__ import annotations
 
@@ -15,15 +15,11 @@ from rankshot.semantics.similarity import Similarity
 
 Floats = NDArray[np.float64]
 SLOT = "{}"
-"""Where a template takes the name."""
-
-
-# -------------------- semantics.cosine
-# The cosine of vectors, by which names are compared.
+"""The placeholder for the name in a template."""
 
 
 def unit_vectors(vectors: ArrayLike) -> Floats:
-    """Scale rows to length 1; a row of zeros, which points nowhere, becomes NaN.
+    """Scale rows to length 1; a row of zeros, which has no direction, becomes NaN.
 
     Examples
     --------
@@ -31,7 +27,7 @@ def unit_vectors(vectors: ArrayLike) -> Floats:
     array([[0.6, 0.8], [nan, nan]])
     """
     table = np.asarray(vectors, dtype=np.float64)
-    # Scaled by their largest number first, so that no square overflows or vanishes.
+    # Divided by the largest number first, so that no square overflows or underflows.
     largest = np.abs(table).max(axis=1, keepdims=True, initial=0)
     scaled = np.full(table.shape, np.nan)
     np.divide(table, largest, out=scaled, where=largest > 0)
@@ -42,43 +38,39 @@ def unit_vectors(vectors: ArrayLike) -> Floats:
 def cosine(left: ArrayLike, right: ArrayLike) -> Floats:
     """Return the cosine of every row of ``left`` with every row of ``right``.
 
-    A matrix product may round the same dot product differently from column to column, which would
-    break a tie by column number. So equal rows are multiplied once, and rows are put in an
-    order of their own first: equal vectors tie exactly, and permuting the input permutes the
-    output and changes no bit of it.
+    A matrix product may round the same dot product differently from column to column, and so
+    break ties. Therefore equal rows are multiplied once, and the rows are sorted first: equal
+    vectors have exactly equal cosines, and permuting the input permutes the output and changes
+    no bit of it.
 
     Examples
     --------
     >>> cosine([[3, 4], [0, 0]], [[3, 4], [0, 1]])
     array([[1. , 0.8], [nan, nan]])
     """
-    # Adding zero turns -0.0 into 0.0, which sorts and compares as the same row.
+    # Adding zero turns -0.0 into 0.0, so that equal rows have equal bytes.
     rows, row_of = np.unique(unit_vectors(left) + 0.0, axis=0, return_inverse=True)
     columns, column_of = np.unique(unit_vectors(right) + 0.0, axis=0, return_inverse=True)
     product: Floats = np.clip(rows @ columns.T, -1.0, 1.0)
     return product[np.ix_(row_of, column_of)]
 
 
-# -------------------- semantics.class_vectors
-# `ClassVectors`: one vector a class, for methods that learn from vectors and not from rankings.
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class ClassVectors:
-    """A vector for each class: of a word, or of attributes.
+    """One vector per class, a word vector or attributes, for methods that learn from vectors.
 
     Parameters
     ----------
     names : iterable of names
         The classes, each once.
     values : array-like of shape (classes, dimension)
-        Finite numbers, or NaN for what is missing. Kept as a copy that is read-only.
+        Finite numbers, or NaN for missing ones. Stored as a read-only copy.
     source : str
         Where the numbers come from.
 
     Examples
     --------
-    >>> from rankshot.semantics.vectors import ClassVectors
+    >>> from rankshot.semantics import ClassVectors
     >>> vectors = ClassVectors(["cat", "tiger", "bus"], [[3, 4], [0, 2], [1, 0]], "me")
     >>> vectors
     ClassVectors: 3 names with 2 numbers each, of me
@@ -122,11 +114,11 @@ class ClassVectors:
 
     @property
     def dimension(self) -> int:
-        """How many numbers a vector has."""
+        """The number of elements of a vector."""
         return int(self.values.shape[1])
 
     def select(self, names: Iterable[Any]) -> ClassVectors:
-        """Return the vectors of some names, in the order given."""
+        """Return the vectors of some names, in the given order."""
         row = {name: i for i, name in enumerate(self.names)}
         wanted = as_names(names, "names")
         for name in wanted:
@@ -138,39 +130,34 @@ class ClassVectors:
     def cosines(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
         """Return the cosine of every target with every item.
 
-        NaN where a vector has a number missing, or is zeros and so points nowhere.
+        NaN where a vector has a missing number, or is zero and so has no direction.
         """
         left, right = self.select(targets), self.select(items)
         values = cosine(left.values, right.values)
         return Similarity(values, left.names, right.names, self.source)
 
 
-# -------------------- semantics.embeddings
-# Similarity from any embedding model: a function from texts to vectors, and the cosine.
-
-
 class Embedding:
-    """Similarity by any model that turns texts into vectors, as the cosine of their angle.
+    """Similarity by any embedding model: the cosine of the vectors of two texts.
 
-    A model is trained on sentences more often than on bare words, so a name is put into a
+    Most models are trained on sentences rather than on single words, so a name is put into a
     template first; underscores become spaces.
 
     Parameters
     ----------
     function : callable
-        From a list of n texts to an array of shape (n, d): the ``encode`` of
-        sentence-transformers, or a function that asks a service.
+        Takes a list of n texts and returns an array of shape (n, d): the ``encode`` of
+        sentence-transformers, or a function that calls a service.
     template : str
-        The text for one name, with ``{}`` in its place; ``"{}"`` leaves names as they are.
+        The text for a name, with ``{}`` in place of the name; ``"{}"`` leaves names as they are.
     batch_size : int
-        The most texts in one call. Every distinct name is embedded once, whether it is
-        a target, an item or both.
+        The maximum number of texts in one call. Every distinct text is embedded once.
     source : str
         The name of the source in the table and its rankings.
 
     Examples
     --------
-    >>> from rankshot.semantics.vectors import Embedding
+    >>> from rankshot.semantics import Embedding
     >>> def letters(texts):
     ...     return [[text.count(letter) for letter in "aeiou"] for text in texts]
     >>> table = Embedding(letters, template="{}").similarity(["sea_lion"], ["lion", "bus"])
@@ -190,7 +177,7 @@ class Embedding:
             raise RankshotError(f"an embedding is a function of texts, not {short_repr(function)}")
         if not isinstance(template, str) or SLOT not in template:
             raise RankshotError(
-                f"the template {short_repr(template)} has no {SLOT} for the name to stand in"
+                f"the template {short_repr(template)} has no {SLOT} in place of the name"
             )
         if not isinstance(batch_size, int) or batch_size < 1:
             raise RankshotError(
@@ -205,7 +192,7 @@ class Embedding:
         """Return the cosine of every target with every item."""
         targets, items = as_names(targets, "targets"), as_names(items)
         row = {text: i for i, text in enumerate(dict.fromkeys(map(self._text, targets + items)))}
-        vectors = self._embedded(list(row))
+        vectors = self._embed(list(row))
         values = cosine(
             vectors[[row[self._text(name)] for name in targets]],
             vectors[[row[self._text(name)] for name in items]],
@@ -213,37 +200,37 @@ class Embedding:
         return Similarity(values, targets, items, self.source)
 
     def _text(self, name: str) -> str:
-        # Not str.format: a template or a name may hold other braces, and they mean nothing.
+        # Not str.format: a template or a name may contain other braces, which have no meaning.
         return self.template.replace(SLOT, name.replace("_", " "))
 
-    def _embedded(self, texts: list[str]) -> Floats:
+    def _embed(self, texts: list[str]) -> Floats:
         blocks: list[Floats] = []
         for start in range(0, len(texts), self.batch_size):
             batch = texts[start : start + self.batch_size]
-            block = _checked(self.function(list(batch)), batch)
+            block = _validate_embeddings(self.function(list(batch)), batch)
             if blocks and block.shape[1] != blocks[0].shape[1]:
                 raise RankshotError(
-                    f"the embedding gave vectors of {blocks[0].shape[1]} numbers at first, and of "
-                    f"{block.shape[1]} from {short_repr(batch[0])} on"
+                    f"the embedding returned vectors of {blocks[0].shape[1]} numbers at first, and "
+                    f"of {block.shape[1]} from {short_repr(batch[0])} on"
                 )
             blocks.append(block)
         return np.concatenate(blocks)
 
 
-def _checked(answer: Any, texts: Sequence[str]) -> Floats:
-    """Return what the function gave as an array, or say what is wrong with it."""
+def _validate_embeddings(answer: Any, texts: Sequence[str]) -> Floats:
+    """Return the result of the function as an array, or report what is wrong with it."""
     expected = f"an array of shape ({len(texts)}, d) for {len(texts)} texts"
     if isinstance(answer, np.ndarray) and answer.dtype.kind == "c":
-        raise RankshotError(f"the embedding must give {expected}, not complex numbers")
+        raise RankshotError(f"the embedding must return {expected}, not complex numbers")
     try:
         block: Floats = np.asarray(answer, dtype=np.float64)
     except (TypeError, ValueError, RuntimeError) as error:
         raise RankshotError(
-            f"the embedding must give {expected}, not {short_repr(answer)} ({error})"
+            f"the embedding must return {expected}, not {short_repr(answer)} ({error})"
         ) from None
     if block.ndim != 2 or block.shape[0] != len(texts) or block.shape[1] == 0:
         raise RankshotError(
-            f"the embedding must give {expected}, not shape {block.shape}: {short_repr(answer)}"
+            f"the embedding must return {expected}, not shape {block.shape}: {short_repr(answer)}"
         )
     odd = np.argwhere(~np.isfinite(block))
     if odd.size:
@@ -254,7 +241,7 @@ def _checked(answer: Any, texts: Sequence[str]) -> Floats:
     zero = np.flatnonzero(~block.any(axis=1))
     if zero.size:
         raise RankshotError(
-            f"the embedding of {short_repr(texts[zero[0]])} is {block.shape[1]} zeros, which have no "
-            f"direction"
+            f"the embedding of {short_repr(texts[zero[0]])} is {block.shape[1]} zeros, which have "
+            "no direction"
         )
     return block

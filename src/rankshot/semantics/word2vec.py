@@ -1,4 +1,4 @@
-"""word2vec, trained on the same text that `Corpus` counts."""
+"""Training word2vec on a text, with the names of classes as words."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
-from rankshot.semantics.cooccurrence import Joined, Names, join_names
-from rankshot.semantics.corpus import text_blocks
+from rankshot.semantics.cooccurrence import NameIndex, TokenizedText, tokenize
+from rankshot.semantics.corpus import read_blocks
 
-LONGEST_SENTENCE = 10_000
-"""What is longer is dropped by gensim, in silence."""
+MAX_SENTENCE = 10_000
+"""The most words in a sentence: gensim silently drops those beyond it."""
 
 
 def train_word2vec(
@@ -36,27 +36,28 @@ def train_word2vec(
     """Train skip-gram word2vec on a text and return the vectors of the names.
 
     Names are found as `Corpus` finds them (phrases, plurals, the longest first), and each is one
-    word to the model: "pickup trucks" is trained as ``pickup_truck``. A small corpus makes weak
-    vectors; this is for text of a field that no ready-made vectors know.
+    word to the model: "pickup trucks" is trained as ``pickup_truck``. Use it for texts of a
+    special field whose words pretrained vectors do not contain; a small corpus gives poor
+    vectors.
 
     Parameters
     ----------
     path : str or Path
-        UTF-8 text, plain or compressed, as for `Corpus`. It is read once an epoch, and once
-        before, to count the words.
+        UTF-8 text, plain or compressed, as for `Corpus`. It is read once to count the words, and
+        then once per epoch.
     names : iterable of names
-        Whose vectors are wanted.
+        The names to find vectors for.
     vector_size, window, epochs, min_count, seed : int
         As in gensim. Names that occur fewer than ``min_count`` times get no vector.
     workers : int
-        Threads. With more than one the vectors differ from run to run.
+        The number of threads. With more than one, the vectors differ from run to run.
     verbose : bool
         Show progress.
 
     Returns
     -------
     dict
-        A vector for each name that the text has often enough; the others are left out.
+        The vector of each name that occurs often enough; the other names are left out.
 
     Examples
     --------
@@ -69,7 +70,7 @@ def train_word2vec(
     {'sea_lion': (4,), 'cat': (4,)}
     """
     wanted = as_names(names, "names")
-    found, entry = Names.of(wanted)
+    index, entry = NameIndex.build(wanted)
     model = _gensim_word2vec()(
         vector_size=vector_size,
         window=window,
@@ -80,11 +81,11 @@ def train_word2vec(
         sg=1,
     )
     with ProgressLine("word2vec", enabled=verbose) as line:
-        sentences = _Sentences(Path(path), found, line)
+        sentences = _Sentences(Path(path), index, line)
         model.build_vocab(sentences)
-        _refuse_nothing(model, path, wanted, min_count)
+        _require_vocabulary(model, path, wanted, min_count)
         model.train(sentences, total_examples=model.corpus_count, epochs=epochs)
-    words = [found.entries[i].replace(" ", "_") for i in entry]
+    words = [index.entries[i].replace(" ", "_") for i in entry]
     known = model.wv.key_to_index
     return {
         name: np.array(model.wv[word])
@@ -104,37 +105,39 @@ def _gensim_word2vec() -> Any:
         ) from None
 
 
-def _refuse_nothing(model: Any, path: str | Path, names: tuple[str, ...], least: int) -> None:
+def _require_vocabulary(
+    model: Any, path: str | Path, names: tuple[str, ...], min_count: int
+) -> None:
     if not len(model.wv):
         raise RankshotError(
-            f"{path}: no word occurs {least} times, so there is nothing to train for "
+            f"{path}: no word occurs {min_count} times, so no vectors can be trained for "
             f"{quote_names(names)}"
         )
 
 
 @dataclass(frozen=True)
 class _Sentences:
-    """The paragraphs of a text as lists of words, as often as they are asked for."""
+    """The paragraphs of a text as lists of words; each iteration reads the file again."""
 
     path: Path
-    names: Names
+    names: NameIndex
     line: ProgressLine
 
     def __iter__(self) -> Iterator[list[str]]:
-        joined_words = [entry.replace(" ", "_") for entry in self.names.entries]
-        for block in text_blocks(self.path, paragraphs=True):
+        name_tokens = [entry.replace(" ", "_") for entry in self.names.entries]
+        for block in read_blocks(self.path, paragraphs=True):
             self.line.update(f"line {block.line:,}")
             text = block.text(self.path)
-            joined = join_names(text, self.names, blank_lines=block.blank_lines)
-            yield from _sentences(joined, joined_words)
+            found = tokenize(text, self.names, blank_lines=block.blank_lines)
+            yield from _sentences(found, name_tokens)
 
 
-def _sentences(joined: Joined, names: list[str]) -> Iterator[list[str]]:
-    vocabulary = [*joined.vocabulary, *names]
-    plain = len(joined.vocabulary)
-    tokens = np.where(joined.entries >= 0, plain + joined.entries, joined.words)
-    ends = np.flatnonzero(np.diff(joined.texts)) + 1
+def _sentences(found: TokenizedText, names: list[str]) -> Iterator[list[str]]:
+    vocabulary = [*found.vocabulary, *names]
+    plain = len(found.vocabulary)
+    tokens = np.where(found.entries >= 0, plain + found.entries, found.words)
+    ends = np.flatnonzero(np.diff(found.texts)) + 1
     for sentence in np.split(tokens, ends):
-        for start in range(0, sentence.size, LONGEST_SENTENCE):
-            part = sentence[start : start + LONGEST_SENTENCE]
+        for start in range(0, sentence.size, MAX_SENTENCE):
+            part = sentence[start : start + MAX_SENTENCE]
             yield [vocabulary[token] for token in part.tolist()]

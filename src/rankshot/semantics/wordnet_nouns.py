@@ -1,7 +1,7 @@
-"""WordNet's nouns: lemmas, senses and the hierarchy above them, as arrays.
+"""WordNet's noun hierarchy, and similarity measures of its senses.
 
-A synset (a sense shared by some words) is a number here, and a name like ``leopard.n.02``: the
-second sense of the noun leopard.
+A synset (a sense that some words share) is represented by a number. Its name, such as
+``leopard.n.02``, means the second sense of the noun leopard.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ CATEGORIES = (
     "substance",
     "time",
 )
-"""WordNet's lexical categories of nouns, in the order of their numbers from 3 on."""
+"""WordNet's lexical categories of nouns, in the order of their numbers, which start at 3."""
 FIRST_CATEGORY = 3
 PLURALS = (
     ("s", ""),
@@ -57,17 +57,10 @@ PLURALS = (
     ("men", "man"),
     ("ies", "y"),
 )
-"""WordNet's rules for plurals, in its order: an ending, and what stands there in the singular."""
+"""WordNet's rules for plurals, in its order: the ending of the plural and of the singular."""
 Floats = NDArray[np.float64]
 Score = Callable[[int, Floats, Floats], Floats]
-"""From an ancestor and the ways up to it, as a column and a row, to a score to be maximised."""
-
-
-# -------------------- semantics.wordnet_nouns
-# WordNet's nouns: lemmas, senses and the hierarchy above them, as arrays.
-#
-# A synset (a sense shared by some words) is a number here, and a name like ``leopard.n.02``: the
-# second sense of the noun leopard.
+"""From an ancestor, and the distances up to it as a column and a row, to scores to maximise."""
 
 
 class Nouns:
@@ -97,18 +90,18 @@ class Nouns:
         self._first_lemmas = arrays["first_lemmas"].astype(np.int64)
         self._totals = arrays["totals"].astype(np.float64)
         self.depths: Ints = arrays["depths"].astype(np.int64)
-        """The length of the longest way from every synset up to the top."""
+        """The length of the longest path from every synset up to the root."""
 
     @property
     def n_synsets(self) -> int:
-        """How many synsets there are."""
+        """The number of synsets."""
         return self._categories.size
 
     def __contains__(self, lemma: str) -> bool:
         return lemma in self._number
 
     def lemma(self, text: str) -> str | None:
-        """Return the lemma for a text: as it stands, or without regard to what joins its words.
+        """Return the lemma for a text, if need be without regard to the separators of its words.
 
         Examples
         --------
@@ -116,14 +109,14 @@ class Nouns:
         (None, 'lawn_mower')
         """
         plain = text.lower().replace(" ", "_")
-        return plain if plain in self._number else self._by_letters.get(_letters(plain))
+        return plain if plain in self._number else self._by_letters.get(_strip_separators(plain))
 
     @cached_property
     def _by_letters(self) -> dict[str, str]:
-        return {_letters(lemma): lemma for lemma in reversed(self.lemmas)}
+        return {_strip_separators(lemma): lemma for lemma in reversed(self.lemmas)}
 
     def singulars(self, word: str) -> list[str]:
-        """Return what a word could be the plural of, by WordNet's own rules; likeliest first."""
+        """Return the possible singulars of a word by WordNet's own rules, most likely first."""
         found = [self._irregular[word]] if word in self._irregular else []
         for ending, instead in PLURALS:
             if word.endswith(ending):
@@ -131,7 +124,7 @@ class Nouns:
         return found
 
     def senses(self, lemma: str) -> list[int]:
-        """Return the synsets of a word (lower case, underscores for spaces), most usual first."""
+        """Return the synsets of a word (lower case, underscores for spaces), most common first."""
         i = self._number[lemma]
         senses: list[int] = self._senses[self._sense_starts[i] : self._sense_starts[i + 1]].tolist()
         return senses
@@ -144,7 +137,7 @@ class Nouns:
         return counts
 
     def parents(self, synset: int) -> list[int]:
-        """Return the hypernyms of a synset: what it is a kind, or an instance, of."""
+        """Return the hypernyms of a synset, of which it is a kind or an instance."""
         begin, end = self._parent_starts[synset], self._parent_starts[synset + 1]
         parents: list[int] = self._parents[begin:end].tolist()
         return parents
@@ -177,15 +170,15 @@ class Nouns:
         return senses[int(number) - 1]
 
     def ancestors(self, synset: int) -> dict[int, int]:
-        """Return all synsets above one, itself included, with the length of the shortest way."""
+        """Return a synset and all above it, each with the length of the shortest path to it."""
         return _ancestors(self, synset)
 
     @property
     def information(self) -> NDArray[np.float64]:
-        """The information content -log P of every synset, kinds of it included.
+        """The information content -log P of every synset, where P includes all below it.
 
-        P comes from how often the senses were tagged, every synset counting once more, so that
-        none is impossible.
+        P is estimated from how often the senses were tagged, plus one for every synset, so that
+        no probability is zero.
         """
         return np.asarray(np.log(self._totals.max()) - np.log(self._totals))
 
@@ -211,37 +204,36 @@ def _ancestors(nouns: Nouns, synset: int) -> dict[int, int]:
     return found
 
 
-def _letters(text: str) -> str:
-    """Return a text without what may join its words."""
+def _strip_separators(text: str) -> str:
+    """Return a text without the separators of its words."""
     return re.sub(r"[-_+ ]", "", text)
 
 
-# -------------------- semantics.wordnet_measures
-# How alike two senses are, from their places in WordNet's hierarchy.
+# -------------------------------------------------------------------- similarity measures
 #
-# All measures are decided by one common ancestor of the two, the best one; so all are found by
-# going through the ancestors, and updating at once all pairs that share each.
+# Every measure is the maximum of a score over the common ancestors of two senses. So the code goes
+# through the ancestors, and updates all pairs of senses below an ancestor at once.
 
 
-def path(nouns: Nouns, a: Sequence[int], b: Sequence[int]) -> Floats:
-    """Return 1/(1 + d), d being the steps of the shortest way by a common ancestor."""
+def path_similarity(nouns: Nouns, a: Sequence[int], b: Sequence[int]) -> Floats:
+    """Return 1/(1 + d), where d is the length of the shortest path by a common ancestor."""
     return np.asarray(1 / (1 + _path_lengths(nouns, a, b)))
 
 
 def leacock_chodorow(nouns: Nouns, a: Sequence[int], b: Sequence[int]) -> Floats:
-    """Return -log((d + 1) / 2D), D being the depth of the whole hierarchy."""
+    """Return -log((d + 1) / 2D), where D is the depth of the whole hierarchy."""
     lengths = _path_lengths(nouns, a, b)
     return -np.log((lengths + 1) / (2 * float(nouns.depths.max())))
 
 
 def wu_palmer(nouns: Nouns, a: Sequence[int], b: Sequence[int]) -> Floats:
-    """Return 2D/(d_a + d_b + 2D), D counting the synsets from the ancestor up to the top."""
+    """Return 2D/(d_a + d_b + 2D), where D is the number of synsets from ancestor to root."""
 
     def score(ancestor: int, up_a: Floats, up_b: Floats) -> Floats:
         depth = 1.0 + nouns.depths[ancestor]
         return np.asarray(2 * depth / (up_a + up_b + 2 * depth))
 
-    return _best(nouns, a, b, score)
+    return _maximize_over_ancestors(nouns, a, b, score)
 
 
 def resnik(nouns: Nouns, a: Sequence[int], b: Sequence[int]) -> Floats:
@@ -251,23 +243,23 @@ def resnik(nouns: Nouns, a: Sequence[int], b: Sequence[int]) -> Floats:
     def score(ancestor: int, up_a: Floats, up_b: Floats) -> Floats:
         return np.full((up_a.size, up_b.size), information[ancestor])
 
-    return _best(nouns, a, b, score)
+    return _maximize_over_ancestors(nouns, a, b, score)
 
 
 def lin(nouns: Nouns, a: Sequence[int], b: Sequence[int]) -> Floats:
-    """Return twice the ancestor's information over the sum of the two's own."""
+    """Return twice the ancestor's information, divided by the sum of that of the two senses."""
     own_a, own_b = nouns.information[list(a)], nouns.information[list(b)]
     return 2 * resnik(nouns, a, b) / np.maximum(own_a[:, None] + own_b, np.finfo(float).tiny)
 
 
 def jiang_conrath(nouns: Nouns, a: Sequence[int], b: Sequence[int]) -> Floats:
-    """Return 1/(1 + information of the two - twice that of the ancestor)."""
+    """Return 1/(1 + the sum of the information of the two senses - twice the ancestor's)."""
     own_a, own_b = nouns.information[list(a)], nouns.information[list(b)]
     return 1 / (1 + own_a[:, None] + own_b - 2 * resnik(nouns, a, b))
 
 
 MEASURES: dict[str, Callable[[Nouns, Sequence[int], Sequence[int]], Floats]] = {
-    "path": path,
+    "path": path_similarity,
     "lch": leacock_chodorow,
     "wup": wu_palmer,
     "resnik": resnik,
@@ -277,11 +269,13 @@ MEASURES: dict[str, Callable[[Nouns, Sequence[int], Sequence[int]], Floats]] = {
 
 
 def _path_lengths(nouns: Nouns, a: Sequence[int], b: Sequence[int]) -> Floats:
-    return -_best(nouns, a, b, lambda _, up_a, up_b: -(up_a + up_b))
+    return -_maximize_over_ancestors(nouns, a, b, lambda _, up_a, up_b: -(up_a + up_b))
 
 
-def _best(nouns: Nouns, a: Sequence[int], b: Sequence[int], score: Score) -> Floats:
-    below_a, below_b = _below(nouns, a), _below(nouns, b)
+def _maximize_over_ancestors(
+    nouns: Nouns, a: Sequence[int], b: Sequence[int], score: Score
+) -> Floats:
+    below_a, below_b = _group_by_ancestor(nouns, a), _group_by_ancestor(nouns, b)
     best = np.full((len(a), len(b)), -np.inf)
     for ancestor in below_a.keys() & below_b.keys():
         rows, up_a = below_a[ancestor]
@@ -292,8 +286,10 @@ def _best(nouns: Nouns, a: Sequence[int], b: Sequence[int], score: Score) -> Flo
     return best
 
 
-def _below(nouns: Nouns, synsets: Sequence[int]) -> dict[int, tuple[NDArray[np.intp], Floats]]:
-    """For every ancestor: which of the synsets are below it, and how far."""
+def _group_by_ancestor(
+    nouns: Nouns, synsets: Sequence[int]
+) -> dict[int, tuple[NDArray[np.intp], Floats]]:
+    """Return, for every ancestor, the rows of the synsets below it and their distances."""
     found: dict[int, list[tuple[int, int]]] = {}
     for row, synset in enumerate(synsets):
         for ancestor, distance in nouns.ancestors(synset).items():

@@ -78,7 +78,7 @@ class DirectSimilarity(BaseHead, BaseEstimator):
             row, column = negative[0]
             raise RankshotError(
                 f"the similarity of {similarity.targets[row]!r} and {similarity.items[column]!r} "
-                f"is negative ({similarity.values[row, column]:.3g}): use similarity.scaled()"
+                f"is negative ({similarity.values[row, column]:.3g}): use similarity.rescale()"
             )
         self.items_ = similarity.items
         self.classes_ = np.array(similarity.targets)
