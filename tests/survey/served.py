@@ -8,7 +8,7 @@ import sys
 import time
 from contextlib import contextmanager
 
-from rankshot.survey.new_study import study_text
+from rankshot.survey.new_study import format_study
 
 TOKEN = "a token of the tests, long enough"
 
@@ -18,7 +18,7 @@ class Server:
 
     def __init__(self, study, folder, database=None, *options):
         self.path = folder / "study.toml"
-        self.path.write_text(study_text(study), encoding="utf-8")
+        self.path.write_text(format_study(study), encoding="utf-8")
         self._environment = {**os.environ, "RANKSHOT_SURVEY_TOKEN": TOKEN}
         if database is not None:
             self._environment["RANKSHOT_SURVEY_DATABASE"] = database

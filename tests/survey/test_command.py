@@ -12,7 +12,7 @@ from served import Server
 import rankshot as rs
 from command_line import rankshot
 from rankshot.survey.store.database import Database
-from rankshot.survey.store.participation import Asked, Participation
+from rankshot.survey.store.participation import CurrentQuestion, Participation
 from rankshot.survey.study import CONSENT_PLACEHOLDER, read_study
 
 SEEN = ["bus", "fox", "leopard", "tiger", "tram", "whale", "wolf"]
@@ -39,7 +39,7 @@ def take_part(folder, n_people, order_of, seconds=9.0):
     survey = Participation(study, database, lambda: now[0], Random(1))
     for person in range(n_people):
         rater = survey.start(f"none:id:p{person}")
-        while isinstance(asked := survey.current(rater), Asked):
+        while isinstance(asked := survey.current(rater), CurrentQuestion):
             now[0] += seconds
             order = order_of(person, asked.question, asked.shown)
             places = [str(order.index(x) + 1) if x in order else "" for x in asked.shown]

@@ -9,7 +9,7 @@ from asgi_client import Client, begin, finish, form_of, opened, small_study
 from served import TOKEN
 
 from rankshot.ranking.files import read_rankings
-from rankshot.survey.new_study import study_text
+from rankshot.survey.new_study import format_study
 from rankshot.survey.study import Question, read_study
 
 NAMES = (
@@ -156,5 +156,5 @@ def test_names_are_exported_as_they_were_written(pages, tmp_path):
 
 
 def test_names_come_through_the_file_of_the_study(tmp_path):
-    (tmp_path / "study.toml").write_text(study_text(STUDY), encoding="utf-8")
+    (tmp_path / "study.toml").write_text(format_study(STUDY), encoding="utf-8")
     assert read_study(tmp_path / "study.toml") == STUDY

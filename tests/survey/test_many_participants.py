@@ -8,8 +8,8 @@ from random import Random
 import httpx
 from served import Server, hidden
 
-from rankshot.survey.answers import order_of
-from rankshot.survey.store.collected import participants, read_answers
+from rankshot.survey.answers import order_from_places
+from rankshot.survey.store.collected import count_participants, read_answers
 from rankshot.survey.store.database import Database
 from rankshot.survey.study import Question, Study
 
@@ -106,14 +106,14 @@ def test_nothing_is_lost_and_nothing_is_double_when_the_server_is_killed(place, 
     database = Database(url or tmp_path / "study.sqlite")
     with database.reading() as connection:
         answers = read_answers(connection)
-        people = participants(connection, STUDY, 0.0)
+        people = count_participants(connection, STUDY, 0.0)
     assert crowd.lost > 0, "the kill was felt"
     raters = {name: database.identity.rater(f"none:id:{name}") for name in crowd.codes}
     kept = {(a.rater, a.number): a for a in answers}
     assert len(kept) == len(answers)
     for (name, number), places in crowd.acknowledged.items():
         answer = kept[raters[name], number]
-        assert answer.order == order_of(answer.shown, places)
+        assert answer.order == order_from_places(answer.shown, places)
     assert len(answers) == len(crowd.acknowledged)
     assert set(Counter((a.rater, a.question.key) for a in answers).values()) == {1}
     cells = Counter(a.question.target for a in answers)

@@ -10,22 +10,22 @@ import pytest
 from sqlalchemy import func, inspect, select, text
 
 from rankshot.core.errors import RankshotError
-from rankshot.survey.answers import order_of
-from rankshot.survey.store.assignment import allot, loads, sequence, under_way
-from rankshot.survey.store.collected import participants, read_answers
+from rankshot.survey.answers import order_from_places
+from rankshot.survey.store.assignment import assign_questions, count_answers, arrange_turns, count_in_progress
+from rankshot.survey.store.collected import count_participants, read_answers
 from rankshot.survey.store.database import (
     ASSIGNMENT,
     METADATA,
     PARTICIPANT,
-    STEPS,
+    MIGRATIONS,
     Database,
     migrate,
 )
 from rankshot.survey.store.participation import (
-    AnsweredBeforeError,
-    Asked,
+    AlreadyAnsweredError,
+    CurrentQuestion,
     Finished,
-    NotAskedError,
+    NotAssignedError,
     Participation,
 )
 from rankshot.survey.study import Question, Study
@@ -73,7 +73,7 @@ def submit(survey, rater, asked, order=None, **more):
 
 
 def answer_all(survey, rater):
-    while isinstance(asked := survey.current(rater), Asked):
+    while isinstance(asked := survey.current(rater), CurrentQuestion):
         submit(survey, rater, asked)
     return asked
 
@@ -87,7 +87,7 @@ def test_a_participant_goes_through_all_questions_and_gets_a_code(database):
     survey, _ = taking_part(STUDY, database)
     rater = survey.start("none:ann")
     seen = []
-    while isinstance(asked := survey.current(rater), Asked):
+    while isinstance(asked := survey.current(rater), CurrentQuestion):
         assert asked.position == len(seen) + 1
         assert asked.total == 3
         assert sorted(asked.shown) == sorted(ITEMS)
@@ -115,7 +115,7 @@ def test_the_shown_order_is_random_and_kept(database):
 def test_loads_stay_within_one_of_each_other(seed):
     rng = Random(seed)
     counts = dict.fromkeys("abcdefg", 0)
-    while keys := allot(counts, 10, rng.randint(1, 5), (), rng):
+    while keys := assign_questions(counts, 10, rng.randint(1, 5), (), rng):
         assert len(set(keys)) == len(keys)
         for key in keys:
             counts[key] += 1
@@ -125,13 +125,13 @@ def test_loads_stay_within_one_of_each_other(seed):
 
 def test_repeats_come_last_with_something_between_and_gold_is_never_repeated():
     for seed in range(50):
-        turns = sequence(["a", "b", "c", "d"], ["g"], 2, Random(seed))
+        turns = arrange_turns(["a", "b", "c", "d"], ["g"], 2, Random(seed))
         asked = [t.question for t in turns if not t.repeat]
         repeats = [t.question for t in turns if t.repeat]
         assert sorted(asked) == ["a", "b", "c", "d", "g"]
         assert repeats == [key for key in asked if key != "g"][:2]
         assert [t.repeat for t in turns] == [False] * 5 + [True] * 2
-    assert not any(turn.repeat for turn in sequence(["a"], ["g"], 1, Random(0)))
+    assert not any(turn.repeat for turn in arrange_turns(["a"], ["g"], 1, Random(0)))
 
 
 def test_every_question_reaches_its_plan_and_then_the_survey_is_full(database):
@@ -151,7 +151,7 @@ def test_people_who_start_at_once_are_spread_evenly(database):
         raters = list(pool.map(survey.start, [f"none:{i}" for i in range(7)] * 2))
     assert raters[:7] == raters[7:], "who starts twice is the same participant"
     with database.reading() as connection:
-        counts = loads(connection, STUDY, clock.now)
+        counts = count_answers(connection, STUDY, clock.now)
         assert connection.execute(select(func.count()).select_from(PARTICIPANT)).scalar() == 7
     assert sum(counts.values()) == 21
     assert max(counts.values()) - min(counts.values()) <= 1
@@ -167,8 +167,8 @@ def test_abandoned_questions_return_to_the_pool(database):
     second = survey.start("none:second")
     assert second is not None
     with database.reading() as connection:
-        assert sum(under_way(connection, study, clock.now).values()) == 5
-        assert participants(connection, study, clock.now).left == 1
+        assert sum(count_in_progress(connection, study, clock.now).values()) == 5
+        assert count_participants(connection, study, clock.now).left == 1
     assert answer_all(survey, second).n_answers == 5
     assert survey.current(first) == Finished(database.identity.code(first), 1, None)
     assert set(Counter(a.question.target for a in stored(database)).values()) == {1}
@@ -234,7 +234,7 @@ def test_who_had_no_question_left_may_start_anew(database):
     survey.current(away)
     clock.now += 31 * 60
     unsure = survey.start("none:unsure")
-    while isinstance(asked := survey.current(unsure), Asked):
+    while isinstance(asked := survey.current(unsure), CurrentQuestion):
         # All but one are answered.
         submit(survey, unsure, asked, skip=asked.position == 1)
     clock.now += 1
@@ -243,7 +243,7 @@ def test_who_had_no_question_left_may_start_anew(database):
     assert answer_all(survey, survey.start("none:last")).n_answers == 1
     assert survey.current(away) == Finished(database.identity.code(away), 0, None)
     with database.reading() as connection:
-        assert participants(connection, study, clock.now).finished == 2
+        assert count_participants(connection, study, clock.now).finished == 2
     assert survey.start("none:away") is None
     larger = replace(study, answers_per_question=2)
     later = Participation(larger, database, clock, Random(0))
@@ -323,7 +323,7 @@ def test_the_same_answer_twice_is_one_and_another_one_is_told_so(database):
     asked = survey.current(rater)
     submit(survey, rater, asked, order=asked.shown[:2])
     submit(survey, rater, asked, order=asked.shown[:2])
-    with pytest.raises(AnsweredBeforeError) as error:
+    with pytest.raises(AlreadyAnsweredError) as error:
         submit(survey, rater, asked, order=asked.shown[2:4])
     assert error.value.order == asked.shown[:2]
     assert [a.order for a in stored(database)] == [asked.shown[:2]]
@@ -337,7 +337,7 @@ def test_one_of_many_simultaneous_answers_is_kept(database):
     def send(pair):
         try:
             submit(survey, rater, asked, order=pair)
-        except AnsweredBeforeError as error:
+        except AlreadyAnsweredError as error:
             return error.order
         return pair
 
@@ -355,7 +355,7 @@ def test_a_skip_is_kept_but_fills_no_place_in_the_plan(database):
     answer_all(survey, unsure)
     assert [a.order for a in stored(database)].count(()) == 1
     with database.reading() as connection:
-        assert loads(connection, study, clock.now)[asked.question.key] == 0
+        assert count_answers(connection, study, clock.now)[asked.question.key] == 0
     assert answer_all(survey, survey.start("none:next")).n_answers == 1
 
 
@@ -371,16 +371,16 @@ def test_an_answer_to_what_was_not_asked_is_refused(database):
         (ann, asked.number, "0" * 32),
         ("nobody", 1, asked.form),
     ]:
-        with pytest.raises(NotAskedError):
+        with pytest.raises(NotAssignedError):
             survey.submit(rater, number, form, places)
     # The form of a question that was not yet shown is known to nobody; guessing does not help.
     row = select(ASSIGNMENT.c.question).where(ASSIGNMENT.c.rater == ann, ASSIGNMENT.c.number == 2)
     with database.reading() as connection:
         token = database.identity.form_token(ann, 2, connection.execute(row).scalar())
-    with pytest.raises(NotAskedError):
+    with pytest.raises(NotAssignedError):
         survey.submit(ann, 2, token, places)
     assert stored(database) == []
-    with pytest.raises(NotAskedError):
+    with pytest.raises(NotAssignedError):
         survey.current("nobody")
 
 
@@ -402,7 +402,7 @@ def test_an_answer_to_what_was_not_asked_is_refused(database):
 )
 def test_places_that_are_no_ranking_say_what_to_change(places, says):
     with pytest.raises(RankshotError, match=says):
-        order_of(["bus", "fox", "leopard"], places)
+        order_from_places(["bus", "fox", "leopard"], places)
 
 
 def test_seconds_run_from_the_first_sight(database):
@@ -470,24 +470,24 @@ def test_an_older_schema_is_brought_up_to_date_with_its_answers(database):
     survey, _ = taking_part(STUDY, database)
     answer_all(survey, survey.start("none:ann"))
     before = stored(database)
-    more = (*STEPS, ("ALTER TABLE participant ADD COLUMN remark TEXT",))
+    more = (*MIGRATIONS, ("ALTER TABLE participant ADD COLUMN remark TEXT",))
     with database.writing() as connection:
-        assert migrate(connection, more) == len(STEPS)
+        assert migrate(connection, more) == len(MIGRATIONS)
     with database.writing() as connection:
-        assert migrate(connection, more) == len(STEPS) + 1, "a second time does nothing"
+        assert migrate(connection, more) == len(MIGRATIONS) + 1, "a second time does nothing"
         names = [c["name"] for c in inspect(connection).get_columns("participant")]
     assert "remark" in names
     assert stored(database) == before
 
 
 def test_a_failing_migration_leaves_the_database_as_it_was(database):
-    broken = (*STEPS, ("ALTER TABLE participant ADD COLUMN remark TEXT", "NO SQL"))
+    broken = (*MIGRATIONS, ("ALTER TABLE participant ADD COLUMN remark TEXT", "NO SQL"))
     with pytest.raises(Exception, match="NO SQL"), database.writing() as connection:
         migrate(connection, broken)
     with database.reading() as connection:
         names = [c["name"] for c in inspect(connection).get_columns("participant")]
         assert "remark" not in names
-        assert connection.execute(text("SELECT version FROM survey")).scalar() == len(STEPS)
+        assert connection.execute(text("SELECT version FROM survey")).scalar() == len(MIGRATIONS)
 
 
 def test_a_newer_schema_and_a_database_of_others_are_refused(place):

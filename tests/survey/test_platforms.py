@@ -7,7 +7,7 @@ from asgi_client import Client, begin, finish, form_of, opened, small_study
 from sqlalchemy import select
 
 from rankshot.core.errors import RankshotError
-from rankshot.survey.platforms import PREVIEW, TurkTask, visitor
+from rankshot.survey.platforms import PREVIEW, TurkTask, read_visitor
 from rankshot.survey.store.database import PARTICIPANT
 
 DONE = "https://app.prolific.com/submissions/complete?cc=C1A2B3"
@@ -239,9 +239,9 @@ def test_an_address_that_lacks_something_says_so(turk, query):
 
 @pytest.mark.parametrize("text", ["a", "A-Z_a.z:0@9", "x" * 100])
 def test_ids_are_taken_as_they_are(text):
-    assert visitor("none", text).participant == text
-    assert visitor("prolific", text).participant == text
-    turk = visitor("mturk", text, text, SANDBOX)
+    assert read_visitor("none", text).participant == text
+    assert read_visitor("prolific", text).participant == text
+    turk = read_visitor("mturk", text, text, SANDBOX)
     assert (turk.participant, turk.turk) == (text, TurkTask(text, SANDBOX))
 
 
@@ -251,11 +251,11 @@ def test_ids_are_taken_as_they_are(text):
 def test_ids_that_no_platform_gives_are_refused(text):
     for platform in ("none", "prolific"):
         with pytest.raises(RankshotError, match="letters, digits"):
-            visitor(platform, text)
+            read_visitor(platform, text)
     with pytest.raises(RankshotError, match="workerId is"):
-        visitor("mturk", text, "3AAA", LIVE)
+        read_visitor("mturk", text, "3AAA", LIVE)
     with pytest.raises(RankshotError, match="assignmentId is"):
-        visitor("mturk", "A1", text, LIVE)
+        read_visitor("mturk", "A1", text, LIVE)
 
 
 def test_ids_of_two_platforms_are_two_people(tmp_path):

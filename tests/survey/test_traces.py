@@ -14,7 +14,7 @@ import pytest
 from asgi_client import URLENCODED, form_of, small_study
 from served import TOKEN, wait_until
 
-from rankshot.survey.new_study import study_text
+from rankshot.survey.new_study import format_study
 from rankshot.survey.store.collected import read_answers
 from rankshot.survey.store.database import Database
 
@@ -27,7 +27,7 @@ PID = "5f1e2d3c4b5a69788796a5b4"
 def visited(tmp_path_factory):
     """A server that had visitors: what it said, what they knew, its files, its folder."""
     folder = tmp_path_factory.mktemp("traces")
-    (folder / "study.toml").write_text(study_text(STUDY), encoding="utf-8")
+    (folder / "study.toml").write_text(format_study(STUDY), encoding="utf-8")
     process = subprocess.Popen(
         [sys.executable, "-m", "rankshot.cli", "survey", "serve", "study.toml", "--port", "0"],
         cwd=folder,

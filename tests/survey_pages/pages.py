@@ -13,7 +13,7 @@ import uvicorn
 
 from rankshot.survey.store.collected import read_answers
 from rankshot.survey.store.database import Database
-from rankshot.survey.store.participation import Asked, Participation
+from rankshot.survey.store.participation import CurrentQuestion, Participation
 from rankshot.survey.web.app import Rates, create_app, open_port
 
 ANIMALS = ("leopard", "tiger", "fox", "hippopotamus", "killer whale")
@@ -65,7 +65,7 @@ class Survey:
         now = time.time()
         visit = Participation(self._study, self._database, lambda: now)
         rater = visit.start(f"none:id:{participant}")
-        while isinstance(asked := visit.current(rater), Asked):
+        while isinstance(asked := visit.current(rater), CurrentQuestion):
             now += seconds
             places = [str(1 + asked.question.items.index(item)) for item in asked.shown]
             visit.submit(rater, asked.number, asked.form, places)

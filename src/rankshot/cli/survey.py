@@ -19,8 +19,8 @@ from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.text_files import read_names, replace_file
 from rankshot.ranking.files import read_rankings
 from rankshot.survey.export import write_export
-from rankshot.survey.new_study import DEFAULT_TITLE, new_study, study_text
-from rankshot.survey.platforms import kept_as
+from rankshot.survey.new_study import DEFAULT_TITLE, new_study, format_study
+from rankshot.survey.platforms import participant_name
 from rankshot.survey.study import CONSENT_PLACEHOLDER, Study, read_study
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def new(
         questions_per_participant=questions,
     )
     with replace_file(study) as stream:
-        stream.write(study_text(made))
+        stream.write(format_study(made))
     say(f"{study}: {_plan(made)}")
     if nearest is None:
         say(
@@ -140,7 +140,7 @@ def serve(
     Example: rankshot survey serve study.toml
     """
     _require_extra()
-    from rankshot.survey.store.collected import n_answers_to_others  # noqa: PLC0415
+    from rankshot.survey.store.collected import count_other_answers  # noqa: PLC0415
     from rankshot.survey.web.app import Rates, create_app, is_loopback, open_port  # noqa: PLC0415
     from rankshot.survey.web.app import serve as serve_app
 
@@ -162,7 +162,7 @@ def serve(
     ):
         app = create_app(asked, answers, token=token, rates=rates, root=root)
         with answers.reading() as connection:
-            others = n_answers_to_others(connection, asked)
+            others = count_other_answers(connection, asked)
         if others:
             say(
                 f"Note: {format_count(others, 'answer')} in the database are to questions that {study} "
@@ -243,13 +243,13 @@ def rater(
     Example: rankshot survey rater study.toml 5f1e2d3c
     """
     _require_extra()
-    from rankshot.survey.store.collected import raters  # noqa: PLC0415
+    from rankshot.survey.store.collected import read_raters  # noqa: PLC0415
 
     asked = read_study(study)
     with closing(_open(study, database)) as opened, opened.reading() as connection:
-        known = raters(connection)
+        known = read_raters(connection)
         identity = opened.identity
-        of_id = identity.rater(kept_as(asked.platform, participant))
+        of_id = identity.rater(participant_name(asked.platform, participant))
         found = [name for name in known if name == of_id or identity.code(name) == participant]
     if not found:
         raise RankshotError(f"{participant}: nobody with this id or code has taken part")
@@ -274,11 +274,11 @@ def _open(study: Path, database: str | None, *, create: bool = False) -> Databas
 
 def _overview(study: Path, database: str | None) -> Overview:
     _require_extra()
-    from rankshot.survey.progress import overview
+    from rankshot.survey.progress import read_overview
 
     asked = read_study(study)
     with closing(_open(study, database)) as opened:
-        return overview(asked, opened, time.time())
+        return read_overview(asked, opened, time.time())
 
 
 def _plan(study: Study) -> str:

@@ -43,7 +43,7 @@ class Answer:
     answered_at: float
 
 
-def order_of(items: Sequence[str], places: Sequence[str]) -> tuple[str, ...]:
+def order_from_places(items: Sequence[str], places: Sequence[str]) -> tuple[str, ...]:
     """Return the items that have a place, best first.
 
     Parameters
@@ -91,7 +91,7 @@ def is_counted(answer: Answer) -> bool:
     return bool(answer.order) and not answer.repeat and not answer.question.is_gold
 
 
-def by_question(answers: Iterable[Answer]) -> list[list[Answer]]:
+def group_by_question(answers: Iterable[Answer]) -> list[list[Answer]]:
     """Return the answers to each question together."""
     groups: dict[str, list[Answer]] = defaultdict(list)
     for answer in answers:

@@ -51,7 +51,7 @@ def _check_text(what: str, value: Any, most: int, unprintable: re.Pattern[str]) 
         )
 
 
-def checked_names(what: str, value: Any) -> tuple[str, ...]:
+def require_names(what: str, value: Any) -> tuple[str, ...]:
     """Return a list of names as a tuple, after checking that each is there once."""
     if not isinstance(value, (list, tuple)):
         raise RankshotError(

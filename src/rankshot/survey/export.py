@@ -91,13 +91,13 @@ def export_lines(
     counted = [answer for answer in given if is_counted(answer)]
     kept = [a for a in counted if not (exclude_flagged and flags.get(a.rater))]
     if not kept:
-        raise RankshotError(_nothing(study, len(answers), len(counted)))
+        raise RankshotError(_nothing_to_export(study, len(answers), len(counted)))
     _check_items(study, kept)
     n_gold = sum(answer.question.is_gold for answer in given)
     # Whom the export leaves out does not change what an answer says.
-    several = _of_several_sets(study, counted)
+    several = _targets_with_several_sets(study, counted)
     return Export(
-        lines=tuple(_line(study, a, flags.get(a.rater, ()), several) for a in kept),
+        lines=tuple(_format_line(study, a, flags.get(a.rater, ()), several) for a in kept),
         n_answers=len(kept),
         n_excluded=len(counted) - len(kept),
         n_raters_excluded=len({a.rater for a in counted} - {a.rater for a in kept}),
@@ -129,7 +129,7 @@ def write_export(
     return export
 
 
-def ranking_of_shown(answer: Answer) -> list[str | list[str]]:
+def rank_shown_items(answer: Answer) -> list[str | list[str]]:
     """Return the order of an answer, what was shown and left unranked as a tie at its end.
 
     Examples
@@ -144,7 +144,7 @@ def ranking_of_shown(answer: Answer) -> list[str | list[str]]:
     return [*answer.order, *tie]
 
 
-def _of_several_sets(study: Study, answers: Iterable[Answer]) -> set[str]:
+def _targets_with_several_sets(study: Study, answers: Iterable[Answer]) -> set[str]:
     """Return the targets whose questions, asked or answered, do not all show the same items."""
     sets: dict[str, set[frozenset[str]]] = defaultdict(set)
     for question in (*study.questions, *(answer.question for answer in answers)):
@@ -152,13 +152,13 @@ def _of_several_sets(study: Study, answers: Iterable[Answer]) -> set[str]:
     return {target for target, shown_sets in sets.items() if len(shown_sets) > 1}
 
 
-def _line(study: Study, answer: Answer, flags: Sequence[Flag], several: set[str]) -> str:
+def _format_line(study: Study, answer: Answer, flags: Sequence[Flag], several: set[str]) -> str:
     target = answer.question.target
     after = study.unshown == "after" and target not in several
     is_top = after or set(answer.shown) >= set(study.items)
     record: dict[str, Any] = {
         "target": target,
-        "ranking": answer.order if is_top else ranking_of_shown(answer),
+        "ranking": answer.order if is_top else rank_shown_items(answer),
         "source": SOURCE,
         "rater": answer.rater,
     }
@@ -170,7 +170,7 @@ def _line(study: Study, answer: Answer, flags: Sequence[Flag], several: set[str]
     return json.dumps(record, ensure_ascii=False)
 
 
-def _nothing(study: Study, n_given: int, n_counted: int) -> str:
+def _nothing_to_export(study: Study, n_given: int, n_counted: int) -> str:
     if n_counted:
         return f"{study.title}: all {n_counted} answers are by flagged participants, and excluded"
     skipped = f" but {n_given} skips, repeats or gold questions" if n_given else ""

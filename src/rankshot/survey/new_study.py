@@ -110,7 +110,7 @@ _QUESTIONS = """\
 # Which items a question shows: the nearest ones, and sets of them where they are many.
 
 
-def nearest_items(
+def select_nearest_items(
     rankings: Rankings, targets: Iterable[Any], items: Iterable[Any], n: int
 ) -> list[tuple[str, ...]]:
     """Return the ``n`` items nearest to each target, nearest first.
@@ -145,10 +145,10 @@ def nearest_items(
     check_count("n", n, 1)
     counted = rankings.with_items(item_names)
     counted = counted[counted.weights > 0]
-    return [_nearest(counted, target, n) for target in target_names]
+    return [_select_nearest(counted, target, n) for target in target_names]
 
 
-def _nearest(rankings: Rankings, target: str, n: int) -> tuple[str, ...]:
+def _select_nearest(rankings: Rankings, target: str, n: int) -> tuple[str, ...]:
     these = rankings[rankings.targets == target]
     if len(these) == 0:
         hint = suggest_name(target, rankings.target_names)
@@ -167,7 +167,7 @@ def _nearest(rankings: Rankings, target: str, n: int) -> tuple[str, ...]:
     return tuple(found[:n])
 
 
-def item_sets(pool: Sequence[str], show: int, rng: Random) -> list[tuple[str, ...]]:
+def split_pool(pool: Sequence[str], show: int, rng: Random) -> list[tuple[str, ...]]:
     """Split a pool into sets of ``show`` items that overlap, or return it as the only set.
 
     The sets are windows on the shuffled pool, bent to a ring. Each begins about half a window
@@ -263,12 +263,12 @@ def new_study(
     """
     target_names, item_names = as_names(targets, "targets"), as_names(items)
     available = len(item_names) - any(name in item_names for name in target_names)
-    show, pool = _sizes(show, pool, available)
-    pools = _pools(target_names, item_names, pool, rankings)
+    show, pool = _require_sizes(show, pool, available)
+    pools = _select_pools(target_names, item_names, pool, rankings)
     questions: list[Question] = []
     for target, nearest in zip(target_names, pools, strict=True):
         rng = Random(f"{seed} {target}")  # noqa: S311 (no secret: it shuffles a pool)
-        questions += [Question(target, chosen) for chosen in item_sets(nearest, show, rng)]
+        questions += [Question(target, chosen) for chosen in split_pool(nearest, show, rng)]
     if questions_per_participant is None:
         questions_per_participant = min(10, len(questions))
     return Study(
@@ -285,7 +285,7 @@ def new_study(
     )
 
 
-def _sizes(show: int | None, pool: int | None, available: int) -> tuple[int, int]:
+def _require_sizes(show: int | None, pool: int | None, available: int) -> tuple[int, int]:
     """Return how many items are shown and how many are in a pool, after checking both."""
     if available < 2:
         raise RankshotError(f"a target needs 2 items beside it, and there is {available}: add more")
@@ -301,7 +301,7 @@ def _sizes(show: int | None, pool: int | None, available: int) -> tuple[int, int
     return show, pool
 
 
-def _pools(
+def _select_pools(
     targets: tuple[str, ...],
     items: tuple[str, ...],
     size: int,
@@ -315,10 +315,10 @@ def _pools(
         rankings = WordNet()
     if isinstance(rankings, WordNet):
         rankings = rankings.similarity(targets, items).to_rankings()
-    return nearest_items(rankings, targets, items, size)
+    return select_nearest_items(rankings, targets, items, size)
 
 
-def study_text(study: Study) -> str:
+def format_study(study: Study) -> str:
     """Return a study as the text of study.toml, with remarks for the researcher.
 
     `read_study` of a file with this text gives an equal study.
@@ -336,7 +336,7 @@ def study_text(study: Study) -> str:
     url = study.completion_url
     parts = [
         _HEAD.format(
-            title=_quoted(study.title), prompt=_quoted(study.prompt), consent=_lines(study.consent)
+            title=_quote(study.title), prompt=_quote(study.prompt), consent=_escape_lines(study.consent)
         ),
         _PLAN.format(
             answers=study.answers_per_question,
@@ -344,10 +344,10 @@ def study_text(study: Study) -> str:
             repeats=study.repeats,
             minutes=study.return_after_minutes,
         ),
-        _ITEMS.format(names=_list("names", study.items), unshown=_quoted(study.unshown)),
+        _ITEMS.format(names=_format_list("names", study.items), unshown=_quote(study.unshown)),
         _PLATFORM.format(
-            name=_quoted(study.platform),
-            completion_url=_NO_URL if url is None else f"completion_url = {_quoted(url)}",
+            name=_quote(study.platform),
+            completion_url=_NO_URL if url is None else f"completion_url = {_quote(url)}",
         ),
         _QUALITY.format(
             seconds=rules.seconds,
@@ -356,38 +356,38 @@ def study_text(study: Study) -> str:
             gold_failures=rules.gold_failures,
         ),
         _GOLD,
-        *(_asked("gold", question) for question in study.gold),
+        *(_format_question("gold", question) for question in study.gold),
         _QUESTIONS,
-        *(_asked("questions", question) for question in study.questions),
+        *(_format_question("questions", question) for question in study.questions),
     ]
     return "\n".join(parts)
 
 
-def _asked(table: str, question: Question) -> str:
+def _format_question(table: str, question: Question) -> str:
     lines = [
         f"[[{table}]]",
-        f"target = {_quoted(question.target)}",
-        _list("items", question.items),
+        f"target = {_quote(question.target)}",
+        _format_list("items", question.items),
     ]
     if question.first:
-        lines.append(_list("first", question.first))
+        lines.append(_format_list("first", question.first))
     return "\n".join(lines) + "\n"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """Return one line of text as a TOML string; JSON's escapes are among TOML's."""
     return json.dumps(text, ensure_ascii=False)
 
 
-def _lines(text: str) -> str:
+def _escape_lines(text: str) -> str:
     """Return text for between three quotes, where a line break stands for itself."""
     # No two quotes may follow each other, nor one the end.
     return re.sub(r'"(?="|\Z)', r"\"", text.replace("\\", "\\\\"))
 
 
-def _list(key: str, names: Sequence[str]) -> str:
+def _format_list(key: str, names: Sequence[str]) -> str:
     """Return a key with a list of names, on several lines if it is long."""
-    quoted = [_quoted(name) for name in names]
+    quoted = [_quote(name) for name in names]
     line = f"{key} = [{', '.join(quoted)}]"
     if len(line) <= WIDTH:
         return line

@@ -45,7 +45,7 @@ def pair_signs(table: Levels) -> Signs:
     return signs
 
 
-def margins_of(table: Levels) -> Margins:
+def pairwise_margins(table: Levels) -> Margins:
     """Return how many more answers have item i before j than after it.
 
     Parameters
@@ -91,8 +91,8 @@ def best_orders(margins: Margins) -> Numbers:
     """
     # From here on items are numbered by their margins over all others, then as they were.
     number = np.argsort(-margins.sum(axis=2), axis=1, kind="stable")
-    margins = arranged(margins, number)
-    reached = _reached(margins > 0)
+    margins = reorder_margins(margins, number)
+    reached = _find_reachable(margins > 0)
     circle = reached & reached.transpose(0, 2, 1)
     head = circle.argmax(axis=2)
     n = margins.shape[1]
@@ -109,13 +109,13 @@ def best_orders(margins: Margins) -> Numbers:
     return np.take_along_axis(number, order, axis=1)
 
 
-def arranged(margins: Margins, order: Numbers) -> Margins:
+def reorder_margins(margins: Margins, order: Numbers) -> Margins:
     """Return the tables with their items numbered as they stand in the orders."""
     rows = np.arange(len(margins))[:, None, None]
     return margins[rows, order[:, :, None], order[:, None, :]]
 
 
-def _reached(beats: Bools) -> Bools:
+def _find_reachable(beats: Bools) -> Bools:
     """Return which items can be reached by steps from winners to losers; each reaches itself."""
     n = beats.shape[1]
     reached = beats | np.eye(n, dtype=bool)

@@ -49,7 +49,7 @@ class Visitor:
     preview: bool = False
 
 
-def visitor(platform: str, participant: str, assignment: str = "", submit_to: str = "") -> Visitor:
+def read_visitor(platform: str, participant: str, assignment: str = "", submit_to: str = "") -> Visitor:
     """Read what the platform has put into the address.
 
     Raises
@@ -60,34 +60,34 @@ def visitor(platform: str, participant: str, assignment: str = "", submit_to: st
     if platform == "mturk":
         if assignment == PREVIEW:
             return Visitor(None, preview=True)
-        host = _given("turkSubmitTo", submit_to).rstrip("/")
+        host = _require_value("turkSubmitTo", submit_to).rstrip("/")
         if host not in TURK_HOSTS:
             raise RankshotError(
                 f"turkSubmitTo is {short_repr(submit_to)}, not Mechanical Turk: "
                 "open the survey from Mechanical Turk"
             )
         return Visitor(
-            _checked(ID_PARAMETER["mturk"], participant),
-            TurkTask(_checked("assignmentId", assignment), host),
+            _require_id(ID_PARAMETER["mturk"], participant),
+            TurkTask(_require_id("assignmentId", assignment), host),
         )
     if not participant and platform == "none":
         return Visitor(None)
-    return Visitor(_checked(ID_PARAMETER[platform], participant))
+    return Visitor(_require_id(ID_PARAMETER[platform], participant))
 
 
-def kept_as(platform: str, participant: str) -> str:
+def participant_name(platform: str, participant: str) -> str:
     """Return the name whose hash stands for a platform's participant in the database."""
     return f"{platform}:id:{participant}"
 
 
-def _given(name: str, value: str) -> str:
+def _require_value(name: str, value: str) -> str:
     if not value:
         raise RankshotError(f"the address lacks {name}: open the survey by the link you were given")
     return value
 
 
-def _checked(name: str, value: str) -> str:
-    _given(name, value)
+def _require_id(name: str, value: str) -> str:
+    _require_value(name, value)
     if not _ID.fullmatch(value):
         raise RankshotError(
             f"{name} is {short_repr(value)}: letters, digits and . _ - : @, 100 at most"

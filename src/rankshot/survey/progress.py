@@ -12,13 +12,13 @@ import numpy as np
 from rankshot.ranking.concordance import concordance
 from rankshot.ranking.dense import ABSENT, NamedOrder, levels, name_groups
 from rankshot.ranking.rankings import Rankings
-from rankshot.survey.answers import Answer, by_question, is_counted
-from rankshot.survey.export import Export, export_lines, ranking_of_shown
-from rankshot.survey.pairwise import margins_of
-from rankshot.survey.quality import Flag, flags
-from rankshot.survey.stability import shares_that_stay, shown_places
-from rankshot.survey.store.assignment import under_way
-from rankshot.survey.store.collected import Participants, participants, read_answers
+from rankshot.survey.answers import Answer, group_by_question, is_counted
+from rankshot.survey.export import Export, export_lines, rank_shown_items
+from rankshot.survey.pairwise import pairwise_margins
+from rankshot.survey.quality import Flag, find_flags
+from rankshot.survey.stability import leave_one_out_stability, consensus_places
+from rankshot.survey.store.assignment import count_in_progress
+from rankshot.survey.store.collected import ParticipantCounts, count_participants, read_answers
 from rankshot.survey.store.database import Database
 from rankshot.survey.study import Question, Study
 
@@ -31,7 +31,7 @@ FIRST_PLACES = 3
 
 
 @dataclass(frozen=True)
-class QuestionStanding:
+class QuestionProgress:
     """What there is of one question.
 
     Attributes
@@ -58,7 +58,7 @@ class QuestionStanding:
 
 
 @dataclass(frozen=True)
-class TargetStanding:
+class TargetProgress:
     """What the answers say of one target so far.
 
     Attributes
@@ -95,7 +95,7 @@ class TargetStanding:
 
 
 @dataclass(frozen=True)
-class RaterStanding:
+class RaterProgress:
     """What one participant has done.
 
     Attributes
@@ -116,7 +116,7 @@ class RaterStanding:
 
 
 @dataclass(frozen=True)
-class Standing:
+class Progress:
     """How a survey stands.
 
     Attributes
@@ -129,9 +129,9 @@ class Standing:
         Those with most flags first.
     """
 
-    questions: tuple[QuestionStanding, ...]
-    targets: tuple[TargetStanding, ...]
-    raters: tuple[RaterStanding, ...]
+    questions: tuple[QuestionProgress, ...]
+    targets: tuple[TargetProgress, ...]
+    raters: tuple[RaterProgress, ...]
 
     @property
     def n_answers(self) -> int:
@@ -144,17 +144,17 @@ class Standing:
         return sum(question.planned for question in self.questions)
 
     @property
-    def flagged(self) -> tuple[RaterStanding, ...]:
+    def flagged(self) -> tuple[RaterProgress, ...]:
         """The participants with a flag."""
         return tuple(rater for rater in self.raters if rater.flags)
 
 
-def standing(
+def summarize_progress(
     study: Study,
     answers: Sequence[Answer],
     live: Mapping[str, int],
     flags: Mapping[str, Sequence[Flag]],
-) -> Standing:
+) -> Progress:
     """Sum up a survey. Flagged participants count as all others do.
 
     Parameters
@@ -180,23 +180,23 @@ def standing(
     (('fox', 'leopard', 'bus'), 1.0, 1.0)
     """
     counted = [answer for answer in answers if is_counted(answer)]
-    questions = _questions(study, answers, live)
-    rows: dict[str, list[QuestionStanding]] = defaultdict(list)
+    questions = _summarize_questions(study, answers, live)
+    rows: dict[str, list[QuestionProgress]] = defaultdict(list)
     for row in questions:
         rows[row.question.target].append(row)
     given: dict[str, list[Answer]] = defaultdict(list)
     for answer in counted:
         given[answer.question.target].append(answer)
-    return Standing(
+    return Progress(
         questions,
-        tuple(_target(target, given[target], theirs) for target, theirs in rows.items()),
-        _raters(answers, flags),
+        tuple(_summarize_target(target, given[target], theirs) for target, theirs in rows.items()),
+        _summarize_raters(answers, flags),
     )
 
 
-def _questions(
+def _summarize_questions(
     study: Study, answers: Iterable[Answer], live: Mapping[str, int]
-) -> tuple[QuestionStanding, ...]:
+) -> tuple[QuestionProgress, ...]:
     answered: Counter[str] = Counter()
     skipped: Counter[str] = Counter()
     asked = {question.key: question for question in study.questions}
@@ -210,7 +210,7 @@ def _questions(
             gone[question.key] = question
     old = sorted(gone.values(), key=lambda question: (question.target, sorted(question.items)))
     return tuple(
-        QuestionStanding(
+        QuestionProgress(
             question,
             answered[question.key],
             study.answers_per_question if question.key in asked else 0,
@@ -222,9 +222,9 @@ def _questions(
     )
 
 
-def _raters(
+def _summarize_raters(
     answers: Iterable[Answer], flags: Mapping[str, Sequence[Flag]]
-) -> tuple[RaterStanding, ...]:
+) -> tuple[RaterProgress, ...]:
     theirs: dict[str, list[Answer]] = defaultdict(list)
     for answer in answers:
         theirs[answer.rater].append(answer)
@@ -232,19 +232,19 @@ def _raters(
     for rater, given in theirs.items():
         n = sum(bool(answer.order) for answer in given)
         seconds = median(answer.seconds for answer in given)
-        found.append(RaterStanding(rater, n, len(given) - n, seconds, tuple(flags.get(rater, ()))))
+        found.append(RaterProgress(rater, n, len(given) - n, seconds, tuple(flags.get(rater, ()))))
     return tuple(sorted(found, key=lambda rater: (-len(rater.flags), rater.rater)))
 
 
 # -------------------------------------------------------------------- a target
 
 
-def _target(
-    target: str, answers: Sequence[Answer], questions: Iterable[QuestionStanding]
-) -> TargetStanding:
+def _summarize_target(
+    target: str, answers: Sequence[Answer], questions: Iterable[QuestionProgress]
+) -> TargetProgress:
     asked = [row for row in questions if row.is_asked]
-    consensus, stability, first_stability = _consensus(answers) if answers else ((), None, None)
-    return TargetStanding(
+    consensus, stability, first_stability = _find_consensus(answers) if answers else ((), None, None)
+    return TargetProgress(
         target,
         len(answers),
         sum(row.planned for row in asked),
@@ -252,28 +252,28 @@ def _target(
         consensus,
         stability,
         first_stability,
-        _concordance(answers),
+        _mean_concordance(answers),
     )
 
 
-def _consensus(answers: Sequence[Answer]) -> tuple[NamedOrder, float | None, float | None]:
+def _find_consensus(answers: Sequence[Answer]) -> tuple[NamedOrder, float | None, float | None]:
     """Return the consensus, its stability and that of the first places."""
     # Sets of items may differ. What was shown and not ranked comes last among what was shown.
     items = tuple(sorted({item for answer in answers for item in answer.question.items}))
-    rankings = Rankings.from_orders(map(ranking_of_shown, answers), items=items, kind="subset")
+    rankings = Rankings.from_orders(map(rank_shown_items, answers), items=items, kind="subset")
     table = levels(rankings)
     # What is ranked has a place of its own: the K-th of an answer that ranks K has K - 1.
     n_ranked = np.array([len(answer.order) for answer in answers])
     is_ranked = (table != ABSENT) & (table < n_ranked[:, None])
     counts = is_ranked.sum(axis=0), (table != ABSENT).sum(axis=0)
-    (places,) = shown_places(margins_of(table)[None], *(count[None] for count in counts))
+    (places,) = consensus_places(pairwise_margins(table)[None], *(count[None] for count in counts))
     groups = [np.flatnonzero(places == place) for place in np.unique(places)]
-    stays = shares_that_stay(table, is_ranked, places, FIRST_PLACES)
+    stays = leave_one_out_stability(table, is_ranked, places, FIRST_PLACES)
     return (name_groups(groups, items), *(stays or (None, None)))
 
 
-def _concordance(answers: Iterable[Answer]) -> float | None:
-    groups = [group for group in by_question(answers) if len(group) > 1]
+def _mean_concordance(answers: Iterable[Answer]) -> float | None:
+    groups = [group for group in group_by_question(answers) if len(group) > 1]
     if not groups:
         return None
     within = [
@@ -305,28 +305,28 @@ class Overview:
 
     study: Study
     answers: list[Answer]
-    participants: Participants
+    participants: ParticipantCounts
     flags: dict[str, tuple[Flag, ...]]
     codes: dict[str, str]
-    standing: Standing
+    standing: Progress
 
     def export(self, *, exclude_flagged: bool = False) -> Export:
         """Return the answers as lines of a rankings file."""
         return export_lines(self.study, self.answers, self.flags, exclude_flagged=exclude_flagged)
 
 
-def overview(study: Study, database: Database, now: float) -> Overview:
+def read_overview(study: Study, database: Database, now: float) -> Overview:
     """Read and sum up what there is."""
     with database.reading() as connection:
         answers = read_answers(connection)
-        people = participants(connection, study, now)
-        live = under_way(connection, study, now)
-    found = flags(answers, study.quality)
+        people = count_participants(connection, study, now)
+        live = count_in_progress(connection, study, now)
+    found = find_flags(answers, study.quality)
     return Overview(
         study,
         answers,
         people,
         found,
         {rater: database.identity.code(rater) for rater in found},
-        standing(study, answers, live, found),
+        summarize_progress(study, answers, live, found),
     )

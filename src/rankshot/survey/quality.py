@@ -18,8 +18,8 @@ from scipy.sparse import csr_array
 from rankshot.core.blocks import row_blocks
 from rankshot.ranking.dense import levels
 from rankshot.ranking.rankings import Rankings
-from rankshot.survey.answers import Answer, by_question, is_counted
-from rankshot.survey.pairwise import Levels, margins_of, pair_signs
+from rankshot.survey.answers import Answer, group_by_question, is_counted
+from rankshot.survey.pairwise import Levels, pairwise_margins, pair_signs
 from rankshot.survey.study import QualityRules
 
 Label = TypeVar("Label", bound=Hashable)
@@ -49,7 +49,7 @@ LEAST_COMPARED = 3
 
 
 @dataclass(frozen=True)
-class Twin:
+class IdenticalRater:
     """Another participant with the same answers.
 
     Attributes
@@ -69,7 +69,7 @@ class Twin:
     chance: float
 
 
-def identical_raters(answers: Sequence[Answer]) -> dict[str, tuple[Twin, ...]]:
+def find_identical_raters(answers: Sequence[Answer]) -> dict[str, tuple[IdenticalRater, ...]]:
     """Return the participants who have twins, and these, the least likely first.
 
     A twin gave the same orders in all questions that both have answered, at least 3, filling at
@@ -95,10 +95,10 @@ def identical_raters(answers: Sequence[Answer]) -> dict[str, tuple[Twin, ...]]:
     """
     if not answers:
         return {}
-    raters, one, other, shared, places, chance = _candidates(answers)
-    twins: dict[str, list[Twin]] = defaultdict(list)
+    raters, one, other, shared, places, chance = _find_pairs(answers)
+    twins: dict[str, list[IdenticalRater]] = defaultdict(list)
     for row in np.flatnonzero(chance <= MOST_CHANCE).tolist():
-        twin = Twin(raters[other[row]], int(shared[row]), int(places[row]), float(chance[row]))
+        twin = IdenticalRater(raters[other[row]], int(shared[row]), int(places[row]), float(chance[row]))
         twins[raters[one[row]]].append(twin)
     return {
         rater: tuple(sorted(theirs, key=lambda twin: (twin.chance, twin.rater)))
@@ -106,14 +106,14 @@ def identical_raters(answers: Sequence[Answer]) -> dict[str, tuple[Twin, ...]]:
     }
 
 
-def _candidates(answers: Sequence[Answer]) -> tuple[Any, ...]:
+def _find_pairs(answers: Sequence[Answer]) -> tuple[Any, ...]:
     """Return the raters, and pairs of them with the same answers to all that both answered.
 
     Of each pair: the numbers of the two, of shared questions, of places, and the chance.
     """
-    raters, rater = _numbered(answer.rater for answer in answers)
-    _, question = _numbered(answer.question.key for answer in answers)
-    _, order = _numbered((answer.question.key, answer.order) for answer in answers)
+    raters, rater = _encode_labels(answer.rater for answer in answers)
+    _, question = _encode_labels(answer.question.key for answer in answers)
+    _, order = _encode_labels((answer.question.key, answer.order) for answer in answers)
     sharing = np.bincount(order)[order] - 1
     others = np.bincount(question)[question] - 1
     # An order that nobody else gave makes no pair: its chance is never looked at.
@@ -150,7 +150,7 @@ def _candidates(answers: Sequence[Answer]) -> tuple[Any, ...]:
     return raters, one, other, n_shared, n_places, chance
 
 
-def _numbered(labels: Iterable[Label]) -> tuple[list[Label], NDArray[np.int64]]:
+def _encode_labels(labels: Iterable[Label]) -> tuple[list[Label], NDArray[np.int64]]:
     """Return the different labels, and the number of each one's label among them."""
     code: dict[Label, int] = {}
     numbers = [code.setdefault(label, len(code)) for label in labels]
@@ -183,7 +183,7 @@ class Flag:
     value: float
 
 
-def flags(answers: Sequence[Answer], rules: QualityRules) -> dict[str, tuple[Flag, ...]]:
+def find_flags(answers: Sequence[Answer], rules: QualityRules) -> dict[str, tuple[Flag, ...]]:
     """Return the flags of every participant; most have none.
 
     ========= ===================================================================================
@@ -247,7 +247,7 @@ def flags(answers: Sequence[Answer], rules: QualityRules) -> dict[str, tuple[Fla
     {'a1': (Flag(name='fast', text='1 of 1 answers within 3 seconds', value=1.0),)}
     """
     found: dict[str, list[Flag]] = {answer.rater: [] for answer in answers}
-    for rule in (_fast, _repeats, _gold, _distance, _identical, _skips):
+    for rule in (_flag_fast, _flag_repeats, _flag_gold, _flag_distance, _flag_identical, _flag_skips):
         for rater, flag in rule(answers, rules):
             found[rater].append(flag)
     return {rater: tuple(theirs) for rater, theirs in found.items()}
@@ -292,7 +292,7 @@ def distances_to_others(table: Levels) -> Floats:
     >>> distances_to_others(np.array([[0, 1, 2], [0, 1, 2], [0, 1, 2], [0, 1, 1], [2, 1, 0]]))
     array([0., 0., 0., 0., 1.])
     """
-    margins = margins_of(table)
+    margins = pairwise_margins(table)
     distance = np.empty(len(table))
     for rows in row_blocks(len(table), margins.size):
         own = pair_signs(table[rows])
@@ -303,10 +303,10 @@ def distances_to_others(table: Levels) -> Floats:
 
 # -------------------------------------------------------------------- one rule each
 
-Flagged = Iterator[tuple[str, Flag]]
+RaterFlags = Iterator[tuple[str, Flag]]
 
 
-def _fast(answers: Sequence[Answer], rules: QualityRules) -> Flagged:
+def _flag_fast(answers: Sequence[Answer], rules: QualityRules) -> RaterFlags:
     given = Counter(answer.rater for answer in answers if answer.order)
     fast = Counter(a.rater for a in answers if a.order and a.seconds < rules.seconds)
     for rater, n in fast.items():
@@ -315,13 +315,13 @@ def _fast(answers: Sequence[Answer], rules: QualityRules) -> Flagged:
             yield rater, Flag("fast", text, n / given[rater])
 
 
-def _repeats(answers: Sequence[Answer], rules: QualityRules) -> Flagged:
+def _flag_repeats(answers: Sequence[Answer], rules: QualityRules) -> RaterFlags:
     # Who names one item and then another one need not be careless: that says too little.
     telling = [answer for answer in answers if len(answer.order) > 1]
     first = {(a.rater, a.question.key): a for a in telling if is_counted(a)}
     distances: dict[str, list[float]] = defaultdict(list)
     again = (a for a in telling if a.repeat and (a.rater, a.question.key) in first)
-    for group in by_question(again):
+    for group in group_by_question(again):
         before = [first[answer.rater, answer.question.key] for answer in group]
         apart = answer_distances(answer_levels(before), answer_levels(group)).tolist()
         for answer, distance in zip(group, apart, strict=True):
@@ -334,24 +334,24 @@ def _repeats(answers: Sequence[Answer], rules: QualityRules) -> Flagged:
             yield rater, Flag("repeats", text, mean)
 
 
-def _gold(answers: Sequence[Answer], rules: QualityRules) -> Flagged:
+def _flag_gold(answers: Sequence[Answer], rules: QualityRules) -> RaterFlags:
     gold = [answer for answer in answers if answer.question.is_gold and answer.order]
     asked = Counter(answer.rater for answer in gold)
-    wrong = Counter(answer.rater for answer in gold if not _begins_right(answer))
+    wrong = Counter(answer.rater for answer in gold if not _is_right(answer))
     for rater, n in wrong.items():
         if n > rules.gold_failures:
             yield rater, Flag("gold", f"{n} of {asked[rater]} gold questions wrong", n)
 
 
-def _begins_right(answer: Answer) -> bool:
+def _is_right(answer: Answer) -> bool:
     """Whether nothing else comes before all known items are placed, or the answer stops."""
     first = answer.question.first
     return set(answer.order[: len(first)]) <= set(first)
 
 
-def _distance(answers: Sequence[Answer], rules: QualityRules) -> Flagged:
+def _flag_distance(answers: Sequence[Answer], rules: QualityRules) -> RaterFlags:
     distances: dict[str, list[float]] = defaultdict(list)
-    for group in by_question(filter(is_counted, answers)):
+    for group in group_by_question(filter(is_counted, answers)):
         if len(group) > LEAST_OTHERS:
             apart = distances_to_others(answer_levels(group)).tolist()
             for answer, distance in zip(group, apart, strict=True):
@@ -366,8 +366,8 @@ def _distance(answers: Sequence[Answer], rules: QualityRules) -> Flagged:
             yield rater, Flag("distance", text, mean)
 
 
-def _identical(answers: Sequence[Answer], rules: QualityRules) -> Flagged:  # noqa: ARG001
-    for rater, twins in identical_raters([a for a in answers if is_counted(a)]).items():
+def _flag_identical(answers: Sequence[Answer], rules: QualityRules) -> RaterFlags:  # noqa: ARG001
+    for rater, twins in find_identical_raters([a for a in answers if is_counted(a)]).items():
         twin = twins[0]
         more = f" (and as {len(twins) - 1} more)" if len(twins) > 1 else ""
         text = (
@@ -377,7 +377,7 @@ def _identical(answers: Sequence[Answer], rules: QualityRules) -> Flagged:  # no
         yield rater, Flag("identical", text, twin.chance)
 
 
-def _skips(answers: Sequence[Answer], rules: QualityRules) -> Flagged:  # noqa: ARG001
+def _flag_skips(answers: Sequence[Answer], rules: QualityRules) -> RaterFlags:  # noqa: ARG001
     asked = Counter(answer.rater for answer in answers)
     skipped = Counter(answer.rater for answer in answers if not answer.order)
     for rater, n in skipped.items():

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from rankshot.core.blocks import row_blocks
 from rankshot.ranking.dense import ABSENT
 from rankshot.survey import pairwise as solver
-from rankshot.survey.pairwise import Levels, Margins, arranged, best_orders, margins_of, pair_signs
+from rankshot.survey.pairwise import Levels, Margins, reorder_margins, best_orders, pairwise_margins, pair_signs
 
 Bools = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
 
 
-def shown_places(margins: Margins, n_ranked: Numbers, n_shown: Numbers) -> Numbers:
+def consensus_places(margins: Margins, n_ranked: Numbers, n_shown: Numbers) -> Numbers:
     """Return the place of every item in the consensus, in each of several tallies.
 
     The consensus is an order of Kemeny's. Neighbours are tied where as many answers put one way
@@ -54,12 +54,12 @@ def shown_places(margins: Margins, n_ranked: Numbers, n_shown: Numbers) -> Numbe
     margins = _with_unranked_last(margins, n_ranked)
     order = best_orders(margins)
     places = np.empty_like(order)
-    np.put_along_axis(places, order, _tied_places(arranged(margins, order)), axis=1)
+    np.put_along_axis(places, order, _tied_places(reorder_margins(margins, order)), axis=1)
     places[n_shown == 0] = ABSENT
     return places
 
 
-def shares_that_stay(
+def leave_one_out_stability(
     table: Levels, is_ranked: Bools, places: Numbers, n_first: int
 ) -> tuple[float, float] | None:
     """Return the share of answers without which the same consensus would be shown.
@@ -93,7 +93,7 @@ def shares_that_stay(
     # Equal answers have equal consequences.
     both, count = np.unique(np.hstack([table, is_ranked]), axis=0, return_counts=True)
     some, some_ranked = both[:, :n], both[:, n:].astype(np.int64)
-    margins, n_ranked, n_shown = margins_of(table), is_ranked.sum(axis=0), _shown(table)
+    margins, n_ranked, n_shown = pairwise_margins(table), is_ranked.sum(axis=0), _shown(table)
     stay = np.zeros(2)
     for rows in row_blocks(len(some), 8 * n * n):
         without = (
@@ -101,7 +101,7 @@ def shares_that_stay(
             n_ranked - some_ranked[rows],
             n_shown - (some[rows] != ABSENT),
         )
-        stay += [count[rows] @ stays for stays in _stays(*without, places, n_first)]
+        stay += [count[rows] @ stays for stays in _keeps_consensus(*without, places, n_first)]
     whole, first = (stay / m).tolist()
     return whole, first
 
@@ -133,7 +133,7 @@ def _tied_places(margins: Margins) -> Numbers:
 # -------------------------------------------------------------------- leaving out
 
 
-def _stays(
+def _keeps_consensus(
     margins: Margins, n_ranked: Numbers, n_shown: Numbers, places: Numbers, n_first: int
 ) -> tuple[Bools, Bools]:
     """Whether each of several tallies shows the places of a consensus: all, and the first."""
@@ -142,13 +142,13 @@ def _stays(
     is_whole = np.all(n_shown > 0, axis=1)
     n = len(places)
     begins = places < n_first
-    yes, no = _decided(left, places[order], n)
-    yes_first, no_first = _decided(left, places[order], int(begins.sum()))
+    yes, no = _decide_by_margins(left, places[order], n)
+    yes_first, no_first = _decide_by_margins(left, places[order], int(begins.sum()))
     whole, first = yes & is_whole, yes_first & is_whole
     open_ = np.flatnonzero(~(whole | no) | ~(first | no_first))
     for rows in row_blocks(open_.size, 8 * n * n):
         some = open_[rows]
-        found = shown_places(margins[some], n_ranked[some], n_shown[some])
+        found = consensus_places(margins[some], n_ranked[some], n_shown[some])
         whole[some] = np.all(found == places, axis=1)
         found_begins = (found < n_first) & (found != ABSENT)
         same = np.where(begins, found == places, ~found_begins)
@@ -156,7 +156,7 @@ def _stays(
     return whole, first
 
 
-def _decided(left: Margins, places: Numbers, k: int) -> tuple[Bools, Bools]:
+def _decide_by_margins(left: Margins, places: Numbers, k: int) -> tuple[Bools, Bools]:
     """Whether margins alone say that the first k items stay as they are, or that they do not.
 
     The items are numbered as they stand. The k-th ends a tie.
@@ -169,11 +169,11 @@ def _decided(left: Margins, places: Numbers, k: int) -> tuple[Bools, Bools]:
     no: Bools = is_open
     # What is searched for is the best up to moves: of one arrangement, and ties have many.
     if len(places) <= solver.MOST_SOLVED or np.array_equal(tied[:k, :k], np.eye(k, dtype=bool)):
-        no = no | _a_move_helps(left[:, :k, :k])
+        no = no | _move_improves(left[:, :k, :k])
     return np.asarray(wins & ~is_open), np.asarray(no)
 
 
-def _a_move_helps(left: Margins) -> Bools:
+def _move_improves(left: Margins) -> Bools:
     """Whether moving a single item to another place gives a better order.
 
     Moving i behind j costs the margins of i over all from i + 1 to j; moving j before i costs

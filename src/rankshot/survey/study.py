@@ -17,7 +17,7 @@ from rankshot.core.text_files import MARK
 from rankshot.survey import bounds
 
 # By table ("" is the top of the file): its keys, and the fields of `Study` that they become.
-_FIELDS = {
+_STUDY_KEYS = {
     "": {"title": "title", "prompt": "prompt", "consent": "consent"},
     "plan": {
         "answers_per_question": "answers_per_question",
@@ -28,8 +28,8 @@ _FIELDS = {
     "items": {"names": "items", "unshown": "unshown"},
     "platform": {"name": "platform", "completion_url": "completion_url"},
 }
-_RULES = ("seconds", "repeat_distance", "consensus_distance", "gold_failures")
-_ASKED = {"questions": ("target", "items"), "gold": ("target", "items", "first")}
+_QUALITY_KEYS = ("seconds", "repeat_distance", "consensus_distance", "gold_failures")
+_QUESTION_KEYS = {"questions": ("target", "items"), "gold": ("target", "items", "first")}
 _REQUIRED = {
     "title": 'title is missing: write one, such as title = "Which animals are alike?"',
     "consent": "consent is missing: write what participants agree to before they start",
@@ -49,7 +49,7 @@ CONSENT_PLACEHOLDER = "[name and e-mail address of the researcher]"
 # The file study.toml: its syntax, which keys it may have, and what each of them becomes.
 
 
-def parsed(path: Path) -> dict[str, Any]:
+def parse_toml(path: Path) -> dict[str, Any]:
     """Return what a TOML file says; an error names its line."""
     raw = path.read_bytes().removeprefix(MARK)
     try:
@@ -73,20 +73,20 @@ def study_fields(document: dict[str, Any]) -> dict[str, Any]:
 
     A question is a pair: what to call it in a message, and its fields.
     """
-    _check_keys("", document, (*_FIELDS[""], "plan", "items", "platform", "quality", *_ASKED))
+    _check_keys("", document, (*_STUDY_KEYS[""], "plan", "items", "platform", "quality", *_QUESTION_KEYS))
     given: dict[str, Any] = {}
-    for name, keys in _FIELDS.items():
-        table = _table(document, name, tuple(keys)) if name else document
+    for name, keys in _STUDY_KEYS.items():
+        table = _read_table(document, name, tuple(keys)) if name else document
         given |= {field: table[key] for key, field in keys.items() if key in table}
-    given |= {name: _questions(document, name, keys) for name, keys in _ASKED.items()}
+    given |= {name: _read_questions(document, name, keys) for name, keys in _QUESTION_KEYS.items()}
     for field, message in _REQUIRED.items():
         if field not in given or given[field] == []:
             raise RankshotError(message)
-    given["quality"] = _table(document, "quality", _RULES)
+    given["quality"] = _read_table(document, "quality", _QUALITY_KEYS)
     return given
 
 
-def _table(document: dict[str, Any], name: str, keys: tuple[str, ...]) -> dict[str, Any]:
+def _read_table(document: dict[str, Any], name: str, keys: tuple[str, ...]) -> dict[str, Any]:
     table = document.get(name, {})
     if not isinstance(table, dict):
         raise RankshotError(
@@ -96,7 +96,7 @@ def _table(document: dict[str, Any], name: str, keys: tuple[str, ...]) -> dict[s
     return table
 
 
-def _questions(
+def _read_questions(
     document: dict[str, Any], name: str, keys: tuple[str, ...]
 ) -> list[tuple[str, dict[str, Any]]]:
     tables = document.get(name, [])
@@ -104,7 +104,7 @@ def _questions(
         raise RankshotError(f"{name} is {short_repr(tables)}: write [[{name}]] above each of them")
     found = []
     for number, table in enumerate(tables, 1):
-        place = called(name, number, table.get("target"))
+        place = describe_question(name, number, table.get("target"))
         _check_keys(place, table, keys)
         if absent := [key for key in keys if key not in table]:
             raise RankshotError(f"{place}: {absent[0]} is missing")
@@ -112,7 +112,7 @@ def _questions(
     return found
 
 
-def called(table: str, number: int, target: Any) -> str:
+def describe_question(table: str, number: int, target: Any) -> str:
     """Name a question in a message, by its number from 1 and its target."""
     whose = f" (target {short_repr(target)})" if target is not None else ""
     return f"[[{table}]] number {number}{whose}"
@@ -122,18 +122,18 @@ def _check_keys(place: str, table: dict[str, Any], known: tuple[str, ...]) -> No
     for key in table:
         if key not in known:
             where = f"{place}: " if place else ""
-            hint = _home(key) or suggest_name(key, known)
+            hint = _suggest_table(key) or suggest_name(key, known)
             raise RankshotError(
                 f"{where}unknown key {short_repr(key)}{hint}; known are {', '.join(known)}"
             )
 
 
-def _home(key: str) -> str:
+def _suggest_table(key: str) -> str:
     """Say where a key belongs that stands in another place."""
-    if key in _FIELDS[""]:
+    if key in _STUDY_KEYS[""]:
         return " (it belongs at the top of the file, above the first [table])"
-    homes = [f"[{name}]" for name, keys in _FIELDS.items() if key in keys and key != "name"]
-    homes += ["[quality]"] if key in _RULES else []
+    homes = [f"[{name}]" for name, keys in _STUDY_KEYS.items() if key in keys and key != "name"]
+    homes += ["[quality]"] if key in _QUALITY_KEYS else []
     homes += ["[[gold]]"] if key == "first" else []
     return f" (it belongs under {homes[0]})" if homes else ""
 
@@ -361,7 +361,7 @@ class Study:
         """Yield all questions with what messages call them."""
         for table, asked in (("questions", self.questions), ("gold", self.gold)):
             for number, question in enumerate(asked, 1):
-                yield called(table, number, question.target), question
+                yield describe_question(table, number, question.target), question
 
 
 def read_study(path: str | Path) -> Study:
@@ -375,18 +375,18 @@ def read_study(path: str | Path) -> Study:
         If there is no such file.
     """
     path = Path(path)
-    document = parsed(path)
+    document = parse_toml(path)
     try:
         given = {"prompt": DEFAULT_PROMPT, **study_fields(document)}
         given["quality"] = QualityRules(**given["quality"])
         for table in ("questions", "gold"):
-            given[table] = tuple(_question(place, keys) for place, keys in given[table])
+            given[table] = tuple(_make_question(place, keys) for place, keys in given[table])
         return Study(**given)
     except RankshotError as error:
         raise RankshotError(f"{path}: {error}") from None
 
 
-def _question(place: str, keys: dict[str, Any]) -> Question:
+def _make_question(place: str, keys: dict[str, Any]) -> Question:
     try:
         question = Question(**keys)
     except RankshotError as error:

@@ -20,37 +20,37 @@ NO_ANSWER = "[]"
 # How many answers every question has, and how many are under way.
 
 
-def lapse(study: Study, now: float) -> float:
+def idle_cutoff(study: Study, now: float) -> float:
     """Return the time before which a last sign of life means that somebody has left."""
     return now - 60 * study.return_after_minutes
 
 
-def loads(connection: Connection, study: Study, now: float) -> dict[str, int]:
+def count_answers(connection: Connection, study: Study, now: float) -> dict[str, int]:
     """Return for each question of the study the answers given and under way.
 
     What a participant has not answered is under way while they are; after the study's
     ``return_after_minutes`` without a sign of life it counts no more, and others may get it.
     """
     given = and_(ASSIGNMENT.c.answered_at.is_not(None), ASSIGNMENT.c.answer != NO_ANSWER)
-    return _counted(connection, study, or_(given, _under_way(study, now)))
+    return _count_by_question(connection, study, or_(given, _is_in_progress(study, now)))
 
 
-def under_way(connection: Connection, study: Study, now: float) -> dict[str, int]:
+def count_in_progress(connection: Connection, study: Study, now: float) -> dict[str, int]:
     """Return for each question of the study how many people are about to answer it."""
-    return _counted(connection, study, _under_way(study, now))
+    return _count_by_question(connection, study, _is_in_progress(study, now))
 
 
-def question_of(row: Row[tuple[object, ...]]) -> Question:
+def question_from_row(row: Row[tuple[object, ...]]) -> Question:
     """Return the question of a row that has the columns of one."""
     return Question(row.target, tuple(json.loads(row.items)), tuple(json.loads(row.first)))
 
 
-def _under_way(study: Study, now: float) -> ColumnElement[bool]:
-    alive = PARTICIPANT.c.seen_at >= lapse(study, now)
+def _is_in_progress(study: Study, now: float) -> ColumnElement[bool]:
+    alive = PARTICIPANT.c.seen_at >= idle_cutoff(study, now)
     return and_(ASSIGNMENT.c.answered_at.is_(None), alive)
 
 
-def _counted(
+def _count_by_question(
     connection: Connection, study: Study, condition: ColumnElement[bool]
 ) -> dict[str, int]:
     rows = connection.execute(
@@ -74,7 +74,7 @@ class Turn(NamedTuple):
     repeat: bool
 
 
-def allot(
+def assign_questions(
     loads: Mapping[str, int], planned: int, n: int, seen: Collection[str], rng: Random
 ) -> list[str]:
     """Choose questions for one participant.
@@ -107,7 +107,7 @@ def allot(
     return sorted(open_ones, key=loads.__getitem__)[:n]
 
 
-def sequence(
+def arrange_turns(
     questions: Sequence[str], gold: Sequence[str], repeats: int, rng: Random
 ) -> list[Turn]:
     """Return the order in which a participant meets questions, gold ones and repeats.
@@ -123,6 +123,6 @@ def sequence(
     return turns + [Turn(key, repeat=True) for key in early]
 
 
-def shuffled(items: Sequence[str], rng: Random) -> list[str]:
+def shuffle_items(items: Sequence[str], rng: Random) -> list[str]:
     """Return the items in a random order: nothing that people see is pre-ranked."""
     return rng.sample(items, len(items))

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, func, select
 
 from rankshot.survey.answers import Answer
-from rankshot.survey.store.assignment import NO_ANSWER, lapse, question_of
+from rankshot.survey.store.assignment import NO_ANSWER, idle_cutoff, question_from_row
 from rankshot.survey.store.database import ASSIGNMENT, PARTICIPANT, QUESTION
 from rankshot.survey.study import Study
 
 
 @dataclass(frozen=True)
-class Participants:
+class ParticipantCounts:
     """How many people began, are at it, left, and came to the end."""
 
     started: int
@@ -34,7 +34,7 @@ def read_answers(connection: Connection) -> list[Answer]:
     return [
         Answer(
             row.rater,
-            question_of(row),
+            question_from_row(row),
             row.number,
             bool(row.repeat),
             tuple(json.loads(row.shown)),
@@ -46,9 +46,9 @@ def read_answers(connection: Connection) -> list[Answer]:
     ]
 
 
-def participants(connection: Connection, study: Study, now: float) -> Participants:
+def count_participants(connection: Connection, study: Study, now: float) -> ParticipantCounts:
     """Count the participants."""
-    alive = PARTICIPANT.c.seen_at >= lapse(study, now)
+    alive = PARTICIPANT.c.seen_at >= idle_cutoff(study, now)
     unfinished = PARTICIPANT.c.finished_at.is_(None)
     started, finished, active = connection.execute(
         select(
@@ -57,16 +57,16 @@ def participants(connection: Connection, study: Study, now: float) -> Participan
             func.count().filter(unfinished & alive),
         ).select_from(PARTICIPANT)
     ).one()
-    return Participants(started, active, started - finished - active, finished)
+    return ParticipantCounts(started, active, started - finished - active, finished)
 
 
-def raters(connection: Connection) -> dict[str, bool]:
+def read_raters(connection: Connection) -> dict[str, bool]:
     """Return everybody who has begun, and whether they came to the end."""
     rows = connection.execute(select(PARTICIPANT.c.rater, PARTICIPANT.c.finished_at))
     return {row.rater: row.finished_at is not None for row in rows}
 
 
-def n_answers_to_others(connection: Connection, study: Study) -> int:
+def count_other_answers(connection: Connection, study: Study) -> int:
     """Count the answers to questions that the study does not have, or no longer."""
     keys = {question.key for question in (*study.questions, *study.gold)}
     rows = connection.execute(

@@ -75,7 +75,7 @@ ASSIGNMENT = Table(
     UniqueConstraint("rater", "question", "repeat"),
     Index("assignment_of_question", "question"),
 )
-STEPS: tuple[tuple[str, ...], ...] = (
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
         "CREATE TABLE survey (version INTEGER NOT NULL, secret TEXT NOT NULL)",
         """CREATE TABLE question (
@@ -110,14 +110,14 @@ A step is never edited once it was released: a later one changes what it made.""
 CONNECTIONS = 8
 """At once. SQLite writes one at a time: more would only wait inside it, out of turn."""
 POSTGRESQL = "postgresql+psycopg"
-_ANY_NUMBER = 7_261_001
+_MIGRATION_LOCK = 7_261_001
 
 
 # -------------------- survey.store.migrations
 # Schema versions: a database is brought up to date when it is opened, in one transaction.
 
 
-def migrate(connection: Connection, steps: Sequence[Sequence[str]] = STEPS) -> int:
+def migrate(connection: Connection, steps: Sequence[Sequence[str]] = MIGRATIONS) -> int:
     """Bring a database to the newest version, inside the caller's transaction.
 
     Returns
@@ -130,7 +130,7 @@ def migrate(connection: Connection, steps: Sequence[Sequence[str]] = STEPS) -> i
     RankshotError
         If a newer rankshot has written it, or if its tables are not ours.
     """
-    found = _version(connection)
+    found = _read_version(connection)
     if found > len(steps):
         raise RankshotError(
             f"the database has schema version {found}, this rankshot knows {len(steps)}: "
@@ -149,7 +149,7 @@ def migrate(connection: Connection, steps: Sequence[Sequence[str]] = STEPS) -> i
     return found
 
 
-def _version(connection: Connection) -> int:
+def _read_version(connection: Connection) -> int:
     names = inspect(connection).get_table_names()
     if "survey" in names:
         return int(connection.execute(text("SELECT version FROM survey")).scalar_one())
@@ -182,7 +182,7 @@ class Database:
     """
 
     def __init__(self, place: Path | str, *, create: bool = False) -> None:
-        self._engine = _postgresql(place) if isinstance(place, str) else _sqlite(place, create)
+        self._engine = _create_postgresql(place) if isinstance(place, str) else _create_sqlite(place, create)
         is_postgresql = self._engine.dialect.name == "postgresql"
         # SQLite's write-ahead log gives one state to every transaction as it is.
         snapshot = {"isolation_level": "REPEATABLE READ"} if is_postgresql else {}
@@ -191,7 +191,7 @@ class Database:
             with self.writing() as connection:
                 if is_postgresql:
                     # Two servers that start at once make the tables once.
-                    connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": _ANY_NUMBER})
+                    connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": _MIGRATION_LOCK})
                 migrate(connection)
                 secret = connection.execute(select(SURVEY.c.secret)).scalar_one()
         except DBAPIError as error:
@@ -232,7 +232,7 @@ class Database:
         self._engine.dispose()
 
 
-def _sqlite(path: Path, create: bool) -> Engine:  # noqa: FBT001
+def _create_sqlite(path: Path, create: bool) -> Engine:  # noqa: FBT001
     if not create and not path.exists():
         raise RankshotError(f"{path}: there is no such database; `rankshot survey serve` makes it")
     if path.is_dir() or not path.resolve().parent.is_dir():
@@ -270,7 +270,7 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-def _postgresql(url: str) -> Engine:
+def _create_postgresql(url: str) -> Engine:
     try:
         parsed = make_url(url)
         if parsed.get_backend_name() != "postgresql":

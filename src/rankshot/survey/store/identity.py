@@ -47,7 +47,7 @@ class Identity:
     def rater_of(self, link: str) -> str | None:
         """Return whose link it is; None if we never made it."""
         rater = link[:RATER_DIGITS]
-        return rater if _same(self.link(rater), link) else None
+        return rater if _are_equal(self.link(rater), link) else None
 
     def code(self, rater: str) -> str:
         """Return the completion code of a participant."""
@@ -59,7 +59,7 @@ class Identity:
 
     def is_form_token(self, token: str, *parts: object) -> bool:
         """Return whether a form came from us, and is for this."""
-        return _same(self.form_token(*parts), token)
+        return _are_equal(self.form_token(*parts), token)
 
     def nonce(self, purpose: str) -> str:
         """Return a new token for a form that nobody has filled in before, and for no other form."""
@@ -76,6 +76,6 @@ class Identity:
         return self._hash("login", token)
 
 
-def _same(expected: str, given: str) -> bool:
+def _are_equal(expected: str, given: str) -> bool:
     """Compare in constant time; what is not ASCII is never the same."""
     return hmac.compare_digest(expected.encode(), given.encode())

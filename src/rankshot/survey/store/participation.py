@@ -10,15 +10,15 @@ from random import Random, SystemRandom
 
 from sqlalchemy import Connection, Row, func, select
 
-from rankshot.survey.answers import order_of
+from rankshot.survey.answers import order_from_places
 from rankshot.survey.platforms import TurkTask
-from rankshot.survey.store.assignment import allot, lapse, loads, question_of, sequence, shuffled
+from rankshot.survey.store.assignment import assign_questions, idle_cutoff, count_answers, question_from_row, arrange_turns, shuffle_items
 from rankshot.survey.store.database import ASSIGNMENT, PARTICIPANT, QUESTION, Database
 from rankshot.survey.study import Question, Study
 
 
 @dataclass(frozen=True)
-class Asked:
+class CurrentQuestion:
     """The question that a participant has in front of them."""
 
     number: int
@@ -39,11 +39,11 @@ class Finished:
     turk: TurkTask | None
 
 
-class NotAskedError(Exception):
+class NotAssignedError(Exception):
     """An answer to a question that this participant was not asked, or not any more."""
 
 
-class AnsweredBeforeError(Exception):
+class AlreadyAnsweredError(Exception):
     """Another answer to a question that has one; ``order`` is the one that is kept."""
 
     def __init__(self, order: tuple[str, ...]) -> None:
@@ -100,10 +100,10 @@ class Participation:
         """Return whether a visitor, if they are not known yet, would be given no question."""
         with self._database.reading() as connection:
             if participant is not None:
-                known = _participant(connection, self._identity.rater(participant))
+                known = _select_participant(connection, self._identity.rater(participant))
                 if known is not None:
                     return False
-            counts = loads(connection, self._study, self._clock())
+            counts = count_answers(connection, self._study, self._clock())
         return min(counts.values()) >= self._study.answers_per_question
 
     def start(self, participant: str, turk: TurkTask | None = None) -> str | None:
@@ -111,19 +111,19 @@ class Participation:
         rater = self._identity.rater(participant)
         now = self._clock()
         with self._database.allotting() as connection:
-            known = _participant(connection, rater) is not None
+            known = _select_participant(connection, rater) is not None
             # Who was away while others answered everything has nothing left, and starts anew.
-            if not known or not _assignments(connection, rater):
-                study, counts = self._study, loads(connection, self._study, now)
+            if not known or not _select_assignments(connection, rater):
+                study, counts = self._study, count_answers(connection, self._study, now)
                 wanted = study.questions_per_participant
-                keys = allot(counts, study.answers_per_question, wanted, (), self._rng)
+                keys = assign_questions(counts, study.answers_per_question, wanted, (), self._rng)
                 if not keys:
                     return None
                 if not known:
                     connection.execute(
                         PARTICIPANT.insert().values(rater=rater, started_at=now, seen_at=now)
                     )
-                _touch(connection, rater, now)
+                _record_activity(connection, rater, now)
                 self._assign(connection, rater, keys)
             if turk is not None:
                 # Who returned a task and took it again hands in the new one; who has finished
@@ -138,20 +138,20 @@ class Participation:
     def _assign(self, connection: Connection, rater: str, keys: list[str]) -> None:
         gold = [question.key for question in self._study.gold]
         items = {q.key: q.items for q in (*self._study.questions, *self._study.gold)}
-        turns = sequence(keys, gold, self._study.repeats, self._rng)
+        turns = arrange_turns(keys, gold, self._study.repeats, self._rng)
         rows = [
             {
                 "rater": rater,
                 "number": number,
                 "question": turn.question,
                 "repeat": int(turn.repeat),
-                "shown": json.dumps(shuffled(items[turn.question], self._rng)),
+                "shown": json.dumps(shuffle_items(items[turn.question], self._rng)),
             }
             for number, turn in enumerate(turns, 1)
         ]
         connection.execute(ASSIGNMENT.insert(), rows)
 
-    def current(self, rater: str) -> Asked | Finished:
+    def current(self, rater: str) -> CurrentQuestion | Finished:
         """Return the first question without an answer, or the end.
 
         Raises
@@ -161,12 +161,12 @@ class Participation:
         """
         now = self._clock()
         with self._database.reading() as connection:
-            person = _participant(connection, rater)
+            person = _select_participant(connection, rater)
             if person is None:
-                raise NotAskedError
+                raise NotAssignedError
             if person.finished_at is not None:
                 return self._finished(connection, person)
-        if person.seen_at < lapse(self._study, now):
+        if person.seen_at < idle_cutoff(self._study, now):
             with self._database.allotting() as connection:
                 self._renew(connection, rater, now)
         with self._database.writing() as connection:
@@ -178,7 +178,7 @@ class Participation:
                 .limit(1)
             ).first()
             if row is None:
-                _finish(connection, rater, now)
+                _record_end(connection, rater, now)
                 return self._finished(connection, person)
             if row.shown_at is None:
                 connection.execute(
@@ -192,19 +192,19 @@ class Participation:
                 )
             ).one()
             # Last: whoever writes locks questions first and people after them.
-            _touch(connection, rater, now)
+            _record_activity(connection, rater, now)
         form = self._identity.form_token(rater, row.number, row.question)
         shown = tuple(json.loads(row.shown))
-        return Asked(row.number, question_of(row), shown, answered + 1, total, form)
+        return CurrentQuestion(row.number, question_from_row(row), shown, answered + 1, total, form)
 
     def _renew(self, connection: Connection, rater: str, now: float) -> None:
         """Take up again what lapsed: questions that others have filled meanwhile are exchanged."""
-        person = _participant(connection, rater)
-        if person is None or person.seen_at >= lapse(self._study, now):
+        person = _select_participant(connection, rater)
+        if person is None or person.seen_at >= idle_cutoff(self._study, now):
             # Another tab was quicker.
             return
-        counts = loads(connection, self._study, now)
-        rows = _assignments(connection, rater)
+        counts = count_answers(connection, self._study, now)
+        rows = _select_assignments(connection, rater)
         seen = {row.question for row in rows}
         gold = {question.key for question in self._study.gold}
         is_asked_something = False
@@ -223,13 +223,13 @@ class Participation:
                     ASSIGNMENT.c.rater == rater, ASSIGNMENT.c.answered_at.is_(None)
                 )
             )
-        _touch(connection, rater, now)
+        _record_activity(connection, rater, now)
 
     def _still_free(self, counts: dict[str, int], key: str, seen: set[str]) -> str | None:
         """Return a question that wants an answer, this one if it does; None if none does."""
         planned = self._study.answers_per_question
         if counts[key] >= planned:
-            found = allot(counts, planned, 1, seen, self._rng)
+            found = assign_questions(counts, planned, 1, seen, self._rng)
             if not found:
                 return None
             key = found[0]
@@ -247,7 +247,7 @@ class Participation:
             return
         items = next(q.items for q in self._study.questions if q.key == key)
         for repeat in (0, 1):
-            shown = json.dumps(shuffled(items, self._rng))
+            shown = json.dumps(shuffle_items(items, self._rng))
             connection.execute(
                 ASSIGNMENT.update()
                 .where(mine, ASSIGNMENT.c.repeat == repeat)
@@ -279,14 +279,14 @@ class Participation:
                 .with_for_update()
             ).first()
             if row is None or row.shown_at is None:
-                raise NotAskedError
+                raise NotAssignedError
             if not self._identity.is_form_token(form, rater, number, row.question):
-                raise NotAskedError
-            order = () if skip else order_of(json.loads(row.shown), places)
+                raise NotAssignedError
+            order = () if skip else order_from_places(json.loads(row.shown), places)
             if row.answered_at is not None:
                 kept = tuple(json.loads(row.answer))
                 if kept != order:
-                    raise AnsweredBeforeError(kept)
+                    raise AlreadyAnsweredError(kept)
                 return
             connection.execute(
                 ASSIGNMENT.update()
@@ -303,8 +303,8 @@ class Participation:
                     )
                 )
             # Who was away too long stays away until `current` has looked at what is left.
-            _touch(connection, rater, now, since=lapse(self._study, now))
-            _finish(connection, rater, now)
+            _record_activity(connection, rater, now, since=idle_cutoff(self._study, now))
+            _record_end(connection, rater, now)
 
     def _finished(self, connection: Connection, person: Row[tuple[object, ...]]) -> Finished:
         n_answers = connection.execute(
@@ -314,17 +314,17 @@ class Participation:
         return Finished(self._identity.code(person.rater), n_answers, turk or None)
 
 
-def _participant(connection: Connection, rater: str) -> Row[tuple[object, ...]] | None:
+def _select_participant(connection: Connection, rater: str) -> Row[tuple[object, ...]] | None:
     return connection.execute(select(PARTICIPANT).where(PARTICIPANT.c.rater == rater)).first()
 
 
-def _assignments(connection: Connection, rater: str) -> Sequence[Row[tuple[object, ...]]]:
+def _select_assignments(connection: Connection, rater: str) -> Sequence[Row[tuple[object, ...]]]:
     """Return all questions of a participant, which nobody else changes until we are done."""
     mine = select(ASSIGNMENT).where(ASSIGNMENT.c.rater == rater)
     return connection.execute(mine.order_by(ASSIGNMENT.c.number).with_for_update()).all()
 
 
-def _touch(connection: Connection, rater: str, now: float, since: float = 0.0) -> None:
+def _record_activity(connection: Connection, rater: str, now: float, since: float = 0.0) -> None:
     """Note a sign of life, from somebody whose last one is not older than ``since``."""
     connection.execute(
         PARTICIPANT.update()
@@ -333,7 +333,7 @@ def _touch(connection: Connection, rater: str, now: float, since: float = 0.0) -
     )
 
 
-def _finish(connection: Connection, rater: str, now: float) -> None:
+def _record_end(connection: Connection, rater: str, now: float) -> None:
     """Note the end, if nothing is left to answer, and something was."""
     mine = select(ASSIGNMENT.c.number).where(ASSIGNMENT.c.rater == rater)
     waiting = mine.where(ASSIGNMENT.c.answered_at.is_(None))

@@ -21,7 +21,7 @@ from rankshot.survey.store.database import Database
 from rankshot.survey.store.participation import Participation
 from rankshot.survey.study import Study
 from rankshot.survey.web.guards import Guard, RateLimit, security_headers
-from rankshot.survey.web.pages import STATIC, Pages, RefusedError, refusals, static_files
+from rankshot.survey.web.pages import STATIC, Pages, RefusedError, describe_refusals, load_static_files
 from rankshot.survey.web.participant_routes import ParticipantRoutes
 from rankshot.survey.web.researcher_routes import Login, ResearcherRoutes
 
@@ -77,7 +77,7 @@ def create_app(
         redoc_url=None,
         # It would send people to whatever host the request names.
         redirect_slashes=False,
-        dependencies=[Depends(_one_value_a_field)],
+        dependencies=[Depends(_refuse_repeated_fields)],
     )
     participation = Participation(study, database)
     visitors = ParticipantRoutes(study, participation, database.identity, pages)
@@ -86,8 +86,8 @@ def create_app(
         app.state.login = Login(token, database.identity)
         researcher = ResearcherRoutes(study, database, app.state.login, pages)
         app.include_router(researcher.router())
-    _serve_static(app)
-    _answer_errors(app, pages)
+    _add_static_files(app)
+    _add_error_pages(app, pages)
     turk = study.platform == "mturk"
     app.add_middleware(
         Guard,
@@ -102,7 +102,7 @@ def create_app(
     return app
 
 
-async def _one_value_a_field(request: Request) -> None:
+async def _refuse_repeated_fields(request: Request) -> None:
     """Refuse a form that gives a field twice: nobody knows which of the two is meant."""
     if request.method != "POST":
         return
@@ -112,12 +112,12 @@ async def _one_value_a_field(request: Request) -> None:
             raise RefusedError(422, "Malformed", "A field of the form was given twice.")
 
 
-def _serve_static(app: FastAPI) -> None:
-    found = static_files()
+def _add_static_files(app: FastAPI) -> None:
+    found = load_static_files()
     kinds = {kind: {"schema": {"type": "string"}} for kind in sorted(set(STATIC.values()))}
     files: dict[int | str, dict[str, Any]] = {200: {"content": kinds}}
 
-    @app.get("/static/{name}", response_class=Response, responses={**files, **refusals(404)})
+    @app.get("/static/{name}", response_class=Response, responses={**files, **describe_refusals(404)})
     def static(name: StaticName) -> Response:
         """Return style or a script."""
         if name not in found:
@@ -125,7 +125,7 @@ def _serve_static(app: FastAPI) -> None:
         return found[name]
 
 
-def _answer_errors(app: FastAPI, pages: Pages) -> None:
+def _add_error_pages(app: FastAPI, pages: Pages) -> None:
     """Answer whatever goes wrong with a page that a person can read."""
 
     @app.exception_handler(RefusedError)

@@ -57,7 +57,7 @@ class RateLimit:
 
     def wait(self, address: str) -> float:
         """Take one request out; return the seconds to wait if there is none, otherwise 0."""
-        owner = _owner(address)
+        owner = _bucket_key(address)
         rate = self._size / 60
         with self._lock:
             now = self._clock()
@@ -70,7 +70,7 @@ class RateLimit:
         return 0.0 if allowed else (1 - left) / rate
 
 
-def _owner(address: str) -> str:
+def _bucket_key(address: str) -> str:
     """Return whose bucket it is: of IPv6, one household has 2^64 addresses."""
     try:
         parsed = ip_address(address)
@@ -171,7 +171,7 @@ class Guard:
         body = b""
         refusal = self._too_often(scope, headers) or self._from_elsewhere(scope, headers)
         if refusal is None:
-            read = await _body(headers, receive)
+            read = await _read_body(headers, receive)
             if read is None:
                 # Half an answer is another answer: nobody is there who could be told.
                 return
@@ -181,7 +181,7 @@ class Guard:
             await refusal(scope, receive, send_with_headers)
             return
         try:
-            await self._app(scope, _replayed(body, receive), send_with_headers)
+            await self._app(scope, _replay_body(body, receive), send_with_headers)
         except Exception:
             if not started:
                 # The page that Starlette makes of an error comes from outside of this guard,
@@ -220,7 +220,7 @@ class Guard:
         origin, site = headers.get("origin"), headers.get("sec-fetch-site")
         ours = site in {"same-origin", "none"} if site else True
         if origin is not None and site is None:
-            ours = _is_at(origin, headers.get("host"))
+            ours = _is_same_host(origin, headers.get("host"))
         if ours:
             return None
         return self._refuse(
@@ -252,7 +252,7 @@ def _tries_token(scope: Scope, headers: Headers) -> bool:
     return scope["path"].startswith("/researcher") and scheme.lower() == "bearer"
 
 
-def _is_at(origin: str, host: str | None) -> bool:
+def _is_same_host(origin: str, host: str | None) -> bool:
     """Return whether a page's origin is the host that it sends a form to."""
     try:
         return bool(host) and urlsplit(origin).netloc == host
@@ -260,7 +260,7 @@ def _is_at(origin: str, host: str | None) -> bool:
         return False
 
 
-async def _body(headers: Headers, receive: Receive) -> bytes | None:
+async def _read_body(headers: Headers, receive: Receive) -> bytes | None:
     """Read a body, or as much as shows that it is too large; None if it breaks off."""
     length = headers.get("content-length", "0")
     # int() would take other digits, too, and fail on thousands of them.
@@ -278,7 +278,7 @@ async def _body(headers: Headers, receive: Receive) -> bytes | None:
     return body
 
 
-def _replayed(body: bytes, receive: Receive) -> Receive:
+def _replay_body(body: bytes, receive: Receive) -> Receive:
     """Return a receiver that gives the body again, and then what really comes."""
     messages = iter([{"type": "http.request", "body": body, "more_body": False}])
 

@@ -73,31 +73,31 @@ class RefusedError(Exception):
         self.values = {"heading": heading, "text": text, "link": None, **values}
 
 
-def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+def describe_refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Describe the refusals of a route, all of them pages, for its OpenAPI document."""
     page = {"text/html": {"schema": {"type": "string"}}}
     return {
-        status: {"description": REASONS[status], "content": page, **_headers(status)}
+        status: {"description": REASONS[status], "content": page, **_describe_headers(status)}
         for status in sorted({*statuses, *ALWAYS})
     }
 
 
-def redirects(*statuses: int) -> dict[str, Any]:
+def describe_redirect(*statuses: int) -> dict[str, Any]:
     """Describe a route that redirects, with its refusals: keyword arguments of a route."""
-    see_other = {"description": "Done: see the next page", **_headers(303)}
+    see_other = {"description": "Done: see the next page", **_describe_headers(303)}
     return {
         "status_code": 303,
         "response_class": RedirectResponse,
-        "responses": {303: see_other, **refusals(*statuses)},
+        "responses": {303: see_other, **describe_refusals(*statuses)},
     }
 
 
-def takes_form(*statuses: int) -> dict[str, Any]:
+def describe_form(*statuses: int) -> dict[str, Any]:
     """Describe a route that takes a form, and redirects."""
-    return redirects(*statuses, *FORMS)
+    return describe_redirect(*statuses, *FORMS)
 
 
-def _headers(status: int) -> dict[str, Any]:
+def _describe_headers(status: int) -> dict[str, Any]:
     found = HEADERS.get(status, {})
     described = {
         name: {"description": text, "required": True, "schema": {"type": "string"}}
@@ -141,7 +141,7 @@ class Pages:
         return self.page("message.html", status, heading=heading, text=text, link=None)
 
 
-def static_files() -> dict[str, Response]:
+def load_static_files() -> dict[str, Response]:
     """Return style and scripts: few and small, so they stay in memory."""
     folder = files("rankshot.survey.web") / "static"
     return {

@@ -11,17 +11,17 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from rankshot.core.errors import RankshotError
 from rankshot.survey.bounds import MOST_ITEMS
-from rankshot.survey.platforms import ID_PARAMETER, ID_PATTERN, Visitor, kept_as, visitor
+from rankshot.survey.platforms import ID_PARAMETER, ID_PATTERN, Visitor, participant_name, read_visitor
 from rankshot.survey.store.identity import LINK_DIGITS, Identity
 from rankshot.survey.store.participation import (
-    AnsweredBeforeError,
-    Asked,
+    AlreadyAnsweredError,
+    CurrentQuestion,
     Finished,
-    NotAskedError,
+    NotAssignedError,
     Participation,
 )
 from rankshot.survey.study import Study
-from rankshot.survey.web.pages import Pages, RefusedError, redirects, refusals, takes_form
+from rankshot.survey.web.pages import Pages, RefusedError, describe_redirect, describe_refusals, describe_form
 
 Link = Annotated[str, Path(pattern=f"^[0-9a-f]{{{LINK_DIGITS}}}$")]
 # Not an int: 1.0 and +1 would be addresses of the same question.
@@ -73,13 +73,13 @@ class ParticipantRoutes:
     def router(self) -> APIRouter:
         """Return them."""
         router = APIRouter(default_response_class=HTMLResponse)
-        router.get("/", responses=refusals(400, 503))(self.consent)
-        router.post("/start", **takes_form(400, 503))(self.start)
-        router.get("/p/{link}/instructions", responses=refusals(404))(self.instructions)
-        router.get("/p/{link}", responses=refusals(404, 503))(self.question)
+        router.get("/", responses=describe_refusals(400, 503))(self.consent)
+        router.post("/start", **describe_form(400, 503))(self.start)
+        router.get("/p/{link}/instructions", responses=describe_refusals(404))(self.instructions)
+        router.get("/p/{link}", responses=describe_refusals(404, 503))(self.question)
         if self._study.completion_url is not None:
-            router.get("/p/{link}/leave", **redirects(404, 409))(self.leave)
-        router.post("/p/{link}/{number}", **takes_form(404, 409))(self.answer)
+            router.get("/p/{link}/leave", **describe_redirect(404, 409))(self.leave)
+        router.post("/p/{link}/{number}", **describe_form(404, 409))(self.answer)
         return router
 
     def consent(
@@ -123,7 +123,7 @@ class ParticipantRoutes:
     def question(self, link: Link) -> HTMLResponse:
         """Ask the next question; after the last one, thank, and show the code."""
         now = self._current(link)
-        if isinstance(now, Asked):
+        if isinstance(now, CurrentQuestion):
             return self._ask(link, now, [""] * len(now.shown))
         if now.n_answers == 0:
             # Others have answered everything meanwhile. There is no code for nothing.
@@ -140,17 +140,17 @@ class ParticipantRoutes:
         skip = form.skip == "yes"
         try:
             self._participation.submit(rater, int(number), form.form, form.place, skip=skip)
-        except NotAskedError:
+        except NotAssignedError:
             text = (
                 "It was not yours, or the question went to somebody else while you were away. "
                 "Your earlier answers are kept."
             )
             raise RefusedError(403, "This form is not open", text, link=home) from None
-        except AnsweredBeforeError as before:
+        except AlreadyAnsweredError as before:
             raise RefusedError(
                 409,
                 template="answered.html",
-                order=[_spoken(item) for item in before.order],
+                order=[_display_name(item) for item in before.order],
                 continue_url=home,
             ) from None
         except RankshotError as error:
@@ -160,20 +160,20 @@ class ParticipantRoutes:
     def leave(self, link: Link) -> Response:
         """Go back to the platform, once every answer is kept."""
         now = self._current(link)
-        if isinstance(now, Asked) or now.n_answers == 0:
+        if isinstance(now, CurrentQuestion) or now.n_answers == 0:
             text = "Some questions are still open."
             raise RefusedError(409, "Not finished yet", text, link=self._home(link))
         return RedirectResponse(str(self._study.completion_url), 303)
 
     def _ask(
-        self, link: str, now: Asked, places: list[str], error: str | None = None, status: int = 200
+        self, link: str, now: CurrentQuestion, places: list[str], error: str | None = None, status: int = 200
     ) -> HTMLResponse:
         home = self._home(link)
         return self._pages.page(
             "question.html",
             status,
-            prompt=self._study.prompt.replace("{target}", _spoken(now.question.target)),
-            shown=_spoken_apart(now.shown),
+            prompt=self._study.prompt.replace("{target}", _display_name(now.question.target)),
+            shown=_display_names(now.shown),
             number=now.position,
             total=now.total,
             fields={"form": now.form},
@@ -187,17 +187,17 @@ class ParticipantRoutes:
     def _ask_again(self, link: str, form: AnswerForm, error: str) -> HTMLResponse:
         """Show the question once more, with what was wrong and what was chosen."""
         now = self._current(link)
-        if not isinstance(now, Asked) or now.form != form.form:
+        if not isinstance(now, CurrentQuestion) or now.form != form.form:
             # It has an answer, or went to somebody else.
-            text = f"{_spoken(error)}. It was not kept; your earlier answers are."
+            text = f"{_display_name(error)}. It was not kept; your earlier answers are."
             raise RefusedError(422, "No ranking", text, link=self._home(link))
         chosen = form.place if len(form.place) == len(now.shown) else [""] * len(now.shown)
-        return self._ask(link, now, chosen, f"{_spoken(error)}.", status=422)
+        return self._ask(link, now, chosen, f"{_display_name(error)}.", status=422)
 
-    def _current(self, link: str) -> Asked | Finished:
+    def _current(self, link: str) -> CurrentQuestion | Finished:
         try:
             return self._participation.current(self._rater(link))
-        except NotAskedError:
+        except NotAssignedError:
             text = "Please open the survey's link again."
             raise RefusedError(404, "Nobody has begun here", text) from None
 
@@ -210,24 +210,24 @@ class ParticipantRoutes:
 
     def _name(self, who: Visitor) -> str | None:
         """Return what a participant is known by, if by anything."""
-        return who.participant and kept_as(self._study.platform, who.participant)
+        return who.participant and participant_name(self._study.platform, who.participant)
 
     def _home(self, link: str) -> str:
         return f"{self._pages.root}/p/{link}"
 
     def _visitor(self, participant: str, assignment: str, submit_to: str) -> Visitor:
         try:
-            return visitor(self._study.platform, participant, assignment, submit_to)
+            return read_visitor(self._study.platform, participant, assignment, submit_to)
         except RankshotError as error:
             raise RefusedError(400, "This link is not complete", f"Sorry: {error}.") from None
 
 
-def _spoken_apart(names: Sequence[str]) -> Sequence[str]:
+def _display_names(names: Sequence[str]) -> Sequence[str]:
     """Return names as people write them, unless two of them would become the same."""
-    spoken = [_spoken(name) for name in names]
+    spoken = [_display_name(name) for name in names]
     return spoken if len(set(spoken)) == len(names) else names
 
 
-def _spoken(name: str) -> str:
+def _display_name(name: str) -> str:
     """Return a class's name as people write it; answers go by the places on the screen."""
     return name.replace("_", " ")

@@ -12,11 +12,11 @@ from pydantic import BaseModel, ConfigDict, StringConstraints
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from rankshot.core.errors import RankshotError
-from rankshot.survey.progress import Overview, overview
+from rankshot.survey.progress import Overview, read_overview
 from rankshot.survey.store.database import Database
 from rankshot.survey.store.identity import Identity
 from rankshot.survey.study import Study
-from rankshot.survey.web.pages import Pages, RefusedError, refusals, takes_form
+from rankshot.survey.web.pages import Pages, RefusedError, describe_refusals, describe_form
 
 COOKIE = "rankshot_researcher"
 SECONDS = 12 * 3600
@@ -87,7 +87,7 @@ class Login:
         return hmac.digest(self._key, end.encode(), "sha256").hex()
 
 
-def logged_in(
+def is_logged_in(
     request: Request,
     cookie: Annotated[str | None, Depends(_COOKIE)],
     bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)],
@@ -99,7 +99,7 @@ def logged_in(
     return cookie is not None and login.accepts(cookie, time.time())
 
 
-def require_login(known: Annotated[bool, Depends(logged_in)]) -> None:
+def require_login(known: Annotated[bool, Depends(is_logged_in)]) -> None:
     """Refuse everybody else."""
     if not known:
         raise RefusedError(401, "Not logged in", "Please log in first.")
@@ -149,19 +149,19 @@ class ResearcherRoutes:
         locked: dict[str, Any] = {"dependencies": [Depends(require_login)]}
         lines = {"content": {"application/x-ndjson": {"schema": {"type": "string"}}}}
         # Who is not logged in gets the page that asks for the token.
-        router.get("", responses=refusals(), openapi_extra={"security": [{}]})(self.page)
-        router.post("/login", **takes_form(401))(self.log_in)
-        router.post("/logout", **takes_form(401), **locked)(self.log_out)
-        router.get("/standing", responses=refusals(401), **locked)(self.standing)
+        router.get("", responses=describe_refusals(), openapi_extra={"security": [{}]})(self.page)
+        router.post("/login", **describe_form(401))(self.log_in)
+        router.post("/logout", **describe_form(401), **locked)(self.log_out)
+        router.get("/standing", responses=describe_refusals(401), **locked)(self.standing)
         router.get(
             "/rankings.jsonl",
             response_class=Response,
-            responses={200: lines, **refusals(401, 404)},
+            responses={200: lines, **describe_refusals(401, 404)},
             **locked,
         )(self.rankings)
         return router
 
-    def page(self, known: Annotated[bool, Depends(logged_in)]) -> HTMLResponse:
+    def page(self, known: Annotated[bool, Depends(is_logged_in)]) -> HTMLResponse:
         """Show how the survey stands, or ask for the token."""
         if not known:
             return self._pages.page("login.html", fields=self._fields("login"), error=None)
@@ -214,7 +214,7 @@ class ResearcherRoutes:
         )
 
     def _overview(self) -> Overview:
-        return overview(self._study, self._database, time.time())
+        return read_overview(self._study, self._database, time.time())
 
     def _fields(self, purpose: str) -> dict[str, str]:
         return {"form": self._identity.nonce(purpose)}
