@@ -187,7 +187,7 @@ def finish(client, home):
 
 def dump(database, ignored=()):
     """Return all that is stored, some columns aside."""
-    with database.reading() as connection:
+    with database.begin_read() as connection:
         return {
             table.name: [
                 {name: value for name, value in row._mapping.items() if name not in ignored}

@@ -8,7 +8,7 @@ import sys
 import time
 from contextlib import contextmanager
 
-from rankshot.survey.new_study import format_study
+from rankshot.survey.design import format_study
 
 TOKEN = "a token of the tests, long enough"
 
@@ -40,7 +40,7 @@ class Server:
             self.said += line
             if found := re.search(r"Participants +(http://[^:]+:(\d+)/)", line):
                 self.url, self._port = found[1].rstrip("/"), found[2]
-            if line.startswith("Ctrl-C"):
+            if line.startswith("Press Ctrl-C"):
                 return
         raise AssertionError(f"the server did not start: {self.said}")
 

@@ -56,8 +56,8 @@ class Simulation:
         spread = (between, within, shortest, longest)
         self.answers = list(self._all(halves(n_raters, n_targets, self.rng), *spread))
 
-    def _all(self, allotted, between, within, shortest, longest):
-        n_raters = len(allotted)
+    def _all(self, assigned, between, within, shortest, longest):
+        n_raters = len(assigned)
         opinions = scattered(np.tile(self.centers, (n_raters, 1)), between, self.rng)
         opinions = opinions.reshape(n_raters, *self.centers.shape)
         opinions[-1] = opinions[-3]
@@ -75,7 +75,7 @@ class Simulation:
                 first[r], again[r] = (self.rng.permuted(x[r], axis=1) for x in (first, again))
             seconds = np.exp(self.rng.normal(np.log(2.5 if is_random else 12), 0.5, 12))
             skipped = self.rng.random(12) < 0.05
-            for number, t in enumerate([*allotted[r], allotted[r][0]]):
+            for number, t in enumerate([*assigned[r], assigned[r][0]]):
                 repeat = number == 10
                 order = (again if repeat else first)[r, t][: lengths[int(repeat), r, t]]
                 names = [] if skipped[number] else [f"item {i}" for i in order]

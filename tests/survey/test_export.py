@@ -209,7 +209,9 @@ def test_the_centers_of_mallows_raters_are_recovered(tmp_path):
     items = [*simulated.questions[0].items, "never", "shown"]
     asked = study_of(simulated.questions, unshown="after", items=items, gold=[simulated.gold])
     path = tmp_path / "rankings.jsonl"
-    found = write_export(path, asked, simulated.answers, find_flags(simulated.answers, asked.quality))
+    found = write_export(
+        path, asked, simulated.answers, find_flags(simulated.answers, asked.quality)
+    )
     assert found.n_answers + found.n_skips + found.n_repeats + found.n_gold == 480
     rankings = rs.read_rankings(path, items=asked.items)
     truth = dict(zip(asked.questions, simulated.centers, strict=True))

@@ -44,7 +44,7 @@ def replies(survey):
     yield "question", 200, HTML, get(survey.home)
     yield "start", 303, None, post("/start", survey.start())
     yield "bad id", 400, HTML, get("/?participant=%00")
-    yield "locked", 401, HTML, get("/researcher/standing")
+    yield "locked", 401, HTML, get("/researcher/progress")
     yield "other site", 403, HTML, post("/start", {}, {"sec-fetch-site": "cross-site"})
     yield "forged", 403, HTML, post(form.action, form.answer("1", form="0" * 32))
     yield "nowhere", 404, HTML, get("/nowhere")
@@ -63,7 +63,7 @@ def replies(survey):
     yield "leave", 303, None, get(f"{survey.home}/leave")
     yield "login", 200, HTML, get("/researcher")
     yield "researcher", 200, HTML, get("/researcher", AS_RESEARCHER)
-    yield "standing", 200, HTML, get("/researcher/standing", AS_RESEARCHER)
+    yield "progress", 200, HTML, get("/researcher/progress", AS_RESEARCHER)
     lines = "application/x-ndjson"
     yield "download", 200, lines, get("/researcher/rankings.jsonl", AS_RESEARCHER)
     yield "document", 200, "application/json", get("/openapi.json")
@@ -134,7 +134,7 @@ def test_an_error_of_ours_has_them_too_and_says_nothing_of_itself(tmp_path, monk
     raised = []
     with opened(small_study(), tmp_path) as (app, _):
         home = begin(Client(app))
-        monkeypatch.setattr(Participation, "current", fail)
+        monkeypatch.setattr(Participation, "current_question", fail)
         reply = Client(quiet(app, raised)).get(home)
     assert (reply.status, reply["content-type"]) == (500, HTML)
     assert len(raised) == 1

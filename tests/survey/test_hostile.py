@@ -237,7 +237,7 @@ def test_a_form_is_over_when_its_question_went_to_somebody_else(tmp_path):
         client = survey.client
 
         def minutes_pass():
-            with database.writing() as connection:
+            with database.begin_write() as connection:
                 connection.execute(PARTICIPANT.update().values(seen_at=PARTICIPANT.c.seen_at - 61))
 
         def asked(home):
@@ -256,8 +256,8 @@ def test_a_form_is_over_when_its_question_went_to_somebody_else(tmp_path):
 
 
 def test_an_answer_to_a_question_that_was_not_shown_yet_is_refused(fresh):
-    rater = fresh.identity.rater_of(fresh.home.removeprefix("/p/"))
-    with fresh.database.reading() as connection:
+    rater = fresh.identity.verify_link(fresh.home.removeprefix("/p/"))
+    with fresh.database.begin_read() as connection:
         second = (ASSIGNMENT.c.rater == rater) & (ASSIGNMENT.c.number == 2)
         key = connection.execute(select(ASSIGNMENT.c.question).where(second)).scalar_one()
     # Not even with the token that its form is going to have.

@@ -59,7 +59,7 @@ PATHS = [
     "/static/", "/static/../app.py", "/static/%2e%2e/app.py", "/static/..%2fapp.py", "/static/%00",
     "/static/survey.css%00", "/static/survey.css/", "/static/SURVEY.CSS", "/static/..%5capp.py",
     "/static//etc/passwd", "//evil.example/", "//evil.example/%2e%2e", "/\\evil.example", "/start/",
-    "/researcher/", "/researcher//standing", "/researcher;/standing", "/%2e/researcher/standing",
+    "/researcher/", "/researcher//progress", "/researcher;/progress", "/%2e/researcher/progress",
     "/.git/config", "/.env", "/docs", "/redoc", "/openapi.json/", "/favicon.ico", "/p", "/p/",
     "/p//", "/p/%00", "/p/..%2fresearcher", "/P/x", "/p/x/leave", "/%", "/%zz", "/%ff", "*",
     "/" + "a" * 60_000,

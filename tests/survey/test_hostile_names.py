@@ -9,7 +9,7 @@ from asgi_client import Client, begin, finish, form_of, opened, small_study
 from served import TOKEN
 
 from rankshot.ranking.files import read_rankings
-from rankshot.survey.new_study import format_study
+from rankshot.survey.design import format_study
 from rankshot.survey.study import Question, read_study
 
 NAMES = (
@@ -95,7 +95,7 @@ def pages(tmp_path_factory):
         found["message"] = client.get("/nowhere")
         found["login"] = client.get("/researcher")
         found["researcher"] = client.get("/researcher", AS_RESEARCHER)
-        found["standing"] = client.get("/researcher/standing", AS_RESEARCHER)
+        found["progress"] = client.get("/researcher/progress", AS_RESEARCHER)
         yield found, client.get("/researcher/rankings.jsonl", AS_RESEARCHER)
 
 
@@ -108,7 +108,7 @@ def test_no_page_has_an_element_that_is_not_ours(pages):
     found, _ = pages
     for name, reply in found.items():
         read = assert_safe(name, reply.text)
-        if name != "standing":
+        if name != "progress":
             assert TITLE in read.text, name
             assert f"<p>{TITLE}" not in reply.text
 
@@ -120,7 +120,7 @@ def test_names_are_read_as_they_were_written(pages):
         assert all(spoken(name) in read.text for name in NAMES), page
     assert any(PROMPT.replace("{target}", t) in Read(found["question"].text).text for t in TARGETS)
     assert CONSENT in Read(found["consent"].text).text
-    for page in ("researcher", "standing"):
+    for page in ("researcher", "progress"):
         read = Read(found[page].text)
         assert all(name in read.text for name in (*NAMES, *TARGETS)), page
     labels = [a.get("data-name") for tag, a in Read(found["question"].text).elements]

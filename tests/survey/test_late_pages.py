@@ -25,7 +25,7 @@ def test_what_was_wrong_with_one_question_is_not_said_of_another(tmp_path):
         old = form_of(client.get(late).text)
         begin(client, "participant=other")
         raters = {name: database.identity.rater(f"none:id:{name}") for name in ("late", "other")}
-        with database.writing() as connection:
+        with database.begin_write() as connection:
             had = connection.execute(
                 select(ASSIGNMENT.c.question).where(ASSIGNMENT.c.rater == raters["late"])
             ).scalar_one()
@@ -42,8 +42,8 @@ def test_what_was_wrong_with_one_question_is_not_said_of_another(tmp_path):
             )
         reply = client.post(old.action, {**old.fields, "place": ["1", "1", ""]})
         assert reply.status == 422
-        assert "taken twice" in reply.text
-        assert "It was not kept" in reply.text
+        assert "used twice" in reply.text
+        assert "This answer was not saved" in reply.text
         assert 'name="place"' not in reply.text
         # The question that is theirs now begins with nothing ranked.
         page = client.get(late).text

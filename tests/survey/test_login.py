@@ -14,7 +14,7 @@ from rankshot.survey.web import researcher_routes as login_module
 from rankshot.survey.web.researcher_routes import COOKIE, SECONDS, Login
 
 STUDY = small_study()
-PATHS = ["/researcher/standing", "/researcher/rankings.jsonl"]
+PATHS = ["/researcher/progress", "/researcher/rankings.jsonl"]
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_the_token_opens_in_a_header_and_sets_no_cookie(client):
     for scheme in ("Bearer", "bearer", "BEARER"):
         header = {"authorization": f"{scheme} {TOKEN}"}
         page = client.get("/researcher", header)
-        assert "How the survey stands" in page.text
+        assert "Progress of the survey" in page.text
         assert page.all("set-cookie") == []
         download = client.get("/researcher/rankings.jsonl", header)
         assert len([json.loads(line) for line in download.text.splitlines()]) == 4
@@ -120,7 +120,7 @@ def test_logging_in_sets_a_cookie_with_one_purpose(client):
     assert not cookie["domain"]
     assert not cookie["secure"], "over http, a browser would not send it back"
     assert TOKEN not in str(reply.headers)
-    assert "How the survey stands" in client.get("/researcher", having(cookie.value)).text
+    assert "Progress of the survey" in client.get("/researcher", having(cookie.value)).text
     assert {client.get(path, having(cookie.value)).status for path in PATHS} == {200}
 
 
@@ -267,6 +267,6 @@ def test_tokens_that_cannot_work_are_refused_at_the_start(token, says):
 
 def test_tokens_are_compared_as_a_whole():
     login = Login(TOKEN, Identity(b"key"))
-    assert login.knows(TOKEN)
+    assert login.is_token(TOKEN)
     others = ["", TOKEN[:-1], TOKEN[1:], TOKEN + "\0", TOKEN.swapcase(), "é", "\N{PILE OF POO}"]
-    assert not any(map(login.knows, others))
+    assert not any(map(login.is_token, others))

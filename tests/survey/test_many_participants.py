@@ -9,8 +9,8 @@ import httpx
 from served import Server, hidden
 
 from rankshot.survey.answers import order_from_places
-from rankshot.survey.store.collected import count_participants, read_answers
 from rankshot.survey.store.database import Database
+from rankshot.survey.store.results import count_participants, read_answers
 from rankshot.survey.study import Question, Study
 
 PEOPLE = 200
@@ -104,7 +104,7 @@ def test_nothing_is_lost_and_nothing_is_double_when_the_server_is_killed(place, 
     server.stop()
 
     database = Database(url or tmp_path / "study.sqlite")
-    with database.reading() as connection:
+    with database.begin_read() as connection:
         answers = read_answers(connection)
         people = count_participants(connection, STUDY, 0.0)
     assert crowd.lost > 0, "the kill was felt"

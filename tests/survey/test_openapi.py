@@ -186,7 +186,7 @@ def test_the_researchers_routes_are_described_as_locked():
         # Without either, it is the page that asks for the token.
         "GET /researcher": [*either, {}],
         "POST /researcher/logout": either,
-        "GET /researcher/standing": either,
+        "GET /researcher/progress": either,
         "GET /researcher/rankings.jsonl": either,
     }
 

@@ -35,7 +35,7 @@ def turk(tmp_path):
 
 
 def people(database):
-    with database.reading() as connection:
+    with database.begin_read() as connection:
         return connection.execute(select(PARTICIPANT)).all()
 
 
@@ -107,11 +107,11 @@ def test_whoever_answered_nothing_gets_no_code_and_no_redirect(tmp_path):
     with opened(study, tmp_path) as (app, database):
         client = Client(app)
         idle = begin(client, "PROLIFIC_PID=idle")
-        with database.writing() as connection:
+        with database.begin_write() as connection:
             connection.execute(PARTICIPANT.update().values(seen_at=PARTICIPANT.c.seen_at - 60))
         busy = begin(client, "PROLIFIC_PID=busy")
         assert "Return to Prolific" in finish(client, busy)
-        with database.writing() as connection:
+        with database.begin_write() as connection:
             connection.execute(PARTICIPANT.update().values(seen_at=PARTICIPANT.c.seen_at - 60))
         back = client.get(idle)
         assert back.status == 503
@@ -150,7 +150,7 @@ def test_the_task_is_handed_in_where_it_came_from(turk, host, slash):
     page = finish(client, home)
     action, fields = form_of(page).action, form_of(page).fields
     assert action == f"{host}/mturk/externalSubmit"
-    rater = database.identity.rater_of(home.removeprefix("/p/"))
+    rater = database.identity.verify_link(home.removeprefix("/p/"))
     assert fields == {"assignmentId": "3AAA", "code": database.identity.code(rater)}
     assert re.search(r'<form method="post"', page)
     assert client.get(f"{home}/leave").status in {404, 405}

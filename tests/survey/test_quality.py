@@ -286,7 +286,11 @@ def test_a_flag_for_twins_names_the_other_and_the_figures():
         "the same answers as r18 (and as 1 more) in all 4 shared questions, 12 places; "
         "by chance: 0.002"
     )
-    assert {r for r in find_flags(said, RULES) if "identical" in names(said, r)} == {"r3", "r18", "r19"}
+    assert {r for r in find_flags(said, RULES) if "identical" in names(said, r)} == {
+        "r3",
+        "r18",
+        "r19",
+    }
 
 
 def test_twins_agree_in_all_that_they_share_and_fill_eight_places():

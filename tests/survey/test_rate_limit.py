@@ -172,7 +172,7 @@ def test_starting_is_limited_more_strictly_and_answering_is_not(tmp_path):
         for home in homes:
             form = form_of(client.get(home).text)
             assert client.post(form.action, form.answer("1")).status == 303
-        assert len({database.identity.rater_of(home.removeprefix("/p/")) for home in homes}) == 2
+        assert len({database.identity.verify_link(home.removeprefix("/p/")) for home in homes}) == 2
         begin(Client(app, "192.0.2.2"), "participant=p2")
 
 
@@ -183,22 +183,22 @@ def tried(client):
     return {
         "form": lambda: client.post(wrong.action, wrong.fields),
         "page": lambda: client.get("/researcher", WRONG),
-        "standing": lambda: client.get("/researcher/standing", WRONG),
+        "progress": lambda: client.get("/researcher/progress", WRONG),
         "lower": lambda: client.get("/researcher/rankings.jsonl", {"authorization": "bearer x"}),
     }
 
 
-@pytest.mark.parametrize("way", ["form", "page", "standing", "lower"])
+@pytest.mark.parametrize("way", ["form", "page", "progress", "lower"])
 def test_tokens_cannot_be_tried_quickly_in_any_way(tmp_path, way):
     with opened(STUDY, tmp_path, rates=Rates(logins=3)) as (app, _):
         client = Client(app)
         attempt = tried(client)[way]
         assert [attempt().status == 429 for _ in range(4)] == [False, False, False, True]
         # Not even the right one: otherwise an answer would tell.
-        assert client.get("/researcher/standing", AS_RESEARCHER).status == 429
+        assert client.get("/researcher/progress", AS_RESEARCHER).status == 429
         assert {again().status for again in tried(client).values()} == {429}
         assert client.get("/").status == 200
-        assert Client(app, "192.0.2.2").get("/researcher/standing", AS_RESEARCHER).status == 200
+        assert Client(app, "192.0.2.2").get("/researcher/progress", AS_RESEARCHER).status == 200
 
 
 def test_other_credentials_are_not_counted_as_tokens(tmp_path):

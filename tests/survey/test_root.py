@@ -36,7 +36,7 @@ def test_every_link_form_and_redirect_stays_below_the_prefix(tmp_path):
         assert f"Path={PREFIX}/researcher" in cookie
         view = client.get(below(entered["location"]), {"cookie": cookie.partition(";")[0]}).text
         pages += [login, view]
-        assert "How the survey stands" in view
+        assert "Progress of the survey" in view
     named = re.findall(r'\s(?:href|src|action|data-url)="([^"]+)"', "".join(pages))
     assert len(named) > 20
     assert [address for address in named if not address.startswith((f"{PREFIX}/", "#"))] == []

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import rankshot as rs
 from rankshot.core.errors import RankshotError
-from rankshot.survey.new_study import split_pool, select_nearest_items, new_study, format_study
+from rankshot.survey.design import format_study, new_study, select_nearest_items, split_pool
 from rankshot.survey.study import (
     CONSENT_PLACEHOLDER,
     DEFAULT_PROMPT,
@@ -669,7 +669,7 @@ def test_the_consent_of_a_new_study_has_to_be_filled_in():
 
 def test_planning_a_study_needs_no_extra():
     code = (
-        "import sys, rankshot.survey.new_study as n; "
+        "import sys, rankshot.survey.design as n; "
         "n.study_text(n.new_study(['x'], ['a', 'b'])); "
         "print({'fastapi', 'sqlalchemy', 'jinja2', 'uvicorn'} & set(sys.modules))"
     )

@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 import pytest
 import uvicorn
 
-from rankshot.survey.store.collected import read_answers
 from rankshot.survey.store.database import Database
 from rankshot.survey.store.participation import CurrentQuestion, Participation
+from rankshot.survey.store.results import read_answers
 from rankshot.survey.web.app import Rates, create_app, open_port
 
 ANIMALS = ("leopard", "tiger", "fox", "hippopotamus", "killer whale")
@@ -53,7 +53,7 @@ class Survey:
     def answers(self, participant):
         """Return what somebody has answered, in the order of the questions."""
         rater = self._database.identity.rater(f"none:id:{participant}")
-        with self._database.reading() as connection:
+        with self._database.begin_read() as connection:
             return [answer for answer in read_answers(connection) if answer.rater == rater]
 
     def orders(self, participant):
@@ -65,7 +65,7 @@ class Survey:
         now = time.time()
         visit = Participation(self._study, self._database, lambda: now)
         rater = visit.start(f"none:id:{participant}")
-        while isinstance(asked := visit.current(rater), CurrentQuestion):
+        while isinstance(asked := visit.current_question(rater), CurrentQuestion):
             now += seconds
             places = [str(1 + asked.question.items.index(item)) for item in asked.shown]
             visit.submit(rater, asked.number, asked.form, places)
@@ -174,7 +174,7 @@ def send(page):
 
 def skip(page):
     """Press the other one."""
-    page.get_by_role("button", name="Skip: I cannot say").click()
+    page.get_by_role("button", name="Skip: I do not know").click()
 
 
 def row(page, name):

@@ -84,7 +84,7 @@ def test_the_pages_of_a_platform(open_page, tmp_path, platform):
     }[platform]
     leaving = {
         "prolific": ("link", "Return to Prolific"),
-        "mturk": ("button", "Hand in to Mechanical Turk"),
+        "mturk": ("button", "Submit to Mechanical Turk"),
     }[platform]
     page = open_page()
     with serving(study, tmp_path) as running:

@@ -1,4 +1,4 @@
-"""How a survey stands: what there is of each question, and what the answers say so far."""
+"""The progress of a survey: answers per question, consensus per target, flags per rater."""
 
 from __future__ import annotations
 
@@ -13,26 +13,25 @@ from rankshot.ranking.concordance import concordance
 from rankshot.ranking.dense import ABSENT, NamedOrder, levels, name_groups
 from rankshot.ranking.rankings import Rankings
 from rankshot.survey.answers import Answer, group_by_question, is_counted
+from rankshot.survey.consensus import (
+    consensus_places,
+    leave_one_out_stability,
+    pairwise_margins,
+)
 from rankshot.survey.export import Export, export_lines, rank_shown_items
-from rankshot.survey.pairwise import pairwise_margins
 from rankshot.survey.quality import Flag, find_flags
-from rankshot.survey.stability import leave_one_out_stability, consensus_places
 from rankshot.survey.store.assignment import count_in_progress
-from rankshot.survey.store.collected import ParticipantCounts, count_participants, read_answers
 from rankshot.survey.store.database import Database
+from rankshot.survey.store.results import ParticipantCounts, count_participants, read_answers
 from rankshot.survey.study import Question, Study
 
 FIRST_PLACES = 3
-"""How many of the first places are watched by themselves."""
-
-
-# -------------------- survey.standing
-# How a survey stands: what there is of each question, and what the answers say so far.
+"""How many of the first places have a stability of their own."""
 
 
 @dataclass(frozen=True)
 class QuestionProgress:
-    """What there is of one question.
+    """The progress of one question.
 
     Attributes
     ----------
@@ -40,13 +39,13 @@ class QuestionProgress:
     answered : int
         Answers, without skips and repeats.
     planned : int
-        How many are wanted.
+        The number of answers that the study plans.
     live : int
-        How many people have the question before them or ahead of them.
+        How many active participants have the question assigned and have not answered it yet.
     skipped : int
-        How many could not say.
+        How many participants skipped it.
     is_asked : bool
-        False where the study no longer has the question, but answers to it.
+        False if the study no longer contains the question but the database has answers to it.
     """
 
     question: Question
@@ -59,29 +58,30 @@ class QuestionProgress:
 
 @dataclass(frozen=True)
 class TargetProgress:
-    """What the answers say of one target so far.
+    """The result for one target so far.
 
     Attributes
     ----------
     target : str
     n_answers : int
     planned, live : int
-        How many answers are wanted, and how many people are about to give one: summed over its
-        questions that are asked.
+        How many answers are planned, and how many active participants are still to answer:
+        sums over the questions of the target that the study asks.
     consensus : tuple
-        Kemeny's order of the items that somebody ranked. Neighbours that as many answers put
-        one way as the other are tied, and so are, at the end, the items that nobody ranked: a
-        tuple inside the tuple. Empty where there is no answer. Where more than 15 items beat one
-        another in a circle, their order is one that moving a single item does not improve; it
-        need not be the best.
+        The Kemeny order of the items that somebody ranked. Neighbours are tied, as a tuple
+        inside the tuple, if equally many answers prefer one and the other. Items that nobody
+        ranked are tied at the end. Empty if there is no answer. If more than 15 items beat one
+        another in a cycle, moving a single item does not improve their order, but another
+        order may be better.
     stability : float or None
-        Of all answers, the share without which exactly this consensus would be shown, ties
-        included. At 1, no single answer decides anything. None below two answers.
+        The share of answers that can be left out, one at a time, with exactly the same
+        consensus, ties included. At 1, no single answer changes anything. None if there are
+        fewer than two answers.
     first_stability : float or None
         The same for the first three places, with every tie that begins in them.
     concordance : float or None
-        Kendall's W within each question, averaged over the answers: 1 is agreement, 0 is none.
-        None where no question has two answers.
+        Kendall's W within each question, averaged over the answers: 1 is full agreement, 0 is
+        none. None if no question has two answers.
     """
 
     target: str
@@ -96,7 +96,7 @@ class TargetProgress:
 
 @dataclass(frozen=True)
 class RaterProgress:
-    """What one participant has done.
+    """The answers of one participant, in numbers.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class RaterProgress:
     n_answers, n_skipped : int
         Repeats and gold questions included.
     seconds : float
-        The median time of an answer or skip.
+        The median time per answer or skip.
     flags : tuple of Flag
     """
 
@@ -117,15 +117,15 @@ class RaterProgress:
 
 @dataclass(frozen=True)
 class Progress:
-    """How a survey stands.
+    """The progress of a survey.
 
     Attributes
     ----------
-    questions : tuple of QuestionStanding
-        Those of the study, in its order; after them those that it no longer has.
-    targets : tuple of TargetStanding
+    questions : tuple of QuestionProgress
+        The questions of the study, in its order; after them those that it no longer contains.
+    targets : tuple of TargetProgress
         In the same order.
-    raters : tuple of RaterStanding
+    raters : tuple of RaterProgress
         Those with most flags first.
     """
 
@@ -135,12 +135,12 @@ class Progress:
 
     @property
     def n_answers(self) -> int:
-        """How many answers there are, without skips, repeats and gold questions."""
+        """The number of answers, without skips, repeats and gold questions."""
         return sum(question.answered for question in self.questions)
 
     @property
     def n_planned(self) -> int:
-        """How many are wanted in all."""
+        """The number of answers that the study plans."""
         return sum(question.planned for question in self.questions)
 
     @property
@@ -155,17 +155,17 @@ def summarize_progress(
     live: Mapping[str, int],
     flags: Mapping[str, Sequence[Flag]],
 ) -> Progress:
-    """Sum up a survey. Flagged participants count as all others do.
+    """Summarize a survey. Flagged participants count like all others.
 
     Parameters
     ----------
     study : Study
     answers : sequence of Answer
-        All that were given, skips included.
+        All answers, skips included.
     live : mapping
-        By the key of a question: how many people are about to answer it.
+        For the key of a question: how many active participants are still to answer it.
     flags : mapping
-        The flags of each participant; see `rankshot.survey.quality.flags`.
+        The flags of each participant; see `rankshot.survey.quality.find_flags`.
 
     Examples
     --------
@@ -173,7 +173,7 @@ def summarize_progress(
     >>> study = Study("Animals", "Like {target}?", "Yes?", cat.items, "after", (cat,))
     >>> said = [Answer(rater, cat, 1, False, cat.items, ("fox", "leopard"), 7.0, 0.0)
     ...         for rater in ("a1", "a2")]
-    >>> found = standing(study, said, {cat.key: 1}, {})
+    >>> found = summarize_progress(study, said, {cat.key: 1}, {})
     >>> found.n_answers, found.n_planned, found.questions[0].live
     (2, 20, 1)
     >>> found.targets[0].consensus, found.targets[0].stability, found.targets[0].concordance
@@ -236,14 +236,16 @@ def _summarize_raters(
     return tuple(sorted(found, key=lambda rater: (-len(rater.flags), rater.rater)))
 
 
-# -------------------------------------------------------------------- a target
+# ---- One target
 
 
 def _summarize_target(
     target: str, answers: Sequence[Answer], questions: Iterable[QuestionProgress]
 ) -> TargetProgress:
     asked = [row for row in questions if row.is_asked]
-    consensus, stability, first_stability = _find_consensus(answers) if answers else ((), None, None)
+    consensus, stability, first_stability = (
+        _find_consensus(answers) if answers else ((), None, None)
+    )
     return TargetProgress(
         target,
         len(answers),
@@ -258,18 +260,19 @@ def _summarize_target(
 
 def _find_consensus(answers: Sequence[Answer]) -> tuple[NamedOrder, float | None, float | None]:
     """Return the consensus, its stability and that of the first places."""
-    # Sets of items may differ. What was shown and not ranked comes last among what was shown.
+    # Questions may show different items. Shown items that an answer left unranked are tied at
+    # the end of that answer.
     items = tuple(sorted({item for answer in answers for item in answer.question.items}))
     rankings = Rankings.from_orders(map(rank_shown_items, answers), items=items, kind="subset")
     table = levels(rankings)
-    # What is ranked has a place of its own: the K-th of an answer that ranks K has K - 1.
+    # Ranked items are not tied: an answer that ranks K items gives them the levels 0 to K - 1.
     n_ranked = np.array([len(answer.order) for answer in answers])
     is_ranked = (table != ABSENT) & (table < n_ranked[:, None])
     counts = is_ranked.sum(axis=0), (table != ABSENT).sum(axis=0)
     (places,) = consensus_places(pairwise_margins(table)[None], *(count[None] for count in counts))
     groups = [np.flatnonzero(places == place) for place in np.unique(places)]
-    stays = leave_one_out_stability(table, is_ranked, places, FIRST_PLACES)
-    return (name_groups(groups, items), *(stays or (None, None)))
+    stability = leave_one_out_stability(table, is_ranked, places, FIRST_PLACES)
+    return (name_groups(groups, items), *(stability or (None, None)))
 
 
 def _mean_concordance(answers: Iterable[Answer]) -> float | None:
@@ -283,24 +286,23 @@ def _mean_concordance(answers: Iterable[Answer]) -> float | None:
     return float(np.average(within, weights=[len(group) for group in groups]))
 
 
-# -------------------- survey.overview
-# All that a survey's researcher looks at, from one state of the database.
+# ---- From the database
 
 
 @dataclass(frozen=True)
 class Overview:
-    """How a survey stands.
+    """What the researcher sees, all from one state of the database.
 
     Attributes
     ----------
     study : Study
     answers : list of Answer
-    participants : Participants
+    participants : ParticipantCounts
     flags : dict
         The flags of every rater.
     codes : dict
-        The completion code of every rater, by which a platform knows them.
-    standing : Standing
+        The completion code of every rater. The platform identifies participants by it.
+    progress : Progress
     """
 
     study: Study
@@ -308,7 +310,7 @@ class Overview:
     participants: ParticipantCounts
     flags: dict[str, tuple[Flag, ...]]
     codes: dict[str, str]
-    standing: Progress
+    progress: Progress
 
     def export(self, *, exclude_flagged: bool = False) -> Export:
         """Return the answers as lines of a rankings file."""
@@ -316,8 +318,8 @@ class Overview:
 
 
 def read_overview(study: Study, database: Database, now: float) -> Overview:
-    """Read and sum up what there is."""
-    with database.reading() as connection:
+    """Read the database of a survey, and summarize it."""
+    with database.begin_read() as connection:
         answers = read_answers(connection)
         people = count_participants(connection, study, now)
         live = count_in_progress(connection, study, now)

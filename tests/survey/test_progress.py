@@ -13,8 +13,8 @@ from survey_answers import Simulation, answer, scattered, study_of
 from rankshot.ranking.concordance import concordance
 from rankshot.ranking.consensus import kemeny
 from rankshot.ranking.rankings import Rankings
-from rankshot.survey import pairwise as solver
-from rankshot.survey.pairwise import best_orders
+from rankshot.survey import consensus as solver
+from rankshot.survey.consensus import best_orders
 from rankshot.survey.progress import summarize_progress
 from rankshot.survey.quality import Flag
 from rankshot.survey.study import Question
@@ -312,7 +312,7 @@ def test_of_several_best_orders_the_first_by_margins_and_number(rng):
     """In one circle of all items, as enumeration finds it."""
     several = 0
     for table in random_margins(rng, 200, 5, largest=1):
-        if not solver._reached(table[None] > 0).all():
+        if not solver._find_reachable(table[None] > 0).all():
             continue
         scores = {p: reversed_margins(table, p) for p in permutations(range(5))}
         best = [p for p, score in scores.items() if score == min(scores.values())]
@@ -356,7 +356,7 @@ def test_many_items_that_nearly_all_agree_on():
     assert stabilities(said[:2]) == (0, 1)
 
 
-def test_the_standing_does_not_depend_on_the_order_of_answers_or_items(rng):
+def test_the_progress_does_not_depend_on_the_order_of_answers_or_items(rng):
     simulated = Simulation(5)
     study = study_of(simulated.questions, gold=[simulated.gold])
     before = summarize_progress(study, simulated.answers, {}, {})
@@ -376,7 +376,9 @@ def test_simulated_raters_agree_on_the_truth_more_surely_the_more_there_are():
     simulated = Simulation(7, between=1.5, within=2.0)
     study = study_of(simulated.questions, gold=[simulated.gold])
     few = [a for a in simulated.answers if a.rater in simulated.raters[:10]]
-    early, late = (summarize_progress(study, said, {}, {}).targets for said in (few, simulated.answers))
+    early, late = (
+        summarize_progress(study, said, {}, {}).targets for said in (few, simulated.answers)
+    )
     means = [np.mean([row.first_stability for row in rows]) for rows in (early, late)]
     assert means[0] < means[1]
     truth = [tuple(f"item {i}" for i in center) for center in simulated.centers]

@@ -1,4 +1,4 @@
-"""Reading back what a survey has collected."""
+"""The results of a survey, read from its database: answers and counts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rankshot.survey.study import Study
 
 @dataclass(frozen=True)
 class ParticipantCounts:
-    """How many people began, are at it, left, and came to the end."""
+    """How many participants started, are active, left before the end, and finished."""
 
     started: int
     active: int
@@ -24,7 +24,7 @@ class ParticipantCounts:
 
 
 def read_answers(connection: Connection) -> list[Answer]:
-    """Return all answers, skipped questions, gold questions and repeats among them."""
+    """Return all answers, including skips, gold questions and repeats."""
     rows = connection.execute(
         select(ASSIGNMENT, QUESTION)
         .join(QUESTION)
@@ -48,26 +48,26 @@ def read_answers(connection: Connection) -> list[Answer]:
 
 def count_participants(connection: Connection, study: Study, now: float) -> ParticipantCounts:
     """Count the participants."""
-    alive = PARTICIPANT.c.seen_at >= idle_cutoff(study, now)
+    is_active = PARTICIPANT.c.seen_at >= idle_cutoff(study, now)
     unfinished = PARTICIPANT.c.finished_at.is_(None)
     started, finished, active = connection.execute(
         select(
             func.count(),
             func.count(PARTICIPANT.c.finished_at),
-            func.count().filter(unfinished & alive),
+            func.count().filter(unfinished & is_active),
         ).select_from(PARTICIPANT)
     ).one()
     return ParticipantCounts(started, active, started - finished - active, finished)
 
 
 def read_raters(connection: Connection) -> dict[str, bool]:
-    """Return everybody who has begun, and whether they came to the end."""
+    """Return all participants who have started, and whether each has finished."""
     rows = connection.execute(select(PARTICIPANT.c.rater, PARTICIPANT.c.finished_at))
     return {row.rater: row.finished_at is not None for row in rows}
 
 
 def count_other_answers(connection: Connection, study: Study) -> int:
-    """Count the answers to questions that the study does not have, or no longer."""
+    """Count the answers to questions that the study does not contain."""
     keys = {question.key for question in (*study.questions, *study.gold)}
     rows = connection.execute(
         select(ASSIGNMENT.c.question, func.count().label("n"))
