@@ -10,29 +10,11 @@ from served import TOKEN, hidden
 from sqlalchemy import select
 
 from rankshot.survey.store.database import METADATA, Database
-from rankshot.survey.study import Question, Study
 from rankshot.survey.web.app import Rates, create_app
 
 URLENCODED = "application/x-www-form-urlencoded"
 # All requests come from few addresses, faster than people do.
 MANY = Rates(requests=10**9, starts=10**9, logins=10**9)
-ITEMS = ("bus", "fox", "leopard")
-
-
-def small_study(**changes):
-    """Return a study of four questions."""
-    plan = {
-        "title": "Alike",
-        "prompt": "Which of these are most like {target}?",
-        "consent": "Do you agree?",
-        "items": ITEMS,
-        "unshown": "after",
-        "questions": tuple(Question(target, ITEMS) for target in ("cat", "dog", "car", "van")),
-        "answers_per_question": 1_000_000,
-        "questions_per_participant": 4,
-        "repeats": 0,
-    }
-    return Study(**plan | changes)
 
 
 @contextmanager

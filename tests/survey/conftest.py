@@ -1,8 +1,9 @@
 import secrets
 
 import pytest
-from asgi_client import Survey, opened, small_study
+from asgi_client import Survey, opened
 from postgres_server import running_server
+from small_studies import small_study
 
 
 @pytest.fixture(scope="session")

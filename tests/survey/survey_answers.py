@@ -1,10 +1,11 @@
 """Answers to a survey, written by hand or by simulated participants."""
 
 import numpy as np
+from small_studies import small_study
 
 from rankshot.ranking.mallows import Mallows
 from rankshot.survey.answers import Answer
-from rankshot.survey.study import Question, Study
+from rankshot.survey.study import Question
 
 
 def answer(rater, question, order, *, number=1, repeat=False, seconds=9.0):
@@ -13,8 +14,11 @@ def answer(rater, question, order, *, number=1, repeat=False, seconds=9.0):
 
 
 def study_of(questions, *, unshown="unknown", items=None, **settings):
+    """Return a study of these questions."""
     items = items or sorted({item for question in questions for item in question.items})
-    return Study("A study", "What is like {target}?", "Yes?", items, unshown, questions, **settings)
+    plan = {"title": "A study", "answers_per_question": 20, "questions_per_participant": 10}
+    study = {"items": items, "unshown": unshown, "questions": questions, "repeats": 1}
+    return small_study(**plan | study | settings)
 
 
 def scattered(orders, spread, rng):

@@ -146,7 +146,7 @@ def test_the_flagged_are_left_out_only_if_told_and_are_counted():
 def test_nothing_to_export_says_so():
     with pytest.raises(RankshotError, match=r"A study: there are no answers to export yet$"):
         export_lines(study("after"), [], {})
-    with pytest.raises(RankshotError, match=r"yet but 2 skips, repeats or gold questions$"):
+    with pytest.raises(RankshotError, match=r"yet, only 2 skips, repeats or gold answers$"):
         export_lines(study("after"), [answer("x", CAT, []), answer("x", GOLD, ["fox"])], {})
     with pytest.raises(RankshotError, match="all 1 answers are by flagged participants"):
         export_lines(study("after"), [answer("x", CAT, ["fox"])], FAST, exclude_flagged=True)

@@ -4,8 +4,9 @@ from functools import partial
 from mimetypes import guess_type
 
 import pytest
-from asgi_client import Client, Survey, begin, finish, opened, small_study
+from asgi_client import Client, Survey, begin, finish, opened
 from served import TOKEN
+from small_studies import small_study
 from starlette.responses import StreamingResponse
 
 from rankshot.survey.store.participation import Participation
@@ -28,10 +29,10 @@ HTML = "text/html; charset=utf-8"
 AS_RESEARCHER = {"authorization": f"Bearer {TOKEN}"}
 
 
-@pytest.fixture
-def survey(tmp_path):
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory):
     study = small_study(completion_url="https://example.org/done")
-    with opened(study, tmp_path) as made:
+    with opened(study, tmp_path_factory.mktemp("headers")) as made:
         yield Survey(*made)
 
 

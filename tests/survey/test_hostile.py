@@ -5,7 +5,8 @@ import re
 from urllib.parse import urlencode
 
 import pytest
-from asgi_client import ITEMS, URLENCODED, Survey, begin, dump, form_of, opened, small_study
+from asgi_client import URLENCODED, Survey, begin, dump, form_of, opened
+from small_studies import ITEMS, small_study
 from sqlalchemy import select
 
 from rankshot.survey.store.database import ASSIGNMENT, PARTICIPANT

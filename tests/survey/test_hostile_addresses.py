@@ -3,7 +3,8 @@
 from urllib.parse import urlencode
 
 import pytest
-from asgi_client import URLENCODED, Client, dump, opened, small_study
+from asgi_client import URLENCODED, Client, dump, opened
+from small_studies import small_study
 
 SCRIPT = "<script>alert(1)</script>"
 TURK = {"workerId": "A1", "assignmentId": "3A", "turkSubmitTo": "https://www.mturk.com"}

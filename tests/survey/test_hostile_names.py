@@ -5,8 +5,9 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from asgi_client import Client, begin, finish, form_of, opened, small_study
+from asgi_client import Client, begin, finish, form_of, opened
 from served import TOKEN
+from small_studies import small_study
 
 from rankshot.ranking.files import read_rankings
 from rankshot.survey.design import format_study

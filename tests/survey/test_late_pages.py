@@ -1,6 +1,7 @@
 """A page that was left open until its question went to somebody else."""
 
-from asgi_client import Client, begin, finish, form_of, opened, small_study
+from asgi_client import Client, begin, finish, form_of, opened
+from small_studies import small_study
 from sqlalchemy import select
 
 from rankshot.survey.store.database import ASSIGNMENT, PARTICIPANT

@@ -5,8 +5,9 @@ import time
 from http.cookies import SimpleCookie
 
 import pytest
-from asgi_client import Client, begin, finish, form_of, opened, small_study
+from asgi_client import Client, begin, finish, form_of, opened
 from served import TOKEN
+from small_studies import small_study
 
 from rankshot.core.errors import RankshotError
 from rankshot.survey.store.identity import Identity
@@ -17,9 +18,10 @@ STUDY = small_study()
 PATHS = ["/researcher/progress", "/researcher/rankings.jsonl"]
 
 
-@pytest.fixture
-def survey(tmp_path):
-    with opened(STUDY, tmp_path) as (app, database):
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory):
+    """A survey with the answers of one participant; no test adds any."""
+    with opened(STUDY, tmp_path_factory.mktemp("login")) as (app, database):
         client = Client(app)
         finish(client, begin(client))
         yield app, database
@@ -49,15 +51,15 @@ def having(value):
 # ---- Off, locked, open ----
 
 
-@pytest.mark.parametrize("path", ["/researcher", "/researcher/login", "/researcher/logout", *PATHS])
-def test_without_a_token_there_is_no_researchers_page(tmp_path, path):
+def test_without_a_token_there_is_no_researchers_page(tmp_path):
     with opened(STUDY, tmp_path, token=None) as (app, _):
         client = Client(app)
-        for method in ("GET", "POST", "PUT", "HEAD"):
-            assert client.send(method, path).status == 404
-        bearer = {"authorization": f"Bearer {TOKEN}"}
-        assert client.get(path, bearer).status == 404
-        assert client.get(path, having("1.2")).status == 404
+        for path in ("/researcher", "/researcher/login", "/researcher/logout", *PATHS):
+            for method in ("GET", "POST", "PUT", "HEAD"):
+                assert client.send(method, path).status == 404
+            bearer = {"authorization": f"Bearer {TOKEN}"}
+            assert client.get(path, bearer).status == 404
+            assert client.get(path, having("1.2")).status == 404
 
 
 @pytest.mark.parametrize("path", PATHS)

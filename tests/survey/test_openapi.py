@@ -6,9 +6,10 @@ from tempfile import TemporaryDirectory
 
 import pytest
 import schemathesis
-from asgi_client import URLENCODED, Client, begin, finish, form_of, opened, small_study
+from asgi_client import URLENCODED, Client, begin, finish, form_of, opened
 from schemathesis.config import SchemathesisConfig
 from served import TOKEN
+from small_studies import small_study
 
 from rankshot.survey.web.pages import STATIC
 from rankshot.survey.web.researcher_routes import COOKIE

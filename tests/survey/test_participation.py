@@ -7,6 +7,7 @@ from itertools import combinations
 from random import Random
 
 import pytest
+from small_studies import questions_about, small_study
 from sqlalchemy import func, inspect, select, text
 
 from rankshot.core.errors import RankshotError
@@ -33,21 +34,15 @@ from rankshot.survey.store.participation import (
     Participation,
 )
 from rankshot.survey.store.results import count_participants, read_answers
-from rankshot.survey.study import Question, Study
+from rankshot.survey.study import Question
 
 ITEMS = ("bus", "fox", "leopard", "tiger", "truck")
 TARGETS = ("cat", "dog", "car", "wolf", "lion", "van")
-STUDY = Study(
-    title="Alike",
-    prompt="Which of these are most like {target}?",
-    consent="Do you agree?",
+STUDY = small_study(
     items=ITEMS,
-    unshown="after",
-    questions=tuple(Question(target, ITEMS) for target in TARGETS),
+    questions=questions_about(*TARGETS, items=ITEMS),
     answers_per_question=4,
     questions_per_participant=3,
-    repeats=0,
-    return_after_minutes=30,
 )
 
 

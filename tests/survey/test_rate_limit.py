@@ -5,10 +5,11 @@ from fractions import Fraction
 
 import pytest
 import uvicorn
-from asgi_client import Client, Form, begin, form_of, opened, small_study
+from asgi_client import Client, Form, begin, form_of, opened
 from hypothesis import given
 from hypothesis import strategies as st
 from served import TOKEN
+from small_studies import small_study
 from starlette.responses import PlainTextResponse
 
 from rankshot.survey.web import guards as rate_limit

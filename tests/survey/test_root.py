@@ -2,8 +2,9 @@
 
 import re
 
-from asgi_client import Client, form_of, opened, small_study
+from asgi_client import Client, form_of, opened
 from served import TOKEN
+from small_studies import small_study
 
 PREFIX = "/a/survey"
 

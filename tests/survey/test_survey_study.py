@@ -134,7 +134,7 @@ def test_lists_become_tuples_so_that_values_can_be_keys():
     [
         (("cat", ("fox",)), "items has 1: a question shows from 2 to 50"),
         (("cat", tuple(f"item {i}" for i in range(51))), "items has 51"),
-        (("cat", ("fox", "cat")), "items has the target 'cat' itself"),
+        (("cat", ("fox", "cat")), "items contains the target 'cat' itself"),
         (("cat", ("fox", "cow", "fox")), "items has 'fox' more than once"),
         (("cat", ("fox", "x" * 201)), "a name of items has 201 characters"),
         (("cat", ("fox", "co\tw")), r"'co\\tw' has the control character '\\t'"),
@@ -145,7 +145,7 @@ def test_lists_become_tuples_so_that_values_can_be_keys():
         (("c\ud800t", ("fox", "cow")), "has the control character"),
         ((None, ("fox", "cow")), "target must be text in quotes.* not None"),
         (("wolf", ("dog", "bus"), ("dgo",)), "first has 'dgo', .* items .did you mean 'dog'"),
-        (("wolf", ("dog", "bus"), ("bus", "dog")), "first has all of the items"),
+        (("wolf", ("dog", "bus"), ("bus", "dog")), "first has all items"),
     ],
 )
 def test_a_question_says_what_is_wrong_with_it(arguments, message):
@@ -265,7 +265,7 @@ WRONG = [
     ('"prolific"', "2", r"\[platform\] name is 2: .*\"none\", \"prolific\", \"mturk\""),
     ('"prolific"', '"mturk"', r"completion_url is .*remove it"),
     # texts
-    ("{target}", "it", r"prompt 'What is most like it\?' does not say \{target\}"),
+    ("{target}", "it", r"prompt 'What is most like it\?' does not contain \{target\}"),
     ("First.", r"F\u0007irst.", r"consent .* has the control character '\\x07'"),
     ("https://app", "http://app", r"completion_url is 'http://app.*begins with https://"),
     ('"https://app', '"//app', r"completion_url is '//app"),
@@ -480,7 +480,7 @@ def test_weights_count_and_a_ranking_of_weight_nothing_does_not():
         weights=[1, 3, 0],
     )
     assert select_nearest_items(rankings, ["x"], list("abc"), 1) == [("c",)]
-    with pytest.raises(RankshotError, match="no ranking of the target 'y'"):
+    with pytest.raises(RankshotError, match="no ranking for the target 'y'"):
         select_nearest_items(rankings, ["y"], list("abc"), 1)
 
 
@@ -494,7 +494,7 @@ def test_an_item_that_nobody_compares_is_the_last_to_be_shown():
 def test_a_target_is_not_among_its_own_items():
     rankings = rs.Rankings.from_orders([list("abcd")], items=list("abcd"), targets="a")
     assert select_nearest_items(rankings, ["a"], list("abcd"), 2) == [("b", "c")]
-    with pytest.raises(RankshotError, match=r"4 items are wanted for the target 'a', .* are 3"):
+    with pytest.raises(RankshotError, match=r"target 'a' needs 4 items, and only 3 are"):
         select_nearest_items(rankings, ["a"], list("abcd"), 4)
 
 
@@ -550,7 +550,7 @@ def test_sets_depend_on_the_seed_and_not_on_the_order_of_the_pool():
 
 
 @pytest.mark.parametrize(
-    ("show", "message"), [(4, "a pool of 3 cannot fill sets of 4"), (1, "show is 1")]
+    ("show", "message"), [(4, "a pool of 3 items cannot fill sets of 4"), (1, "show is 1")]
 )
 def test_sets_that_cannot_be_made_are_refused(show, message):
     with pytest.raises(RankshotError, match=message):
@@ -646,8 +646,8 @@ def test_sizes_by_default_are_those_of_the_paper_or_what_there_is():
         ({"show": 1}, "show is 1"),
         ({"show": 2.5}, "show is 2.5"),
         ({"pool": 11}, "pool is 11: it must be a whole number from 2 to 10"),
-        ({"show": 5, "pool": 4}, "a pool of 4 is fewer than the 5 items shown"),
-        ({"items": ["fox"]}, "a target needs 2 items beside it, and there is 1"),
+        ({"show": 5, "pool": 4}, "a pool of 4 is smaller than the 5 items shown"),
+        ({"items": ["fox"]}, "a target needs at least 2 items, and there is 1"),
         ({"items": ["fox", "fox"]}, "items names 'fox' more than once"),
         ({"targets": []}, "targets is empty"),
         ({"answers_per_question": 0}, "answers_per_question is 0"),
@@ -670,7 +670,7 @@ def test_the_consent_of_a_new_study_has_to_be_filled_in():
 def test_planning_a_study_needs_no_extra():
     code = (
         "import sys, rankshot.survey.design as n; "
-        "n.study_text(n.new_study(['x'], ['a', 'b'])); "
+        "n.format_study(n.new_study(['x'], ['a', 'b'])); "
         "print({'fastapi', 'sqlalchemy', 'jinja2', 'uvicorn'} & set(sys.modules))"
     )
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout

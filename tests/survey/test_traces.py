@@ -11,8 +11,9 @@ from urllib.parse import urlencode, urlsplit
 
 import httpx
 import pytest
-from asgi_client import URLENCODED, form_of, small_study
+from asgi_client import URLENCODED, form_of
 from served import TOKEN, wait_until
+from small_studies import small_study
 
 from rankshot.survey.design import format_study
 from rankshot.survey.store.database import Database

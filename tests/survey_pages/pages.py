@@ -14,6 +14,7 @@ import uvicorn
 from rankshot.survey.store.database import Database
 from rankshot.survey.store.participation import CurrentQuestion, Participation
 from rankshot.survey.store.results import read_answers
+from rankshot.survey.study import Question, Study
 from rankshot.survey.web.app import Rates, create_app, open_port
 
 ANIMALS = ("leopard", "tiger", "fox", "hippopotamus", "killer whale")
@@ -21,6 +22,23 @@ LONG = f"a name that is far too long for a phone, with a {'very' * 20}longword"
 ODD = ("tiger", "fox", "<b>bold</b> & 'quoted'", LONG)
 HOST = "127.0.0.1"
 NAMES = ("chromium", "chromium-browser", "google-chrome")
+
+
+def small_study(*questions, **changes):
+    """Return a study of these questions; by default, of two animals."""
+    questions = questions or (Question("cat", ANIMALS), Question("wolf", ODD))
+    plan = {
+        "title": "Which animals are alike?",
+        "prompt": "Which of these are most like a {target}?",
+        "consent": "Do you agree?",
+        "items": tuple(dict.fromkeys(item for question in questions for item in question.items)),
+        "unshown": "unknown",
+        "questions": questions,
+        "answers_per_question": 20,
+        "questions_per_participant": 2,
+        "repeats": 1,
+    }
+    return Study(**plan | changes)
 
 
 @contextmanager
@@ -79,7 +97,9 @@ def serving(study, folder, token=None):
     rates = Rates(requests=100_000, starts=10_000, logins=10_000)
     app = create_app(study, database, token=token, rates=rates)
     port = open_port(HOST, 0)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
+    # A browser may keep connections open that it does not use.
+    config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [port]})
     thread.start()
     try:

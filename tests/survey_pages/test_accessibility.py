@@ -4,17 +4,13 @@ from dataclasses import replace
 
 import pytest
 from axe import check
-from pages import arrive, begin, choose, left, send, serving, skip
+from pages import arrive, begin, choose, left, send, serving, skip, small_study
 
-from rankshot.survey.study import Question, Study
+from rankshot.survey.study import Question
 
-ONE_QUESTION = Study(
-    "A study",
-    "What is like {target}?",
-    "Do you agree?",
-    ("leopard", "tiger"),
-    "after",
-    (Question("cat", ("leopard", "tiger")),),
+ONE_QUESTION = small_study(
+    Question("cat", ("leopard", "tiger")),
+    unshown="after",
     answers_per_question=1,
     questions_per_participant=1,
     repeats=0,
@@ -99,7 +95,7 @@ def test_the_pages_of_a_platform(open_page, tmp_path, platform):
         arrive(page, 1)
         skip(page)
         page.get_by_role(leaving[0], name=leaving[1]).wait_for()
-        assert "It is done, and everything that you sent is saved." in page.inner_text("main")
+        assert "It is done. Everything that you sent is saved." in page.inner_text("main")
         check(page)
 
 

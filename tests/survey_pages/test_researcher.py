@@ -4,22 +4,10 @@ import json
 
 import pytest
 from axe import check
-from pages import ANIMALS, ODD, serving
-
-from rankshot.survey.study import Question, Study
+from pages import serving, small_study
 
 TOKEN = "0123456789abcdef0123"
-STUDY = Study(
-    "Which animals are alike?",
-    "Which of these are most like a {target}?",
-    "Do you agree?",
-    tuple(dict.fromkeys(ANIMALS + ODD)),
-    "unknown",
-    (Question("cat", ANIMALS), Question("wolf", ODD)),
-    answers_per_question=20,
-    questions_per_participant=2,
-    repeats=1,
-)
+STUDY = small_study()
 
 
 @pytest.fixture

@@ -136,7 +136,7 @@ def rank_shown_items(answer: Answer) -> list[str | list[str]]:
     --------
     >>> from rankshot.survey.study import Question
     >>> cat = Question("cat", ("leopard", "fox", "bus"))
-    >>> ranking_of_shown(Answer("a1", cat, 1, False, cat.items, ("leopard",), 7.25, 0.0))
+    >>> rank_shown_items(Answer("a1", cat, 1, False, cat.items, ("leopard",), 7.25, 0.0))
     ['leopard', ['bus', 'fox']]
     """
     left = sorted(set(answer.shown) - set(answer.order))

@@ -55,7 +55,7 @@ class Question:
         object.__setattr__(self, "first", bounds.require_names("first", self.first))
         if not 2 <= len(self.items) <= bounds.MOST_ITEMS:
             raise RankshotError(
-                f"items has {len(self.items)} names: a question shows from 2 to {bounds.MOST_ITEMS}"
+                f"items has {len(self.items)}: a question shows from 2 to {bounds.MOST_ITEMS}"
             )
         if self.target in self.items:
             raise RankshotError(
