@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from urllib.parse import unquote, urlencode
 
-from served import TOKEN, hidden
+from server_process import TOKEN, hidden_fields
 from sqlalchemy import select
 
 from rankshot.survey.store.database import METADATA, Database
@@ -18,7 +18,7 @@ MANY = Rates(requests=10**9, starts=10**9, logins=10**9)
 
 
 @contextmanager
-def opened(study, folder, **options):
+def open_survey(study, folder, **options):
     """Make the application of a study, with a new database, while the block runs."""
     database = Database(folder / "study.sqlite", create=True)
     try:
@@ -148,7 +148,7 @@ class Form:
 def form_of(page):
     """Return the form of a page's text."""
     action = re.search(r'<form[^>]* action="([^"]+)"', page)
-    return Form(action[1], hidden(page), page.count('name="place"'))
+    return Form(action[1], hidden_fields(page), page.count('name="place"'))
 
 
 def begin(client, query="participant=ann"):
@@ -185,7 +185,7 @@ class Survey:
     Parameters
     ----------
     app, database
-        As `opened` makes them.
+        As `open_survey` makes them.
     people : tuple of str
         Ids of the two.
     """

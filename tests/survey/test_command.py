@@ -7,7 +7,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from served import Server
+from server_process import Server
 
 import rankshot as rs
 from command_line import rankshot

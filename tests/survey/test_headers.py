@@ -4,8 +4,8 @@ from functools import partial
 from mimetypes import guess_type
 
 import pytest
-from asgi_client import Client, Survey, begin, finish, opened
-from served import TOKEN
+from asgi_client import Client, Survey, begin, finish, open_survey
+from server_process import TOKEN
 from small_studies import small_study
 from starlette.responses import StreamingResponse
 
@@ -32,7 +32,7 @@ AS_RESEARCHER = {"authorization": f"Bearer {TOKEN}"}
 @pytest.fixture(scope="module")
 def survey(tmp_path_factory):
     study = small_study(completion_url="https://example.org/done")
-    with opened(study, tmp_path_factory.mktemp("headers")) as made:
+    with open_survey(study, tmp_path_factory.mktemp("headers")) as made:
         yield Survey(*made)
 
 
@@ -97,7 +97,7 @@ def test_files_have_them_too_however_often_they_are_asked_for(survey, name):
 
 
 def test_who_asks_too_often_gets_them_too(tmp_path):
-    with opened(small_study(), tmp_path, rates=Rates(requests=1)) as (app, _):
+    with open_survey(small_study(), tmp_path, rates=Rates(requests=1)) as (app, _):
         client = Client(app)
         client.get("/")
         reply = client.get("/")
@@ -107,7 +107,7 @@ def test_who_asks_too_often_gets_them_too(tmp_path):
 
 def test_a_full_survey_has_them_too(tmp_path):
     study = small_study(answers_per_question=1)
-    with opened(study, tmp_path) as (app, database):
+    with open_survey(study, tmp_path) as (app, database):
         client = Client(app)
         start = partial(client.post, "/start")
         assert start({"form": database.identity.nonce("start")}).status == 303
@@ -133,7 +133,7 @@ def test_an_error_of_ours_has_them_too_and_says_nothing_of_itself(tmp_path, monk
         raise RuntimeError("a secret of the inside")
 
     raised = []
-    with opened(small_study(), tmp_path) as (app, _):
+    with open_survey(small_study(), tmp_path) as (app, _):
         home = begin(Client(app))
         monkeypatch.setattr(Participation, "current_question", fail)
         reply = Client(quiet(app, raised)).get(home)
@@ -146,7 +146,7 @@ def test_an_error_of_ours_has_them_too_and_says_nothing_of_itself(tmp_path, monk
 
 def test_an_error_in_the_middle_of_a_response_begins_no_other_one(tmp_path):
     raised = []
-    with opened(small_study(), tmp_path) as (app, _):
+    with open_survey(small_study(), tmp_path) as (app, _):
 
         @app.get("/half")
         def half():

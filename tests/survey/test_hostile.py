@@ -5,7 +5,7 @@ import re
 from urllib.parse import urlencode
 
 import pytest
-from asgi_client import URLENCODED, Survey, begin, dump, form_of, opened
+from asgi_client import URLENCODED, Survey, begin, dump, form_of, open_survey
 from small_studies import ITEMS, small_study
 from sqlalchemy import select
 
@@ -198,7 +198,7 @@ def test_places_that_make_no_ranking_are_refused(survey, places):
 @pytest.fixture(scope="module")
 def elsewhere(tmp_path_factory):
     """Another survey of the same study, with the same people."""
-    with opened(STUDY, tmp_path_factory.mktemp("elsewhere")) as made:
+    with open_survey(STUDY, tmp_path_factory.mktemp("elsewhere")) as made:
         yield Survey(*made)
 
 
@@ -233,7 +233,7 @@ def test_forged_and_foreign_tokens_of_the_start_are_refused(survey, elsewhere):
 
 def test_a_form_is_over_when_its_question_went_to_somebody_else(tmp_path):
     study = small_study(answers_per_question=1, questions_per_participant=1, return_after_minutes=1)
-    with opened(study, tmp_path) as (app, database):
+    with open_survey(study, tmp_path) as (app, database):
         survey = Survey(app, database)
         client = survey.client
 

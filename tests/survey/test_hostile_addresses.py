@@ -3,7 +3,7 @@
 from urllib.parse import urlencode
 
 import pytest
-from asgi_client import URLENCODED, Client, dump, opened
+from asgi_client import URLENCODED, Client, dump, open_survey
 from small_studies import small_study
 
 SCRIPT = "<script>alert(1)</script>"
@@ -26,7 +26,7 @@ def platform(request, tmp_path_factory):
     """A survey of each platform: a client, the database, and the names of its ids."""
     study = small_study(platform=request.param)
     names = {"none": ["participant"], "prolific": ["PROLIFIC_PID"], "mturk": list(TURK)}
-    with opened(study, tmp_path_factory.mktemp("platform")) as (app, database):
+    with open_survey(study, tmp_path_factory.mktemp("platform")) as (app, database):
         yield Client(app), database, names[request.param]
 
 

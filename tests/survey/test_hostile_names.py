@@ -5,8 +5,8 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from asgi_client import Client, begin, finish, form_of, opened
-from served import TOKEN
+from asgi_client import Client, begin, finish, form_of, open_survey
+from server_process import TOKEN
 from small_studies import small_study
 
 from rankshot.ranking.files import read_rankings
@@ -79,7 +79,7 @@ def assert_safe(name, page):
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
     """Every page of the study, and the answers as they are exported."""
-    with opened(STUDY, tmp_path_factory.mktemp("names")) as (app, _):
+    with open_survey(STUDY, tmp_path_factory.mktemp("names")) as (app, _):
         client, found = Client(app), {}
         found["consent"] = client.get("/")
         home = begin(client)
@@ -136,7 +136,7 @@ def test_a_full_survey_and_an_error_are_safe_as_well(tmp_path):
         answers_per_question=1,
         questions_per_participant=1,
     )
-    with opened(full, tmp_path) as (app, database):
+    with open_survey(full, tmp_path) as (app, database):
         client = Client(app)
         begin(client)
         reply = client.post("/start", {"form": database.identity.nonce("start")})

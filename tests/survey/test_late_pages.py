@@ -1,6 +1,6 @@
 """A page that was left open until its question went to somebody else."""
 
-from asgi_client import Client, begin, finish, form_of, opened
+from asgi_client import Client, begin, finish, form_of, open_survey
 from small_studies import small_study
 from sqlalchemy import select
 
@@ -20,7 +20,7 @@ STUDY = small_study(
 
 
 def test_what_was_wrong_with_one_question_is_not_said_of_another(tmp_path):
-    with opened(STUDY, tmp_path) as (app, database):
+    with open_survey(STUDY, tmp_path) as (app, database):
         client = Client(app)
         late = begin(client, "participant=late")
         old = form_of(client.get(late).text)
@@ -54,7 +54,7 @@ def test_what_was_wrong_with_one_question_is_not_said_of_another(tmp_path):
 
 
 def test_a_full_survey_says_so_before_it_asks_for_consent(tmp_path):
-    with opened(STUDY, tmp_path) as (app, _):
+    with open_survey(STUDY, tmp_path) as (app, _):
         client = Client(app)
         homes = [begin(client, f"participant={name}") for name in ("ann", "bob")]
         late = client.get("/?participant=late")

@@ -5,8 +5,8 @@ import time
 from http.cookies import SimpleCookie
 
 import pytest
-from asgi_client import Client, begin, finish, form_of, opened
-from served import TOKEN
+from asgi_client import Client, begin, finish, form_of, open_survey
+from server_process import TOKEN
 from small_studies import small_study
 
 from rankshot.core.errors import RankshotError
@@ -21,7 +21,7 @@ PATHS = ["/researcher/progress", "/researcher/rankings.jsonl"]
 @pytest.fixture(scope="module")
 def survey(tmp_path_factory):
     """A survey with the answers of one participant; no test adds any."""
-    with opened(STUDY, tmp_path_factory.mktemp("login")) as (app, database):
+    with open_survey(STUDY, tmp_path_factory.mktemp("login")) as (app, database):
         client = Client(app)
         finish(client, begin(client))
         yield app, database
@@ -52,7 +52,7 @@ def having(value):
 
 
 def test_without_a_token_there_is_no_researchers_page(tmp_path):
-    with opened(STUDY, tmp_path, token=None) as (app, _):
+    with open_survey(STUDY, tmp_path, token=None) as (app, _):
         client = Client(app)
         for path in ("/researcher", "/researcher/login", "/researcher/logout", *PATHS):
             for method in ("GET", "POST", "PUT", "HEAD"):
@@ -127,7 +127,7 @@ def test_logging_in_sets_a_cookie_with_one_purpose(client):
 
 
 def test_over_https_the_cookie_is_secure_and_below_a_root_it_stays_there(tmp_path):
-    with opened(STUDY, tmp_path, root="/survey") as (app, _):
+    with open_survey(STUDY, tmp_path, root="/survey") as (app, _):
         client = Client(app, scheme="https")
         form = form_of(client.get("/researcher").text)
         assert form.action == "/survey/researcher/login"
@@ -234,7 +234,7 @@ def test_cookies_of_another_token_or_another_survey_open_nothing(survey, tmp_pat
     now = time.time()
     assert client.get(PATHS[0], having(Login(TOKEN, database.identity).cookie(now))).status == 200
     (tmp_path / "other").mkdir()
-    with opened(STUDY, tmp_path / "other") as (_, other):
+    with open_survey(STUDY, tmp_path / "other") as (_, other):
         for login in (
             Login("another token, long enough", database.identity),
             # Who guesses the token has no key to sign with, and so has to ask the server.

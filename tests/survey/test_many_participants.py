@@ -6,7 +6,7 @@ from collections import Counter
 from random import Random
 
 import httpx
-from served import Server, hidden
+from server_process import Server, hidden_fields
 from small_studies import questions_about, small_study
 
 from rankshot.survey.answers import order_from_places
@@ -63,7 +63,7 @@ class Crowd:
 
     async def _take_part(self, client, name, rng):
         page = await self._send(client, "GET", f"/?participant={name}")
-        started = await self._send(client, "POST", "/start", hidden(page.text))
+        started = await self._send(client, "POST", "/start", hidden_fields(page.text))
         home = started.headers["location"].removesuffix("/instructions")
         while True:
             page = (await self._send(client, "GET", home)).text
@@ -71,7 +71,7 @@ class Crowd:
             if action is None:
                 break
             places = self._places(page.count('name="place"'), rng)
-            data = {**hidden(page), "place": places}
+            data = {**hidden_fields(page), "place": places}
             # Some click twice.
             twice = [
                 self._send(client, "POST", action[1], data) for _ in range(rng.choice([1, 1, 2]))

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from asgi_client import Client, begin, finish, form_of, opened
+from asgi_client import Client, begin, finish, form_of, open_survey
 from small_studies import small_study
 from sqlalchemy import select
 
@@ -25,13 +25,13 @@ def turk_query(assignment="3AAA", worker="A1WORKER", host=LIVE):
 
 @pytest.fixture
 def prolific(tmp_path):
-    with opened(PROLIFIC, tmp_path) as (app, _):
+    with open_survey(PROLIFIC, tmp_path) as (app, _):
         yield Client(app)
 
 
 @pytest.fixture
 def turk(tmp_path):
-    with opened(TURK, tmp_path) as (app, database):
+    with open_survey(TURK, tmp_path) as (app, database):
         yield Client(app), database
 
 
@@ -85,7 +85,10 @@ def test_who_opens_the_address_again_is_the_same_person(prolific):
 
 
 def test_a_plain_study_with_a_completion_url_redirects_as_well(tmp_path):
-    with opened(small_study(completion_url="https://example.org/?a=1&b=%20"), tmp_path) as (app, _):
+    with open_survey(small_study(completion_url="https://example.org/?a=1&b=%20"), tmp_path) as (
+        app,
+        _,
+    ):
         client = Client(app)
         home = begin(client, "")
         finish(client, home)
@@ -93,7 +96,7 @@ def test_a_plain_study_with_a_completion_url_redirects_as_well(tmp_path):
 
 
 def test_without_a_completion_url_there_is_nowhere_to_go(tmp_path):
-    with opened(small_study(), tmp_path) as (app, _):
+    with open_survey(small_study(), tmp_path) as (app, _):
         client = Client(app)
         home = begin(client)
         assert "/leave" not in finish(client, home)
@@ -105,7 +108,7 @@ def test_whoever_answered_nothing_gets_no_code_and_no_redirect(tmp_path):
     study = small_study(
         platform="prolific", completion_url=DONE, answers_per_question=1, return_after_minutes=0.01
     )
-    with opened(study, tmp_path) as (app, database):
+    with open_survey(study, tmp_path) as (app, database):
         client = Client(app)
         idle = begin(client, "PROLIFIC_PID=idle")
         with database.begin_write() as connection:
@@ -223,7 +226,7 @@ def test_only_mechanical_turk_may_frame_its_study_and_get_its_forms(turk):
 
 @pytest.mark.parametrize("study", [PROLIFIC, small_study()], ids=["prolific", "none"])
 def test_nobody_frames_other_studies(tmp_path, study):
-    with opened(study, tmp_path) as (app, _):
+    with open_survey(study, tmp_path) as (app, _):
         directives = policy(Client(app).get("/"))
     assert directives["frame-ancestors"] == ["'none'"]
     assert directives["form-action"] == ["'self'"]
@@ -260,7 +263,7 @@ def test_ids_that_no_platform_gives_are_refused(text):
 
 
 def test_ids_of_two_platforms_are_two_people(tmp_path):
-    with opened(small_study(), tmp_path) as (app, database):
+    with open_survey(small_study(), tmp_path) as (app, database):
         home = begin(Client(app), f"participant={PID}")
         rater = database.identity.rater(f"none:id:{PID}")
         assert home == f"/p/{database.identity.link(rater)}"

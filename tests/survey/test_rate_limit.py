@@ -5,10 +5,10 @@ from fractions import Fraction
 
 import pytest
 import uvicorn
-from asgi_client import Client, Form, begin, form_of, opened
+from asgi_client import Client, Form, begin, form_of, open_survey
 from hypothesis import given
 from hypothesis import strategies as st
-from served import TOKEN
+from server_process import TOKEN
 from small_studies import small_study
 from starlette.responses import PlainTextResponse
 
@@ -154,7 +154,7 @@ def test_a_refusal_says_how_many_seconds_to_wait(per_minute, seconds):
 
 
 def test_every_request_counts_and_others_are_not_kept_waiting(tmp_path):
-    with opened(STUDY, tmp_path, rates=Rates(requests=4)) as (app, _):
+    with open_survey(STUDY, tmp_path, rates=Rates(requests=4)) as (app, _):
         client = Client(app)
         for method, path in (("GET", "/"), ("GET", "/nowhere"), ("POST", "/start"), ("PUT", "/")):
             assert client.send(method, path).status != 429
@@ -165,7 +165,7 @@ def test_every_request_counts_and_others_are_not_kept_waiting(tmp_path):
 
 
 def test_starting_is_limited_more_strictly_and_answering_is_not(tmp_path):
-    with opened(STUDY, tmp_path, rates=Rates(requests=1000, starts=2)) as (app, database):
+    with open_survey(STUDY, tmp_path, rates=Rates(requests=1000, starts=2)) as (app, database):
         client = Client(app)
         homes = [begin(client, f"participant=p{i}") for i in range(2)]
         form = form_of(client.get("/?participant=p2").text)
@@ -191,7 +191,7 @@ def tried(client):
 
 @pytest.mark.parametrize("way", ["form", "page", "progress", "lower"])
 def test_tokens_cannot_be_tried_quickly_in_any_way(tmp_path, way):
-    with opened(STUDY, tmp_path, rates=Rates(logins=3)) as (app, _):
+    with open_survey(STUDY, tmp_path, rates=Rates(logins=3)) as (app, _):
         client = Client(app)
         attempt = tried(client)[way]
         assert [attempt().status == 429 for _ in range(4)] == [False, False, False, True]
@@ -203,7 +203,7 @@ def test_tokens_cannot_be_tried_quickly_in_any_way(tmp_path, way):
 
 
 def test_other_credentials_are_not_counted_as_tokens(tmp_path):
-    with opened(STUDY, tmp_path, rates=Rates(logins=1)) as (app, _):
+    with open_survey(STUDY, tmp_path, rates=Rates(logins=1)) as (app, _):
         client = Client(app)
         # A proxy may ask for a password of its own, and passes it on.
         basic = {"authorization": "Basic YTpi"}
@@ -217,7 +217,7 @@ def behind_server(tmp_path, monkeypatch):
     monkeypatch.delenv("FORWARDED_ALLOW_IPS", raising=False)
     configured = []
     monkeypatch.setattr(uvicorn.Server, "run", lambda self, sockets: configured.append(self.config))
-    with opened(STUDY, tmp_path, rates=Rates(requests=3)) as (app, _):
+    with open_survey(STUDY, tmp_path, rates=Rates(requests=3)) as (app, _):
         serve(app, None)
         (config,) = configured
         config.load()

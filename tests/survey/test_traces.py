@@ -12,7 +12,7 @@ from urllib.parse import urlencode, urlsplit
 import httpx
 import pytest
 from asgi_client import URLENCODED, form_of
-from served import TOKEN, wait_until
+from server_process import TOKEN, wait_until
 from small_studies import small_study
 
 from rankshot.survey.design import format_study

@@ -1,12 +1,12 @@
 import pytest
-from pages import Watch, launched, serving, small_study
+from pages import Watch, launch_chromium, serve_study, small_study
 
 PHONE = {"width": 360, "height": 740}
 
 
 @pytest.fixture(scope="session")
 def chromium():
-    with launched() as browser:
+    with launch_chromium() as browser:
         yield browser
 
 
@@ -15,7 +15,7 @@ def survey(tmp_path_factory):
     study = small_study(
         consent="You may take part, or not.\n\nAsk ada@example.org.", answers_per_question=1000
     )
-    with serving(study, tmp_path_factory.mktemp("survey")) as running:
+    with serve_study(study, tmp_path_factory.mktemp("survey")) as running:
         yield running
 
 

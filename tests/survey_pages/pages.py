@@ -42,7 +42,7 @@ def small_study(*questions, **changes):
 
 
 @contextmanager
-def launched():
+def launch_chromium():
     """Launch the system's Chromium; skips where it, or what drives it, is absent."""
     playwright = pytest.importorskip(
         "playwright.sync_api", reason="pip install playwright, to test in a browser"
@@ -90,7 +90,7 @@ class Survey:
 
 
 @contextmanager
-def serving(study, folder, token=None):
+def serve_study(study, folder, token=None):
     """Serve a study in a thread while the block runs; a token opens the researcher's page."""
     database = Database(folder / "study.sqlite", create=True)
     # All tests come from one address, faster than people do.

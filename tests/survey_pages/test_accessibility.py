@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from axe import check
-from pages import arrive, begin, choose, left, send, serving, skip, small_study
+from pages import arrive, begin, choose, left, send, serve_study, skip, small_study
 
 from rankshot.survey.study import Question
 
@@ -83,7 +83,7 @@ def test_the_pages_of_a_platform(open_page, tmp_path, platform):
         "mturk": ("button", "Submit to Mechanical Turk"),
     }[platform]
     page = open_page()
-    with serving(study, tmp_path) as running:
+    with serve_study(study, tmp_path) as running:
         if platform == "mturk":
             page.goto(f"{running.url}/?assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE")
             assert "accept the task first" in page.locator("main").inner_text()
@@ -101,7 +101,7 @@ def test_the_pages_of_a_platform(open_page, tmp_path, platform):
 
 def test_the_page_that_says_that_nothing_is_left(open_page, tmp_path):
     page = open_page()
-    with serving(ONE_QUESTION, tmp_path) as running:
+    with serve_study(ONE_QUESTION, tmp_path) as running:
         begin(page, running.url, "one")
         page.goto(f"{running.url}/?participant=two")
         page.get_by_role("heading", name="No question is left").wait_for()

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from axe import check
-from pages import serving, small_study
+from pages import serve_study, small_study
 
 TOKEN = "0123456789abcdef0123"
 STUDY = small_study()
@@ -12,7 +12,7 @@ STUDY = small_study()
 
 @pytest.fixture
 def served(tmp_path):
-    with serving(STUDY, tmp_path, TOKEN) as running:
+    with serve_study(STUDY, tmp_path, TOKEN) as running:
         yield running
 
 

@@ -1,4 +1,4 @@
-"""A survey that really runs: the command in a process of its own, which may be killed."""
+"""``rankshot survey serve`` in a process of its own, which a test may kill."""
 
 import os
 import re
@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
 
 from rankshot.survey.design import format_study
 
@@ -57,18 +56,7 @@ class Server:
         self._process.stdout.close()
 
 
-@contextmanager
-def served(study, folder, database=None, *options):
-    """Serve a study while the block runs."""
-    server = Server(study, folder, database, *options)
-    server.start()
-    try:
-        yield server
-    finally:
-        server.stop()
-
-
-def hidden(page):
+def hidden_fields(page):
     """Return the hidden fields of a page's form."""
     return dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page))
 
