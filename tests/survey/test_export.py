@@ -148,7 +148,7 @@ def test_nothing_to_export_says_so():
         export_lines(study("after"), [], {})
     with pytest.raises(RankshotError, match=r"yet, only 2 skips, repeats or gold answers$"):
         export_lines(study("after"), [answer("x", CAT, []), answer("x", GOLD, ["fox"])], {})
-    with pytest.raises(RankshotError, match="all 1 answers are by flagged participants"):
+    with pytest.raises(RankshotError, match="all 1 answers are from flagged participants"):
         export_lines(study("after"), [answer("x", CAT, ["fox"])], FAST, exclude_flagged=True)
 
 

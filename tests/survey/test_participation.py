@@ -202,7 +202,7 @@ def test_a_second_tab_of_somebody_who_comes_back_changes_nothing(database):
     first = survey.current_question(rater)
     # The other tab had seen that they were away just before this one took the questions up again.
     with database.begin_assignment() as connection:
-        survey._renew(connection, rater, clock.now)
+        survey._resume(connection, rater, clock.now)
     assert survey.current_question(rater) == first
     assert first.total == 6
 
@@ -390,9 +390,9 @@ def test_an_answer_to_what_was_not_asked_is_refused(database):
     ("places", "says"),
     [
         (["", "", ""], "Nothing is ranked"),
-        (["1", "1", ""], "Place 1 is taken twice, by bus and by fox"),
-        (["1", "3", ""], "Place 2 is empty"),
-        (["2", "", ""], "Place 1 is empty"),
+        (["1", "1", ""], "Place 1 is used twice, for bus and for fox"),
+        (["1", "3", ""], "Place 2 is missing"),
+        (["2", "", ""], "Place 1 is missing"),
         (["1", "2"], "Expected 3 places, not 2"),
         (["0", "", ""], "Give bus a place from 1 to 3, not '0'"),
         (["4", "", ""], "Give bus a place from 1 to 3, not '4'"),
@@ -498,7 +498,7 @@ def test_a_newer_schema_and_a_database_of_others_are_refused(place):
     with opened.begin_write() as connection:
         connection.execute(text("UPDATE survey SET version = 99"))
     opened.close()
-    with pytest.raises(RankshotError, match="schema version 99, this rankshot knows 1"):
+    with pytest.raises(RankshotError, match="schema version 99, this rankshot supports 1"):
         Database(place)
 
 
