@@ -6,37 +6,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from urllib.parse import unquote, urlencode
 
-from served import TOKEN, hidden
+from server_process import TOKEN, hidden_fields
 from sqlalchemy import select
 
 from rankshot.survey.store.database import METADATA, Database
-from rankshot.survey.study import Question, Study
 from rankshot.survey.web.app import Rates, create_app
 
 URLENCODED = "application/x-www-form-urlencoded"
 # All requests come from few addresses, faster than people do.
 MANY = Rates(requests=10**9, starts=10**9, logins=10**9)
-ITEMS = ("bus", "fox", "leopard")
-
-
-def small_study(**changes):
-    """Return a study of four questions."""
-    plan = {
-        "title": "Alike",
-        "prompt": "Which of these are most like {target}?",
-        "consent": "Do you agree?",
-        "items": ITEMS,
-        "unshown": "after",
-        "questions": tuple(Question(target, ITEMS) for target in ("cat", "dog", "car", "van")),
-        "answers_per_question": 1_000_000,
-        "questions_per_participant": 4,
-        "repeats": 0,
-    }
-    return Study(**plan | changes)
 
 
 @contextmanager
-def opened(study, folder, **options):
+def open_survey(study, folder, **options):
     """Make the application of a study, with a new database, while the block runs."""
     database = Database(folder / "study.sqlite", create=True)
     try:
@@ -166,7 +148,7 @@ class Form:
 def form_of(page):
     """Return the form of a page's text."""
     action = re.search(r'<form[^>]* action="([^"]+)"', page)
-    return Form(action[1], hidden(page), page.count('name="place"'))
+    return Form(action[1], hidden_fields(page), page.count('name="place"'))
 
 
 def begin(client, query="participant=ann"):
@@ -187,7 +169,7 @@ def finish(client, home):
 
 def dump(database, ignored=()):
     """Return all that is stored, some columns aside."""
-    with database.reading() as connection:
+    with database.begin_read() as connection:
         return {
             table.name: [
                 {name: value for name, value in row._mapping.items() if name not in ignored}
@@ -203,7 +185,7 @@ class Survey:
     Parameters
     ----------
     app, database
-        As `opened` makes them.
+        As `open_survey` makes them.
     people : tuple of str
         Ids of the two.
     """

@@ -1,8 +1,9 @@
 import secrets
 
 import pytest
-from asgi_client import Survey, opened, small_study
+from asgi_client import Survey, open_survey
 from postgres_server import running_server
+from small_studies import small_study
 
 
 @pytest.fixture(scope="session")
@@ -22,7 +23,7 @@ def place(request, tmp_path):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    with opened(small_study(), tmp_path_factory.mktemp("survey")) as made:
+    with open_survey(small_study(), tmp_path_factory.mktemp("survey")) as made:
         yield made
 
 

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the tests' own: in a temporary folder, reached by a socket in it."""
+"""A PostgreSQL server for the tests, in a temporary folder with its socket."""
 
 import os
 import shutil
@@ -43,7 +43,8 @@ def running_server():
         initdb = [bin_folder / "initdb", "-D", folder / "data", "-U", USER, "-A", "trust"]
         subprocess.run([*initdb, "--no-sync"], check=True, **quiet, **as_user)
         control = [bin_folder / "pg_ctl", "-D", folder / "data", "-w"]
-        options = f"-c listen_addresses='' -k {folder}"
+        # The tests kill our server, not this one: nothing needs to survive a power cut.
+        options = f"-c listen_addresses='' -c fsync=off -k {folder}"
         begin = [*control, "-l", log, "-o", options, "start"]
         # With a pipe for stderr, pg_ctl's child would keep it open for ever.
         subprocess.run(begin, check=True, stdout=subprocess.DEVNULL, cwd=folder, **as_user)

@@ -1,10 +1,11 @@
 """Answers to a survey, written by hand or by simulated participants."""
 
 import numpy as np
+from small_studies import small_study
 
 from rankshot.ranking.mallows import Mallows
 from rankshot.survey.answers import Answer
-from rankshot.survey.study import Question, Study
+from rankshot.survey.study import Question
 
 
 def answer(rater, question, order, *, number=1, repeat=False, seconds=9.0):
@@ -13,8 +14,11 @@ def answer(rater, question, order, *, number=1, repeat=False, seconds=9.0):
 
 
 def study_of(questions, *, unshown="unknown", items=None, **settings):
+    """Return a study of these questions."""
     items = items or sorted({item for question in questions for item in question.items})
-    return Study("A study", "What is like {target}?", "Yes?", items, unshown, questions, **settings)
+    plan = {"title": "A study", "answers_per_question": 20, "questions_per_participant": 10}
+    study = {"items": items, "unshown": unshown, "questions": questions, "repeats": 1}
+    return small_study(**plan | study | settings)
 
 
 def scattered(orders, spread, rng):
@@ -56,8 +60,8 @@ class Simulation:
         spread = (between, within, shortest, longest)
         self.answers = list(self._all(halves(n_raters, n_targets, self.rng), *spread))
 
-    def _all(self, allotted, between, within, shortest, longest):
-        n_raters = len(allotted)
+    def _all(self, assigned, between, within, shortest, longest):
+        n_raters = len(assigned)
         opinions = scattered(np.tile(self.centers, (n_raters, 1)), between, self.rng)
         opinions = opinions.reshape(n_raters, *self.centers.shape)
         opinions[-1] = opinions[-3]
@@ -75,7 +79,7 @@ class Simulation:
                 first[r], again[r] = (self.rng.permuted(x[r], axis=1) for x in (first, again))
             seconds = np.exp(self.rng.normal(np.log(2.5 if is_random else 12), 0.5, 12))
             skipped = self.rng.random(12) < 0.05
-            for number, t in enumerate([*allotted[r], allotted[r][0]]):
+            for number, t in enumerate([*assigned[r], assigned[r][0]]):
                 repeat = number == 10
                 order = (again if repeat else first)[r, t][: lengths[int(repeat), r, t]]
                 names = [] if skipped[number] else [f"item {i}" for i in order]

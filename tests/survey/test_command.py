@@ -7,27 +7,27 @@ from random import Random
 
 import numpy as np
 import pytest
-from served import Server
+from server_process import Server
 
 import rankshot as rs
 from command_line import rankshot
 from rankshot.survey.store.database import Database
-from rankshot.survey.store.participation import Asked, Participation
+from rankshot.survey.store.participation import CurrentQuestion, Participation
 from rankshot.survey.study import CONSENT_PLACEHOLDER, read_study
 
 SEEN = ["bus", "fox", "leopard", "tiger", "tram", "whale", "wolf"]
-UNSEEN = ["cat", "dog", "truck"]
+NEW = ["cat", "dog", "truck"]
 
 
 @pytest.fixture
 def folder(tmp_path):
     (tmp_path / "seen.txt").write_text("\n".join(SEEN))
-    (tmp_path / "unseen.txt").write_text("\n".join(UNSEEN))
+    (tmp_path / "new.txt").write_text("\n".join(NEW))
     return tmp_path
 
 
 def new(folder, more=""):
-    lists = f"--seen {folder}/seen.txt --unseen {folder}/unseen.txt"
+    lists = f"--seen {folder}/seen.txt --new {folder}/new.txt"
     return rankshot(f"survey new {folder}/study.toml {lists} {more}")
 
 
@@ -39,7 +39,7 @@ def take_part(folder, n_people, order_of, seconds=9.0):
     survey = Participation(study, database, lambda: now[0], Random(1))
     for person in range(n_people):
         rater = survey.start(f"none:id:p{person}")
-        while isinstance(asked := survey.current(rater), Asked):
+        while isinstance(asked := survey.current_question(rater), CurrentQuestion):
             now[0] += seconds
             order = order_of(person, asked.question, asked.shown)
             places = [str(order.index(x) + 1) if x in order else "" for x in asked.shown]
@@ -58,18 +58,18 @@ def test_a_new_study_shows_the_nearest_items_and_is_not_written_over(folder):
     assert {"bus", "tram"} < shown["truck"]
     again = new(folder)
     assert again.status == 2
-    assert "study.toml: is there already" in again.err
+    assert "study.toml: the file exists already" in again.err
     assert read_study(folder / "study.toml") == study
 
 
 def test_items_are_selected_by_a_rankings_file(folder):
     lines = [
         {"target": target, "ranking": ["wolf", "bus", "whale"], "rater": rater}
-        for target in UNSEEN
+        for target in NEW
         for rater in "ab"
     ]
     (folder / "r.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    assert new(folder, f"--show 2 --from {folder}/r.jsonl").status == 0
+    assert new(folder, f"--show 2 --preselect {folder}/r.jsonl").status == 0
     study = read_study(folder / "study.toml")
     assert {question.items for question in study.questions} == {("wolf", "bus")}
 
@@ -147,7 +147,7 @@ def test_flagged_raters_are_exported_unless_told_and_counted(folder):
     kept = rs.read_rankings(folder / "clean.jsonl", items=SEEN)
     assert {tuple(order) for order in kept.orders()} == {tuple(SEEN)}
     status = rankshot(f"survey status {folder}/study.toml")
-    assert "12 participants: 12 finished, 0 at it, 0 left before the end" in status.out
+    assert "12 participants: 12 finished, 0 active, 0 left before the end" in status.out
     assert "2 of 12 raters are flagged" in status.out
     assert "12 of 12" in status.out
     assert "bus > fox" in status.out
@@ -165,7 +165,7 @@ def test_a_participant_is_found_by_the_id_of_the_platform(folder):
     assert rankshot(f"survey rater {folder}/study.toml {code}").out == said
     stranger = rankshot(f"survey rater {folder}/study.toml p1")
     assert stranger.status == 2
-    assert "p1: nobody with this id or code has taken part" in stranger.err
+    assert "p1: no participant has this id or completion code" in stranger.err
 
 
 @pytest.mark.parametrize(
@@ -176,13 +176,16 @@ def test_a_participant_is_found_by_the_id_of_the_platform(folder):
         ("export {0}/study.toml -o {0}/x.jsonl", "there is no such database"),
         ("status {0}/study.toml", "there is no such database"),
         ("status {0}/gone.toml", "gone.toml: No such file"),
-        ("serve {0}/study.toml --host 0.0.0.0", f"the consent still says {CONSENT_PLACEHOLDER}"),
+        (
+            "serve {0}/study.toml --host 0.0.0.0",
+            f"the consent still contains {CONSENT_PLACEHOLDER}",
+        ),
         ("serve {0}/study.toml --port 99999", "less than or equal to 65535"),
         ("serve {0}/study.toml --database mysql://x/y", "not mysql://"),
         ("serve {0}/study.toml --root survey", "--root is 'survey'"),
-        ("new {0}/x.txt --seen {0}/seen.txt --unseen {0}/unseen.txt", "a study is .toml"),
-        ("new {0}/x.toml --seen {0}/gone.txt --unseen {0}/unseen.txt", "gone.txt: No such file"),
-        ("new {0}/x.toml --seen {0}/seen.txt --unseen {0}/unseen.txt --show 99", "show is 99"),
+        ("new {0}/x.txt --seen {0}/seen.txt --new {0}/new.txt", "a study is a .toml file"),
+        ("new {0}/x.toml --seen {0}/gone.txt --new {0}/new.txt", "gone.txt: No such file"),
+        ("new {0}/x.toml --seen {0}/seen.txt --new {0}/new.txt --show 99", "show is 99"),
     ],
 )
 def test_the_wrong_thing_says_what_to_do_and_leaves_nothing_behind(folder, words, says):
@@ -200,7 +203,7 @@ def test_an_export_that_fails_leaves_the_old_file(folder):
     (folder / "r.jsonl").write_text("what was there before")
     done = rankshot(f"survey export {folder}/study.toml -o {folder}/r.jsonl")
     assert done.status == 2
-    assert "there are no answers to export yet but 3 skips" in done.err
+    assert "there are no answers to export yet, only 3 skips" in done.err
     assert (folder / "r.jsonl").read_text() == "what was there before"
 
 
@@ -239,7 +242,7 @@ def test_answers_to_questions_that_are_gone_are_counted_apart(folder):
     changed = next(q for q in read_study(path).questions if q.target == "cat")
     assert changed != cat
     status = rankshot(f"survey status {path}").out
-    assert "2 more answers to questions that are no longer asked" in status
+    assert "2 more answers to questions that are no longer in the study" in status
     assert status.count("2 of 4") == 2
     assert status.count("0 of 4") == 1
     done = rankshot(f"survey export {path} -o {folder}/r.jsonl")
@@ -251,4 +254,4 @@ def test_answers_to_questions_that_are_gone_are_counted_apart(folder):
     server = Server(read_study(path), folder)
     server.start()
     server.stop()
-    assert "Note: 2 answers in the database are to questions that" in server.said
+    assert "Note: the database has 2 answers to questions that" in server.said

@@ -11,7 +11,7 @@ import rankshot as rs
 from command_line import rankshot
 from rankshot.core.errors import RankshotError
 from rankshot.survey.export import export_lines, write_export
-from rankshot.survey.quality import Flag, flags
+from rankshot.survey.quality import Flag, find_flags
 from rankshot.survey.study import Question
 
 CAT = Question("cat", ["leopard", "fox", "bus"])
@@ -146,9 +146,9 @@ def test_the_flagged_are_left_out_only_if_told_and_are_counted():
 def test_nothing_to_export_says_so():
     with pytest.raises(RankshotError, match=r"A study: there are no answers to export yet$"):
         export_lines(study("after"), [], {})
-    with pytest.raises(RankshotError, match=r"yet but 2 skips, repeats or gold questions$"):
+    with pytest.raises(RankshotError, match=r"yet, only 2 skips, repeats or gold answers$"):
         export_lines(study("after"), [answer("x", CAT, []), answer("x", GOLD, ["fox"])], {})
-    with pytest.raises(RankshotError, match="all 1 answers are by flagged participants"):
+    with pytest.raises(RankshotError, match="all 1 answers are from flagged participants"):
         export_lines(study("after"), [answer("x", CAT, ["fox"])], FAST, exclude_flagged=True)
 
 
@@ -209,7 +209,9 @@ def test_the_centers_of_mallows_raters_are_recovered(tmp_path):
     items = [*simulated.questions[0].items, "never", "shown"]
     asked = study_of(simulated.questions, unshown="after", items=items, gold=[simulated.gold])
     path = tmp_path / "rankings.jsonl"
-    found = write_export(path, asked, simulated.answers, flags(simulated.answers, asked.quality))
+    found = write_export(
+        path, asked, simulated.answers, find_flags(simulated.answers, asked.quality)
+    )
     assert found.n_answers + found.n_skips + found.n_repeats + found.n_gold == 480
     rankings = rs.read_rankings(path, items=asked.items)
     truth = dict(zip(asked.questions, simulated.centers, strict=True))

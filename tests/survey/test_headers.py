@@ -4,8 +4,9 @@ from functools import partial
 from mimetypes import guess_type
 
 import pytest
-from asgi_client import Client, Survey, begin, finish, opened, small_study
-from served import TOKEN
+from asgi_client import Client, Survey, begin, finish, open_survey
+from server_process import TOKEN
+from small_studies import small_study
 from starlette.responses import StreamingResponse
 
 from rankshot.survey.store.participation import Participation
@@ -28,10 +29,10 @@ HTML = "text/html; charset=utf-8"
 AS_RESEARCHER = {"authorization": f"Bearer {TOKEN}"}
 
 
-@pytest.fixture
-def survey(tmp_path):
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory):
     study = small_study(completion_url="https://example.org/done")
-    with opened(study, tmp_path) as made:
+    with open_survey(study, tmp_path_factory.mktemp("headers")) as made:
         yield Survey(*made)
 
 
@@ -44,7 +45,7 @@ def replies(survey):
     yield "question", 200, HTML, get(survey.home)
     yield "start", 303, None, post("/start", survey.start())
     yield "bad id", 400, HTML, get("/?participant=%00")
-    yield "locked", 401, HTML, get("/researcher/standing")
+    yield "locked", 401, HTML, get("/researcher/progress")
     yield "other site", 403, HTML, post("/start", {}, {"sec-fetch-site": "cross-site"})
     yield "forged", 403, HTML, post(form.action, form.answer("1", form="0" * 32))
     yield "nowhere", 404, HTML, get("/nowhere")
@@ -63,7 +64,7 @@ def replies(survey):
     yield "leave", 303, None, get(f"{survey.home}/leave")
     yield "login", 200, HTML, get("/researcher")
     yield "researcher", 200, HTML, get("/researcher", AS_RESEARCHER)
-    yield "standing", 200, HTML, get("/researcher/standing", AS_RESEARCHER)
+    yield "progress", 200, HTML, get("/researcher/progress", AS_RESEARCHER)
     lines = "application/x-ndjson"
     yield "download", 200, lines, get("/researcher/rankings.jsonl", AS_RESEARCHER)
     yield "document", 200, "application/json", get("/openapi.json")
@@ -96,7 +97,7 @@ def test_files_have_them_too_however_often_they_are_asked_for(survey, name):
 
 
 def test_who_asks_too_often_gets_them_too(tmp_path):
-    with opened(small_study(), tmp_path, rates=Rates(requests=1)) as (app, _):
+    with open_survey(small_study(), tmp_path, rates=Rates(requests=1)) as (app, _):
         client = Client(app)
         client.get("/")
         reply = client.get("/")
@@ -106,7 +107,7 @@ def test_who_asks_too_often_gets_them_too(tmp_path):
 
 def test_a_full_survey_has_them_too(tmp_path):
     study = small_study(answers_per_question=1)
-    with opened(study, tmp_path) as (app, database):
+    with open_survey(study, tmp_path) as (app, database):
         client = Client(app)
         start = partial(client.post, "/start")
         assert start({"form": database.identity.nonce("start")}).status == 303
@@ -132,9 +133,9 @@ def test_an_error_of_ours_has_them_too_and_says_nothing_of_itself(tmp_path, monk
         raise RuntimeError("a secret of the inside")
 
     raised = []
-    with opened(small_study(), tmp_path) as (app, _):
+    with open_survey(small_study(), tmp_path) as (app, _):
         home = begin(Client(app))
-        monkeypatch.setattr(Participation, "current", fail)
+        monkeypatch.setattr(Participation, "current_question", fail)
         reply = Client(quiet(app, raised)).get(home)
     assert (reply.status, reply["content-type"]) == (500, HTML)
     assert len(raised) == 1
@@ -145,7 +146,7 @@ def test_an_error_of_ours_has_them_too_and_says_nothing_of_itself(tmp_path, monk
 
 def test_an_error_in_the_middle_of_a_response_begins_no_other_one(tmp_path):
     raised = []
-    with opened(small_study(), tmp_path) as (app, _):
+    with open_survey(small_study(), tmp_path) as (app, _):
 
         @app.get("/half")
         def half():

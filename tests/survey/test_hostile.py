@@ -5,7 +5,8 @@ import re
 from urllib.parse import urlencode
 
 import pytest
-from asgi_client import ITEMS, URLENCODED, Survey, begin, dump, form_of, opened, small_study
+from asgi_client import URLENCODED, Survey, begin, dump, form_of, open_survey
+from small_studies import ITEMS, small_study
 from sqlalchemy import select
 
 from rankshot.survey.store.database import ASSIGNMENT, PARTICIPANT
@@ -197,7 +198,7 @@ def test_places_that_make_no_ranking_are_refused(survey, places):
 @pytest.fixture(scope="module")
 def elsewhere(tmp_path_factory):
     """Another survey of the same study, with the same people."""
-    with opened(STUDY, tmp_path_factory.mktemp("elsewhere")) as made:
+    with open_survey(STUDY, tmp_path_factory.mktemp("elsewhere")) as made:
         yield Survey(*made)
 
 
@@ -232,12 +233,12 @@ def test_forged_and_foreign_tokens_of_the_start_are_refused(survey, elsewhere):
 
 def test_a_form_is_over_when_its_question_went_to_somebody_else(tmp_path):
     study = small_study(answers_per_question=1, questions_per_participant=1, return_after_minutes=1)
-    with opened(study, tmp_path) as (app, database):
+    with open_survey(study, tmp_path) as (app, database):
         survey = Survey(app, database)
         client = survey.client
 
         def minutes_pass():
-            with database.writing() as connection:
+            with database.begin_write() as connection:
                 connection.execute(PARTICIPANT.update().values(seen_at=PARTICIPANT.c.seen_at - 61))
 
         def asked(home):
@@ -256,8 +257,8 @@ def test_a_form_is_over_when_its_question_went_to_somebody_else(tmp_path):
 
 
 def test_an_answer_to_a_question_that_was_not_shown_yet_is_refused(fresh):
-    rater = fresh.identity.rater_of(fresh.home.removeprefix("/p/"))
-    with fresh.database.reading() as connection:
+    rater = fresh.identity.verify_link(fresh.home.removeprefix("/p/"))
+    with fresh.database.begin_read() as connection:
         second = (ASSIGNMENT.c.rater == rater) & (ASSIGNMENT.c.number == 2)
         key = connection.execute(select(ASSIGNMENT.c.question).where(second)).scalar_one()
     # Not even with the token that its form is going to have.

@@ -3,7 +3,8 @@
 from urllib.parse import urlencode
 
 import pytest
-from asgi_client import URLENCODED, Client, dump, opened, small_study
+from asgi_client import URLENCODED, Client, dump, open_survey
+from small_studies import small_study
 
 SCRIPT = "<script>alert(1)</script>"
 TURK = {"workerId": "A1", "assignmentId": "3A", "turkSubmitTo": "https://www.mturk.com"}
@@ -25,7 +26,7 @@ def platform(request, tmp_path_factory):
     """A survey of each platform: a client, the database, and the names of its ids."""
     study = small_study(platform=request.param)
     names = {"none": ["participant"], "prolific": ["PROLIFIC_PID"], "mturk": list(TURK)}
-    with opened(study, tmp_path_factory.mktemp("platform")) as (app, database):
+    with open_survey(study, tmp_path_factory.mktemp("platform")) as (app, database):
         yield Client(app), database, names[request.param]
 
 
@@ -59,7 +60,7 @@ PATHS = [
     "/static/", "/static/../app.py", "/static/%2e%2e/app.py", "/static/..%2fapp.py", "/static/%00",
     "/static/survey.css%00", "/static/survey.css/", "/static/SURVEY.CSS", "/static/..%5capp.py",
     "/static//etc/passwd", "//evil.example/", "//evil.example/%2e%2e", "/\\evil.example", "/start/",
-    "/researcher/", "/researcher//standing", "/researcher;/standing", "/%2e/researcher/standing",
+    "/researcher/", "/researcher//progress", "/researcher;/progress", "/%2e/researcher/progress",
     "/.git/config", "/.env", "/docs", "/redoc", "/openapi.json/", "/favicon.ico", "/p", "/p/",
     "/p//", "/p/%00", "/p/..%2fresearcher", "/P/x", "/p/x/leave", "/%", "/%zz", "/%ff", "*",
     "/" + "a" * 60_000,

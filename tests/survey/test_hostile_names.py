@@ -5,11 +5,12 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from asgi_client import Client, begin, finish, form_of, opened, small_study
-from served import TOKEN
+from asgi_client import Client, begin, finish, form_of, open_survey
+from server_process import TOKEN
+from small_studies import small_study
 
 from rankshot.ranking.files import read_rankings
-from rankshot.survey.new_study import study_text
+from rankshot.survey.design import format_study
 from rankshot.survey.study import Question, read_study
 
 NAMES = (
@@ -78,7 +79,7 @@ def assert_safe(name, page):
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
     """Every page of the study, and the answers as they are exported."""
-    with opened(STUDY, tmp_path_factory.mktemp("names")) as (app, _):
+    with open_survey(STUDY, tmp_path_factory.mktemp("names")) as (app, _):
         client, found = Client(app), {}
         found["consent"] = client.get("/")
         home = begin(client)
@@ -95,7 +96,7 @@ def pages(tmp_path_factory):
         found["message"] = client.get("/nowhere")
         found["login"] = client.get("/researcher")
         found["researcher"] = client.get("/researcher", AS_RESEARCHER)
-        found["standing"] = client.get("/researcher/standing", AS_RESEARCHER)
+        found["progress"] = client.get("/researcher/progress", AS_RESEARCHER)
         yield found, client.get("/researcher/rankings.jsonl", AS_RESEARCHER)
 
 
@@ -108,7 +109,7 @@ def test_no_page_has_an_element_that_is_not_ours(pages):
     found, _ = pages
     for name, reply in found.items():
         read = assert_safe(name, reply.text)
-        if name != "standing":
+        if name != "progress":
             assert TITLE in read.text, name
             assert f"<p>{TITLE}" not in reply.text
 
@@ -120,7 +121,7 @@ def test_names_are_read_as_they_were_written(pages):
         assert all(spoken(name) in read.text for name in NAMES), page
     assert any(PROMPT.replace("{target}", t) in Read(found["question"].text).text for t in TARGETS)
     assert CONSENT in Read(found["consent"].text).text
-    for page in ("researcher", "standing"):
+    for page in ("researcher", "progress"):
         read = Read(found[page].text)
         assert all(name in read.text for name in (*NAMES, *TARGETS)), page
     labels = [a.get("data-name") for tag, a in Read(found["question"].text).elements]
@@ -135,7 +136,7 @@ def test_a_full_survey_and_an_error_are_safe_as_well(tmp_path):
         answers_per_question=1,
         questions_per_participant=1,
     )
-    with opened(full, tmp_path) as (app, database):
+    with open_survey(full, tmp_path) as (app, database):
         client = Client(app)
         begin(client)
         reply = client.post("/start", {"form": database.identity.nonce("start")})
@@ -156,5 +157,5 @@ def test_names_are_exported_as_they_were_written(pages, tmp_path):
 
 
 def test_names_come_through_the_file_of_the_study(tmp_path):
-    (tmp_path / "study.toml").write_text(study_text(STUDY), encoding="utf-8")
+    (tmp_path / "study.toml").write_text(format_study(STUDY), encoding="utf-8")
     assert read_study(tmp_path / "study.toml") == STUDY

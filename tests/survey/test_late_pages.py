@@ -1,6 +1,7 @@
 """A page that was left open until its question went to somebody else."""
 
-from asgi_client import Client, begin, finish, form_of, opened, small_study
+from asgi_client import Client, begin, finish, form_of, open_survey
+from small_studies import small_study
 from sqlalchemy import select
 
 from rankshot.survey.store.database import ASSIGNMENT, PARTICIPANT
@@ -19,13 +20,13 @@ STUDY = small_study(
 
 
 def test_what_was_wrong_with_one_question_is_not_said_of_another(tmp_path):
-    with opened(STUDY, tmp_path) as (app, database):
+    with open_survey(STUDY, tmp_path) as (app, database):
         client = Client(app)
         late = begin(client, "participant=late")
         old = form_of(client.get(late).text)
         begin(client, "participant=other")
         raters = {name: database.identity.rater(f"none:id:{name}") for name in ("late", "other")}
-        with database.writing() as connection:
+        with database.begin_write() as connection:
             had = connection.execute(
                 select(ASSIGNMENT.c.question).where(ASSIGNMENT.c.rater == raters["late"])
             ).scalar_one()
@@ -42,8 +43,8 @@ def test_what_was_wrong_with_one_question_is_not_said_of_another(tmp_path):
             )
         reply = client.post(old.action, {**old.fields, "place": ["1", "1", ""]})
         assert reply.status == 422
-        assert "taken twice" in reply.text
-        assert "It was not kept" in reply.text
+        assert "used twice" in reply.text
+        assert "This answer was not saved" in reply.text
         assert 'name="place"' not in reply.text
         # The question that is theirs now begins with nothing ranked.
         page = client.get(late).text
@@ -53,7 +54,7 @@ def test_what_was_wrong_with_one_question_is_not_said_of_another(tmp_path):
 
 
 def test_a_full_survey_says_so_before_it_asks_for_consent(tmp_path):
-    with opened(STUDY, tmp_path) as (app, _):
+    with open_survey(STUDY, tmp_path) as (app, _):
         client = Client(app)
         homes = [begin(client, f"participant={name}") for name in ("ann", "bob")]
         late = client.get("/?participant=late")

@@ -5,8 +5,9 @@ import time
 from http.cookies import SimpleCookie
 
 import pytest
-from asgi_client import Client, begin, finish, form_of, opened, small_study
-from served import TOKEN
+from asgi_client import Client, begin, finish, form_of, open_survey
+from server_process import TOKEN
+from small_studies import small_study
 
 from rankshot.core.errors import RankshotError
 from rankshot.survey.store.identity import Identity
@@ -14,12 +15,13 @@ from rankshot.survey.web import researcher_routes as login_module
 from rankshot.survey.web.researcher_routes import COOKIE, SECONDS, Login
 
 STUDY = small_study()
-PATHS = ["/researcher/standing", "/researcher/rankings.jsonl"]
+PATHS = ["/researcher/progress", "/researcher/rankings.jsonl"]
 
 
-@pytest.fixture
-def survey(tmp_path):
-    with opened(STUDY, tmp_path) as (app, database):
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory):
+    """A survey with the answers of one participant; no test adds any."""
+    with open_survey(STUDY, tmp_path_factory.mktemp("login")) as (app, database):
         client = Client(app)
         finish(client, begin(client))
         yield app, database
@@ -49,15 +51,15 @@ def having(value):
 # ---- Off, locked, open ----
 
 
-@pytest.mark.parametrize("path", ["/researcher", "/researcher/login", "/researcher/logout", *PATHS])
-def test_without_a_token_there_is_no_researchers_page(tmp_path, path):
-    with opened(STUDY, tmp_path, token=None) as (app, _):
+def test_without_a_token_there_is_no_researchers_page(tmp_path):
+    with open_survey(STUDY, tmp_path, token=None) as (app, _):
         client = Client(app)
-        for method in ("GET", "POST", "PUT", "HEAD"):
-            assert client.send(method, path).status == 404
-        bearer = {"authorization": f"Bearer {TOKEN}"}
-        assert client.get(path, bearer).status == 404
-        assert client.get(path, having("1.2")).status == 404
+        for path in ("/researcher", "/researcher/login", "/researcher/logout", *PATHS):
+            for method in ("GET", "POST", "PUT", "HEAD"):
+                assert client.send(method, path).status == 404
+            bearer = {"authorization": f"Bearer {TOKEN}"}
+            assert client.get(path, bearer).status == 404
+            assert client.get(path, having("1.2")).status == 404
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -76,7 +78,7 @@ def test_the_token_opens_in_a_header_and_sets_no_cookie(client):
     for scheme in ("Bearer", "bearer", "BEARER"):
         header = {"authorization": f"{scheme} {TOKEN}"}
         page = client.get("/researcher", header)
-        assert "How the survey stands" in page.text
+        assert "Progress of the survey" in page.text
         assert page.all("set-cookie") == []
         download = client.get("/researcher/rankings.jsonl", header)
         assert len([json.loads(line) for line in download.text.splitlines()]) == 4
@@ -120,12 +122,12 @@ def test_logging_in_sets_a_cookie_with_one_purpose(client):
     assert not cookie["domain"]
     assert not cookie["secure"], "over http, a browser would not send it back"
     assert TOKEN not in str(reply.headers)
-    assert "How the survey stands" in client.get("/researcher", having(cookie.value)).text
+    assert "Progress of the survey" in client.get("/researcher", having(cookie.value)).text
     assert {client.get(path, having(cookie.value)).status for path in PATHS} == {200}
 
 
 def test_over_https_the_cookie_is_secure_and_below_a_root_it_stays_there(tmp_path):
-    with opened(STUDY, tmp_path, root="/survey") as (app, _):
+    with open_survey(STUDY, tmp_path, root="/survey") as (app, _):
         client = Client(app, scheme="https")
         form = form_of(client.get("/researcher").text)
         assert form.action == "/survey/researcher/login"
@@ -232,7 +234,7 @@ def test_cookies_of_another_token_or_another_survey_open_nothing(survey, tmp_pat
     now = time.time()
     assert client.get(PATHS[0], having(Login(TOKEN, database.identity).cookie(now))).status == 200
     (tmp_path / "other").mkdir()
-    with opened(STUDY, tmp_path / "other") as (_, other):
+    with open_survey(STUDY, tmp_path / "other") as (_, other):
         for login in (
             Login("another token, long enough", database.identity),
             # Who guesses the token has no key to sign with, and so has to ask the server.
@@ -267,6 +269,6 @@ def test_tokens_that_cannot_work_are_refused_at_the_start(token, says):
 
 def test_tokens_are_compared_as_a_whole():
     login = Login(TOKEN, Identity(b"key"))
-    assert login.knows(TOKEN)
+    assert login.is_token(TOKEN)
     others = ["", TOKEN[:-1], TOKEN[1:], TOKEN + "\0", TOKEN.swapcase(), "é", "\N{PILE OF POO}"]
-    assert not any(map(login.knows, others))
+    assert not any(map(login.is_token, others))

@@ -6,9 +6,10 @@ from tempfile import TemporaryDirectory
 
 import pytest
 import schemathesis
-from asgi_client import URLENCODED, Client, begin, finish, form_of, opened, small_study
+from asgi_client import URLENCODED, Client, begin, finish, form_of, open_survey
 from schemathesis.config import SchemathesisConfig
-from served import TOKEN
+from server_process import TOKEN
+from small_studies import small_study
 
 from rankshot.survey.web.pages import STATIC
 from rankshot.survey.web.researcher_routes import COOKIE
@@ -62,7 +63,7 @@ class Door:
 
 def _document():
     """Return the OpenAPI document: schemathesis makes a test of each operation in it."""
-    with TemporaryDirectory() as folder, opened(STUDY, Path(folder)) as (app, _):
+    with TemporaryDirectory() as folder, open_survey(STUDY, Path(folder)) as (app, _):
         return app.openapi()
 
 
@@ -90,7 +91,7 @@ NAMES = count()
 
 @pytest.fixture(scope="module", autouse=True)
 def _app(tmp_path_factory):
-    with opened(STUDY, tmp_path_factory.mktemp("openapi")) as (app, _):
+    with open_survey(STUDY, tmp_path_factory.mktemp("openapi")) as (app, _):
         DOOR.app = app
         # So that there is something to download.
         finish(Client(app), begin(Client(app)))
@@ -186,12 +187,12 @@ def test_the_researchers_routes_are_described_as_locked():
         # Without either, it is the page that asks for the token.
         "GET /researcher": [*either, {}],
         "POST /researcher/logout": either,
-        "GET /researcher/standing": either,
+        "GET /researcher/progress": either,
         "GET /researcher/rankings.jsonl": either,
     }
 
 
 def test_without_a_token_the_document_has_no_researcher(tmp_path):
-    with opened(STUDY, tmp_path, token=None) as (app, _):
+    with open_survey(STUDY, tmp_path, token=None) as (app, _):
         paths = app.openapi()["paths"]
     assert set(paths) == {path for path in DOCUMENT["paths"] if "researcher" not in path}

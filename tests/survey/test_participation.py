@@ -7,42 +7,42 @@ from itertools import combinations
 from random import Random
 
 import pytest
+from small_studies import questions_about, small_study
 from sqlalchemy import func, inspect, select, text
 
 from rankshot.core.errors import RankshotError
-from rankshot.survey.answers import order_of
-from rankshot.survey.store.assignment import allot, loads, sequence, under_way
-from rankshot.survey.store.collected import participants, read_answers
+from rankshot.survey.answers import order_from_places
+from rankshot.survey.store.assignment import (
+    arrange_turns,
+    assign_questions,
+    count_answers,
+    count_in_progress,
+)
 from rankshot.survey.store.database import (
     ASSIGNMENT,
     METADATA,
+    MIGRATIONS,
     PARTICIPANT,
-    STEPS,
     Database,
     migrate,
 )
 from rankshot.survey.store.participation import (
-    AnsweredBeforeError,
-    Asked,
+    AlreadyAnsweredError,
+    CurrentQuestion,
     Finished,
-    NotAskedError,
+    NotAssignedError,
     Participation,
 )
-from rankshot.survey.study import Question, Study
+from rankshot.survey.store.results import count_participants, read_answers
+from rankshot.survey.study import Question
 
 ITEMS = ("bus", "fox", "leopard", "tiger", "truck")
 TARGETS = ("cat", "dog", "car", "wolf", "lion", "van")
-STUDY = Study(
-    title="Alike",
-    prompt="Which of these are most like {target}?",
-    consent="Do you agree?",
+STUDY = small_study(
     items=ITEMS,
-    unshown="after",
-    questions=tuple(Question(target, ITEMS) for target in TARGETS),
+    questions=questions_about(*TARGETS, items=ITEMS),
     answers_per_question=4,
     questions_per_participant=3,
-    repeats=0,
-    return_after_minutes=30,
 )
 
 
@@ -73,13 +73,13 @@ def submit(survey, rater, asked, order=None, **more):
 
 
 def answer_all(survey, rater):
-    while isinstance(asked := survey.current(rater), Asked):
+    while isinstance(asked := survey.current_question(rater), CurrentQuestion):
         submit(survey, rater, asked)
     return asked
 
 
 def stored(database):
-    with database.reading() as connection:
+    with database.begin_read() as connection:
         return read_answers(connection)
 
 
@@ -87,7 +87,7 @@ def test_a_participant_goes_through_all_questions_and_gets_a_code(database):
     survey, _ = taking_part(STUDY, database)
     rater = survey.start("none:ann")
     seen = []
-    while isinstance(asked := survey.current(rater), Asked):
+    while isinstance(asked := survey.current_question(rater), CurrentQuestion):
         assert asked.position == len(seen) + 1
         assert asked.total == 3
         assert sorted(asked.shown) == sorted(ITEMS)
@@ -105,17 +105,17 @@ def test_a_participant_goes_through_all_questions_and_gets_a_code(database):
 def test_the_shown_order_is_random_and_kept(database):
     survey, _ = taking_part(STUDY, database)
     raters = [survey.start(f"none:{i}") for i in range(8)]
-    firsts = Counter(survey.current(rater).shown for rater in raters)
+    firsts = Counter(survey.current_question(rater).shown for rater in raters)
     assert len(firsts) > 4
-    asked = survey.current(raters[0])
-    assert survey.current(raters[0]) == asked, "a reload shows the same screen"
+    asked = survey.current_question(raters[0])
+    assert survey.current_question(raters[0]) == asked, "a reload shows the same screen"
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_loads_stay_within_one_of_each_other(seed):
     rng = Random(seed)
     counts = dict.fromkeys("abcdefg", 0)
-    while keys := allot(counts, 10, rng.randint(1, 5), (), rng):
+    while keys := assign_questions(counts, 10, rng.randint(1, 5), (), rng):
         assert len(set(keys)) == len(keys)
         for key in keys:
             counts[key] += 1
@@ -125,13 +125,13 @@ def test_loads_stay_within_one_of_each_other(seed):
 
 def test_repeats_come_last_with_something_between_and_gold_is_never_repeated():
     for seed in range(50):
-        turns = sequence(["a", "b", "c", "d"], ["g"], 2, Random(seed))
+        turns = arrange_turns(["a", "b", "c", "d"], ["g"], 2, Random(seed))
         asked = [t.question for t in turns if not t.repeat]
         repeats = [t.question for t in turns if t.repeat]
         assert sorted(asked) == ["a", "b", "c", "d", "g"]
         assert repeats == [key for key in asked if key != "g"][:2]
         assert [t.repeat for t in turns] == [False] * 5 + [True] * 2
-    assert not any(turn.repeat for turn in sequence(["a"], ["g"], 1, Random(0)))
+    assert not any(turn.repeat for turn in arrange_turns(["a"], ["g"], 1, Random(0)))
 
 
 def test_every_question_reaches_its_plan_and_then_the_survey_is_full(database):
@@ -150,8 +150,8 @@ def test_people_who_start_at_once_are_spread_evenly(database):
     with ThreadPoolExecutor(8) as pool:
         raters = list(pool.map(survey.start, [f"none:{i}" for i in range(7)] * 2))
     assert raters[:7] == raters[7:], "who starts twice is the same participant"
-    with database.reading() as connection:
-        counts = loads(connection, STUDY, clock.now)
+    with database.begin_read() as connection:
+        counts = count_answers(connection, STUDY, clock.now)
         assert connection.execute(select(func.count()).select_from(PARTICIPANT)).scalar() == 7
     assert sum(counts.values()) == 21
     assert max(counts.values()) - min(counts.values()) <= 1
@@ -161,16 +161,16 @@ def test_abandoned_questions_return_to_the_pool(database):
     study = replace(STUDY, answers_per_question=1, questions_per_participant=6)
     survey, clock = taking_part(study, database)
     first = survey.start("none:first")
-    submit(survey, first, survey.current(first))
+    submit(survey, first, survey.current_question(first))
     assert survey.start("none:second") is None, "all are under way"
     clock.now += 31 * 60
     second = survey.start("none:second")
     assert second is not None
-    with database.reading() as connection:
-        assert sum(under_way(connection, study, clock.now).values()) == 5
-        assert participants(connection, study, clock.now).left == 1
+    with database.begin_read() as connection:
+        assert sum(count_in_progress(connection, study, clock.now).values()) == 5
+        assert count_participants(connection, study, clock.now).left == 1
     assert answer_all(survey, second).n_answers == 5
-    assert survey.current(first) == Finished(database.identity.code(first), 1, None)
+    assert survey.current_question(first) == Finished(database.identity.code(first), 1, None)
     assert set(Counter(a.question.target for a in stored(database)).values()) == {1}
 
 
@@ -178,9 +178,9 @@ def test_who_comes_back_keeps_what_is_free_and_gets_others_for_what_is_not(datab
     study = replace(STUDY, answers_per_question=1, questions_per_participant=2)
     survey, clock = taking_part(study, database)
     first = survey.start("none:first")
-    before = survey.current(first)
+    before = survey.current_question(first)
     clock.now += 31 * 60
-    assert survey.current(first) == before, "nobody else wanted it"
+    assert survey.current_question(first) == before, "nobody else wanted it"
     clock.now += 31 * 60
     # All six questions go to three others; the last of them answers nothing.
     others = [survey.start(f"none:{i}") for i in range(3)]
@@ -199,11 +199,11 @@ def test_a_second_tab_of_somebody_who_comes_back_changes_nothing(database):
     survey, clock = taking_part(study, database)
     rater = survey.start("none:two-tabs")
     clock.now += 31 * 60
-    first = survey.current(rater)
+    first = survey.current_question(rater)
     # The other tab had seen that they were away just before this one took the questions up again.
-    with database.allotting() as connection:
-        survey._renew(connection, rater, clock.now)
-    assert survey.current(rater) == first
+    with database.begin_assignment() as connection:
+        survey._resume(connection, rater, clock.now)
+    assert survey.current_question(rater) == first
     assert first.total == 6
 
 
@@ -211,7 +211,7 @@ def test_an_exchanged_question_takes_its_repeat_along_in_another_order(database)
     study = replace(STUDY, answers_per_question=1, questions_per_participant=2, repeats=1)
     survey, clock = taking_part(study, database)
     away = survey.start("none:away")
-    had = {survey.current(away).question}
+    had = {survey.current_question(away).question}
     clock.now += 31 * 60
     others = [survey.start(f"none:{i}") for i in range(2)]
     for rater in others:
@@ -231,19 +231,21 @@ def test_who_had_no_question_left_may_start_anew(database):
     study = replace(STUDY, answers_per_question=1, questions_per_participant=6)
     survey, clock = taking_part(study, database)
     away = survey.start("none:away")
-    survey.current(away)
+    survey.current_question(away)
     clock.now += 31 * 60
     unsure = survey.start("none:unsure")
-    while isinstance(asked := survey.current(unsure), Asked):
+    while isinstance(asked := survey.current_question(unsure), CurrentQuestion):
         # All but one are answered.
         submit(survey, unsure, asked, skip=asked.position == 1)
     clock.now += 1
-    assert survey.current(away).total == 1, "the one that nobody could answer is still theirs"
+    assert survey.current_question(away).total == 1, (
+        "the one that nobody could answer is still theirs"
+    )
     clock.now += 31 * 60
     assert answer_all(survey, survey.start("none:last")).n_answers == 1
-    assert survey.current(away) == Finished(database.identity.code(away), 0, None)
-    with database.reading() as connection:
-        assert participants(connection, study, clock.now).finished == 2
+    assert survey.current_question(away) == Finished(database.identity.code(away), 0, None)
+    with database.begin_read() as connection:
+        assert count_participants(connection, study, clock.now).finished == 2
     assert survey.start("none:away") is None
     larger = replace(study, answers_per_question=2)
     later = Participation(larger, database, clock, Random(0))
@@ -258,7 +260,7 @@ def test_gold_questions_alone_are_not_asked(database):
     away = survey.start("none:away")
     clock.now += 31 * 60
     answer_all(survey, survey.start("none:other"))
-    assert survey.current(away) == Finished(database.identity.code(away), 0, None)
+    assert survey.current_question(away) == Finished(database.identity.code(away), 0, None)
     assert survey.start("none:away") is None
 
 
@@ -266,10 +268,10 @@ def test_what_somebody_skips_is_not_repeated(database):
     study = replace(STUDY, questions_per_participant=4, repeats=2)
     survey, _ = taking_part(study, database)
     rater = survey.start("none:ann")
-    asked = survey.current(rater)
+    asked = survey.current_question(rater)
     assert asked.total == 6
     submit(survey, rater, asked, skip=True)
-    assert survey.current(rater).total == 5
+    assert survey.current_question(rater).total == 5
     answer_all(survey, rater)
     mine = [(a.question.key, a.repeat, a.order != ()) for a in stored(database)]
     assert mine[0] == (asked.question.key, False, False)
@@ -280,13 +282,13 @@ def test_an_answer_from_a_page_that_was_open_too_long_is_kept(database):
     study = replace(STUDY, answers_per_question=1, questions_per_participant=6)
     survey, clock = taking_part(study, database)
     slow = survey.start("none:slow")
-    asked = survey.current(slow)
+    asked = survey.current_question(slow)
     clock.now += 31 * 60
     submit(survey, slow, asked)
     assert [a.rater for a in stored(database)] == [slow]
     quick = survey.start("none:quick")
     assert answer_all(survey, quick).n_answers == 5, "what slow has not answered is free"
-    assert survey.current(slow).n_answers == 1
+    assert survey.current_question(slow).n_answers == 1
 
 
 def test_planned_repeats_are_the_only_ones(database):
@@ -320,10 +322,10 @@ def test_gold_questions_are_asked_of_everybody_and_fill_no_plan(database):
 def test_the_same_answer_twice_is_one_and_another_one_is_told_so(database):
     survey, _ = taking_part(STUDY, database)
     rater = survey.start("none:ann")
-    asked = survey.current(rater)
+    asked = survey.current_question(rater)
     submit(survey, rater, asked, order=asked.shown[:2])
     submit(survey, rater, asked, order=asked.shown[:2])
-    with pytest.raises(AnsweredBeforeError) as error:
+    with pytest.raises(AlreadyAnsweredError) as error:
         submit(survey, rater, asked, order=asked.shown[2:4])
     assert error.value.order == asked.shown[:2]
     assert [a.order for a in stored(database)] == [asked.shown[:2]]
@@ -332,12 +334,12 @@ def test_the_same_answer_twice_is_one_and_another_one_is_told_so(database):
 def test_one_of_many_simultaneous_answers_is_kept(database):
     survey, _ = taking_part(STUDY, database)
     rater = survey.start("none:ann")
-    asked = survey.current(rater)
+    asked = survey.current_question(rater)
 
     def send(pair):
         try:
             submit(survey, rater, asked, order=pair)
-        except AnsweredBeforeError as error:
+        except AlreadyAnsweredError as error:
             return error.order
         return pair
 
@@ -350,19 +352,19 @@ def test_a_skip_is_kept_but_fills_no_place_in_the_plan(database):
     study = replace(STUDY, answers_per_question=1, questions_per_participant=6)
     survey, clock = taking_part(study, database)
     unsure = survey.start("none:unsure")
-    asked = survey.current(unsure)
+    asked = survey.current_question(unsure)
     survey.submit(unsure, asked.number, asked.form, [], skip=True)
     answer_all(survey, unsure)
     assert [a.order for a in stored(database)].count(()) == 1
-    with database.reading() as connection:
-        assert loads(connection, study, clock.now)[asked.question.key] == 0
+    with database.begin_read() as connection:
+        assert count_answers(connection, study, clock.now)[asked.question.key] == 0
     assert answer_all(survey, survey.start("none:next")).n_answers == 1
 
 
 def test_an_answer_to_what_was_not_asked_is_refused(database):
     survey, _ = taking_part(STUDY, database)
     ann, bob = survey.start("none:ann"), survey.start("none:bob")
-    asked, other = survey.current(ann), survey.current(bob)
+    asked, other = survey.current_question(ann), survey.current_question(bob)
     places = ["1", *[""] * 4]
     for rater, number, form in [
         (ann, asked.number, other.form),
@@ -371,26 +373,26 @@ def test_an_answer_to_what_was_not_asked_is_refused(database):
         (ann, asked.number, "0" * 32),
         ("nobody", 1, asked.form),
     ]:
-        with pytest.raises(NotAskedError):
+        with pytest.raises(NotAssignedError):
             survey.submit(rater, number, form, places)
     # The form of a question that was not yet shown is known to nobody; guessing does not help.
     row = select(ASSIGNMENT.c.question).where(ASSIGNMENT.c.rater == ann, ASSIGNMENT.c.number == 2)
-    with database.reading() as connection:
+    with database.begin_read() as connection:
         token = database.identity.form_token(ann, 2, connection.execute(row).scalar())
-    with pytest.raises(NotAskedError):
+    with pytest.raises(NotAssignedError):
         survey.submit(ann, 2, token, places)
     assert stored(database) == []
-    with pytest.raises(NotAskedError):
-        survey.current("nobody")
+    with pytest.raises(NotAssignedError):
+        survey.current_question("nobody")
 
 
 @pytest.mark.parametrize(
     ("places", "says"),
     [
         (["", "", ""], "Nothing is ranked"),
-        (["1", "1", ""], "Place 1 is taken twice, by bus and by fox"),
-        (["1", "3", ""], "Place 2 is empty"),
-        (["2", "", ""], "Place 1 is empty"),
+        (["1", "1", ""], "Place 1 is used twice, for bus and for fox"),
+        (["1", "3", ""], "Place 2 is missing"),
+        (["2", "", ""], "Place 1 is missing"),
         (["1", "2"], "Expected 3 places, not 2"),
         (["0", "", ""], "Give bus a place from 1 to 3, not '0'"),
         (["4", "", ""], "Give bus a place from 1 to 3, not '4'"),
@@ -402,16 +404,16 @@ def test_an_answer_to_what_was_not_asked_is_refused(database):
 )
 def test_places_that_are_no_ranking_say_what_to_change(places, says):
     with pytest.raises(RankshotError, match=says):
-        order_of(["bus", "fox", "leopard"], places)
+        order_from_places(["bus", "fox", "leopard"], places)
 
 
 def test_seconds_run_from_the_first_sight(database):
     survey, clock = taking_part(STUDY, database)
     rater = survey.start("none:ann")
     clock.now += 100
-    asked = survey.current(rater)
+    asked = survey.current_question(rater)
     clock.now += 5
-    survey.current(rater)
+    survey.current_question(rater)
     clock.now += 7
     submit(survey, rater, asked)
     assert [a.seconds for a in stored(database)] == [12.0]
@@ -430,7 +432,7 @@ def test_a_question_that_leaves_the_study_keeps_its_answers(database):
 def test_ids_are_hashed_and_the_hash_differs_between_surveys(database, tmp_path):
     survey, _ = taking_part(STUDY, database)
     rater = survey.start("prolific:id:5f1e2d3c")
-    with database.reading() as connection:
+    with database.begin_read() as connection:
         kept = [str(row) for row in connection.execute(select(PARTICIPANT))]
     assert "5f1e2d3c" not in "".join(kept)
     other = Database(tmp_path / "other.sqlite", create=True)
@@ -448,12 +450,12 @@ def test_a_database_is_opened_again_with_its_answers_and_links(place):
     first.close()
     second = Database(place)
     assert stored(second) == before
-    assert second.identity.rater_of(link) == rater
+    assert second.identity.verify_link(link) == rater
     second.close()
 
 
 def test_the_migrations_make_the_tables_that_the_code_uses(database):
-    with database.reading() as connection:
+    with database.begin_read() as connection:
         found = inspect(connection)
         for table in METADATA.sorted_tables:
             columns = {c["name"]: c["nullable"] for c in found.get_columns(table.name)}
@@ -470,39 +472,39 @@ def test_an_older_schema_is_brought_up_to_date_with_its_answers(database):
     survey, _ = taking_part(STUDY, database)
     answer_all(survey, survey.start("none:ann"))
     before = stored(database)
-    more = (*STEPS, ("ALTER TABLE participant ADD COLUMN remark TEXT",))
-    with database.writing() as connection:
-        assert migrate(connection, more) == len(STEPS)
-    with database.writing() as connection:
-        assert migrate(connection, more) == len(STEPS) + 1, "a second time does nothing"
+    more = (*MIGRATIONS, ("ALTER TABLE participant ADD COLUMN remark TEXT",))
+    with database.begin_write() as connection:
+        assert migrate(connection, more) == len(MIGRATIONS)
+    with database.begin_write() as connection:
+        assert migrate(connection, more) == len(MIGRATIONS) + 1, "a second time does nothing"
         names = [c["name"] for c in inspect(connection).get_columns("participant")]
     assert "remark" in names
     assert stored(database) == before
 
 
 def test_a_failing_migration_leaves_the_database_as_it_was(database):
-    broken = (*STEPS, ("ALTER TABLE participant ADD COLUMN remark TEXT", "NO SQL"))
-    with pytest.raises(Exception, match="NO SQL"), database.writing() as connection:
+    broken = (*MIGRATIONS, ("ALTER TABLE participant ADD COLUMN remark TEXT", "NO SQL"))
+    with pytest.raises(Exception, match="NO SQL"), database.begin_write() as connection:
         migrate(connection, broken)
-    with database.reading() as connection:
+    with database.begin_read() as connection:
         names = [c["name"] for c in inspect(connection).get_columns("participant")]
         assert "remark" not in names
-        assert connection.execute(text("SELECT version FROM survey")).scalar() == len(STEPS)
+        assert connection.execute(text("SELECT version FROM survey")).scalar() == len(MIGRATIONS)
 
 
 def test_a_newer_schema_and_a_database_of_others_are_refused(place):
     Database(place, create=True).close()
     opened = Database(place)
-    with opened.writing() as connection:
+    with opened.begin_write() as connection:
         connection.execute(text("UPDATE survey SET version = 99"))
     opened.close()
-    with pytest.raises(RankshotError, match="schema version 99, this rankshot knows 1"):
+    with pytest.raises(RankshotError, match="schema version 99, this rankshot supports 1"):
         Database(place)
 
 
 def test_a_database_of_others_is_refused(place):
     opened = Database(place, create=True)
-    with opened.writing() as connection:
+    with opened.begin_write() as connection:
         for table in reversed(METADATA.sorted_tables):
             connection.execute(text(f"DROP TABLE {table.name}"))
         connection.execute(text("CREATE TABLE customers (name TEXT)"))
@@ -524,7 +526,7 @@ def test_bad_places_for_a_database_say_so(tmp_path):
         Database(tmp_path / "gone.sqlite")
     with pytest.raises(RankshotError, match="not mysql://"):
         Database("mysql://root@localhost/x")
-    with pytest.raises(RankshotError, match="URL is none"):
+    with pytest.raises(RankshotError, match="URL of the database is not valid"):
         Database("nonsense")
     (tmp_path / "text.sqlite").write_text("no database, but text that is long enough" * 50)
     with pytest.raises(RankshotError, match="not a database"):

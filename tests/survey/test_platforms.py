@@ -3,11 +3,12 @@
 import re
 
 import pytest
-from asgi_client import Client, begin, finish, form_of, opened, small_study
+from asgi_client import Client, begin, finish, form_of, open_survey
+from small_studies import small_study
 from sqlalchemy import select
 
 from rankshot.core.errors import RankshotError
-from rankshot.survey.platforms import PREVIEW, TurkTask, visitor
+from rankshot.survey.platforms import PREVIEW, TurkTask, read_visitor
 from rankshot.survey.store.database import PARTICIPANT
 
 DONE = "https://app.prolific.com/submissions/complete?cc=C1A2B3"
@@ -24,18 +25,18 @@ def turk_query(assignment="3AAA", worker="A1WORKER", host=LIVE):
 
 @pytest.fixture
 def prolific(tmp_path):
-    with opened(PROLIFIC, tmp_path) as (app, _):
+    with open_survey(PROLIFIC, tmp_path) as (app, _):
         yield Client(app)
 
 
 @pytest.fixture
 def turk(tmp_path):
-    with opened(TURK, tmp_path) as (app, database):
+    with open_survey(TURK, tmp_path) as (app, database):
         yield Client(app), database
 
 
 def people(database):
-    with database.reading() as connection:
+    with database.begin_read() as connection:
         return connection.execute(select(PARTICIPANT)).all()
 
 
@@ -84,7 +85,10 @@ def test_who_opens_the_address_again_is_the_same_person(prolific):
 
 
 def test_a_plain_study_with_a_completion_url_redirects_as_well(tmp_path):
-    with opened(small_study(completion_url="https://example.org/?a=1&b=%20"), tmp_path) as (app, _):
+    with open_survey(small_study(completion_url="https://example.org/?a=1&b=%20"), tmp_path) as (
+        app,
+        _,
+    ):
         client = Client(app)
         home = begin(client, "")
         finish(client, home)
@@ -92,7 +96,7 @@ def test_a_plain_study_with_a_completion_url_redirects_as_well(tmp_path):
 
 
 def test_without_a_completion_url_there_is_nowhere_to_go(tmp_path):
-    with opened(small_study(), tmp_path) as (app, _):
+    with open_survey(small_study(), tmp_path) as (app, _):
         client = Client(app)
         home = begin(client)
         assert "/leave" not in finish(client, home)
@@ -104,14 +108,14 @@ def test_whoever_answered_nothing_gets_no_code_and_no_redirect(tmp_path):
     study = small_study(
         platform="prolific", completion_url=DONE, answers_per_question=1, return_after_minutes=0.01
     )
-    with opened(study, tmp_path) as (app, database):
+    with open_survey(study, tmp_path) as (app, database):
         client = Client(app)
         idle = begin(client, "PROLIFIC_PID=idle")
-        with database.writing() as connection:
+        with database.begin_write() as connection:
             connection.execute(PARTICIPANT.update().values(seen_at=PARTICIPANT.c.seen_at - 60))
         busy = begin(client, "PROLIFIC_PID=busy")
         assert "Return to Prolific" in finish(client, busy)
-        with database.writing() as connection:
+        with database.begin_write() as connection:
             connection.execute(PARTICIPANT.update().values(seen_at=PARTICIPANT.c.seen_at - 60))
         back = client.get(idle)
         assert back.status == 503
@@ -150,7 +154,7 @@ def test_the_task_is_handed_in_where_it_came_from(turk, host, slash):
     page = finish(client, home)
     action, fields = form_of(page).action, form_of(page).fields
     assert action == f"{host}/mturk/externalSubmit"
-    rater = database.identity.rater_of(home.removeprefix("/p/"))
+    rater = database.identity.verify_link(home.removeprefix("/p/"))
     assert fields == {"assignmentId": "3AAA", "code": database.identity.code(rater)}
     assert re.search(r'<form method="post"', page)
     assert client.get(f"{home}/leave").status in {404, 405}
@@ -195,7 +199,7 @@ def test_a_task_that_was_returned_and_taken_again_is_handed_in_as_the_new_one(tu
     assert begin(client, turk_query("3SECOND")) == home
     assert len(people(database)) == 1
     page = finish(client, home)
-    assert "All 4 are done" in page
+    assert "All 4 questions are done" in page
     assert form_of(page).fields["assignmentId"] == "3SECOND"
     # Nobody is paid twice for the same answers.
     assert begin(client, turk_query("3THIRD")) == home
@@ -222,7 +226,7 @@ def test_only_mechanical_turk_may_frame_its_study_and_get_its_forms(turk):
 
 @pytest.mark.parametrize("study", [PROLIFIC, small_study()], ids=["prolific", "none"])
 def test_nobody_frames_other_studies(tmp_path, study):
-    with opened(study, tmp_path) as (app, _):
+    with open_survey(study, tmp_path) as (app, _):
         directives = policy(Client(app).get("/"))
     assert directives["frame-ancestors"] == ["'none'"]
     assert directives["form-action"] == ["'self'"]
@@ -239,9 +243,9 @@ def test_an_address_that_lacks_something_says_so(turk, query):
 
 @pytest.mark.parametrize("text", ["a", "A-Z_a.z:0@9", "x" * 100])
 def test_ids_are_taken_as_they_are(text):
-    assert visitor("none", text).participant == text
-    assert visitor("prolific", text).participant == text
-    turk = visitor("mturk", text, text, SANDBOX)
+    assert read_visitor("none", text).participant == text
+    assert read_visitor("prolific", text).participant == text
+    turk = read_visitor("mturk", text, text, SANDBOX)
     assert (turk.participant, turk.turk) == (text, TurkTask(text, SANDBOX))
 
 
@@ -251,15 +255,15 @@ def test_ids_are_taken_as_they_are(text):
 def test_ids_that_no_platform_gives_are_refused(text):
     for platform in ("none", "prolific"):
         with pytest.raises(RankshotError, match="letters, digits"):
-            visitor(platform, text)
+            read_visitor(platform, text)
     with pytest.raises(RankshotError, match="workerId is"):
-        visitor("mturk", text, "3AAA", LIVE)
+        read_visitor("mturk", text, "3AAA", LIVE)
     with pytest.raises(RankshotError, match="assignmentId is"):
-        visitor("mturk", "A1", text, LIVE)
+        read_visitor("mturk", "A1", text, LIVE)
 
 
 def test_ids_of_two_platforms_are_two_people(tmp_path):
-    with opened(small_study(), tmp_path) as (app, database):
+    with open_survey(small_study(), tmp_path) as (app, database):
         home = begin(Client(app), f"participant={PID}")
         rater = database.identity.rater(f"none:id:{PID}")
         assert home == f"/p/{database.identity.link(rater)}"

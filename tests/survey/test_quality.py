@@ -13,14 +13,14 @@ from survey_answers import Simulation, answer
 from rankshot.ranking.concordance import concordance
 from rankshot.ranking.consensus import precedence
 from rankshot.ranking.rankings import Rankings
-from rankshot.survey.answers import by_question, is_counted
+from rankshot.survey.answers import group_by_question, is_counted
 from rankshot.survey.quality import (
     MOST_CHANCE,
     answer_distances,
     answer_levels,
     distances_to_others,
-    flags,
-    identical_raters,
+    find_flags,
+    find_identical_raters,
 )
 from rankshot.survey.study import QualityRules, Question
 
@@ -30,11 +30,11 @@ GOLD = Question("wolf", tuple("abcd"), ("a", "b"))
 
 
 def names(answers, rater, rules=RULES):
-    return [flag.name for flag in flags(answers, rules)[rater]]
+    return [flag.name for flag in find_flags(answers, rules)[rater]]
 
 
 def the_flag(answers, rater, name, rules=RULES):
-    (flag,) = (flag for flag in flags(answers, rules)[rater] if flag.name == name)
+    (flag,) = (flag for flag in find_flags(answers, rules)[rater] if flag.name == name)
     return flag
 
 
@@ -42,12 +42,12 @@ def the_flag(answers, rater, name, rules=RULES):
 
 
 def test_nothing_is_flagged_where_nothing_was_said():
-    assert flags([], RULES) == {}
+    assert find_flags([], RULES) == {}
 
 
 def test_every_rater_is_there_also_without_a_flag():
-    assert flags([answer("x", CAT, "abc"), answer("y", CAT, "")], RULES).keys() == {"x", "y"}
-    assert flags([answer("x", CAT, "abc")], RULES) == {"x": ()}
+    assert find_flags([answer("x", CAT, "abc"), answer("y", CAT, "")], RULES).keys() == {"x", "y"}
+    assert find_flags([answer("x", CAT, "abc")], RULES) == {"x": ()}
 
 
 def test_half_of_the_answers_faster_than_the_rule_are_fast():
@@ -240,7 +240,7 @@ def test_twins_are_found_as_by_comparing_all_pairs():
         said = [
             a for a in Simulation(seed, between=2, within=2, longest=5).answers if is_counted(a)
         ]
-        twins = identical_raters(said)
+        twins = find_identical_raters(said)
         plain = {r: {t.rater: (t.n_shared, t.n_places, t.chance) for t in twins[r]} for r in twins}
         assert plain == brute_twins(said)
         found += len(twins)
@@ -263,11 +263,11 @@ def test_the_chance_of_a_twin_is_that_of_shuffling_the_others(rng):
         said += [answer(rater, question, order) for rater, order in pairs]
     chance = 2 / 3 * 3 / 4 * 2 / 4
     assert hits / 4000 == pytest.approx(chance, abs=4 * np.sqrt(chance * (1 - chance) / 4000))
-    assert identical_raters(said) == {}
+    assert find_identical_raters(said) == {}
     # The same, where the rule is lax enough to show it: only y shares three questions with x.
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rankshot.survey.quality.MOST_CHANCE", 1.0)
-        (twin,) = identical_raters(said)["x"]
+        (twin,) = find_identical_raters(said)["x"]
     assert (twin.rater, twin.n_shared, twin.n_places) == ("y", 3, 9)
     assert log(twin.chance) == pytest.approx(log(chance))
 
@@ -286,7 +286,11 @@ def test_a_flag_for_twins_names_the_other_and_the_figures():
         "the same answers as r18 (and as 1 more) in all 4 shared questions, 12 places; "
         "by chance: 0.002"
     )
-    assert {r for r in flags(said, RULES) if "identical" in names(said, r)} == {"r3", "r18", "r19"}
+    assert {r for r in find_flags(said, RULES) if "identical" in names(said, r)} == {
+        "r3",
+        "r18",
+        "r19",
+    }
 
 
 def test_twins_agree_in_all_that_they_share_and_fill_eight_places():
@@ -300,11 +304,11 @@ def test_twins_agree_in_all_that_they_share_and_fill_eight_places():
         all_said = [answer(r, q, row) for r, row in people for q in asked[:n_questions]]
         return [*all_said[:-1], replace(all_said[-1], order=tuple(last or all_said[-1].order))]
 
-    assert identical_raters(said(2)).keys() == {"r19", "x"}
-    assert identical_raters(said(2, last="ab")) == {}
-    assert identical_raters(said(2, n_questions=4)).keys() == {"r19", "x"}
-    assert identical_raters(said(1, n_questions=5)) == {}
-    assert identical_raters(said(6, n_questions=2)) == {}
+    assert find_identical_raters(said(2)).keys() == {"r19", "x"}
+    assert find_identical_raters(said(2, last="ab")) == {}
+    assert find_identical_raters(said(2, n_questions=4)).keys() == {"r19", "x"}
+    assert find_identical_raters(said(1, n_questions=5)) == {}
+    assert find_identical_raters(said(6, n_questions=2)) == {}
 
 
 def test_robots_that_sort_by_name_are_identical():
@@ -314,7 +318,7 @@ def test_robots_that_sort_by_name_are_identical():
         replace(a, order=tuple(sorted(a.shown))) if a.rater in robots and a.order else a
         for a in simulated.answers
     ]
-    found = flags(said, RULES)
+    found = find_flags(said, RULES)
     caught = {r for r in found if any(flag.name == "identical" for flag in found[r])}
     assert caught - simulated.twins <= robots
     assert len(caught & robots) >= 4
@@ -322,8 +326,8 @@ def test_robots_that_sort_by_name_are_identical():
 
 def test_neither_the_order_of_the_answers_nor_the_names_of_items_matter(rng):
     said = Simulation(1).answers
-    before = flags(said, RULES)
-    shuffled = flags([said[i] for i in rng.permutation(len(said))], RULES)
+    before = find_flags(said, RULES)
+    shuffled = find_flags([said[i] for i in rng.permutation(len(said))], RULES)
 
     def figures(found):
         return {
@@ -345,7 +349,7 @@ def test_neither_the_order_of_the_answers_nor_the_names_of_items_matter(rng):
         )
         for a in said
     ]
-    assert figures(flags(renamed, RULES)) == figures(before)
+    assert figures(find_flags(renamed, RULES)) == figures(before)
 
 
 # -------------------------------------------------------------------- on simulated people
@@ -374,7 +378,7 @@ def rates(n, rules=RULES, **settings):
     hits, people = Counter(), Counter()
     for seed in range(n):
         simulated = simulation(seed, **settings)
-        found = flags(simulated.answers, rules)
+        found = find_flags(simulated.answers, rules)
         for role in ("careful", "random", "twins"):
             for rater in getattr(simulated, role):
                 people[role] += 1
@@ -388,7 +392,7 @@ def agreement_of_the_careful(**settings):
     for seed in range(4):
         simulated = simulation(seed, **settings)
         said = [a for a in simulated.answers if a.rater in simulated.careful and is_counted(a)]
-        for group in by_question(said):
+        for group in group_by_question(said):
             orders = [a.order for a in group]
             found.append(concordance(Rankings.from_orders(orders, items=group[0].question.items)))
     return np.mean(found)
@@ -401,7 +405,7 @@ def test_the_documented_figures_are_measured(name):
     assert random == pytest.approx(MEASURED[name][1], abs=0.02)
     assert twins == pytest.approx(MEASURED[name][2], abs=0.02)
     line = "{} {:.3f} {:.2f} {:.2f}".format(name, *MEASURED[name])
-    assert line in " ".join(flags.__doc__.split())
+    assert line in " ".join(find_flags.__doc__.split())
 
 
 def test_the_documented_figures_of_other_rules_and_noisier_people_are_measured():
@@ -446,7 +450,7 @@ def test_careful_people_who_agree_on_easy_questions_are_not_identical():
 def test_one_item_and_then_another_one_is_no_contradiction():
     question = Question("cat", tuple(f"i{n}" for n in range(10)))
     once, again = answer("x", question, ["i0"]), answer("x", question, ["i1"], repeat=True)
-    assert flags([once, again], RULES)["x"] == ()
+    assert find_flags([once, again], RULES)["x"] == ()
     once = answer("x", question, ["i0", "i1"])
     again = answer("x", question, ["i9", "i8"], repeat=True)
-    assert [flag.name for flag in flags([once, again], RULES)["x"]] == ["repeats"]
+    assert [flag.name for flag in find_flags([once, again], RULES)["x"]] == ["repeats"]

@@ -5,10 +5,11 @@ from fractions import Fraction
 
 import pytest
 import uvicorn
-from asgi_client import Client, Form, begin, form_of, opened, small_study
+from asgi_client import Client, Form, begin, form_of, open_survey
 from hypothesis import given
 from hypothesis import strategies as st
-from served import TOKEN
+from server_process import TOKEN
+from small_studies import small_study
 from starlette.responses import PlainTextResponse
 
 from rankshot.survey.web import guards as rate_limit
@@ -153,7 +154,7 @@ def test_a_refusal_says_how_many_seconds_to_wait(per_minute, seconds):
 
 
 def test_every_request_counts_and_others_are_not_kept_waiting(tmp_path):
-    with opened(STUDY, tmp_path, rates=Rates(requests=4)) as (app, _):
+    with open_survey(STUDY, tmp_path, rates=Rates(requests=4)) as (app, _):
         client = Client(app)
         for method, path in (("GET", "/"), ("GET", "/nowhere"), ("POST", "/start"), ("PUT", "/")):
             assert client.send(method, path).status != 429
@@ -164,7 +165,7 @@ def test_every_request_counts_and_others_are_not_kept_waiting(tmp_path):
 
 
 def test_starting_is_limited_more_strictly_and_answering_is_not(tmp_path):
-    with opened(STUDY, tmp_path, rates=Rates(requests=1000, starts=2)) as (app, database):
+    with open_survey(STUDY, tmp_path, rates=Rates(requests=1000, starts=2)) as (app, database):
         client = Client(app)
         homes = [begin(client, f"participant=p{i}") for i in range(2)]
         form = form_of(client.get("/?participant=p2").text)
@@ -172,7 +173,7 @@ def test_starting_is_limited_more_strictly_and_answering_is_not(tmp_path):
         for home in homes:
             form = form_of(client.get(home).text)
             assert client.post(form.action, form.answer("1")).status == 303
-        assert len({database.identity.rater_of(home.removeprefix("/p/")) for home in homes}) == 2
+        assert len({database.identity.verify_link(home.removeprefix("/p/")) for home in homes}) == 2
         begin(Client(app, "192.0.2.2"), "participant=p2")
 
 
@@ -183,26 +184,26 @@ def tried(client):
     return {
         "form": lambda: client.post(wrong.action, wrong.fields),
         "page": lambda: client.get("/researcher", WRONG),
-        "standing": lambda: client.get("/researcher/standing", WRONG),
+        "progress": lambda: client.get("/researcher/progress", WRONG),
         "lower": lambda: client.get("/researcher/rankings.jsonl", {"authorization": "bearer x"}),
     }
 
 
-@pytest.mark.parametrize("way", ["form", "page", "standing", "lower"])
+@pytest.mark.parametrize("way", ["form", "page", "progress", "lower"])
 def test_tokens_cannot_be_tried_quickly_in_any_way(tmp_path, way):
-    with opened(STUDY, tmp_path, rates=Rates(logins=3)) as (app, _):
+    with open_survey(STUDY, tmp_path, rates=Rates(logins=3)) as (app, _):
         client = Client(app)
         attempt = tried(client)[way]
         assert [attempt().status == 429 for _ in range(4)] == [False, False, False, True]
         # Not even the right one: otherwise an answer would tell.
-        assert client.get("/researcher/standing", AS_RESEARCHER).status == 429
+        assert client.get("/researcher/progress", AS_RESEARCHER).status == 429
         assert {again().status for again in tried(client).values()} == {429}
         assert client.get("/").status == 200
-        assert Client(app, "192.0.2.2").get("/researcher/standing", AS_RESEARCHER).status == 200
+        assert Client(app, "192.0.2.2").get("/researcher/progress", AS_RESEARCHER).status == 200
 
 
 def test_other_credentials_are_not_counted_as_tokens(tmp_path):
-    with opened(STUDY, tmp_path, rates=Rates(logins=1)) as (app, _):
+    with open_survey(STUDY, tmp_path, rates=Rates(logins=1)) as (app, _):
         client = Client(app)
         # A proxy may ask for a password of its own, and passes it on.
         basic = {"authorization": "Basic YTpi"}
@@ -216,7 +217,7 @@ def behind_server(tmp_path, monkeypatch):
     monkeypatch.delenv("FORWARDED_ALLOW_IPS", raising=False)
     configured = []
     monkeypatch.setattr(uvicorn.Server, "run", lambda self, sockets: configured.append(self.config))
-    with opened(STUDY, tmp_path, rates=Rates(requests=3)) as (app, _):
+    with open_survey(STUDY, tmp_path, rates=Rates(requests=3)) as (app, _):
         serve(app, None)
         (config,) = configured
         config.load()

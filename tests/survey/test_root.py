@@ -2,8 +2,9 @@
 
 import re
 
-from asgi_client import Client, form_of, opened, small_study
-from served import TOKEN
+from asgi_client import Client, form_of, open_survey
+from server_process import TOKEN
+from small_studies import small_study
 
 PREFIX = "/a/survey"
 
@@ -16,7 +17,7 @@ def below(address):
 
 def test_every_link_form_and_redirect_stays_below_the_prefix(tmp_path):
     study = small_study(platform="prolific", completion_url="https://example.org/done")
-    with opened(study, tmp_path, root=PREFIX) as (app, _):
+    with open_survey(study, tmp_path, root=PREFIX) as (app, _):
         client = Client(app)
         pages = [client.get("/?PROLIFIC_PID=p1").text]
         form = form_of(pages[-1])
@@ -36,7 +37,7 @@ def test_every_link_form_and_redirect_stays_below_the_prefix(tmp_path):
         assert f"Path={PREFIX}/researcher" in cookie
         view = client.get(below(entered["location"]), {"cookie": cookie.partition(";")[0]}).text
         pages += [login, view]
-        assert "How the survey stands" in view
+        assert "Progress of the survey" in view
     named = re.findall(r'\s(?:href|src|action|data-url)="([^"]+)"', "".join(pages))
     assert len(named) > 20
     assert [address for address in named if not address.startswith((f"{PREFIX}/", "#"))] == []

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import rankshot as rs
 from rankshot.core.errors import RankshotError
-from rankshot.survey.new_study import item_sets, nearest_items, new_study, study_text
+from rankshot.survey.design import format_study, new_study, select_nearest_items, split_pool
 from rankshot.survey.study import (
     CONSENT_PLACEHOLDER,
     DEFAULT_PROMPT,
@@ -134,7 +134,7 @@ def test_lists_become_tuples_so_that_values_can_be_keys():
     [
         (("cat", ("fox",)), "items has 1: a question shows from 2 to 50"),
         (("cat", tuple(f"item {i}" for i in range(51))), "items has 51"),
-        (("cat", ("fox", "cat")), "items has the target 'cat' itself"),
+        (("cat", ("fox", "cat")), "items contains the target 'cat' itself"),
         (("cat", ("fox", "cow", "fox")), "items has 'fox' more than once"),
         (("cat", ("fox", "x" * 201)), "a name of items has 201 characters"),
         (("cat", ("fox", "co\tw")), r"'co\\tw' has the control character '\\t'"),
@@ -145,7 +145,7 @@ def test_lists_become_tuples_so_that_values_can_be_keys():
         (("c\ud800t", ("fox", "cow")), "has the control character"),
         ((None, ("fox", "cow")), "target must be text in quotes.* not None"),
         (("wolf", ("dog", "bus"), ("dgo",)), "first has 'dgo', .* items .did you mean 'dog'"),
-        (("wolf", ("dog", "bus"), ("bus", "dog")), "first has all of the items"),
+        (("wolf", ("dog", "bus"), ("bus", "dog")), "first has all items"),
     ],
 )
 def test_a_question_says_what_is_wrong_with_it(arguments, message):
@@ -265,7 +265,7 @@ WRONG = [
     ('"prolific"', "2", r"\[platform\] name is 2: .*\"none\", \"prolific\", \"mturk\""),
     ('"prolific"', '"mturk"', r"completion_url is .*remove it"),
     # texts
-    ("{target}", "it", r"prompt 'What is most like it\?' does not say \{target\}"),
+    ("{target}", "it", r"prompt 'What is most like it\?' does not contain \{target\}"),
     ("First.", r"F\u0007irst.", r"consent .* has the control character '\\x07'"),
     ("https://app", "http://app", r"completion_url is 'http://app.*begins with https://"),
     ('"https://app', '"//app', r"completion_url is '//app"),
@@ -399,21 +399,21 @@ def studies(draw):
 @given(study=studies())
 def test_any_study_is_read_back_as_it_was_written(tmp_path_factory, study):
     path = tmp_path_factory.mktemp("study") / "study.toml"
-    path.write_text(study_text(study), encoding="utf-8", newline="\n")
+    path.write_text(format_study(study), encoding="utf-8", newline="\n")
     assert read_study(path) == study
 
 
 @pytest.mark.parametrize("end", ['"', '""', "\\", '\\"', "\n", "\n\n", ' "quoted"', '"""\\"""'])
 def test_a_consent_ends_as_it_ends(end):
     study = replace(STUDY, consent=f'{end}"Yes"{end}')
-    assert tomllib.loads(study_text(study))["consent"] == study.consent
+    assert tomllib.loads(format_study(study))["consent"] == study.consent
 
 
 def test_every_key_of_a_written_study_is_explained_and_lines_are_short():
     many = tuple(f"animal number {i}" for i in range(50))
     study = replace(STUDY, items=many, questions=(Question("cat", many[:20]),), gold=())
     study = replace(study, completion_url=None, platform="none")
-    lines = study_text(study).splitlines()
+    lines = format_study(study).splitlines()
     assert max(map(len, lines)) <= 100
     explained = lines[: lines.index("[[questions]]")]
     keys = [i for i, line in enumerate(explained) if re.match(r"\w+ = ", line)]
@@ -467,9 +467,9 @@ def test_nearest_are_those_of_the_smallest_mean_place_then_by_name(rng):
         for target in targets:
             places = mean_places(orders[target], items)
             expected.append(tuple(sorted(items, key=lambda i: (round(places[i], 9), i))[:4]))
-        assert nearest_items(rankings, targets, items, 4) == expected
+        assert select_nearest_items(rankings, targets, items, 4) == expected
         shuffled = rng.permutation(items).tolist()
-        assert nearest_items(rankings, targets, shuffled, 4) == expected
+        assert select_nearest_items(rankings, targets, shuffled, 4) == expected
 
 
 def test_weights_count_and_a_ranking_of_weight_nothing_does_not():
@@ -479,35 +479,35 @@ def test_weights_count_and_a_ranking_of_weight_nothing_does_not():
         targets=["x", "x", "y"],
         weights=[1, 3, 0],
     )
-    assert nearest_items(rankings, ["x"], list("abc"), 1) == [("c",)]
-    with pytest.raises(RankshotError, match="no ranking of the target 'y'"):
-        nearest_items(rankings, ["y"], list("abc"), 1)
+    assert select_nearest_items(rankings, ["x"], list("abc"), 1) == [("c",)]
+    with pytest.raises(RankshotError, match="no ranking for the target 'y'"):
+        select_nearest_items(rankings, ["y"], list("abc"), 1)
 
 
 def test_an_item_that_nobody_compares_is_the_last_to_be_shown():
     rankings = rs.Rankings.from_orders(
         [list("bdc"), list("bcd")], items=list("abcd"), targets="x", kind="subset"
     )
-    assert nearest_items(rankings, ["x"], list("abcd"), 4) == [("b", "c", "d", "a")]
+    assert select_nearest_items(rankings, ["x"], list("abcd"), 4) == [("b", "c", "d", "a")]
 
 
 def test_a_target_is_not_among_its_own_items():
     rankings = rs.Rankings.from_orders([list("abcd")], items=list("abcd"), targets="a")
-    assert nearest_items(rankings, ["a"], list("abcd"), 2) == [("b", "c")]
-    with pytest.raises(RankshotError, match=r"4 items are wanted for the target 'a', .* are 3"):
-        nearest_items(rankings, ["a"], list("abcd"), 4)
+    assert select_nearest_items(rankings, ["a"], list("abcd"), 2) == [("b", "c")]
+    with pytest.raises(RankshotError, match=r"target 'a' needs 4 items, and only 3 are"):
+        select_nearest_items(rankings, ["a"], list("abcd"), 4)
 
 
 def test_a_target_without_rankings_and_other_items_are_named():
     rankings = rs.Rankings.from_orders([list("abc")], items=list("abc"), targets="dolphin")
     with pytest.raises(RankshotError, match=r"target 'dolfin' .did you mean 'dolphin'"):
-        nearest_items(rankings, ["dolfin"], list("abc"), 2)
+        select_nearest_items(rankings, ["dolfin"], list("abc"), 2)
     with pytest.raises(RankshotError, match="not over 'd'"):
-        nearest_items(rankings, ["dolphin"], list("abcd"), 2)
+        select_nearest_items(rankings, ["dolphin"], list("abcd"), 2)
     with pytest.raises(RankshotError, match="n is 0"):
-        nearest_items(rankings, ["dolphin"], list("abc"), 0)
+        select_nearest_items(rankings, ["dolphin"], list("abc"), 0)
     with pytest.raises(RankshotError, match="expected Rankings"):
-        nearest_items([list("abc")], ["dolphin"], list("abc"), 2)
+        select_nearest_items([list("abc")], ["dolphin"], list("abc"), 2)
 
 
 def connected(sets):
@@ -523,7 +523,7 @@ def connected(sets):
 def test_sets_cover_the_pool_twice_and_hang_together(size, show, seed):
     show = min(show, size)
     pool = [f"item {i}" for i in range(size)]
-    sets = item_sets(pool, show, Random(seed))
+    sets = split_pool(pool, show, Random(seed))
     assert all(len(set(s)) == show and set(s) <= set(pool) for s in sets)
     if size == show:
         assert sets == [tuple(pool)]
@@ -541,20 +541,20 @@ def test_sets_cover_the_pool_twice_and_hang_together(size, show, seed):
 
 def test_sets_depend_on_the_seed_and_not_on_the_order_of_the_pool():
     pool = [f"item {i}" for i in range(30)]
-    sets = item_sets(pool, 10, Random(1))
-    assert sets == item_sets(pool, 10, Random(1))
-    assert sets != item_sets(pool, 10, Random(2))
-    backwards = item_sets(pool[::-1], 10, Random(1))
+    sets = split_pool(pool, 10, Random(1))
+    assert sets == split_pool(pool, 10, Random(1))
+    assert sets != split_pool(pool, 10, Random(2))
+    backwards = split_pool(pool[::-1], 10, Random(1))
     assert [s[::-1] for s in backwards] == sets
     assert all(list(s) == sorted(s, key=pool.index) for s in sets)
 
 
 @pytest.mark.parametrize(
-    ("show", "message"), [(4, "a pool of 3 cannot fill sets of 4"), (1, "show is 1")]
+    ("show", "message"), [(4, "a pool of 3 items cannot fill sets of 4"), (1, "show is 1")]
 )
 def test_sets_that_cannot_be_made_are_refused(show, message):
     with pytest.raises(RankshotError, match=message):
-        item_sets(["a", "b", "c"], show, Random(1))
+        split_pool(["a", "b", "c"], show, Random(1))
 
 
 # ---------------------------------------------------------------- new studies
@@ -573,7 +573,7 @@ def test_a_new_study_shows_the_nearest_by_wordnet(tmp_path):
     assert (study.unshown, study.gold, study.platform) == ("after", (), "none")
     assert (study.answers_per_question, study.questions_per_participant) == (50, 2)
     path = tmp_path / "study.toml"
-    path.write_text(study_text(study), encoding="utf-8")
+    path.write_text(format_study(study), encoding="utf-8")
     assert read_study(path) == study
 
 
@@ -646,8 +646,8 @@ def test_sizes_by_default_are_those_of_the_paper_or_what_there_is():
         ({"show": 1}, "show is 1"),
         ({"show": 2.5}, "show is 2.5"),
         ({"pool": 11}, "pool is 11: it must be a whole number from 2 to 10"),
-        ({"show": 5, "pool": 4}, "a pool of 4 is fewer than the 5 items shown"),
-        ({"items": ["fox"]}, "a target needs 2 items beside it, and there is 1"),
+        ({"show": 5, "pool": 4}, "a pool of 4 is smaller than the 5 items shown"),
+        ({"items": ["fox"]}, "a target needs at least 2 items, and there is 1"),
         ({"items": ["fox", "fox"]}, "items names 'fox' more than once"),
         ({"targets": []}, "targets is empty"),
         ({"answers_per_question": 0}, "answers_per_question is 0"),
@@ -669,8 +669,8 @@ def test_the_consent_of_a_new_study_has_to_be_filled_in():
 
 def test_planning_a_study_needs_no_extra():
     code = (
-        "import sys, rankshot.survey.new_study as n; "
-        "n.study_text(n.new_study(['x'], ['a', 'b'])); "
+        "import sys, rankshot.survey.design as n; "
+        "n.format_study(n.new_study(['x'], ['a', 'b'])); "
         "print({'fastapi', 'sqlalchemy', 'jinja2', 'uvicorn'} & set(sys.modules))"
     )
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout

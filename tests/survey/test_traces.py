@@ -11,12 +11,13 @@ from urllib.parse import urlencode, urlsplit
 
 import httpx
 import pytest
-from asgi_client import URLENCODED, form_of, small_study
-from served import TOKEN, wait_until
+from asgi_client import URLENCODED, form_of
+from server_process import TOKEN, wait_until
+from small_studies import small_study
 
-from rankshot.survey.new_study import study_text
-from rankshot.survey.store.collected import read_answers
+from rankshot.survey.design import format_study
 from rankshot.survey.store.database import Database
+from rankshot.survey.store.results import read_answers
 
 DONE = "https://app.prolific.com/submissions/complete?cc=C1A2B3"
 STUDY = small_study(platform="prolific", completion_url=DONE)
@@ -27,7 +28,7 @@ PID = "5f1e2d3c4b5a69788796a5b4"
 def visited(tmp_path_factory):
     """A server that had visitors: what it said, what they knew, its files, its folder."""
     folder = tmp_path_factory.mktemp("traces")
-    (folder / "study.toml").write_text(study_text(STUDY), encoding="utf-8")
+    (folder / "study.toml").write_text(format_study(STUDY), encoding="utf-8")
     process = subprocess.Popen(
         [sys.executable, "-m", "rankshot.cli", "survey", "serve", "study.toml", "--port", "0"],
         cwd=folder,
@@ -37,7 +38,7 @@ def visited(tmp_path_factory):
         text=True,
     )
     said = ""
-    while not said.endswith("kept.\n"):
+    while not said.endswith("saved.\n"):
         line = process.stdout.readline()
         assert line, said
         said += line
@@ -61,7 +62,7 @@ def visit(client):
     break_off(client, form)
     assert client.post(form.action, data=form.answer("1")).status_code == 303
     bearer = {"Authorization": f"Bearer {TOKEN}"}
-    assert client.get("/researcher/standing", headers=bearer).status_code == 200
+    assert client.get("/researcher/progress", headers=bearer).status_code == 200
     login = form_of(client.get("/researcher").text)
     entered = client.post(login.action, data={**login.fields, "token": TOKEN})
     cookie = entered.cookies["rankshot_researcher"]
@@ -71,7 +72,7 @@ def visit(client):
         "path": client.get(f"/{PID}/{TOKEN}"),
         "body": client.post("/start", content=f"{PID}=".encode() * 9000),
         "id": client.get("/", params={"PROLIFIC_PID": f"<{PID}>"}),
-        "token": client.get("/researcher/standing", headers={"Authorization": f"Bearer {PID}"}),
+        "token": client.get("/researcher/progress", headers={"Authorization": f"Bearer {PID}"}),
         "upgrade": client.get(f"/p/{link}", headers={"Upgrade": PID, "Connection": "Upgrade"}),
     }
     assert {name for name, reply in wrong.items() if reply.status_code >= 500} == set()
@@ -142,7 +143,7 @@ def test_the_files_on_disk_name_nobody(visited):
 def test_an_answer_that_broke_off_on_its_way_is_not_there(visited):
     *_, folder, _ = visited
     database = Database(folder / "study.sqlite")
-    with database.reading() as connection:
+    with database.begin_read() as connection:
         answers = read_answers(connection)
     rater = database.identity.rater(f"prolific:id:{PID}")
     database.close()

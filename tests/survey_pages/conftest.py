@@ -1,31 +1,21 @@
 import pytest
-from pages import ANIMALS, ODD, Watch, launched, serving
-
-from rankshot.survey.study import Question, Study
+from pages import Watch, launch_chromium, serve_study, small_study
 
 PHONE = {"width": 360, "height": 740}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def chromium():
-    with launched() as browser:
+    with launch_chromium() as browser:
         yield browser
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def survey(tmp_path_factory):
-    study = Study(
-        "Which animals are alike?",
-        "Which of these are most like a {target}?",
-        "You may take part, or not.\n\nAsk ada@example.org.",
-        tuple(dict.fromkeys(ANIMALS + ODD)),
-        "unknown",
-        (Question("cat", ANIMALS), Question("wolf", ODD)),
-        answers_per_question=1000,
-        questions_per_participant=2,
-        repeats=1,
+    study = small_study(
+        consent="You may take part, or not.\n\nAsk ada@example.org.", answers_per_question=1000
     )
-    with serving(study, tmp_path_factory.mktemp("survey")) as running:
+    with serve_study(study, tmp_path_factory.mktemp("survey")) as running:
         yield running
 
 

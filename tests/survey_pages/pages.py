@@ -11,9 +11,10 @@ from urllib.parse import urlsplit
 import pytest
 import uvicorn
 
-from rankshot.survey.store.collected import read_answers
 from rankshot.survey.store.database import Database
-from rankshot.survey.store.participation import Asked, Participation
+from rankshot.survey.store.participation import CurrentQuestion, Participation
+from rankshot.survey.store.results import read_answers
+from rankshot.survey.study import Question, Study
 from rankshot.survey.web.app import Rates, create_app, open_port
 
 ANIMALS = ("leopard", "tiger", "fox", "hippopotamus", "killer whale")
@@ -23,8 +24,25 @@ HOST = "127.0.0.1"
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
+def small_study(*questions, **changes):
+    """Return a study of these questions; by default, of two animals."""
+    questions = questions or (Question("cat", ANIMALS), Question("wolf", ODD))
+    plan = {
+        "title": "Which animals are alike?",
+        "prompt": "Which of these are most like a {target}?",
+        "consent": "Do you agree?",
+        "items": tuple(dict.fromkeys(item for question in questions for item in question.items)),
+        "unshown": "unknown",
+        "questions": questions,
+        "answers_per_question": 20,
+        "questions_per_participant": 2,
+        "repeats": 1,
+    }
+    return Study(**plan | changes)
+
+
 @contextmanager
-def launched():
+def launch_chromium():
     """Launch the system's Chromium; skips where it, or what drives it, is absent."""
     playwright = pytest.importorskip(
         "playwright.sync_api", reason="pip install playwright, to test in a browser"
@@ -53,7 +71,7 @@ class Survey:
     def answers(self, participant):
         """Return what somebody has answered, in the order of the questions."""
         rater = self._database.identity.rater(f"none:id:{participant}")
-        with self._database.reading() as connection:
+        with self._database.begin_read() as connection:
             return [answer for answer in read_answers(connection) if answer.rater == rater]
 
     def orders(self, participant):
@@ -65,21 +83,23 @@ class Survey:
         now = time.time()
         visit = Participation(self._study, self._database, lambda: now)
         rater = visit.start(f"none:id:{participant}")
-        while isinstance(asked := visit.current(rater), Asked):
+        while isinstance(asked := visit.current_question(rater), CurrentQuestion):
             now += seconds
             places = [str(1 + asked.question.items.index(item)) for item in asked.shown]
             visit.submit(rater, asked.number, asked.form, places)
 
 
 @contextmanager
-def serving(study, folder, token=None):
+def serve_study(study, folder, token=None):
     """Serve a study in a thread while the block runs; a token opens the researcher's page."""
     database = Database(folder / "study.sqlite", create=True)
     # All tests come from one address, faster than people do.
     rates = Rates(requests=100_000, starts=10_000, logins=10_000)
     app = create_app(study, database, token=token, rates=rates)
     port = open_port(HOST, 0)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
+    # A browser may keep connections open that it does not use.
+    config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [port]})
     thread.start()
     try:
@@ -174,7 +194,7 @@ def send(page):
 
 def skip(page):
     """Press the other one."""
-    page.get_by_role("button", name="Skip: I cannot say").click()
+    page.get_by_role("button", name="Skip: I do not know").click()
 
 
 def row(page, name):

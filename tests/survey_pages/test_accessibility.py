@@ -4,17 +4,13 @@ from dataclasses import replace
 
 import pytest
 from axe import check
-from pages import arrive, begin, choose, left, send, serving, skip
+from pages import arrive, begin, choose, left, send, serve_study, skip, small_study
 
-from rankshot.survey.study import Question, Study
+from rankshot.survey.study import Question
 
-ONE_QUESTION = Study(
-    "A study",
-    "What is like {target}?",
-    "Do you agree?",
-    ("leopard", "tiger"),
-    "after",
-    (Question("cat", ("leopard", "tiger")),),
+ONE_QUESTION = small_study(
+    Question("cat", ("leopard", "tiger")),
+    unshown="after",
     answers_per_question=1,
     questions_per_participant=1,
     repeats=0,
@@ -84,10 +80,10 @@ def test_the_pages_of_a_platform(open_page, tmp_path, platform):
     }[platform]
     leaving = {
         "prolific": ("link", "Return to Prolific"),
-        "mturk": ("button", "Hand in to Mechanical Turk"),
+        "mturk": ("button", "Submit to Mechanical Turk"),
     }[platform]
     page = open_page()
-    with serving(study, tmp_path) as running:
+    with serve_study(study, tmp_path) as running:
         if platform == "mturk":
             page.goto(f"{running.url}/?assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE")
             assert "accept the task first" in page.locator("main").inner_text()
@@ -99,13 +95,13 @@ def test_the_pages_of_a_platform(open_page, tmp_path, platform):
         arrive(page, 1)
         skip(page)
         page.get_by_role(leaving[0], name=leaving[1]).wait_for()
-        assert "It is done, and everything that you sent is saved." in page.inner_text("main")
+        assert "It is done. Everything that you sent is saved." in page.inner_text("main")
         check(page)
 
 
 def test_the_page_that_says_that_nothing_is_left(open_page, tmp_path):
     page = open_page()
-    with serving(ONE_QUESTION, tmp_path) as running:
+    with serve_study(ONE_QUESTION, tmp_path) as running:
         begin(page, running.url, "one")
         page.goto(f"{running.url}/?participant=two")
         page.get_by_role("heading", name="No question is left").wait_for()

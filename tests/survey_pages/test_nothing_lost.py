@@ -59,13 +59,13 @@ def test_a_double_click_means_one_item_and_sends_one_answer(open_page, survey):
     # Another row comes under the pointer with the first click.
     page.get_by_role("button", name=f"Move {c} up", exact=True).dblclick()
     assert ranked(page) == (c, a, b)
-    page.get_by_role("button", name=f"Take {c} out", exact=True).dblclick()
+    page.get_by_role("button", name=f"Remove {c}", exact=True).dblclick()
     assert ranked(page) == (a, b)
     posts = []
     page.on("request", lambda request: posts.append(request) if request.method == "POST" else None)
     page.get_by_role("button", name="Next").dblclick()
     arrive(page, 2)
-    page.get_by_role("button", name="Skip: I cannot say").dblclick()
+    page.get_by_role("button", name="Skip: I do not know").dblclick()
     arrive(page, 3)
     assert len(posts) == 2
     assert survey.orders("double") == [(a, b), ()]
@@ -121,7 +121,7 @@ def test_nothing_ranked_is_not_sent_and_a_ranking_is_not_skipped_by_mistake(open
     begin(page, survey.url, "empty")
     send(page)
     group = page.get_by_role("group", name="Your ranking")
-    message = "Nothing is ranked yet. Choose at least one, or press “Skip: I cannot say”."
+    message = "Nothing is ranked yet. Choose at least one item, or press “Skip: I do not know”."
     assert group.evaluate("group => group === document.activeElement")
     expect_description(group, message)
     a, b, *_ = left(page)

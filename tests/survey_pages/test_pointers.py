@@ -48,7 +48,7 @@ def test_a_second_finger_leaves_a_drag_alone(open_page, survey, other):
 @pytest.mark.parametrize("beside", ["left", "right"])
 def test_a_click_beside_a_button_is_not_the_first_of_two_on_it(open_page, survey, beside):
     # On the left the click meets the row; on the right, no part of the lists.
-    action = {"left": "Move {} up", "right": "Take {} out"}[beside]
+    action = {"left": "Move {} up", "right": "Remove {}"}[beside]
     page = open_page(viewport=DESKTOP)
     begin(page, survey.url, f"beside-{beside}")
     a, b, c, d, *_ = left(page)

@@ -4,27 +4,15 @@ import json
 
 import pytest
 from axe import check
-from pages import ANIMALS, ODD, serving
-
-from rankshot.survey.study import Question, Study
+from pages import serve_study, small_study
 
 TOKEN = "0123456789abcdef0123"
-STUDY = Study(
-    "Which animals are alike?",
-    "Which of these are most like a {target}?",
-    "Do you agree?",
-    tuple(dict.fromkeys(ANIMALS + ODD)),
-    "unknown",
-    (Question("cat", ANIMALS), Question("wolf", ODD)),
-    answers_per_question=20,
-    questions_per_participant=2,
-    repeats=1,
-)
+STUDY = small_study()
 
 
 @pytest.fixture
 def served(tmp_path):
-    with serving(STUDY, tmp_path, TOKEN) as running:
+    with serve_study(STUDY, tmp_path, TOKEN) as running:
         yield running
 
 
@@ -33,7 +21,7 @@ def log_in(page, url):
     page.goto(f"{url}/researcher")
     page.get_by_label("The token").fill(TOKEN)
     page.get_by_role("button", name="Log in").click()
-    page.get_by_role("heading", name="How the survey stands").wait_for()
+    page.get_by_role("heading", name="Progress of the survey").wait_for()
     page.wait_for_load_state("load")
 
 
@@ -53,12 +41,12 @@ def downloaded(page, name):
 
 def renew(page):
     """Let the time pass until the page has renewed itself, and says so."""
-    before = page.locator("#renewed").inner_text()
+    before = page.locator("#updated").inner_text()
     page.clock.run_for(10_000)
     page.wait_for_function(
-        "before => document.getElementById('renewed').innerText !== before", arg=before
+        "before => document.getElementById('updated').innerText !== before", arg=before
     )
-    assert "renewed every 10 seconds" in page.locator("#renewed").inner_text()
+    assert "updated every 10 seconds" in page.locator("#updated").inner_text()
 
 
 def test_login_and_a_survey_without_answers(open_page, served):
@@ -69,14 +57,14 @@ def test_login_and_a_survey_without_answers(open_page, served):
     field.fill(TOKEN[::-1])
     page.get_by_role("button", name="Log in").click()
     alert = page.get_by_role("alert")
-    assert alert.inner_text() == "This is not the token that the survey was started with."
+    assert alert.inner_text() == "This is not the token with which the survey was started."
     assert page.title().startswith("Error: ")
     assert field.get_attribute("aria-describedby") == alert.get_attribute("id")
     assert field.input_value() == ""
     check(page)
     log_in(page, served.url)
     assert (figure(page, "Answers"), figure(page, "Flagged")) == ("0 of 40", "0 of 0")
-    assert "Nobody is flagged: both files are the same." in page.locator("main").inner_text()
+    assert "No rater is flagged: both files are the same." in page.locator("main").inner_text()
     check(page)
     page.get_by_role("link", name="Download rankings").click()
     page.get_by_role("heading", name="Nothing to download").wait_for()
@@ -97,7 +85,7 @@ def test_answers_flagged_raters_and_downloads(open_page, served):
     (hasty,) = {answer.rater for answer in served.answers("hasty")}
     assert flagged.locator("th").all_inner_texts() == [hasty]
     assert "3 of 3 answers within 3 seconds" in flagged.inner_text()
-    left_out = "Without flagged raters, 2 of 6 answers are left out: those of 1 rater."
+    left_out = "Without flagged raters, 2 of 6 answers are left out. They are from 1 rater."
     assert page.get_by_text(left_out).is_visible()
     check(page)
     assert len(downloaded(page, "Download rankings")) == 6
@@ -110,7 +98,7 @@ def test_the_page_renews_itself_and_leaves_its_reader_alone(open_page, served):
     page = open_page()
     page.clock.install()
     log_in(page, served.url)
-    region = page.get_by_role("region", name="Answers of each question")
+    region = page.get_by_role("region", name="Answers per question")
     region.focus()
     region.evaluate("region => { region.scrollLeft = 90; region.isTheSame = true; }")
     page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
@@ -132,9 +120,9 @@ def test_what_is_renewed_is_what_a_reload_shows(open_page, served):
         served.take_part(name, seconds)
         renew(page)
     assert figure(page, "Flagged") == "2 of 3"
-    renewed = page.locator("#standing").inner_html()
+    renewed = page.locator("#progress").inner_html()
     page.reload()
-    assert page.locator("#standing").inner_html() == renewed
+    assert page.locator("#progress").inner_html() == renewed
 
 
 def test_a_slow_or_absent_server_and_an_ended_login(open_page, served):
@@ -146,16 +134,16 @@ def test_a_slow_or_absent_server_and_an_ended_login(open_page, served):
     def hold(route):
         waiting.append(route)
 
-    page.route("**/researcher/standing", hold)
-    with page.expect_request("**/researcher/standing"):
+    page.route("**/researcher/progress", hold)
+    with page.expect_request("**/researcher/progress"):
         page.clock.run_for(10_000)
     page.clock.run_for(60_000)
     page.wait_for_timeout(100)
     # One at a time.
     assert len(waiting) == 1
     waiting[0].abort()
-    page.get_by_text("The survey does not answer at the moment").wait_for()
-    page.unroute("**/researcher/standing")
+    page.get_by_text("The survey does not respond at the moment").wait_for()
+    page.unroute("**/researcher/progress")
     renew(page)
     page.context.clear_cookies()
     page.clock.run_for(10_000)

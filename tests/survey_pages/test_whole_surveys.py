@@ -25,7 +25,7 @@ def code_of(page):
     """Return the completion code, once the page thanks."""
     page.get_by_role("heading", name="Thank you").wait_for()
     # Skipped or answered.
-    assert "All 3 are done, and everything that you sent is saved." in page.inner_text("main")
+    assert "All 3 questions are done. Everything that you sent is saved." in page.inner_text("main")
     code = page.locator("code").inner_text()
     assert re.fullmatch("[A-Z2-7]{10}", code)
     return code
@@ -48,7 +48,7 @@ def test_a_whole_survey_by_mouse(open_page, survey):
     drag(page, choice(page, d), row(page, a))
     assert (ranked(page), status(page)) == ((c, d, a, b), f"{d} placed 2 of {n}")
     drag(page, row(page, b), page.locator("#pool-title"))
-    assert (ranked(page), status(page)) == ((c, d, a), f"{b} taken out")
+    assert (ranked(page), status(page)) == ((c, d, a), f"{b} removed")
     assert left(page) == (b, *rest)
     drag(page, row(page, c), row(page, a), below=True)
     assert (ranked(page), status(page)) == ((d, a, c), f"{c} moved to place 3")
@@ -56,7 +56,7 @@ def test_a_whole_survey_by_mouse(open_page, survey):
     row(page, c).get_by_role("button", name="to the first place").click()
     row(page, d).get_by_role("button", name=f"Move {d} down", exact=True).click()
     assert (ranked(page), status(page)) == ((c, a, d), f"{d} moved to place 3")
-    row(page, a).get_by_role("button", name=f"Take {a} out").click()
+    row(page, a).get_by_role("button", name=f"Remove {a}").click()
     assert (ranked(page), left(page)) == ((c, d), (a, b, *rest))
     send(page)
 
@@ -89,7 +89,7 @@ def test_a_whole_survey_by_touch(open_page, survey):
             choice(page, name).tap()
         page.get_by_role("button", name=f"Move {b} up", exact=True).tap()
         assert ranked(page) == (b, a, c)
-        page.get_by_role("button", name=f"Take {a} out", exact=True).tap()
+        page.get_by_role("button", name=f"Remove {a}", exact=True).tap()
         choice(page, a).tap()
         assert ranked(page) == (b, c, a)
         # A finger drags by the dots, and scrolls everywhere else.
@@ -138,7 +138,7 @@ def test_a_whole_survey_by_keyboard_alone(open_page, survey):
     press("Home")
     assert (ranked(page), status(page)) == ((d, b, c), f"{d} moved to place 1")
     press("Delete")
-    assert (ranked(page), focused(page)) == ((b, c), f"Take {b} out")
+    assert (ranked(page), focused(page)) == ((b, c), f"Remove {b}")
     tab_to(page, "Next")
     press("Enter")
 
@@ -148,9 +148,9 @@ def test_a_whole_survey_by_keyboard_alone(open_page, survey):
     # One Enter too many does nothing.
     press("Enter", *("Enter" for _ in everything))
     assert ranked(page) == everything
-    tab_to(page, f"Take {everything[-1]} out")
+    tab_to(page, f"Remove {everything[-1]}")
     for name in reversed(everything):
-        assert focused(page) == f"Take {name} out"
+        assert focused(page) == f"Remove {name}"
         press("Backspace")
     # Nothing is left to take out: the focus is on what went last.
     assert (ranked(page), focused(page)) == ((), everything[0])
@@ -158,7 +158,7 @@ def test_a_whole_survey_by_keyboard_alone(open_page, survey):
     tab_to(page, "Next")
     press("Enter")
     arrive(page, 3)
-    tab_to(page, "Skip: I cannot say")
+    tab_to(page, "Skip: I do not know")
     press("Enter")
     code_of(page)
     assert survey.orders("keyboard") == [(b, c), everything[:1], ()]
@@ -181,7 +181,7 @@ def test_a_whole_survey_without_scripts(open_page, survey):
         send(page)
         # What was chosen is still there, and what to change is said.
         message = page.get_by_role("alert").inner_text()
-        assert message == f"Place 1 is taken twice, by {first} and by {third}."
+        assert message == f"Place 1 is used twice, for {first} and for {third}."
         assert page.title().startswith("Error: ")
         assert selects.nth(0).input_value() == selects.nth(2).input_value() == "1"
         selects.nth(0).select_option("2")

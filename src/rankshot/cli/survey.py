@@ -1,4 +1,7 @@
-"""``rankshot survey``: rankings from people."""
+"""``rankshot survey``: rankings from people.
+
+Each command imports what it needs when it runs, so that ``rankshot --help`` stays fast.
+"""
 
 from __future__ import annotations
 
@@ -10,22 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from rankshot.cli.console import SHOWN, check_writable, say
 from rankshot.core.errors import RankshotError, format_count
-from rankshot.core.text_files import read_names, replace_file
-from rankshot.ranking.files import read_rankings
-from rankshot.survey.export import write_export
-from rankshot.survey.new_study import DEFAULT_TITLE, new_study, study_text
-from rankshot.survey.platforms import kept_as
-from rankshot.survey.study import CONSENT_PLACEHOLDER, Study, read_study
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from rankshot.survey.progress import Overview
     from rankshot.survey.store.database import Database
+    from rankshot.survey.study import Study
 
 TOKEN = "RANKSHOT_SURVEY_TOKEN"  # noqa: S105 (the name of the variable, not a token)
 DATABASE = "RANKSHOT_SURVEY_DATABASE"
@@ -35,15 +32,15 @@ survey = typer.Typer(
     context_settings={"max_content_width": 100},
     help="Collect rankings from people with a web page of your own.",
 )
-StudyFile = Annotated[Path, typer.Argument(metavar="STUDY.toml", help="The study.")]
+StudyFile = Annotated[Path, typer.Argument(metavar="STUDY.toml", help="The file of the study.")]
 DatabaseOption = Annotated[
     str | None,
     typer.Option(
         envvar=DATABASE,
         show_default=False,
         show_envvar=False,
-        help="A postgresql:// URL, or another file than the one beside the study. A URL with a "
-        f"password is better given in the environment, as {DATABASE}.",
+        help="An SQLite file or a postgresql:// URL. The default is an SQLite file next to the "
+        f"study. Set a URL with a password in the environment variable {DATABASE} instead.",
     ),
 ]
 
@@ -51,67 +48,88 @@ DatabaseOption = Annotated[
 @survey.command()
 def new(
     study: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="The file to write.")],
-    seen: Annotated[Path, typer.Option(help="The items: classes known, one name a line.")],
-    unseen: Annotated[Path, typer.Option(help="The targets: classes wanted, one name a line.")],
+    seen: Annotated[
+        Path,
+        typer.Option(help="A file with the seen classes, one name per line. They are the items."),
+    ],
+    new_classes: Annotated[
+        Path,
+        typer.Option(
+            "--new", help="A file with the new classes, one name per line. They are the targets."
+        ),
+    ],
     show: Annotated[
         int | None,
-        typer.Option(show_default=False, help="Items that a question shows; 10, or all if fewer."),
+        typer.Option(
+            show_default=False,
+            help="The number of items that a question shows. The default is 10, or all if there "
+            "are fewer.",
+        ),
     ] = None,
-    nearest: Annotated[
+    preselect: Annotated[
         Path | None,
         typer.Option(
-            "--from",
             show_default=False,
-            help="A rankings file that says which items are nearest to each target, as from "
-            "rankshot rank (where a name can be pinned to a sense); by default WordNet says it.",
+            help="A rankings file that says which items are nearest to each target, for example "
+            "from rankshot rank. By default, WordNet selects them.",
         ),
     ] = None,
     pool: Annotated[
         int | None,
         typer.Option(
             show_default=False,
-            help="Nearest items asked about, if more than a question shows: several questions "
-            "of a target share them.",
+            help="The number of nearest items that the questions of a target cover. If it is "
+            "larger than --show, each target gets several questions.",
         ),
     ] = None,
-    answers: Annotated[int, typer.Option(help="Answers wanted of each question.")] = 50,
+    answers: Annotated[int, typer.Option(help="The number of answers per question.")] = 50,
     questions: Annotated[
         int | None,
-        typer.Option(show_default=False, help="Questions of a participant; 10, or all if fewer."),
+        typer.Option(
+            show_default=False,
+            help="The number of questions per participant. The default is 10, or all if there "
+            "are fewer.",
+        ),
     ] = None,
-    title: Annotated[str, typer.Option(help="What participants read above the page.")] = (
-        DEFAULT_TITLE
-    ),
+    title: Annotated[
+        str | None,
+        typer.Option(show_default=False, help="The title that participants see on every page."),
+    ] = None,
 ) -> None:
-    """Write a study: which items are shown with each target, and how many answers are wanted.
+    """Write a new study: which items each question shows, and how many answers are needed.
 
-    Example: rankshot survey new study.toml --seen seen.txt --unseen unseen.txt
+    Example: rankshot survey new study.toml --seen seen.txt --new new.txt
     """
+    from rankshot.core.text_files import read_names, replace_file
+    from rankshot.ranking.files import read_rankings
+    from rankshot.survey.design import DEFAULT_TITLE, format_study, new_study
+    from rankshot.survey.study import CONSENT_PLACEHOLDER
+
     if study.suffix != ".toml":
-        raise RankshotError(f"{study}: unknown ending {study.suffix!r}; a study is .toml")
+        raise RankshotError(f"{study}: unknown ending {study.suffix!r}; a study is a .toml file")
     if study.exists():
-        raise RankshotError(f"{study}: is there already; give another name, or remove it")
+        raise RankshotError(f"{study}: the file exists already; give another name, or remove it")
     check_writable(study)
     items = read_names(seen)
-    made = new_study(
-        read_names(unseen),
+    designed = new_study(
+        read_names(new_classes),
         items,
         show=show,
         pool=pool,
-        rankings=None if nearest is None else read_rankings(nearest, items=items),
-        title=title,
+        rankings=None if preselect is None else read_rankings(preselect, items=items),
+        title=DEFAULT_TITLE if title is None else title,
         answers_per_question=answers,
         questions_per_participant=questions,
     )
     with replace_file(study) as stream:
-        stream.write(study_text(made))
-    say(f"{study}: {_plan(made)}")
-    if nearest is None:
+        stream.write(format_study(designed))
+    say(f"{study}: {_describe_plan(designed)}")
+    if preselect is None:
         say(
-            "WordNet chose the items: look at them. Where it reads a name in the wrong sense, pin "
-            "that in rankshot rank, and give its rankings with --from."
+            "WordNet selected the items: please check them. If it uses the wrong sense of a name, "
+            "choose the sense in rankshot rank, and give its rankings with --preselect."
         )
-    say(f"Write whom participants may ask, where it says {CONSENT_PLACEHOLDER}, and start it with")
+    say(f"In the file, replace {CONSENT_PLACEHOLDER}. Then start the survey with")
     say(f"    rankshot survey serve {study}")
 
 
@@ -119,85 +137,98 @@ def new(
 def serve(
     study: StudyFile,
     host: Annotated[
-        str, typer.Option(help="The address to listen at; 0.0.0.0 is open to the network.")
+        str,
+        typer.Option(help="The address to listen on. With 0.0.0.0, the network can reach it."),
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any that is free.")] = 8000,
+    port: Annotated[
+        int,
+        typer.Option(min=0, max=65535, help="The port to listen on. With 0, any free port."),
+    ] = 8000,
     database: DatabaseOption = None,
     root: Annotated[
-        str, typer.Option(help="The path below which a proxy serves it, as /survey.")
+        str,
+        typer.Option(help="The path below which a proxy serves the survey, such as /survey."),
     ] = "",
     requests: Annotated[
-        int, typer.Option(min=1, help="Requests that one address may make in a minute.")
+        int, typer.Option(min=1, help="The number of requests per minute that an address may send.")
     ] = 600,
     starts: Annotated[
-        int, typer.Option(min=1, help="Participants that one address may start in a minute.")
+        int,
+        typer.Option(
+            min=1, help="The number of participants per minute that may start from an address."
+        ),
     ] = 60,
 ) -> None:
-    """Serve a study's web page until Ctrl-C.
+    """Serve the web pages of a study until Ctrl-C.
 
-    The researcher's page is there if RANKSHOT_SURVEY_TOKEN is set in the environment.
+    The researcher's page is available if RANKSHOT_SURVEY_TOKEN is set in the environment.
 
     Example: rankshot survey serve study.toml
     """
     _require_extra()
-    from rankshot.survey.store.collected import n_answers_to_others  # noqa: PLC0415
-    from rankshot.survey.web.app import Rates, create_app, is_loopback, open_port  # noqa: PLC0415
+    from rankshot.survey.store.results import count_other_answers
+    from rankshot.survey.study import CONSENT_PLACEHOLDER, read_study
+    from rankshot.survey.web.app import Rates, create_app, is_loopback, open_port
     from rankshot.survey.web.app import serve as serve_app
 
     if root and (not root.startswith("/") or root.endswith("/")):
         raise RankshotError(f"--root is {root!r}: begin it with a slash and end it without one")
-    asked = read_study(study)
-    if CONSENT_PLACEHOLDER in asked.consent:
-        todo = f"{study}: the consent still says {CONSENT_PLACEHOLDER}"
+    definition = read_study(study)
+    if CONSENT_PLACEHOLDER in definition.consent:
+        todo = f"{study}: the consent still contains {CONSENT_PLACEHOLDER}"
         if not is_loopback(host):
-            raise RankshotError(f"{todo}; fill it in before others see it")
+            raise RankshotError(f"{todo}; replace it before others see it")
         say(f"Note: {todo}.")
-    if asked.platform == "prolific" and asked.completion_url is None:
-        say(f"Note: {study}: without [platform] completion_url Prolific does not see who finished.")
+    if definition.platform == "prolific" and definition.completion_url is None:
+        say(f"Note: {study}: without [platform] completion_url, Prolific cannot see who finished.")
     token = os.environ.get(TOKEN)
     rates = Rates(requests=requests, starts=starts)
     with (
         open_port(host, port) as listening,
-        closing(_open(study, database, create=True)) as answers,
+        closing(_open_database(study, database, create=True)) as answers,
     ):
-        app = create_app(asked, answers, token=token, rates=rates, root=root)
-        with answers.reading() as connection:
-            others = n_answers_to_others(connection, asked)
+        app = create_app(definition, answers, token=token, rates=rates, root=root)
+        with answers.begin_read() as connection:
+            others = count_other_answers(connection, definition)
         if others:
             say(
-                f"Note: {format_count(others, 'answer')} in the database are to questions that {study} "
-                "does not ask (any more); they are kept, and exported."
+                f"Note: the database has {format_count(others, 'answer')} to questions that "
+                f"{study} does not contain. They are kept, and exported."
             )
         name = f"[{host}]" if ":" in host else host
         address = f"http://{name}:{listening.getsockname()[1]}{root}"
-        say(f"{asked.title}: {_plan(asked)}")
+        say(f"{definition.title}: {_describe_plan(definition)}")
         say(f"Participants  {address}/")
         say(f"Researcher    {address}/researcher" if token else f"Researcher    off: set {TOKEN}")
-        say("Ctrl-C ends it. Every answer that was taken is kept.")
+        say("Press Ctrl-C to stop. All answers that were sent are saved.")
         serve_app(app, listening)
 
 
 @survey.command()
 def status(study: StudyFile, database: DatabaseOption = None) -> None:
-    """Show how far a survey is: answers, consensus, agreement, flagged raters.
+    """Show the progress of a survey: answers, consensus, agreement, flagged raters.
 
     Example: rankshot survey status study.toml
     """
-    view = _overview(study, database)
-    people = view.participants
+    from rich.console import Console
+
+    view = _read_overview(study, database)
+    people, progress = view.participants, view.progress
     console = Console()
-    console.print(_targets(view))
-    gone = sum(q.answered for q in view.standing.questions if not q.is_asked)
-    if gone:
-        say(f"{format_count(gone, 'more answer')} to questions that are no longer asked", console)
+    console.print(_make_table(view))
+    others = sum(q.answered for q in progress.questions if not q.is_asked)
+    if others:
+        say(
+            f"{format_count(others, 'more answer')} to questions that are no longer in the study",
+            console,
+        )
     say(
         f"{format_count(people.started, 'participant')}: {people.finished:,} finished, "
-        f"{people.active:,} at it, {people.left:,} left before the end",
+        f"{people.active:,} active, {people.left:,} left before the end",
         console,
     )
-    standing = view.standing
-    say(f"{len(standing.flagged):,} of {len(standing.raters):,} raters are flagged", console)
-    for row in standing.flagged:
+    say(f"{len(progress.flagged):,} of {len(progress.raters):,} raters are flagged", console)
+    for row in progress.flagged:
         reasons = "; ".join(f"{flag.name}: {flag.text}" for flag in row.flags)
         say(f"    {row.rater} (code {view.codes[row.rater]}) {reasons}", console)
 
@@ -213,12 +244,14 @@ def export(
         bool, typer.Option("--exclude-flagged", help="Leave out the answers of flagged raters.")
     ] = False,
 ) -> None:
-    """Write the answers as a rankings file.
+    """Write the answers to a rankings file.
 
     Example: rankshot survey export study.toml -o rankings.jsonl
     """
+    from rankshot.survey.export import write_export
+
     check_writable(output, study)
-    view = _overview(study, database)
+    view = _read_overview(study, database)
     exported = write_export(
         output, view.study, view.answers, view.flags, exclude_flagged=exclude_flagged
     )
@@ -226,10 +259,12 @@ def export(
     if exclude_flagged:
         who = format_count(exported.n_raters_excluded, "flagged rater")
         say(f"left out: {format_count(exported.n_excluded, 'answer')} of {who}")
-    say(
-        f"never exported: {format_count(exported.n_skips, 'skip')}, "
-        f"{format_count(exported.n_repeats, 'repeat')}, {format_count(exported.n_gold, 'gold answer')}"
+    never = (
+        format_count(exported.n_skips, "skip"),
+        format_count(exported.n_repeats, "repeat"),
+        format_count(exported.n_gold, "gold answer"),
     )
+    say(f"never exported: {', '.join(never)}")
 
 
 @survey.command()
@@ -238,23 +273,25 @@ def rater(
     participant: Annotated[str, typer.Argument(help="The platform's id, or a completion code.")],
     database: DatabaseOption = None,
 ) -> None:
-    """Say under which name a participant's answers are kept, and whether they finished.
+    """Show the rater name of a participant, and whether they have finished.
 
     Example: rankshot survey rater study.toml 5f1e2d3c
     """
     _require_extra()
-    from rankshot.survey.store.collected import raters  # noqa: PLC0415
+    from rankshot.survey.platforms import participant_name
+    from rankshot.survey.store.results import read_raters
+    from rankshot.survey.study import read_study
 
-    asked = read_study(study)
-    with closing(_open(study, database)) as opened, opened.reading() as connection:
-        known = raters(connection)
-        identity = opened.identity
-        of_id = identity.rater(kept_as(asked.platform, participant))
-        found = [name for name in known if name == of_id or identity.code(name) == participant]
+    platform = read_study(study).platform
+    with closing(_open_database(study, database)) as answers, answers.begin_read() as connection:
+        has_finished = read_raters(connection)
+        identity = answers.identity
+        by_id = identity.rater(participant_name(platform, participant))
+        found = [r for r in has_finished if r == by_id or identity.code(r) == participant]
     if not found:
-        raise RankshotError(f"{participant}: nobody with this id or code has taken part")
+        raise RankshotError(f"{participant}: no participant has this id or completion code")
     for name in found:
-        end = "finished" if known[name] else "not finished"
+        end = "finished" if has_finished[name] else "not finished"
         say(f"rater {name}, code {identity.code(name)}: {end}")
 
 
@@ -264,24 +301,25 @@ def _require_extra() -> None:
             raise RankshotError(f"the survey needs {name}: pip install 'rankshot[survey]'")
 
 
-def _open(study: Path, database: str | None, *, create: bool = False) -> Database:
-    from rankshot.survey.store.database import Database  # noqa: PLC0415
+def _open_database(study: Path, database: str | None, *, create: bool = False) -> Database:
+    from rankshot.survey.store.database import Database
 
     if database is not None and "://" in database:
         return Database(database, create=create)
     return Database(Path(database or study.with_suffix(".sqlite")), create=create)
 
 
-def _overview(study: Path, database: str | None) -> Overview:
+def _read_overview(study: Path, database: str | None) -> Overview:
     _require_extra()
-    from rankshot.survey.progress import overview
+    from rankshot.survey.progress import read_overview
+    from rankshot.survey.study import read_study
 
-    asked = read_study(study)
-    with closing(_open(study, database)) as opened:
-        return overview(asked, opened, time.time())
+    definition = read_study(study)
+    with closing(_open_database(study, database)) as answers:
+        return read_overview(definition, answers, time.time())
 
 
-def _plan(study: Study) -> str:
+def _describe_plan(study: Study) -> str:
     n, each = len(study.questions), study.answers_per_question
     people = -(-n * each // min(study.questions_per_participant, n))
     return (
@@ -290,17 +328,20 @@ def _plan(study: Study) -> str:
     )
 
 
-def _targets(view: Overview) -> Table:
+def _make_table(view: Overview) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(title=Text(view.study.title))
     table.add_column("target", style="bold", overflow="fold")
     table.add_column("answers", justify="right")
-    table.add_column("under way", justify="right")
+    table.add_column("in progress", justify="right")
     table.add_column("consensus so far", overflow="fold")
     table.add_column("stable", justify="right")
     table.add_column("first 3", justify="right")
     table.add_column("W", justify="right")
-    questions = view.standing.questions
-    for row in view.standing.targets:
+    questions = view.progress.questions
+    for row in view.progress.targets:
         answered = sum(
             q.answered for q in questions if q.is_asked and q.question.target == row.target
         )

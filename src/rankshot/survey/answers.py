@@ -1,4 +1,4 @@
-"""An answer: the value, how it is read from the places that a form sends, and which count."""
+"""The answer of a participant: the value, reading it from a form, and which answers count."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from rankshot.survey.study import Question
 
 @dataclass(frozen=True)
 class Answer:
-    """What one person said to one question.
+    """The answer of one participant to one question.
 
     Attributes
     ----------
     rater : str
-        The participant, as 16 hexadecimal digits: a keyed hash of whoever it was.
+        The participant, as 16 hexadecimal digits: a keyed hash of the platform's id.
     question : Question
     number : int
-        Which of this participant's questions it was, from 1.
+        The number of the question in this participant's sequence, from 1.
     repeat : bool
-        Whether it was asked a second time, as planned.
+        Whether this is the planned second answer to the same question.
     shown : tuple of str
         All items of the question, in the order of the screen.
     order : tuple of str
-        The items that were ranked, best first; empty where the person could not say.
+        The items that were ranked, best first; empty if the participant skipped the question.
     seconds : float
-        From the first sight of the question to the answer.
+        The time from first showing the question to the answer.
     answered_at : float
         Unix time.
     """
@@ -43,24 +43,25 @@ class Answer:
     answered_at: float
 
 
-def order_of(items: Sequence[str], places: Sequence[str]) -> tuple[str, ...]:
+def order_from_places(items: Sequence[str], places: Sequence[str]) -> tuple[str, ...]:
     """Return the items that have a place, best first.
 
     Parameters
     ----------
     items : sequence of str
-        As they were shown.
+        In the order in which they were shown.
     places : sequence of str
-        The place of each, from "1"; "" is none.
+        The place of each item, from "1"; "" if it has none.
 
     Raises
     ------
     RankshotError
-        Says what the person may do about it.
+        If the places are not 1, 2, 3 and so on, each once. The message tells the participant what
+        to change.
 
     Examples
     --------
-    >>> order_of(["fox", "leopard", "bus"], ["2", "1", ""])
+    >>> order_from_places(["fox", "leopard", "bus"], ["2", "1", ""])
     ('leopard', 'fox')
     """
     if len(places) != len(items):
@@ -69,30 +70,30 @@ def order_of(items: Sequence[str], places: Sequence[str]) -> tuple[str, ...]:
     for item, text in zip(items, places, strict=True):
         if not text:
             continue
-        # int() would take other digits, signs, spaces and underscores, too.
+        # int() would also accept other digits, signs, spaces and underscores.
         place = int(text) if text.isascii() and text.isdigit() and len(text) <= 3 else 0
         if not 1 <= place <= len(items):
             raise RankshotError(
                 f"Give {item} a place from 1 to {len(items)}, not {short_repr(text)}"
             )
         if place in holder:
-            raise RankshotError(f"Place {place} is taken twice, by {holder[place]} and by {item}")
+            raise RankshotError(f"Place {place} is used twice, for {holder[place]} and for {item}")
         holder[place] = item
     if not holder:
-        raise RankshotError("Nothing is ranked yet: choose at least the most similar one")
+        raise RankshotError("Nothing is ranked yet: choose at least the most similar item")
     missing = min(set(range(1, len(holder) + 1)) - set(holder), default=None)
     if missing is not None:
-        raise RankshotError(f"Place {missing} is empty: give the places 1, 2, 3 and so on")
+        raise RankshotError(f"Place {missing} is missing: use the places 1, 2, 3 and so on")
     return tuple(holder[place] for place in sorted(holder))
 
 
 def is_counted(answer: Answer) -> bool:
-    """Whether this is one of the answers that the study wants: no skip, repeat or gold question."""
+    """Return whether an answer counts for the study: no skip, repeat or gold question."""
     return bool(answer.order) and not answer.repeat and not answer.question.is_gold
 
 
-def by_question(answers: Iterable[Answer]) -> list[list[Answer]]:
-    """Return the answers to each question together."""
+def group_by_question(answers: Iterable[Answer]) -> list[list[Answer]]:
+    """Return one list of answers per question."""
     groups: dict[str, list[Answer]] = defaultdict(list)
     for answer in answers:
         groups[answer.question.key].append(answer)

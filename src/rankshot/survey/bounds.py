@@ -1,4 +1,4 @@
-"""What texts, names and numbers of a study may be; every check names what it refuses."""
+"""Validation of the texts, names and numbers of a study."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ URL_LENGTH = 2_000
 MOST_ITEMS = 50
 MOST_QUESTIONS = 10_000
 MOST_COUNTED = 1_000_000
-# A name stands on one line of a page. Lone surrogates cannot be written to any file.
+# A name is one line of a page. Lone surrogates cannot be written to a file.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _UNPRINTABLE_IN_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def check_line(what: str, value: Any, most: int) -> None:
-    """Refuse what is not one line of text, of at most so many characters."""
+    """Refuse a value that is not one line of text of at most ``most`` characters."""
     _check_text(what, value, most, _UNPRINTABLE)
     if value != value.strip():
         raise RankshotError(f"{what} {short_repr(value)} begins or ends with a space: remove it")
 
 
 def check_text(what: str, value: Any, most: int) -> None:
-    """Refuse what is not text of one or more lines; line breaks and tabs are part of text."""
+    """Refuse a value that is not text of one or more lines; line breaks and tabs are allowed."""
     _check_text(what, value, most, _UNPRINTABLE_IN_TEXT)
 
 
@@ -43,7 +43,8 @@ def _check_text(what: str, value: Any, most: int, unprintable: re.Pattern[str]) 
         raise RankshotError(f"{what} is empty: write some text")
     if len(value) > most:
         raise RankshotError(
-            f"{what} has {len(value):,} characters ({short_repr(value)}): at most {most:,} are allowed"
+            f"{what} has {len(value):,} characters ({short_repr(value)}): at most {most:,} are "
+            "allowed"
         )
     if found := unprintable.search(value):
         raise RankshotError(
@@ -51,8 +52,8 @@ def _check_text(what: str, value: Any, most: int, unprintable: re.Pattern[str]) 
         )
 
 
-def checked_names(what: str, value: Any) -> tuple[str, ...]:
-    """Return a list of names as a tuple, after checking that each is there once."""
+def require_names(what: str, value: Any) -> tuple[str, ...]:
+    """Return a list of names as a tuple, after checking that no name occurs twice."""
     if not isinstance(value, (list, tuple)):
         raise RankshotError(
             f'{what} must be a list of names, such as ["cat"], not {short_repr(value)}'
@@ -67,7 +68,7 @@ def checked_names(what: str, value: Any) -> tuple[str, ...]:
 
 
 def check_choice(what: str, value: Any, choices: tuple[str, ...]) -> None:
-    """Refuse what is not one of a few words."""
+    """Refuse a value that is not one of the choices."""
     if not isinstance(value, str) or value not in choices:
         words = ", ".join(f'"{choice}"' for choice in choices)
         hint = suggest_name(value, choices) if isinstance(value, str) else ""
@@ -75,8 +76,8 @@ def check_choice(what: str, value: Any, choices: tuple[str, ...]) -> None:
 
 
 def check_count(what: str, value: Any, least: int, most: int = MOST_COUNTED) -> None:
-    """Refuse what is not a whole number between two others."""
-    # TOML's true is a Python int.
+    """Refuse a value that is not a whole number from ``least`` to ``most``."""
+    # TOML's true is a bool in Python, and a bool is an int.
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise RankshotError(
             f"{what} is {short_repr(value)}: it must be a whole number from {least:,} to {most:,}"
@@ -84,7 +85,7 @@ def check_count(what: str, value: Any, least: int, most: int = MOST_COUNTED) -> 
 
 
 def check_number(what: str, value: Any, least: float, most: float) -> None:
-    """Refuse what is not a finite number between two others."""
+    """Refuse a value that is not a finite number from ``least`` to ``most``."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or not math.isfinite(value) or not least <= value <= most:
         raise RankshotError(
@@ -93,7 +94,7 @@ def check_number(what: str, value: Any, least: float, most: float) -> None:
 
 
 def check_url(what: str, value: Any) -> None:
-    """Refuse what is not the address of a page over https."""
+    """Refuse a value that is not an https URL."""
     check_line(what, value, URL_LENGTH)
     try:
         address = urlsplit(value)
@@ -102,5 +103,5 @@ def check_url(what: str, value: Any) -> None:
         safe = False
     if not safe or re.search(r"[\s\\\"'<>]", value):
         raise RankshotError(
-            f"{what} is {short_repr(value)}: it must be an address that begins with https:// and a host"
+            f"{what} is {short_repr(value)}: it must be a URL that begins with https:// and a host"
         )

@@ -21,19 +21,19 @@ SOURCE = "survey"
 
 @dataclass(frozen=True)
 class Export:
-    """A rankings file, and what is not in it.
+    """The lines of a rankings file, and counts of what is not in it.
 
     Attributes
     ----------
     lines : tuple of str
-        JSON, one ranking a line.
+        JSON, one ranking per line.
     n_answers : int
-        How many these are.
+        The number of rankings.
     n_excluded, n_raters_excluded : int
-        How many answers were left out for the flags of how many participants.
+        How many answers of how many flagged participants were left out.
     n_skips, n_repeats, n_gold : int
-        What is never exported: questions that somebody could not answer, repeated answers, and
-        answers to gold questions. A skipped repeat or gold question counts as a skip.
+        Answers that are never exported: skips, repeated answers, and answers to gold questions.
+        A skipped repeat or gold question counts as a skip.
     """
 
     lines: tuple[str, ...]
@@ -54,28 +54,28 @@ def export_lines(
 ) -> Export:
     """Return the answers as lines of a rankings file.
 
-    A ranking is the first K of all the study's items where the items that were not shown come
-    after those that were (``study.unshown`` is "after"), or where all were shown. Otherwise it
-    is a ranking of the subset shown, with what was left unranked tied at its end. So it is, too,
-    for a target whose questions show different items, be they asked now or answered before:
-    what only another of its questions shows need not come after. Beside the
-    ranking stand the items in the order of the screen, the seconds that the answer took, and the
-    names of the participant's flags, if any.
+    A ranking is a top-K list of all the study's items if the question showed all of them, or if
+    the items that were not shown come after those that were (``study.unshown`` is "after").
+    Otherwise it is a ranking of the subset shown, with the unranked items tied at its end. This
+    is also the case for a target whose questions, current or earlier, show different items: an
+    item that only another question shows need not come after. Each line also has the items in
+    the order of the screen, the seconds that the answer took, and the names of the participant's
+    flags, if any.
 
     Parameters
     ----------
     study : Study
     answers : sequence of Answer
-        All that were given.
+        All answers.
     flags : mapping
-        The flags of each participant; see `rankshot.survey.quality.flags`.
+        The flags of each participant; see `rankshot.survey.quality.find_flags`.
     exclude_flagged : bool
-        Leave out everybody who has a flag.
+        Leave out the answers of participants with a flag.
 
     Raises
     ------
     RankshotError
-        If no answer is left to export, or if one ranks what the study no longer names.
+        If no answer is left to export, or if one ranks an item that the study no longer names.
 
     Examples
     --------
@@ -91,13 +91,13 @@ def export_lines(
     counted = [answer for answer in given if is_counted(answer)]
     kept = [a for a in counted if not (exclude_flagged and flags.get(a.rater))]
     if not kept:
-        raise RankshotError(_nothing(study, len(answers), len(counted)))
+        raise RankshotError(_nothing_to_export(study, len(answers), len(counted)))
     _check_items(study, kept)
     n_gold = sum(answer.question.is_gold for answer in given)
-    # Whom the export leaves out does not change what an answer says.
-    several = _of_several_sets(study, counted)
+    # Of all answers: leaving out flagged participants does not change what an answer means.
+    several = _targets_with_several_sets(study, counted)
     return Export(
-        lines=tuple(_line(study, a, flags.get(a.rater, ()), several) for a in kept),
+        lines=tuple(_format_line(study, a, flags.get(a.rater, ()), several) for a in kept),
         n_answers=len(kept),
         n_excluded=len(counted) - len(kept),
         n_raters_excluded=len({a.rater for a in counted} - {a.rater for a in kept}),
@@ -129,14 +129,14 @@ def write_export(
     return export
 
 
-def ranking_of_shown(answer: Answer) -> list[str | list[str]]:
-    """Return the order of an answer, what was shown and left unranked as a tie at its end.
+def rank_shown_items(answer: Answer) -> list[str | list[str]]:
+    """Return the order of an answer, with the shown but unranked items tied at its end.
 
     Examples
     --------
     >>> from rankshot.survey.study import Question
     >>> cat = Question("cat", ("leopard", "fox", "bus"))
-    >>> ranking_of_shown(Answer("a1", cat, 1, False, cat.items, ("leopard",), 7.25, 0.0))
+    >>> rank_shown_items(Answer("a1", cat, 1, False, cat.items, ("leopard",), 7.25, 0.0))
     ['leopard', ['bus', 'fox']]
     """
     left = sorted(set(answer.shown) - set(answer.order))
@@ -144,7 +144,7 @@ def ranking_of_shown(answer: Answer) -> list[str | list[str]]:
     return [*answer.order, *tie]
 
 
-def _of_several_sets(study: Study, answers: Iterable[Answer]) -> set[str]:
+def _targets_with_several_sets(study: Study, answers: Iterable[Answer]) -> set[str]:
     """Return the targets whose questions, asked or answered, do not all show the same items."""
     sets: dict[str, set[frozenset[str]]] = defaultdict(set)
     for question in (*study.questions, *(answer.question for answer in answers)):
@@ -152,13 +152,13 @@ def _of_several_sets(study: Study, answers: Iterable[Answer]) -> set[str]:
     return {target for target, shown_sets in sets.items() if len(shown_sets) > 1}
 
 
-def _line(study: Study, answer: Answer, flags: Sequence[Flag], several: set[str]) -> str:
+def _format_line(study: Study, answer: Answer, flags: Sequence[Flag], several: set[str]) -> str:
     target = answer.question.target
     after = study.unshown == "after" and target not in several
     is_top = after or set(answer.shown) >= set(study.items)
     record: dict[str, Any] = {
         "target": target,
-        "ranking": answer.order if is_top else ranking_of_shown(answer),
+        "ranking": answer.order if is_top else rank_shown_items(answer),
         "source": SOURCE,
         "rater": answer.rater,
     }
@@ -170,21 +170,24 @@ def _line(study: Study, answer: Answer, flags: Sequence[Flag], several: set[str]
     return json.dumps(record, ensure_ascii=False)
 
 
-def _nothing(study: Study, n_given: int, n_counted: int) -> str:
+def _nothing_to_export(study: Study, n_given: int, n_counted: int) -> str:
     if n_counted:
-        return f"{study.title}: all {n_counted} answers are by flagged participants, and excluded"
-    skipped = f" but {n_given} skips, repeats or gold questions" if n_given else ""
-    return f"{study.title}: there are no answers to export yet{skipped}"
+        return (
+            f"{study.title}: all {n_counted} answers are from flagged participants, and these "
+            "are excluded"
+        )
+    others = f", only {n_given} skips, repeats or gold answers" if n_given else ""
+    return f"{study.title}: there are no answers to export yet{others}"
 
 
 def _check_items(study: Study, answers: Sequence[Answer]) -> None:
-    """Refuse answers of items that are no longer there: they would be of another study."""
+    """Refuse answers that show items which the study no longer has."""
     known = set(study.items)
     for answer in answers:
         for name in answer.shown:
             if name not in known:
                 raise RankshotError(
-                    f"an answer to {short_repr(answer.question.target)} ranks {short_repr(name)}, which "
-                    f"the study's [items] names no longer have{suggest_name(name, study.items)}: "
-                    "put it back there"
+                    f"an answer to {short_repr(answer.question.target)} ranks {short_repr(name)}, "
+                    "which is no longer among the study's [items] names"
+                    f"{suggest_name(name, study.items)}: add it again"
                 )

@@ -1,4 +1,4 @@
-"""Where participants come from, and go back to: a plain link, Prolific, Mechanical Turk."""
+"""Where participants come from: a plain link, Prolific or Mechanical Turk."""
 
 from __future__ import annotations
 
@@ -9,39 +9,40 @@ from typing import NamedTuple
 from rankshot.core.errors import RankshotError, short_repr
 
 ID_PARAMETER = {"none": "participant", "prolific": "PROLIFIC_PID", "mturk": "workerId"}
-"""How each platform spells a participant's id in the address of the survey."""
+"""The query parameter with the participant's id, for each platform."""
 TURK_HOSTS = ("https://www.mturk.com", "https://workersandbox.mturk.com")
-"""Where Mechanical Turk takes tasks back; no form of ours goes anywhere else."""
+"""The hosts to which a Mechanical Turk task may be submitted; forms go to no other host."""
 TURK_FORM_ACTIONS = (*TURK_HOSTS, "https://worker.mturk.com")
-"""The same for the content-security policy, to which Chromium holds redirects as well."""
+"""The same for the content-security policy. Chromium also applies it to redirects."""
 PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
+"""The assignment id that Mechanical Turk sends before a worker accepts the task."""
 ID_PATTERN = "^[A-Za-z0-9_.:@-]{1,100}$"
 _ID = re.compile(ID_PATTERN)
 
 
 class TurkTask(NamedTuple):
-    """A task of Mechanical Turk that is handed in at the end."""
+    """A Mechanical Turk task that is submitted at the end."""
 
     assignment: str
     host: str
 
     @property
     def action(self) -> str:
-        """Return the address of the form that hands it in."""
+        """Return the URL to which the form that submits the task is sent."""
         return f"{self.host}/mturk/externalSubmit"
 
 
 @dataclass(frozen=True)
 class Visitor:
-    """Who opened the survey's address, as far as the platform tells.
+    """Who opened the survey, as far as the query parameters say.
 
     Attributes
     ----------
     participant : str or None
-        The platform's id; None for a visitor of a plain link who has none.
+        The platform's id; None if a plain link has none.
     turk : TurkTask or None
     preview : bool
-        Whether a worker only looks at the task, and has not taken it yet.
+        Whether a worker looks at a preview of the task and has not accepted it yet.
     """
 
     participant: str | None
@@ -49,47 +50,51 @@ class Visitor:
     preview: bool = False
 
 
-def visitor(platform: str, participant: str, assignment: str = "", submit_to: str = "") -> Visitor:
-    """Read what the platform has put into the address.
+def read_visitor(
+    platform: str, participant: str, assignment: str = "", submit_to: str = ""
+) -> Visitor:
+    """Read the parameters that the platform has put into the URL.
 
     Raises
     ------
     RankshotError
-        If something is missing or malformed: says how to open the survey.
+        If something is missing or malformed. The message says how to open the survey.
     """
     if platform == "mturk":
         if assignment == PREVIEW:
             return Visitor(None, preview=True)
-        host = _given("turkSubmitTo", submit_to).rstrip("/")
+        host = _require_value("turkSubmitTo", submit_to).rstrip("/")
         if host not in TURK_HOSTS:
             raise RankshotError(
                 f"turkSubmitTo is {short_repr(submit_to)}, not Mechanical Turk: "
                 "open the survey from Mechanical Turk"
             )
         return Visitor(
-            _checked(ID_PARAMETER["mturk"], participant),
-            TurkTask(_checked("assignmentId", assignment), host),
+            _require_id(ID_PARAMETER["mturk"], participant),
+            TurkTask(_require_id("assignmentId", assignment), host),
         )
     if not participant and platform == "none":
         return Visitor(None)
-    return Visitor(_checked(ID_PARAMETER[platform], participant))
+    return Visitor(_require_id(ID_PARAMETER[platform], participant))
 
 
-def kept_as(platform: str, participant: str) -> str:
-    """Return the name whose hash stands for a platform's participant in the database."""
+def participant_name(platform: str, participant: str) -> str:
+    """Return the name of a participant; the database stores a keyed hash of it."""
     return f"{platform}:id:{participant}"
 
 
-def _given(name: str, value: str) -> str:
+def _require_value(name: str, value: str) -> str:
     if not value:
-        raise RankshotError(f"the address lacks {name}: open the survey by the link you were given")
+        raise RankshotError(
+            f"the address has no {name}: open the survey with the link that you were given"
+        )
     return value
 
 
-def _checked(name: str, value: str) -> str:
-    _given(name, value)
+def _require_id(name: str, value: str) -> str:
+    _require_value(name, value)
     if not _ID.fullmatch(value):
         raise RankshotError(
-            f"{name} is {short_repr(value)}: letters, digits and . _ - : @, 100 at most"
+            f"{name} is {short_repr(value)}: it may have at most 100 letters, digits and . _ - : @"
         )
     return value

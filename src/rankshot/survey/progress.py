@@ -1,4 +1,4 @@
-"""How a survey stands: what there is of each question, and what the answers say so far."""
+"""The progress of a survey: answers per question, consensus per target, flags per rater."""
 
 from __future__ import annotations
 
@@ -12,27 +12,26 @@ import numpy as np
 from rankshot.ranking.concordance import concordance
 from rankshot.ranking.dense import ABSENT, NamedOrder, levels, name_groups
 from rankshot.ranking.rankings import Rankings
-from rankshot.survey.answers import Answer, by_question, is_counted
-from rankshot.survey.export import Export, export_lines, ranking_of_shown
-from rankshot.survey.pairwise import margins_of
-from rankshot.survey.quality import Flag, flags
-from rankshot.survey.stability import shares_that_stay, shown_places
-from rankshot.survey.store.assignment import under_way
-from rankshot.survey.store.collected import Participants, participants, read_answers
+from rankshot.survey.answers import Answer, group_by_question, is_counted
+from rankshot.survey.consensus import (
+    consensus_places,
+    leave_one_out_stability,
+    pairwise_margins,
+)
+from rankshot.survey.export import Export, export_lines, rank_shown_items
+from rankshot.survey.quality import Flag, find_flags
+from rankshot.survey.store.assignment import count_in_progress
 from rankshot.survey.store.database import Database
+from rankshot.survey.store.results import ParticipantCounts, count_participants, read_answers
 from rankshot.survey.study import Question, Study
 
 FIRST_PLACES = 3
-"""How many of the first places are watched by themselves."""
-
-
-# -------------------- survey.standing
-# How a survey stands: what there is of each question, and what the answers say so far.
+"""How many of the first places have a stability of their own."""
 
 
 @dataclass(frozen=True)
-class QuestionStanding:
-    """What there is of one question.
+class QuestionProgress:
+    """The progress of one question.
 
     Attributes
     ----------
@@ -40,13 +39,13 @@ class QuestionStanding:
     answered : int
         Answers, without skips and repeats.
     planned : int
-        How many are wanted.
+        The number of answers that the study plans.
     live : int
-        How many people have the question before them or ahead of them.
+        How many active participants have the question assigned and have not answered it yet.
     skipped : int
-        How many could not say.
+        How many participants skipped it.
     is_asked : bool
-        False where the study no longer has the question, but answers to it.
+        False if the study no longer contains the question but the database has answers to it.
     """
 
     question: Question
@@ -58,30 +57,31 @@ class QuestionStanding:
 
 
 @dataclass(frozen=True)
-class TargetStanding:
-    """What the answers say of one target so far.
+class TargetProgress:
+    """The result for one target so far.
 
     Attributes
     ----------
     target : str
     n_answers : int
     planned, live : int
-        How many answers are wanted, and how many people are about to give one: summed over its
-        questions that are asked.
+        How many answers are planned, and how many active participants are still to answer:
+        sums over the questions of the target that the study asks.
     consensus : tuple
-        Kemeny's order of the items that somebody ranked. Neighbours that as many answers put
-        one way as the other are tied, and so are, at the end, the items that nobody ranked: a
-        tuple inside the tuple. Empty where there is no answer. Where more than 15 items beat one
-        another in a circle, their order is one that moving a single item does not improve; it
-        need not be the best.
+        The Kemeny order of the items that somebody ranked. Neighbours are tied, as a tuple
+        inside the tuple, if equally many answers prefer one and the other. Items that nobody
+        ranked are tied at the end. Empty if there is no answer. If more than 15 items beat one
+        another in a cycle, moving a single item does not improve their order, but another
+        order may be better.
     stability : float or None
-        Of all answers, the share without which exactly this consensus would be shown, ties
-        included. At 1, no single answer decides anything. None below two answers.
+        The share of answers that can be left out, one at a time, with exactly the same
+        consensus, ties included. At 1, no single answer changes anything. None if there are
+        fewer than two answers.
     first_stability : float or None
         The same for the first three places, with every tie that begins in them.
     concordance : float or None
-        Kendall's W within each question, averaged over the answers: 1 is agreement, 0 is none.
-        None where no question has two answers.
+        Kendall's W within each question, averaged over the answers: 1 is full agreement, 0 is
+        none. None if no question has two answers.
     """
 
     target: str
@@ -95,8 +95,8 @@ class TargetStanding:
 
 
 @dataclass(frozen=True)
-class RaterStanding:
-    """What one participant has done.
+class RaterProgress:
+    """The answers of one participant, in numbers.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class RaterStanding:
     n_answers, n_skipped : int
         Repeats and gold questions included.
     seconds : float
-        The median time of an answer or skip.
+        The median time per answer or skip.
     flags : tuple of Flag
     """
 
@@ -116,56 +116,56 @@ class RaterStanding:
 
 
 @dataclass(frozen=True)
-class Standing:
-    """How a survey stands.
+class Progress:
+    """The progress of a survey.
 
     Attributes
     ----------
-    questions : tuple of QuestionStanding
-        Those of the study, in its order; after them those that it no longer has.
-    targets : tuple of TargetStanding
+    questions : tuple of QuestionProgress
+        The questions of the study, in its order; after them those that it no longer contains.
+    targets : tuple of TargetProgress
         In the same order.
-    raters : tuple of RaterStanding
+    raters : tuple of RaterProgress
         Those with most flags first.
     """
 
-    questions: tuple[QuestionStanding, ...]
-    targets: tuple[TargetStanding, ...]
-    raters: tuple[RaterStanding, ...]
+    questions: tuple[QuestionProgress, ...]
+    targets: tuple[TargetProgress, ...]
+    raters: tuple[RaterProgress, ...]
 
     @property
     def n_answers(self) -> int:
-        """How many answers there are, without skips, repeats and gold questions."""
+        """The number of answers, without skips, repeats and gold questions."""
         return sum(question.answered for question in self.questions)
 
     @property
     def n_planned(self) -> int:
-        """How many are wanted in all."""
+        """The number of answers that the study plans."""
         return sum(question.planned for question in self.questions)
 
     @property
-    def flagged(self) -> tuple[RaterStanding, ...]:
+    def flagged(self) -> tuple[RaterProgress, ...]:
         """The participants with a flag."""
         return tuple(rater for rater in self.raters if rater.flags)
 
 
-def standing(
+def summarize_progress(
     study: Study,
     answers: Sequence[Answer],
     live: Mapping[str, int],
     flags: Mapping[str, Sequence[Flag]],
-) -> Standing:
-    """Sum up a survey. Flagged participants count as all others do.
+) -> Progress:
+    """Summarize a survey. Flagged participants count like all others.
 
     Parameters
     ----------
     study : Study
     answers : sequence of Answer
-        All that were given, skips included.
+        All answers, skips included.
     live : mapping
-        By the key of a question: how many people are about to answer it.
+        For the key of a question: how many active participants are still to answer it.
     flags : mapping
-        The flags of each participant; see `rankshot.survey.quality.flags`.
+        The flags of each participant; see `rankshot.survey.quality.find_flags`.
 
     Examples
     --------
@@ -173,30 +173,30 @@ def standing(
     >>> study = Study("Animals", "Like {target}?", "Yes?", cat.items, "after", (cat,))
     >>> said = [Answer(rater, cat, 1, False, cat.items, ("fox", "leopard"), 7.0, 0.0)
     ...         for rater in ("a1", "a2")]
-    >>> found = standing(study, said, {cat.key: 1}, {})
+    >>> found = summarize_progress(study, said, {cat.key: 1}, {})
     >>> found.n_answers, found.n_planned, found.questions[0].live
     (2, 20, 1)
     >>> found.targets[0].consensus, found.targets[0].stability, found.targets[0].concordance
     (('fox', 'leopard', 'bus'), 1.0, 1.0)
     """
     counted = [answer for answer in answers if is_counted(answer)]
-    questions = _questions(study, answers, live)
-    rows: dict[str, list[QuestionStanding]] = defaultdict(list)
+    questions = _summarize_questions(study, answers, live)
+    rows: dict[str, list[QuestionProgress]] = defaultdict(list)
     for row in questions:
         rows[row.question.target].append(row)
     given: dict[str, list[Answer]] = defaultdict(list)
     for answer in counted:
         given[answer.question.target].append(answer)
-    return Standing(
+    return Progress(
         questions,
-        tuple(_target(target, given[target], theirs) for target, theirs in rows.items()),
-        _raters(answers, flags),
+        tuple(_summarize_target(target, given[target], theirs) for target, theirs in rows.items()),
+        _summarize_raters(answers, flags),
     )
 
 
-def _questions(
+def _summarize_questions(
     study: Study, answers: Iterable[Answer], live: Mapping[str, int]
-) -> tuple[QuestionStanding, ...]:
+) -> tuple[QuestionProgress, ...]:
     answered: Counter[str] = Counter()
     skipped: Counter[str] = Counter()
     asked = {question.key: question for question in study.questions}
@@ -210,7 +210,7 @@ def _questions(
             gone[question.key] = question
     old = sorted(gone.values(), key=lambda question: (question.target, sorted(question.items)))
     return tuple(
-        QuestionStanding(
+        QuestionProgress(
             question,
             answered[question.key],
             study.answers_per_question if question.key in asked else 0,
@@ -222,9 +222,9 @@ def _questions(
     )
 
 
-def _raters(
+def _summarize_raters(
     answers: Iterable[Answer], flags: Mapping[str, Sequence[Flag]]
-) -> tuple[RaterStanding, ...]:
+) -> tuple[RaterProgress, ...]:
     theirs: dict[str, list[Answer]] = defaultdict(list)
     for answer in answers:
         theirs[answer.rater].append(answer)
@@ -232,19 +232,21 @@ def _raters(
     for rater, given in theirs.items():
         n = sum(bool(answer.order) for answer in given)
         seconds = median(answer.seconds for answer in given)
-        found.append(RaterStanding(rater, n, len(given) - n, seconds, tuple(flags.get(rater, ()))))
+        found.append(RaterProgress(rater, n, len(given) - n, seconds, tuple(flags.get(rater, ()))))
     return tuple(sorted(found, key=lambda rater: (-len(rater.flags), rater.rater)))
 
 
-# -------------------------------------------------------------------- a target
+# ---- One target
 
 
-def _target(
-    target: str, answers: Sequence[Answer], questions: Iterable[QuestionStanding]
-) -> TargetStanding:
+def _summarize_target(
+    target: str, answers: Sequence[Answer], questions: Iterable[QuestionProgress]
+) -> TargetProgress:
     asked = [row for row in questions if row.is_asked]
-    consensus, stability, first_stability = _consensus(answers) if answers else ((), None, None)
-    return TargetStanding(
+    consensus, stability, first_stability = (
+        _find_consensus(answers) if answers else ((), None, None)
+    )
+    return TargetProgress(
         target,
         len(answers),
         sum(row.planned for row in asked),
@@ -252,28 +254,29 @@ def _target(
         consensus,
         stability,
         first_stability,
-        _concordance(answers),
+        _mean_concordance(answers),
     )
 
 
-def _consensus(answers: Sequence[Answer]) -> tuple[NamedOrder, float | None, float | None]:
+def _find_consensus(answers: Sequence[Answer]) -> tuple[NamedOrder, float | None, float | None]:
     """Return the consensus, its stability and that of the first places."""
-    # Sets of items may differ. What was shown and not ranked comes last among what was shown.
+    # Questions may show different items. Shown items that an answer left unranked are tied at
+    # the end of that answer.
     items = tuple(sorted({item for answer in answers for item in answer.question.items}))
-    rankings = Rankings.from_orders(map(ranking_of_shown, answers), items=items, kind="subset")
+    rankings = Rankings.from_orders(map(rank_shown_items, answers), items=items, kind="subset")
     table = levels(rankings)
-    # What is ranked has a place of its own: the K-th of an answer that ranks K has K - 1.
+    # Ranked items are not tied: an answer that ranks K items gives them the levels 0 to K - 1.
     n_ranked = np.array([len(answer.order) for answer in answers])
     is_ranked = (table != ABSENT) & (table < n_ranked[:, None])
     counts = is_ranked.sum(axis=0), (table != ABSENT).sum(axis=0)
-    (places,) = shown_places(margins_of(table)[None], *(count[None] for count in counts))
+    (places,) = consensus_places(pairwise_margins(table)[None], *(count[None] for count in counts))
     groups = [np.flatnonzero(places == place) for place in np.unique(places)]
-    stays = shares_that_stay(table, is_ranked, places, FIRST_PLACES)
-    return (name_groups(groups, items), *(stays or (None, None)))
+    stability = leave_one_out_stability(table, is_ranked, places, FIRST_PLACES)
+    return (name_groups(groups, items), *(stability or (None, None)))
 
 
-def _concordance(answers: Iterable[Answer]) -> float | None:
-    groups = [group for group in by_question(answers) if len(group) > 1]
+def _mean_concordance(answers: Iterable[Answer]) -> float | None:
+    groups = [group for group in group_by_question(answers) if len(group) > 1]
     if not groups:
         return None
     within = [
@@ -283,50 +286,49 @@ def _concordance(answers: Iterable[Answer]) -> float | None:
     return float(np.average(within, weights=[len(group) for group in groups]))
 
 
-# -------------------- survey.overview
-# All that a survey's researcher looks at, from one state of the database.
+# ---- From the database
 
 
 @dataclass(frozen=True)
 class Overview:
-    """How a survey stands.
+    """What the researcher sees, all from one state of the database.
 
     Attributes
     ----------
     study : Study
     answers : list of Answer
-    participants : Participants
+    participants : ParticipantCounts
     flags : dict
         The flags of every rater.
     codes : dict
-        The completion code of every rater, by which a platform knows them.
-    standing : Standing
+        The completion code of every rater. The platform identifies participants by it.
+    progress : Progress
     """
 
     study: Study
     answers: list[Answer]
-    participants: Participants
+    participants: ParticipantCounts
     flags: dict[str, tuple[Flag, ...]]
     codes: dict[str, str]
-    standing: Standing
+    progress: Progress
 
     def export(self, *, exclude_flagged: bool = False) -> Export:
         """Return the answers as lines of a rankings file."""
         return export_lines(self.study, self.answers, self.flags, exclude_flagged=exclude_flagged)
 
 
-def overview(study: Study, database: Database, now: float) -> Overview:
-    """Read and sum up what there is."""
-    with database.reading() as connection:
+def read_overview(study: Study, database: Database, now: float) -> Overview:
+    """Read the database of a survey, and summarize it."""
+    with database.begin_read() as connection:
         answers = read_answers(connection)
-        people = participants(connection, study, now)
-        live = under_way(connection, study, now)
-    found = flags(answers, study.quality)
+        people = count_participants(connection, study, now)
+        live = count_in_progress(connection, study, now)
+    found = find_flags(answers, study.quality)
     return Overview(
         study,
         answers,
         people,
         found,
         {rater: database.identity.code(rater) for rater in found},
-        standing(study, answers, live, found),
+        summarize_progress(study, answers, live, found),
     )

@@ -1,1 +1,1 @@
-"""The database of a survey: who is asked what, and what they answered."""
+"""The database of a survey: participants, assigned questions and answers."""

@@ -1,4 +1,4 @@
-"""The database: opened, brought up to date, and written in whole transactions."""
+"""The database of a survey: its tables, their migration, and transactions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SURVEY = Table(
     "survey",
     METADATA,
     Column("version", Integer, nullable=False),
-    # Keys the hashes of participants' ids, their links and their codes.
+    # The key for hashing participants' ids, links and codes.
     Column("secret", Text, nullable=False),
 )
 QUESTION = Table(
@@ -55,7 +55,7 @@ PARTICIPANT = Table(
     Column("started_at", Double, nullable=False),
     Column("seen_at", Double, nullable=False),
     Column("finished_at", Double),
-    # Mechanical Turk's: where to hand in, at the end.
+    # For Mechanical Turk: which task is submitted, and where.
     Column("turk_assignment", Text),
     Column("turk_host", Text),
 )
@@ -68,14 +68,14 @@ ASSIGNMENT = Table(
     Column("repeat", Integer, nullable=False),
     Column("shown", Text, nullable=False),
     Column("shown_at", Double),
-    # A list of items, best first, as JSON; [] is "cannot say".
+    # A JSON list of items, best first; [] is a skip.
     Column("answer", Text),
     Column("answered_at", Double),
-    # Nobody is asked the same question twice, except as a planned repeat.
+    # Nobody gets the same question twice, except as a planned repeat.
     UniqueConstraint("rater", "question", "repeat"),
     Index("assignment_of_question", "question"),
 )
-STEPS: tuple[tuple[str, ...], ...] = (
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
         "CREATE TABLE survey (version INTEGER NOT NULL, secret TEXT NOT NULL)",
         """CREATE TABLE question (
@@ -104,37 +104,107 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX assignment_of_question ON assignment (question)",
     ),
 )
-"""What leads from each version to the next; both SQLite and PostgreSQL understand it.
+"""The SQL statements from each schema version to the next, for SQLite and PostgreSQL.
 
-A step is never edited once it was released: a later one changes what it made."""
+A released step is never edited; a later step changes what it made."""
 CONNECTIONS = 8
-"""At once. SQLite writes one at a time: more would only wait inside it, out of turn."""
+"""The size of the connection pool. SQLite has one writer at a time; more would only wait."""
 POSTGRESQL = "postgresql+psycopg"
-_ANY_NUMBER = 7_261_001
+_MIGRATION_LOCK = 7_261_001
 
 
-# -------------------- survey.store.migrations
-# Schema versions: a database is brought up to date when it is opened, in one transaction.
+class Database:
+    """The database of a survey: an SQLite file or a PostgreSQL database.
+
+    Parameters
+    ----------
+    place : Path or str
+        A file, or a URL such as ``postgresql://user@host/name``.
+    create : bool
+        Whether a missing file is created; if not, it is an error.
+
+    Attributes
+    ----------
+    identity : Identity
+        Makes hashes, links and codes with the survey's own secret.
+    """
+
+    def __init__(self, place: Path | str, *, create: bool = False) -> None:
+        self._engine = (
+            _create_postgresql(place) if isinstance(place, str) else _create_sqlite(place, create)
+        )
+        is_postgresql = self._engine.dialect.name == "postgresql"
+        # In SQLite, the write-ahead log already gives every transaction one state.
+        snapshot = {"isolation_level": "REPEATABLE READ"} if is_postgresql else {}
+        self._reads = self._engine.execution_options(**snapshot)
+        try:
+            with self.begin_write() as connection:
+                if is_postgresql:
+                    # If two servers start at once, only one of them creates the tables.
+                    connection.execute(
+                        text("SELECT pg_advisory_xact_lock(:n)"), {"n": _MIGRATION_LOCK}
+                    )
+                migrate(connection)
+                secret = connection.execute(select(SURVEY.c.secret)).scalar_one()
+        except DBAPIError as error:
+            self._engine.dispose()
+            # The URL is not in the message: it may contain a password.
+            what = place if isinstance(place, Path) else "the survey's database"
+            reason = str(error.orig).strip().splitlines()[0]
+            raise RankshotError(f"cannot open {what}: {reason}") from None
+        except BaseException:
+            self._engine.dispose()
+            raise
+        self.identity = Identity(bytes.fromhex(secret))
+
+    @contextmanager
+    def begin_read(self) -> Iterator[Connection]:
+        """Begin a transaction that reads one state of the database and blocks nobody."""
+        with self._reads.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def begin_write(self) -> Iterator[Connection]:
+        """Begin a transaction that is on disk when the block ends, or is rolled back."""
+        with self._engine.connect() as plain:
+            connection = plain.execution_options(writes=True)
+            with connection.begin():
+                yield connection
+
+    @contextmanager
+    def begin_assignment(self) -> Iterator[Connection]:
+        """Begin a write transaction that assigns questions; only one runs at a time."""
+        with self.begin_write() as connection:
+            # SQLite has one writer at a time in any case, and ignores FOR UPDATE.
+            connection.execute(select(SURVEY.c.version).with_for_update())
+            yield connection
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
 
 
-def migrate(connection: Connection, steps: Sequence[Sequence[str]] = STEPS) -> int:
-    """Bring a database to the newest version, inside the caller's transaction.
+# ---- Migrations
+
+
+def migrate(connection: Connection, steps: Sequence[Sequence[str]] = MIGRATIONS) -> int:
+    """Migrate a database to the newest version, inside the caller's transaction.
 
     Returns
     -------
     int
-        The version that was found; 0 is an empty database.
+        The version before the migration; 0 is an empty database.
 
     Raises
     ------
     RankshotError
-        If a newer rankshot has written it, or if its tables are not ours.
+        If a newer rankshot has written the database, or if it has other tables.
     """
-    found = _version(connection)
+    found = _read_version(connection)
     if found > len(steps):
         raise RankshotError(
-            f"the database has schema version {found}, this rankshot knows {len(steps)}: "
-            "a newer one has written it; upgrade with pip install --upgrade rankshot"
+            f"the database has schema version {found}, this rankshot supports {len(steps)}: "
+            "a newer rankshot has written it; upgrade with pip install --upgrade rankshot"
         )
     for step in steps[found:]:
         for statement in step:
@@ -149,104 +219,40 @@ def migrate(connection: Connection, steps: Sequence[Sequence[str]] = STEPS) -> i
     return found
 
 
-def _version(connection: Connection) -> int:
+def _read_version(connection: Connection) -> int:
     names = inspect(connection).get_table_names()
     if "survey" in names:
         return int(connection.execute(text("SELECT version FROM survey")).scalar_one())
     if names:
         raise RankshotError(
-            f"the database holds other tables ({', '.join(sorted(names)[:5])}): give the survey "
+            f"the database has other tables ({', '.join(sorted(names)[:5])}): give the survey "
             "a database of its own"
         )
     return 0
 
 
-# -------------------- survey.store.database
-# The database: opened, brought up to date, and written in whole transactions.
+# ---- SQLite and PostgreSQL
 
 
-class Database:
-    """A survey's answers: an SQLite file, or a PostgreSQL database by its URL.
-
-    Parameters
-    ----------
-    place : Path or str
-        A file, or ``postgresql://user@host/name``.
-    create : bool
-        Whether a file that is not there is made; if not, that is an error.
-
-    Attributes
-    ----------
-    identity : Identity
-        Hashes, links and codes, keyed by the survey's own secret.
-    """
-
-    def __init__(self, place: Path | str, *, create: bool = False) -> None:
-        self._engine = _postgresql(place) if isinstance(place, str) else _sqlite(place, create)
-        is_postgresql = self._engine.dialect.name == "postgresql"
-        # SQLite's write-ahead log gives one state to every transaction as it is.
-        snapshot = {"isolation_level": "REPEATABLE READ"} if is_postgresql else {}
-        self._reads = self._engine.execution_options(**snapshot)
-        try:
-            with self.writing() as connection:
-                if is_postgresql:
-                    # Two servers that start at once make the tables once.
-                    connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": _ANY_NUMBER})
-                migrate(connection)
-                secret = connection.execute(select(SURVEY.c.secret)).scalar_one()
-        except DBAPIError as error:
-            self._engine.dispose()
-            # A URL is not repeated: it may hold a password.
-            what = place if isinstance(place, Path) else "the survey's database"
-            reason = str(error.orig).strip().splitlines()[0]
-            raise RankshotError(f"cannot open {what}: {reason}") from None
-        except BaseException:
-            self._engine.dispose()
-            raise
-        self.identity = Identity(bytes.fromhex(secret))
-
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """Open a transaction that sees one state of the answers, and keeps nobody waiting."""
-        with self._reads.connect() as connection, connection.begin():
-            yield connection
-
-    @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """Open a transaction that is on disk when the block ends, or not there at all."""
-        with self._engine.connect() as plain:
-            connection = plain.execution_options(writes=True)
-            with connection.begin():
-                yield connection
-
-    @contextmanager
-    def allotting(self) -> Iterator[Connection]:
-        """Open a writing transaction that no other of its kind overlaps."""
-        with self.writing() as connection:
-            # SQLite has one writer at a time anyway, and ignores FOR UPDATE.
-            connection.execute(select(SURVEY.c.version).with_for_update())
-            yield connection
-
-    def close(self) -> None:
-        """Let go of all connections."""
-        self._engine.dispose()
-
-
-def _sqlite(path: Path, create: bool) -> Engine:  # noqa: FBT001
+def _create_sqlite(path: Path, create: bool) -> Engine:  # noqa: FBT001
     if not create and not path.exists():
-        raise RankshotError(f"{path}: there is no such database; `rankshot survey serve` makes it")
+        raise RankshotError(
+            f"{path}: there is no such database; `rankshot survey serve` creates it"
+        )
     if path.is_dir() or not path.resolve().parent.is_dir():
-        raise RankshotError(f"{path}: cannot keep a database there: no such folder, or a folder")
+        raise RankshotError(
+            f"{path}: cannot create a database there: it is a folder, or its folder is missing"
+        )
     if create and not path.exists():
-        # Answers of people: for the eyes of the one who runs the survey.
+        # These are personal answers: only the owner may read the file.
         path.touch(mode=0o600)
     engine = create_engine(
-        # Not a string: a ? in the path would begin the options.
+        # Not a string: in a URL, a ? in the path would begin the options.
         URL.create("sqlite", database=str(path)),
         pool_size=CONNECTIONS,
         max_overflow=0,
         pool_timeout=60,
-        # Errors are printed: what people sent is not.
+        # Error messages must not contain what participants sent.
         hide_parameters=True,
         connect_args={"timeout": 60, "check_same_thread": False},
     )
@@ -256,38 +262,39 @@ def _sqlite(path: Path, create: bool) -> Engine:  # noqa: FBT001
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
-    # The driver would begin transactions by itself, and too late: _begin_sqlite does.
+    # The driver would begin transactions itself, and too late; _begin_sqlite begins them.
     connection.isolation_level = None
     connection.execute("PRAGMA journal_mode = WAL")
-    # FULL: an answer that was acknowledged survives a power cut, too.
+    # FULL: an acknowledged answer also survives a power cut.
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    # IMMEDIATE: who is going to write waits for its turn now, instead of failing later.
+    # IMMEDIATE: a writer waits for its turn now, instead of failing later.
     writes = connection.get_execution_options().get("writes", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-def _postgresql(url: str) -> Engine:
+def _create_postgresql(url: str) -> Engine:
     try:
         parsed = make_url(url)
         if parsed.get_backend_name() != "postgresql":
             raise RankshotError(
-                f"databases are SQLite files or postgresql:// URLs, not {parsed.drivername}://"
+                f"the database must be an SQLite file or a postgresql:// URL, not "
+                f"{parsed.drivername}://"
             )
         return create_engine(
             parsed.set(drivername=POSTGRESQL),
             pool_size=CONNECTIONS,
             pool_timeout=60,
             hide_parameters=True,
-            # A server that was restarted is connected to anew.
+            # After a restart of the server, connect again.
             pool_pre_ping=True,
         )
     except (ArgumentError, NoSuchModuleError):
         raise RankshotError(
-            "the database's URL is none; write postgresql://user@host/name"
+            "the URL of the database is not valid; write postgresql://user@host/name"
         ) from None
     except ImportError as error:
         raise RankshotError(

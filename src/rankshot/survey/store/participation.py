@@ -1,4 +1,4 @@
-"""Taking part: start, the question that comes next, and the answer that is kept."""
+"""Taking part in a survey: start, get the current question, submit an answer."""
 
 from __future__ import annotations
 
@@ -10,16 +10,23 @@ from random import Random, SystemRandom
 
 from sqlalchemy import Connection, Row, func, select
 
-from rankshot.survey.answers import order_of
+from rankshot.survey.answers import order_from_places
 from rankshot.survey.platforms import TurkTask
-from rankshot.survey.store.assignment import allot, lapse, loads, question_of, sequence, shuffled
+from rankshot.survey.store.assignment import (
+    arrange_turns,
+    assign_questions,
+    count_answers,
+    idle_cutoff,
+    question_from_row,
+    shuffle_items,
+)
 from rankshot.survey.store.database import ASSIGNMENT, PARTICIPANT, QUESTION, Database
 from rankshot.survey.study import Question, Study
 
 
 @dataclass(frozen=True)
-class Asked:
-    """The question that a participant has in front of them."""
+class CurrentQuestion:
+    """The question that a participant has to answer now."""
 
     number: int
     question: Question
@@ -27,24 +34,24 @@ class Asked:
     position: int
     total: int
     form: str
-    """The token that an answer to it carries."""
+    """The token that an answer to it must have."""
 
 
 @dataclass(frozen=True)
 class Finished:
-    """All of a participant's questions are answered, and kept."""
+    """All questions of a participant are answered or skipped."""
 
     code: str
     n_answers: int
     turk: TurkTask | None
 
 
-class NotAskedError(Exception):
-    """An answer to a question that this participant was not asked, or not any more."""
+class NotAssignedError(Exception):
+    """An answer to a question that is not assigned to this participant, or not any more."""
 
 
-class AnsweredBeforeError(Exception):
-    """Another answer to a question that has one; ``order`` is the one that is kept."""
+class AlreadyAnsweredError(Exception):
+    """A different answer to an answered question; ``order`` is the answer that is kept."""
 
     def __init__(self, order: tuple[str, ...]) -> None:
         super().__init__("this question has an answer")
@@ -52,7 +59,7 @@ class AnsweredBeforeError(Exception):
 
 
 class Participation:
-    """What participants do in one study; each method is one transaction.
+    """The actions of the participants of one study.
 
     Parameters
     ----------
@@ -61,7 +68,7 @@ class Participation:
     clock : callable
         Returns the time in seconds.
     rng : Random
-        Orders questions and items.
+        Shuffles questions and items.
     """
 
     def __init__(
@@ -79,8 +86,8 @@ class Participation:
         self._register()
 
     def _register(self) -> None:
-        """Write down the study's questions; those that are there stay, with their answers."""
-        with self._database.allotting() as connection:
+        """Store the study's questions; those already stored stay, with their answers."""
+        with self._database.begin_assignment() as connection:
             known = set(connection.execute(select(QUESTION.c.key)).scalars())
             new = {q.key: q for q in (*self._study.questions, *self._study.gold)}
             rows = [
@@ -97,37 +104,37 @@ class Participation:
                 connection.execute(QUESTION.insert(), rows)
 
     def is_full(self, participant: str | None) -> bool:
-        """Return whether a visitor, if they are not known yet, would be given no question."""
-        with self._database.reading() as connection:
+        """Return whether somebody who has not started yet would get no question."""
+        with self._database.begin_read() as connection:
             if participant is not None:
-                known = _participant(connection, self._identity.rater(participant))
+                known = _select_participant(connection, self._identity.rater(participant))
                 if known is not None:
                     return False
-            counts = loads(connection, self._study, self._clock())
+            counts = count_answers(connection, self._study, self._clock())
         return min(counts.values()) >= self._study.answers_per_question
 
     def start(self, participant: str, turk: TurkTask | None = None) -> str | None:
-        """Let somebody in, or in again; return who they are, or None if nothing is left to ask."""
+        """Start or resume; return the rater, or None if no question is left."""
         rater = self._identity.rater(participant)
         now = self._clock()
-        with self._database.allotting() as connection:
-            known = _participant(connection, rater) is not None
-            # Who was away while others answered everything has nothing left, and starts anew.
-            if not known or not _assignments(connection, rater):
-                study, counts = self._study, loads(connection, self._study, now)
+        with self._database.begin_assignment() as connection:
+            known = _select_participant(connection, rater) is not None
+            # A participant whose questions were all answered by others starts again.
+            if not known or not _select_assignments(connection, rater):
+                study, counts = self._study, count_answers(connection, self._study, now)
                 wanted = study.questions_per_participant
-                keys = allot(counts, study.answers_per_question, wanted, (), self._rng)
+                keys = assign_questions(counts, study.answers_per_question, wanted, (), self._rng)
                 if not keys:
                     return None
                 if not known:
                     connection.execute(
                         PARTICIPANT.insert().values(rater=rater, started_at=now, seen_at=now)
                     )
-                _touch(connection, rater, now)
+                _record_activity(connection, rater, now)
                 self._assign(connection, rater, keys)
             if turk is not None:
-                # Who returned a task and took it again hands in the new one; who has finished
-                # does not hand in another one for the same work.
+                # A worker who returned a task and accepted it again submits the new one. A worker
+                # who has finished cannot submit a second task for the same work.
                 connection.execute(
                     PARTICIPANT.update()
                     .where(PARTICIPANT.c.rater == rater, PARTICIPANT.c.finished_at.is_(None))
@@ -138,38 +145,38 @@ class Participation:
     def _assign(self, connection: Connection, rater: str, keys: list[str]) -> None:
         gold = [question.key for question in self._study.gold]
         items = {q.key: q.items for q in (*self._study.questions, *self._study.gold)}
-        turns = sequence(keys, gold, self._study.repeats, self._rng)
+        turns = arrange_turns(keys, gold, self._study.repeats, self._rng)
         rows = [
             {
                 "rater": rater,
                 "number": number,
                 "question": turn.question,
                 "repeat": int(turn.repeat),
-                "shown": json.dumps(shuffled(items[turn.question], self._rng)),
+                "shown": json.dumps(shuffle_items(items[turn.question], self._rng)),
             }
             for number, turn in enumerate(turns, 1)
         ]
         connection.execute(ASSIGNMENT.insert(), rows)
 
-    def current(self, rater: str) -> Asked | Finished:
-        """Return the first question without an answer, or the end.
+    def current_question(self, rater: str) -> CurrentQuestion | Finished:
+        """Return the first question without an answer, or `Finished`.
 
         Raises
         ------
         NotAskedError
-            If nobody of this name takes part.
+            If there is no such participant.
         """
         now = self._clock()
-        with self._database.reading() as connection:
-            person = _participant(connection, rater)
+        with self._database.begin_read() as connection:
+            person = _select_participant(connection, rater)
             if person is None:
-                raise NotAskedError
+                raise NotAssignedError
             if person.finished_at is not None:
-                return self._finished(connection, person)
-        if person.seen_at < lapse(self._study, now):
-            with self._database.allotting() as connection:
-                self._renew(connection, rater, now)
-        with self._database.writing() as connection:
+                return self._make_finished(connection, person)
+        if person.seen_at < idle_cutoff(self._study, now):
+            with self._database.begin_assignment() as connection:
+                self._resume(connection, rater, now)
+        with self._database.begin_write() as connection:
             row = connection.execute(
                 select(ASSIGNMENT, QUESTION)
                 .join(QUESTION)
@@ -178,8 +185,8 @@ class Participation:
                 .limit(1)
             ).first()
             if row is None:
-                _finish(connection, rater, now)
-                return self._finished(connection, person)
+                _record_end(connection, rater, now)
+                return self._make_finished(connection, person)
             if row.shown_at is None:
                 connection.execute(
                     ASSIGNMENT.update()
@@ -191,20 +198,20 @@ class Participation:
                     ASSIGNMENT.c.rater == rater
                 )
             ).one()
-            # Last: whoever writes locks questions first and people after them.
-            _touch(connection, rater, now)
+            # Last: to avoid deadlocks, every writer locks assignments before participants.
+            _record_activity(connection, rater, now)
         form = self._identity.form_token(rater, row.number, row.question)
         shown = tuple(json.loads(row.shown))
-        return Asked(row.number, question_of(row), shown, answered + 1, total, form)
+        return CurrentQuestion(row.number, question_from_row(row), shown, answered + 1, total, form)
 
-    def _renew(self, connection: Connection, rater: str, now: float) -> None:
-        """Take up again what lapsed: questions that others have filled meanwhile are exchanged."""
-        person = _participant(connection, rater)
-        if person is None or person.seen_at >= lapse(self._study, now):
-            # Another tab was quicker.
+    def _resume(self, connection: Connection, rater: str, now: float) -> None:
+        """Resume after an idle time: replace questions that others have completed meanwhile."""
+        person = _select_participant(connection, rater)
+        if person is None or person.seen_at >= idle_cutoff(self._study, now):
+            # Another tab did this already.
             return
-        counts = loads(connection, self._study, now)
-        rows = _assignments(connection, rater)
+        counts = count_answers(connection, self._study, now)
+        rows = _select_assignments(connection, rater)
         seen = {row.question for row in rows}
         gold = {question.key for question in self._study.gold}
         is_asked_something = False
@@ -212,24 +219,28 @@ class Participation:
             if row.question in gold or row.repeat:
                 continue
             is_settled = row.answered_at is not None or row.question not in counts
-            key = row.question if is_settled else self._still_free(counts, row.question, seen)
+            key = (
+                row.question
+                if is_settled
+                else self._choose_open_question(counts, row.question, seen)
+            )
             is_asked_something |= key is not None
             if key != row.question:
-                self._exchange(connection, row, key)
+                self._replace_question(connection, row, key)
         if not is_asked_something:
-            # Gold questions alone are no survey.
+            # Gold questions alone are not worth asking.
             connection.execute(
                 ASSIGNMENT.delete().where(
                     ASSIGNMENT.c.rater == rater, ASSIGNMENT.c.answered_at.is_(None)
                 )
             )
-        _touch(connection, rater, now)
+        _record_activity(connection, rater, now)
 
-    def _still_free(self, counts: dict[str, int], key: str, seen: set[str]) -> str | None:
-        """Return a question that wants an answer, this one if it does; None if none does."""
+    def _choose_open_question(self, counts: dict[str, int], key: str, seen: set[str]) -> str | None:
+        """Return this question if it needs answers, otherwise another that does, or None."""
         planned = self._study.answers_per_question
         if counts[key] >= planned:
-            found = allot(counts, planned, 1, seen, self._rng)
+            found = assign_questions(counts, planned, 1, seen, self._rng)
             if not found:
                 return None
             key = found[0]
@@ -237,17 +248,17 @@ class Participation:
         counts[key] += 1
         return key
 
-    def _exchange(
+    def _replace_question(
         self, connection: Connection, row: Row[tuple[object, ...]], key: str | None
     ) -> None:
-        """Put another question in the place of one, and of its repeat; None takes both away."""
+        """Replace a question and its repeat by another question; None removes both."""
         mine = (ASSIGNMENT.c.rater == row.rater) & (ASSIGNMENT.c.question == row.question)
         if key is None:
             connection.execute(ASSIGNMENT.delete().where(mine))
             return
         items = next(q.items for q in self._study.questions if q.key == key)
         for repeat in (0, 1):
-            shown = json.dumps(shuffled(items, self._rng))
+            shown = json.dumps(shuffle_items(items, self._rng))
             connection.execute(
                 ASSIGNMENT.update()
                 .where(mine, ASSIGNMENT.c.repeat == repeat)
@@ -257,36 +268,36 @@ class Participation:
     def submit(
         self, rater: str, number: int, form: str, places: Sequence[str], *, skip: bool = False
     ) -> None:
-        """Keep an answer; when this returns, it is on disk.
+        """Store an answer. When this returns, it is on disk.
 
-        The same answer once more changes nothing.
+        Sending the same answer again changes nothing.
 
         Raises
         ------
         NotAskedError
-            If the question was never shown to this participant, or the form is not ours.
+            If the question was never shown to this participant, or the form token is wrong.
         AnsweredBeforeError
-            If there is another answer; that one stays.
+            If the question has a different answer, which is kept.
         RankshotError
-            If the places are no ranking: says what to change.
+            If the places are not a ranking. The message says what to change.
         """
         now = self._clock()
-        with self._database.writing() as connection:
+        with self._database.begin_write() as connection:
             row = connection.execute(
                 select(ASSIGNMENT)
                 .where(ASSIGNMENT.c.rater == rater, ASSIGNMENT.c.number == number)
-                # Until the answer is kept, no other tab makes another question of it.
+                # Another tab cannot replace the question before the answer is stored.
                 .with_for_update()
             ).first()
             if row is None or row.shown_at is None:
-                raise NotAskedError
+                raise NotAssignedError
             if not self._identity.is_form_token(form, rater, number, row.question):
-                raise NotAskedError
-            order = () if skip else order_of(json.loads(row.shown), places)
+                raise NotAssignedError
+            order = () if skip else order_from_places(json.loads(row.shown), places)
             if row.answered_at is not None:
                 kept = tuple(json.loads(row.answer))
                 if kept != order:
-                    raise AnsweredBeforeError(kept)
+                    raise AlreadyAnsweredError(kept)
                 return
             connection.execute(
                 ASSIGNMENT.update()
@@ -294,7 +305,7 @@ class Participation:
                 .values(answer=json.dumps(order), answered_at=now)
             )
             if not order:
-                # What somebody could not say is not asked again.
+                # A skipped question is not repeated.
                 connection.execute(
                     ASSIGNMENT.delete().where(
                         ASSIGNMENT.c.rater == rater,
@@ -302,11 +313,11 @@ class Participation:
                         ASSIGNMENT.c.number > number,
                     )
                 )
-            # Who was away too long stays away until `current` has looked at what is left.
-            _touch(connection, rater, now, since=lapse(self._study, now))
-            _finish(connection, rater, now)
+            # After a long idle time, `current_question` must first replace lost questions.
+            _record_activity(connection, rater, now, since=idle_cutoff(self._study, now))
+            _record_end(connection, rater, now)
 
-    def _finished(self, connection: Connection, person: Row[tuple[object, ...]]) -> Finished:
+    def _make_finished(self, connection: Connection, person: Row[tuple[object, ...]]) -> Finished:
         n_answers = connection.execute(
             select(func.count(ASSIGNMENT.c.answered_at)).where(ASSIGNMENT.c.rater == person.rater)
         ).scalar_one()
@@ -314,18 +325,18 @@ class Participation:
         return Finished(self._identity.code(person.rater), n_answers, turk or None)
 
 
-def _participant(connection: Connection, rater: str) -> Row[tuple[object, ...]] | None:
+def _select_participant(connection: Connection, rater: str) -> Row[tuple[object, ...]] | None:
     return connection.execute(select(PARTICIPANT).where(PARTICIPANT.c.rater == rater)).first()
 
 
-def _assignments(connection: Connection, rater: str) -> Sequence[Row[tuple[object, ...]]]:
-    """Return all questions of a participant, which nobody else changes until we are done."""
+def _select_assignments(connection: Connection, rater: str) -> Sequence[Row[tuple[object, ...]]]:
+    """Return all assignments of a participant, locked until the transaction ends."""
     mine = select(ASSIGNMENT).where(ASSIGNMENT.c.rater == rater)
     return connection.execute(mine.order_by(ASSIGNMENT.c.number).with_for_update()).all()
 
 
-def _touch(connection: Connection, rater: str, now: float, since: float = 0.0) -> None:
-    """Note a sign of life, from somebody whose last one is not older than ``since``."""
+def _record_activity(connection: Connection, rater: str, now: float, since: float = 0.0) -> None:
+    """Record activity, unless the last activity is older than ``since``."""
     connection.execute(
         PARTICIPANT.update()
         .where(PARTICIPANT.c.rater == rater, PARTICIPANT.c.seen_at >= since)
@@ -333,8 +344,8 @@ def _touch(connection: Connection, rater: str, now: float, since: float = 0.0) -
     )
 
 
-def _finish(connection: Connection, rater: str, now: float) -> None:
-    """Note the end, if nothing is left to answer, and something was."""
+def _record_end(connection: Connection, rater: str, now: float) -> None:
+    """Record the end if the participant had questions and all are answered."""
     mine = select(ASSIGNMENT.c.number).where(ASSIGNMENT.c.rater == rater)
     waiting = mine.where(ASSIGNMENT.c.answered_at.is_(None))
     connection.execute(

@@ -1,1 +1,1 @@
-"""The web pages: what is let in, what is shown, and serving it."""
+"""The web application of a survey: checks of requests, pages, routes and the server."""

@@ -1,4 +1,4 @@
-"""The web application of a study."""
+"""The web application of a study, and the server that runs it."""
 
 from __future__ import annotations
 
@@ -21,29 +21,31 @@ from rankshot.survey.store.database import Database
 from rankshot.survey.store.participation import Participation
 from rankshot.survey.study import Study
 from rankshot.survey.web.guards import Guard, RateLimit, security_headers
-from rankshot.survey.web.pages import STATIC, Pages, RefusedError, refusals, static_files
+from rankshot.survey.web.pages import (
+    STATIC,
+    Pages,
+    RefusedError,
+    describe_refusals,
+    load_static_files,
+)
 from rankshot.survey.web.participant_routes import ParticipantRoutes
 from rankshot.survey.web.researcher_routes import Login, ResearcherRoutes
 
 StaticName = Annotated[str, Path(json_schema_extra={"enum": list(STATIC)})]
 
 
-# -------------------- survey.web.app
-# The web application of a study.
-
-
 @dataclass(frozen=True)
 class Rates:
-    """How many requests one address may make in a minute.
+    """How many requests one address may make per minute.
 
-    A university or a telephone company may stand behind one address: these are for machines
-    that run wild, not for people who are many.
+    A whole university or telephone company may share one address. These limits are meant for
+    programs that send too much, not for many people.
     """
 
     requests: int = 600
     starts: int = 60
     logins: int = 10
-    """The researcher's tokens that are tried, by logging in or in a header; right ones as well."""
+    """Attempts with a researcher's token, in the login form or a header, right or wrong."""
 
 
 def create_app(
@@ -54,30 +56,30 @@ def create_app(
     rates: Rates | None = None,
     root: str = "",
 ) -> FastAPI:
-    """Make the web application of a study.
+    """Create the web application of a study.
 
     Parameters
     ----------
     study : Study
     database : Database
-        Where answers are kept.
+        Where answers are stored.
     token : str, optional
-        Opens the researcher's page; without one there is no such page.
+        Gives access to the researcher's page. Without a token there is no such page.
     rates : Rates, optional
     root : str
-        What stands before every path, where a proxy serves the survey below another site.
+        The prefix of every path, if a proxy serves the survey below a path of another site.
     """
     rates = rates or Rates()
     pages = Pages(study, root)
     app = FastAPI(
         title="rankshot survey",
         version=__version__,
-        # The pages that FastAPI would make of it load scripts from another host.
+        # FastAPI's documentation pages load scripts from another host.
         docs_url=None,
         redoc_url=None,
-        # It would send people to whatever host the request names.
+        # A redirect would lead to whatever host the request names.
         redirect_slashes=False,
-        dependencies=[Depends(_one_value_a_field)],
+        dependencies=[Depends(_refuse_repeated_fields)],
     )
     participation = Participation(study, database)
     visitors = ParticipantRoutes(study, participation, database.identity, pages)
@@ -86,8 +88,8 @@ def create_app(
         app.state.login = Login(token, database.identity)
         researcher = ResearcherRoutes(study, database, app.state.login, pages)
         app.include_router(researcher.router())
-    _serve_static(app)
-    _answer_errors(app, pages)
+    _add_static_files(app)
+    _add_error_pages(app, pages)
     turk = study.platform == "mturk"
     app.add_middleware(
         Guard,
@@ -97,65 +99,66 @@ def create_app(
         limit=RateLimit(rates.requests),
         stricter={"/start": RateLimit(rates.starts)},
         tokens=RateLimit(rates.logins),
-        refuse=pages.message,
+        refuse=pages.render_message,
     )
     return app
 
 
-async def _one_value_a_field(request: Request) -> None:
-    """Refuse a form that gives a field twice: nobody knows which of the two is meant."""
+async def _refuse_repeated_fields(request: Request) -> None:
+    """Refuse a form that has a field twice: it is not clear which of the two is meant."""
     if request.method != "POST":
         return
     form = await request.form()
     for name in form:
         if name != "place" and len(form.getlist(name)) > 1:
-            raise RefusedError(422, "Malformed", "A field of the form was given twice.")
+            raise RefusedError(422, "Malformed", "A field of the form was sent twice.")
 
 
-def _serve_static(app: FastAPI) -> None:
-    found = static_files()
+def _add_static_files(app: FastAPI) -> None:
+    found = load_static_files()
     kinds = {kind: {"schema": {"type": "string"}} for kind in sorted(set(STATIC.values()))}
     files: dict[int | str, dict[str, Any]] = {200: {"content": kinds}}
 
-    @app.get("/static/{name}", response_class=Response, responses={**files, **refusals(404)})
+    @app.get(
+        "/static/{name}", response_class=Response, responses={**files, **describe_refusals(404)}
+    )
     def static(name: StaticName) -> Response:
-        """Return style or a script."""
+        """Return a style sheet, a script or the icon."""
         if name not in found:
-            raise RefusedError(404, "No such file", "It is not one of ours.")
+            raise RefusedError(404, "No such file", "The survey has no such file.")
         return found[name]
 
 
-def _answer_errors(app: FastAPI, pages: Pages) -> None:
-    """Answer whatever goes wrong with a page that a person can read."""
+def _add_error_pages(app: FastAPI, pages: Pages) -> None:
+    """Answer every error with a page that a person can read."""
 
     @app.exception_handler(RefusedError)
     def refused(_request: Request, error: RefusedError) -> HTMLResponse:
-        page = pages.page(error.template, error.status, **error.values)
+        page = pages.render(error.template, error.status, **error.values)
         if error.status == 401:
             page.headers["www-authenticate"] = "Bearer"
         return page
 
     @app.exception_handler(RequestValidationError)
     def malformed(_request: Request, _error: RequestValidationError) -> HTMLResponse:
-        # What was sent is not repeated: nothing of it is trusted.
-        return pages.message(
-            422, "Malformed", "The request is not one that our pages send. Nothing was stored."
+        # The page does not repeat what was sent, since nothing of it is trusted.
+        return pages.render_message(
+            422, "Malformed", "This request does not come from our pages. Nothing was stored."
         )
 
     @app.exception_handler(StarletteHTTPException)
     def http_error(_request: Request, error: HTTPException) -> HTMLResponse:
         phrase = HTTPStatus(error.status_code).phrase
-        page = pages.message(error.status_code, phrase, "Please check the address.")
+        page = pages.render_message(error.status_code, phrase, "Please check the address.")
         page.headers.update(error.headers or {})
         return page
 
 
-# -------------------- survey.web.server
-# Serving a study: one process, until it is told to end.
+# ---- The server
 
 
 def open_port(host: str, port: int) -> socket.socket:
-    """Take a port, before anything is promised; 0 takes any that is free."""
+    """Open a port; 0 takes any free port."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=1024)
@@ -166,7 +169,7 @@ def open_port(host: str, port: int) -> socket.socket:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether only this machine reaches an address."""
+    """Return whether an address can be reached only from this machine."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -174,11 +177,11 @@ def is_loopback(host: str) -> bool:
 
 
 def serve(app: FastAPI, port: socket.socket) -> None:
-    """Answer requests until a signal comes; what is being answered is finished first."""
+    """Serve requests until a signal comes; open requests are finished first."""
     config = uvicorn.Config(
         app,
         log_level="warning",
-        # Addresses hold participants' ids and links: they are not written down.
+        # URLs contain participants' ids and links: they must not be logged.
         access_log=False,
         server_header=False,
         timeout_keep_alive=30,

@@ -1,4 +1,4 @@
-"""What every request passes: rates, an origin, a form's size; and the headers of every response."""
+"""Checks of every request (rate, origin, size, kind), and headers of every response."""
 
 from __future__ import annotations
 
@@ -17,97 +17,35 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 MOST_ADDRESSES = 10_000
 MOST_CHARACTERS = 64
 MOST_BYTES = 64 * 1024
-"""Of a request's body: an answer to the largest question is a tenth of it."""
+"""The largest body of a request; an answer to the largest question is a tenth of it."""
 MOST_FIELDS = 64
-"""Of a form: an answer to the largest question has 52."""
+"""The most fields of a form; an answer to the largest question has 52."""
 FORM = "application/x-www-form-urlencoded"
-"""What our pages send, and so all that is read: files and other formats are parsed by nobody."""
-OURSELVES = "'self'"
+"""The only content type that is read: files and other formats are never parsed."""
+OWN_ORIGIN = "'self'"
 Refuse = Callable[[int, str, str], Response]
-"""Makes a page of a status, a heading and a text."""
-
-
-# -------------------- survey.web.rate_limit
-# How often one address may ask: a bucket each, in memory that does not grow.
-
-
-class RateLimit:
-    """Allow every address so many requests a minute, all of them at once if it likes.
-
-    Parameters
-    ----------
-    per_minute : int
-        How fast a bucket fills, and how much it holds.
-    clock : callable
-        Returns the time in seconds.
-
-    Examples
-    --------
-    >>> limit = RateLimit(2, clock=lambda: 0.0)
-    >>> [limit.wait("192.0.2.1") for _ in range(3)]
-    [0.0, 0.0, 30.0]
-    """
-
-    def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._size = float(per_minute)
-        self._clock = clock
-        self._lock = Lock()
-        # What is left in each bucket, and when that was; who asked last stands last.
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
-
-    def wait(self, address: str) -> float:
-        """Take one request out; return the seconds to wait if there is none, otherwise 0."""
-        owner = _owner(address)
-        rate = self._size / 60
-        with self._lock:
-            now = self._clock()
-            left, then = self._buckets.pop(owner, (self._size, now))
-            left = min(self._size, left + (now - then) * rate)
-            allowed = left >= 1
-            self._buckets[owner] = (left - allowed, now)
-            if len(self._buckets) > MOST_ADDRESSES:
-                self._buckets.popitem(last=False)
-        return 0.0 if allowed else (1 - left) / rate
-
-
-def _owner(address: str) -> str:
-    """Return whose bucket it is: of IPv6, one household has 2^64 addresses."""
-    try:
-        parsed = ip_address(address)
-    except ValueError:
-        # A proxy may send any text: it is kept, but not all of it.
-        return address[:MOST_CHARACTERS]
-    if not isinstance(parsed, IPv6Address):
-        return str(parsed)
-    # Servers that listen to both kinds write IPv4 so; all of these are in one block.
-    if parsed.ipv4_mapped is not None:
-        return str(parsed.ipv4_mapped)
-    return f"{int(parsed) >> 64:x}::/64"
-
-
-# -------------------- survey.web.guards
-# What every request passes: rates, an origin, a form's size; and the headers of every response.
+"""Makes a page from a status, a heading and a text."""
 
 
 def security_headers(form_hosts: tuple[str, ...], frame_ancestors: str) -> dict[str, str]:
-    """Return the headers that every response has.
+    """Return the headers of every response.
 
     Parameters
     ----------
     form_hosts : tuple of str
-        Origins beside our own that a form may be sent to.
+        Other origins to which a form may be sent.
     frame_ancestors : str
-        Who may show our pages inside theirs, in the words of the content-security policy.
+        The sites that may show our pages in a frame, as in a content-security policy.
     """
     policy = (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-        f"connect-src 'self'; form-action {' '.join((OURSELVES, *form_hosts))}; "
+        f"connect-src 'self'; form-action {' '.join((OWN_ORIGIN, *form_hosts))}; "
         f"frame-ancestors {frame_ancestors}; base-uri 'none'"
     )
     return {
         "content-security-policy": policy,
         "x-content-type-options": "nosniff",
-        # Links are capabilities: no other site learns them. Our own forms keep their Origin.
+        # No other site may learn a participant's link. Our own forms keep their Origin.
         "referrer-policy": "same-origin",
         "permissions-policy": "camera=(), geolocation=(), microphone=()",
         "cross-origin-opener-policy": "same-origin",
@@ -117,21 +55,21 @@ def security_headers(form_hosts: tuple[str, ...], frame_ancestors: str) -> dict[
 
 
 class Guard:
-    """Stands before the application, and lets through what is small, slow and from our pages.
+    """Middleware that refuses requests which are too many, too large or from other sites.
 
     Parameters
     ----------
     app : ASGI application
     headers : dict
-        Put on every response.
+        Added to every response.
     limit : RateLimit
-        Of all requests of an address.
+        For all requests of an address.
     stricter : dict
-        Of the forms that are sent to these paths (POST).
+        For each of these paths, the limit for forms that are sent to it (POST).
     tokens : RateLimit
-        Of the researcher's tokens that an address may try, right or wrong.
+        For attempts with a researcher's token, right or wrong.
     refuse : callable
-        Makes the page that says why not.
+        Makes the page that says why a request was refused.
     """
 
     def __init__(
@@ -163,37 +101,36 @@ class Guard:
                 started = True
                 headers = MutableHeaders(scope=message)
                 headers.update(self._headers)
-                # Back and reload ask us, and see what is true now.
+                # The Back button and a reload must show the current state.
                 headers.setdefault("cache-control", "no-store")
             await send(message)
 
         headers = Headers(scope=scope)
         body = b""
-        refusal = self._too_often(scope, headers) or self._from_elsewhere(scope, headers)
+        refusal = self._check_rates(scope, headers) or self._check_origin(scope, headers)
         if refusal is None:
-            read = await _body(headers, receive)
+            read = await _read_body(headers, receive)
             if read is None:
-                # Half an answer is another answer: nobody is there who could be told.
+                # The client has gone. Half a form could be a different answer.
                 return
             body = read
-            refusal = self._no_form(scope, headers, body)
+            refusal = self._check_form(scope, headers, body)
         if refusal is not None:
             await refusal(scope, receive, send_with_headers)
             return
         try:
-            await self._app(scope, _replayed(body, receive), send_with_headers)
+            await self._app(scope, _replay_body(body, receive), send_with_headers)
         except Exception:
             if not started:
-                # The page that Starlette makes of an error comes from outside of this guard,
-                # and would lack the headers.
+                # Starlette's own error page would not have the headers.
                 text = (
-                    "Something went wrong on our side, and this was not kept. Please reload the "
-                    "page to send it again; what you sent before is kept."
+                    "Something went wrong on our side, and this answer was not saved. Please "
+                    "reload the page to send it again. Your earlier answers are saved."
                 )
                 await self._refuse(500, "Sorry", text)(scope, receive, send_with_headers)
             raise
 
-    def _too_often(self, scope: Scope, headers: Headers) -> Response | None:
+    def _check_rates(self, scope: Scope, headers: Headers) -> Response | None:
         client = scope.get("client")
         address = client[0] if client else "unknown"
         limits = [self._limit]
@@ -206,30 +143,30 @@ class Guard:
             return None
         seconds = ceil(wait)
         text = (
-            f"There were many requests from your network. Please wait {seconds} seconds and "
-            "reload the page: what you have sent before is kept."
+            f"There were too many requests from your network. Please wait {seconds} seconds, and "
+            "then reload the page. Your earlier answers are saved."
         )
         response = self._refuse(429, "Please wait a moment", text)
         response.headers["retry-after"] = str(seconds)
         return response
 
-    def _from_elsewhere(self, scope: Scope, headers: Headers) -> Response | None:
-        """Refuse what a page of another site sends in a visitor's name."""
+    def _check_origin(self, scope: Scope, headers: Headers) -> Response | None:
+        """Refuse a form that a page of another site sends."""
         if scope["method"] in {"GET", "HEAD", "OPTIONS"}:
             return None
         origin, site = headers.get("origin"), headers.get("sec-fetch-site")
         ours = site in {"same-origin", "none"} if site else True
         if origin is not None and site is None:
-            ours = _is_at(origin, headers.get("host"))
+            ours = _is_same_host(origin, headers.get("host"))
         if ours:
             return None
         return self._refuse(
-            403, "Not from here", "The form was sent by another site. Nothing was stored."
+            403, "Wrong site", "The form was sent by another site. Nothing was stored."
         )
 
-    def _no_form(self, scope: Scope, headers: Headers, body: bytes) -> Response | None:
-        """Refuse a body that is too large, or of a kind that our pages do not send."""
-        # Some parsers take ; for &.
+    def _check_form(self, scope: Scope, headers: Headers, body: bytes) -> Response | None:
+        """Refuse a body that is too large, or of a content type that our pages do not send."""
+        # Some parsers treat ; like &.
         n_fields = 1 + body.count(b"&") + body.count(b";")
         if len(body) > MOST_BYTES or (scope["method"] == "POST" and n_fields > MOST_FIELDS):
             text = f"A form has at most {MOST_BYTES:,} bytes and {MOST_FIELDS} fields."
@@ -240,30 +177,30 @@ class Guard:
         if (kind or "").partition(";")[0].strip().lower() == FORM:
             return None
         return self._refuse(
-            415, "Not a form", "Only forms as our pages send them are read. Nothing was stored."
+            415, "Not a form", "The request is not a form of our pages. Nothing was stored."
         )
 
 
 def _tries_token(scope: Scope, headers: Headers) -> bool:
-    """Return whether a request shows a researcher's token, by the form or as a header."""
+    """Return whether a request has a researcher's token, in the login form or a header."""
     if scope["path"] == "/researcher/login":
         return bool(scope["method"] == "POST")
     scheme, _, _ = headers.get("authorization", "").partition(" ")
     return scope["path"].startswith("/researcher") and scheme.lower() == "bearer"
 
 
-def _is_at(origin: str, host: str | None) -> bool:
-    """Return whether a page's origin is the host that it sends a form to."""
+def _is_same_host(origin: str, host: str | None) -> bool:
+    """Return whether a form's origin is the host to which it is sent."""
     try:
         return bool(host) and urlsplit(origin).netloc == host
     except ValueError:
         return False
 
 
-async def _body(headers: Headers, receive: Receive) -> bytes | None:
-    """Read a body, or as much as shows that it is too large; None if it breaks off."""
+async def _read_body(headers: Headers, receive: Receive) -> bytes | None:
+    """Read a body until it ends or is too large; None if the client disconnects."""
     length = headers.get("content-length", "0")
-    # int() would take other digits, too, and fail on thousands of them.
+    # int() would accept other digits, and fail on thousands of them.
     is_count = length.isascii() and length.isdigit() and len(length) < 10
     if not is_count or int(length) > MOST_BYTES:
         return bytes(MOST_BYTES + 1)
@@ -278,11 +215,68 @@ async def _body(headers: Headers, receive: Receive) -> bytes | None:
     return body
 
 
-def _replayed(body: bytes, receive: Receive) -> Receive:
-    """Return a receiver that gives the body again, and then what really comes."""
+def _replay_body(body: bytes, receive: Receive) -> Receive:
+    """Return a receiver that repeats the body, and then passes on what comes."""
     messages = iter([{"type": "http.request", "body": body, "more_body": False}])
 
     async def receive_again() -> Message:
         return next(messages, None) or await receive()
 
     return receive_again
+
+
+# ---- Rate limits
+
+
+class RateLimit:
+    """A token bucket per address, in bounded memory.
+
+    Parameters
+    ----------
+    per_minute : int
+        How fast a bucket fills, and how many requests it holds.
+    clock : callable
+        Returns the time in seconds.
+
+    Examples
+    --------
+    >>> limit = RateLimit(2, clock=lambda: 0.0)
+    >>> [limit.wait("192.0.2.1") for _ in range(3)]
+    [0.0, 0.0, 30.0]
+    """
+
+    def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._size = float(per_minute)
+        self._clock = clock
+        self._lock = Lock()
+        # The content of each bucket and its time; the most recent address is last.
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def wait(self, address: str) -> float:
+        """Take one request from the bucket; return 0, or the seconds to wait if it is empty."""
+        owner = _bucket_key(address)
+        rate = self._size / 60
+        with self._lock:
+            now = self._clock()
+            left, then = self._buckets.pop(owner, (self._size, now))
+            left = min(self._size, left + (now - then) * rate)
+            allowed = left >= 1
+            self._buckets[owner] = (left - allowed, now)
+            if len(self._buckets) > MOST_ADDRESSES:
+                self._buckets.popitem(last=False)
+        return 0.0 if allowed else (1 - left) / rate
+
+
+def _bucket_key(address: str) -> str:
+    """Return the key of an address's bucket; a household has 2^64 IPv6 addresses."""
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        # A proxy may send any text: only its beginning is kept.
+        return address[:MOST_CHARACTERS]
+    if not isinstance(parsed, IPv6Address):
+        return str(parsed)
+    # IPv4 addresses may be written as IPv6; without this, all would share one block.
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    return f"{int(parsed) >> 64:x}::/64"

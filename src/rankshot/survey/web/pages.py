@@ -1,37 +1,17 @@
-"""Templates, filled in: everything that people wrote is escaped."""
+"""Pages from templates, the forms on them, and the responses in the OpenAPI document."""
 
 from __future__ import annotations
 
 from importlib.resources import files
-from typing import Any
+from typing import Annotated, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from pydantic import BaseModel, ConfigDict, StringConstraints
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from rankshot.survey.store.identity import NONCE_DIGITS, TOKEN_DIGITS
 from rankshot.survey.study import Study
 
-ALWAYS = (413, 422, 429)
-"""Too large, malformed, too often: any request may be answered so."""
-FORMS = (403, 415)
-"""From another site, of another kind: any form may be answered so."""
-REASONS = {
-    400: "The address lacks something",
-    401: "Not logged in",
-    403: "Not a form of ours",
-    404: "No such page",
-    409: "There is another answer, or some are missing",
-    413: "Too large",
-    415: "Not a form",
-    422: "Malformed, or no ranking",
-    429: "Too often",
-    503: "Nothing is left to ask at the moment",
-}
-HEADERS = {
-    303: {"Location": "The page that comes next"},
-    401: {"WWW-Authenticate": "How to show the token"},
-    429: {"Retry-After": "Seconds to wait"},
-}
-"""What a response has beside the headers that all of them have."""
 STATIC = {
     "survey.css": "text/css",
     "icon.svg": "image/svg+xml",
@@ -41,8 +21,35 @@ STATIC = {
 }
 
 
-# -------------------- survey.web.refusal
-# What is not done, and the page that says why; refusals and redirects as OpenAPI has them.
+class Pages:
+    """The pages of one study. Everything that people wrote is escaped.
+
+    Parameters
+    ----------
+    study : Study
+    root : str
+        The prefix of every path, if the survey is served below a path of another site.
+    """
+
+    def __init__(self, study: Study, root: str = "") -> None:
+        self._environment = Environment(
+            loader=PackageLoader("rankshot.survey.web"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._environment.globals |= {"study": study, "root": root}
+        self.root = root
+
+    def render(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+        """Return a page."""
+        text = self._environment.get_template(template).render(**values)
+        return HTMLResponse(text, status)
+
+    def render_message(self, status: int, heading: str, text: str) -> HTMLResponse:
+        """Return a page with a heading and one paragraph."""
+        return self.render("message.html", status, heading=heading, text=text, link=None)
 
 
 class RefusedError(Exception):
@@ -52,11 +59,11 @@ class RefusedError(Exception):
     ----------
     status : int
     heading, text : str
-        For the person who reads the usual page; others have their own.
+        For the usual page with a heading and one paragraph.
     template : str
-        The page, where it is not the usual one.
+        The template of another page.
     **values
-        What the template needs.
+        The values for the template.
     """
 
     def __init__(
@@ -73,76 +80,8 @@ class RefusedError(Exception):
         self.values = {"heading": heading, "text": text, "link": None, **values}
 
 
-def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Describe the refusals of a route, all of them pages, for its OpenAPI document."""
-    page = {"text/html": {"schema": {"type": "string"}}}
-    return {
-        status: {"description": REASONS[status], "content": page, **_headers(status)}
-        for status in sorted({*statuses, *ALWAYS})
-    }
-
-
-def redirects(*statuses: int) -> dict[str, Any]:
-    """Describe a route that redirects, with its refusals: keyword arguments of a route."""
-    see_other = {"description": "Done: see the next page", **_headers(303)}
-    return {
-        "status_code": 303,
-        "response_class": RedirectResponse,
-        "responses": {303: see_other, **refusals(*statuses)},
-    }
-
-
-def takes_form(*statuses: int) -> dict[str, Any]:
-    """Describe a route that takes a form, and redirects."""
-    return redirects(*statuses, *FORMS)
-
-
-def _headers(status: int) -> dict[str, Any]:
-    found = HEADERS.get(status, {})
-    described = {
-        name: {"description": text, "required": True, "schema": {"type": "string"}}
-        for name, text in found.items()
-    }
-    return {"headers": described} if described else {}
-
-
-# -------------------- survey.web.pages
-# Templates, filled in: everything that people wrote is escaped.
-
-
-class Pages:
-    """The pages of one study.
-
-    Parameters
-    ----------
-    study : Study
-    root : str
-        What stands before every path, where the survey is served below another site.
-    """
-
-    def __init__(self, study: Study, root: str = "") -> None:
-        self._environment = Environment(
-            loader=PackageLoader("rankshot.survey.web"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        self._environment.globals |= {"study": study, "root": root}
-        self.root = root
-
-    def page(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
-        """Return a page."""
-        text = self._environment.get_template(template).render(**values)
-        return HTMLResponse(text, status)
-
-    def message(self, status: int, heading: str, text: str) -> HTMLResponse:
-        """Return a page that only says something."""
-        return self.page("message.html", status, heading=heading, text=text, link=None)
-
-
-def static_files() -> dict[str, Response]:
-    """Return style and scripts: few and small, so they stay in memory."""
+def load_static_files() -> dict[str, Response]:
+    """Return style sheets, scripts and the icon. They are small, and stay in memory."""
     folder = files("rankshot.survey.web") / "static"
     return {
         name: Response(
@@ -152,3 +91,79 @@ def static_files() -> dict[str, Response]:
         )
         for name, kind in STATIC.items()
     }
+
+
+# ---- Forms
+
+
+def _hex_digits(n: int) -> StringConstraints:
+    return StringConstraints(pattern=f"^[0-9a-f]{{{n}}}$")
+
+
+FormToken = Annotated[str, _hex_digits(TOKEN_DIGITS)]
+FormNonce = Annotated[str, _hex_digits(NONCE_DIGITS)]
+
+
+class SentForm(BaseModel):
+    """A form that one of our pages sends: it has no other fields."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+# ---- Responses in the OpenAPI document
+
+ALWAYS = (413, 422, 429)
+"""Too large, malformed, too many: any request may get these."""
+FORMS = (403, 415)
+"""From another site, of another content type: any form may get these."""
+REASONS = {
+    400: "The address is not complete",
+    401: "Not logged in",
+    403: "Not a valid form",
+    404: "No such page",
+    409: "Already answered, or not finished",
+    413: "Too large",
+    415: "Not a form",
+    422: "Malformed, or not a ranking",
+    429: "Too many requests",
+    503: "No question is left at the moment",
+}
+HEADERS = {
+    303: {"Location": "The next page"},
+    401: {"WWW-Authenticate": "How to send the token"},
+    429: {"Retry-After": "Seconds to wait"},
+}
+"""Headers that only responses with this status have."""
+
+
+def describe_refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Describe the refusals of a route, which are all pages."""
+    page = {"text/html": {"schema": {"type": "string"}}}
+    return {
+        status: {"description": REASONS[status], "content": page, **_describe_headers(status)}
+        for status in sorted({*statuses, *ALWAYS})
+    }
+
+
+def describe_redirect(*statuses: int) -> dict[str, Any]:
+    """Return the keyword arguments of a route that redirects, with its refusals."""
+    see_other = {"description": "Done: see the next page", **_describe_headers(303)}
+    return {
+        "status_code": 303,
+        "response_class": RedirectResponse,
+        "responses": {303: see_other, **describe_refusals(*statuses)},
+    }
+
+
+def describe_form(*statuses: int) -> dict[str, Any]:
+    """Return the keyword arguments of a route that takes a form and redirects."""
+    return describe_redirect(*statuses, *FORMS)
+
+
+def _describe_headers(status: int) -> dict[str, Any]:
+    found = HEADERS.get(status, {})
+    described = {
+        name: {"description": text, "required": True, "schema": {"type": "string"}}
+        for name, text in found.items()
+    }
+    return {"headers": described} if described else {}

@@ -1,7 +1,7 @@
-// A question: items are put in order by tapping, with buttons, with keys or by dragging.
+// A question: the participant orders items by tapping, buttons, keys or dragging.
 //
-// Without this file the page works by numbers, one <select> for each item. Here these are hidden
-// and follow the lists: they are what is sent.
+// Without this script, the page has one <select> per item for its place. The script hides these
+// and keeps them equal to the lists: the form sends them.
 'use strict';
 
 (() => {
@@ -11,11 +11,11 @@
   const ranking = element('ranking');
   const selects = Array.from(form.querySelectorAll('select'));
   const names = selects.map((select) => select.dataset.name);
-  const items = Array.from(names.keys()); // an item is its number among the names
+  const items = Array.from(names.keys()); // an item is the index of its name
   const choices = items.map((item) => copy('choice', item));
   const rows = items.map((item) => copy('row', item));
   let order = []; // the ranked items, best first
-  let held = null; // what a pointer holds, and where
+  let held = null; // the item that a pointer drags, and where
 
   function copy(id, item) {
     const node = element(id).content.firstElementChild.cloneNode(true);
@@ -29,20 +29,20 @@
   }
 
   // ---- What the page shows ----
-  // The other rows are moved around the one in hand: it stays where it is in the document, and so
+  // The other rows are moved around the active one. It stays in its place in the document, and so
   // keeps the focus and the pointer.
-  function draw(inHand) {
-    const place = order.indexOf(inHand);
+  function draw(active) {
+    const place = order.indexOf(active);
     items.filter((item) => !order.includes(item)).forEach((item) => rows[item].remove());
     if (place >= 0) {
-      if (!rows[inHand].isConnected) ranking.append(rows[inHand]);
-      order.slice(0, place).forEach((item) => rows[inHand].before(rows[item]));
+      if (!rows[active].isConnected) ranking.append(rows[active]);
+      order.slice(0, place).forEach((item) => rows[active].before(rows[item]));
     }
     order.slice(place + 1).forEach((item) => ranking.append(rows[item]));
     items.forEach((item) => {
       const at = order.indexOf(item);
       const pointless = { up: at === 0, first: at === 0, down: at === order.length - 1 };
-      rows[item].classList.toggle('latest', item === inHand);
+      rows[item].classList.toggle('latest', item === active);
       rows[item].querySelector('.place').textContent = at + 1;
       for (const button of rows[item].querySelectorAll('button')) {
         // Not `disabled`: that would lose the focus.
@@ -57,7 +57,7 @@
   }
 
   function say(text) {
-    // A text that comes again is spoken again only if it differs.
+    // A screen reader repeats a text only if it differs.
     const status = element('status');
     status.textContent = status.textContent === text ? `${text}\u00a0` : text;
   }
@@ -70,7 +70,7 @@
   // ---- Changes ----
   const without = (item, from = order) => from.filter((other) => other !== item);
 
-  function inserted(item, place, into = order) {
+  function insert(item, place, into = order) {
     const others = without(item, into);
     return [...others.slice(0, place), item, ...others.slice(place)];
   }
@@ -83,16 +83,16 @@
     complain('');
     askedToSkip = false;
     const place = order.indexOf(item) + 1;
-    if (place === 0) say(`${names[item]} taken out`);
+    if (place === 0) say(`${names[item]} removed`);
     else if (before < 0) say(`${names[item]} placed ${place} of ${names.length}`);
     else say(`${names[item]} ${before + 1 === place ? 'stays at' : 'moved to'} place ${place}`);
   }
 
   function move(item, place) {
-    if (order.includes(item)) change(item, inserted(item, Math.max(0, place)));
+    if (order.includes(item)) change(item, insert(item, Math.max(0, place)));
   }
 
-  // Each returns what has the focus next, or nothing if it stays.
+  // Each returns the element that gets the focus, or nothing if the focus stays.
   const actions = {
     up: (item) => move(item, order.indexOf(item) - 1),
     down: (item) => move(item, order.indexOf(item) + 1),
@@ -102,63 +102,63 @@
       change(item, [...order, item]);
       const left = items.filter((other) => !order.includes(other));
       const following = left.find((other) => other > item) ?? left[0];
-      // Not the button that sends: one Enter too many must do no harm.
+      // Not the button that sends: an extra Enter must not send the answer.
       return following === undefined ? element('ranked') : choices[following].firstElementChild;
     },
-    out(item) {
+    remove(item) {
       const place = order.indexOf(item);
       if (place < 0) return null;
       change(item, without(item));
       const neighbour = order[Math.min(place, order.length - 1)];
       if (neighbour === undefined) return choices[item].firstElementChild;
-      return rows[neighbour].querySelector('[data-action="out"]');
+      return rows[neighbour].querySelector('[data-action="remove"]');
     },
   };
 
   // ---- Tapping, buttons and keys ----
   const itemOf = (node) => Number(node.closest('li').dataset.item);
-  let last = {}; // what the last click did, and with which item; empty if it did nothing
-  // Clicks beside the lists count, too: the next one is not the second of a double click here.
+  let last = {}; // the action and the item of the last click; empty if it did nothing
+  // Clicks outside the lists also end a double click.
   document.addEventListener('click', (event) => {
     const action = event.target.closest('[data-action]')?.dataset.action;
     if (!action || (dragged && event.detail > 0)) {
       last = {};
       return;
     }
-    // A double click means one item, even if another one has come under the pointer meanwhile.
+    // A double click means one item, even if another item is now under the pointer.
     const isAgain = event.detail > 1 && last.action !== undefined;
     if (isAgain && last.action !== action) return;
     last = { action, item: isAgain ? last.item : itemOf(event.target) };
     actions[action](last.item)?.focus({ preventScroll: event.detail > 0 });
   });
 
-  const KEYS = { ArrowUp: 'up', ArrowDown: 'down', Home: 'first', Delete: 'out', Backspace: 'out' };
+  const KEYS = { ArrowUp: 'up', ArrowDown: 'down', Home: 'first', Delete: 'remove', Backspace: 'remove' };
   ranking.addEventListener('keydown', (event) => {
     const action = KEYS[event.key];
     if (!action || event.ctrlKey || event.altKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    if (event.repeat && action === 'out') return;
+    if (event.repeat && action === 'remove') return;
     const next = actions[action](itemOf(event.target)) ?? event.target;
     next.focus();
     next.scrollIntoView({ block: 'nearest' });
   });
 
   form.addEventListener('keydown', (event) => {
-    // A key held down must not rank one item after the other.
+    // Holding a key down must not rank one item after the other.
     if (event.repeat && event.key === 'Enter') event.preventDefault();
   });
 
   // ---- Dragging ----
-  let dragged = false; // whether the pointer's last press became a drag, and so is no click
+  let dragged = false; // whether the last press became a drag, and so is not a click
 
   byHand.addEventListener('pointerdown', (event) => {
-    // A second finger changes nothing. A new first press tells that we missed the last release.
+    // A second finger changes nothing. A new first press means that we missed the last release.
     if (!event.isPrimary) return;
     drop(false);
     dragged = false;
     const node = event.target.closest('li');
     if (!node || event.button !== 0 || event.target.closest('.tools')) return;
-    // A finger drags by the dots only: elsewhere it scrolls the page.
+    // A finger drags only by the dots: elsewhere it scrolls the page.
     if (event.pointerType !== 'mouse' && !event.target.closest('.handle')) return;
     const { left, top } = node.getBoundingClientRect();
     const { clientX: x, clientY: y, pointerId: id } = event;
@@ -168,7 +168,7 @@
   window.addEventListener('pointermove', (event) => {
     if (event.pointerId !== held?.id) return;
     if (!(event.buttons & 1)) {
-      // It was released where we do not hear of it, as outside of the window.
+      // It was released where we get no event, for example outside of the window.
       drop(false);
       return;
     }
@@ -191,15 +191,15 @@
     return x > left - 16 && x < right + 16 && y > top - 16 && y < bottom + 16;
   }
 
-  // A ranked item is out only where it came from; another one is in only where it is to go.
+  // A ranked item is removed only over the pool; another item is added only over the ranking.
   const isIn = () => (held.before.includes(held.item) ? !isOver('pool') : isOver('ranked'));
 
-  // Shows the order as it would be; what is held follows the pointer.
+  // Shows the order as it would be; the dragged item follows the pointer.
   function follow() {
     const { item, node, before, x, y } = held;
     const middle = (row) => row.getBoundingClientRect().top + row.offsetHeight / 2;
     const place = without(item).filter((other) => middle(rows[other]) < y).length;
-    const preview = isIn() ? inserted(item, place, before) : before;
+    const preview = isIn() ? insert(item, place, before) : before;
     if (preview.join() !== order.join()) {
       order = preview;
       draw(item);
@@ -238,20 +238,20 @@
   window.addEventListener('pointercancel', (event) => event.pointerId === held?.id && drop(false));
   window.addEventListener('keydown', (event) => event.key === 'Escape' && drop(false));
 
-  // ---- The unsent order outlives a reload, and an attempt to send that failed ----
+  // ---- A draft of the order survives a reload, and a failed attempt to send ----
   const DRAFT = `rankshot:${form.dataset.draft}`;
 
   function keepDraft() {
     try {
       sessionStorage.setItem(DRAFT, JSON.stringify(order.map((item) => names[item])));
     } catch {
-      // Storage is full or forbidden: then the order is on the page alone.
+      // Storage is full or not allowed: then the order is only on the page.
     }
   }
 
-  function draft() {
+  function readDraft() {
     try {
-      // The draft of another question was sent: this page is the proof.
+      // Drafts of other questions are not needed any more.
       Object.keys(sessionStorage)
         .filter((key) => key.startsWith('rankshot:') && key !== DRAFT)
         .forEach((key) => sessionStorage.removeItem(key));
@@ -262,8 +262,8 @@
     }
   }
 
-  // What the server sent back with an error.
-  function sentBack() {
+  // The order that the server sent back with an error.
+  function rejectedOrder() {
     const place = (item) => Number(selects[item].value);
     return items.filter((item) => place(item) > 0).sort((a, b) => place(a) - place(b));
   }
@@ -281,7 +281,7 @@
     const isSkip = event.submitter?.name === 'skip';
     if (!sending && (isSkip ? order.length === 0 || askedToSkip : order.length > 0)) {
       setSending(true);
-      // It may have been stopped. Sent twice, the same answer is kept once.
+      // The request may have been stopped. The same answer sent twice is stored once.
       setTimeout(setSending, 10000, false);
       return;
     }
@@ -289,9 +289,9 @@
     if (sending) return;
     if (isSkip) {
       askedToSkip = true;
-      say(`${order.length} ranked: press Next to send that, or Skip again to send nothing.`);
+      say(`${order.length} ranked: press Next to send your ranking, or Skip again to skip the question.`);
     } else {
-      complain('Nothing is ranked yet. Choose at least one, or press “Skip: I cannot say”.');
+      complain('Nothing is ranked yet. Choose at least one item, or press “Skip: I do not know”.');
       element('ranked').focus();
     }
   });
@@ -300,10 +300,10 @@
     if (event.detail > 1 && event.target.type === 'submit') event.preventDefault();
   });
 
-  window.addEventListener('pageshow', () => setSending(false)); // the Back button, too
+  window.addEventListener('pageshow', () => setSending(false)); // also after the Back button
 
-  order = sentBack();
-  if (order.length === 0) order = draft();
+  order = rejectedOrder();
+  if (order.length === 0) order = readDraft();
   element('choices').append(...choices);
   draw();
   element('by-number').hidden = true;

@@ -1,13 +1,13 @@
 'use strict';
 
-// Renews the figures while the page is looked at. The server makes the HTML, with all names
-// escaped; it is parsed into nodes, and a script in it would not run (nor let the policy it).
-const renewed = document.getElementById('renewed');
-const standing = document.getElementById('standing');
-const seconds = Number(renewed.dataset.seconds);
+// Updates the figures while the page is visible. The server makes the HTML, with all names
+// escaped. It is parsed into nodes. A script in it would not run, and the policy forbids it.
+const updated = document.getElementById('updated');
+const progress = document.getElementById('progress');
+const seconds = Number(updated.dataset.seconds);
 
-// Changes only what differs: the focus, what is selected, how far a table is scrolled and where a
-// screen reader is in it stay.
+// Changes only what differs, so that the focus, the selection, the scroll position of a table and
+// the position of a screen reader stay.
 function update(node, fresh) {
   const before = Array.from(node.childNodes);
   const after = Array.from(fresh.childNodes);
@@ -19,24 +19,24 @@ function update(node, fresh) {
   });
 }
 
-async function renew() {
+async function fetchUpdate() {
   const signal = AbortSignal.timeout(60000);
-  const response = await fetch(renewed.dataset.url, { credentials: 'same-origin', signal });
-  if (response.status === 401) location.reload(); // the login has ended
+  const response = await fetch(updated.dataset.url, { credentials: 'same-origin', signal });
+  if (response.status === 401) location.reload(); // the login has expired
   if (!response.ok) throw new Error(response.statusText);
   const fresh = new DOMParser().parseFromString(await response.text(), 'text/html');
-  update(standing, fresh.body);
-  renewed.textContent = `As of ${new Date().toLocaleTimeString()}; renewed every ${seconds} seconds.`;
+  update(progress, fresh.body);
+  updated.textContent = `State at ${new Date().toLocaleTimeString()}, updated every ${seconds} seconds.`;
 }
 
-// The next one waits for the last one, however long that takes.
-async function keepRenewing() {
+// The next update waits for the last one, however long it takes.
+async function keepUpdating() {
   try {
-    if (!document.hidden) await renew();
+    if (!document.hidden) await fetchUpdate();
   } catch {
-    renewed.textContent = 'The survey does not answer at the moment; these are the last figures.';
+    updated.textContent = 'The survey does not respond at the moment. These are the last figures.';
   }
-  setTimeout(keepRenewing, seconds * 1000);
+  setTimeout(keepUpdating, seconds * 1000);
 }
 
-setTimeout(keepRenewing, seconds * 1000);
+setTimeout(keepUpdating, seconds * 1000);

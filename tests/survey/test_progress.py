@@ -13,9 +13,9 @@ from survey_answers import Simulation, answer, scattered, study_of
 from rankshot.ranking.concordance import concordance
 from rankshot.ranking.consensus import kemeny
 from rankshot.ranking.rankings import Rankings
-from rankshot.survey import pairwise as solver
-from rankshot.survey.pairwise import best_orders
-from rankshot.survey.progress import standing
+from rankshot.survey import consensus as solver
+from rankshot.survey.consensus import best_orders
+from rankshot.survey.progress import summarize_progress
 from rankshot.survey.quality import Flag
 from rankshot.survey.study import Question
 
@@ -27,7 +27,7 @@ STUDY = study_of([CAT, OTHER_CAT, DOG], gold=[GOLD], answers_per_question=7)
 
 
 def of_target(answers, target="cat"):
-    found = standing(STUDY, answers, {}, {}).targets
+    found = summarize_progress(STUDY, answers, {}, {}).targets
     return next(row for row in found if row.target == target)
 
 
@@ -44,7 +44,7 @@ def test_answers_skips_repeats_and_gold_questions_are_counted_apart():
         answer("x", GOLD, "a"),
         answer("x", DOG, ""),
     ]
-    found = standing(STUDY, said, {DOG.key: 3}, {})
+    found = summarize_progress(STUDY, said, {DOG.key: 3}, {})
     rows = [
         (row.question, row.answered, row.planned, row.live, row.skipped, row.is_asked)
         for row in found.questions
@@ -60,7 +60,7 @@ def test_answers_skips_repeats_and_gold_questions_are_counted_apart():
 
 
 def test_a_study_without_answers_stands_at_nothing():
-    found = standing(STUDY, [], {}, {})
+    found = summarize_progress(STUDY, [], {}, {})
     assert [row.answered for row in found.questions] == [0, 0, 0]
     assert found.raters == found.flagged == ()
     dog = found.targets[1]
@@ -72,7 +72,7 @@ def test_answers_to_questions_that_the_study_no_longer_has_are_kept_and_shown_as
     old = Question("owl", list("abc"))
     older_dog = Question("dog", list("abx"))
     said = [answer("x", old, "ab"), answer("x", older_dog, "xb"), answer("y", DOG, "ba")]
-    found = standing(STUDY, said, {DOG.key: 2, older_dog.key: 5}, {})
+    found = summarize_progress(STUDY, said, {DOG.key: 2, older_dog.key: 5}, {})
     # Somebody may still have an old question before them, but nobody is asked it any more.
     assert [(row.planned, row.live) for row in found.targets] == [(14, 0), (7, 2), (0, 0)]
     assert [(row.question.target, row.is_asked) for row in found.questions[3:]] == [
@@ -96,7 +96,7 @@ def test_raters_with_most_flags_come_first():
         answer("z", CAT, "ab"),
         answer("w", CAT, "ab"),
     ]
-    found = standing(STUDY, said, {}, flags)
+    found = summarize_progress(STUDY, said, {}, flags)
     assert [row.rater for row in found.raters] == ["y", "z", "w", "x"]
     assert [row.rater for row in found.flagged] == ["y", "z"]
     first = found.raters[0]
@@ -312,7 +312,7 @@ def test_of_several_best_orders_the_first_by_margins_and_number(rng):
     """In one circle of all items, as enumeration finds it."""
     several = 0
     for table in random_margins(rng, 200, 5, largest=1):
-        if not solver._reached(table[None] > 0).all():
+        if not solver._find_reachable(table[None] > 0).all():
             continue
         scores = {p: reversed_margins(table, p) for p in permutations(range(5))}
         best = [p for p, score in scores.items() if score == min(scores.values())]
@@ -356,15 +356,15 @@ def test_many_items_that_nearly_all_agree_on():
     assert stabilities(said[:2]) == (0, 1)
 
 
-def test_the_standing_does_not_depend_on_the_order_of_answers_or_items(rng):
+def test_the_progress_does_not_depend_on_the_order_of_answers_or_items(rng):
     simulated = Simulation(5)
     study = study_of(simulated.questions, gold=[simulated.gold])
-    before = standing(study, simulated.answers, {}, {})
+    before = summarize_progress(study, simulated.answers, {}, {})
     turned = [
         replace(a, question=replace(a.question, items=a.question.items[::-1]))
         for a in simulated.answers
     ]
-    after = standing(study, [turned[i] for i in rng.permutation(len(turned))], {}, {})
+    after = summarize_progress(study, [turned[i] for i in rng.permutation(len(turned))], {}, {})
     for x, y in zip(before.targets, after.targets, strict=True):
         assert (x.target, x.n_answers, x.consensus) == (y.target, y.n_answers, y.consensus)
         assert (x.stability, x.first_stability) == (y.stability, y.first_stability)
@@ -376,7 +376,9 @@ def test_simulated_raters_agree_on_the_truth_more_surely_the_more_there_are():
     simulated = Simulation(7, between=1.5, within=2.0)
     study = study_of(simulated.questions, gold=[simulated.gold])
     few = [a for a in simulated.answers if a.rater in simulated.raters[:10]]
-    early, late = (standing(study, said, {}, {}).targets for said in (few, simulated.answers))
+    early, late = (
+        summarize_progress(study, said, {}, {}).targets for said in (few, simulated.answers)
+    )
     means = [np.mean([row.first_stability for row in rows]) for rows in (early, late)]
     assert means[0] < means[1]
     truth = [tuple(f"item {i}" for i in center) for center in simulated.centers]

@@ -1,4 +1,4 @@
-"""A survey that really runs: the command in a process of its own, which may be killed."""
+"""``rankshot survey serve`` in a process of its own, which a test may kill."""
 
 import os
 import re
@@ -6,9 +6,8 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
 
-from rankshot.survey.new_study import study_text
+from rankshot.survey.design import format_study
 
 TOKEN = "a token of the tests, long enough"
 
@@ -18,7 +17,7 @@ class Server:
 
     def __init__(self, study, folder, database=None, *options):
         self.path = folder / "study.toml"
-        self.path.write_text(study_text(study), encoding="utf-8")
+        self.path.write_text(format_study(study), encoding="utf-8")
         self._environment = {**os.environ, "RANKSHOT_SURVEY_TOKEN": TOKEN}
         if database is not None:
             self._environment["RANKSHOT_SURVEY_DATABASE"] = database
@@ -40,7 +39,7 @@ class Server:
             self.said += line
             if found := re.search(r"Participants +(http://[^:]+:(\d+)/)", line):
                 self.url, self._port = found[1].rstrip("/"), found[2]
-            if line.startswith("Ctrl-C"):
+            if line.startswith("Press Ctrl-C"):
                 return
         raise AssertionError(f"the server did not start: {self.said}")
 
@@ -57,18 +56,7 @@ class Server:
         self._process.stdout.close()
 
 
-@contextmanager
-def served(study, folder, database=None, *options):
-    """Serve a study while the block runs."""
-    server = Server(study, folder, database, *options)
-    server.start()
-    try:
-        yield server
-    finally:
-        server.stop()
-
-
-def hidden(page):
+def hidden_fields(page):
     """Return the hidden fields of a page's form."""
     return dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page))
 

@@ -1,4 +1,4 @@
-"""Reading back what a survey has collected."""
+"""The results of a survey, read from its database: answers and counts."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, func, select
 
 from rankshot.survey.answers import Answer
-from rankshot.survey.store.assignment import NO_ANSWER, lapse, question_of
+from rankshot.survey.store.assignment import NO_ANSWER, idle_cutoff, question_from_row
 from rankshot.survey.store.database import ASSIGNMENT, PARTICIPANT, QUESTION
 from rankshot.survey.study import Study
 
 
 @dataclass(frozen=True)
-class Participants:
-    """How many people began, are at it, left, and came to the end."""
+class ParticipantCounts:
+    """How many participants started, are active, left before the end, and finished."""
 
     started: int
     active: int
@@ -24,7 +24,7 @@ class Participants:
 
 
 def read_answers(connection: Connection) -> list[Answer]:
-    """Return all answers, skipped questions, gold questions and repeats among them."""
+    """Return all answers, including skips, gold questions and repeats."""
     rows = connection.execute(
         select(ASSIGNMENT, QUESTION)
         .join(QUESTION)
@@ -34,7 +34,7 @@ def read_answers(connection: Connection) -> list[Answer]:
     return [
         Answer(
             row.rater,
-            question_of(row),
+            question_from_row(row),
             row.number,
             bool(row.repeat),
             tuple(json.loads(row.shown)),
@@ -46,28 +46,28 @@ def read_answers(connection: Connection) -> list[Answer]:
     ]
 
 
-def participants(connection: Connection, study: Study, now: float) -> Participants:
+def count_participants(connection: Connection, study: Study, now: float) -> ParticipantCounts:
     """Count the participants."""
-    alive = PARTICIPANT.c.seen_at >= lapse(study, now)
+    is_active = PARTICIPANT.c.seen_at >= idle_cutoff(study, now)
     unfinished = PARTICIPANT.c.finished_at.is_(None)
     started, finished, active = connection.execute(
         select(
             func.count(),
             func.count(PARTICIPANT.c.finished_at),
-            func.count().filter(unfinished & alive),
+            func.count().filter(unfinished & is_active),
         ).select_from(PARTICIPANT)
     ).one()
-    return Participants(started, active, started - finished - active, finished)
+    return ParticipantCounts(started, active, started - finished - active, finished)
 
 
-def raters(connection: Connection) -> dict[str, bool]:
-    """Return everybody who has begun, and whether they came to the end."""
+def read_raters(connection: Connection) -> dict[str, bool]:
+    """Return all participants who have started, and whether each has finished."""
     rows = connection.execute(select(PARTICIPANT.c.rater, PARTICIPANT.c.finished_at))
     return {row.rater: row.finished_at is not None for row in rows}
 
 
-def n_answers_to_others(connection: Connection, study: Study) -> int:
-    """Count the answers to questions that the study does not have, or no longer."""
+def count_other_answers(connection: Connection, study: Study) -> int:
+    """Count the answers to questions that the study does not contain."""
     keys = {question.key for question in (*study.questions, *study.gold)}
     rows = connection.execute(
         select(ASSIGNMENT.c.question, func.count().label("n"))

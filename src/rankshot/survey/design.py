@@ -1,0 +1,404 @@
+"""The design of a new study: which items each question shows, and the text of study.toml."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from random import Random
+from typing import Any
+
+from rankshot.core.errors import RankshotError, suggest_name
+from rankshot.core.names import as_names
+from rankshot.ranking.checks import require_rankings
+from rankshot.ranking.consensus import average_order
+from rankshot.ranking.rankings import Rankings
+from rankshot.semantics.wordnet import WordNet
+from rankshot.survey.bounds import MOST_ITEMS, check_count
+from rankshot.survey.study import CONSENT_PLACEHOLDER, DEFAULT_PROMPT, Question, Study
+
+MOST_SHOWN = 10
+"""The default number of items that a question shows, as in the paper; fewer if there are fewer."""
+DEFAULT_TITLE = "Which of these are alike?"
+DEFAULT_CONSENT = f"""\
+This is a research study about similarity. You will see some questions. Each question names one
+thing and shows some others. Please put the others in order, the most similar first.
+
+Taking part is voluntary. You may skip any question. You may stop at any time, without giving a
+reason: close the page. The answers that you have sent before are kept.
+
+We store your answers, when you gave them, how long each answer took, and a code that is computed
+from your participant id (a hash). We do not store the id itself. The answers are used for
+research.
+
+If you have a question about this study, please ask
+{CONSENT_PLACEHOLDER}."""
+
+
+def new_study(
+    targets: Iterable[Any],
+    items: Iterable[Any],
+    *,
+    show: int | None = None,
+    pool: int | None = None,
+    rankings: Rankings | WordNet | None = None,
+    title: str = DEFAULT_TITLE,
+    answers_per_question: int = 50,
+    questions_per_participant: int | None = None,
+    seed: int = 0,
+) -> Study:
+    """Design a study: choose the items that are shown with each target.
+
+    Parameters
+    ----------
+    targets, items : iterables of names
+        The new classes, and the seen classes.
+    show : int, optional
+        How many items a question shows: by default 10, or all if there are fewer.
+    pool : int, optional
+        How many of the nearest items the questions of a target cover; by default as many as one
+        question shows. A larger pool is split into overlapping sets, one question per set; see
+        `split_pool`.
+    rankings : Rankings or WordNet, optional
+        The source of the nearest items (see `select_nearest_items`): rankings for all targets,
+        or WordNet; by default ``WordNet()``. The default is not used if the pool has all items.
+    title : str
+    answers_per_question : int
+        Fifty in the paper.
+    questions_per_participant : int, optional
+        By default 10, or all if there are fewer.
+    seed : int
+        The seed for shuffling pools. The sets of a target depend only on the seed, the target's
+        name and its pool.
+
+    Returns
+    -------
+    Study
+        Its consent contains `CONSENT_PLACEHOLDER`, which the researcher must replace.
+
+    Examples
+    --------
+    >>> study = new_study(["tiger", "dolphin"], ["leopard", "whale", "mole", "wolf"], show=2)
+    >>> [(question.target, question.items) for question in study.questions]
+    [('tiger', ('leopard', 'wolf')), ('dolphin', ('whale', 'mole'))]
+    """
+    target_names, item_names = as_names(targets, "targets"), as_names(items)
+    available = len(item_names) - any(name in item_names for name in target_names)
+    show, pool = _require_sizes(show, pool, available)
+    pools = _select_pools(target_names, item_names, pool, rankings)
+    questions: list[Question] = []
+    for target, nearest in zip(target_names, pools, strict=True):
+        rng = Random(f"{seed} {target}")  # noqa: S311 (no secret: it shuffles a pool)
+        questions += [Question(target, chosen) for chosen in split_pool(nearest, show, rng)]
+    if questions_per_participant is None:
+        questions_per_participant = min(10, len(questions))
+    return Study(
+        title=title,
+        prompt=DEFAULT_PROMPT,
+        consent=DEFAULT_CONSENT,
+        items=item_names,
+        unshown="after" if pool == show else "unknown",
+        questions=tuple(questions),
+        answers_per_question=answers_per_question,
+        questions_per_participant=questions_per_participant,
+        # A participant with one question would get the repeat directly after it.
+        repeats=min(1, questions_per_participant // 2),
+    )
+
+
+def _require_sizes(show: int | None, pool: int | None, available: int) -> tuple[int, int]:
+    """Return the number of items shown and the size of a pool, after checking both."""
+    if available < 2:
+        raise RankshotError(f"a target needs at least 2 items, and there is {available}: add more")
+    if pool is not None:
+        check_count("pool", pool, 2, available)
+    if show is None:
+        show = min(MOST_SHOWN, available if pool is None else pool)
+    check_count("show", show, 2, min(available, MOST_ITEMS))
+    if pool is None:
+        return show, show
+    if pool < show:
+        raise RankshotError(f"a pool of {pool} is smaller than the {show} items shown: raise pool")
+    return show, pool
+
+
+def _select_pools(
+    targets: tuple[str, ...],
+    items: tuple[str, ...],
+    size: int,
+    rankings: Rankings | WordNet | None,
+) -> list[tuple[str, ...]]:
+    """Return the pool of items of each target."""
+    if rankings is None:
+        others = [tuple(name for name in items if name != target) for target in targets]
+        if all(len(names) == size for names in others):
+            return others
+        rankings = WordNet()
+    if isinstance(rankings, WordNet):
+        rankings = rankings.similarity(targets, items).to_rankings()
+    return select_nearest_items(rankings, targets, items, size)
+
+
+# ---- Which items a question shows
+
+
+def select_nearest_items(
+    rankings: Rankings, targets: Iterable[Any], items: Iterable[Any], n: int
+) -> list[tuple[str, ...]]:
+    """Return the ``n`` items nearest to each target, nearest first.
+
+    People cannot order a hundred names. The paper showed the ten items with the smallest average
+    place in five sources, or in WordNet alone.
+
+    Parameters
+    ----------
+    rankings : Rankings
+        Rankings of the items, one or more for each target. Weights are used.
+    targets, items : iterables of names
+        A target that is also an item is not one of its own nearest items.
+    n : int
+        The number of items per target.
+
+    Returns
+    -------
+    list of tuples of str
+        One tuple per target. Items with the same average place are ordered by name. Items that no
+        ranking of the target compares come last.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> similarity = rs.WordNet().similarity(["tiger"], ["leopard", "seal", "mole", "wolf"])
+    >>> select_nearest_items(similarity.to_rankings(), similarity.targets, similarity.items, 2)
+    [('leopard', 'wolf')]
+    """
+    require_rankings(rankings)
+    target_names, item_names = as_names(targets, "targets"), as_names(items)
+    check_count("n", n, 1)
+    counted = rankings.with_items(item_names)
+    counted = counted[counted.weights > 0]
+    return [_select_nearest(counted, target, n) for target in target_names]
+
+
+def _select_nearest(rankings: Rankings, target: str, n: int) -> tuple[str, ...]:
+    these = rankings[rankings.targets == target]
+    if len(these) == 0:
+        hint = suggest_name(target, rankings.target_names)
+        raise RankshotError(f"there is no ranking for the target {target!r}{hint}: add one")
+    compared = {rankings.items[i] for i in these.entries}
+    if not these.is_subset.all():
+        compared = set(rankings.items)
+    # The average place of an item that no ranking compares is a guess: it comes last.
+    order = sorted(average_order(these), key=lambda name: name not in compared)
+    found = [name for name in order if name != target]
+    if len(found) < n:
+        raise RankshotError(
+            f"the target {target!r} needs {n} items, and only {len(found)} are available: ask for "
+            "fewer"
+        )
+    return tuple(found[:n])
+
+
+def split_pool(pool: Sequence[str], show: int, rng: Random) -> list[tuple[str, ...]]:
+    """Split a pool into overlapping sets of ``show`` items.
+
+    A pool of ``show`` items is the only set. Otherwise the pool is shuffled and closed to a ring,
+    and the sets are windows on it. Each window begins about half a window after the one before,
+    so that every item is in at least two sets and neighbouring sets share items. So the answers
+    connect all items of the pool.
+
+    Parameters
+    ----------
+    pool : sequence of str
+        At least ``show`` different names. Their order does not change the sets.
+    show : int
+        How many items each set has.
+    rng : Random
+        Shuffles the pool.
+
+    Returns
+    -------
+    list of tuples of str
+        Each in the order of the pool.
+
+    Examples
+    --------
+    >>> split_pool(["a", "b", "c", "d"], 2, Random(1))
+    [('a', 'd'), ('a', 'c'), ('b', 'c'), ('b', 'd')]
+    """
+    names = as_names(pool, "pool")
+    check_count("show", show, 2, MOST_ITEMS)
+    size = len(names)
+    if size < show:
+        raise RankshotError(f"a pool of {size} items cannot fill sets of {show}: show fewer")
+    if size == show:
+        return [names]
+    ring = sorted(names)
+    rng.shuffle(ring)
+    # The windows cover the pool twice: the next but one begins at most `show` items later.
+    count = -(-2 * size // show)
+    place = {name: i for i, name in enumerate(names)}
+    sets = []
+    for begin in (i * size // count for i in range(count)):
+        window = [ring[(begin + i) % size] for i in range(show)]
+        sets.append(tuple(sorted(window, key=place.__getitem__)))
+    return sets
+
+
+# ---- The text of study.toml
+
+WIDTH = 100
+"""A list that is longer than this is written on several lines."""
+_HEAD = """\
+# A survey: participants order items by their similarity to a target.
+# Read and edit this file. Then start the survey with `rankshot survey serve`, and write its
+# answers to a rankings file with `rankshot survey export`. Do not change a question that already
+# has answers: a changed question is a new question without answers.
+
+# Participants see the title on every page.
+title = {title}
+
+# The question; {{target}} is replaced by the name of the target.
+prompt = {prompt}
+
+# What participants agree to before they start. A blank line begins a new paragraph. Replace the
+# text in [brackets], and add what your ethics board requires.
+consent = \"""
+{consent}\"""
+"""
+_PLAN = """\
+[plan]
+# How many participants answer each question.
+answers_per_question = {answers}
+# How many different questions each participant answers. Gold questions and repeats are added.
+questions_per_participant = {questions}
+# How many of them are asked a second time at the end, to check whether the answers agree.
+repeats = {repeats}
+# After this idle time, in minutes, the open questions of a participant are assigned to others.
+return_after_minutes = {minutes}
+"""
+_ITEMS = """\
+[items]
+# All items, whether or not a question shows them: the seen classes of the classifier.
+{names}
+# What is known about the items that a question does not show.
+# "after": they are less similar to the target than the items shown, which are the nearest.
+# "unknown": nothing. Use it if several questions with the same target show different items.
+unshown = {unshown}
+"""
+_PLATFORM = """\
+[platform]
+# Where participants come from: "none" (anybody with the link), "prolific" or "mturk"
+# (Amazon Mechanical Turk, as an ExternalQuestion).
+name = {name}
+# For Prolific: its completion URL, to which participants return at the end.
+{completion_url}
+"""
+_NO_URL = '# completion_url = "https://app.prolific.com/submissions/complete?cc=..."'
+_QUALITY = """\
+# When a participant is flagged. Answers of flagged participants are kept, and exported unless
+# you export with --exclude-flagged.
+[quality]
+# Answers that take fewer seconds are too fast.
+seconds = {seconds}
+# Largest distance of repeated answers from the first ones: 0 is the same order, 0.5 is chance.
+repeat_distance = {repeat_distance}
+# Largest distance of the answers from the consensus of the others, in the same measure.
+consensus_distance = {consensus_distance}
+# Number of wrong answers to gold questions that are allowed.
+gold_failures = {gold_failures}
+"""
+_GOLD = """\
+# Gold questions have a known answer, which begins with the items in `first`, in any order. Every
+# participant gets all gold questions. Their items may be any names. For example:
+# [[gold]]
+# target = "wolf"
+# items = ["dog", "bus", "rose"]
+# first = ["dog"]
+"""
+_QUESTIONS = """\
+# The questions: a target, and the items that are shown with it, in a random order.
+"""
+
+
+def format_study(study: Study) -> str:
+    """Return a study as the text of study.toml, with comments for the researcher.
+
+    `read_study` of a file with this text returns an equal study.
+
+    Examples
+    --------
+    >>> study = new_study(["tiger"], ["leopard", "whale", "wolf"], show=2)
+    >>> print(format_study(study)[-61:])
+    [[questions]]
+    target = "tiger"
+    items = ["leopard", "wolf"]
+    <BLANKLINE>
+    """
+    rules = study.quality
+    url = study.completion_url
+    parts = [
+        _HEAD.format(
+            title=_quote(study.title),
+            prompt=_quote(study.prompt),
+            consent=_escape_lines(study.consent),
+        ),
+        _PLAN.format(
+            answers=study.answers_per_question,
+            questions=study.questions_per_participant,
+            repeats=study.repeats,
+            minutes=study.return_after_minutes,
+        ),
+        _ITEMS.format(names=_format_list("names", study.items), unshown=_quote(study.unshown)),
+        _PLATFORM.format(
+            name=_quote(study.platform),
+            completion_url=_NO_URL if url is None else f"completion_url = {_quote(url)}",
+        ),
+        _QUALITY.format(
+            seconds=rules.seconds,
+            repeat_distance=rules.repeat_distance,
+            consensus_distance=rules.consensus_distance,
+            gold_failures=rules.gold_failures,
+        ),
+        _GOLD,
+        *(_format_question("gold", question) for question in study.gold),
+        _QUESTIONS,
+        *(_format_question("questions", question) for question in study.questions),
+    ]
+    return "\n".join(parts)
+
+
+def _format_question(table: str, question: Question) -> str:
+    lines = [
+        f"[[{table}]]",
+        f"target = {_quote(question.target)}",
+        _format_list("items", question.items),
+    ]
+    if question.first:
+        lines.append(_format_list("first", question.first))
+    return "\n".join(lines) + "\n"
+
+
+def _quote(text: str) -> str:
+    """Return one line of text as a TOML string; JSON's escapes are among TOML's."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _escape_lines(text: str) -> str:
+    """Escape text for a TOML string between triple quotes, which may have line breaks."""
+    # Of two adjacent quotes, or a quote at the end, the first is escaped.
+    return re.sub(r'"(?="|\Z)', r"\"", text.replace("\\", "\\\\"))
+
+
+def _format_list(key: str, names: Sequence[str]) -> str:
+    """Return a key with a list of names, on several lines if it is long."""
+    quoted = [_quote(name) for name in names]
+    line = f"{key} = [{', '.join(quoted)}]"
+    if len(line) <= WIDTH:
+        return line
+    rows = [""]
+    for name in quoted:
+        if rows[-1] and len(rows[-1]) + len(name) + 6 > WIDTH:
+            rows.append("")
+        rows[-1] += f" {name}," if rows[-1] else f"    {name},"
+    return "\n".join([f"{key} = [", *rows, "]"])
