@@ -259,7 +259,7 @@ METHODS = {
     ),
     "items repeated": (lambda _: AB.with_items(["a", "a"]), "items names 'a' more than once"),
     "a listed item left out": (
-        lambda _: AB.over(("b", "c", "z")),
+        lambda _: AB.change_items(("b", "c", "z")),
         "ranking 0: unknown item 'a'",
     ),
     "concatenate over different items": (

@@ -97,7 +97,7 @@ def test_jsonl_without_items_has_those_that_occur_sorted(folder, rankings):
     }
     again = read_rankings(str(path))
     assert again.items == tuple(sorted(occurring))
-    assert again.over(rankings.items) == rankings
+    assert again.change_items(rankings.items) == rankings
 
 
 def test_jsonl_leaves_out_what_is_as_usual(tmp_path):

@@ -10,8 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import rankshot as rs
 from rankshot.core import progress
-from rankshot.ranking import plackett_luce_fitting as plackett_luce_likelihood
-from rankshot.ranking.plackett_luce_fitting import Likelihood
+from rankshot.ranking import plackett_luce_likelihood
+from rankshot.ranking.plackett_luce_likelihood import Likelihood
 
 SOLVERS = ["newton", "lbfgs", "mm"]
 WORTHS = {"a": 3.0, "b": 0.5, "c": 1.0, "d": 7.0, "e": 0.02}

@@ -60,7 +60,7 @@ def test_a_seed_repeats_the_sample_and_a_generator_goes_on(name):
 
 def test_many_items_in_several_blocks(monkeypatch):
     """More than 255 items leave the small integers behind; blocks must not repeat draws."""
-    from rankshot.ranking import dense as blocks
+    from rankshot.ranking import layouts as blocks
 
     center = [f"i{j}" for j in range(300)]
     sample = rs.Mallows.from_center(center, 0.5).sample(40, random_state=0)
@@ -78,7 +78,7 @@ def test_short_lists_of_many_items_reach_all_of_them(n_items):
     """Uniform lists of two: no item twice, and every item about equally often."""
     model = rs.Mallows.from_center(range(n_items), 0.0)
     sample = model.sample(20_000, k=2, random_state=0)
-    lists = sample.entries.reshape(-1, 2)
+    lists = sample.codes.reshape(-1, 2)
     assert np.all(lists[:, 0] != lists[:, 1])
     observed = np.bincount(lists[:, 1], minlength=n_items)
     assert chisquare(observed).pvalue > 1e-3

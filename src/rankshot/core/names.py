@@ -24,7 +24,7 @@ def as_names(labels: Iterable[Any], what: str = "items") -> tuple[str, ...]:
         raise RankshotError(f"{what} must be a sequence of names, not {short_repr(labels)}")
     names: dict[str, None] = {}
     for label in labels:
-        name = _name(label)
+        name = as_name(label)
         if name is None:
             raise RankshotError(f"{what} must be non-empty text, not {short_repr(label)}")
         if name in names:
@@ -35,7 +35,8 @@ def as_names(labels: Iterable[Any], what: str = "items") -> tuple[str, ...]:
     return tuple(names)
 
 
-def _name(label: Any) -> str | None:
+def as_name(label: Any) -> str | None:
+    """Return a label as text, or None where it is neither non-empty text nor a whole number."""
     if isinstance(label, str) and label:
         return str(label)
     is_number = isinstance(label, (int, np.integer)) and not isinstance(label, bool)

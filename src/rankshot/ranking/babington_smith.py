@@ -20,17 +20,16 @@ from rankshot.core.errors import RankshotError
 from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import Seed, require_number
-from rankshot.ranking.building import number_table
+from rankshot.ranking.building import require_number_table
 from rankshot.ranking.checks import (
     refuse_partial,
     require_one_subject,
     require_rankings,
-    sample_length,
+    require_sample_length,
 )
-from rankshot.ranking.choices import choices_of
 from rankshot.ranking.consensus import precedence
-from rankshot.ranking.dense import completed_orders
 from rankshot.ranking.kemeny_solvers import solve_exactly
+from rankshot.ranking.layouts import completed_orders, iterate_choices
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
@@ -254,7 +253,7 @@ class BabingtonSmith(BaseEstimator):
     def from_log_odds(cls, log_odds: ArrayLike, *, items: Iterable[Any]) -> BabingtonSmith:
         """Return a fitted model with known log-odds: ``log_odds[i, j]`` that i precedes j."""
         names = as_names(items)
-        table = number_table(log_odds, len(names), "log_odds")
+        table = require_number_table(log_odds, len(names), "log_odds")
         if table.shape[0] != len(names):
             raise RankshotError(f"log_odds must be square, not of shape {table.shape}")
         if not np.isfinite(table).all():
@@ -345,7 +344,7 @@ class BabingtonSmith(BaseEstimator):
     def log_normalizer(self, k: int) -> float:
         """Return log ψ for lists of ``k`` items."""
         check_is_fitted(self)
-        sample_length(1, k, len(self.items_))
+        require_sample_length(1, k, len(self.items_))
         return float(self._log_normalizers([k])[0])
 
     def _log_normalizers(self, lengths: Sequence[int]) -> Floats:
@@ -395,7 +394,7 @@ class BabingtonSmith(BaseEstimator):
         f = self.log_odds_
         left = np.ones(len(f), bool)
         result = 0.0
-        for tied, taken in choices_of(ranking):
+        for tied, taken in iterate_choices(ranking):
             size = len(tied)
             require_affordable(size, taken)
             row_sums = f[np.ix_(tied, left)].sum(axis=1)
@@ -407,7 +406,7 @@ class BabingtonSmith(BaseEstimator):
     def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
         """Draw ``n`` independent top-``k`` rankings (full ones by default), exactly."""
         check_is_fitted(self)
-        k = sample_length(n, k, len(self.items_))
+        k = require_sample_length(n, k, len(self.items_))
         require_affordable(len(self.items_), k)
         rng = np.random.default_rng(random_state)
         sums = OrderSums(self.log_odds_, k)

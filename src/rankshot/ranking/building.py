@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
-from rankshot.core.names import Where, _name, describe_row
+from rankshot.core.names import Where, as_name, describe_row
 
 Order = Sequence["str | Sequence[str]"]
 """Items, best first; a tie is a list inside the list."""
@@ -28,13 +28,13 @@ Column = NDArray[Any]
 
 
 class Entries(NamedTuple):
-    """Ragged rankings: row ``i`` owns ``items[starts[i]:starts[i + 1]]``, best first.
+    """Ragged rankings: row ``i`` owns ``codes[starts[i]:starts[i + 1]]``, best first.
 
     ``places`` counts 0, 1, 2, … inside a row; items of equal place are tied and stand in
     ascending order, so that equal rankings have equal arrays.
     """
 
-    items: NDArray[np.int32]
+    codes: NDArray[np.int32]
     places: NDArray[np.int32]
     starts: NDArray[np.int64]
 
@@ -53,18 +53,18 @@ class Entries(NamedTuple):
         sizes = self.sizes[index]
         starts = row_starts(sizes)
         gather = np.arange(starts[-1]) + np.repeat(self.starts[index] - starts[:-1], sizes)
-        return Entries(self.items[gather], self.places[gather], starts)
+        return Entries(self.codes[gather], self.places[gather], starts)
 
     @staticmethod
     def concatenate(parts: list[Entries]) -> Entries:
         """Put the rows of several values below one another."""
         return Entries(
-            np.concatenate([part.items for part in parts]),
+            np.concatenate([part.codes for part in parts]),
             np.concatenate([part.places for part in parts]),
             row_starts(np.concatenate([part.sizes for part in parts])),
         )
 
-    def numbers(self, beside: list[NDArray[Any]]) -> NDArray[np.int64]:
+    def number_equal_rows(self, beside: list[NDArray[Any]]) -> NDArray[np.int64]:
         """Give rows one number exactly when their entries and all columns ``beside`` are equal."""
         number = np.empty(self.starts.size - 1, np.int64)
         used = 0
@@ -72,14 +72,14 @@ class Entries(NamedTuple):
             rows = np.flatnonzero(self.sizes == size)
             gather = self.starts[rows] + np.arange(size)[:, None]
             columns = [column[rows].astype(np.int64) for column in beside]
-            number[rows] = number_rows([*columns, *self.items[gather], *self.places[gather]]) + used
+            number[rows] = number_rows([*columns, *self.codes[gather], *self.places[gather]]) + used
             used = int(number[rows].max()) + 1
         return number
 
-    def sorted_inside_ties(self) -> Entries:
+    def sort_ties(self) -> Entries:
         """Put tied items in ascending order, so that equal rankings have equal arrays."""
-        by_place = np.lexsort((self.items, self.places, self.rows))
-        return self._replace(items=self.items[by_place])
+        by_place = np.lexsort((self.codes, self.places, self.rows))
+        return self._replace(codes=self.codes[by_place])
 
     def cut(self, lengths: NDArray[np.int64], keep_rest: NDArray[np.bool_]) -> Entries:
         """Keep each row up to the place of its ``lengths``-th entry.
@@ -92,7 +92,7 @@ class Entries(NamedTuple):
         keep = inside | keep_rest[rows]
         places = np.where(inside, self.places, last_place + 1)[keep].astype(np.int32)
         sizes = np.bincount(rows[keep], minlength=lengths.size)
-        return Entries(self.items[keep], places, row_starts(sizes)).sorted_inside_ties()
+        return Entries(self.codes[keep], places, row_starts(sizes)).sort_ties()
 
 
 def row_starts(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -204,7 +204,7 @@ def _walk(orders: Sequence[Order], where: Where) -> Iterator[tuple[int, int, str
             if not tie:
                 raise RankshotError(f"{where(row)}: an empty tie at place {place + 1}")
             for label in tie:
-                name = _name(label)
+                name = as_name(label)
                 if name is None:
                     raise RankshotError(
                         f"{where(row)}: an item must be a name, not {short_repr(label)}"
@@ -218,7 +218,7 @@ def validate_entries(entries: Entries, items: tuple[str, ...], where: Where) -> 
         row = int(np.argmin(entries.sizes))
         raise RankshotError(f"{where(row)}: the ranking is empty")
     rows = entries.rows
-    listed_items = np.sort(rows * len(items) + entries.items)
+    listed_items = np.sort(rows * len(items) + entries.codes)
     twice = np.flatnonzero(listed_items[1:] == listed_items[:-1])
     if twice.size:
         row, item = divmod(int(listed_items[twice[0]]), len(items))
@@ -226,12 +226,12 @@ def validate_entries(entries: Entries, items: tuple[str, ...], where: Where) -> 
     strict = entries.places.size == 0 or np.array_equal(
         entries.places, np.arange(rows.size) - entries.starts[rows]
     )
-    return entries if strict else entries.sorted_inside_ties()
+    return entries if strict else entries.sort_ties()
 
 
 def decode_orders(entries: Entries, items: tuple[str, ...]) -> list[list[str | list[str]]]:
     """Translate arrays back into lists of names, ties as lists inside the lists."""
-    names = np.array(items, dtype=object)[entries.items].tolist()
+    names = np.array(items, dtype=object)[entries.codes].tolist()
     places = entries.places.tolist()
     orders: list[list[str | list[str]]] = []
     for begin, end in pairwise(entries.starts.tolist()):
@@ -246,12 +246,12 @@ def decode_orders(entries: Entries, items: tuple[str, ...]) -> list[list[str | l
 # From tables of numbers, positions or scores, to the arrays inside a `Rankings`.
 
 
-def number_table(values: ArrayLike, n_items: int, what: str) -> NDArray[np.float64]:
+def require_number_table(values: ArrayLike, n_items: int, what: str) -> NDArray[np.float64]:
     """Return a float matrix with one column an item, or say what is wrong with it."""
     try:
         table = np.atleast_2d(np.asarray(values, dtype=np.float64))
     except (TypeError, ValueError, OverflowError):
-        raise _odd_cell(values, n_items, what) from None
+        raise _odd_cell_error(values, n_items, what) from None
     if table.ndim != 2 or table.shape[1] != n_items:
         raise RankshotError(
             f"{what} must have one column for each of the {n_items} items, not shape {table.shape}"
@@ -259,7 +259,7 @@ def number_table(values: ArrayLike, n_items: int, what: str) -> NDArray[np.float
     return table
 
 
-def _odd_cell(values: ArrayLike, n_items: int, what: str) -> RankshotError:
+def _odd_cell_error(values: ArrayLike, n_items: int, what: str) -> RankshotError:
     """Find the row that keeps a table from being one of numbers."""
     rows = values if isinstance(values, ROW_TYPES) else []
     if len(rows) and not isinstance(rows[0], ROW_TYPES):
@@ -301,7 +301,7 @@ def refuse_cells(
         )
 
 
-def item_numbers(lists: NDArray[Any]) -> NDArray[Any]:
+def require_item_numbers(lists: NDArray[Any]) -> NDArray[Any]:
     """Return a matrix of whole numbers, or say what was passed instead."""
     table = np.asarray(lists)
     if table.ndim != 2 or not np.issubdtype(table.dtype, np.integer):
@@ -312,7 +312,7 @@ def item_numbers(lists: NDArray[Any]) -> NDArray[Any]:
     return table
 
 
-def refuse_numbers(lists: NDArray[Any], n_items: int) -> None:
+def refuse_unknown_numbers(lists: NDArray[Any], n_items: int) -> None:
     """Raise for the first number that no item has."""
     outside = (lists < 0) | (lists >= n_items)
     if outside.any():
@@ -346,8 +346,8 @@ def validate_columns(
 ) -> tuple[Column, Column, Column, Column, Column]:
     """Return the checked columns of ``n`` rankings: subset, weight, target, source, rater."""
     return (
-        _subset_flags(kind, n, where),
-        _checked_weights(weights, n, where),
+        _subset_column(kind, n, where),
+        _weight_column(weights, n, where),
         _label_column(targets, n, "targets", where),
         _label_column(sources, n, "sources", where),
         _label_column(raters, n, "raters", where),
@@ -370,7 +370,7 @@ def require_lengths(k: int | NDArray[np.int64], n: int, n_items: int) -> NDArray
     return np.broadcast_to(lengths, n)
 
 
-def _subset_flags(kind: Kind | Sequence[Kind], n: int, where: Where) -> NDArray[np.bool_]:
+def _subset_column(kind: Kind | Sequence[Kind], n: int, where: Where) -> NDArray[np.bool_]:
     if not isinstance(kind, Iterable):
         raise RankshotError(
             f"kind must be 'top' or 'subset', or a list of them, not {short_repr(kind)}"
@@ -386,13 +386,13 @@ def _subset_flags(kind: Kind | Sequence[Kind], n: int, where: Where) -> NDArray[
     return np.fromiter((value == "subset" for value in kinds), bool, n)
 
 
-def _checked_weights(weights: ArrayLike | None, n: int, where: Where) -> NDArray[np.float64]:
+def _weight_column(weights: ArrayLike | None, n: int, where: Where) -> NDArray[np.float64]:
     if weights is None:
         return np.ones(n)
     try:
         values = np.array(weights, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise _odd_weight(weights, where) from None
+        raise _odd_weight_error(weights, where) from None
     if values.shape != (n,):
         raise RankshotError(f"weights have shape {values.shape} for {n} rankings")
     bad = ~(np.isfinite(values) & (values >= 0))
@@ -404,7 +404,7 @@ def _checked_weights(weights: ArrayLike | None, n: int, where: Where) -> NDArray
     return values
 
 
-def _odd_weight(weights: ArrayLike, where: Where) -> RankshotError:
+def _odd_weight_error(weights: ArrayLike, where: Where) -> RankshotError:
     """Find the weight that is no number."""
     for row, weight in enumerate(weights if isinstance(weights, (list, tuple, np.ndarray)) else []):
         try:

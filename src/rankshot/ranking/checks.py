@@ -52,7 +52,7 @@ def refuse_partial(rankings: Rankings, why: str) -> None:
 # What every sampler is asked: how many rankings, how long, from which random numbers.
 
 
-def sample_length(n: int, k: int | None, n_items: int) -> int:
+def require_sample_length(n: int, k: int | None, n_items: int) -> int:
     """Return the length of the lists to draw, after checking both numbers."""
     if not isinstance(n, (int, np.integer)) or n < 1:
         raise RankshotError(f"n must be 1 or more, not {n}")

@@ -13,8 +13,8 @@ from sklearn.base import clone
 from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.ranking.checks import require_one_subject, require_rankings
-from rankshot.ranking.dense import ABSENT, levels, mean_places
 from rankshot.ranking.distances import kendall_distance, mean_kendall_distance
+from rankshot.ranking.layouts import ABSENT, levels, mean_places
 from rankshot.ranking.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.restriction import only_complete

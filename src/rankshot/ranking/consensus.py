@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError
 from rankshot.ranking.checks import require_one_subject
-from rankshot.ranking.dense import (
+from rankshot.ranking.kemeny_solvers import (
+    adjacent_search,
+    insertion_search,
+    reversed_weight,
+    solve_exactly,
+)
+from rankshot.ranking.layouts import (
     ABSENT,
     NamedOrder,
     group_ties,
@@ -19,12 +25,6 @@ from rankshot.ranking.dense import (
     levels,
     mean_places,
     name_groups,
-)
-from rankshot.ranking.kemeny_solvers import (
-    adjacent_search,
-    insertion_search,
-    reversed_weight,
-    solve_exactly,
 )
 from rankshot.ranking.rankings import Rankings
 
@@ -71,7 +71,7 @@ def _count_in_lists(block: Rankings) -> NDArray[np.float64]:
     An item precedes all others, but for those that its list does not place after it.
     """
     C, n = block.n_items, len(block)
-    items = block.entries.reshape(n, -1).astype(np.int64)
+    items = block.codes.reshape(n, -1).astype(np.int64)
     places = block.places.reshape(n, -1)
     weight = np.broadcast_to(block.weights[:, None], items.shape).copy()
     # Of g tied items that K cuts, each is listed with probability m/g.

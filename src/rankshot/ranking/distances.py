@@ -13,7 +13,7 @@ from rankshot.core.blocks import BLOCK_CELLS, row_blocks
 from rankshot.core.errors import RankshotError
 from rankshot.ranking.building import require_lengths
 from rankshot.ranking.checks import refuse_partial, require_rankings
-from rankshot.ranking.dense import levels
+from rankshot.ranking.layouts import levels
 from rankshot.ranking.rankings import Rankings
 
 Float32s = NDArray[np.float32]
@@ -179,7 +179,7 @@ def _pairs_ordered(rankings: Rankings) -> NDArray[np.float64]:
 
 def _members(rankings: Rankings) -> Float32s:
     table = np.zeros((len(rankings), rankings.n_items), np.float32)
-    table[rankings.entry_rows, rankings.entries] = 1
+    table[rankings.entry_rows, rankings.codes] = 1
     return table
 
 
@@ -214,8 +214,8 @@ def _discordant_lists(
     agreement = (signs_a @ signs_b.T).toarray()
     inverted = (_pairs(shared) - agreement) / 2
     placed_a, placed_b = _members(a), _members(b)
-    placed_a[a.entry_rows, a.entries] = a.places
-    placed_b[b.entry_rows, b.entries] = b.places
+    placed_a[a.entry_rows, a.codes] = a.places
+    placed_b[b.entry_rows, b.codes] = b.places
     passed = placed_a @ member_b.T + member_a @ placed_b.T - shared * (shared - 1)
     apart = (a.n_listed[:, None] - shared) * (b.n_listed - shared)
     return np.asarray(inverted + passed + apart)
@@ -227,7 +227,7 @@ def _pair_signs(rankings: Rankings) -> csr_array:
     rows, columns, signs = [], [], []
     for size in np.unique(rankings.n_listed):
         these = np.flatnonzero(rankings.n_listed == size)
-        lists = rankings.entries[rankings.starts[these][:, None] + np.arange(size)].astype(np.int64)
+        lists = rankings.codes[rankings.starts[these][:, None] + np.arange(size)].astype(np.int64)
         earlier, later = np.triu_indices(size, 1)
         i, j = lists[:, earlier], lists[:, later]
         rows.append(np.repeat(these, earlier.size))

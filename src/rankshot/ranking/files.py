@@ -42,7 +42,7 @@ def read_jsonl(path: Path, items: Iterable[Any] | None) -> Rankings:
     if not parts:
         raise RankshotError(f"{path}: no rankings in it")
     found = names or tuple(sorted({item for part in parts for item in part.items}))
-    return Rankings.concatenate(part.over(found) for part in parts)
+    return Rankings.concatenate(part.change_items(found) for part in parts)
 
 
 def _read_portion(
@@ -178,7 +178,7 @@ def read_preflib(path: Path, items: Iterable[Any] | None) -> Rankings:
 
     rankings = Rankings.from_orders(orders, items=names.values(), weights=counts, where=where)
     _require_kind(rankings, path, where)
-    return rankings if items is None else rankings.over(as_names(items), where)
+    return rankings if items is None else rankings.change_items(as_names(items), where)
 
 
 def _read_order(line: str, names: dict[str, str], where: str) -> tuple[int, list[Any]]:

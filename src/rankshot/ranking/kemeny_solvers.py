@@ -21,7 +21,7 @@ from rankshot.core.progress import ProgressLine
 Floats = NDArray[np.float64]
 Items = NDArray[np.intp]
 MAX_SWAPS = 1000
-SHAKEN = 12
+STRETCH = 12
 LEAST_GAIN = 1e-12
 """Gains that are smaller than this part of the largest weight are rounding errors."""
 TOLERANCE = 1e-6
@@ -54,7 +54,7 @@ def adjacent_search(W: Floats) -> Items:
     return order
 
 
-def settled(W: Floats, order: Items) -> Items:
+def improve_by_insertion(W: Floats, order: Items) -> Items:
     """Move single items to where they cost least, until none wants to move."""
     order = order.copy()
     _settle_all(W - W.T, order, np.random.default_rng(0))
@@ -74,7 +74,7 @@ def insertion_search(W: Floats) -> Items:
     order = np.arange(C)
     _settle_all(excess, order, rng)
     for _ in range(C // 2):
-        order = _shaken(excess, order, rng)
+        order = _shake_stretch(excess, order, rng)
     _settle_all(excess, order, rng)
     return order
 
@@ -111,10 +111,10 @@ def _settle(excess: Floats, order: Items, items: list[int]) -> float:
     return gained
 
 
-def _shaken(excess: Floats, order: Items, rng: np.random.Generator) -> Items:
+def _shake_stretch(excess: Floats, order: Items, rng: np.random.Generator) -> Items:
     trial = order.copy()
-    begin = int(rng.integers(0, max(len(order) - SHAKEN, 0) + 1))
-    stretch = trial[begin : begin + SHAKEN]
+    begin = int(rng.integers(0, max(len(order) - STRETCH, 0) + 1))
+    stretch = trial[begin : begin + STRETCH]
     before = _stretch_cost(excess, stretch)
     rng.shuffle(stretch)
     loss = _stretch_cost(excess, stretch) - before
@@ -195,7 +195,7 @@ def _solve_group(W: Floats, deadline: float, report: Callable[[str], None]) -> t
             break
         x, least = solution
         bound = max(bound, least)
-        rounded = settled(W, program.order_of(x))
+        rounded = improve_by_insertion(W, program.order_of(x))
         if (rounded_score := reversed_weight(W, rounded)) < score:
             order, score = rounded, rounded_score
         report(f"{len(W)} items, {program.n_rows} rows, bound {bound * scale:.2f} of {score:g}")

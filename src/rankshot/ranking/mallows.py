@@ -20,10 +20,10 @@ from rankshot.ranking.checks import (
     refuse_partial,
     require_one_subject,
     require_rankings,
-    sample_length,
+    require_sample_length,
 )
-from rankshot.ranking.choices import groups_of
 from rankshot.ranking.consensus import METHODS, average_order, kemeny
+from rankshot.ranking.layouts import group_by_place
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
@@ -133,7 +133,7 @@ class MallowsStatistics:
         self.n_items = rankings.n_items
         self.lengths = rankings.lengths
         passed = _passed(rankings, rank)
-        begin, size, row = groups_of(rankings)
+        begin, size, row = group_by_place(rankings)
         taken = np.clip(rankings.lengths[row] - begin, 0, size)
         whole = np.repeat(taken == size, size)
         self.distance = np.bincount(rankings.entry_rows[whole], passed[whole], minlength=n)
@@ -145,7 +145,7 @@ class MallowsStatistics:
         for g, m in np.unique(np.column_stack([size, taken])[cut], axis=0).tolist():
             these = np.flatnonzero(cut & (size == g) & (taken == m))
             entries = (rankings.starts[row[these]] + begin[these])[:, None] + np.arange(g)
-            by_centre = np.argsort(rank[rankings.entries[entries]], axis=1)
+            by_centre = np.argsort(rank[rankings.codes[entries]], axis=1)
             sorted_entries = np.take_along_axis(entries, by_centre, axis=1)
             self.cuts.append(CutTies(m, row[these], passed[sorted_entries]))
 
@@ -184,8 +184,8 @@ def _passed(rankings: Rankings, rank: NDArray[np.int64]) -> NDArray[np.int64]:
 
     Tied items do not come after one another.
     """
-    entry_rank = rank[rankings.entries]
-    gone = np.empty(rankings.entries.size, np.int64)
+    entry_rank = rank[rankings.codes]
+    gone = np.empty(rankings.codes.size, np.int64)
     longest = int(rankings.n_listed.max(initial=1))
     for rows in row_blocks(len(rankings), longest):
         block = rankings[rows]
@@ -385,7 +385,7 @@ class Mallows(BaseEstimator):
         """
         check_is_fitted(self)
         C = len(self.items_)
-        k = sample_length(n, k, C)
+        k = require_sample_length(n, k, C)
         rng = np.random.default_rng(random_state)
         code = {name: i for i, name in enumerate(self.items_)}
         center = np.array([code[name] for name in self.center_], np.int32)

@@ -20,18 +20,18 @@ from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import Seed, require_number
-from rankshot.ranking.checks import require_one_subject, require_rankings, sample_length
-from rankshot.ranking.choices import TiedChoice, stages_of
+from rankshot.ranking.checks import require_one_subject, require_rankings, require_sample_length
 from rankshot.ranking.consensus import precedence
-from rankshot.ranking.dense import ABSENT, group_ties, last_levels, levels, name_groups
-from rankshot.ranking.plackett_luce_fitting import (
-    Likelihood,
+from rankshot.ranking.layouts import ABSENT, group_ties, last_levels, levels, name_groups
+from rankshot.ranking.plackett_luce_likelihood import Likelihood, build_stages
+from rankshot.ranking.plackett_luce_solvers import (
     Solver,
     solve_lbfgs,
     solve_mm,
     solve_newton,
 )
 from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.tie_integral import TiedChoice
 
 Floats = NDArray[np.float64]
 SOLVERS: dict[str, Solver] = {"newton": solve_newton, "lbfgs": solve_lbfgs, "mm": solve_mm}
@@ -66,14 +66,14 @@ def _next_in_line(rankings: Rankings) -> NDArray[np.bool_]:
     After the last item of a top-K list comes all that it leaves out. Item j is left out by
     some list that ends with i unless all that end with i name it.
     """
-    C, entries, rows = rankings.n_items, rankings.entries.astype(np.int64), rankings.entry_rows
+    C, entries, rows = rankings.n_items, rankings.codes.astype(np.int64), rankings.entry_rows
     follows = rows[1:] == rows[:-1]
     pairs = (entries[:-1] * C + entries[1:])[follows]
     before = np.bincount(pairs, minlength=C * C).reshape(C, C) > 0
     top = rankings[~rankings.is_subset]
-    last = top.entries[top.starts[1:] - 1].astype(np.int64)
+    last = top.codes[top.starts[1:] - 1].astype(np.int64)
     ends_with = np.bincount(last, minlength=C)
-    named = np.bincount(last[top.entry_rows] * C + top.entries, minlength=C * C).reshape(C, C)
+    named = np.bincount(last[top.entry_rows] * C + top.codes, minlength=C * C).reshape(C, C)
     return np.asarray(before | (named < ends_with[:, None]))
 
 
@@ -137,7 +137,7 @@ class PlackettLuce(BaseEstimator):
 
     In a subset ranking the sum runs over the listed items alone. A tie means that the order
     inside it is unknown, each equally likely: the probability is the mean over the strict
-    rankings that it allows, computed exactly (see `rankshot.ranking.choices`).
+    rankings that it allows, computed exactly (see `rankshot.ranking.tie_integral`).
 
     Parameters
     ----------
@@ -277,7 +277,7 @@ class PlackettLuce(BaseEstimator):
         return result
 
     def _block_log_prob(self, block: Rankings) -> Floats:
-        stages = stages_of(block)
+        stages = build_stages(block)
         theta = np.append(self.log_worths_, -np.inf)[stages.order]
         later = np.full((len(theta) + 1, theta.shape[1]), -np.inf)
         np.logaddexp.accumulate(theta[::-1], axis=0, out=later[-2::-1])
@@ -323,7 +323,7 @@ class PlackettLuce(BaseEstimator):
         """
         check_is_fitted(self)
         C = len(self.items_)
-        k = sample_length(n, k, C)
+        k = require_sample_length(n, k, C)
         rng = np.random.default_rng(random_state)
         lists = np.empty((n, k), np.int32)
         for rows in row_blocks(n, C):

@@ -23,11 +23,11 @@ from rankshot.ranking.building import (
     distinct_values,
     encode_orders,
     encode_positions,
-    item_numbers,
-    number_table,
     refuse_cells,
-    refuse_numbers,
+    refuse_unknown_numbers,
+    require_item_numbers,
     require_lengths,
+    require_number_table,
     validate_columns,
     validate_entries,
     warn_of_counting_from_zero,
@@ -58,9 +58,9 @@ class Rankings:
     ----------
     items : tuple of str
         What is ranked.
-    entries, places, starts : ndarray
-        Row ``i`` lists items ``entries[starts[i]:starts[i + 1]]``, best first, at ``places``
-        0, 1, 2, …; equal places are tied.
+    codes, places, starts : ndarray
+        Row ``i`` lists the items of numbers ``codes[starts[i]:starts[i + 1]]``, best first, at
+        ``places`` 0, 1, 2, …; equal places are tied.
     lengths : ndarray
         K of each ranking: how many of its items are ordered before the rest.
     is_subset : ndarray of bool
@@ -83,7 +83,7 @@ class Rankings:
     """
 
     items: tuple[str, ...]
-    entries: NDArray[np.int32]
+    codes: NDArray[np.int32]
     places: NDArray[np.int32]
     starts: NDArray[np.int64]
     lengths: NDArray[np.int64]
@@ -159,7 +159,7 @@ class Rankings:
           b = d > a
         """
         names = as_names(items)
-        table = number_table(positions, len(names), "positions")
+        table = require_number_table(positions, len(names), "positions")
         warn_of_counting_from_zero(table)
         refuse_cells(
             ~np.isfinite(table) | (table < 0),
@@ -195,7 +195,7 @@ class Rankings:
           b = c > d
         """
         names = as_names(items)
-        table = number_table(scores, len(names), "scores")
+        table = require_number_table(scores, len(names), "scores")
         refuse_cells(np.isnan(table), table, names, "scores must be numbers")
         entries = encode_positions(-table, placed=np.ones(table.shape, bool))
         beside = validate_columns(
@@ -219,12 +219,12 @@ class Rankings:
           c > a
         """
         names = as_names(items)
-        lists = item_numbers(lists)
+        lists = require_item_numbers(lists)
         n, k = lists.shape
         places = np.tile(np.arange(k, dtype=np.int32), n)
         entries = Entries(lists.astype(np.int32).ravel(), places, np.arange(n + 1) * k)
         if not trusted:
-            refuse_numbers(lists, len(names))
+            refuse_unknown_numbers(lists, len(names))
             entries = validate_entries(entries, names, describe_row)
         return cls(names, *entries, entries.sizes, *validate_columns(n))
 
@@ -266,7 +266,7 @@ class Rankings:
     @property
     def lists(self) -> Entries:
         """The items and places of all rankings, as ragged rows."""
-        return Entries(self.entries, self.places, self.starts)
+        return Entries(self.codes, self.places, self.starts)
 
     @property
     def entry_rows(self) -> NDArray[np.int64]:
@@ -280,7 +280,7 @@ class Rankings:
     def positions(self) -> NDArray[np.int32]:
         """Return the place of every item in every ranking, from 1; 0 where it is not listed."""
         positions = np.zeros((len(self), self.n_items), np.int32)
-        positions[self.entry_rows, self.entries] = self.places + 1
+        positions[self.entry_rows, self.codes] = self.places + 1
         return positions
 
     def __len__(self) -> int:
@@ -350,8 +350,8 @@ class Rankings:
           a > b = c (first 2), array([2]))
         """
         lengths = np.minimum(self.lengths, require_lengths(k, len(self), self.n_items))
-        items, places, starts = self.lists.cut(lengths, keep_rest=self.is_subset)
-        return replace(self, entries=items, places=places, starts=starts, lengths=lengths)
+        codes, places, starts = self.lists.cut(lengths, keep_rest=self.is_subset)
+        return replace(self, codes=codes, places=places, starts=starts, lengths=lengths)
 
     def unique(self) -> Rankings:
         """Merge equal rankings of the same target and add their weights.
@@ -366,7 +366,7 @@ class Rankings:
         """
         code = {name: i for i, name in enumerate(self.target_names, 1)}
         target = np.array([code.get(name, 0) for name in self.targets], np.int64)
-        group = self.lists.numbers([target, self.lengths, self.is_subset])
+        group = self.lists.number_equal_rows([target, self.lengths, self.is_subset])
         _, first, member = np.unique(group, return_index=True, return_inverse=True)
         weights = np.bincount(member, self.weights, minlength=first.size).astype(float)
         by_first = np.argsort(first)
@@ -381,9 +381,9 @@ class Rankings:
             return self
         if set(names) != set(self.items):
             raise different_items_error(names, self.items)
-        return self.over(names)
+        return self.change_items(names)
 
-    def over(self, items: tuple[str, ...], where: Where = describe_row) -> Rankings:
+    def change_items(self, items: tuple[str, ...], where: Where = describe_row) -> Rankings:
         """Return the same lists over other items, which must include all that are listed.
 
         A top-K ranking then puts its items before others than it did: this is another
@@ -393,13 +393,13 @@ class Rankings:
             return self
         code = {name: i for i, name in enumerate(items)}
         recode = np.array([code.get(name, -1) for name in self.items], np.int32)
-        entries = recode[self.entries]
-        if np.any(entries < 0):
-            first = int(np.argmax(entries < 0))
-            name, row = self.items[self.entries[first]], int(self.entry_rows[first])
+        codes = recode[self.codes]
+        if np.any(codes < 0):
+            first = int(np.argmax(codes < 0))
+            name, row = self.items[self.codes[first]], int(self.entry_rows[first])
             raise RankshotError(f"{where(row)}: unknown item {name!r}{suggest_name(name, items)}")
-        lists = self.lists._replace(items=entries).sorted_inside_ties()
-        return replace(self, items=items, entries=lists.items)
+        lists = self.lists._replace(codes=codes).sort_ties()
+        return replace(self, items=items, codes=lists.codes)
 
     @staticmethod
     def concatenate(parts: Iterable[Rankings]) -> Rankings:

@@ -11,7 +11,7 @@ import numpy as np
 from rankshot.core.names import as_names
 from rankshot.ranking.building import Entries, row_starts
 from rankshot.ranking.checks import require_rankings
-from rankshot.ranking.choices import groups_of
+from rankshot.ranking.layouts import group_by_place
 from rankshot.ranking.rankings import Rankings
 
 
@@ -37,9 +37,9 @@ def restrict_items(rankings: Rankings, items: Iterable[Any]) -> Rankings:
     names = as_names(items)
     code = {name: i for i, name in enumerate(names)}
     recode = np.array([code.get(name, -1) for name in rankings.items], np.int32)
-    entries = recode[rankings.entries]
-    kept = entries >= 0
-    begin, size, row = groups_of(rankings)
+    codes = recode[rankings.codes]
+    kept = codes >= 0
+    begin, size, row = group_by_place(rankings)
     group = np.repeat(np.arange(row.size), size)
     left = np.bincount(group[kept], minlength=row.size)
     taken = np.clip(rankings.lengths[row] - begin, 0, size)
@@ -57,13 +57,13 @@ def restrict_items(rankings: Rankings, items: Iterable[Any]) -> Rankings:
     first_number = np.append(number, 0)[np.searchsorted(row, np.arange(n))]
     first_number += ~np.append(there, True)[np.searchsorted(row, np.arange(n))]
     places = (number[group[kept]] - first_number[entry_rows]).astype(np.int32)
-    lists = Entries(entries[kept], places, row_starts(sizes)).sorted_inside_ties()
+    lists = Entries(codes[kept], places, row_starts(sizes)).sort_ties()
     says = np.flatnonzero((lengths > 0) & ((sizes > 1) | ~rankings.is_subset))
     lists = lists.take(says)
     return replace(
         rankings[says],
         items=names,
-        entries=lists.items,
+        codes=lists.codes,
         places=lists.places,
         starts=lists.starts,
         lengths=lengths[says],

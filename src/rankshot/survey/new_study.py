@@ -153,7 +153,7 @@ def _nearest(rankings: Rankings, target: str, n: int) -> tuple[str, ...]:
     if len(these) == 0:
         hint = suggest_name(target, rankings.target_names)
         raise RankshotError(f"there is no ranking of the target {target!r}{hint}: add one")
-    compared = {rankings.items[i] for i in these.entries}
+    compared = {rankings.items[i] for i in these.codes}
     if not these.is_subset.all():
         compared = set(rankings.items)
     # The average of an item that nobody compares is a guess, and comes after what is known.

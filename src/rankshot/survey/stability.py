@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.blocks import row_blocks
-from rankshot.ranking.dense import ABSENT
+from rankshot.ranking.layouts import ABSENT
 from rankshot.survey import pairwise as solver
 from rankshot.survey.pairwise import Levels, Margins, arranged, best_orders, margins_of, pair_signs
 

@@ -4,25 +4,95 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.optimize import minimize
-from scipy.special import wrightomega
+from scipy.special import gammaln
 
-from rankshot.core.blocks import row_blocks
-from rankshot.core.progress import ProgressLine
-from rankshot.ranking.choices import Stages, TiedChoice, TiedStages, stages_of
+from rankshot.core.blocks import BLOCK_CELLS, row_blocks
+from rankshot.ranking.layouts import completed_orders, group_by_place
 from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.tie_integral import TiedChoice, n_nodes
 
 Floats = NDArray[np.float64]
-BLOCK_CELLS = 1 << 15
+CACHED_CELLS = 1 << 15
 """Arrays of 256 kB: they stay in the cache, and taking them costs no page faults."""
 SAFE_RANGE = 300.0
 """Log-worths farther apart than this are summed as logarithms, which takes longer: the square
 of a worth must not underflow."""
+
+
+# -------------------- ranking.stages
+# Rankings as a sequence of choices: which item, or which tied items, come next.
+
+
+class TiedStages(NamedTuple):
+    """Stages at which ``taken`` of ``size`` tied items come next, one a row.
+
+    The items of stage t stand in column ``column[t]`` of `Stages.order`; what comes later
+    starts at row ``end[t]``.
+    """
+
+    size: int
+    taken: int
+    members: NDArray[np.intp]
+    column: NDArray[np.int64]
+    end: NDArray[np.int64]
+
+
+class Stages(NamedTuple):
+    """A block of rankings, one a column, items from best to worst down the rows.
+
+    Attributes
+    ----------
+    order : ndarray of shape (C, n)
+        Item numbers; C, which is no item, after the end of a subset ranking. Rankings lie in
+        columns so that running sums over a ranking are sums of long rows.
+    chosen : ndarray of bool of shape (C, n)
+        Where a single item is chosen from it and all that follow.
+    ties : list of TiedStages
+        The other choices, by size of the tie and number taken. Ties with nothing after them
+        say nothing and are left out.
+    log_ways : ndarray of shape (n,)
+        The log of the number of strict rankings that the ties of each ranking allow.
+    """
+
+    order: NDArray[np.intp]
+    chosen: NDArray[np.bool_]
+    ties: list[TiedStages]
+    log_ways: NDArray[np.float64]
+
+
+def build_stages(block: Rankings) -> Stages:
+    """Lay out a block of rankings as choices."""
+    C = block.n_items
+    order = np.ascontiguousarray(completed_orders(block).T, dtype=np.intp)
+    if not block.has_ties:
+        chosen = np.arange(C)[:, None] < block.lengths
+        return Stages(order, chosen, [], np.zeros(len(block)))
+    begin, size, column = group_by_place(block)
+    counted = begin < block.lengths[column]
+    begin, size, column = begin[counted], size[counted], column[counted]
+    single = size == 1
+    chosen = np.zeros(order.shape, bool)
+    chosen[begin[single], column[single]] = True
+    taken = np.minimum(size, block.lengths[column] - begin)
+    end = begin + size
+    compared = np.where(block.is_subset, block.n_listed, C)
+    tied = ~single & (end < compared[column])
+    ties = []
+    for g, m in np.unique(np.column_stack([size, taken])[tied], axis=0).tolist():
+        these = np.flatnonzero(tied & (size == g) & (taken == m))
+        # What is computed of a tie has a cell for each of its items at each point of a grid.
+        for rows in row_blocks(these.size, g * n_nodes(g), BLOCK_CELLS // 4):
+            some = these[rows]
+            members = order[begin[some][:, None] + np.arange(g), column[some][:, None]]
+            ties.append(TiedStages(g, m, members, column[some], end[some]))
+    # g items of which m are taken, in order: g! / (g - m)! ways.
+    ways = gammaln(size + 1) - gammaln(size - taken + 1)
+    log_ways = np.bincount(column, ways, minlength=len(block)).astype(float)
+    return Stages(order, chosen, ties, log_ways)
 
 
 # -------------------- ranking.plackett_luce_likelihood
@@ -46,8 +116,8 @@ class Likelihood:
         rankings = rankings[rankings.weights > 0]
         self.n_items = rankings.n_items
         self._blocks = [
-            _Block(stages_of(rankings[rows]), rankings.weights[rows])
-            for rows in row_blocks(len(rankings), self.n_items, BLOCK_CELLS)
+            _Block(build_stages(rankings[rows]), rankings.weights[rows])
+            for rows in row_blocks(len(rankings), self.n_items, CACHED_CELLS)
         ]
         self._single_wins: Floats = np.sum([block.single_wins for block in self._blocks], axis=0)
         tied_wins = np.sum([block.tied_wins for block in self._blocks], axis=0)
@@ -250,184 +320,3 @@ def _difference(a: Floats, b: Floats) -> Floats:
     """Return a - b of logarithms, where nothing less nothing is nothing."""
     with np.errstate(invalid="ignore"):
         return np.where(np.isneginf(a), -np.inf, a - b)
-
-
-# -------------------- ranking.plackett_luce_solvers
-# Three ways to the same maximum of the penalised Plackett-Luce likelihood.
-#
-# All maximise  value(θ) - regularization/2 Σ θ_i²  over log-worths θ, and stop when what is left
-# to gain is estimated at less than ``tol``.
-
-
-class Solver(Protocol):
-    """From the data to log-worths, the iterations it took, and whether they were enough."""
-
-    def __call__(
-        self,
-        likelihood: Likelihood,
-        regularization: float,
-        tol: float,
-        max_iter: int,
-        line: ProgressLine,
-    ) -> tuple[Floats, int, bool]:
-        """Solve."""
-
-
-def solve_newton(
-    likelihood: Likelihood, regularization: float, tol: float, max_iter: int, line: ProgressLine
-) -> tuple[Floats, int, bool]:
-    """Newton's method with step halving, after one step of `solve_mm` from equal worths."""
-    theta = np.zeros(likelihood.n_items)
-    _, expected = likelihood.value_and_expected(theta)
-    theta = mm_step(theta, likelihood.wins, expected, regularization)
-    value, expected = _penalized(likelihood, theta, regularization)
-    gain, fresh_enough = np.inf, 0.0
-    for iteration in range(1, max_iter + 1):
-        gradient = likelihood.wins - expected - regularization * theta
-        # A curvature is worth keeping while it still makes the gains fall a hundredfold.
-        if gain > fresh_enough:
-            factor = _curvature(likelihood.information(theta), regularization)
-            gain = np.inf
-        fresh_enough = gain / 100
-        step = cho_solve(factor, gradient)
-        gain = float(gradient @ step) / 2
-        line.update(f"iteration {iteration}, log-likelihood {value:.6f}, to gain {gain:.1e}")
-        theta, value, expected = _climb(likelihood, regularization, theta, value, step)
-        if gain <= tol:
-            return theta, iteration, True
-    return theta, max_iter, False
-
-
-def _curvature(information: Floats, regularization: float) -> tuple[Floats, bool]:
-    """Factor the penalised information, lifted where it is not positive.
-
-    Ties that K cuts can make the likelihood bend the wrong way; shorter steps uphill do then.
-    """
-    C = len(information)
-    curvature = information + regularization * np.eye(C)
-    if regularization == 0:
-        # Scaling all worths changes nothing: pin that direction with a curvature of its own.
-        curvature += max(np.trace(curvature), np.finfo(float).tiny) / C**2
-    lift = 0.0
-    while True:
-        try:
-            return cho_factor(curvature + lift * np.eye(C))  # type: ignore[no-any-return]
-        except LinAlgError:
-            lift = max(10 * lift, 1e-6 * float(np.abs(np.diag(curvature)).max()))
-
-
-def _climb(
-    likelihood: Likelihood, regularization: float, theta: Floats, value: float, step: Floats
-) -> tuple[Floats, float, Floats]:
-    """Take the step, halved until it does not lead down (but for rounding)."""
-    least = value - 1e-13 * abs(value)
-    scale = 1.0
-    while True:
-        trial = theta + scale * step
-        trial_value, expected = _penalized(likelihood, trial, regularization)
-        if trial_value >= least or scale < 1e-10:
-            return trial, trial_value, expected
-        scale /= 2
-
-
-def solve_mm(
-    likelihood: Likelihood, regularization: float, tol: float, max_iter: int, line: ProgressLine
-) -> tuple[Floats, int, bool]:
-    """Hunter's minorisation-maximisation: every step climbs, none is large.
-
-    The gains shrink by a steady factor, which tells how much is still to come.
-    """
-    theta = np.zeros(likelihood.n_items)
-    value, expected = _penalized(likelihood, theta, regularization)
-    last_gain = np.inf
-    next_check = 3
-    for iteration in range(1, max_iter + 1):
-        theta = mm_step(theta, likelihood.wins, expected, regularization)
-        new_value, expected = _penalized(likelihood, theta, regularization)
-        gain, value = new_value - value, new_value
-        ratio = min(gain / last_gain, 1.0) if last_gain > 0 else 0.0
-        to_come = gain * ratio / (1 - ratio) if ratio < 1 else np.inf
-        last_gain = gain
-        line.update(f"iteration {iteration}, log-likelihood {value:.6f}, to gain {to_come:.1e}")
-        rounding = 8 * np.finfo(float).eps * abs(value)
-        if iteration >= next_check and (gain <= rounding or to_come <= tol):
-            # Steps that have become too small to see can still have a long way to go.
-            gradient = likelihood.wins - expected - regularization * theta
-            factor = _curvature(likelihood.information(theta), regularization)
-            if float(gradient @ cho_solve(factor, gradient)) / 2 <= max(tol, rounding):
-                return theta, iteration, True
-            next_check = 2 * iteration
-    return theta, max_iter, False
-
-
-def mm_step(theta: Floats, wins: Floats, expected: Floats, regularization: float) -> Floats:
-    """Maximise the minorising function, one log-worth at a time.
-
-    With exposure d_i = expected_i / v_i, the maximum is where wins_i - d_i e^θ - η θ = 0:
-    Hunter's v_i = wins_i / d_i without the penalty η, Wright's omega function with it.
-    """
-    new = np.zeros_like(theta)
-    # An item that was never there to be chosen is known by the penalty alone.
-    seen = expected > 0
-    log_exposure = np.log(expected[seen]) - theta[seen]
-    if regularization == 0:
-        new[seen] = np.log(wins[seen]) - log_exposure
-    else:
-        log_scaled = log_exposure - np.log(regularization)
-        omega = wrightomega(wins[seen] / regularization + log_scaled)
-        new[seen] = np.log(omega) - log_scaled
-    # The likelihood does not see a common shift, and the penalty is least without one.
-    return np.asarray(new - new.mean())
-
-
-def solve_lbfgs(
-    likelihood: Likelihood, regularization: float, tol: float, max_iter: int, line: ProgressLine
-) -> tuple[Floats, int, bool]:
-    """SciPy's L-BFGS-B, on log-worths scaled by how often each item is chosen."""
-    start = np.zeros(likelihood.n_items)
-    first, expected = _penalized(likelihood, start, regularization)
-    scale = 1 / np.sqrt(expected + regularization)
-    iteration = 0
-
-    def negative(scaled: Floats) -> tuple[float, Floats]:
-        theta = scale * scaled
-        value, expected = _penalized(likelihood, theta, regularization)
-        gradient = likelihood.wins - expected - regularization * theta
-        # Near zero at the start, numbers keep their digits where it matters.
-        return first - value, -scale * gradient
-
-    def count(intermediate_result: object) -> None:
-        nonlocal iteration
-        iteration += 1
-        value = first - float(intermediate_result.fun)  # type: ignore[attr-defined]
-        line.update(f"iteration {iteration}, log-likelihood {value:.6f}")
-
-    result = minimize(
-        negative,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        callback=count,
-        options={
-            "maxiter": max_iter,
-            "maxfun": 4 * max_iter,
-            "ftol": 0.0,
-            "gtol": 1e-9,
-            "maxcor": 20,
-        },
-    )
-    theta = scale * result.x
-    # A line search that rounding has stopped is as converged as the numbers allow.
-    _, gradient = negative(result.x)
-    return (
-        theta - theta.mean(),
-        iteration,
-        bool(gradient @ gradient <= max(tol, 1e-12 * abs(first))),
-    )
-
-
-def _penalized(
-    likelihood: Likelihood, theta: Floats, regularization: float
-) -> tuple[float, Floats]:
-    value, expected = likelihood.value_and_expected(theta)
-    return value - regularization / 2 * float(theta @ theta), expected

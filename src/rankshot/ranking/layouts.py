@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,7 +28,7 @@ def levels(rankings: Rankings) -> NDArray[np.int32]:
     after_last = rankings.places[rankings.starts[1:] - 1] + 1
     table = np.empty((len(rankings), rankings.n_items), np.int32)
     table[:] = np.where(rankings.is_subset, ABSENT, after_last)[:, None]
-    table[rankings.entry_rows, rankings.entries] = rankings.places
+    table[rankings.entry_rows, rankings.codes] = rankings.places
     return table
 
 
@@ -37,13 +39,13 @@ def completed_orders(rankings: Rankings) -> NDArray[np.int32]:
     with C, which is no item.
     """
     n, C = len(rankings), rankings.n_items
-    if rankings.entries.size == n * C:
-        return rankings.entries.reshape(n, C)
+    if rankings.codes.size == n * C:
+        return rankings.codes.reshape(n, C)
     rows = rankings.entry_rows
     table = np.full((n, C), C, np.int32)
-    table[rows, np.arange(rows.size) - rankings.starts[rows]] = rankings.entries
+    table[rows, np.arange(rows.size) - rankings.starts[rows]] = rankings.codes
     unlisted = np.repeat(~rankings.is_subset[:, None], C, axis=1)
-    unlisted[rows, rankings.entries] = False
+    unlisted[rows, rankings.codes] = False
     left_rows, left_items = np.nonzero(unlisted)
     left = np.bincount(left_rows, minlength=n)
     nth = np.arange(left_rows.size) - np.repeat(np.cumsum(left) - left, left)
@@ -100,3 +102,32 @@ def name_groups(groups: list[NDArray[np.intp]], items: tuple[str, ...]) -> Named
     """Return the groups by name; names inside a tie are sorted."""
     names = [tuple(sorted(items[i] for i in group)) for group in groups]
     return tuple(group[0] if len(group) == 1 else group for group in names)
+
+
+# ---- Groups of tied items
+
+
+def group_by_place(
+    block: Rankings,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the first row, the size and the column of every group of equal place."""
+    rows = block.entry_rows
+    fresh = np.ones(rows.size, bool)
+    fresh[1:] = (rows[1:] != rows[:-1]) | (block.places[1:] != block.places[:-1])
+    first = np.flatnonzero(fresh)
+    size = np.diff(np.append(first, rows.size))
+    return first - block.starts[rows[first]], size, rows[first]
+
+
+def iterate_choices(ranking: Rankings) -> Iterator[tuple[NDArray[np.int32], int]]:
+    """Yield, for one ranking, the items of each group that counts, and how many are taken."""
+    for begin, size, _ in zip(*group_by_place(ranking), strict=True):
+        taken = min(int(size), int(ranking.lengths[0] - begin))
+        if taken > 0:
+            yield ranking.codes[begin : begin + size], taken
+
+
+def rows_with_tied_choices(rankings: Rankings) -> NDArray[np.int64]:
+    """Return the numbers of the rankings that have a tie among what counts."""
+    begin, size, row = group_by_place(rankings)
+    return np.unique(row[(size > 1) & (begin < rankings.lengths[row])])
