@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.manifold import ClassicalMDS
 
 from rankshot.ranking.concordance import TargetSummary, disagreement, summarize
-from rankshot.ranking.distances import classical_scaling, mean_kendall_distance
+from rankshot.ranking.distances import mean_kendall_distance
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.restriction import only_complete
 from rankshot.report.contents import ClassMap, ConsensusCard, Evaluation, ExplanationCard
@@ -117,7 +118,9 @@ def class_map(rankings: Rankings, k: int) -> ClassMap | None:
     distance = mean_kendall_distance(whole, k=k)
     # A ranking with ties is at some distance of itself, on average; a point is not.
     np.fill_diagonal(distance, 0)
-    places = classical_scaling(distance)
+    # An axis that the distances do not need has the root of a negative eigenvalue: it is 0.
+    with np.errstate(invalid="ignore"):
+        places = np.nan_to_num(ClassicalMDS(metric="precomputed").fit_transform(distance))
     origin = [
         rater or source or "" for rater, source in zip(whole.raters, whole.sources, strict=True)
     ]
