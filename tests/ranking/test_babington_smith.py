@@ -148,7 +148,10 @@ def test_what_is_not_affordable_says_so_and_offers_the_weight(monkeypatch):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda r: rs.BabingtonSmith(regularization=0).fit(r), "must be positive, not 0"),
+        (
+            lambda r: rs.BabingtonSmith(regularization=0).fit(r),
+            "must be positive and finite, not 0",
+        ),
         (lambda r: rs.BabingtonSmith().fit(r[:0]), "no rankings to fit"),
         (
             lambda r: rs.BabingtonSmith().fit(rs.Rankings.from_orders([[["a", "b"]]])),
@@ -180,7 +183,7 @@ def test_what_is_not_affordable_says_so_and_offers_the_weight(monkeypatch):
         ),
         (
             lambda r: rs.BabingtonSmith().fit(r).log_normalizer(3),
-            "k=3 is not between 1 and the 2 items",
+            "k must be a whole number from 1 to 2, not 3",
         ),
         (lambda r: rs.BabingtonSmith(regularization="x").fit(r), "must be a number, not 'x'"),
         (

@@ -332,12 +332,24 @@ def test_progress_rewrites_its_line_on_a_terminal():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda r: rs.PlackettLuce(solver="sgd").fit(r), "solver must be one of newton, lbfgs, mm"),
-        (lambda r: rs.PlackettLuce(regularization=-1).fit(r), "must be 0 or more, not -1"),
+        (
+            lambda r: rs.PlackettLuce(solver="sgd").fit(r),
+            "solver must be one of 'newton', 'lbfgs', 'mm'",
+        ),
+        (
+            lambda r: rs.PlackettLuce(regularization=-1).fit(r),
+            "must be 0 or more and finite, not -1",
+        ),
         (lambda r: rs.PlackettLuce().fit(r[:0]), "no rankings to fit"),
         (lambda r: rs.PlackettLuce.from_worths({"a": 1, "b": 0}), "worth of 'b' must be positive"),
-        (lambda r: rs.PlackettLuce.from_worths({"a": 1}).sample(0), "n must be 1 or more, not 0"),
-        (lambda r: rs.PlackettLuce().fit(r).sample(1, k=3), "k=3 is not between 1 and the 2 items"),
+        (
+            lambda r: rs.PlackettLuce.from_worths({"a": 1}).sample(0),
+            "n must be a whole number from 1 on, not 0",
+        ),
+        (
+            lambda r: rs.PlackettLuce().fit(r).sample(1, k=3),
+            "k must be a whole number from 1 to 2, not 3",
+        ),
         (
             lambda r: rs.PlackettLuce.from_worths({"a": 1, "x": 1}).log_prob(r),
             "these rankings are not over 'x'",

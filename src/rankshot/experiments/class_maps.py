@@ -177,7 +177,7 @@ def place_points(distances: Floats) -> Floats:
     """
     with np.errstate(invalid="ignore"):
         points = ClassicalMDS(metric="precomputed").fit_transform(distances)
-    return np.nan_to_num(points)
+    return np.asarray(np.nan_to_num(points))
 
 
 # -------------------------------------------------------------------- sources, Figure 3

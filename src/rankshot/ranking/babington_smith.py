@@ -279,8 +279,7 @@ class BabingtonSmith(BaseEstimator):
         rankings : Rankings
             Full or top-K and without ties; their weights count.
         """
-        if not 0 < require_number("regularization", self.regularization) < np.inf:
-            raise RankshotError(f"regularization must be positive, not {self.regularization!r}")
+        require_number("regularization", self.regularization, above=0, below=np.inf)
         require_one_subject(rankings)
         refuse_partial(rankings, NO_SUBSETS)
         if rankings.has_ties:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.names import Where, as_name, describe_row
+from rankshot.core.validation import require_whole_number
 
 Order = Sequence["str | Sequence[str]"]
 """Items, best first; a tie is a list inside the list."""
@@ -356,18 +357,18 @@ def validate_columns(
 
 def require_lengths(k: int | NDArray[np.int64], n: int, n_items: int) -> NDArray[np.int64]:
     """Return K for each of ``n`` rankings, from one number for all or one for each."""
+    if np.ndim(k) == 0:
+        return np.full(n, require_whole_number("k", cast("int", k), most=n_items))
     lengths = np.asarray(k)
     if not np.issubdtype(lengths.dtype, np.integer):
-        raise RankshotError(f"k={short_repr(k)} is not a whole number")
-    if lengths.shape not in ((), (n,)):
+        raise RankshotError(f"k must be whole numbers, not {short_repr(k)}")
+    if lengths.shape != (n,):
         raise RankshotError(f"k has shape {lengths.shape} for {n} rankings")
     bad = (lengths < 1) | (lengths > n_items)
     if bad.any():
         row = int(np.argmax(bad))
-        where = f"ranking {row}: " if lengths.ndim else ""
-        value = lengths[row] if lengths.ndim else k
-        raise RankshotError(f"{where}k={value} is not between 1 and the {n_items} items")
-    return np.broadcast_to(lengths, n)
+        require_whole_number(f"ranking {row}: k", lengths[row], most=n_items)
+    return lengths
 
 
 def _subset_column(kind: Kind | Sequence[Kind], n: int, where: Where) -> NDArray[np.bool_]:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from rankshot.core.blocks import row_blocks
-from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.errors import RankshotError
+from rankshot.core.validation import require_whole_number
 from rankshot.ranking.checks import require_one_subject, require_rankings
 from rankshot.ranking.distances import kendall_distance, mean_kendall_distance
 from rankshot.ranking.layouts import ABSENT, levels, mean_places
@@ -182,10 +183,7 @@ def _summary(target: str | None, rankings: Rankings, model: Any, k: int | None) 
     # Not the shortest: one person who stops after the first item would cut everybody to one.
     usual = int(np.median(rankings.lengths))
     k = min(MOST_COMPARED, usual) if k is None else k
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= rankings.n_items:
-        raise RankshotError(
-            f"k must be between 1 and the {rankings.n_items} items, not {short_repr(k)}"
-        )
+    k = require_whole_number("k", k, most=rankings.n_items)
     consensus = Rankings.from_orders([model.mode_], items=rankings.items).top(k)
     whole = only_complete(rankings)
     first = whole.top(np.minimum(whole.lengths, k))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError
+from rankshot.core.validation import require_choice, require_number
 from rankshot.ranking.checks import require_one_subject
 from rankshot.ranking.kemeny_solvers import (
     adjacent_search,
@@ -229,12 +230,11 @@ def kemeny(
     >>> rs.kemeny(votes, method="exact")
     Consensus(order=('a', 'b', 'c'), score=2.0, bound=2.0, optimal=True)
     """
-    if method not in METHODS:
-        raise RankshotError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
-    if time_limit is not None and not time_limit > 0:
-        raise RankshotError(f"time_limit must be positive, not {time_limit!r}")
-    if time_limit is not None and method != "exact":
-        raise RankshotError(f"time_limit is for method='exact', not {method!r}")
+    require_choice("method", method, METHODS)
+    if time_limit is not None:
+        require_number("time_limit", time_limit, above=0)
+        if method != "exact":
+            raise RankshotError(f"time_limit is for method='exact', not {method!r}")
     require_one_subject(rankings)
     start = _canonical_start(rankings)
     W = precedence(rankings)[np.ix_(start, start)]

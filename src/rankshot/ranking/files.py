@@ -15,6 +15,7 @@ import numpy as np
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.names import Where, as_names, describe_row
 from rankshot.core.text_files import read_lines, replace_file
+from rankshot.core.validation import require_whole_number
 from rankshot.ranking.checks import require_rankings
 from rankshot.ranking.rankings import Rankings
 
@@ -105,12 +106,8 @@ def _with_cut_ties(rankings: Rankings, records: list[dict[str, Any]], where: Whe
         return rankings
     lengths = rankings.lengths.copy()
     for row in rows:
-        k, most = records[row]["k"], int(rankings.n_listed[row])
-        if type(k) is not int or not 1 <= k <= most:
-            raise RankshotError(
-                f"{where(row)}: k must be between 1 and the {most} items listed, not {short_repr(k)}"
-            )
-        lengths[row] = k
+        most = int(rankings.n_listed[row])
+        lengths[row] = require_whole_number(f"{where(row)}: k", records[row]["k"], most)
     return rankings.top(lengths)
 
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.names import as_names
-from rankshot.core.validation import Seed
+from rankshot.core.validation import Seed, require_choice, require_number
 from rankshot.ranking.checks import (
     refuse_partial,
     require_one_subject,
@@ -60,8 +60,7 @@ def mallows_log_normalizer(spread: float, n_items: int, k: ArrayLike | None = No
     >>> np.exp(mallows_log_normalizer(0.0, 4, [1, 2, 4])).round(6)
     array([ 4., 12., 24.])
     """
-    if not spread >= 0:
-        raise RankshotError(f"spread must be 0 or more, not {spread!r}")
+    spread = require_number("spread", spread, least=0)
     lengths = np.asarray(n_items if k is None else k)
     if np.any((lengths < 0) | (lengths > n_items)):
         raise RankshotError(f"k={short_repr(k)} is not between 0 and the {n_items} items")
@@ -319,10 +318,9 @@ class Mallows(BaseEstimator):
         >>> Mallows.from_center(["b", "a"], spread=0.5).mode_
         ('b', 'a')
         """
-        if not spread >= 0:
-            raise RankshotError(f"spread must be 0 or more, not {spread!r}")
+        spread = require_number("spread", spread, least=0)
         names = as_names(center, "center")
-        return cls()._with_center(names, names, float(spread))
+        return cls()._with_center(names, names, spread)
 
     def fit(self, rankings: Rankings) -> Mallows:
         """Find the centre, then the spread that makes the rankings most probable.
@@ -344,9 +342,7 @@ class Mallows(BaseEstimator):
     def _find_center(self, rankings: Rankings) -> tuple[str, ...]:
         if self.consensus == "borda":
             return average_order(rankings)
-        if self.consensus not in METHODS:
-            allowed = ", ".join((*METHODS, "borda"))
-            raise RankshotError(f"consensus must be one of {allowed}, not {self.consensus!r}")
+        require_choice("consensus", self.consensus, (*METHODS, "borda"))
         found = kemeny(rankings, self.consensus, verbose=self.verbose)
         return tuple(str(item) for item in found.order)
 

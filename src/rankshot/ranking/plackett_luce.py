@@ -19,11 +19,11 @@ from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
-from rankshot.core.validation import Seed, require_number
+from rankshot.core.validation import Seed, require_choice, require_number
 from rankshot.ranking.checks import require_one_subject, require_rankings, require_sample_length
 from rankshot.ranking.consensus import precedence
 from rankshot.ranking.layouts import ABSENT, group_ties, last_levels, levels, name_groups
-from rankshot.ranking.plackett_luce_likelihood import Likelihood, build_stages
+from rankshot.ranking.plackett_luce_likelihood import Likelihood, StageLogs, build_stages
 from rankshot.ranking.plackett_luce_solvers import (
     Solver,
     solve_lbfgs,
@@ -31,7 +31,6 @@ from rankshot.ranking.plackett_luce_solvers import (
     solve_newton,
 )
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.tie_integral import TiedChoice
 
 Floats = NDArray[np.float64]
 SOLVERS: dict[str, Solver] = {"newton": solve_newton, "lbfgs": solve_lbfgs, "mm": solve_mm}
@@ -217,11 +216,10 @@ class PlackettLuce(BaseEstimator):
         if not isinstance(worths, Mapping):
             raise RankshotError(f"worths must map names to numbers, not be {short_repr(worths)}")
         items = as_names(worths)
-        values = np.array([require_number(f"the worth of {x!r}", v) for x, v in worths.items()])
-        bad = ~(np.isfinite(values) & (values > 0))
-        if bad.any():
-            i = int(np.argmax(bad))
-            raise RankshotError(f"the worth of {items[i]!r} must be positive, not {values[i]}")
+        values = [
+            require_number(f"the worth of {item!r}", worth, above=0, below=np.inf)
+            for item, worth in worths.items()
+        ]
         return cls(regularization=0.0)._with_log_worths(items, np.log(values))
 
     def fit(self, rankings: Rankings) -> PlackettLuce:
@@ -232,10 +230,8 @@ class PlackettLuce(BaseEstimator):
         rankings : Rankings
             Of any kind; their weights count.
         """
-        if self.solver not in SOLVERS:
-            raise RankshotError(f"solver must be one of {', '.join(SOLVERS)}, not {self.solver!r}")
-        if not 0 <= require_number("regularization", self.regularization) < np.inf:
-            raise RankshotError(f"regularization must be 0 or more, not {self.regularization!r}")
+        require_choice("solver", self.solver, SOLVERS)
+        require_number("regularization", self.regularization, least=0, below=np.inf)
         require_one_subject(rankings)
         if self.regularization == 0:
             require_estimable(rankings)
@@ -264,31 +260,14 @@ class PlackettLuce(BaseEstimator):
         return self
 
     def log_prob(self, rankings: Rankings) -> Floats:
-        """Return the log-probability of each ranking.
-
-        Right for worths of any ratio: what remains is summed from its smallest part up, never
-        as a total less what is gone.
-        """
+        """Return the log-probability of each ranking, right for worths of any ratio."""
         check_is_fitted(self)
         rankings = require_rankings(rankings).with_items(self.items_)
         result = np.empty(len(rankings))
         for rows in row_blocks(len(rankings), len(self.items_)):
-            result[rows] = self._block_log_prob(rankings[rows])
+            stages = build_stages(rankings[rows])
+            result[rows] = StageLogs(stages, self.log_worths_).log_prob
         return result
-
-    def _block_log_prob(self, block: Rankings) -> Floats:
-        stages = build_stages(block)
-        theta = np.append(self.log_worths_, -np.inf)[stages.order]
-        later = np.full((len(theta) + 1, theta.shape[1]), -np.inf)
-        np.logaddexp.accumulate(theta[::-1], axis=0, out=later[-2::-1])
-        # log v/(v + later) without forming the sum
-        with np.errstate(invalid="ignore"):
-            behind = np.where(stages.chosen, later[1:] - theta, -np.inf)
-        result = -np.logaddexp(0, behind).sum(axis=0)
-        for tie in stages.ties:
-            worths, rest = self.log_worths_[tie.members], later[tie.end, tie.column]
-            np.add.at(result, tie.column, TiedChoice(worths, rest, tie.taken).log_prob)
-        return np.asarray(result - stages.log_ways)
 
     def standard_errors(self, rankings: Rankings) -> Floats:
         """Return the standard errors of ``log_worths_``, from the information in ``rankings``.

@@ -1,7 +1,13 @@
-"""The Plackett-Luce log-likelihood of rankings, its gradient and its information."""
+"""The Plackett-Luce log-probability of rankings, and its derivatives in the log-worths.
+
+A ranking is a sequence of choices: which item, or which tied items, come next. `Stages` lays
+out a block of rankings as such choices, `StageLogs` gives their log-probabilities for any
+log-worths, and `Likelihood` adds up the log-probabilities of all rankings for the solvers.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -17,18 +23,14 @@ from rankshot.ranking.tie_integral import TiedChoice, n_nodes
 
 Floats = NDArray[np.float64]
 CACHED_CELLS = 1 << 15
-"""Arrays of 256 kB: they stay in the cache, and taking them costs no page faults."""
+"""Blocks of this size (256 kB) stay in the cache, and allocating them costs no page faults."""
 SAFE_RANGE = 300.0
 """Log-worths farther apart than this are summed as logarithms, which takes longer: the square
 of a worth must not underflow."""
 
 
-# -------------------- ranking.stages
-# Rankings as a sequence of choices: which item, or which tied items, come next.
-
-
 class TiedStages(NamedTuple):
-    """Stages at which ``taken`` of ``size`` tied items come next, one a row.
+    """Stages at which ``taken`` of ``size`` tied items come next, one row per stage.
 
     The items of stage t stand in column ``column[t]`` of `Stages.order`; what comes later
     starts at row ``end[t]``.
@@ -42,7 +44,7 @@ class TiedStages(NamedTuple):
 
 
 class Stages(NamedTuple):
-    """A block of rankings, one a column, items from best to worst down the rows.
+    """A block of rankings, one column per ranking, items from best to worst down the rows.
 
     Attributes
     ----------
@@ -52,8 +54,8 @@ class Stages(NamedTuple):
     chosen : ndarray of bool of shape (C, n)
         Where a single item is chosen from it and all that follow.
     ties : list of TiedStages
-        The other choices, by size of the tie and number taken. Ties with nothing after them
-        say nothing and are left out.
+        The other choices, by size of the tie and number taken. A tie with nothing after it has
+        probability 1 and is left out.
     log_ways : ndarray of shape (n,)
         The log of the number of strict rankings that the ties of each ranking allow.
     """
@@ -95,12 +97,65 @@ def build_stages(block: Rankings) -> Stages:
     return Stages(order, chosen, ties, log_ways)
 
 
-# -------------------- ranking.plackett_luce_likelihood
-# The Plackett-Luce log-likelihood of rankings, its gradient and its information.
+class StageLogs:
+    """A block of rankings at given log-worths, all in logarithms: right for any ratio of worths.
+
+    What remains at each stage is summed from the last item up, never as a total less what is
+    already placed: that difference loses all its digits when the placed items have nearly all
+    of the worth.
+
+    Parameters
+    ----------
+    stages : Stages
+    theta : ndarray of shape (C,)
+        Log-worths.
+
+    Attributes
+    ----------
+    log_worths : ndarray of shape (C, n)
+        The log-worths in order; -inf after the end of a subset ranking.
+    log_remaining : ndarray of shape (C + 1, n)
+        The log of the total worth of each item and all that follow it.
+
+    """
+
+    # PlackettLuceScorer, of the zero-shot heads, has its own code for the same formula: it has one
+    # row of log-worths per input for a few fixed rankings, computes the sums that rankings share
+    # once per input, in the precision of the scores, and can weight the stages.
+
+    def __init__(self, stages: Stages, theta: Floats) -> None:
+        self.stages = stages
+        self.theta = theta
+        self.log_worths: Floats = np.append(theta, -np.inf).take(stages.order)
+        self.log_remaining = np.full((len(self.log_worths) + 1, len(stages.log_ways)), -np.inf)
+        np.logaddexp.accumulate(self.log_worths[::-1], axis=0, out=self.log_remaining[-2::-1])
+
+    def iterate_ties(self) -> Iterator[tuple[TiedStages, TiedChoice]]:
+        """Yield the choices of tied items one by one: each has large arrays of its own."""
+        for tie in self.stages.ties:
+            rest = self.log_remaining[tie.end, tie.column]
+            yield tie, TiedChoice(self.theta[tie.members], rest, tie.taken)
+
+    @property
+    def log_prob_of_singles(self) -> Floats:
+        """The log-probability of each ranking, without its choices of tied items."""
+        # log v/(v + later), without the sum in the denominator
+        with np.errstate(invalid="ignore"):
+            ratio = self.log_remaining[1:] - self.log_worths
+        log_odds = np.where(self.stages.chosen, ratio, -np.inf)
+        return np.asarray(-np.logaddexp(0, log_odds).sum(axis=0) - self.stages.log_ways)
+
+    @property
+    def log_prob(self) -> Floats:
+        """The log-probability of each ranking."""
+        result = self.log_prob_of_singles
+        for tie, choice in self.iterate_ties():
+            np.add.at(result, tie.column, choice.log_prob)
+        return result
 
 
 class Likelihood:
-    """What the solvers ask of the data.
+    """The log-likelihood of weighted rankings, as the solvers need it.
 
     The derivative in the log-worth of item i is ``wins[i] - expected[i]``: how often it was
     chosen less how often it should have been. Everything below is a running sum along the
@@ -119,15 +174,12 @@ class Likelihood:
             _Block(build_stages(rankings[rows]), rankings.weights[rows])
             for rows in row_blocks(len(rankings), self.n_items, CACHED_CELLS)
         ]
-        self._single_wins: Floats = np.sum([block.single_wins for block in self._blocks], axis=0)
-        tied_wins = np.sum([block.tied_wins for block in self._blocks], axis=0)
-        self.wins: Floats = self._single_wins + tied_wins
+        self.wins: Floats = np.sum([b.single_wins + b.tied_wins for b in self._blocks], axis=0)
 
     def value_and_expected(self, theta: Floats) -> tuple[float, Floats]:
         """Return the log-likelihood, and the expected number of times each item is chosen."""
         theta = theta - theta.max()
-        value = float(self._single_wins @ theta)
-        expected = np.zeros(self.n_items)
+        value, expected = 0.0, np.zeros(self.n_items)
         for block in self._blocks:
             part, chosen = block.value_and_expected(theta)
             value += part
@@ -173,13 +225,19 @@ class _Block:
         return np.where(self.chosen, remaining[: self.depth], 1.0)
 
     def value_and_expected(self, theta: Floats) -> tuple[float, Floats]:
+        """Return the weighted sum of `StageLogs.log_prob`, and the expected choices.
+
+        Plain sums of worths take a fraction of the time of logarithms, and this is what a fit
+        spends its time on; they are used as long as no worth can underflow.
+        """
         if np.ptp(theta) > SAFE_RANGE:
             return self._value_and_expected_by_logs(theta)
         C = self.n_items
         worths, remaining = self._remaining(theta)
         totals = self._totals(remaining)
         log_totals = np.log(totals).sum(axis=0)
-        value = -float(self.weights @ (log_totals + self.stages.log_ways))
+        value = float(self.single_wins @ theta)
+        value -= float(self.weights @ (log_totals + self.stages.log_ways))
         rate = self.chosen * self.weights
         rate /= totals
         expected = np.zeros(C)
@@ -197,33 +255,24 @@ class _Block:
         expected += np.bincount(self.order.ravel(), worths.ravel(), minlength=C + 1)[:C]
         return value, expected
 
-    def _log_remaining(self, theta: Floats) -> tuple[Floats, Floats]:
-        """Return the logs of what `_remaining` returns."""
-        log_worths = np.append(theta, -np.inf).take(self.order)
-        remaining = np.full((self.n_items + 1, log_worths.shape[1]), -np.inf)
-        np.logaddexp.accumulate(log_worths[::-1], axis=0, out=remaining[-2::-1])
-        return log_worths, remaining
-
     def _value_and_expected_by_logs(self, theta: Floats) -> tuple[float, Floats]:
         """Return the same as `value_and_expected`, by ratios that are never larger than 1.
 
         Σ 1/S over the stages so far is kept as a multiple of 1/S at the last of them.
         """
-        C = self.n_items
-        log_worths, remaining = self._log_remaining(theta)
-        log_totals = np.where(self.stages.chosen, remaining[:-1], 0.0).sum(axis=0)
-        value = -float(self.weights @ (log_totals + self.stages.log_ways))
+        logs = StageLogs(self.stages, theta)
+        value = float(self.weights @ logs.log_prob_of_singles)
         choices = self.stages.chosen * self.weights
-        expected = np.zeros(C)
-        for tie in self.stages.ties:
+        expected = np.zeros(self.n_items)
+        for tie, choice in logs.iterate_ties():
             weight = self.weights[tie.column]
-            rest = remaining[tie.end, tie.column]
-            choice = TiedChoice(theta[tie.members], rest, tie.taken)
             value += float(weight @ choice.log_prob)
             np.add.at(expected, tie.members, weight[:, None] * (1 - choice.gradient))
             np.add.at(choices, (tie.end, tie.column), weight * choice.gradient.sum(axis=1))
+        remaining = logs.log_remaining
         _carry_down(choices, np.exp(_difference(remaining[1:-1], remaining[:-2])))
-        shares = np.exp(_difference(log_worths, remaining[:-1])) * choices
+        shares = np.exp(_difference(logs.log_worths, remaining[:-1])) * choices
+        C = self.n_items
         expected += np.bincount(self.order.ravel(), shares.ravel(), minlength=C + 1)[:C]
         return value, expected
 
@@ -237,9 +286,9 @@ class _Block:
         # At every stage the chances of all that remain add up to one.
         information = np.diag(both.sum(axis=1)) - both
         if self.stages.ties:
-            _, remaining = self._log_remaining(theta)
-            for tie in self.stages.ties:
-                information -= self._tie_hessian(theta, remaining, tie)
+            logs = StageLogs(self.stages, theta)
+            for tie, choice in logs.iterate_ties():
+                information -= self._tie_hessian(theta, logs.log_remaining, tie, choice)
         return information
 
     def _both(self, theta: Floats) -> Floats:
@@ -263,7 +312,7 @@ class _Block:
     def _both_by_logs(self, theta: Floats) -> Floats:
         """Return the same, of worths that are too far apart to be squared."""
         C, n = self.n_items, len(self.weights)
-        _, remaining = self._log_remaining(theta)
+        remaining = StageLogs(self.stages, theta).log_remaining
         choices = self.stages.chosen * self.weights
         _carry_down(choices, np.exp(2 * _difference(remaining[1:-1], remaining[:-2])))
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -276,12 +325,13 @@ class _Block:
             both[a] = np.exp(log_overlap + (theta[a] + theta)[:, None]).sum(axis=1)
         return both
 
-    def _tie_hessian(self, theta: Floats, remaining: Floats, tie: TiedStages) -> Floats:
+    def _tie_hessian(
+        self, theta: Floats, remaining: Floats, tie: TiedStages, choice: TiedChoice
+    ) -> Floats:
         """Return the second derivatives of a tie, in the group's worths and the others' total."""
         C, g = self.n_items, tie.size
         weight = self.weights[tie.column]
         rest = remaining[tie.end, tie.column]
-        choice = TiedChoice(theta[tie.members], rest, tie.taken)
         stage = np.arange(len(rest))[:, None]
         later = np.arange(C)[:, None] >= tie.end
         shares = np.zeros((C + 1, len(rest)))
