@@ -1,4 +1,7 @@
-"""Rows of different lengths in flat arrays: how the lists of `Rankings` are stored."""
+"""How `Rankings` are built: from orders, tables of numbers and columns to arrays, and back.
+
+Every function here validates what a caller passes, and its errors name the ranking.
+"""
 
 from __future__ import annotations
 
@@ -16,22 +19,19 @@ from rankshot.core.validation import require_whole_number
 
 Order = Sequence["str | Sequence[str]"]
 """Items, best first; a tie is a list inside the list."""
-LIST_TYPES = (list, tuple, np.ndarray)
-TIE_TYPES = (list, tuple, set, frozenset)
-ROW_TYPES = (list, tuple, np.ndarray)
 Kind = Literal["top", "subset"]
 Labels = Sequence[str | None] | NDArray[np.object_] | str | None
+"""One text for all rankings, or one text or None for each."""
 Column = NDArray[Any]
-
-
-# -------------------- ranking.ragged
-# Rows of different lengths in flat arrays: how the lists of `Rankings` are stored.
+LIST_TYPES = (list, tuple, np.ndarray)
+TIE_TYPES = (list, tuple, set, frozenset)
 
 
 class Entries(NamedTuple):
-    """Ragged rankings: row ``i`` owns ``codes[starts[i]:starts[i + 1]]``, best first.
+    """Lists of different lengths in flat arrays, as `Rankings` stores them.
 
-    ``places`` counts 0, 1, 2, … inside a row; items of equal place are tied and stand in
+    Row ``i`` lists the items of numbers ``codes[starts[i]:starts[i + 1]]``, best first.
+    ``places`` counts 0, 1, 2, … inside a row. Items of equal place are tied; their codes are in
     ascending order, so that equal rankings have equal arrays.
     """
 
@@ -58,22 +58,22 @@ class Entries(NamedTuple):
 
     @staticmethod
     def concatenate(parts: list[Entries]) -> Entries:
-        """Put the rows of several values below one another."""
+        """Stack the rows of several values."""
         return Entries(
             np.concatenate([part.codes for part in parts]),
             np.concatenate([part.places for part in parts]),
             row_starts(np.concatenate([part.sizes for part in parts])),
         )
 
-    def number_equal_rows(self, beside: list[NDArray[Any]]) -> NDArray[np.int64]:
-        """Give rows one number exactly when their entries and all columns ``beside`` are equal."""
+    def number_equal_rows(self, columns: list[NDArray[Any]]) -> NDArray[np.int64]:
+        """Give each row a number; rows with equal entries and equal ``columns`` have the same."""
         number = np.empty(self.starts.size - 1, np.int64)
         used = 0
         for size in np.unique(self.sizes):
             rows = np.flatnonzero(self.sizes == size)
             gather = self.starts[rows] + np.arange(size)[:, None]
-            columns = [column[rows].astype(np.int64) for column in beside]
-            number[rows] = number_rows([*columns, *self.codes[gather], *self.places[gather]]) + used
+            table = [column[rows].astype(np.int64) for column in columns]
+            number[rows] = number_rows([*table, *self.codes[gather], *self.places[gather]]) + used
             used = int(number[rows].max()) + 1
         return number
 
@@ -83,9 +83,9 @@ class Entries(NamedTuple):
         return self._replace(codes=self.codes[by_place])
 
     def cut(self, lengths: NDArray[np.int64], keep_rest: NDArray[np.bool_]) -> Entries:
-        """Keep each row up to the place of its ``lengths``-th entry.
+        """Cut each list after its first ``lengths`` items; a tie that is cut is kept whole.
 
-        What comes later is dropped, or tied last in rows that ``keep_rest``.
+        Later items are dropped, or tied last in the rows of ``keep_rest``.
         """
         rows = self.rows
         last_place = self.places[self.starts[:-1] + lengths - 1][rows]
@@ -104,9 +104,10 @@ def row_starts(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def number_rows(columns: list[NDArray[Any]]) -> NDArray[np.int64]:
-    """Give the rows of a table of small whole numbers one number exactly when they are equal.
+    """Give each row of a table of small whole numbers a number; equal rows have the same.
 
-    Columns are packed into one integer as far as they fit; numbering what is packed makes room.
+    Columns are packed into one integer as far as they fit. Before the next column would not
+    fit, the packed values are replaced by their numbers, which makes room.
     """
     key = np.zeros(len(columns[0]), np.int64)
     span = 1
@@ -120,12 +121,11 @@ def number_rows(columns: list[NDArray[Any]]) -> NDArray[np.int64]:
     return np.unique(key, return_inverse=True)[1].astype(np.int64)
 
 
-# -------------------- ranking.encode
-# From what people write, lists of names, to the arrays inside a `Rankings`, and back.
+# ---- Orders of names
 
 
 def different_items_error(wanted: tuple[str, ...], there: tuple[str, ...]) -> RankshotError:
-    """Say how the items that rankings have differ from those that are wanted."""
+    """Return an error that tells how the items of rankings differ from those that are wanted."""
     if missing := sorted(set(wanted) - set(there)):
         return RankshotError(
             f"these rankings are not over {quote_names(missing)}: "
@@ -136,7 +136,7 @@ def different_items_error(wanted: tuple[str, ...], there: tuple[str, ...]) -> Ra
 
 
 def encode_orders(orders: Sequence[Order], items: tuple[str, ...], where: Where) -> Entries:
-    """Translate orders of names into arrays, and refuse what is not a ranking of ``items``."""
+    """Translate orders of names into arrays; raise for what is not a ranking of ``items``."""
     code = {name: i for i, name in enumerate(items)}
     entries = _encode_strict(orders, code)
     if entries is None:
@@ -145,7 +145,7 @@ def encode_orders(orders: Sequence[Order], items: tuple[str, ...], where: Where)
 
 
 def _encode_strict(orders: Sequence[Order], code: dict[str, int]) -> Entries | None:
-    """Encode at the speed of a dictionary, or give up on a tie or on anything unexpected."""
+    """Encode strict orders quickly; return None for a tie or for anything unexpected."""
     if not all(isinstance(order, LIST_TYPES) for order in orders):
         return None
     try:
@@ -191,7 +191,7 @@ def collect_items(orders: Sequence[Order], where: Where) -> tuple[str, ...]:
 
 
 def _walk(orders: Sequence[Order], where: Where) -> Iterator[tuple[int, int, str]]:
-    """Go through orders item by item: row, place, name; refuse what is not a list of names."""
+    """Yield the row, place and name of every item; raise for what is not a list of names."""
     for row, order in enumerate(orders):
         if not isinstance(order, LIST_TYPES):
             raise RankshotError(
@@ -214,7 +214,7 @@ def _walk(orders: Sequence[Order], where: Where) -> Iterator[tuple[int, int, str
 
 
 def validate_entries(entries: Entries, items: tuple[str, ...], where: Where) -> Entries:
-    """Sort inside ties, and refuse an empty ranking or an item that stands twice in one."""
+    """Sort inside ties; raise for an empty ranking, or an item that is listed twice in one."""
     if np.any(entries.sizes == 0):
         row = int(np.argmin(entries.sizes))
         raise RankshotError(f"{where(row)}: the ranking is empty")
@@ -243,12 +243,11 @@ def decode_orders(entries: Entries, items: tuple[str, ...]) -> list[list[str | l
     return orders
 
 
-# -------------------- ranking.number_tables
-# From tables of numbers, positions or scores, to the arrays inside a `Rankings`.
+# ---- Tables of numbers: positions, scores and item numbers
 
 
 def require_number_table(values: ArrayLike, n_items: int, what: str) -> NDArray[np.float64]:
-    """Return a float matrix with one column an item, or say what is wrong with it."""
+    """Return a float matrix with one column per item, or raise for the first wrong cell."""
     try:
         table = np.atleast_2d(np.asarray(values, dtype=np.float64))
     except (TypeError, ValueError, OverflowError):
@@ -261,12 +260,12 @@ def require_number_table(values: ArrayLike, n_items: int, what: str) -> NDArray[
 
 
 def _odd_cell_error(values: ArrayLike, n_items: int, what: str) -> RankshotError:
-    """Find the row that keeps a table from being one of numbers."""
-    rows = values if isinstance(values, ROW_TYPES) else []
-    if len(rows) and not isinstance(rows[0], ROW_TYPES):
+    """Return an error that names the first cell that is not a number."""
+    rows = values if isinstance(values, LIST_TYPES) else []
+    if len(rows) and not isinstance(rows[0], LIST_TYPES):
         rows = [rows]
     for row, cells in enumerate(rows):
-        if not isinstance(cells, ROW_TYPES) or len(cells) != n_items:
+        if not isinstance(cells, LIST_TYPES) or len(cells) != n_items:
             return RankshotError(
                 f"{what}, ranking {row}: expected {n_items} numbers, not {short_repr(cells)}"
             )
@@ -279,7 +278,7 @@ def _odd_cell_error(values: ArrayLike, n_items: int, what: str) -> RankshotError
 
 
 def encode_positions(values: NDArray[np.float64], placed: NDArray[np.bool_]) -> Entries:
-    """Sort each row of numbers, smallest first, equal ones tied; list only what is ``placed``."""
+    """Sort each row of numbers, smallest first, equal ones tied; list only ``placed`` cells."""
     n, C = values.shape
     order = np.lexsort((values, ~placed))
     ranked = np.take_along_axis(values, order, axis=1)
@@ -303,7 +302,7 @@ def refuse_cells(
 
 
 def require_item_numbers(lists: NDArray[Any]) -> NDArray[Any]:
-    """Return a matrix of whole numbers, or say what was passed instead."""
+    """Return a matrix of whole numbers, or raise with the type that was passed instead."""
     table = np.asarray(lists)
     if table.ndim != 2 or not np.issubdtype(table.dtype, np.integer):
         raise RankshotError(
@@ -322,7 +321,7 @@ def refuse_unknown_numbers(lists: NDArray[Any], n_items: int) -> None:
 
 
 def warn_of_counting_from_zero(positions: NDArray[np.float64]) -> None:
-    """Warn if every row is 0, 1, …, C - 1: that is how programs count, not places."""
+    """Warn if every row has the numbers 0, 1, …, C - 1: places are counted from 1."""
     C = positions.shape[1]
     if C > 1 and len(positions) and np.all(np.sort(positions, axis=1) == np.arange(C)):
         warnings.warn(
@@ -332,8 +331,7 @@ def warn_of_counting_from_zero(positions: NDArray[np.float64]) -> None:
         )
 
 
-# -------------------- ranking.columns
-# What stands beside each ranking: its weight, its kind, its target, source and rater.
+# ---- Columns: one value per ranking
 
 
 def validate_columns(
@@ -345,7 +343,7 @@ def validate_columns(
     kind: Kind | Sequence[Kind] = "top",
     where: Where = describe_row,
 ) -> tuple[Column, Column, Column, Column, Column]:
-    """Return the checked columns of ``n`` rankings: subset, weight, target, source, rater."""
+    """Return the validated columns of ``n`` rankings: subset, weight, target, source, rater."""
     return (
         _subset_column(kind, n, where),
         _weight_column(weights, n, where),
@@ -406,8 +404,8 @@ def _weight_column(weights: ArrayLike | None, n: int, where: Where) -> NDArray[n
 
 
 def _odd_weight_error(weights: ArrayLike, where: Where) -> RankshotError:
-    """Find the weight that is no number."""
-    for row, weight in enumerate(weights if isinstance(weights, (list, tuple, np.ndarray)) else []):
+    """Return an error that names the first weight that is not a number."""
+    for row, weight in enumerate(weights if isinstance(weights, LIST_TYPES) else []):
         try:
             float(weight)
         except (TypeError, ValueError, OverflowError):

@@ -24,10 +24,6 @@ MOST_COMPARED = 10
 """By default so many places are compared, or fewer where lists are shorter."""
 
 
-# -------------------- ranking.agreement
-# How far rankings agree with one another.
-
-
 @dataclass(frozen=True, eq=False)
 class Agreement:
     """The agreement of several rankings.
@@ -101,8 +97,7 @@ def concordance(rankings: Rankings) -> float:
     return 12 * spread / most if most > 0 else 1.0
 
 
-# -------------------- ranking.summary
-# The rankings of every target in brief: their consensus, and who disagrees with it.
+# ---- Summaries: the consensus of every target, and who disagrees with it
 
 
 @dataclass(frozen=True, eq=False)

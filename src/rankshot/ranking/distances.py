@@ -24,10 +24,6 @@ DENSE_ADVANTAGE = 30
 Floats = NDArray[np.float64]
 
 
-# -------------------- ranking.distances
-# Kendall's distance between rankings, for all pairs at once.
-
-
 def kendall_distance(
     a: Rankings, b: Rankings | None = None, k: int | None = None
 ) -> NDArray[np.float64]:
@@ -236,8 +232,7 @@ def _pair_signs(rankings: Rankings) -> csr_array:
     return csr_array(data, shape=(len(rankings), C * C))
 
 
-# -------------------- ranking.mean_distance
-# Kendall's distance where ties mean that nobody knows: its mean over what they allow.
+# ---- Mean distance over the strict orders that ties allow
 
 
 def mean_kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None = None) -> Floats:

@@ -30,8 +30,64 @@ GROUP = re.compile(r" *(?:\{([\d, ]*)\}|(\d+)) *(?:,|$)")
 JSONL_ENDINGS = (".jsonl", ".ndjson")
 
 
-# -------------------- ranking.jsonl
-# Rankings as JSON lines.
+def read_rankings(path: str | Path, items: Iterable[Any] | None = None) -> Rankings:
+    """Read rankings from JSON lines (.jsonl) or PrefLib (.soc, .soi, .toc, .toi).
+
+    Parameters
+    ----------
+    path : str or Path
+        One ranking a line, such as
+        ``{"target": "cat", "ranking": ["leopard", ["tiger", "lion"], "fox"], "weight": 1}``.
+        ``target``, ``source``, ``rater``, ``weight`` and ``kind`` (``"top"``, the default, or
+        ``"subset"``) are optional, other fields are passed over. ``k`` says that only the
+        first k of the listed items count, where that cuts a tie.
+    items : iterable of names, optional
+        All items that could be ranked, in the order wanted: a classifier's ``classes_``. By
+        default those that occur in the file, sorted (PrefLib files name all of theirs).
+
+    Raises
+    ------
+    RankshotError
+        Names the file and the line of what is wrong.
+    FileNotFoundError
+        If there is no such file.
+    """
+    path = Path(path)
+    check_ending(path)
+    read = read_jsonl if path.suffix in JSONL_ENDINGS else read_preflib
+    return read(path, items)
+
+
+def write_rankings(rankings: Rankings, path: str | Path) -> None:
+    """Write rankings as JSON lines (.jsonl) or PrefLib (.soc, .soi, .toc, .toi).
+
+    The file appears whole or not at all: it is written beside its place and then renamed.
+    JSON lines name the items that somebody lists and no others: to read the same rankings back,
+    give `read_rankings` the same ``items``. PrefLib names all items, but has no place for targets
+    (one at most may be there), sources and raters; they are left out.
+    """
+    path = Path(path)
+    require_rankings(rankings)
+    if len(rankings) == 0:
+        raise RankshotError(f"{path}: there are no rankings to write")
+    check_ending(path)
+    write = write_jsonl if path.suffix in JSONL_ENDINGS else write_preflib
+    try:
+        with replace_file(path) as stream:
+            write(rankings, stream, path)
+    except UnicodeEncodeError as error:
+        odd = short_repr(error.object[error.start : error.end])
+        raise RankshotError(f"{path}: UTF-8 cannot hold the character {odd}") from None
+
+
+def check_ending(path: Path) -> None:
+    """Raise if the name of a file does not tell its format."""
+    known = (*JSONL_ENDINGS, *PREFLIB_ENDINGS)
+    if path.suffix not in known:
+        raise RankshotError(f"{path}: unknown ending {path.suffix!r}; known are {', '.join(known)}")
+
+
+# ---- JSON lines
 
 
 def read_jsonl(path: Path, items: Iterable[Any] | None) -> Rankings:
@@ -133,8 +189,7 @@ def write_jsonl(rankings: Rankings, stream: TextIO, path: Path) -> None:  # noqa
         stream.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
-# -------------------- ranking.preflib
-# Rankings in PrefLib's formats: .soc, .soi, .toc, .toi (the current ones, with # headers).
+# ---- PrefLib
 #
 # A file says how many alternatives there are and what they are called, then gives orders with
 # their counts, ``3: 1,{2,4},3``. The endings say strict (s) or with ties (t), complete (c) or
@@ -258,64 +313,3 @@ def _require_kind(rankings: Rankings, path: Path, where: Where) -> None:
             raise RankshotError(
                 f"{where(row)}: {what}, which {path.suffix} does not allow; use {instead}"
             )
-
-
-# -------------------- ranking.files
-# Reading and writing rankings, by the ending of the file's name.
-
-
-def read_rankings(path: str | Path, items: Iterable[Any] | None = None) -> Rankings:
-    """Read rankings from JSON lines (.jsonl) or PrefLib (.soc, .soi, .toc, .toi).
-
-    Parameters
-    ----------
-    path : str or Path
-        One ranking a line, such as
-        ``{"target": "cat", "ranking": ["leopard", ["tiger", "lion"], "fox"], "weight": 1}``.
-        ``target``, ``source``, ``rater``, ``weight`` and ``kind`` (``"top"``, the default, or
-        ``"subset"``) are optional, other fields are passed over. ``k`` says that only the
-        first k of the listed items count, where that cuts a tie.
-    items : iterable of names, optional
-        All items that could be ranked, in the order wanted: a classifier's ``classes_``. By
-        default those that occur in the file, sorted (PrefLib files name all of theirs).
-
-    Raises
-    ------
-    RankshotError
-        Names the file and the line of what is wrong.
-    FileNotFoundError
-        If there is no such file.
-    """
-    path = Path(path)
-    check_ending(path)
-    read = read_jsonl if path.suffix in JSONL_ENDINGS else read_preflib
-    return read(path, items)
-
-
-def write_rankings(rankings: Rankings, path: str | Path) -> None:
-    """Write rankings as JSON lines (.jsonl) or PrefLib (.soc, .soi, .toc, .toi).
-
-    The file appears whole or not at all: it is written beside its place and then renamed.
-    JSON lines name the items that somebody lists and no others: to read the same rankings back,
-    give `read_rankings` the same ``items``. PrefLib names all items, but has no place for targets
-    (one at most may be there), sources and raters; they are left out.
-    """
-    path = Path(path)
-    require_rankings(rankings)
-    if len(rankings) == 0:
-        raise RankshotError(f"{path}: there are no rankings to write")
-    check_ending(path)
-    write = write_jsonl if path.suffix in JSONL_ENDINGS else write_preflib
-    try:
-        with replace_file(path) as stream:
-            write(rankings, stream, path)
-    except UnicodeEncodeError as error:
-        odd = short_repr(error.object[error.start : error.end])
-        raise RankshotError(f"{path}: UTF-8 cannot hold the character {odd}") from None
-
-
-def check_ending(path: Path) -> None:
-    """Raise if the name of a file does not tell its format."""
-    known = (*JSONL_ENDINGS, *PREFLIB_ENDINGS)
-    if path.suffix not in known:
-        raise RankshotError(f"{path}: unknown ending {path.suffix!r}; known are {', '.join(known)}")

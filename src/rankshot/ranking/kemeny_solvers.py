@@ -29,11 +29,7 @@ ROWS_PER_ITEM = 50
 """At most this many new rows for each item in a round: more only slow the solver down."""
 
 
-# -------------------- ranking.kemeny_search
-# Local search for Kemeny's consensus, on the matrix of precedences alone.
-#
-# An order is an array of item numbers, best first; ``W[i, j]`` is the weight of the rankings
-# that place i before j. The searches start from the order 0, 1, 2, …
+# ---- Local search
 
 
 def reversed_weight(W: Floats, order: Items) -> float:
@@ -129,8 +125,7 @@ def _stretch_cost(excess: Floats, stretch: Items) -> float:
     return float(np.tril(excess[np.ix_(stretch, stretch)], -1).sum()) / 2
 
 
-# -------------------- ranking.kemeny_exact
-# Kemeny's consensus with proof, by linear and integer programming (SciPy's HiGHS).
+# ---- Proof, by linear and integer programming (SciPy's HiGHS)
 #
 # A variable x_ij says that i comes before j. An order obeys x_ij + x_jk - x_ik ∈ {0, 1} for
 # every triple; there are C³/6 of them, and hardly any binds. The solver starts without them,

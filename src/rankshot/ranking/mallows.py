@@ -1,4 +1,4 @@
-"""The Mallows model: rankings scatter around a centre, rarer the farther away they are."""
+"""The Mallows model: the farther a ranking is from the centre, the less probable it is."""
 
 from __future__ import annotations
 
@@ -29,226 +29,6 @@ from rankshot.ranking.rankings import Rankings
 Floats = NDArray[np.float64]
 
 
-# -------------------- ranking.mallows_likelihood
-# r"""The Mallows likelihood of top-K rankings, ties included, as a function of the spread.
-#
-# The model draws a ranking stage by stage (Fligner and Verducci 1986). At a stage with m items
-# left, V of them that the centre prefers to the one drawn are passed over, with probability
-# e^{-λV} / φ_m(λ), φ_m(λ) = 1 + e^{-λ} + … + e^{-(m-1)λ}.
-#
-# A tie of g items allows g! orders. The items of the rest that the centre prefers cost the same
-# in each, and the orders of the group among itself sum to φ_1 φ_2 … φ_g. Where K cuts the tie,
-# so that only m of the g are drawn, the sum over which m runs through the group in the centre's
-# order, in g steps.
-
-
-def mallows_log_normalizer(spread: float, n_items: int, k: ArrayLike | None = None) -> Floats:
-    r"""Return log φ(λ) = Σ_{j=1}^K log (1 - e^{-(C-j+1)λ}) / (1 - e^{-λ}).
-
-    Parameters
-    ----------
-    spread : float
-        λ, from 0 (all rankings alike) to infinity (only the centre).
-    n_items : int
-        C.
-    k : int or array of int, optional
-        Lengths of the lists; C by default.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> np.exp(mallows_log_normalizer(0.0, 4, [1, 2, 4])).round(6)
-    array([ 4., 12., 24.])
-    """
-    spread = require_number("spread", spread, least=0)
-    lengths = np.asarray(n_items if k is None else k)
-    if np.any((lengths < 0) | (lengths > n_items)):
-        raise RankshotError(f"k={short_repr(k)} is not between 0 and the {n_items} items")
-    by_stage = log_phi(spread, np.arange(n_items, 0, -1))
-    return np.asarray(np.append(0.0, np.cumsum(by_stage))[lengths])
-
-
-def log_phi(spread: float, sizes: NDArray[np.int64]) -> Floats:
-    """Return log φ_m(λ) for every stage size m."""
-    if spread == 0:
-        return np.asarray(np.log(sizes))
-    return np.asarray(np.log(-np.expm1(-spread * sizes)) - np.log(-np.expm1(-spread)))
-
-
-def mean_passed(spread: float, sizes: NDArray[np.int64]) -> Floats:
-    """Return E[V] at stages of size m: 1/(e^λ - 1) - m/(e^{mλ} - 1), right for small λ too."""
-    m = sizes.astype(float)
-    if spread < 0.5:
-        # Both poles at zero cancel in h.
-        return (m - 1) / 2 + _h(np.array([spread])) - m * _h(spread * m)
-    with np.errstate(over="ignore"):
-        return np.asarray(1 / np.expm1(spread) - m / np.expm1(spread * m))
-
-
-def _h(x: Floats) -> Floats:
-    """Return 1/(e^x - 1) - 1/x + 1/2, whose poles cancel, by its series near zero."""
-    small = np.abs(x) < 0.1
-    safe = np.where(small, 1.0, x)
-    with np.errstate(over="ignore"):
-        direct = 1 / np.expm1(safe) - 1 / safe + 0.5
-    series = x / 12 * (1 - x**2 / 60 * (1 - x**2 / 42 * (1 - x**2 / 40)))
-    return np.where(small, series, direct)
-
-
-class CutTies(NamedTuple):
-    """Ties of one size of which K leaves the same number, ``taken``, in ``rows``.
-
-    ``passed[t, i]`` counts the items outside the tie, still unplaced, that the centre prefers
-    to the tie's i-th item, the tie being sorted by the centre.
-    """
-
-    taken: int
-    rows: NDArray[np.int64]
-    passed: NDArray[np.int64]
-
-
-class MallowsStatistics:
-    """All that the likelihood needs to know of rankings, given the centre.
-
-    Parameters
-    ----------
-    rankings : Rankings
-        Top-K rankings.
-    rank : ndarray of shape (C,)
-        The rank of each item in the centre, from 0.
-
-    Attributes
-    ----------
-    distance : ndarray of shape (n,)
-        Σ V_j, without what the items of a tie cost one another, and without cut ties.
-    """
-
-    def __init__(self, rankings: Rankings, rank: NDArray[np.int64]) -> None:
-        refuse_partial(
-            rankings,
-            "Mallows has no tractable likelihood for it. Use PlackettLuce, or rank all items",
-        )
-        n = len(rankings)
-        self.n_items = rankings.n_items
-        self.lengths = rankings.lengths
-        passed = _passed(rankings, rank)
-        begin, size, row = group_by_place(rankings)
-        taken = np.clip(rankings.lengths[row] - begin, 0, size)
-        whole = np.repeat(taken == size, size)
-        self.distance = np.bincount(rankings.entry_rows[whole], passed[whole], minlength=n)
-        tied = (size > 1) & (taken > 0)
-        self.tied_taken, self.tied_row = taken[tied], row[tied]
-        self.log_ways = np.bincount(row, gammaln(size + 1) - gammaln(size - taken + 1), minlength=n)
-        self.cuts: list[CutTies] = []
-        cut = (taken > 0) & (taken < size)
-        for g, m in np.unique(np.column_stack([size, taken])[cut], axis=0).tolist():
-            these = np.flatnonzero(cut & (size == g) & (taken == m))
-            entries = (rankings.starts[row[these]] + begin[these])[:, None] + np.arange(g)
-            by_centre = np.argsort(rank[rankings.codes[entries]], axis=1)
-            sorted_entries = np.take_along_axis(entries, by_centre, axis=1)
-            self.cuts.append(CutTies(m, row[these], passed[sorted_entries]))
-
-    def log_prob(self, spread: float) -> Floats:
-        """Return the log-probability of each ranking."""
-        result = -_times(spread, self.distance)
-        own = np.append(0.0, np.cumsum(log_phi(spread, np.arange(1, self.n_items + 1))))
-        np.add.at(result, self.tied_row, own[self.tied_taken])
-        for cut in self.cuts:
-            result[cut.rows] += _log_drawn(spread, cut)[0]
-        normalizer = mallows_log_normalizer(spread, self.n_items, self.lengths)
-        return np.asarray(result - normalizer - self.log_ways)
-
-    def slope(self, spread: float, weights: Floats) -> float:
-        """Return the derivative of the weighted log-likelihood in the spread."""
-        sizes = np.arange(1, self.n_items + 1)
-        mean = np.append(0.0, np.cumsum(mean_passed(spread, sizes)))
-        # K stages of sizes C, C - 1, …; and those of every tie, the other way around.
-        expected = mean[-1] - mean[self.n_items - self.lengths]
-        slope = float(weights @ (expected - self.distance))
-        slope -= float(weights[self.tied_row] @ mean[self.tied_taken])
-        for cut in self.cuts:
-            slope -= float(weights[cut.rows] @ _log_drawn(spread, cut)[1])
-        return slope
-
-    def least_cost(self, weights: Floats) -> float:
-        """Return what the rankings cost at an infinite spread; 0 means that all agree."""
-        cost = float(weights @ self.distance)
-        for cut in self.cuts:
-            cost += float(weights[cut.rows] @ _least_drawn(cut))
-        return cost
-
-
-def _passed(rankings: Rankings, rank: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return, for every entry, how many items the centre prefers to it come after it.
-
-    Tied items do not come after one another.
-    """
-    entry_rank = rank[rankings.codes]
-    gone = np.empty(rankings.codes.size, np.int64)
-    longest = int(rankings.n_listed.max(initial=1))
-    for rows in row_blocks(len(rankings), longest):
-        block = rankings[rows]
-        ends = slice(rankings.starts[rows.start], rankings.starts[rows.stop])
-        column = block.entry_rows
-        place = np.arange(column.size) - block.starts[column]
-        # One ranking a column; filled up with items that the centre likes least.
-        ranks = np.full((longest, len(block)), rankings.n_items, np.int32)
-        ranks[place, column] = entry_rank[ends]
-        places = np.full((longest, len(block)), longest, np.int32)
-        places[place, column] = block.places
-        counts = np.zeros((longest, len(block)), np.int64)
-        for q in range(longest):
-            if rankings.has_ties:
-                counts[q] = ((ranks < ranks[q]) & (places <= places[q])).sum(axis=0)
-            else:
-                counts[q] = (ranks[:q] < ranks[q]).sum(axis=0)
-        gone[ends] = counts[place, column]
-    return np.asarray(entry_rank - gone)
-
-
-def _log_drawn(spread: float, cut: CutTies) -> tuple[Floats, Floats]:
-    """Return log Σ e^{-λ cost} over the choices of m from each tie, and the mean cost.
-
-    Going through the tie in the centre's order, an item that is drawn after t others of which
-    j were drawn passes over the t - j others, and over the rest that is preferred to it.
-    """
-    n, size = cut.passed.shape
-    log_sum = np.full((cut.taken + 1, n), -np.inf)
-    log_sum[0] = 0
-    mean = np.zeros((cut.taken + 1, n))
-    for t in range(size):
-        j = np.arange(cut.taken)[:, None]
-        cost = cut.passed[:, t] + np.maximum(t - j, 0)
-        drawn = log_sum[:-1] - _times(spread, cost)
-        total = np.logaddexp(log_sum[1:], drawn)
-        with np.errstate(invalid="ignore"):
-            share = np.where(np.isneginf(total), 0.0, np.exp(drawn - total))
-        mean[1:] = (1 - share) * mean[1:] + share * (mean[:-1] + cost)
-        log_sum[1:] = total
-    return log_sum[-1], mean[-1]
-
-
-def _least_drawn(cut: CutTies) -> Floats:
-    """Return the least cost of drawing m from each tie, by the same recursion."""
-    least = np.full((cut.taken + 1, len(cut.rows)), np.inf)
-    least[0] = 0
-    for t in range(cut.passed.shape[1]):
-        others = np.maximum(t - np.arange(cut.taken)[:, None], 0)
-        least[1:] = np.minimum(least[1:], least[:-1] + cut.passed[:, t] + others)
-    drawn: Floats = least[-1]
-    return drawn
-
-
-def _times(spread: float, cost: NDArray[np.int64] | Floats) -> Floats:
-    """Return λ cost, with 0 for no cost even at an infinite spread."""
-    with np.errstate(invalid="ignore"):
-        return np.where(cost > 0, spread * cost, 0.0)
-
-
-# -------------------- ranking.mallows
-# The Mallows model: rankings scatter around a centre, rarer the farther away they are.
-
-
 class Mallows(BaseEstimator):
     r"""The Mallows model with Kendall's distance, for full and top-K rankings, ties included.
 
@@ -258,8 +38,8 @@ class Mallows(BaseEstimator):
 
     where V_j counts the items still unplaced at stage j that the centre π₀ prefers to the one
     placed. Lists of different lengths may be mixed: each has its own normaliser. A tie means
-    that the order inside it is unknown, each equally likely; the sum over orders is exact.
-    Subset rankings are refused: their likelihood is not tractable.
+    that the order of its items is unknown and every order is equally likely; the sum over the
+    orders is exact. Subset rankings are refused: their likelihood is not tractable.
 
     Parameters
     ----------
@@ -275,16 +55,17 @@ class Mallows(BaseEstimator):
     center_ : tuple of str
         π₀, all items, best first.
     spread_ : float
-        λ. It is infinite where all rankings agree with the centre.
+        λ. It is infinite if all rankings agree with the centre.
     mode_ : tuple of str
         The same as ``center_``.
     log_likelihood_ : float
-        Of the rankings fitted.
+        The log-likelihood of the rankings that were fitted.
 
     Notes
     -----
-    With ties that K cuts, the centre is the consensus that counts each tied item as listed
-    with its probability: close to, but not always, the maximum-likelihood centre.
+    In a tie that K cuts, each item is listed with some probability, and the consensus counts it
+    with that weight. The centre is then close to the maximum-likelihood centre, but not always
+    equal to it.
 
     References
     ----------
@@ -368,8 +149,8 @@ class Mallows(BaseEstimator):
     def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
         """Draw ``n`` independent top-``k`` rankings (full ones by default).
 
-        Exact, by repeated insertion read from the top: the numbers V_j are independent, and
-        each follows a geometric distribution cut off at the items left.
+        The draws are exact (repeated insertion): the numbers V_j are independent, and each has a
+        geometric distribution that is truncated at the number of items left.
 
         Examples
         --------
@@ -392,8 +173,223 @@ class Mallows(BaseEstimator):
         return Rankings.from_item_numbers(lists, items=self.items_, trusted=True)
 
 
+# ---- Likelihood
+#
+# The model draws a ranking stage by stage (Fligner and Verducci 1986). At a stage with m items
+# left, V of them that the centre prefers to the one drawn are passed over, with probability
+# e^{-λV} / φ_m(λ), φ_m(λ) = 1 + e^{-λ} + … + e^{-(m-1)λ}.
+#
+# A tie of g items allows g! orders. The other items that the centre prefers cost the same in
+# each order, and the orders inside the tie sum to φ_1 φ_2 … φ_g. Where K cuts the tie, so that
+# only m of the g are drawn, the sum over the choices of m goes through the tie in the centre's
+# order, in g steps.
+
+
+def mallows_log_normalizer(spread: float, n_items: int, k: ArrayLike | None = None) -> Floats:
+    r"""Return log φ(λ) = Σ_{j=1}^K log (1 - e^{-(C-j+1)λ}) / (1 - e^{-λ}).
+
+    Parameters
+    ----------
+    spread : float
+        λ, from 0 (all rankings are equally likely) to infinity (only the centre is possible).
+    n_items : int
+        C.
+    k : int or array of int, optional
+        Lengths of the lists; C by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> np.exp(mallows_log_normalizer(0.0, 4, [1, 2, 4])).round(6)
+    array([ 4., 12., 24.])
+    """
+    spread = require_number("spread", spread, least=0)
+    lengths = np.asarray(n_items if k is None else k)
+    if np.any((lengths < 0) | (lengths > n_items)):
+        raise RankshotError(f"k={short_repr(k)} is not between 0 and the {n_items} items")
+    by_stage = log_phi(spread, np.arange(n_items, 0, -1))
+    return np.asarray(np.append(0.0, np.cumsum(by_stage))[lengths])
+
+
+def log_phi(spread: float, sizes: NDArray[np.int64]) -> Floats:
+    """Return log φ_m(λ) for every stage size m."""
+    if spread == 0:
+        return np.asarray(np.log(sizes))
+    return np.asarray(np.log(-np.expm1(-spread * sizes)) - np.log(-np.expm1(-spread)))
+
+
+def mean_passed(spread: float, sizes: NDArray[np.int64]) -> Floats:
+    """Return E[V] at stages of size m: 1/(e^λ - 1) - m/(e^{mλ} - 1), exact for small λ, too."""
+    m = sizes.astype(float)
+    if spread < 0.5:
+        # The poles of the two terms at zero cancel.
+        return (m - 1) / 2 + _h(np.array([spread])) - m * _h(spread * m)
+    with np.errstate(over="ignore"):
+        return np.asarray(1 / np.expm1(spread) - m / np.expm1(spread * m))
+
+
+def _h(x: Floats) -> Floats:
+    """Return 1/(e^x - 1) - 1/x + 1/2, whose poles cancel, by its series near zero."""
+    small = np.abs(x) < 0.1
+    safe = np.where(small, 1.0, x)
+    with np.errstate(over="ignore"):
+        direct = 1 / np.expm1(safe) - 1 / safe + 0.5
+    series = x / 12 * (1 - x**2 / 60 * (1 - x**2 / 42 * (1 - x**2 / 40)))
+    return np.where(small, series, direct)
+
+
+class CutTies(NamedTuple):
+    """Ties of one size of which the same number, ``taken``, belongs to the first K.
+
+    ``rows`` are their rankings. ``passed[t, i]`` counts the items outside the tie, still
+    unplaced, that the centre prefers to the tie's i-th item; ties are sorted by the centre.
+    """
+
+    taken: int
+    rows: NDArray[np.int64]
+    passed: NDArray[np.int64]
+
+
+class MallowsStatistics:
+    """The sufficient statistics of rankings for the spread, given the centre.
+
+    Parameters
+    ----------
+    rankings : Rankings
+        Top-K rankings.
+    rank : ndarray of shape (C,)
+        The rank of each item in the centre, from 0.
+
+    Attributes
+    ----------
+    distance : ndarray of shape (n,)
+        Σ V_j, without pairs of items of one tie, and without ties that K cuts.
+    """
+
+    def __init__(self, rankings: Rankings, rank: NDArray[np.int64]) -> None:
+        refuse_partial(
+            rankings,
+            "Mallows has no tractable likelihood for it. Use PlackettLuce, or rank all items",
+        )
+        n = len(rankings)
+        self.n_items = rankings.n_items
+        self.lengths = rankings.lengths
+        passed = _passed(rankings, rank)
+        begin, size, row = group_by_place(rankings)
+        taken = np.clip(rankings.lengths[row] - begin, 0, size)
+        whole = np.repeat(taken == size, size)
+        self.distance = np.bincount(rankings.entry_rows[whole], passed[whole], minlength=n)
+        tied = (size > 1) & (taken > 0)
+        self.tied_taken, self.tied_row = taken[tied], row[tied]
+        self.log_ways = np.bincount(row, gammaln(size + 1) - gammaln(size - taken + 1), minlength=n)
+        self.cuts: list[CutTies] = []
+        cut = (taken > 0) & (taken < size)
+        for g, m in np.unique(np.column_stack([size, taken])[cut], axis=0).tolist():
+            these = np.flatnonzero(cut & (size == g) & (taken == m))
+            entries = (rankings.starts[row[these]] + begin[these])[:, None] + np.arange(g)
+            by_centre = np.argsort(rank[rankings.codes[entries]], axis=1)
+            sorted_entries = np.take_along_axis(entries, by_centre, axis=1)
+            self.cuts.append(CutTies(m, row[these], passed[sorted_entries]))
+
+    def log_prob(self, spread: float) -> Floats:
+        """Return the log-probability of each ranking."""
+        result = -_times(spread, self.distance)
+        own = np.append(0.0, np.cumsum(log_phi(spread, np.arange(1, self.n_items + 1))))
+        np.add.at(result, self.tied_row, own[self.tied_taken])
+        for cut in self.cuts:
+            result[cut.rows] += _log_drawn(spread, cut)[0]
+        normalizer = mallows_log_normalizer(spread, self.n_items, self.lengths)
+        return np.asarray(result - normalizer - self.log_ways)
+
+    def slope(self, spread: float, weights: Floats) -> float:
+        """Return the derivative of the weighted log-likelihood in the spread."""
+        sizes = np.arange(1, self.n_items + 1)
+        mean = np.append(0.0, np.cumsum(mean_passed(spread, sizes)))
+        # K stages of sizes C, C - 1, …; the orders inside a tie have stages 1, 2, …
+        expected = mean[-1] - mean[self.n_items - self.lengths]
+        slope = float(weights @ (expected - self.distance))
+        slope -= float(weights[self.tied_row] @ mean[self.tied_taken])
+        for cut in self.cuts:
+            slope -= float(weights[cut.rows] @ _log_drawn(spread, cut)[1])
+        return slope
+
+    def least_cost(self, weights: Floats) -> float:
+        """Return the least distance to the centre that ties allow; 0 means that all agree."""
+        cost = float(weights @ self.distance)
+        for cut in self.cuts:
+            cost += float(weights[cut.rows] @ _least_drawn(cut))
+        return cost
+
+
+def _passed(rankings: Rankings, rank: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return, for every entry, how many items the centre prefers to it come after it.
+
+    Tied items do not come after one another.
+    """
+    entry_rank = rank[rankings.codes]
+    gone = np.empty(rankings.codes.size, np.int64)
+    longest = int(rankings.n_listed.max(initial=1))
+    for rows in row_blocks(len(rankings), longest):
+        block = rankings[rows]
+        ends = slice(rankings.starts[rows.start], rankings.starts[rows.stop])
+        column = block.entry_rows
+        place = np.arange(column.size) - block.starts[column]
+        # One column per ranking, filled up with items that the centre places last.
+        ranks = np.full((longest, len(block)), rankings.n_items, np.int32)
+        ranks[place, column] = entry_rank[ends]
+        places = np.full((longest, len(block)), longest, np.int32)
+        places[place, column] = block.places
+        counts = np.zeros((longest, len(block)), np.int64)
+        for q in range(longest):
+            if rankings.has_ties:
+                counts[q] = ((ranks < ranks[q]) & (places <= places[q])).sum(axis=0)
+            else:
+                counts[q] = (ranks[:q] < ranks[q]).sum(axis=0)
+        gone[ends] = counts[place, column]
+    return np.asarray(entry_rank - gone)
+
+
+def _log_drawn(spread: float, cut: CutTies) -> tuple[Floats, Floats]:
+    """Return log Σ e^{-λ cost} over the choices of m from each tie, and the mean cost.
+
+    The sum goes through the tie in the centre's order. If j of the first t items were drawn, the
+    next one, if drawn, passes over t - j items of the tie and over ``passed`` items outside it.
+    """
+    n, size = cut.passed.shape
+    log_sum = np.full((cut.taken + 1, n), -np.inf)
+    log_sum[0] = 0
+    mean = np.zeros((cut.taken + 1, n))
+    for t in range(size):
+        j = np.arange(cut.taken)[:, None]
+        cost = cut.passed[:, t] + np.maximum(t - j, 0)
+        drawn = log_sum[:-1] - _times(spread, cost)
+        total = np.logaddexp(log_sum[1:], drawn)
+        with np.errstate(invalid="ignore"):
+            share = np.where(np.isneginf(total), 0.0, np.exp(drawn - total))
+        mean[1:] = (1 - share) * mean[1:] + share * (mean[:-1] + cost)
+        log_sum[1:] = total
+    return log_sum[-1], mean[-1]
+
+
+def _least_drawn(cut: CutTies) -> Floats:
+    """Return the least cost of drawing m from each tie, by the same recursion."""
+    least = np.full((cut.taken + 1, len(cut.rows)), np.inf)
+    least[0] = 0
+    for t in range(cut.passed.shape[1]):
+        others = np.maximum(t - np.arange(cut.taken)[:, None], 0)
+        least[1:] = np.minimum(least[1:], least[:-1] + cut.passed[:, t] + others)
+    drawn: Floats = least[-1]
+    return drawn
+
+
+def _times(spread: float, cost: NDArray[np.int64] | Floats) -> Floats:
+    """Return λ cost, with 0 for no cost even at an infinite spread."""
+    with np.errstate(invalid="ignore"):
+        return np.where(cost > 0, spread * cost, 0.0)
+
+
 def _best_spread(statistics: MallowsStatistics, weights: Floats) -> float:
-    """Find the root of the slope, which falls throughout: the log-likelihood is concave."""
+    """Find the root of the slope, which decreases: the log-likelihood is concave."""
     if statistics.slope(0.0, weights) <= 0:
         return 0.0
     if statistics.least_cost(weights) == 0:
@@ -404,10 +400,13 @@ def _best_spread(statistics: MallowsStatistics, weights: Floats) -> float:
     return float(brentq(statistics.slope, 0.0, high, args=(weights,), xtol=1e-14, rtol=1e-14))
 
 
+# ---- Sampling
+
+
 def _draw_passed(
     spread: float, n_items: int, k: int, n: int, rng: np.random.Generator
 ) -> NDArray[np.int32]:
-    """Draw V_j for stages j down the rows, by inverting the truncated geometric law."""
+    """Draw V_j, one row per stage, by inverting the truncated geometric distribution."""
     left = np.arange(n_items, n_items - k, -1)[:, None]
     u = rng.random((k, n))
     if spread == 0:
@@ -416,17 +415,17 @@ def _draw_passed(
         passed = np.zeros((k, n))
     else:
         passed = np.log1p(u * np.expm1(-spread * left)) / -spread
-    # Rounding can reach the item after the last.
+    # Rounding can give the number after the last item.
     return np.minimum(passed.astype(np.int32), left - 1).astype(np.int32)
 
 
 def _place(passed: NDArray[np.int32], n_items: int) -> NDArray[np.intp]:
-    """Return the centre's ranks of the items placed, stages down the rows.
+    """Return the centre's ranks of the items placed, one row per stage.
 
-    V_j numbers an item among those left at stage j. Going back one stage puts the item placed
-    there back among them: all later numbers from its own on move up by one.
+    V_j numbers an item among those left at stage j. To go back one stage, the item placed there
+    is put back among them: all later numbers from its own on increase by one.
     """
-    # Small numbers make this quick; they must hold the rank of any item.
+    # The smallest integers that can hold the rank of any item are the fastest.
     small = np.uint8 if n_items <= 256 else np.uint32
     ranks = passed.astype(small)
     for j in range(len(ranks) - 2, -1, -1):

@@ -25,8 +25,8 @@ Floats = NDArray[np.float64]
 CACHED_CELLS = 1 << 15
 """Blocks of this size (256 kB) stay in the cache, and allocating them costs no page faults."""
 SAFE_RANGE = 300.0
-"""Log-worths farther apart than this are summed as logarithms, which takes longer: the square
-of a worth must not underflow."""
+"""Log-worths that differ by more are summed as logarithms, which takes longer: the square of a
+worth must not underflow."""
 
 
 class TiedStages(NamedTuple):
@@ -67,7 +67,7 @@ class Stages(NamedTuple):
 
 
 def build_stages(block: Rankings) -> Stages:
-    """Lay out a block of rankings as choices."""
+    """Lay out a block of rankings as a sequence of choices."""
     C = block.n_items
     order = np.ascontiguousarray(completed_orders(block).T, dtype=np.intp)
     if not block.has_ties:
@@ -86,7 +86,7 @@ def build_stages(block: Rankings) -> Stages:
     ties = []
     for g, m in np.unique(np.column_stack([size, taken])[tied], axis=0).tolist():
         these = np.flatnonzero(tied & (size == g) & (taken == m))
-        # What is computed of a tie has a cell for each of its items at each point of a grid.
+        # The integral of a tie needs one cell per item and grid point.
         for rows in row_blocks(these.size, g * n_nodes(g), BLOCK_CELLS // 4):
             some = these[rows]
             members = order[begin[some][:, None] + np.arange(g), column[some][:, None]]
@@ -158,8 +158,8 @@ class Likelihood:
     """The log-likelihood of weighted rankings, as the solvers need it.
 
     The derivative in the log-worth of item i is ``wins[i] - expected[i]``: how often it was
-    chosen less how often it should have been. Everything below is a running sum along the
-    rankings, so one evaluation costs as much as reading them a few times.
+    chosen, minus how often the model expects it to be. All sums are running sums along the
+    rankings, so the cost of one evaluation is proportional to the number of their items.
 
     Attributes
     ----------
@@ -201,7 +201,7 @@ class _Block:
         C = len(self.stages.order)
         self.n_items = C
         self.order = self.stages.order
-        # Nothing happens below the last choice: short lists of many items cost less.
+        # There is no choice below the last one: short lists of many items cost less.
         last = np.flatnonzero(self.stages.chosen.any(axis=1)).max(initial=0)
         self.depth = 1 + max([int(last), *(int(tie.end.max()) for tie in self.stages.ties)])
         self.chosen = self.stages.chosen[: self.depth]
@@ -221,7 +221,7 @@ class _Block:
         return worths, remaining
 
     def _totals(self, remaining: Floats) -> Floats:
-        """Return what each single choice was made from, and 1 where there was none."""
+        """Return the total worth that each single item was chosen from, and 1 elsewhere."""
         return np.where(self.chosen, remaining[: self.depth], 1.0)
 
     def value_and_expected(self, theta: Floats) -> tuple[float, Floats]:
@@ -247,7 +247,7 @@ class _Block:
             choice = TiedChoice(theta[tie.members], np.log(total), tie.taken)
             value += float(weight @ choice.log_prob)
             np.add.at(expected, tie.members, weight[:, None] * (1 - choice.gradient))
-            # For what comes later a tie is a choice from it that somebody else has won.
+            # For the items after it, a tie is a choice that they have lost.
             np.add.at(rate, (tie.end, tie.column), weight * choice.gradient.sum(axis=1) / total)
         _add_up(rate)
         worths[: self.depth] *= rate
@@ -256,9 +256,9 @@ class _Block:
         return value, expected
 
     def _value_and_expected_by_logs(self, theta: Floats) -> tuple[float, Floats]:
-        """Return the same as `value_and_expected`, by ratios that are never larger than 1.
+        """Return the same as `value_and_expected`, from ratios that never exceed 1.
 
-        Σ 1/S over the stages so far is kept as a multiple of 1/S at the last of them.
+        Σ 1/S over the stages so far is stored as a multiple of 1/S at the last of them.
         """
         logs = StageLogs(self.stages, theta)
         value = float(self.weights @ logs.log_prob_of_singles)
@@ -283,7 +283,7 @@ class _Block:
         That running sum grows along the ranking, so it is the smaller of the sums at a and b.
         """
         both = self._both_by_logs(theta) if np.ptp(theta) > SAFE_RANGE else self._both(theta)
-        # At every stage the chances of all that remain add up to one.
+        # At every stage the probabilities of the remaining items add up to one.
         information = np.diag(both.sum(axis=1)) - both
         if self.stages.ties:
             logs = StageLogs(self.stages, theta)
@@ -310,7 +310,7 @@ class _Block:
         return np.asarray(v[:, None] * v * overlap)
 
     def _both_by_logs(self, theta: Floats) -> Floats:
-        """Return the same, of worths that are too far apart to be squared."""
+        """Return the same for worths whose squares would underflow."""
         C, n = self.n_items, len(self.weights)
         remaining = StageLogs(self.stages, theta).log_remaining
         choices = self.stages.chosen * self.weights
@@ -328,7 +328,7 @@ class _Block:
     def _tie_hessian(
         self, theta: Floats, remaining: Floats, tie: TiedStages, choice: TiedChoice
     ) -> Floats:
-        """Return the second derivatives of a tie, in the group's worths and the others' total."""
+        """Return the second derivatives of a tie in all log-worths."""
         C, g = self.n_items, tie.size
         weight = self.weights[tie.column]
         rest = remaining[tie.end, tie.column]
@@ -336,7 +336,7 @@ class _Block:
         later = np.arange(C)[:, None] >= tie.end
         shares = np.zeros((C + 1, len(rest)))
         shares[self.order[:, tie.column], stage.T] = later
-        # Only what comes later has a share; of the others the ratio may be huge.
+        # Only later items have a share; the ratio of the others may overflow.
         ratio = np.where(shares[:C] > 0, theta[:, None] - rest, -np.inf)
         shares = np.exp(ratio)
         slope = -choice.gradient.sum(axis=1)
@@ -354,19 +354,19 @@ class _Block:
 def _add_up(rows: Floats) -> None:
     """Turn rows into their running sums, in place.
 
-    A loop over rows: unlike ``np.cumsum`` along this axis, it adds whole rows at a time.
+    The loop adds whole rows, which is faster than ``np.cumsum`` along this axis.
     """
     for above, row in pairwise(rows):
         np.add(row, above, out=row)
 
 
 def _carry_down(rows: Floats, shrink: Floats) -> None:
-    """Add to every row, in place, what the rows above have come to, shrunk on the way."""
+    """Add to every row, in place, the row above times ``shrink``, from the first row down."""
     for p in range(1, len(rows)):
         rows[p] += rows[p - 1] * shrink[p - 1]
 
 
 def _difference(a: Floats, b: Floats) -> Floats:
-    """Return a - b of logarithms, where nothing less nothing is nothing."""
+    """Return a - b of logarithms, and -inf where both are -inf."""
     with np.errstate(invalid="ignore"):
         return np.where(np.isneginf(a), -np.inf, a - b)

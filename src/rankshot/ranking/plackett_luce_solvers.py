@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 class Solver(Protocol):
-    """From the data to log-worths, the iterations it took, and whether they were enough."""
+    """A function from a likelihood to log-worths, iterations, and whether it converged."""
 
     def __call__(
         self,
@@ -31,7 +31,7 @@ class Solver(Protocol):
         max_iter: int,
         line: ProgressLine,
     ) -> tuple[Floats, int, bool]:
-        """Solve."""
+        """Return log-worths, the number of iterations, and whether they converged."""
 
 
 def solve_newton(
@@ -45,7 +45,7 @@ def solve_newton(
     gain, fresh_enough = np.inf, 0.0
     for iteration in range(1, max_iter + 1):
         gradient = likelihood.wins - expected - regularization * theta
-        # A curvature is worth keeping while it still makes the gains fall a hundredfold.
+        # The curvature is computed again once the gains fall less than a hundredfold per step.
         if gain > fresh_enough:
             factor = _curvature(likelihood.information(theta), regularization)
             gain = np.inf
@@ -60,14 +60,14 @@ def solve_newton(
 
 
 def _curvature(information: Floats, regularization: float) -> tuple[Floats, bool]:
-    """Factor the penalised information, lifted where it is not positive.
+    """Factor the penalised information; make it positive definite where it is not.
 
-    Ties that K cuts can make the likelihood bend the wrong way; shorter steps uphill do then.
+    With ties that K cuts the log-likelihood need not be concave. The steps are then shorter.
     """
     C = len(information)
     curvature = information + regularization * np.eye(C)
     if regularization == 0:
-        # Scaling all worths changes nothing: pin that direction with a curvature of its own.
+        # The likelihood does not depend on a common factor of all worths: add a curvature there.
         curvature += max(np.trace(curvature), np.finfo(float).tiny) / C**2
     lift = 0.0
     while True:
@@ -80,7 +80,7 @@ def _curvature(information: Floats, regularization: float) -> tuple[Floats, bool
 def _climb(
     likelihood: Likelihood, regularization: float, theta: Floats, value: float, step: Floats
 ) -> tuple[Floats, float, Floats]:
-    """Take the step, halved until it does not lead down (but for rounding)."""
+    """Take the step, halved until the value does not decrease (except by rounding)."""
     least = value - 1e-13 * abs(value)
     scale = 1.0
     while True:
@@ -94,9 +94,9 @@ def _climb(
 def solve_mm(
     likelihood: Likelihood, regularization: float, tol: float, max_iter: int, line: ProgressLine
 ) -> tuple[Floats, int, bool]:
-    """Hunter's minorisation-maximisation: every step climbs, none is large.
+    """Hunter's minorisation-maximisation: every step increases the likelihood, slowly.
 
-    The gains shrink by a steady factor, which tells how much is still to come.
+    The gains shrink by a constant factor, from which the gain still to come is estimated.
     """
     theta = np.zeros(likelihood.n_items)
     value, expected = _penalized(likelihood, theta, regularization)
@@ -112,7 +112,7 @@ def solve_mm(
         line.update(f"iteration {iteration}, log-likelihood {value:.6f}, to gain {to_come:.1e}")
         rounding = 8 * np.finfo(float).eps * abs(value)
         if iteration >= next_check and (gain <= rounding or to_come <= tol):
-            # Steps that have become too small to see can still have a long way to go.
+            # Very small steps can still be far from the optimum: check the gradient.
             gradient = likelihood.wins - expected - regularization * theta
             factor = _curvature(likelihood.information(theta), regularization)
             if float(gradient @ cho_solve(factor, gradient)) / 2 <= max(tol, rounding):
@@ -128,16 +128,16 @@ def mm_step(theta: Floats, wins: Floats, expected: Floats, regularization: float
     Hunter's v_i = wins_i / d_i without the penalty η, Wright's omega function with it.
     """
     new = np.zeros_like(theta)
-    # An item that was never there to be chosen is known by the penalty alone.
-    seen = expected > 0
-    log_exposure = np.log(expected[seen]) - theta[seen]
+    # An item that never could be chosen is determined by the penalty alone.
+    exposed = expected > 0
+    log_exposure = np.log(expected[exposed]) - theta[exposed]
     if regularization == 0:
-        new[seen] = np.log(wins[seen]) - log_exposure
+        new[exposed] = np.log(wins[exposed]) - log_exposure
     else:
         log_scaled = log_exposure - np.log(regularization)
-        omega = wrightomega(wins[seen] / regularization + log_scaled)
-        new[seen] = np.log(omega) - log_scaled
-    # The likelihood does not see a common shift, and the penalty is least without one.
+        omega = wrightomega(wins[exposed] / regularization + log_scaled)
+        new[exposed] = np.log(omega) - log_scaled
+    # The likelihood does not depend on a common shift, and the penalty is least without one.
     return np.asarray(new - new.mean())
 
 
@@ -154,7 +154,7 @@ def solve_lbfgs(
         theta = scale * scaled
         value, expected = _penalized(likelihood, theta, regularization)
         gradient = likelihood.wins - expected - regularization * theta
-        # Near zero at the start, numbers keep their digits where it matters.
+        # Values relative to the first one keep more digits near the optimum.
         return first - value, -scale * gradient
 
     def count(intermediate_result: object) -> None:
@@ -178,7 +178,7 @@ def solve_lbfgs(
         },
     )
     theta = scale * result.x
-    # A line search that rounding has stopped is as converged as the numbers allow.
+    # A line search that stops because of rounding has converged as far as possible.
     _, gradient = negative(result.x)
     return (
         theta - theta.mean(),

@@ -37,10 +37,6 @@ ROWS_SHOWN = 6
 PLACES_SHOWN = 8
 
 
-# -------------------- ranking.rankings
-# `Rankings`: many rankings of named items in one immutable value.
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Rankings:
     """Rankings of C named items: full, top-K or of a subset, with ties and weights.
@@ -50,9 +46,9 @@ class Rankings:
 
     A *top-K* ranking orders its first K items and puts all others of ``items`` after them, in
     no order. A *subset* ranking compares only the items it lists and says nothing of the
-    others. A *tie* means that the order inside it is unknown, each as likely as the others.
-    A tie that K cuts (two of three tied items belong to the first K, unknown which) is kept
-    whole, and ``lengths`` says how many of the listed items count.
+    others. A *tie* means that the order of its items is unknown, and every order is equally
+    likely. A tie that K cuts (two of three tied items belong to the first K, but it is unknown
+    which) is kept whole, and ``lengths`` says how many of the listed items count.
 
     Attributes
     ----------
@@ -98,7 +94,7 @@ class Rankings:
             getattr(self, field.name).flags.writeable = False
 
     def __reduce__(self) -> tuple[type[Rankings], tuple[Any, ...]]:
-        """Copy by building anew, so that the arrays of a copy are read-only, too."""
+        """Copy through the constructor, so that the arrays of a copy are read-only, too."""
         return Rankings, tuple(getattr(self, field.name) for field in fields(self))
 
     @classmethod
@@ -121,8 +117,8 @@ class Rankings:
         orders : iterable of lists
             For example ``[["leopard", ["tiger", "lion"], "fox"]]``.
         items : iterable of names, optional
-            All items that could be ranked. By default those that occur, sorted by name; an
-            item that nobody lists is then unknown.
+            All items that could be ranked. By default those that occur, sorted by name: then
+            an item that no ranking lists does not exist.
         targets, sources, raters : list of str, or one str for all, optional
             What each ranking describes, where it came from, who gave it.
         weights : array-like, optional
@@ -130,7 +126,7 @@ class Rankings:
         kind : {"top", "subset"}, or one for each ranking
             Whether items that are not listed come after the listed ones, or were not compared.
         where : callable, optional
-            Names row ``i`` in an error message.
+            ``where(i)`` is how an error message names row ``i``.
         """
         orders = list(orders)
         names = as_names(items) if items is not None else collect_items(orders, where)
@@ -208,9 +204,9 @@ class Rankings:
     def from_item_numbers(
         cls, lists: NDArray[Any], *, items: Iterable[Any], trusted: bool = False
     ) -> Rankings:
-        """Build from a matrix of item numbers, best first, that a computation has made.
+        """Build from a matrix of item numbers, best first, as computations make them.
 
-        ``trusted`` skips the checks, for lists that cannot be wrong.
+        ``trusted`` skips the checks, for lists that are known to be right.
 
         Examples
         --------
@@ -297,7 +293,7 @@ class Rankings:
         return Rankings(self.items, *entries, *(column[index] for column in self._columns()))
 
     def _columns(self) -> tuple[NDArray[Any], ...]:
-        """All that has one entry a ranking."""
+        """Return the fields that have one value per ranking."""
         return tuple(getattr(self, field.name) for field in fields(self)[4:])
 
     def __eq__(self, other: object) -> bool:
@@ -311,10 +307,30 @@ class Rankings:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return as_text(self)
+        """Return a summary line and the first rankings, one per line."""
+        lines = [f"Rankings: {_summary(self)}"]
+        shown = self[:ROWS_SHOWN]
+        for row, order in enumerate(shown.orders()):
+            target = f"{shown.targets[row]}: " if shown.targets[row] is not None else ""
+            lines.append(f"  {target}{_order_text(order)}{_remark(shown, row)}")
+        if len(self) > ROWS_SHOWN:
+            lines.append(f"  … and {len(self) - ROWS_SHOWN:,} more")
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return as_html(self)
+        """Return the same as a small table, for notebooks."""
+        shown = self[:ROWS_SHOWN]
+        rows = "".join(
+            f"<tr><td>{escape(shown.targets[row] or '')}</td>"
+            f"<td>{escape(_order_text(order) + _remark(shown, row))}</td></tr>"
+            for row, order in enumerate(shown.orders())
+        )
+        more = "<tr><td></td><td>…</td></tr>" if len(self) > ROWS_SHOWN else ""
+        return (
+            f"<table><caption>Rankings: {escape(_summary(self))}</caption>"
+            f"<thead><tr><th>target</th><th>ranking</th></tr></thead>"
+            f"<tbody>{rows}{more}</tbody></table>"
+        )
 
     def select(
         self, *, target: str | None = None, source: str | None = None, rater: str | None = None
@@ -339,8 +355,8 @@ class Rankings:
     def top(self, k: int | NDArray[np.int64]) -> Rankings:
         """Keep the first ``k`` items of each ranking; a tie that k cuts is kept whole.
 
-        What a subset ranking lists after the cut stays, tied last: it was compared, and lost.
-        ``k`` may be an array, with a number for each ranking.
+        The later items of a subset ranking stay, tied last: they were compared, and came after.
+        ``k`` may be an array with one number per ranking.
 
         Examples
         --------
@@ -356,7 +372,8 @@ class Rankings:
     def unique(self) -> Rankings:
         """Merge equal rankings of the same target and add their weights.
 
-        Sources and raters are dropped: a merged ranking has many. The first of each comes first.
+        Sources and raters are dropped, as a merged ranking can have many. The order is that of
+        the first of each set of equal rankings.
 
         Examples
         --------
@@ -375,7 +392,7 @@ class Rankings:
         return replace(merged, weights=weights[by_first], sources=nobody, raters=nobody.copy())
 
     def with_items(self, items: Iterable[Any]) -> Rankings:
-        """Return the same rankings over the same items, listed in another order."""
+        """Return the same rankings with the items numbered in another order."""
         names = as_names(items)
         if names == self.items:
             return self
@@ -386,8 +403,8 @@ class Rankings:
     def change_items(self, items: tuple[str, ...], where: Where = describe_row) -> Rankings:
         """Return the same lists over other items, which must include all that are listed.
 
-        A top-K ranking then puts its items before others than it did: this is another
-        statement, not another way to make the same one. See `with_items` for that.
+        This changes what a top-K ranking says: it then places its items before other items than
+        it did. `with_items` changes only the order in which the items are numbered.
         """
         if items == self.items:
             return self
@@ -403,7 +420,7 @@ class Rankings:
 
     @staticmethod
     def concatenate(parts: Iterable[Rankings]) -> Rankings:
-        """Put the rankings of several values, over the same items, into one."""
+        """Join several values over the same items into one."""
         parts = list(parts)
         if not parts:
             raise RankshotError("nothing to concatenate")
@@ -415,36 +432,7 @@ class Rankings:
         return Rankings(parts[0].items, *lists, *columns)
 
 
-# -------------------- ranking.display
-# How `Rankings` look on the screen and in a notebook.
-
-
-def as_text(rankings: Rankings) -> str:
-    """Return a summary line and the first rankings, one a line."""
-    lines = [f"Rankings: {_summary(rankings)}"]
-    shown = rankings[:ROWS_SHOWN]
-    for row, order in enumerate(shown.orders()):
-        target = f"{shown.targets[row]}: " if shown.targets[row] is not None else ""
-        lines.append(f"  {target}{_order_text(order)}{_remark(shown, row)}")
-    if len(rankings) > ROWS_SHOWN:
-        lines.append(f"  … and {len(rankings) - ROWS_SHOWN:,} more")
-    return "\n".join(lines)
-
-
-def as_html(rankings: Rankings) -> str:
-    """Return the same as a small table."""
-    shown = rankings[:ROWS_SHOWN]
-    rows = "".join(
-        f"<tr><td>{escape(shown.targets[row] or '')}</td>"
-        f"<td>{escape(_order_text(order) + _remark(shown, row))}</td></tr>"
-        for row, order in enumerate(shown.orders())
-    )
-    more = "<tr><td></td><td>…</td></tr>" if len(rankings) > ROWS_SHOWN else ""
-    return (
-        f"<table><caption>Rankings: {escape(_summary(rankings))}</caption>"
-        f"<thead><tr><th>target</th><th>ranking</th></tr></thead>"
-        f"<tbody>{rows}{more}</tbody></table>"
-    )
+# ---- How rankings are shown
 
 
 def _summary(rankings: Rankings) -> str:

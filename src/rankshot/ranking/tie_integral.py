@@ -1,15 +1,16 @@
-"""The probability that tied items come next, under Plackett-Luce.
+"""The tie integral: the probability that tied items come next, under Plackett-Luce.
 
-Plackett-Luce ranks items as exponential clocks ring: item i at rate v_i, independently. Clocks
-forget, so a ranking with ties is a product over its groups, and for one group only the total
-rate r of what comes later matters. "At least m of the g items of the group ring before any of
-the rest" is an integral over the time at which the first of the rest rings. With x = log(r t)
-and q_i the chance that item i has rung by then,
+Plackett-Luce ranks items by the times at which independent exponential clocks ring: item i has
+rate v_i. Exponential clocks have no memory. Hence the probability of a ranking with ties is a
+product over its groups, and for one group only the total rate r of the later items matters. "At
+least m of the g items of the group ring before any later item" is an integral over the time t at
+which the first later item rings. With x = log(r t) and q_i the probability that item i has rung
+by then,
 
     P = ∫ P(N ≥ m | x) exp(x - e^x) dx,     q_i = 1 - exp(-exp(θ_i - log r + x)),
 
-N being a sum of independent Bernoulli(q_i). The integrand is smooth and falls off on both
-sides, so the trapezoidal rule is exact to rounding; everything is kept in logarithms, so that
+where N is a sum of independent Bernoulli(q_i). The integrand is smooth and vanishes on both
+sides, so the trapezoidal rule is exact up to rounding. Everything is kept in logarithms, so that
 rates may differ by any factor.
 """
 
@@ -23,9 +24,9 @@ from scipy.special import logsumexp
 
 Floats = NDArray[np.float64]
 LOWEST = -37.0
-"""Below it exp(x - e^x) is less than the rounding error of the integral."""
+"""For smaller x, exp(x - e^x) is less than the rounding error of the integral."""
 MARGIN = 44.0
-"""So far below its largest value, in logarithms, the integrand is less than rounding errors."""
+"""Where its logarithm is this far below the largest value, the integrand is negligible."""
 SMALLEST_LOG = -600.0
 """Probabilities below exp of this are multiplied as logarithms."""
 
@@ -38,7 +39,7 @@ class TiedChoice:
     log_worths : ndarray of shape (n, g)
         The log-worths of the items in each group.
     log_rest : ndarray of shape (n,)
-        The log of the total worth of what comes later; finite.
+        The log of the total worth of the later items; finite.
     taken : int
         m, from 1 to g.
 
@@ -63,7 +64,7 @@ class TiedChoice:
 
     @cached_property
     def _log_tail(self) -> Floats:
-        """Log of P(N ≥ m | x); by plain products where none of them underflows."""
+        """Log of P(N ≥ m | x), from plain products if none of them underflows."""
         if self.taken * self._y.min() < SMALLEST_LOG:
             return _log_at_least(self._log_rung, self._log_missed, self.taken)
         with np.errstate(over="ignore"):
@@ -78,7 +79,7 @@ class TiedChoice:
     @cached_property
     def _log_rung(self) -> Floats:
         with np.errstate(divide="ignore"):
-            # log(1 - exp(-z)): of two ways each is exact on its side, and is y for tiny z.
+            # log(1 - exp(-z)): either formula is exact on its side; for tiny z it is y.
             rung = np.where(
                 self._log_missed > -0.5,
                 np.log(-np.expm1(self._log_missed)),
@@ -100,7 +101,7 @@ class TiedChoice:
     def gradient(self) -> Floats:
         """Derivatives of `log_prob` in the log-worths of the group, as (n, g).
 
-        In log r it is minus their sum: scaling all rates changes nothing.
+        The derivative in log r is minus their sum: a common factor of all rates has no effect.
         """
         gradient: Floats = np.einsum("nx,nix->ni", self._posterior, self._influence)
         return gradient
@@ -109,7 +110,7 @@ class TiedChoice:
     def hessian(self) -> Floats:
         """Second derivatives, as (n, g + 1, g + 1), in the log-worths and, last, in log r.
 
-        The mean of the integrand's second derivatives, less gradient gradientᵀ.
+        They are the mean of the integrand's second derivatives, minus gradient gradientᵀ.
         """
         n, size = self.gradient.shape
         result = np.empty((n, size + 1, size + 1))
@@ -134,9 +135,9 @@ class TiedChoice:
 
 
 def _lowest(ratios: Floats, taken: int) -> float:
-    """Return where the integrand has become too small to count.
+    """Return the x below which the integrand is negligible.
 
-    As long as hardly any item has rung, it falls like exp((m + 1) x) to the left.
+    To the left, where hardly any item has rung, it decreases like exp((m + 1) x).
     """
     fastest = float(ratios.max()) + np.log(ratios.shape[1])
     return float(max(LOWEST, -max(fastest, 0.0) - MARGIN / (taken + 1)))
@@ -150,12 +151,12 @@ def _nodes(size: int, lowest: float = LOWEST) -> Floats:
 
 
 def n_nodes(size: int) -> int:
-    """Return at how many points the integrand for a group of this size is taken at most."""
+    """Return the largest number of grid points for a group of this size."""
     return len(_nodes(size))
 
 
 def _at_least(rung: Floats, missed: Floats, count: int) -> Floats:
-    """Return P(N ≥ count), over axis 1; the last state collects all that reached it."""
+    """Return P(N ≥ count), over axis 1; the last state means ``count`` or more."""
     n, size, nodes = rung.shape
     if count == size:
         return np.asarray(rung.prod(axis=1))
@@ -178,7 +179,7 @@ def _log_at_least(log_rung: Floats, log_missed: Floats, count: int) -> Floats:
     state[0] = 0
     for i in range(size):
         arrived = state[:-1] + log_rung[:, i]
-        # What was missed by many may be less likely than any number can say.
+        # Sums of many logarithms may overflow to -inf: the probability is 0.
         with np.errstate(over="ignore"):
             state[:-1] += log_missed[:, i]
         state[1:] = np.logaddexp(state[1:], arrived)
@@ -187,7 +188,7 @@ def _log_at_least(log_rung: Floats, log_missed: Floats, count: int) -> Floats:
 
 
 def _log_exactly_without_one(log_rung: Floats, log_missed: Floats, count: int) -> Floats:
-    """Return log P(N - N_i = count) for every item i: what the others do without it."""
+    """Return log P(N - N_i = count) for every item i: how many of the others have rung."""
     n, size, nodes = log_rung.shape
     if count < 0 or count > size - 1:
         return np.full((n, size, nodes), -np.inf)
