@@ -84,7 +84,7 @@ def test_weights_count_and_zero_is_nothing():
 @pytest.mark.parametrize(
     ("rankings", "k", "message"),
     [
-        (votes(weights=[0, 0, 0]), None, "no rankings to sum up"),
+        (votes(weights=[0, 0, 0]), None, "no rankings to summarize"),
         (votes(targets=["cat", None, "cat"]), None, "ranking 1 has no target, but others have"),
         (votes(), 6, "k must be a whole number from 1 to 5, not 6"),
         ([["a"]], None, "expected Rankings"),

@@ -1,6 +1,6 @@
 """How `Rankings` are built: from orders, tables of numbers and columns to arrays, and back.
 
-Every function here validates what a caller passes, and its errors name the ranking.
+Input is validated here, where the message can name the ranking and the value.
 """
 
 from __future__ import annotations

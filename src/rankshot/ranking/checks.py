@@ -10,7 +10,7 @@ from rankshot.ranking.rankings import Rankings
 
 
 def require_rankings(value: Rankings) -> Rankings:
-    """Return the value, or say how to make `Rankings` of what was passed instead."""
+    """Return the value, or raise with a hint how to make `Rankings`."""
     if not isinstance(value, Rankings):
         raise RankshotError(
             f"expected Rankings, not {short_repr(value)}: make them with Rankings.from_orders, "

@@ -1,4 +1,4 @@
-"""Reading and writing rankings, by the ending of the file's name."""
+"""Files of rankings: JSON lines, and PrefLib's formats."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rankshot.ranking.rankings import Rankings
 
 FIELDS = ("target", "ranking", "source", "rater", "weight", "kind", "k")
 LINES_AT_ONCE = 20_000
-"""Text becomes arrays in portions, so that a large file never stands in memory as objects."""
+"""Lines are converted to arrays in portions, so that a large file is never held as objects."""
 PREFLIB_ENDINGS = (".soc", ".soi", ".toc", ".toi")
 NAME = re.compile(r"# ALTERNATIVE NAME (\d+): (.+)")
 COUNT = re.compile(r"# NUMBER ALTERNATIVES: (.+)")
@@ -36,19 +36,19 @@ def read_rankings(path: str | Path, items: Iterable[Any] | None = None) -> Ranki
     Parameters
     ----------
     path : str or Path
-        One ranking a line, such as
+        One ranking per line, such as
         ``{"target": "cat", "ranking": ["leopard", ["tiger", "lion"], "fox"], "weight": 1}``.
         ``target``, ``source``, ``rater``, ``weight`` and ``kind`` (``"top"``, the default, or
-        ``"subset"``) are optional, other fields are passed over. ``k`` says that only the
-        first k of the listed items count, where that cuts a tie.
+        ``"subset"``) are optional; other fields are ignored. ``k`` says that only the first k
+        of the listed items count, which is needed where k cuts a tie.
     items : iterable of names, optional
-        All items that could be ranked, in the order wanted: a classifier's ``classes_``. By
-        default those that occur in the file, sorted (PrefLib files name all of theirs).
+        All items that could be ranked, in the order wanted, such as a classifier's ``classes_``.
+        By default those that occur in the file, sorted (a PrefLib file names all its items).
 
     Raises
     ------
     RankshotError
-        Names the file and the line of what is wrong.
+        If the file cannot be read; the message names the file and the line.
     FileNotFoundError
         If there is no such file.
     """
@@ -61,10 +61,10 @@ def read_rankings(path: str | Path, items: Iterable[Any] | None = None) -> Ranki
 def write_rankings(rankings: Rankings, path: str | Path) -> None:
     """Write rankings as JSON lines (.jsonl) or PrefLib (.soc, .soi, .toc, .toi).
 
-    The file appears whole or not at all: it is written beside its place and then renamed.
-    JSON lines name the items that somebody lists and no others: to read the same rankings back,
-    give `read_rankings` the same ``items``. PrefLib names all items, but has no place for targets
-    (one at most may be there), sources and raters; they are left out.
+    The file is written under another name and then renamed, so that it is never incomplete. A
+    JSON lines file names only the items that are listed: to read the same rankings back, give
+    `read_rankings` the same ``items``. A PrefLib file names all items, but has no targets (there
+    may be at most one), sources and raters; they are left out.
     """
     path = Path(path)
     require_rankings(rankings)
@@ -81,7 +81,7 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
 
 
 def check_ending(path: Path) -> None:
-    """Raise if the name of a file does not tell its format."""
+    """Raise if the ending of a file's name is not that of a known format."""
     known = (*JSONL_ENDINGS, *PREFLIB_ENDINGS)
     if path.suffix not in known:
         raise RankshotError(f"{path}: unknown ending {path.suffix!r}; known are {', '.join(known)}")
@@ -91,7 +91,7 @@ def check_ending(path: Path) -> None:
 
 
 def read_jsonl(path: Path, items: Iterable[Any] | None) -> Rankings:
-    """Read rankings, one JSON object a line; blank lines are passed over."""
+    """Read rankings, one JSON object per line; blank lines are skipped."""
     names = None if items is None else as_names(items)
     lines = read_lines(path)
     portions = iter(lambda: list(islice(lines, LINES_AT_ONCE)), [])
@@ -139,7 +139,7 @@ def _orders(records: list[dict[str, Any]], where: Where) -> list[list[Any]]:
                 f'{where(row)}: expected an object with a list "ranking", not {short_repr(record)}'
             )
         for field in record.keys() - harmless:
-            # Other fields are welcome, but a misspelt one would be lost without a word.
+            # Other fields are allowed, but a misspelt one would be ignored silently.
             if close := get_close_matches(field.lower(), FIELDS, n=1, cutoff=0.8):
                 raise RankshotError(
                     f"{where(row)}: field {short_repr(field)}: did you mean {close[0]!r}?"
@@ -168,7 +168,7 @@ def _with_cut_ties(rankings: Rankings, records: list[dict[str, Any]], where: Whe
 
 
 def write_jsonl(rankings: Rankings, stream: TextIO, path: Path) -> None:  # noqa: ARG001
-    """Write rankings, one a line; what is as usual (weight 1, top-K, no rater) is left out."""
+    """Write rankings, one per line; default values (weight 1, top-K, no rater) are left out."""
     cut = rankings.lengths < rankings.n_listed
     for row, order in enumerate(rankings.orders()):
         record: dict[str, Any] = {}
@@ -191,13 +191,13 @@ def write_jsonl(rankings: Rankings, stream: TextIO, path: Path) -> None:  # noqa
 
 # ---- PrefLib
 #
-# A file says how many alternatives there are and what they are called, then gives orders with
-# their counts, ``3: 1,{2,4},3``. The endings say strict (s) or with ties (t), complete (c) or
-# incomplete (i). An incomplete order is read as a top-K ranking.
+# The current formats, with # headers. A file has the number and the names of its alternatives,
+# then orders with their counts, ``3: 1,{2,4},3``. The endings mean strict (s) or with ties (t),
+# complete (c) or incomplete (i). An incomplete order is read as a top-K ranking.
 
 
 def read_preflib(path: Path, items: Iterable[Any] | None) -> Rankings:
-    """Read a PrefLib file; its alternatives' names become the items."""
+    """Read a PrefLib file; the names of its alternatives become the items."""
     names: dict[str, str] = {}
     announced: str | None = None
     orders: list[list[Any]] = []
@@ -301,7 +301,7 @@ def write_preflib(rankings: Rankings, stream: TextIO, path: Path) -> None:
 
 
 def _require_kind(rankings: Rankings, path: Path, where: Where) -> None:
-    """Hold a file to what its ending says: strict or tied, complete or not."""
+    """Raise if rankings do not fit the ending of a file: strict or tied, complete or not."""
     tied = rankings.rows_with_ties
     incomplete = rankings.n_listed < rankings.n_items
     for is_bad, letter, what, instead in (

@@ -41,14 +41,14 @@ TIED = 1e-6
 class PlackettLuce(BaseEstimator):
     r"""The Plackett-Luce model of top-K, full and subset rankings, ties included.
 
-    A ranking is a sequence of choices, each in proportion to the worth v of what is left
-    (the paper's equation 8):
+    A ranking is a sequence of choices. At each stage the remaining items are chosen with
+    probabilities proportional to their worths v (the paper's equation 8):
 
     .. math:: P(\pi; v) = \prod_{i=1}^K \frac{v_{\pi^{-1}(i)}}{\sum_{j \ge i} v_{\pi^{-1}(j)}}
 
-    In a subset ranking the sum runs over the listed items alone. A tie means that the order
-    inside it is unknown, each equally likely: the probability is the mean over the strict
-    rankings that it allows, computed exactly (see `rankshot.ranking.tie_integral`).
+    In a subset ranking the sum runs over the listed items alone. A tie means that the order of
+    its items is unknown and every order is equally likely: the probability is the mean over the
+    strict rankings that it allows, computed exactly (see `rankshot.ranking.tie_integral`).
 
     Parameters
     ----------

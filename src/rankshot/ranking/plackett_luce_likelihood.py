@@ -32,8 +32,8 @@ worth must not underflow."""
 class TiedStages(NamedTuple):
     """Stages at which ``taken`` of ``size`` tied items come next, one row per stage.
 
-    The items of stage t stand in column ``column[t]`` of `Stages.order`; what comes later
-    starts at row ``end[t]``.
+    The items of stage t are in column ``column[t]`` of `Stages.order`; the later items start at
+    row ``end[t]``.
     """
 
     size: int
@@ -100,9 +100,9 @@ def build_stages(block: Rankings) -> Stages:
 class StageLogs:
     """A block of rankings at given log-worths, all in logarithms: right for any ratio of worths.
 
-    What remains at each stage is summed from the last item up, never as a total less what is
-    already placed: that difference loses all its digits when the placed items have nearly all
-    of the worth.
+    The remaining worth at each stage is summed from the last item up, never as the total minus the
+    worth of the placed items: that difference has no correct digits if the placed items have
+    nearly all of the worth.
 
     Parameters
     ----------
@@ -227,8 +227,8 @@ class _Block:
     def value_and_expected(self, theta: Floats) -> tuple[float, Floats]:
         """Return the weighted sum of `StageLogs.log_prob`, and the expected choices.
 
-        Plain sums of worths take a fraction of the time of logarithms, and this is what a fit
-        spends its time on; they are used as long as no worth can underflow.
+        A fit spends most of its time here. Plain sums of worths, which are several times faster
+        than logarithms, are used as long as no worth can underflow.
         """
         if np.ptp(theta) > SAFE_RANGE:
             return self._value_and_expected_by_logs(theta)

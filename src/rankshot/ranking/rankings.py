@@ -432,7 +432,7 @@ class Rankings:
         return Rankings(parts[0].items, *lists, *columns)
 
 
-# ---- How rankings are shown
+# ---- Text of rankings
 
 
 def _summary(rankings: Rankings) -> str:
