@@ -1,4 +1,3 @@
-import io
 from itertools import permutations
 
 import choix
@@ -9,7 +8,6 @@ from brute import plackett_luce
 from sklearn.exceptions import ConvergenceWarning
 
 import rankshot as rs
-from rankshot.core import progress
 from rankshot.ranking import plackett_luce_likelihood
 from rankshot.ranking.plackett_luce_likelihood import Likelihood
 
@@ -315,18 +313,6 @@ def test_long_fits_show_progress_when_asked(capsys):
     for solver in SOLVERS:
         rs.PlackettLuce(solver=solver, verbose=True).fit(rankings)
         assert "Plackett-Luce: iteration" in capsys.readouterr().err
-
-
-def test_progress_rewrites_its_line_on_a_terminal():
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
-    stream = Terminal()
-    with progress.ProgressLine("fit", enabled=True, stream=stream) as line:
-        line.update("one")
-        line.update("two")
-    assert stream.getvalue() == "\r\x1b[Kfit: one\r\x1b[Kfit: two\n"
 
 
 @pytest.mark.parametrize(

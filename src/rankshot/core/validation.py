@@ -72,7 +72,7 @@ def require_whole_number(what: str, value: int, most: float = np.inf, *, least: 
     rankshot.core.errors.RankshotError: k must be a whole number from 1 to 10, not 11
     """
     if not isinstance(value, Integral) or isinstance(value, bool) or not least <= value <= most:
-        limit = f"to {most:g}" if most < np.inf else "on"
+        limit = f"to {most}" if most < np.inf else "on"
         raise RankshotError(
             f"{what} must be a whole number from {least} {limit}, not {short_repr(value)}"
         )
