@@ -6,7 +6,7 @@ from brute import babington_smith_weight, strict_refinements
 from scipy.optimize import minimize
 
 import rankshot as rs
-from rankshot.ranking import babington_smith as subset_sums
+from rankshot.ranking import babington_smith
 from rankshot.ranking.babington_smith import OrderSums
 
 ITEMS = list("abcde")
@@ -140,7 +140,7 @@ def test_what_is_not_affordable_says_so_and_offers_the_weight(monkeypatch):
         with pytest.raises(rs.RankshotError, match=r"10 of 100 items needs 1.7e\+13 subsets"):
             call()
     assert model.log_weight(rankings).tolist() == [0]
-    monkeypatch.setattr(subset_sums, "MAX_SUBSETS", 10)
+    monkeypatch.setattr(babington_smith, "MAX_SUBSETS", 10)
     with pytest.raises(rs.RankshotError, match="3 of 7 items needs"):
         rs.BabingtonSmith.from_log_odds(np.zeros((7, 7)), items=range(7)).log_normalizer(3)
 

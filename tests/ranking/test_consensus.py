@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import rankshot as rs
+from rankshot.ranking import kemeny_solvers
 from rankshot.ranking.consensus import precedence
 from rankshot.ranking.kemeny_solvers import (
     MAX_SWAPS,
@@ -126,16 +127,14 @@ def test_fractional_relaxation_falls_back_on_integers(rng):
 
 
 def test_paley_tournament_needs_the_integer_solver(monkeypatch):
-    from rankshot.ranking import kemeny_solvers as kemeny_exact
-
     used = []
-    solve = kemeny_exact._Program.solve
+    solve = kemeny_solvers._Program.solve
 
     def spy(self, *, integer, seconds):
         used.append(integer)
         return solve(self, integer=integer, seconds=seconds)
 
-    monkeypatch.setattr(kemeny_exact._Program, "solve", spy)
+    monkeypatch.setattr(kemeny_solvers._Program, "solve", spy)
     W = paley_tournament(11)
     order, gap = solve_exactly(W)
     assert reversed_weight(W, order) == least_reversed(W)

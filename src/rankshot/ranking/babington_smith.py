@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankshot.core.errors import RankshotError
 from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
-from rankshot.core.validation import Seed, require_number
+from rankshot.core.validation import Seed, require_number, require_whole_number
 from rankshot.ranking.building import require_number_table
 from rankshot.ranking.checks import (
     refuse_partial,
@@ -206,7 +206,7 @@ class BabingtonSmith(BaseEstimator):
     def log_normalizer(self, k: int) -> float:
         """Return log ψ for lists of ``k`` items."""
         check_is_fitted(self)
-        require_sample_length(1, k, len(self.items_))
+        require_whole_number("k", k, most=len(self.items_))
         return float(self._log_normalizers([k])[0])
 
     def _log_normalizers(self, lengths: Sequence[int]) -> Floats:
