@@ -287,7 +287,7 @@ def require_affordable(n_items: int, k: int) -> None:
 
 
 def _signed_wins(rankings: Rankings) -> Floats:
-    """Return how often i was placed before j, less how often j before i."""
+    """Return how often i was placed before j, minus how often j before i."""
     W = precedence(rankings)
     return W - W.T
 
@@ -315,7 +315,7 @@ def _normalizers(f: Floats, weight_of_length: Floats) -> tuple[float, Floats]:
 #
 #     G(S) = Σ_orders Π_{a before b} e^{f_ab} = Σ_{i ∈ S} G(S - i) Π_{j ∈ S - i} e^{f_ji},
 #
-# i being the item that comes last. The number of terms is that of the subsets, not of the
+# where i is the item that comes last. The number of terms is that of the subsets, not of the
 # orders. Subsets of one size are numbered by the combinatorial number system: the set
 # c_1 < c_2 < … < c_s has number Σ_t binom(c_t, t).
 

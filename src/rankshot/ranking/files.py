@@ -65,6 +65,20 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
     JSON lines file names only the items that are listed: to read the same rankings back, give
     `read_rankings` the same ``items``. A PrefLib file names all items, but has no targets (there
     may be at most one), sources and raters; they are left out.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_orders([["leopard", ["tiger", "lion"]]], targets="cat")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "votes.jsonl"
+    ...     rs.write_rankings(votes, path)
+    ...     print(path.read_text().strip())
+    ...     again = rs.read_rankings(path)
+    {"target": "cat", "ranking": ["leopard", ["lion", "tiger"]]}
+    >>> again == votes
+    True
     """
     path = Path(path)
     require_rankings(rankings)

@@ -157,7 +157,7 @@ def solve_exactly(
 
 
 def majority_groups(W: Floats) -> list[Items]:
-    """Split the items into groups, best first, that no strict majority puts the other way."""
+    """Split the items into groups, best first; no strict majority prefers a later group."""
     beats = W > W.T
     count, label = connected_components(csr_array(beats), connection="strong")
     if count == 1:
@@ -193,7 +193,7 @@ def _solve_group(W: Floats, deadline: float, report: Callable[[str], None]) -> t
             break
         x, least = solution
         bound = max(bound, least)
-        rounded = improve_by_insertion(W, program.order_of(x))
+        rounded = improve_by_insertion(W, program.sort_items(x))
         if (rounded_score := reversed_weight(W, rounded)) < score:
             order, score = rounded, rounded_score
         report(f"{len(W)} items, {program.n_rows} rows, bound {bound * scale:.2f} of {score:g}")
@@ -237,8 +237,8 @@ class _Program:
         least = np.ceil((bound - self.floor) / self.step - TOLERANCE)
         return self.step * max(float(np.rint((score - self.floor) / self.step) - least), 0.0)
 
-    def order_of(self, x: Floats) -> Items:
-        """Sort the items by how many others they precede; exact where x is an order."""
+    def sort_items(self, x: Floats) -> Items:
+        """Sort the items by how many others they precede; exact if x is an order."""
         precede = np.zeros((self.n_items, self.n_items))
         precede[self.i, self.j] = x
         precede[self.j, self.i] = 1 - x

@@ -92,7 +92,7 @@ class Mallows(BaseEstimator):
 
     @classmethod
     def from_center(cls, center: Sequence[str], spread: float) -> Mallows:
-        """Return a fitted model with a known centre, all items best first, and spread.
+        """Return a fitted model with a given centre (all items, best first) and spread.
 
         Examples
         --------
