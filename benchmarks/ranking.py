@@ -1,7 +1,7 @@
-"""How fast the statistics of rankings are, as ratios against named peers in one run.
+"""The speed of the statistics of rankings, as ratios to other libraries in the same run.
 
-Run with ``make bench``: one thread, and every answer is checked against the peer's before its
-time counts.
+Run it with ``make bench``: on one thread, and every answer is compared with that of the other
+library before its time counts.
 """
 
 from collections.abc import Callable
@@ -28,8 +28,8 @@ class Result(NamedTuple):
     at_least: float
 
 
-def timed(work: Callable[[], Any], repeat: int = 1) -> tuple[float, Any]:
-    """Return the best time of some runs, and the answer."""
+def measure_time(work: Callable[[], Any], repeat: int = 1) -> tuple[float, Any]:
+    """Return the shortest time of some runs, and the answer."""
     best = np.inf
     for _ in range(repeat):
         begin = perf_counter()
@@ -43,8 +43,8 @@ def plackett_luce_full(rng: np.random.Generator) -> Result:
     orders = np.argsort(-(worths + rng.gumbel(size=(5000, 40))), axis=1)
     rankings = rs.Rankings.from_item_numbers(orders, items=range(40))
     data = [tuple(row) for row in orders.tolist()]
-    ours, model = timed(lambda: rs.PlackettLuce(regularization=0).fit(rankings), repeat=3)
-    theirs, params = timed(lambda: choix.ilsr_rankings(40, data), repeat=3)
+    ours, model = measure_time(lambda: rs.PlackettLuce(regularization=0).fit(rankings), repeat=3)
+    theirs, params = measure_time(lambda: choix.ilsr_rankings(40, data), repeat=3)
     assert np.abs(model.log_worths_ - (params - params.mean())).max() < 1e-5
     return Result(
         "Plackett-Luce MLE, 5,000 full rankings of 40", "choix.ilsr_rankings", ours, theirs, 50
@@ -56,8 +56,8 @@ def plackett_luce_top(rng: np.random.Generator) -> Result:
     orders = np.argsort(-(worths + rng.gumbel(size=(500, 100))), axis=1)
     rankings = rs.Rankings.from_item_numbers(orders[:, :10], items=range(100))
     data = [(row[i], row[i + 1 :]) for row in orders.tolist() for i in range(10)]
-    ours, model = timed(lambda: rs.PlackettLuce(regularization=0).fit(rankings), repeat=3)
-    theirs, params = timed(lambda: choix.ilsr_top1(100, data), repeat=3)
+    ours, model = measure_time(lambda: rs.PlackettLuce(regularization=0).fit(rankings), repeat=3)
+    theirs, params = measure_time(lambda: choix.ilsr_top1(100, data), repeat=3)
     assert np.abs(model.log_worths_ - (params - params.mean())).max() < 1e-4
     return Result("Plackett-Luce MLE, 500 top-10 lists of 100", "choix.ilsr_top1", ours, theirs, 50)
 
@@ -65,9 +65,11 @@ def plackett_luce_top(rng: np.random.Generator) -> Result:
 def kendall_full(rng: np.random.Generator) -> Result:
     places = np.argsort(rng.random((2000, 100)), axis=1) + 1
     rankings = rs.Rankings.from_positions(places, items=range(100))
-    ours, distance = timed(lambda: rs.kendall_distance(rankings), repeat=3)
+    ours, distance = measure_time(lambda: rs.kendall_distance(rankings), repeat=3)
     pairs = rng.integers(0, 2000, size=(1000, 2)).tolist()
-    theirs, taus = timed(lambda: [kendalltau(places[i], places[j]).statistic for i, j in pairs])
+    theirs, taus = measure_time(
+        lambda: [kendalltau(places[i], places[j]).statistic for i, j in pairs]
+    )
     expected = np.round(100 * 99 / 4 * (1 - np.array(taus)))
     assert np.array_equal(distance[tuple(np.transpose(pairs))], expected)
     scaled = theirs * 2000**2 / len(pairs)
@@ -81,7 +83,7 @@ def kendall_full(rng: np.random.Generator) -> Result:
 
 
 def hausdorff_by_pairs(a: list[int], b: list[int], k: int) -> int:
-    """Opposite pairs, and the larger number of pairs tied in one list alone: the definition."""
+    """Return the distance by its definition: opposite pairs, and pairs tied in one list alone."""
     opposite = tied_a = tied_b = 0
     for i in range(len(a)):
         for j in range(i):
@@ -97,7 +99,7 @@ def hausdorff_by_pairs(a: list[int], b: list[int], k: int) -> int:
 
 
 def critchlow_by_sets(a: list[int], b: list[int], k: int) -> float:
-    """The closed formula (the paper's equation 4, mended), as a plain loop over items."""
+    """Return the closed formula (the paper's equation 5, corrected), by a loop over items."""
     n = len(a)
     both = [i for i in range(n) if a[i] <= k and b[i] <= k]
     only_a = [i for i in range(n) if a[i] <= k < b[i]]
@@ -110,7 +112,7 @@ def critchlow_by_sets(a: list[int], b: list[int], k: int) -> float:
 def kendall_top(rng: np.random.Generator) -> list[Result]:
     places = np.argsort(rng.random((2000, 100)), axis=1) + 1
     rankings = rs.Rankings.from_positions(places, items=range(100))
-    ours, distance = timed(lambda: rs.kendall_distance(rankings, k=10), repeat=3)
+    ours, distance = measure_time(lambda: rs.kendall_distance(rankings, k=10), repeat=3)
     rows = places.tolist()
     results = []
     for name, loop, n, at_least in (
@@ -118,7 +120,7 @@ def kendall_top(rng: np.random.Generator) -> list[Result]:
         ("a loop over the closed formula, sampled", critchlow_by_sets, 5000, 0),
     ):
         pairs = rng.integers(0, 2000, size=(n, 2)).tolist()
-        theirs, values = timed(
+        theirs, values = measure_time(
             lambda loop=loop, pairs=pairs: [loop(rows[i], rows[j], 10) for i, j in pairs]
         )
         assert np.array_equal(distance[tuple(np.transpose(pairs))], values)
@@ -141,8 +143,8 @@ SCHEME = corankco.ScoringScheme.get_unifying_scoring_scheme()
 
 def kemeny_exact() -> Result:
     sample, dataset = votes(50, 40, 0.02, seed=1)
-    ours, found = timed(lambda: rs.kemeny(sample, "exact"))
-    theirs, peer = timed(
+    ours, found = measure_time(lambda: rs.kemeny(sample, "exact"))
+    theirs, peer = measure_time(
         lambda: ExactAlgorithmPulp().compute_consensus_rankings(dataset, SCHEME, True)
     )
     assert found.optimal
@@ -158,7 +160,7 @@ def kemeny_exact() -> Result:
 
 def kemeny_exact_large() -> str:
     sample, _ = votes(50, 100, 0.02, seed=2)
-    ours, found = timed(lambda: rs.kemeny(sample, "exact"))
+    ours, found = measure_time(lambda: rs.kemeny(sample, "exact"))
     assert found.optimal
     return (
         f"exact Kemeny, 50 rankings of 100, spread .02: no peer can; {ours:.2f} s, "
@@ -170,8 +172,8 @@ def kemeny_insertion() -> Result:
     sample, dataset = votes(500, 100, 0.02, seed=3)
     small = votes(5, 10, 0.1, seed=0)[1]
     BioConsert().compute_consensus_rankings(small, SCHEME, True)  # compiles on first use
-    ours, found = timed(lambda: rs.kemeny(sample, "insertion"), repeat=3)
-    theirs, peer = timed(
+    ours, found = measure_time(lambda: rs.kemeny(sample, "insertion"), repeat=3)
+    theirs, peer = measure_time(
         lambda: BioConsert().compute_consensus_rankings(dataset, SCHEME, True), repeat=3
     )
     assert found.score <= peer.kemeny_score
@@ -179,8 +181,8 @@ def kemeny_insertion() -> Result:
     return Result(work, "corankco.BioConsert", ours, theirs, 50)
 
 
-def same_mean(ours: rs.Rankings, theirs: np.ndarray, center: list[int]) -> None:
-    """Hold two samples to the same mean distance from a centre, within five standard errors."""
+def require_same_mean(ours: rs.Rankings, theirs: np.ndarray, center: list[int]) -> None:
+    """Require the same mean distance from a centre of two samples, within five errors."""
     peer = rs.Rankings.from_item_numbers(np.asarray(theirs), items=ours.items)
     at = rs.Rankings.from_orders([center], items=ours.items)
     one, two = (rs.kendall_distance(r[:2000], at)[:, 0] for r in (ours, peer))
@@ -193,22 +195,22 @@ def samples(rng: np.random.Generator) -> list[Result]:
     theta = rng.normal(size=100)
     by_worth = np.argsort(-theta).tolist()
     model = rs.PlackettLuce.from_worths(dict(enumerate(np.exp(theta).tolist())))
-    ours, drawn = timed(lambda: model.sample(n, random_state=0))
+    ours, drawn = measure_time(lambda: model.sample(n, random_state=0))
     work = "100,000 Plackett-Luce samples of 100 items"
     np.random.seed(0)  # noqa: NPY002 - choix draws from NumPy's global generator
-    theirs, peer = timed(lambda: choix.generate_rankings(theta, few, size=100))
-    same_mean(drawn, np.array(peer), by_worth)
+    theirs, peer = measure_time(lambda: choix.generate_rankings(theta, few, size=100))
+    require_same_mean(drawn, np.array(peer), by_worth)
     results = [Result(work, "choix.generate_rankings, sampled", ours, theirs * n / few, 20)]
-    theirs, peer = timed(
+    theirs, peer = measure_time(
         lambda: prefsampling_plackett_luce(few, 100, np.exp(theta).tolist(), seed=0)
     )
-    same_mean(drawn, peer, by_worth)
+    require_same_mean(drawn, peer, by_worth)
     results.append(Result(work, "prefsampling, sampled", ours, theirs * n / few, 20))
 
     model = rs.Mallows.from_center(range(100), 0.1)
-    ours, drawn = timed(lambda: model.sample(n, random_state=0))
-    theirs, peer = timed(lambda: prefsampling_mallows(few, 100, np.exp(-0.1), seed=0))
-    same_mean(drawn, peer, list(range(100)))
+    ours, drawn = measure_time(lambda: model.sample(n, random_state=0))
+    theirs, peer = measure_time(lambda: prefsampling_mallows(few, 100, np.exp(-0.1), seed=0))
+    require_same_mean(drawn, peer, list(range(100)))
     work = "100,000 Mallows samples of 100 items"
     return [*results, Result(work, "prefsampling, sampled", ours, theirs * n / few, 20)]
 

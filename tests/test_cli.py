@@ -109,7 +109,7 @@ def test_help_shows_an_example():
         (("--unseen", "seen.txt"), "both seen and unseen: 'tiger'"),
         (("-o", "out.txt"), "out.txt: unknown ending '.txt'"),
         (("-o", "nowhere/out.jsonl"), "out.jsonl: cannot write there"),
-        (("--k", "9"), "k=9 is not between 1 and the 5 items"),
+        (("--k", "9"), "k must be a whole number from 1 to 5, not 9"),
         (("--source", "table:seen.txt"), "seen.txt"),
     ],
 )

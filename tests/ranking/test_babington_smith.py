@@ -6,7 +6,7 @@ from brute import babington_smith_weight, strict_refinements
 from scipy.optimize import minimize
 
 import rankshot as rs
-from rankshot.ranking import babington_smith as subset_sums
+from rankshot.ranking import babington_smith
 from rankshot.ranking.babington_smith import OrderSums
 
 ITEMS = list("abcde")
@@ -140,7 +140,7 @@ def test_what_is_not_affordable_says_so_and_offers_the_weight(monkeypatch):
         with pytest.raises(rs.RankshotError, match=r"10 of 100 items needs 1.7e\+13 subsets"):
             call()
     assert model.log_weight(rankings).tolist() == [0]
-    monkeypatch.setattr(subset_sums, "MAX_SUBSETS", 10)
+    monkeypatch.setattr(babington_smith, "MAX_SUBSETS", 10)
     with pytest.raises(rs.RankshotError, match="3 of 7 items needs"):
         rs.BabingtonSmith.from_log_odds(np.zeros((7, 7)), items=range(7)).log_normalizer(3)
 
@@ -148,7 +148,10 @@ def test_what_is_not_affordable_says_so_and_offers_the_weight(monkeypatch):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda r: rs.BabingtonSmith(regularization=0).fit(r), "must be positive, not 0"),
+        (
+            lambda r: rs.BabingtonSmith(regularization=0).fit(r),
+            "must be positive and finite, not 0",
+        ),
         (lambda r: rs.BabingtonSmith().fit(r[:0]), "no rankings to fit"),
         (
             lambda r: rs.BabingtonSmith().fit(rs.Rankings.from_orders([[["a", "b"]]])),
@@ -160,7 +163,7 @@ def test_what_is_not_affordable_says_so_and_offers_the_weight(monkeypatch):
         ),
         (
             lambda r: rs.BabingtonSmith.from_log_odds([[0, 1], [1, 0]], items=["a", "b"]),
-            "log_odds of 'a' over 'b' is 1.0, but the other way around 1.0",
+            "log_odds of 'a' over 'b' is 1.0, but of 'b' over 'a' 1.0",
         ),
         (
             lambda r: rs.BabingtonSmith.from_log_odds([[0, 1]], items=["a", "b"]),
@@ -180,14 +183,14 @@ def test_what_is_not_affordable_says_so_and_offers_the_weight(monkeypatch):
         ),
         (
             lambda r: rs.BabingtonSmith().fit(r).log_normalizer(3),
-            "k=3 is not between 1 and the 2 items",
+            "k must be a whole number from 1 to 2, not 3",
         ),
         (lambda r: rs.BabingtonSmith(regularization="x").fit(r), "must be a number, not 'x'"),
         (
             lambda r: rs.BabingtonSmith.from_log_odds(np.zeros((3, 3)), items=list("abc")).log_prob(
                 rs.Rankings.from_orders([["a"]], items=list("abc"), kind="subset")
             ),
-            "says nothing of subsets",
+            "has no probability for it",
         ),
     ],
 )

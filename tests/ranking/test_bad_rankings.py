@@ -229,9 +229,9 @@ TABLES = {
     ),
     "scores with k too large": (
         scores([[1, 2, 3]], k=4),
-        "k=4 is not between 1 and the 3 items",
+        "k must be a whole number from 1 to 3, not 4",
     ),
-    "scores with k = 0": (scores([[1, 2, 3]], k=0), "k=0 is not between 1 and the 3 items"),
+    "scores with k = 0": (scores([[1, 2, 3]], k=0), "k must be a whole number from 1 to 3, not 0"),
     "repeated item number": (
         numbers([[0, 1], [2, 2]]),
         "ranking 1: item 'c' is listed more than once",
@@ -240,9 +240,9 @@ TABLES = {
 }
 
 METHODS = {
-    "k too large": (lambda _: AB.top(4), "k=4 is not between 1 and the 3 items"),
-    "k = 0": (lambda _: AB.top(0), "k=0 is not between 1 and the 3 items"),
-    "k negative": (lambda _: AB.top(-1), "k=-1 is not between 1 and the 3 items"),
+    "k too large": (lambda _: AB.top(4), "k must be a whole number from 1 to 3, not 4"),
+    "k = 0": (lambda _: AB.top(0), "k must be a whole number from 1 to 3, not 0"),
+    "k negative": (lambda _: AB.top(-1), "k must be a whole number from 1 to 3, not -1"),
     "unknown target": (
         lambda _: AB.select(target="cta"),
         "no target 'cta' (did you mean 'cat'?)",
@@ -259,7 +259,7 @@ METHODS = {
     ),
     "items repeated": (lambda _: AB.with_items(["a", "a"]), "items names 'a' more than once"),
     "a listed item left out": (
-        lambda _: AB.over(("b", "c", "z")),
+        lambda _: AB.change_items(("b", "c", "z")),
         "ranking 0: unknown item 'a'",
     ),
     "concatenate over different items": (
@@ -388,19 +388,19 @@ JSON_LINES = {
     ),
     "JSON: k too large": (
         line('{"ranking": [["a", "b"]], "k": 3}'),
-        "bad.jsonl:3: k must be between 1 and the 2 items listed, not 3",
+        "bad.jsonl:3: k must be a whole number from 1 to 2, not 3",
     ),
     "JSON: k = 0": (
         line('{"ranking": [["a", "b"]], "k": 0}'),
-        "bad.jsonl:3: k must be between 1 and the 2 items listed, not 0",
+        "bad.jsonl:3: k must be a whole number from 1 to 2, not 0",
     ),
     "JSON: k is true": (
         line('{"ranking": [["a", "b"]], "k": true}'),
-        "bad.jsonl:3: k must be between 1 and the 2 items listed, not True",
+        "bad.jsonl:3: k must be a whole number from 1 to 2, not True",
     ),
     "JSON: k is a fraction": (
         line('{"ranking": [["a", "b"]], "k": 1.0}'),
-        "bad.jsonl:3: k must be between 1 and the 2 items listed, not 1.0",
+        "bad.jsonl:3: k must be a whole number from 1 to 2, not 1.0",
     ),
     "JSON: no rankings": (file("bad.jsonl", "\n \n"), "bad.jsonl: no rankings in it"),
     "JSON: bad items": (line("{}", ["a", "a"]), "items names 'a' more than once"),
@@ -548,11 +548,11 @@ ODD_TYPES = {
     "score beyond all floats": (scores([[1, 2, HUGE]]), ["scores", "ranking 0"]),
     "item number too large": (numbers([[0, 1], [2, 3]]), ["ranking 1", "3"]),
     "item number negative": (numbers([[0, 1], [2, -1]]), ["ranking 1", "-1"]),
-    "k is a fraction": (lambda _: AB.top(1.5), ["k=1.5"]),
+    "k is a fraction": (lambda _: AB.top(1.5), ["k", "1.5"]),
     "one k of many too large": (lambda _: AB.top(np.array([1, 4])), ["ranking 1", "4"]),
     "too many k": (lambda _: AB.top(np.array([1, 2, 3])), ["k", "3", "2"]),
     "two k for one ranking": (lambda _: AB[0].top(np.array([1, 2])), ["k", "2", "1"]),
-    "k is text": (lambda _: AB.top("1"), ["k='1'"]),
+    "k is text": (lambda _: AB.top("1"), ["k", "'1'"]),
 }
 
 

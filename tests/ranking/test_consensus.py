@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import rankshot as rs
+from rankshot.ranking import kemeny_solvers
 from rankshot.ranking.consensus import precedence
 from rankshot.ranking.kemeny_solvers import (
     MAX_SWAPS,
@@ -93,18 +94,6 @@ def test_condorcet_cycle_is_proven_optimal_with_a_gap_in_the_majority_bound():
     assert (exact.score, exact.bound, exact.optimal) == (4, 4, True)
 
 
-def test_fractional_relaxation_falls_back_on_integers(rng):
-    """Random tournaments without structure, of odd and even sizes, against enumeration."""
-    for size in (7, 8):
-        for _ in range(4):
-            W = np.triu(rng.integers(0, 2, size=(size, size)), 1).astype(float)
-            W += np.tril(1 - W.T, -1)
-            order, gap = solve_exactly(W)
-            best = min(reversed_weight(W, np.array(p)) for p in permutations(range(size)))
-            assert reversed_weight(W, order) == best
-            assert gap == 0
-
-
 def paley_tournament(q):
     """A tournament whose triangle relaxation is not integral."""
     squares = {i * i % q for i in range(1, q)}
@@ -126,17 +115,26 @@ def least_reversed(W):
     return best[frozenset(range(n))]
 
 
-def test_paley_tournament_needs_the_integer_solver(monkeypatch):
-    from rankshot.ranking import kemeny_solvers as kemeny_exact
+def test_fractional_relaxation_falls_back_on_integers(rng):
+    """Random tournaments without structure, of odd and even sizes, against another method."""
+    for size in (7, 8):
+        for _ in range(4):
+            W = np.triu(rng.integers(0, 2, size=(size, size)), 1).astype(float)
+            W += np.tril(1 - W.T, -1)
+            order, gap = solve_exactly(W)
+            assert reversed_weight(W, order) == least_reversed(W)
+            assert gap == 0
 
+
+def test_paley_tournament_needs_the_integer_solver(monkeypatch):
     used = []
-    solve = kemeny_exact._Program.solve
+    solve = kemeny_solvers._Program.solve
 
     def spy(self, *, integer, seconds):
         used.append(integer)
         return solve(self, integer=integer, seconds=seconds)
 
-    monkeypatch.setattr(kemeny_exact._Program, "solve", spy)
+    monkeypatch.setattr(kemeny_solvers._Program, "solve", spy)
     W = paley_tournament(11)
     order, gap = solve_exactly(W)
     assert reversed_weight(W, order) == least_reversed(W)
@@ -205,7 +203,7 @@ def test_borda_scores_a_tie_as_the_mean_of_its_orders():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda r: rs.kemeny(r, "best"), "method must be one of adjacent, insertion, exact"),
+        (lambda r: rs.kemeny(r, "best"), "method must be one of 'adjacent', 'insertion', 'exact'"),
         (lambda r: rs.kemeny(r, "exact", time_limit=0), "time_limit must be positive, not 0"),
         (lambda r: rs.kemeny(r[:0]), "no rankings to fit or merge"),
     ],

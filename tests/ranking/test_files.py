@@ -97,7 +97,7 @@ def test_jsonl_without_items_has_those_that_occur_sorted(folder, rankings):
     }
     again = read_rankings(str(path))
     assert again.items == tuple(sorted(occurring))
-    assert again.over(rankings.items) == rankings
+    assert again.change_items(rankings.items) == rankings
 
 
 def test_jsonl_leaves_out_what_is_as_usual(tmp_path):
@@ -211,7 +211,10 @@ def test_a_file_of_several_portions_is_one_value(read, monkeypatch, size, items)
         ('{"ranking": ["a"], "weight": -1}', "votes.jsonl:7: the weight -1.0 is not"),
         ('{"ranking": ["a"], "kind": "x"}', "votes.jsonl:7: kind must be"),
         ('{"ranking": ["a"], "source": 3}', "votes.jsonl:7: source must be text, not 3"),
-        ('{"ranking": ["a"], "k": 2}', "votes.jsonl:7: k must be between 1 and the 1 items"),
+        (
+            '{"ranking": ["a"], "k": 2}',
+            "votes.jsonl:7: k must be a whole number from 1 to 1, not 2",
+        ),
     ],
 )
 @pytest.mark.parametrize("size", [1, 2, 3, 100])

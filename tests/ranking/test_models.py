@@ -1,4 +1,6 @@
-"""What all models share: scikit-learn's manners, and indifference to the order of the items."""
+"""What all models share: scikit-learn's interface, and results that ignore the order of items."""
+
+import inspect
 
 import numpy as np
 import pytest
@@ -25,9 +27,49 @@ def test_clone_keeps_the_parameters_and_forgets_the_fit(model, rankings):
     fitted = clone(model).fit(rankings)
     fresh = clone(fitted)
     assert fresh.get_params() == model.get_params()
-    for call in (lambda: fresh.log_prob(rankings), fresh.sample, lambda: fresh.mode_):
-        with pytest.raises((NotFittedError, AttributeError)):
+    for call in (lambda: fresh.log_prob(rankings), fresh.sample):
+        with pytest.raises(NotFittedError, match=type(model).__name__):
             call()
+    with pytest.raises(AttributeError):
+        _ = fresh.mode_
+
+
+@pytest.mark.parametrize("model", MODELS, ids=IDS)
+def test_parameters_are_those_of_the_constructor(model):
+    names = set(inspect.signature(type(model)).parameters)
+    assert set(model.get_params()) == names
+    again = type(model)(**model.get_params())
+    assert again.get_params() == model.get_params()
+    assert vars(again).keys() == names
+    with pytest.raises(ValueError, match="Invalid parameter 'temperature'"):
+        clone(model).set_params(temperature=1)
+
+
+REPRS = [
+    "PlackettLuce(regularization=0.5, solver='lbfgs')",
+    "Mallows(consensus='exact')",
+    "BabingtonSmith(regularization=0.2)",
+]
+
+
+@pytest.mark.parametrize(("model", "text"), list(zip(MODELS, REPRS, strict=True)), ids=IDS)
+def test_the_repr_has_what_differs_from_the_defaults(model, text):
+    assert repr(model) == text
+    assert repr(type(model)()) == f"{type(model).__name__}()"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda r: rs.PlackettLuce().standard_errors(r),
+        lambda r: rs.BabingtonSmith().log_weight(r),
+        lambda _: rs.BabingtonSmith().log_normalizer(1),
+        lambda _: rs.BabingtonSmith().mode_,
+    ],
+)
+def test_other_methods_need_a_fit_too(call, rankings):
+    with pytest.raises(NotFittedError):
+        call(rankings)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=IDS)

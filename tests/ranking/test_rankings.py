@@ -58,7 +58,7 @@ def test_the_arrays_of_a_small_value():
         kind=["top", "subset"],
     )
     assert value.items == tuple(ANIMALS)
-    assert value.entries.tolist() == [3, 1, 2, 4]
+    assert value.codes.tolist() == [3, 1, 2, 4]
     assert value.places.tolist() == [0, 1, 1, 0]
     assert value.starts.tolist() == [0, 3, 4]
     assert value.lengths.tolist() == [3, 1]
@@ -444,7 +444,7 @@ def test_with_items_reorders_the_columns_of_positions():
 
 def test_over_more_items_keeps_the_lists():
     value = Rankings.from_orders([["b", ["a", "c"]]], items=list("abc"), weights=[2])
-    wider = value.over(("z", "c", "b", "y", "a"))
+    wider = value.change_items(("z", "c", "b", "y", "a"))
     assert wider.items == ("z", "c", "b", "y", "a")
     assert wider.orders() == [["b", ["c", "a"]]]
     assert wider.positions().tolist() == [[0, 2, 1, 0, 2]]
@@ -453,9 +453,9 @@ def test_over_more_items_keeps_the_lists():
 
 def test_over_fewer_items_will_do_if_all_that_is_listed_is_there():
     value = Rankings.from_orders([["c", "a"]], items=list("abcd"))
-    assert value.over(("c", "a")) == Rankings.from_orders([["c", "a"]], items=["c", "a"])
+    assert value.change_items(("c", "a")) == Rankings.from_orders([["c", "a"]], items=["c", "a"])
     with pytest.raises(RankshotError, match="ranking 0: unknown item 'c'"):
-        value.over(("a", "b"))
+        value.change_items(("a", "b"))
 
 
 # ---------------------------------------------------------------- equality, immutability
@@ -514,7 +514,7 @@ def test_arrays_are_read_only_however_the_value_was_made(votes, name):
         votes.top(1),
         votes.unique(),
         votes.with_items(["c", "b", "a"]),
-        votes.over(("c", "b", "a", "z")),
+        votes.change_items(("c", "b", "a", "z")),
         votes.select(source="s"),
         Rankings.concatenate([votes, votes]),
         Rankings.from_positions([[1, 2]], items=["a", "b"]),

@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import chisquare
 
 import rankshot as rs
+from rankshot.core.blocks import row_blocks
 
 ITEMS = list("abcde")
 F = np.subtract.outer([0.2, -0.1, 0.0, 0.3, -0.2], [0.2, -0.1, 0.0, 0.3, -0.2])
@@ -60,8 +61,6 @@ def test_a_seed_repeats_the_sample_and_a_generator_goes_on(name):
 
 def test_many_items_in_several_blocks(monkeypatch):
     """More than 255 items leave the small integers behind; blocks must not repeat draws."""
-    from rankshot.ranking import dense as blocks
-
     center = [f"i{j}" for j in range(300)]
     sample = rs.Mallows.from_center(center, 0.5).sample(40, random_state=0)
     distance = rs.kendall_distance(sample, rs.Rankings.from_orders([center], items=center))
@@ -69,7 +68,7 @@ def test_many_items_in_several_blocks(monkeypatch):
     mean = (1 / np.expm1(0.5) - sizes / np.expm1(0.5 * sizes)).sum()
     assert distance.mean() == pytest.approx(mean, rel=0.03)
     assert len(sample.unique()) == 40
-    monkeypatch.setattr(blocks, "BLOCK_CELLS", 600)
+    monkeypatch.setattr(row_blocks, "__defaults__", (600,))
     assert len(rs.Mallows.from_center(center, 0.5).sample(40, random_state=0).unique()) == 40
 
 
@@ -78,7 +77,7 @@ def test_short_lists_of_many_items_reach_all_of_them(n_items):
     """Uniform lists of two: no item twice, and every item about equally often."""
     model = rs.Mallows.from_center(range(n_items), 0.0)
     sample = model.sample(20_000, k=2, random_state=0)
-    lists = sample.entries.reshape(-1, 2)
+    lists = sample.codes.reshape(-1, 2)
     assert np.all(lists[:, 0] != lists[:, 1])
     observed = np.bincount(lists[:, 1], minlength=n_items)
     assert chisquare(observed).pvalue > 1e-3

@@ -25,7 +25,7 @@ def scattered(orders, spread, rng):
     """Orders drawn from Mallows models around the rows of ``orders``."""
     n, n_items = orders.shape
     around = Mallows.from_center([f"{i:03d}" for i in range(n_items)], spread)
-    numbers = around.sample(n, random_state=rng).entries.reshape(n, n_items)
+    numbers = around.sample(n, random_state=rng).codes.reshape(n, n_items)
     return np.take_along_axis(orders, numbers, axis=1)
 
 

@@ -228,7 +228,7 @@ def _rankings(path: Path, scores: ScoreTable) -> Semantics:
         raise RankshotError(f"{path}: {error}") from None
     if known := sorted(set(said.targets) - set(new.targets)):
         say(f"{path}: rankings of {quote_names(known)} are left out: the scores have such classes")
-    named = set(said.entries.tolist())
+    named = set(said.codes.tolist())
     if unnamed := [item for i, item in enumerate(said.items) if i not in named]:
         say(f"{scores.path}: no ranking names {quote_names(unnamed, 4)}")
     return new

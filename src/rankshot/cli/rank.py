@@ -220,7 +220,7 @@ def _first(rankings: Rankings, target: str, source: str) -> str:
     if len(these) == 0:
         return "-"
     first = these[0].top(min(SHOWN, int(these.lengths[0])))
-    names, places = [first.items[i] for i in first.entries], first.places
+    names, places = [first.items[i] for i in first.codes], first.places
     text: str = names[0]
     for i in range(1, min(SHOWN, len(names))):
         text += (" = " if places[i] == places[i - 1] else " > ") + names[i]

@@ -14,7 +14,7 @@ _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
 
 
 class RankshotError(ValueError):
-    """Bad input, or an answer that does not exist; the message names the offending value.
+    """Invalid input, or a result that does not exist; the message names the offending value.
 
     Examples
     --------
@@ -27,27 +27,27 @@ class RankshotError(ValueError):
 
 
 def short_repr(value: object) -> str:
-    """Return a value as code for a message: shortened, however long or deeply nested it is."""
+    """Return the repr of a value for a message, shortened if it is long or deeply nested."""
     try:
         return _SHORT.repr(value)
     except ValueError:
-        # Python refuses to write out integers of thousands of digits.
+        # Python refuses to convert integers of thousands of digits to text.
         return "a number too long to show"
 
 
 def suggest_name(name: object, known: Iterable[str]) -> str:
-    """Return `` (did you mean 'dog'?)``, or nothing where no known name is close."""
+    """Return `` (did you mean 'dog'?)``, or an empty text if no known name is close."""
     close = get_close_matches(str(name), [str(other) for other in known], n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def quote_names(names: Iterable[object], most: int = 8) -> str:
-    """Join names for a message, and count those left out beyond ``most``."""
+    """Join quoted names for a message; those beyond ``most`` are only counted."""
     quoted = [repr(name) for name in names]
     tail = f" and {len(quoted) - most} more" if len(quoted) > most else ""
     return ", ".join(quoted[:most]) + tail
 
 
 def format_count(number: int, what: str) -> str:
-    """Return a number of things in words: 1 ranking, 2 rankings."""
+    """Return a number with its noun: 1 ranking, 2 rankings."""
     return f"{number:,} {what}" + ("" if number == 1 else "s")

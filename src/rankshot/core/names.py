@@ -1,4 +1,4 @@
-"""Names of items, targets and rows: read, checked and quoted in messages."""
+"""Names of items and targets, and of rows in error messages."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import numpy as np
 from rankshot.core.errors import RankshotError, short_repr
 
 Where = Callable[[int], str]
-"""Names the place of row ``i`` in a message: ``ranking 3``, or ``votes.jsonl:4``."""
+"""A function that names row ``i`` in a message: ``ranking 3``, or ``votes.jsonl:4``."""
 
 
 def describe_row(row: int) -> str:
-    """Name a row that came from no file."""
+    """Return the name, for messages, of a ranking that is not from a file."""
     return f"ranking {row}"
 
 
 def as_names(labels: Iterable[Any], what: str = "items") -> tuple[str, ...]:
-    """Return labels as distinct, non-empty text; integers are taken as their digits."""
+    """Return labels as distinct, non-empty text; whole numbers become their digits."""
     if isinstance(labels, (str, set, frozenset)) or not isinstance(labels, Iterable):
         raise RankshotError(f"{what} must be a sequence of names, not {short_repr(labels)}")
     names: dict[str, None] = {}
     for label in labels:
-        name = _name(label)
+        name = as_name(label)
         if name is None:
             raise RankshotError(f"{what} must be non-empty text, not {short_repr(label)}")
         if name in names:
@@ -35,7 +35,8 @@ def as_names(labels: Iterable[Any], what: str = "items") -> tuple[str, ...]:
     return tuple(names)
 
 
-def _name(label: Any) -> str | None:
+def as_name(label: Any) -> str | None:
+    """Return a label as text, or None where it is neither non-empty text nor a whole number."""
     if isinstance(label, str) and label:
         return str(label)
     is_number = isinstance(label, (int, np.integer)) and not isinstance(label, bool)

@@ -1,4 +1,4 @@
-"""One line on the screen for work that takes long, when the caller asks for it."""
+"""A line of progress on the terminal, for long computations."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from time import monotonic
 from typing import Self, TextIO
 
 INTERVAL = 0.1
-"""Seconds between two updates: more often is flicker."""
+"""Seconds between two updates; more frequent ones would flicker."""
 
 
 class ProgressLine:
-    """A line that rewrites itself on a terminal, and ends as plain text anywhere else.
+    """A line that is rewritten on a terminal; elsewhere only its last text is printed.
 
     Examples
     --------
@@ -30,7 +30,7 @@ class ProgressLine:
         return self
 
     def update(self, text: str) -> None:
-        """Show ``text`` behind the label."""
+        """Show ``text`` after the label."""
         if not self.enabled:
             return
         self._last = text

@@ -1,29 +1,98 @@
-"""Checks of the numbers that a caller passes."""
+"""Checks of the numbers and options that a caller passes."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from numbers import Integral
 
 import numpy as np
 
-from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 
 Seed = int | np.random.Generator | None
 
 
-def require_number(what: str, value: float) -> float:
-    """Return a number as a float, or say what was passed instead of one."""
+def require_number(
+    what: str,
+    value: float,
+    *,
+    least: float | None = None,
+    above: float | None = None,
+    most: float | None = None,
+    below: float | None = None,
+) -> float:
+    """Return a number as a float, or raise with the value that was passed instead.
+
+    Parameters
+    ----------
+    what : str
+        The name of the parameter, for the message.
+    value : float
+    least, most : float, optional
+        The number must be at least, or at most, this.
+    above, below : float, optional
+        The number must be larger, or smaller, than this. ``below=np.inf`` means finite.
+
+    Examples
+    --------
+    >>> require_number("tol", 1e-6, above=0, below=np.inf)
+    1e-06
+    >>> require_number("tol", -1, above=0)
+    Traceback (most recent call last):
+        ...
+    rankshot.core.errors.RankshotError: tol must be positive, not -1
+    """
     try:
-        return float(value)
+        number = float(value)
     except (TypeError, ValueError, OverflowError):
         raise RankshotError(f"{what} must be a number, not {short_repr(value)}") from None
+    rules = []
+    if least is not None:
+        rules.append((number >= least, f"{least:g} or more"))
+    if above is not None:
+        rules.append((number > above, "positive" if above == 0 else f"above {above:g}"))
+    if most is not None:
+        rules.append((number <= most, f"at most {most:g}"))
+    if below is not None:
+        rules.append((number < below, "finite" if below == np.inf else f"below {below:g}"))
+    if not all(holds for holds, _ in rules):
+        text = " and ".join(text for _, text in rules)
+        raise RankshotError(f"{what} must be {text}, not {short_repr(value)}")
+    return number
 
 
-def require_whole_number(what: str, value: int, most: float = np.inf) -> int:
-    """Return a positive whole number, or say what was passed instead."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or not 1 <= value <= most:
+def require_whole_number(what: str, value: int, most: float = np.inf, *, least: int = 1) -> int:
+    """Return a whole number from ``least`` to ``most``, or raise with what was passed instead.
+
+    Examples
+    --------
+    >>> require_whole_number("k", 11, most=10)
+    Traceback (most recent call last):
+        ...
+    rankshot.core.errors.RankshotError: k must be a whole number from 1 to 10, not 11
+    """
+    if not isinstance(value, Integral) or isinstance(value, bool) or not least <= value <= most:
         limit = f"to {most}" if most < np.inf else "on"
         raise RankshotError(
-            f"{what} must be a whole number from 1 {limit}, not {short_repr(value)}"
+            f"{what} must be a whole number from {least} {limit}, not {short_repr(value)}"
         )
     return int(value)
+
+
+def require_choice(what: str, value: object, choices: Iterable[str]) -> str:
+    """Return one of the texts that an option can have, or raise with a suggestion.
+
+    Examples
+    --------
+    >>> require_choice("kind", "set", ["top", "sub"])
+    Traceback (most recent call last):
+        ...
+    rankshot.core.errors.RankshotError: kind must be one of 'top', 'sub', not 'set'
+    """
+    choices = tuple(choices)
+    if isinstance(value, str) and value in choices:
+        return str(value)
+    hint = suggest_name(value, choices) if isinstance(value, str) else ""
+    raise RankshotError(
+        f"{what} must be one of {quote_names(choices)}, not {short_repr(value)}{hint}"
+    )

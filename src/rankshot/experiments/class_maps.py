@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
+from sklearn.manifold import ClassicalMDS
 
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.datasets.embedded import ANIMAL_SENSES, CIFAR_SENSES
 from rankshot.experiments.benchmark import Benchmark
-from rankshot.ranking.distances import classical_scaling, mean_kendall_distance
+from rankshot.ranking.distances import mean_kendall_distance
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.similarity import Similarity
 from rankshot.semantics.wordnet import WordNet
@@ -166,9 +167,18 @@ def _word_map(name: str, table: Similarity) -> SemanticMap:
     distances = 1 - table.values[np.ix_(known, known)]
     targets = tuple(np.array(table.targets)[known].tolist())
     left_out = tuple((name, str(target)) for target in np.array(table.targets)[~known])
-    return SemanticMap(
-        name, targets, (name,) * len(targets), classical_scaling(distances), left_out
-    )
+    return SemanticMap(name, targets, (name,) * len(targets), place_points(distances), left_out)
+
+
+def place_points(distances: Floats) -> Floats:
+    """Place points in the plane, by classical scaling, at nearly the given distances.
+
+    The farthest point on each axis has a positive coordinate. An axis that the distances do not
+    need is 0: scikit-learn takes the root of an eigenvalue that may be negative there.
+    """
+    with np.errstate(invalid="ignore"):
+        points = ClassicalMDS(metric="precomputed").fit_transform(distances)
+    return np.asarray(np.nan_to_num(points))
 
 
 # -------------------------------------------------------------------- sources, Figure 3
@@ -203,7 +213,7 @@ def source_maps(study: Benchmark) -> tuple[SemanticMap, SemanticMap, SemanticMap
     np.fill_diagonal(kendall, 0)
     distances = {EUCLIDEAN: cdist(rows, rows), NORMALIZED: cdist(scaled, scaled), KENDALL: kendall}
     first, second, third = (
-        SemanticMap(name, targets, sources, classical_scaling(distance), left_out)
+        SemanticMap(name, targets, sources, place_points(distance), left_out)
         for name, distance in distances.items()
     )
     return first, second, third

@@ -71,7 +71,9 @@ def paper_methods(sources: Mapping[str, Similarity], panel: Rankings) -> list[Me
     alone = {name: known(table) for name, table in sources.items() if not untold(table)}
     single = alone | {name: known(table) for name, table in merged.items()}
     linguistic = Rankings.concatenate(map(first_of, tables))
-    field = [Method(DS, name, DirectSimilarity(), table.rescale()) for name, table in single.items()]
+    field = [
+        Method(DS, name, DirectSimilarity(), table.rescale()) for name, table in single.items()
+    ]
     field += [
         Method(DR, name, DeterministicRanking(k=K), first_of(table))
         for name, table in single.items()

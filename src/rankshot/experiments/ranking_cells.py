@@ -11,7 +11,7 @@ from sklearn.multiclass import OneVsOneClassifier
 from sklearn.svm import LinearSVC
 
 from rankshot.experiments.benchmark import Benchmark
-from rankshot.ranking.dense import NamedOrder, group_ties, name_groups
+from rankshot.ranking.layouts import NamedOrder, group_ties, name_groups
 
 Floats = NDArray[np.float64]
 Signs = NDArray[np.int8]
@@ -170,7 +170,7 @@ def cell_of(signs: Signs, classes: tuple[str, ...], n_points: int) -> Cell:
     won = np.bincount(np.where(signs > 0, first, second), minlength=len(classes))
     # Where every pair has a winner, there is no circle if and only if no two win equally many.
     transitive = len(set(won.tolist())) == len(classes)
-    ranking = name_groups(group_ties(-won.astype(np.float64), closer_than=0.5), classes)
+    ranking = name_groups(group_ties(-won.astype(np.float64), tolerance=0.5), classes)
     return Cell(tuple(signs.tolist()), ranking, transitive, n_points)
 
 

@@ -1,4 +1,8 @@
-"""The Babington-Smith model: all pairs are compared, and only consistent outcomes count."""
+"""The Babington-Smith model: all pairs of items are compared, given that the results agree.
+
+The results of the comparisons must form an order. The normaliser is a sum over all orders,
+computed exactly by a recursion over subsets.
+"""
 
 from __future__ import annotations
 
@@ -19,166 +23,24 @@ from sklearn.utils.validation import check_is_fitted
 from rankshot.core.errors import RankshotError
 from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
-from rankshot.core.validation import Seed, require_number
-from rankshot.ranking.building import number_table
+from rankshot.core.validation import Seed, require_number, require_whole_number
+from rankshot.ranking.building import require_number_table
 from rankshot.ranking.checks import (
     refuse_partial,
     require_one_subject,
     require_rankings,
-    sample_length,
+    require_sample_length,
 )
-from rankshot.ranking.choices import choices_of
 from rankshot.ranking.consensus import precedence
-from rankshot.ranking.dense import completed_orders
 from rankshot.ranking.kemeny_solvers import solve_exactly
+from rankshot.ranking.layouts import completed_orders, iterate_choices
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 MAX_SUBSETS = 5_000_000
-"""How many subsets of one size are affordable: 4 of 100 items have 3.9 million."""
-NO_SUBSETS = "Babington-Smith says nothing of subsets. Use PlackettLuce"
-
-
-# -------------------- ranking.subset_sums
-# Sums over all orders of all subsets, one subset size after the other.
-#
-# With pairwise log-odds f, the orders of a set S of items sum to
-#
-#     G(S) = Σ_orders Π_{a before b} e^{f_ab} = Σ_{i ∈ S} G(S - i) Π_{j ∈ S - i} e^{f_ji},
-#
-# i being the item that comes last. The number of terms is that of the subsets, not of the
-# orders. Subsets of one size are numbered by the combinatorial number system: the set
-# c_1 < c_2 < … < c_s has number Σ_t binom(c_t, t).
-
-
-def is_affordable(n_items: int, k: int) -> bool:
-    """Tell whether all subsets of up to ``k`` items can be gone through."""
-    return max(comb(n_items, s) for s in range(1, k + 1)) <= MAX_SUBSETS
-
-
-class OrderSums:
-    """log G(S) for all subsets S of up to ``k`` items.
-
-    Parameters
-    ----------
-    log_odds : ndarray of shape (C, C) or (C, C, n)
-        f, antisymmetric; of n problems at once, where there is a third axis, which all sums
-        then have as their last.
-    k : int
-        The largest size of subset; must be `affordable`.
-    """
-
-    def __init__(self, log_odds: Floats, k: int) -> None:
-        self.log_odds = log_odds
-        self.n_items = len(log_odds)
-        self.subsets: list[NDArray[np.int16]] = [np.zeros((1, 0), np.int16)]
-        problems = log_odds.shape[2:]
-        self.log_sums: list[Floats] = [np.zeros((1, *problems))]
-        for size in range(1, k + 1):
-            subsets = self._next_subsets(size)
-            self.subsets.append(subsets)
-            log_sum = np.full((len(subsets), *problems), -np.inf)
-            for last in range(size):
-                np.logaddexp(log_sum, self._log_term(subsets, last), out=log_sum)
-            self.log_sums.append(log_sum)
-
-    def _next_subsets(self, size: int) -> NDArray[np.int16]:
-        """List the subsets of one size by number: those below each largest item, in turn."""
-        smaller = self.subsets[size - 1]
-        parts = [
-            np.column_stack([smaller[: comb(top, size - 1)], np.full(comb(top, size - 1), top)])
-            for top in range(size - 1, self.n_items)
-        ]
-        return np.concatenate(parts).astype(np.int16)
-
-    def _log_term(self, subsets: NDArray[np.int16], last: int) -> Floats:
-        """Return log G(S - i) + Σ_{j ∈ S - i} f_ji, i being the ``last``-th item of each S."""
-        size = subsets.shape[1]
-        item = subsets[:, last]
-        log_term: Floats = self.log_sums[size - 1][self.number_without(subsets, last)]
-        for other in range(size):
-            if other != last:
-                log_term = log_term + self.log_odds[subsets[:, other], item]
-        return log_term
-
-    def number_without(self, subsets: NDArray[np.int16], last: int) -> Ints:
-        """Return the numbers of the subsets that lack their ``last``-th item."""
-        size = subsets.shape[1]
-        table = binomial(np.arange(self.n_items)[:, None], np.arange(size + 1), exact=False)
-        table = np.rint(table).astype(np.int64)
-        number = np.zeros(len(subsets), np.int64)
-        for other in range(size):
-            if other != last:
-                # Items after the one that is gone move one place down.
-                number += table[subsets[:, other], other + (other < last)]
-        return number
-
-    def log_weights(self, row_sums: Floats, size: int) -> Floats:
-        """Return log Σ_{orders of S} of the weight of S coming first: Σ_{i ∈ S} R_i + log G(S)."""
-        return np.asarray(row_sums[self.subsets[size]].sum(axis=1) + self.log_sums[size])
-
-    def before_counts(self, mass: dict[int, Floats]) -> tuple[Floats, Floats]:
-        """Return how much of the mass lists each item, and each pair in each order.
-
-        Parameters
-        ----------
-        mass : dict of ndarray
-            For some sizes, the mass on every subset; inside one the orders share it by weight.
-
-        Returns
-        -------
-        listed : ndarray of shape (C,)
-        before : ndarray of shape (C, C)
-            ``before[j, i]``: both listed, j before i.
-        """
-        C = self.n_items
-        listed, before = np.zeros(C), np.zeros((C, C))
-        flow = np.zeros(0)
-        for size in range(max(mass), 0, -1):
-            subsets = self.subsets[size]
-            here = mass.get(size, np.zeros(len(subsets)))
-            for column in range(size):
-                listed += np.bincount(subsets[:, column], here, minlength=C)
-            if flow.size:
-                here = here + flow
-            flow = np.zeros(len(self.subsets[size - 1]))
-            for last in range(size):
-                share = here * np.exp(self._log_term(subsets, last) - self.log_sums[size])
-                flow += np.bincount(self.number_without(subsets, last), share, minlength=flow.size)
-                for other in range(size):
-                    if other != last:
-                        pair = subsets[:, other].astype(np.int64) * C + subsets[:, last]
-                        before += np.bincount(pair, share, minlength=C * C).reshape(C, C)
-        return listed, before
-
-    def sample_orders(
-        self, row_sums: Floats, size: int, n: int, rng: np.random.Generator
-    ) -> NDArray[np.int32]:
-        """Draw lists of ``size`` items: first which, by weight, then the last, and so on."""
-        log_weights = self.log_weights(row_sums, size)
-        cumulative = np.cumsum(np.exp(log_weights - log_weights.max()))
-        number = np.searchsorted(cumulative, rng.random(n) * cumulative[-1], side="right")
-        chosen = self.subsets[size][np.minimum(number, cumulative.size - 1)]
-        lists = np.empty((n, size), np.int32)
-        for left in range(size, 0, -1):
-            log_terms = np.column_stack([self._log_term(chosen, last) for last in range(left)])
-            # The largest of Gumbel-shifted log-probabilities is a draw from them.
-            last = np.argmax(log_terms + rng.gumbel(size=log_terms.shape), axis=1)
-            lists[:, left - 1] = np.take_along_axis(chosen, last[:, None], axis=1)[:, 0]
-            kept = np.arange(left) != last[:, None]
-            chosen = chosen[kept].reshape(n, left - 1)
-        return lists
-
-
-def log_sum_of_choices(log_odds: Floats, row_sums: Floats, taken: int) -> Floats:
-    """Return log Σ over ordered choices of ``taken`` of a few items of their weights."""
-    sums = OrderSums(log_odds, taken)
-    return np.asarray(logsumexp(sums.log_weights(row_sums, taken), axis=0))
-
-
-# -------------------- ranking.babington_smith
-# The Babington-Smith model: all pairs are compared, and only consistent outcomes count.
+"""The most subsets of one size that are summed over: 4 of 100 items have 3.9 million."""
+NO_SUBSETS = "Babington-Smith has no probability for it. Use PlackettLuce"
 
 
 class BabingtonSmith(BaseEstimator):
@@ -190,20 +52,20 @@ class BabingtonSmith(BaseEstimator):
     .. math:: P(\pi; v) = \frac{1}{\psi(v)} \prod_{i=1}^K \prod_{j>i} v_{\pi^{-1}(i) \pi^{-1}(j)}
 
     The normaliser ψ is computed exactly, by summing over subsets, as long as no more than five
-    million subsets of one size are needed (K = 4 of 100 items, all of 24). Beyond that
-    `log_prob`, `sample` and `fit` raise; `log_weight`, which leaves ψ out, always works, and
-    its differences between lists of one length are right.
+    million subsets of one size are needed (K = 4 of 100 items, or all of 24 items). Beyond that
+    `log_prob`, `sample` and `fit` raise. `log_weight`, which leaves ψ out, always works, and its
+    differences between lists of one length are exact.
 
     Parameters
     ----------
     regularization : float
-        η in the penalty η/2 Σ_{i<j} f_ij². It must be positive: a pair that always stands in
-        one order, and any ranking that nobody gave, can have infinite log-odds without it.
+        η in the penalty η/2 Σ_{i<j} f_ij². It must be positive: without it, a pair that is always
+        in the same order would have infinite log-odds.
     tol : float
         Stop when no derivative of the penalised log-likelihood, as a mean over the rankings,
         exceeds this.
     max_iter : int
-        Give up after so many iterations.
+        The largest number of iterations; a warning tells if they were not enough.
     verbose : bool
         Show progress.
 
@@ -213,17 +75,17 @@ class BabingtonSmith(BaseEstimator):
     log_odds_ : ndarray of shape (C, C)
         f, antisymmetric.
     mode_ : tuple of str
-        The most probable full order, proven.
+        The most probable full order, found with proof.
     log_likelihood_ : float
-        Of the rankings fitted, without the penalty.
+        The log-likelihood of the rankings that were fitted, without the penalty.
 
     Notes
     -----
     The paper's form counts v_ij = α_ij / α_ji once for every pair in order, where the original
-    model counts α_ij: two full rankings that differ by one swap have odds v_ij², not v_ij. A
-    matrix of log-odds from elsewhere means the original model after halving.
+    model counts α_ij: two full rankings that differ by one swap have odds v_ij², not v_ij. To use
+    log-odds of the original model, halve them.
 
-    Subset rankings are refused: the model says nothing of subsets.
+    Subset rankings are refused: the model has no probability for them.
 
     Examples
     --------
@@ -252,23 +114,23 @@ class BabingtonSmith(BaseEstimator):
 
     @classmethod
     def from_log_odds(cls, log_odds: ArrayLike, *, items: Iterable[Any]) -> BabingtonSmith:
-        """Return a fitted model with known log-odds: ``log_odds[i, j]`` that i precedes j."""
+        """Return a fitted model with given log-odds: ``log_odds[i, j]`` that i precedes j."""
         names = as_names(items)
-        table = number_table(log_odds, len(names), "log_odds")
+        table = require_number_table(log_odds, len(names), "log_odds")
         if table.shape[0] != len(names):
             raise RankshotError(f"log_odds must be square, not of shape {table.shape}")
         if not np.isfinite(table).all():
             i, j = np.argwhere(~np.isfinite(table))[0]
             raise RankshotError(
                 f"log_odds of {names[i]!r} over {names[j]!r} is {table[i, j]}: probabilities of 0 "
-                "and 1 have no log-odds; keep them inside"
+                "and 1 have no finite log-odds; use values between them"
             )
         off = ~np.isclose(table, -table.T, rtol=1e-9, atol=1e-9)
         if off.any():
             i, j = np.argwhere(off)[0]
             raise RankshotError(
-                f"log_odds of {names[i]!r} over {names[j]!r} is {table[i, j]}, but the other way "
-                f"around {table[j, i]}: one must be minus the other"
+                f"log_odds of {names[i]!r} over {names[j]!r} is {table[i, j]}, but of "
+                f"{names[j]!r} over {names[i]!r} {table[j, i]}: one must be minus the other"
             )
         return cls()._with_log_odds(names, (table - table.T) / 2)
 
@@ -280,8 +142,7 @@ class BabingtonSmith(BaseEstimator):
         rankings : Rankings
             Full or top-K and without ties; their weights count.
         """
-        if not 0 < require_number("regularization", self.regularization) < np.inf:
-            raise RankshotError(f"regularization must be positive, not {self.regularization!r}")
+        require_number("regularization", self.regularization, above=0, below=np.inf)
         require_one_subject(rankings)
         refuse_partial(rankings, NO_SUBSETS)
         if rankings.has_ties:
@@ -333,9 +194,9 @@ class BabingtonSmith(BaseEstimator):
 
     @property
     def mode_(self) -> tuple[str, ...]:
-        """The most probable full order: Kemeny's problem, with log-odds for votes."""
+        """The most probable full order: Kemeny's problem, with log-odds as votes."""
         check_is_fitted(self, "log_odds_")
-        # Sorted by strength and name first, so that the columns' order decides nothing.
+        # Sort by strength and name first, so that the order of the columns has no influence.
         strength = np.round(self.log_odds_.sum(axis=1), 9)
         start = np.lexsort((np.array(self.items_), -strength))
         votes = np.maximum(self.log_odds_[np.ix_(start, start)], 0)
@@ -345,7 +206,7 @@ class BabingtonSmith(BaseEstimator):
     def log_normalizer(self, k: int) -> float:
         """Return log ψ for lists of ``k`` items."""
         check_is_fitted(self)
-        sample_length(1, k, len(self.items_))
+        require_whole_number("k", k, most=len(self.items_))
         return float(self._log_normalizers([k])[0])
 
     def _log_normalizers(self, lengths: Sequence[int]) -> Floats:
@@ -364,7 +225,7 @@ class BabingtonSmith(BaseEstimator):
     def log_weight(self, rankings: Rankings) -> Floats:
         """Return the unnormalised log-probability of each ranking, without log ψ.
 
-        A tie means that the order inside it is unknown, each equally likely.
+        A tie means that the order of its items is unknown and every order is equally likely.
         """
         check_is_fitted(self)
         rankings = require_rankings(rankings).with_items(self.items_)
@@ -377,9 +238,9 @@ class BabingtonSmith(BaseEstimator):
         return result
 
     def _strict_log_weight(self, rankings: Rankings) -> Floats:
-        """Add up the log-odds of each listed item over all that come after it.
+        """Sum the log-odds of each listed item over all items after it.
 
-        Σ_j f_ij over all j, less what is due to the items already gone.
+        For item i this is Σ_j f_ij over all j, minus the terms of the items before it.
         """
         total = np.append(self.log_odds_.sum(axis=1), 0.0)
         result = np.zeros(len(rankings))
@@ -395,7 +256,7 @@ class BabingtonSmith(BaseEstimator):
         f = self.log_odds_
         left = np.ones(len(f), bool)
         result = 0.0
-        for tied, taken in choices_of(ranking):
+        for tied, taken in iterate_choices(ranking):
             size = len(tied)
             require_affordable(size, taken)
             row_sums = f[np.ix_(tied, left)].sum(axis=1)
@@ -407,7 +268,7 @@ class BabingtonSmith(BaseEstimator):
     def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
         """Draw ``n`` independent top-``k`` rankings (full ones by default), exactly."""
         check_is_fitted(self)
-        k = sample_length(n, k, len(self.items_))
+        k = require_sample_length(n, k, len(self.items_))
         require_affordable(len(self.items_), k)
         rng = np.random.default_rng(random_state)
         sums = OrderSums(self.log_odds_, k)
@@ -416,7 +277,7 @@ class BabingtonSmith(BaseEstimator):
 
 
 def require_affordable(n_items: int, k: int) -> None:
-    """Raise if the subsets of ``k`` of the items are too many to be gone through."""
+    """Raise if there are too many subsets of up to ``k`` items to sum over."""
     if not is_affordable(n_items, k):
         largest = max(comb(n_items, s) for s in range(1, k + 1))
         raise RankshotError(
@@ -426,7 +287,7 @@ def require_affordable(n_items: int, k: int) -> None:
 
 
 def _signed_wins(rankings: Rankings) -> Floats:
-    """Return how often i was placed before j, less how often j before i."""
+    """Return how often i was placed before j, minus how often j before i."""
     W = precedence(rankings)
     return W - W.T
 
@@ -444,5 +305,141 @@ def _normalizers(f: Floats, weight_of_length: Floats) -> tuple[float, Floats]:
         total += float(weight_of_length[k]) * log_z
         mass[k] = weight_of_length[k] * np.exp(log_weights - log_z)
     listed, before = sums.before_counts(mass)
-    # A listed item precedes every item that is not: of two, at most one is listed alone.
+    # A listed item precedes every item that is not listed.
     return total, listed[:, None] - listed + before - before.T
+
+
+# ---- Sums over all orders of all subsets
+#
+# With pairwise log-odds f, the orders of a set S of items sum to
+#
+#     G(S) = Σ_orders Π_{a before b} e^{f_ab} = Σ_{i ∈ S} G(S - i) Π_{j ∈ S - i} e^{f_ji},
+#
+# where i is the item that comes last. The number of terms is that of the subsets, not of the
+# orders. Subsets of one size are numbered by the combinatorial number system: the set
+# c_1 < c_2 < … < c_s has number Σ_t binom(c_t, t).
+
+
+def is_affordable(n_items: int, k: int) -> bool:
+    """Tell whether there are few enough subsets of up to ``k`` items to sum over."""
+    return max(comb(n_items, s) for s in range(1, k + 1)) <= MAX_SUBSETS
+
+
+class OrderSums:
+    """log G(S) for all subsets S of up to ``k`` items.
+
+    Parameters
+    ----------
+    log_odds : ndarray of shape (C, C) or (C, C, n)
+        f, antisymmetric. A third axis holds n problems that are solved at once; all sums then
+        have it as their last axis.
+    k : int
+        The largest size of subset; see `is_affordable`.
+    """
+
+    def __init__(self, log_odds: Floats, k: int) -> None:
+        self.log_odds = log_odds
+        self.n_items = len(log_odds)
+        self.subsets: list[NDArray[np.int16]] = [np.zeros((1, 0), np.int16)]
+        problems = log_odds.shape[2:]
+        self.log_sums: list[Floats] = [np.zeros((1, *problems))]
+        for size in range(1, k + 1):
+            subsets = self._next_subsets(size)
+            self.subsets.append(subsets)
+            log_sum = np.full((len(subsets), *problems), -np.inf)
+            for last in range(size):
+                np.logaddexp(log_sum, self._log_term(subsets, last), out=log_sum)
+            self.log_sums.append(log_sum)
+
+    def _next_subsets(self, size: int) -> NDArray[np.int16]:
+        """List the subsets of one size by number, grouped by their largest item."""
+        smaller = self.subsets[size - 1]
+        parts = [
+            np.column_stack([smaller[: comb(top, size - 1)], np.full(comb(top, size - 1), top)])
+            for top in range(size - 1, self.n_items)
+        ]
+        return np.concatenate(parts).astype(np.int16)
+
+    def _log_term(self, subsets: NDArray[np.int16], last: int) -> Floats:
+        """Return log G(S - i) + Σ_{j ∈ S - i} f_ji, i being the ``last``-th item of each S."""
+        size = subsets.shape[1]
+        item = subsets[:, last]
+        log_term: Floats = self.log_sums[size - 1][self.number_without(subsets, last)]
+        for other in range(size):
+            if other != last:
+                log_term = log_term + self.log_odds[subsets[:, other], item]
+        return log_term
+
+    def number_without(self, subsets: NDArray[np.int16], last: int) -> Ints:
+        """Return the numbers of the subsets that lack their ``last``-th item."""
+        size = subsets.shape[1]
+        table = binomial(np.arange(self.n_items)[:, None], np.arange(size + 1), exact=False)
+        table = np.rint(table).astype(np.int64)
+        number = np.zeros(len(subsets), np.int64)
+        for other in range(size):
+            if other != last:
+                # Items after the one that is left out move one place down.
+                number += table[subsets[:, other], other + (other < last)]
+        return number
+
+    def log_weights(self, row_sums: Floats, size: int) -> Floats:
+        """Return log Σ_{orders of S} of the weight of S coming first: Σ_{i ∈ S} R_i + log G(S)."""
+        return np.asarray(row_sums[self.subsets[size]].sum(axis=1) + self.log_sums[size])
+
+    def before_counts(self, mass: dict[int, Floats]) -> tuple[Floats, Floats]:
+        """Return how much of the mass lists each item, and each pair in each order.
+
+        Parameters
+        ----------
+        mass : dict of ndarray
+            For some sizes, the mass of every subset. Its orders share the mass by weight.
+
+        Returns
+        -------
+        listed : ndarray of shape (C,)
+        before : ndarray of shape (C, C)
+            ``before[j, i]``: both listed, j before i.
+        """
+        C = self.n_items
+        listed, before = np.zeros(C), np.zeros((C, C))
+        flow = np.zeros(0)
+        for size in range(max(mass), 0, -1):
+            subsets = self.subsets[size]
+            here = mass.get(size, np.zeros(len(subsets)))
+            for column in range(size):
+                listed += np.bincount(subsets[:, column], here, minlength=C)
+            if flow.size:
+                here = here + flow
+            flow = np.zeros(len(self.subsets[size - 1]))
+            for last in range(size):
+                share = here * np.exp(self._log_term(subsets, last) - self.log_sums[size])
+                flow += np.bincount(self.number_without(subsets, last), share, minlength=flow.size)
+                for other in range(size):
+                    if other != last:
+                        pair = subsets[:, other].astype(np.int64) * C + subsets[:, last]
+                        before += np.bincount(pair, share, minlength=C * C).reshape(C, C)
+        return listed, before
+
+    def sample_orders(
+        self, row_sums: Floats, size: int, n: int, rng: np.random.Generator
+    ) -> NDArray[np.int32]:
+        """Draw lists of ``size`` items: first the subset, then its last item, and so on."""
+        log_weights = self.log_weights(row_sums, size)
+        cumulative = np.cumsum(np.exp(log_weights - log_weights.max()))
+        number = np.searchsorted(cumulative, rng.random(n) * cumulative[-1], side="right")
+        chosen = self.subsets[size][np.minimum(number, cumulative.size - 1)]
+        lists = np.empty((n, size), np.int32)
+        for left in range(size, 0, -1):
+            log_terms = np.column_stack([self._log_term(chosen, last) for last in range(left)])
+            # The largest of Gumbel-shifted log-probabilities is a draw from them.
+            last = np.argmax(log_terms + rng.gumbel(size=log_terms.shape), axis=1)
+            lists[:, left - 1] = np.take_along_axis(chosen, last[:, None], axis=1)[:, 0]
+            kept = np.arange(left) != last[:, None]
+            chosen = chosen[kept].reshape(n, left - 1)
+        return lists
+
+
+def log_sum_of_choices(log_odds: Floats, row_sums: Floats, taken: int) -> Floats:
+    """Return log Σ over ordered choices of ``taken`` of a few items of their weights."""
+    sums = OrderSums(log_odds, taken)
+    return np.asarray(logsumexp(sums.log_weights(row_sums, taken), axis=0))

@@ -1,40 +1,41 @@
-"""Rows of different lengths in flat arrays: how the lists of `Rankings` are stored."""
+"""How `Rankings` are built: from orders, tables of numbers and columns to arrays, and back.
+
+Input is validated here, where the message can name the ranking and the value.
+"""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
-from rankshot.core.names import Where, _name, describe_row
+from rankshot.core.names import Where, as_name, describe_row
+from rankshot.core.validation import require_whole_number
 
 Order = Sequence["str | Sequence[str]"]
 """Items, best first; a tie is a list inside the list."""
-LIST_TYPES = (list, tuple, np.ndarray)
-TIE_TYPES = (list, tuple, set, frozenset)
-ROW_TYPES = (list, tuple, np.ndarray)
 Kind = Literal["top", "subset"]
 Labels = Sequence[str | None] | NDArray[np.object_] | str | None
+"""One text for all rankings, or one text or None for each."""
 Column = NDArray[Any]
-
-
-# -------------------- ranking.ragged
-# Rows of different lengths in flat arrays: how the lists of `Rankings` are stored.
+LIST_TYPES = (list, tuple, np.ndarray)
+TIE_TYPES = (list, tuple, set, frozenset)
 
 
 class Entries(NamedTuple):
-    """Ragged rankings: row ``i`` owns ``items[starts[i]:starts[i + 1]]``, best first.
+    """Lists of different lengths in flat arrays, as `Rankings` stores them.
 
-    ``places`` counts 0, 1, 2, … inside a row; items of equal place are tied and stand in
+    Row ``i`` lists the items of numbers ``codes[starts[i]:starts[i + 1]]``, best first.
+    ``places`` counts 0, 1, 2, … inside a row. Items of equal place are tied; their codes are in
     ascending order, so that equal rankings have equal arrays.
     """
 
-    items: NDArray[np.int32]
+    codes: NDArray[np.int32]
     places: NDArray[np.int32]
     starts: NDArray[np.int64]
 
@@ -53,38 +54,38 @@ class Entries(NamedTuple):
         sizes = self.sizes[index]
         starts = row_starts(sizes)
         gather = np.arange(starts[-1]) + np.repeat(self.starts[index] - starts[:-1], sizes)
-        return Entries(self.items[gather], self.places[gather], starts)
+        return Entries(self.codes[gather], self.places[gather], starts)
 
     @staticmethod
     def concatenate(parts: list[Entries]) -> Entries:
-        """Put the rows of several values below one another."""
+        """Stack the rows of several values."""
         return Entries(
-            np.concatenate([part.items for part in parts]),
+            np.concatenate([part.codes for part in parts]),
             np.concatenate([part.places for part in parts]),
             row_starts(np.concatenate([part.sizes for part in parts])),
         )
 
-    def numbers(self, beside: list[NDArray[Any]]) -> NDArray[np.int64]:
-        """Give rows one number exactly when their entries and all columns ``beside`` are equal."""
+    def number_equal_rows(self, columns: list[NDArray[Any]]) -> NDArray[np.int64]:
+        """Give each row a number; rows with equal entries and equal ``columns`` have the same."""
         number = np.empty(self.starts.size - 1, np.int64)
         used = 0
         for size in np.unique(self.sizes):
             rows = np.flatnonzero(self.sizes == size)
             gather = self.starts[rows] + np.arange(size)[:, None]
-            columns = [column[rows].astype(np.int64) for column in beside]
-            number[rows] = number_rows([*columns, *self.items[gather], *self.places[gather]]) + used
+            table = [column[rows].astype(np.int64) for column in columns]
+            number[rows] = number_rows([*table, *self.codes[gather], *self.places[gather]]) + used
             used = int(number[rows].max()) + 1
         return number
 
-    def sorted_inside_ties(self) -> Entries:
+    def sort_ties(self) -> Entries:
         """Put tied items in ascending order, so that equal rankings have equal arrays."""
-        by_place = np.lexsort((self.items, self.places, self.rows))
-        return self._replace(items=self.items[by_place])
+        by_place = np.lexsort((self.codes, self.places, self.rows))
+        return self._replace(codes=self.codes[by_place])
 
     def cut(self, lengths: NDArray[np.int64], keep_rest: NDArray[np.bool_]) -> Entries:
-        """Keep each row up to the place of its ``lengths``-th entry.
+        """Cut each list after its first ``lengths`` items; a tie that is cut is kept whole.
 
-        What comes later is dropped, or tied last in rows that ``keep_rest``.
+        Later items are dropped, or tied last in the rows of ``keep_rest``.
         """
         rows = self.rows
         last_place = self.places[self.starts[:-1] + lengths - 1][rows]
@@ -92,7 +93,7 @@ class Entries(NamedTuple):
         keep = inside | keep_rest[rows]
         places = np.where(inside, self.places, last_place + 1)[keep].astype(np.int32)
         sizes = np.bincount(rows[keep], minlength=lengths.size)
-        return Entries(self.items[keep], places, row_starts(sizes)).sorted_inside_ties()
+        return Entries(self.codes[keep], places, row_starts(sizes)).sort_ties()
 
 
 def row_starts(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -103,9 +104,10 @@ def row_starts(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def number_rows(columns: list[NDArray[Any]]) -> NDArray[np.int64]:
-    """Give the rows of a table of small whole numbers one number exactly when they are equal.
+    """Give each row of a table of small whole numbers a number; equal rows have the same.
 
-    Columns are packed into one integer as far as they fit; numbering what is packed makes room.
+    Columns are packed into one integer as far as they fit. Before the next column would not
+    fit, the packed values are replaced by their numbers, which makes room.
     """
     key = np.zeros(len(columns[0]), np.int64)
     span = 1
@@ -119,12 +121,11 @@ def number_rows(columns: list[NDArray[Any]]) -> NDArray[np.int64]:
     return np.unique(key, return_inverse=True)[1].astype(np.int64)
 
 
-# -------------------- ranking.encode
-# From what people write, lists of names, to the arrays inside a `Rankings`, and back.
+# ---- Orders of names
 
 
 def different_items_error(wanted: tuple[str, ...], there: tuple[str, ...]) -> RankshotError:
-    """Say how the items that rankings have differ from those that are wanted."""
+    """Return an error that tells how the items of rankings differ from those that are wanted."""
     if missing := sorted(set(wanted) - set(there)):
         return RankshotError(
             f"these rankings are not over {quote_names(missing)}: "
@@ -135,7 +136,7 @@ def different_items_error(wanted: tuple[str, ...], there: tuple[str, ...]) -> Ra
 
 
 def encode_orders(orders: Sequence[Order], items: tuple[str, ...], where: Where) -> Entries:
-    """Translate orders of names into arrays, and refuse what is not a ranking of ``items``."""
+    """Translate orders of names into arrays; raise for what is not a ranking of ``items``."""
     code = {name: i for i, name in enumerate(items)}
     entries = _encode_strict(orders, code)
     if entries is None:
@@ -144,7 +145,7 @@ def encode_orders(orders: Sequence[Order], items: tuple[str, ...], where: Where)
 
 
 def _encode_strict(orders: Sequence[Order], code: dict[str, int]) -> Entries | None:
-    """Encode at the speed of a dictionary, or give up on a tie or on anything unexpected."""
+    """Encode strict orders quickly; return None for a tie or for anything unexpected."""
     if not all(isinstance(order, LIST_TYPES) for order in orders):
         return None
     try:
@@ -190,7 +191,7 @@ def collect_items(orders: Sequence[Order], where: Where) -> tuple[str, ...]:
 
 
 def _walk(orders: Sequence[Order], where: Where) -> Iterator[tuple[int, int, str]]:
-    """Go through orders item by item: row, place, name; refuse what is not a list of names."""
+    """Yield the row, place and name of every item; raise for what is not a list of names."""
     for row, order in enumerate(orders):
         if not isinstance(order, LIST_TYPES):
             raise RankshotError(
@@ -204,7 +205,7 @@ def _walk(orders: Sequence[Order], where: Where) -> Iterator[tuple[int, int, str
             if not tie:
                 raise RankshotError(f"{where(row)}: an empty tie at place {place + 1}")
             for label in tie:
-                name = _name(label)
+                name = as_name(label)
                 if name is None:
                     raise RankshotError(
                         f"{where(row)}: an item must be a name, not {short_repr(label)}"
@@ -213,12 +214,12 @@ def _walk(orders: Sequence[Order], where: Where) -> Iterator[tuple[int, int, str
 
 
 def validate_entries(entries: Entries, items: tuple[str, ...], where: Where) -> Entries:
-    """Sort inside ties, and refuse an empty ranking or an item that stands twice in one."""
+    """Sort inside ties; raise for an empty ranking, or an item that is listed twice in one."""
     if np.any(entries.sizes == 0):
         row = int(np.argmin(entries.sizes))
         raise RankshotError(f"{where(row)}: the ranking is empty")
     rows = entries.rows
-    listed_items = np.sort(rows * len(items) + entries.items)
+    listed_items = np.sort(rows * len(items) + entries.codes)
     twice = np.flatnonzero(listed_items[1:] == listed_items[:-1])
     if twice.size:
         row, item = divmod(int(listed_items[twice[0]]), len(items))
@@ -226,12 +227,12 @@ def validate_entries(entries: Entries, items: tuple[str, ...], where: Where) -> 
     strict = entries.places.size == 0 or np.array_equal(
         entries.places, np.arange(rows.size) - entries.starts[rows]
     )
-    return entries if strict else entries.sorted_inside_ties()
+    return entries if strict else entries.sort_ties()
 
 
 def decode_orders(entries: Entries, items: tuple[str, ...]) -> list[list[str | list[str]]]:
     """Translate arrays back into lists of names, ties as lists inside the lists."""
-    names = np.array(items, dtype=object)[entries.items].tolist()
+    names = np.array(items, dtype=object)[entries.codes].tolist()
     places = entries.places.tolist()
     orders: list[list[str | list[str]]] = []
     for begin, end in pairwise(entries.starts.tolist()):
@@ -242,16 +243,15 @@ def decode_orders(entries: Entries, items: tuple[str, ...]) -> list[list[str | l
     return orders
 
 
-# -------------------- ranking.number_tables
-# From tables of numbers, positions or scores, to the arrays inside a `Rankings`.
+# ---- Tables of numbers: positions, scores and item numbers
 
 
-def number_table(values: ArrayLike, n_items: int, what: str) -> NDArray[np.float64]:
-    """Return a float matrix with one column an item, or say what is wrong with it."""
+def require_number_table(values: ArrayLike, n_items: int, what: str) -> NDArray[np.float64]:
+    """Return a float matrix with one column per item, or raise for the first wrong cell."""
     try:
         table = np.atleast_2d(np.asarray(values, dtype=np.float64))
     except (TypeError, ValueError, OverflowError):
-        raise _odd_cell(values, n_items, what) from None
+        raise _odd_cell_error(values, n_items, what) from None
     if table.ndim != 2 or table.shape[1] != n_items:
         raise RankshotError(
             f"{what} must have one column for each of the {n_items} items, not shape {table.shape}"
@@ -259,13 +259,13 @@ def number_table(values: ArrayLike, n_items: int, what: str) -> NDArray[np.float
     return table
 
 
-def _odd_cell(values: ArrayLike, n_items: int, what: str) -> RankshotError:
-    """Find the row that keeps a table from being one of numbers."""
-    rows = values if isinstance(values, ROW_TYPES) else []
-    if len(rows) and not isinstance(rows[0], ROW_TYPES):
+def _odd_cell_error(values: ArrayLike, n_items: int, what: str) -> RankshotError:
+    """Return an error that names the first cell that is not a number."""
+    rows = values if isinstance(values, LIST_TYPES) else []
+    if len(rows) and not isinstance(rows[0], LIST_TYPES):
         rows = [rows]
     for row, cells in enumerate(rows):
-        if not isinstance(cells, ROW_TYPES) or len(cells) != n_items:
+        if not isinstance(cells, LIST_TYPES) or len(cells) != n_items:
             return RankshotError(
                 f"{what}, ranking {row}: expected {n_items} numbers, not {short_repr(cells)}"
             )
@@ -278,7 +278,7 @@ def _odd_cell(values: ArrayLike, n_items: int, what: str) -> RankshotError:
 
 
 def encode_positions(values: NDArray[np.float64], placed: NDArray[np.bool_]) -> Entries:
-    """Sort each row of numbers, smallest first, equal ones tied; list only what is ``placed``."""
+    """Sort each row of numbers, smallest first, equal ones tied; list only ``placed`` cells."""
     n, C = values.shape
     order = np.lexsort((values, ~placed))
     ranked = np.take_along_axis(values, order, axis=1)
@@ -301,8 +301,8 @@ def refuse_cells(
         )
 
 
-def item_numbers(lists: NDArray[Any]) -> NDArray[Any]:
-    """Return a matrix of whole numbers, or say what was passed instead."""
+def require_item_numbers(lists: NDArray[Any]) -> NDArray[Any]:
+    """Return a matrix of whole numbers, or raise with the type that was passed instead."""
     table = np.asarray(lists)
     if table.ndim != 2 or not np.issubdtype(table.dtype, np.integer):
         raise RankshotError(
@@ -312,7 +312,7 @@ def item_numbers(lists: NDArray[Any]) -> NDArray[Any]:
     return table
 
 
-def refuse_numbers(lists: NDArray[Any], n_items: int) -> None:
+def refuse_unknown_numbers(lists: NDArray[Any], n_items: int) -> None:
     """Raise for the first number that no item has."""
     outside = (lists < 0) | (lists >= n_items)
     if outside.any():
@@ -321,7 +321,7 @@ def refuse_numbers(lists: NDArray[Any], n_items: int) -> None:
 
 
 def warn_of_counting_from_zero(positions: NDArray[np.float64]) -> None:
-    """Warn if every row is 0, 1, …, C - 1: that is how programs count, not places."""
+    """Warn if every row has the numbers 0, 1, …, C - 1: places are counted from 1."""
     C = positions.shape[1]
     if C > 1 and len(positions) and np.all(np.sort(positions, axis=1) == np.arange(C)):
         warnings.warn(
@@ -331,8 +331,7 @@ def warn_of_counting_from_zero(positions: NDArray[np.float64]) -> None:
         )
 
 
-# -------------------- ranking.columns
-# What stands beside each ranking: its weight, its kind, its target, source and rater.
+# ---- Columns: one value per ranking
 
 
 def validate_columns(
@@ -344,10 +343,10 @@ def validate_columns(
     kind: Kind | Sequence[Kind] = "top",
     where: Where = describe_row,
 ) -> tuple[Column, Column, Column, Column, Column]:
-    """Return the checked columns of ``n`` rankings: subset, weight, target, source, rater."""
+    """Return the validated columns of ``n`` rankings: subset, weight, target, source, rater."""
     return (
-        _subset_flags(kind, n, where),
-        _checked_weights(weights, n, where),
+        _subset_column(kind, n, where),
+        _weight_column(weights, n, where),
         _label_column(targets, n, "targets", where),
         _label_column(sources, n, "sources", where),
         _label_column(raters, n, "raters", where),
@@ -356,21 +355,21 @@ def validate_columns(
 
 def require_lengths(k: int | NDArray[np.int64], n: int, n_items: int) -> NDArray[np.int64]:
     """Return K for each of ``n`` rankings, from one number for all or one for each."""
+    if np.ndim(k) == 0:
+        return np.full(n, require_whole_number("k", cast("int", k), most=n_items))
     lengths = np.asarray(k)
     if not np.issubdtype(lengths.dtype, np.integer):
-        raise RankshotError(f"k={short_repr(k)} is not a whole number")
-    if lengths.shape not in ((), (n,)):
+        raise RankshotError(f"k must be whole numbers, not {short_repr(k)}")
+    if lengths.shape != (n,):
         raise RankshotError(f"k has shape {lengths.shape} for {n} rankings")
     bad = (lengths < 1) | (lengths > n_items)
     if bad.any():
         row = int(np.argmax(bad))
-        where = f"ranking {row}: " if lengths.ndim else ""
-        value = lengths[row] if lengths.ndim else k
-        raise RankshotError(f"{where}k={value} is not between 1 and the {n_items} items")
-    return np.broadcast_to(lengths, n)
+        require_whole_number(f"ranking {row}: k", lengths[row], most=n_items)
+    return lengths
 
 
-def _subset_flags(kind: Kind | Sequence[Kind], n: int, where: Where) -> NDArray[np.bool_]:
+def _subset_column(kind: Kind | Sequence[Kind], n: int, where: Where) -> NDArray[np.bool_]:
     if not isinstance(kind, Iterable):
         raise RankshotError(
             f"kind must be 'top' or 'subset', or a list of them, not {short_repr(kind)}"
@@ -386,13 +385,13 @@ def _subset_flags(kind: Kind | Sequence[Kind], n: int, where: Where) -> NDArray[
     return np.fromiter((value == "subset" for value in kinds), bool, n)
 
 
-def _checked_weights(weights: ArrayLike | None, n: int, where: Where) -> NDArray[np.float64]:
+def _weight_column(weights: ArrayLike | None, n: int, where: Where) -> NDArray[np.float64]:
     if weights is None:
         return np.ones(n)
     try:
         values = np.array(weights, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise _odd_weight(weights, where) from None
+        raise _odd_weight_error(weights, where) from None
     if values.shape != (n,):
         raise RankshotError(f"weights have shape {values.shape} for {n} rankings")
     bad = ~(np.isfinite(values) & (values >= 0))
@@ -404,9 +403,9 @@ def _checked_weights(weights: ArrayLike | None, n: int, where: Where) -> NDArray
     return values
 
 
-def _odd_weight(weights: ArrayLike, where: Where) -> RankshotError:
-    """Find the weight that is no number."""
-    for row, weight in enumerate(weights if isinstance(weights, (list, tuple, np.ndarray)) else []):
+def _odd_weight_error(weights: ArrayLike, where: Where) -> RankshotError:
+    """Return an error that names the first weight that is not a number."""
+    for row, weight in enumerate(weights if isinstance(weights, LIST_TYPES) else []):
         try:
             float(weight)
         except (TypeError, ValueError, OverflowError):

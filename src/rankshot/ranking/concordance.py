@@ -1,4 +1,4 @@
-"""How far rankings agree with one another."""
+"""How much rankings agree: Kendall's W, distances, and a summary for every target."""
 
 from __future__ import annotations
 
@@ -11,20 +11,17 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from rankshot.core.blocks import row_blocks
-from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.errors import RankshotError
+from rankshot.core.validation import require_whole_number
 from rankshot.ranking.checks import require_one_subject, require_rankings
-from rankshot.ranking.dense import ABSENT, levels, mean_places
 from rankshot.ranking.distances import kendall_distance, mean_kendall_distance
+from rankshot.ranking.layouts import ABSENT, levels, mean_places
 from rankshot.ranking.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.restriction import only_complete
 
 MOST_COMPARED = 10
-"""By default so many places are compared, or fewer where lists are shorter."""
-
-
-# -------------------- ranking.agreement
-# How far rankings agree with one another.
+"""How many places are compared by default; fewer if the lists are shorter."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +31,7 @@ class Agreement:
     Attributes
     ----------
     concordance : float
-        Kendall's W: 1 if all rankings are the same, near 0 if they have nothing in common.
+        Kendall's W: 1 if all rankings are equal, near 0 if they are unrelated.
     mean_distance : float
         Mean Kendall distance between two different rankings.
     distance_to_others : ndarray
@@ -47,10 +44,10 @@ class Agreement:
 
 
 def agreement(rankings: Rankings) -> Agreement:
-    """Measure how far rankings of the same thing agree.
+    """Measure how much rankings of the same target agree.
 
-    A ranking of weight w counts as w rankings. What a top-K list leaves out shares the mean of
-    the places left, and the ties are corrected for in Kendall's W.
+    A ranking of weight w counts as w rankings. The items that a top-K list leaves out share the
+    mean of the remaining places, and Kendall's W is corrected for ties.
 
     Examples
     --------
@@ -71,7 +68,7 @@ def agreement(rankings: Rankings) -> Agreement:
     distance = kendall_distance(rankings)
     to_all = distance @ weights
     others = total - np.minimum(weights, 1)
-    # A weight above 1 stands for equal rankings, which are at distance 0 of one another.
+    # A weight above 1 stands for equal rankings, whose distance is 0.
     pairs = total**2 - float(np.minimum(weights, 1) @ weights)
     mean = float(weights @ to_all) / pairs
     return Agreement(concordance(rankings), mean, to_all / others)
@@ -81,7 +78,7 @@ def concordance(rankings: Rankings) -> float:
     r"""Return Kendall's W = 12 S / (m² (C³ - C) - m ΣT), corrected for ties.
 
     S is the sum of squared deviations of the items' total places from their mean, m the number
-    of rankings, and T = Σ (t³ - t) over the ties of each. It is 1 where nothing is ordered.
+    of rankings, and T = Σ (t³ - t) over the ties of each. W is 1 if no ranking orders anything.
     """
     C = rankings.n_items
     places, ties = np.zeros(C), 0.0
@@ -95,39 +92,39 @@ def concordance(rankings: Rankings) -> float:
         sizes = np.bincount(cells.ravel(), minlength=len(block) * (C + 1)).reshape(-1, C + 1)
         ties += float(block.weights @ (sizes.astype(float) ** 3 - sizes).sum(axis=1))
     m = float(rankings.weights.sum())
-    spread = float(((places - places.mean()) ** 2).sum())
+    deviation = float(((places - places.mean()) ** 2).sum())
     most = m**2 * (C**3 - C) - m * ties
-    return 12 * spread / most if most > 0 else 1.0
+    return 12 * deviation / most if most > 0 else 1.0
 
 
-# -------------------- ranking.summary
-# The rankings of every target in brief: their consensus, and who disagrees with it.
+# ---- Summaries: the consensus of every target, and who disagrees with it
 
 
 @dataclass(frozen=True, eq=False)
 class TargetSummary:
-    """The rankings of one target in brief.
+    """A summary of the rankings of one target.
 
-    Distances are Kendall's, of the first k, as shares of the largest possible: 0 is agreement,
-    1 is the opposite order. Where items tie they are means over what the ties allow.
+    Distances are Kendall's distances of the first k places, divided by the largest possible
+    one: 0 is agreement, 1 is the opposite order. With ties they are means over the orders that
+    the ties allow.
 
     Attributes
     ----------
     target : str or None
-        None where the rankings name no target.
+        None if the rankings name no target.
     n_rankings : int
     model : PlackettLuce, Mallows or BabingtonSmith
-        Fitted to them.
+        The model, fitted to the rankings.
     order : tuple
-        Its mode, cut to k; a tie is a tuple inside it.
+        The mode of the model, cut to k; a tie is a tuple inside it.
     k : int
     concordance : float or None
         Kendall's W of the first k; None for a single ranking, or rankings of subsets.
     mean_distance : float or None
         Mean distance between two of the rankings.
     disagreement : tuple of (str, float)
-        Raters (or sources, of rankings without a rater), and their mean distance to the
-        consensus; the largest first.
+        Raters (or sources, for rankings without a rater), and their mean distance to the
+        consensus, the largest first.
     """
 
     target: str | None
@@ -143,17 +140,18 @@ class TargetSummary:
 def summarize(
     rankings: Rankings, model: Any | None = None, k: int | None = None
 ) -> list[TargetSummary]:
-    """Sum up the rankings of every target.
+    """Summarize the rankings of every target.
 
     Parameters
     ----------
     rankings : Rankings
-        If none names a target, all are taken to be of one.
+        If no ranking names a target, all are taken as rankings of one target.
     model : PlackettLuce, Mallows or BabingtonSmith, optional
-        Merges them; by default `PlackettLuce`. A copy is fitted to each target.
+        The model that merges the rankings; `PlackettLuce` by default. A copy is fitted to each
+        target.
     k : int, optional
-        How many places are compared; by default 10, or the median length of the target's lists.
-        What a shorter list leaves out is tied after it.
+        How many places are compared; by default 10, or the median length of the target's lists
+        if that is smaller. The items that a shorter list leaves out are tied after it.
 
     Examples
     --------
@@ -168,7 +166,7 @@ def summarize(
     require_rankings(rankings)
     rankings = rankings[rankings.weights > 0]
     if len(rankings) == 0:
-        raise RankshotError("there are no rankings to sum up (or all have weight 0)")
+        raise RankshotError("there are no rankings to summarize (or all have weight 0)")
     model = PlackettLuce() if model is None else model
     named: Mapping[Any, Rankings] = rankings.by_target() or {None: rankings}
     if sum(map(len, named.values())) < len(rankings):
@@ -179,13 +177,10 @@ def summarize(
 
 def _summary(target: str | None, rankings: Rankings, model: Any, k: int | None) -> TargetSummary:
     model.fit(rankings)
-    # Not the shortest: one person who stops after the first item would cut everybody to one.
+    # The median, not the minimum: one person may have stopped after the first item.
     usual = int(np.median(rankings.lengths))
     k = min(MOST_COMPARED, usual) if k is None else k
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= rankings.n_items:
-        raise RankshotError(
-            f"k must be between 1 and the {rankings.n_items} items, not {short_repr(k)}"
-        )
+    k = require_whole_number("k", k, most=rankings.n_items)
     consensus = Rankings.from_orders([model.mode_], items=rankings.items).top(k)
     whole = only_complete(rankings)
     first = whole.top(np.minimum(whole.lengths, k))
@@ -205,14 +200,14 @@ def _summary(target: str | None, rankings: Rankings, model: Any, k: int | None) 
 def disagreement(rankings: Rankings, consensus: Rankings) -> tuple[tuple[str, float], ...]:
     """Return raters and their mean distance to a consensus, the largest first.
 
-    A ranking without a rater counts for its source. Subsets, which have no distance, and
-    rankings of which nobody knows where they come from, are left out.
+    A ranking without a rater counts for its source. Rankings of subsets, which have no distance,
+    and rankings without rater and source are left out.
 
     Parameters
     ----------
     rankings : Rankings
     consensus : Rankings
-        One, over the same items. Each ranking is compared as far as both go.
+        One ranking over the same items. The first places are compared, up to the shorter length.
     """
     whole = only_complete(rankings)
     origin = [rater or source for rater, source in zip(whole.raters, whole.sources, strict=True)]

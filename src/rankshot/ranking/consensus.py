@@ -1,4 +1,4 @@
-"""One order for many rankings: Borda's, and Kemeny's by search or with proof."""
+"""One order for many rankings: Borda's method, and Kemeny's by search or with proof."""
 
 from __future__ import annotations
 
@@ -10,8 +10,15 @@ from numpy.typing import NDArray
 
 from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError
+from rankshot.core.validation import require_choice, require_number
 from rankshot.ranking.checks import require_one_subject
-from rankshot.ranking.dense import (
+from rankshot.ranking.kemeny_solvers import (
+    adjacent_search,
+    insertion_search,
+    reversed_weight,
+    solve_exactly,
+)
+from rankshot.ranking.layouts import (
     ABSENT,
     NamedOrder,
     group_ties,
@@ -20,115 +27,12 @@ from rankshot.ranking.dense import (
     mean_places,
     name_groups,
 )
-from rankshot.ranking.kemeny_solvers import (
-    adjacent_search,
-    insertion_search,
-    reversed_weight,
-    solve_exactly,
-)
 from rankshot.ranking.rankings import Rankings
 
 DENSE_ADVANTAGE = 16
-"""How many comparisons of bytes take the time of counting one pair."""
+"""Comparing this many pairs of bytes takes as long as counting one pair of a list."""
 Method = Literal["adjacent", "insertion", "exact"]
 METHODS = ("adjacent", "insertion", "exact")
-
-
-# -------------------- ranking.precedence
-# How often each item is placed before each other one: all that a consensus needs to know.
-
-
-def precedence(rankings: Rankings) -> NDArray[np.float64]:
-    """Return W, where ``W[i, j]`` is the weight of the rankings that place i before j.
-
-    A listed item precedes what a top-K ranking leaves out; tied items and items that a subset
-    ranking leaves out precede nothing. If K cuts a tie so that m of its g items belong to the
-    first K, each of them precedes the rest with probability m/g, and counts so.
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> precedence(rs.Rankings.from_orders([["a", "b"], ["b"]], items=list("abc")))
-    array([[0., 1., 1.],
-           [1., 0., 2.],
-           [0., 0., 0.]])
-    """
-    C = rankings.n_items
-    W = np.zeros((C, C))
-    for size in np.unique(rankings.n_listed).tolist():
-        some = rankings[np.flatnonzero(rankings.n_listed == size)]
-        short = size**2 * DENSE_ADVANTAGE < C**2
-        count, cells = (_count_in_lists, 4 * size**2) if short else (_count_in_tables, C)
-        for rows in row_blocks(len(some), cells):
-            W += count(some[rows])
-    np.fill_diagonal(W, 0)
-    return W
-
-
-def _count_in_lists(block: Rankings) -> NDArray[np.float64]:
-    """Count within lists of one length, short ones: what they leave out takes no time.
-
-    An item precedes all others, but for those that its list does not place after it.
-    """
-    C, n = block.n_items, len(block)
-    items = block.entries.reshape(n, -1).astype(np.int64)
-    places = block.places.reshape(n, -1)
-    weight = np.broadcast_to(block.weights[:, None], items.shape).copy()
-    # Of g tied items that K cuts, each is listed with probability m/g.
-    tied = places == last_levels(block)[:, None]
-    size = tied.sum(axis=1)
-    taken = block.lengths - (places < last_levels(block)[:, None]).sum(axis=1)
-    weight *= np.where(tied, (taken / size)[:, None], 1.0)
-    after = places[:, :, None] < places[:, None, :]
-    subset = block.is_subset[:, None, None]
-    signed = np.where(subset, after, after - 1.0) * weight[:, :, None]
-    pairs = items[:, :, None] * C + items[:, None, :]
-    W = np.bincount(pairs.ravel(), signed.ravel(), minlength=C * C).reshape(C, C)
-    top = ~block.is_subset
-    wins = np.bincount(items[top].ravel(), weight[top].ravel(), minlength=C)
-    return np.asarray(W + wins[:, None])
-
-
-def _count_in_tables(block: Rankings) -> NDArray[np.float64]:
-    """Compare the levels of all items, whole columns of rankings at a time."""
-    C = block.n_items
-    table = levels(block)
-    # Counting in bytes, with the rankings along the fast axis, is what makes this quick.
-    by_item = np.ascontiguousarray(table.T.astype(np.uint8 if C < 255 else np.uint32))
-    # An absent item has wrapped around to the largest level: it precedes nothing by itself,
-    # and the mask keeps it from being preceded.
-    present = np.ascontiguousarray((table != ABSENT).T) if block.is_subset.any() else None
-    weights = block.weights.astype(np.float32) if _exact_in_float32(block) else block.weights
-    W = np.empty((C, C))
-    for i in range(C):
-        before = by_item[i] < by_item
-        if present is not None:
-            before &= present
-        W[i] = before.astype(weights.dtype) @ weights
-    return W - _overcounted(block, table)
-
-
-def _exact_in_float32(block: Rankings) -> bool:
-    """Whole weights whose sum is small add up without rounding in single precision."""
-    return bool(np.all(block.weights == np.rint(block.weights)) and block.weights.sum() < 2**24)
-
-
-def _overcounted(block: Rankings, table: NDArray[np.int32]) -> NDArray[np.float64] | float:
-    """Return what counting a cut tie as whole adds too much: (1 - m/g) for each pair."""
-    last = last_levels(block)[:, None]
-    tied = table == last
-    size = tied.sum(axis=1)
-    taken = block.lengths - ((table < last) & (table != ABSENT)).sum(axis=1)
-    cut = np.flatnonzero(taken < size)
-    if cut.size == 0:
-        return 0.0
-    excess = block.weights[cut] * (1 - taken[cut] / size[cut])
-    result: NDArray[np.float64] = (tied[cut] * excess[:, None]).T @ (table[cut] > last[cut])
-    return result
-
-
-# -------------------- ranking.consensus
-# One order for many rankings: Borda's, and Kemeny's by search or with proof.
 
 
 @dataclass(frozen=True)
@@ -138,7 +42,7 @@ class Consensus:
     Attributes
     ----------
     order : tuple of str
-        The items, best first; a tie (Borda's alone has any) is a tuple inside the tuple.
+        The items, best first; a tie, which only `borda` has, is a tuple inside the tuple.
     score : float
         Kemeny's score: the weight of the pairs that the order reverses, summed over the
         rankings. For full rankings it is the sum of their Kendall distances to the order. A
@@ -146,7 +50,7 @@ class Consensus:
     bound : float
         No order has a smaller score than this.
     optimal : bool
-        Whether that proves that no order is better.
+        Whether the bound proves that no order is better.
     """
 
     order: NamedOrder
@@ -158,10 +62,9 @@ class Consensus:
 def borda(rankings: Rankings) -> Consensus:
     """Order the items by their average place.
 
-    Tied items share the mean of their places, and so does what a top-K list leaves out. In a
-    subset ranking the places count as fractions of its length, and an item that no ranking
-    places counts as placed in the middle. Items of equal average are tied: nothing breaks the
-    tie.
+    Tied items share the mean of their places, and so do the items that a top-K list leaves out.
+    In a subset ranking the places count as fractions of its length, and an item that no ranking
+    places counts as placed in the middle. Items of equal average stay tied.
 
     Examples
     --------
@@ -172,13 +75,13 @@ def borda(rankings: Rankings) -> Consensus:
     (('a', 'b'), 'c')
     """
     require_one_subject(rankings)
-    groups = group_ties(average_places(rankings), closer_than=1e-9)
+    groups = group_ties(average_places(rankings), tolerance=1e-9)
     W = precedence(rankings)
     place = np.empty(rankings.n_items, int)
     for number, group in enumerate(groups):
         place[group] = number
     score = float(W.T[place[:, None] < place].sum())
-    # Of a tied pair, either order is as likely: it is half reversed. The diagonal of W is 0.
+    # Both orders of a tied pair are equally likely: it counts half. The diagonal of W is 0.
     score += float(W[place[:, None] == place].sum()) / 2
     gap = _majority_gap(W, score)
     return Consensus(name_groups(groups, rankings.items), score, score - gap, optimal=gap == 0)
@@ -201,9 +104,10 @@ def kemeny(
         What to merge; weights count.
     method : {"adjacent", "insertion", "exact"}
         ``"adjacent"`` is the paper's search: from the average ranking, swap the neighbours
-        that help most, at most 1,000 times. ``"insertion"`` moves single items anywhere and
-        shakes the order now and then; it is stronger and usually finds an optimum. ``"exact"``
-        proves optimality by linear and, where needed, integer programming.
+        that lower the score most, at most 1,000 times. ``"insertion"`` moves single items to any
+        place and shuffles parts of the order to leave local optima; it is stronger and usually
+        finds an optimum. ``"exact"`` proves optimality by linear and, where needed, integer
+        programming.
     time_limit : float, optional
         Seconds that ``"exact"`` may take; then it returns the best order and bound so far.
     verbose : bool
@@ -217,9 +121,9 @@ def kemeny(
 
     Notes
     -----
-    Where several orders are best, which one is returned depends on the items' averages and
-    names, never on the order in which they were listed. That is so, too, for items that
-    nobody has ranked: they come last, by name, and the order among them means nothing.
+    If several orders are best, the one that is returned depends on the average places and the
+    names of the items, never on the order in which the items were listed. Items that no ranking
+    lists come last, sorted by name; the order among them has no meaning.
 
     Examples
     --------
@@ -229,12 +133,11 @@ def kemeny(
     >>> rs.kemeny(votes, method="exact")
     Consensus(order=('a', 'b', 'c'), score=2.0, bound=2.0, optimal=True)
     """
-    if method not in METHODS:
-        raise RankshotError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
-    if time_limit is not None and not time_limit > 0:
-        raise RankshotError(f"time_limit must be positive, not {time_limit!r}")
-    if time_limit is not None and method != "exact":
-        raise RankshotError(f"time_limit is for method='exact', not {method!r}")
+    require_choice("method", method, METHODS)
+    if time_limit is not None:
+        require_number("time_limit", time_limit, above=0)
+        if method != "exact":
+            raise RankshotError(f"time_limit is for method='exact', not {method!r}")
     require_one_subject(rankings)
     start = _canonical_start(rankings)
     W = precedence(rankings)[np.ix_(start, start)]
@@ -274,12 +177,105 @@ def average_order(rankings: Rankings) -> tuple[str, ...]:
 
 
 def _canonical_start(rankings: Rankings) -> NDArray[np.intp]:
-    """Sort the items by average place, then by name: the columns' order decides nothing."""
+    """Sort the items by average place, then by name: the order of the columns has no effect."""
     average = np.round(average_places(rankings), 12)
     return np.lexsort((np.array(rankings.items), average))
 
 
 def _majority_gap(W: NDArray[np.float64], score: float) -> float:
-    """Return by how much a score exceeds what no order can beat: every pair by its majority."""
+    """Return by how much a score exceeds a lower bound: every pair in its majority's order."""
     gap = score - float(np.triu(np.minimum(W, W.T), 1).sum())
     return gap if gap > 1e-12 * score else 0.0
+
+
+# ---- Precedence: how often each item is placed before each other one
+
+
+def precedence(rankings: Rankings) -> NDArray[np.float64]:
+    """Return W, where ``W[i, j]`` is the weight of the rankings that place i before j.
+
+    A listed item precedes the items that a top-K ranking leaves out. Tied items do not precede
+    one another, and an item that a subset ranking leaves out precedes nothing. If K cuts a tie so
+    that m of its g items belong to the first K, each of them precedes the items after the tie
+    with probability m/g, which is the weight that counts.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> precedence(rs.Rankings.from_orders([["a", "b"], ["b"]], items=list("abc")))
+    array([[0., 1., 1.],
+           [1., 0., 2.],
+           [0., 0., 0.]])
+    """
+    C = rankings.n_items
+    W = np.zeros((C, C))
+    for size in np.unique(rankings.n_listed).tolist():
+        some = rankings[np.flatnonzero(rankings.n_listed == size)]
+        short = size**2 * DENSE_ADVANTAGE < C**2
+        count, cells = (_count_in_lists, 4 * size**2) if short else (_count_in_tables, C)
+        for rows in row_blocks(len(some), cells):
+            W += count(some[rows])
+    np.fill_diagonal(W, 0)
+    return W
+
+
+def _count_in_lists(block: Rankings) -> NDArray[np.float64]:
+    """Count pairs within short lists of one length: items that are left out take no time.
+
+    A listed item precedes all others, except those that its list does not place after it.
+    """
+    C, n = block.n_items, len(block)
+    items = block.codes.reshape(n, -1).astype(np.int64)
+    places = block.places.reshape(n, -1)
+    weight = np.broadcast_to(block.weights[:, None], items.shape).copy()
+    # Each of g tied items that K cuts is among the first K with probability m/g.
+    tied = places == last_levels(block)[:, None]
+    size = tied.sum(axis=1)
+    taken = block.lengths - (places < last_levels(block)[:, None]).sum(axis=1)
+    weight *= np.where(tied, (taken / size)[:, None], 1.0)
+    after = places[:, :, None] < places[:, None, :]
+    subset = block.is_subset[:, None, None]
+    signed = np.where(subset, after, after - 1.0) * weight[:, :, None]
+    pairs = items[:, :, None] * C + items[:, None, :]
+    W = np.bincount(pairs.ravel(), signed.ravel(), minlength=C * C).reshape(C, C)
+    top = ~block.is_subset
+    wins = np.bincount(items[top].ravel(), weight[top].ravel(), minlength=C)
+    return np.asarray(W + wins[:, None])
+
+
+def _count_in_tables(block: Rankings) -> NDArray[np.float64]:
+    """Compare the levels of all items, whole columns of rankings at a time."""
+    C = block.n_items
+    table = levels(block)
+    # Bytes, and rankings along the fast axis, make this fast.
+    by_item = np.ascontiguousarray(table.T.astype(np.uint8 if C < 255 else np.uint32))
+    # The level of an absent item wraps around to the largest number, so it precedes nothing;
+    # the mask makes that nothing precedes it.
+    present = np.ascontiguousarray((table != ABSENT).T) if block.is_subset.any() else None
+    weights = block.weights.astype(np.float32) if _exact_in_float32(block) else block.weights
+    W = np.empty((C, C))
+    for i in range(C):
+        before = by_item[i] < by_item
+        if present is not None:
+            before &= present
+        W[i] = before.astype(weights.dtype) @ weights
+    return W - _overcounted(block, table)
+
+
+def _exact_in_float32(block: Rankings) -> bool:
+    """Tell whether the weights can be summed in single precision without rounding."""
+    return bool(np.all(block.weights == np.rint(block.weights)) and block.weights.sum() < 2**24)
+
+
+def _overcounted(block: Rankings, table: NDArray[np.int32]) -> NDArray[np.float64] | float:
+    """Return the excess of counting a cut tie as a whole one: (1 - m/g) for each pair."""
+    last = last_levels(block)[:, None]
+    tied = table == last
+    size = tied.sum(axis=1)
+    taken = block.lengths - ((table < last) & (table != ABSENT)).sum(axis=1)
+    cut = np.flatnonzero(taken < size)
+    if cut.size == 0:
+        return 0.0
+    excess = block.weights[cut] * (1 - taken[cut] / size[cut])
+    result: NDArray[np.float64] = (tied[cut] * excess[:, None]).T @ (table[cut] > last[cut])
+    return result

@@ -1,4 +1,4 @@
-"""Kendall's distance between rankings, for all pairs at once."""
+"""Kendall's distance between rankings, for all pairs at once, and its mean over ties."""
 
 from __future__ import annotations
 
@@ -6,27 +6,22 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from rankshot.core.blocks import BLOCK_CELLS, row_blocks
-from rankshot.core.errors import RankshotError
 from rankshot.ranking.building import require_lengths
 from rankshot.ranking.checks import refuse_partial, require_rankings
-from rankshot.ranking.dense import levels
+from rankshot.ranking.layouts import levels
 from rankshot.ranking.rankings import Rankings
 
 Float32s = NDArray[np.float32]
+Floats = NDArray[np.float64]
 TILE_ROWS = 512
 TILE_PAIRS = BLOCK_CELLS // TILE_ROWS
 """A tile compares `TILE_ROWS` rankings on `TILE_PAIRS` pairs of items at a time."""
 DENSE_ADVANTAGE = 30
-"""How many multiplications a dense product does in the time of one in a sparse product."""
-Floats = NDArray[np.float64]
-
-
-# -------------------- ranking.distances
-# Kendall's distance between rankings, for all pairs at once.
+"""A dense product does this many multiplications in the time of one of a sparse product."""
 
 
 def kendall_distance(
@@ -41,10 +36,10 @@ def kendall_distance(
     .. math:: d(a, b) = |U| + \max(|S|, |T|),
 
     with U the pairs in opposite orders, S those tied in a alone, T those tied in b alone
-    (Critchlow 1985; Fagin et al. 2006). What a top-K list leaves out is tied after its last
-    item, so lists of different lengths are covered; for two lists of one length the value is
-    Critchlow's top-K distance, the paper's equation 5 with its misprint mended
-    (``D`` is the set of items that only the *second* list names).
+    (Critchlow 1985; Fagin et al. 2006). The items that a top-K list leaves out are tied after its
+    last item, so lists may have different lengths. For two lists of one length the value is
+    Critchlow's top-K distance: the paper's equation 5 with its misprint corrected (``D`` is the
+    set of items that only the *second* list names).
 
     Parameters
     ----------
@@ -96,8 +91,8 @@ def _tile(a: Rankings, b: Rankings) -> NDArray[np.float64]:
         ordered_a, ordered_b = _pairs_ordered(a), _pairs_ordered(b)
         discordant = (both - agreement) / 2
     else:
-        # Without ties inside the lists, all but the order of the items that both lists name
-        # follows from how many those are.
+        # Without ties inside the lists, the number of items that both lists name determines
+        # everything except the order of these items.
         member_a, member_b = _members(a), _members(b)
         shared = (member_a @ member_b.T).astype(float)
         both = _ordered_in_both(a, b, shared)
@@ -113,7 +108,7 @@ def _pairs(n: int | NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray(n) * (np.asarray(n) - 1.0) / 2
 
 
-# -------------------------------------------------------------------- any rankings
+# ---- Counting pairs of any rankings
 
 
 def _sign_products(
@@ -122,7 +117,7 @@ def _sign_products(
     """Return, for all pairs of rankings, s_a · s_b and |s_a| · |s_b| over all pairs of items.
 
     The sign s of a pair of items is -1, 0 or 1. The first product counts concordant minus
-    discordant pairs, the second, wanted only where ``both`` is, those ordered in both.
+    discordant pairs; the second, computed only if ``both``, counts the pairs ordered in both.
     """
     levels_a, levels_b = (levels(r).astype(np.float32) for r in (a, b))
     product = np.zeros((len(a), len(b)))
@@ -143,12 +138,12 @@ def _signs(table: Float32s, run: list[tuple[int, int, int]]) -> Float32s:
         width = end - begin
         np.subtract(table[:, i : i + 1], table[:, begin:end], out=signs[:, column : column + width])
         column += width
-    # Levels are whole numbers: clipping their difference gives its sign.
+    # Levels are whole numbers: their clipped difference is its sign.
     return np.clip(signs, -1, 1, out=signs)
 
 
 def _runs_of_pairs(n_items: int, width: int) -> Iterator[list[tuple[int, int, int]]]:
-    """Walk through the pairs (i, j) with i < j, at most ``width`` at a time, as (i, j, j end)."""
+    """Yield the pairs (i, j) with i < j, at most ``width`` at a time, as (i, first j, end)."""
     run: list[tuple[int, int, int]] = []
     room = width
     for i in range(n_items - 1):
@@ -174,12 +169,12 @@ def _pairs_ordered(rankings: Rankings) -> NDArray[np.float64]:
     return np.asarray(_pairs(C) - tied)
 
 
-# -------------------------------------------------------------------- lists without ties
+# ---- Counting pairs of lists without ties
 
 
 def _members(rankings: Rankings) -> Float32s:
     table = np.zeros((len(rankings), rankings.n_items), np.float32)
-    table[rankings.entry_rows, rankings.entries] = 1
+    table[rankings.entry_rows, rankings.codes] = 1
     return table
 
 
@@ -188,16 +183,16 @@ def _tied(rankings: Rankings) -> NDArray[np.float64]:
 
 
 def _ordered_in_both(a: Rankings, b: Rankings, shared: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Count the pairs ordered in both: all, less those tied in a, in b, but not in both twice."""
+    """Count the pairs ordered in both: all pairs minus those tied in a, in b or in both."""
     left_by_both = a.n_items - a.n_listed[:, None] - b.n_listed + shared
     tied_in_both = left_by_both * (left_by_both - 1) / 2
     return np.asarray(_pairs(a.n_items) - _tied(a)[:, None] - _tied(b) + tied_in_both)
 
 
 def _sparse_is_cheaper(a: Rankings, b: Rankings) -> bool:
-    """Compare the multiplications of the two ways to count inversions, by a rough model."""
+    """Estimate which of the two ways to count inversions takes fewer multiplications."""
     dense = float(len(a) * len(b)) * float(_pairs(a.n_items))
-    # Lists that agree share all their pairs of items: that is the worst case.
+    # The worst case: lists that share all their items.
     sparse = float(_pairs(a.n_listed).sum()) * len(b)
     return sparse * DENSE_ADVANTAGE < dense
 
@@ -214,8 +209,8 @@ def _discordant_lists(
     agreement = (signs_a @ signs_b.T).toarray()
     inverted = (_pairs(shared) - agreement) / 2
     placed_a, placed_b = _members(a), _members(b)
-    placed_a[a.entry_rows, a.entries] = a.places
-    placed_b[b.entry_rows, b.entries] = b.places
+    placed_a[a.entry_rows, a.codes] = a.places
+    placed_b[b.entry_rows, b.codes] = b.places
     passed = placed_a @ member_b.T + member_a @ placed_b.T - shared * (shared - 1)
     apart = (a.n_listed[:, None] - shared) * (b.n_listed - shared)
     return np.asarray(inverted + passed + apart)
@@ -227,7 +222,7 @@ def _pair_signs(rankings: Rankings) -> csr_array:
     rows, columns, signs = [], [], []
     for size in np.unique(rankings.n_listed):
         these = np.flatnonzero(rankings.n_listed == size)
-        lists = rankings.entries[rankings.starts[these][:, None] + np.arange(size)].astype(np.int64)
+        lists = rankings.codes[rankings.starts[these][:, None] + np.arange(size)].astype(np.int64)
         earlier, later = np.triu_indices(size, 1)
         i, j = lists[:, earlier], lists[:, later]
         rows.append(np.repeat(these, earlier.size))
@@ -237,22 +232,21 @@ def _pair_signs(rankings: Rankings) -> csr_array:
     return csr_array(data, shape=(len(rankings), C * C))
 
 
-# -------------------- ranking.mean_distance
-# Kendall's distance where ties mean that nobody knows: its mean over what they allow.
+# ---- Mean distance over the strict orders that ties allow
 
 
 def mean_kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None = None) -> Floats:
     r"""Return the matrix of mean top-k Kendall distances between rankings of ``a`` and of ``b``.
 
-    A tie stands for every strict order of its items, each as likely as the others; what a list
-    leaves out is tied after its last item. The distance is the mean of `kendall_distance` over
-    the strict top-k lists that two rankings allow, drawn independently. Without ties it *is*
-    that distance. With ties the two differ: Hausdorff's distance takes the worst case, so that
-    a ranking with large ties is far from every strict one.
+    A tie stands for every strict order of its items, and each is equally likely; the items that
+    a list leaves out are tied after its last item. The distance is the mean of `kendall_distance`
+    over the strict top-k lists that the two rankings allow, drawn independently. Without ties it
+    equals that distance. With ties the two differ: the Hausdorff distance takes the worst case,
+    so that a ranking with large ties is far from every strict one.
 
     Between strict top-k lists the distance counts pairs of items in opposite orders, and pairs
-    that the first list leaves out and the second does not. Its mean needs only the chance of
-    each pair to stand in one order, or to be left out, in either ranking.
+    that the first list leaves out and the second does not. Its mean needs only the probabilities
+    that a pair is in either order, or left out, in each of the two rankings.
 
     Parameters
     ----------
@@ -284,17 +278,17 @@ def mean_kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None 
     k = C if k is None else int(require_lengths(k, 1, C)[0])
     distance = np.empty((len(first), len(second)))
     for rows in row_blocks(len(first), 4 * C * C):
-        before_a, out_a = _chances(first[rows], k)
+        before_a, out_a = _pair_probabilities(first[rows], k)
         for columns in row_blocks(len(second), 4 * C * C):
-            before_b, out_b = _chances(second[columns], k)
+            before_b, out_b = _pair_probabilities(second[columns], k)
             opposite = _products(before_a, before_b.transpose(0, 2, 1))
             left_by_first = _products(out_a, _off_diagonal(1 - out_b)) / 2
             distance[rows, columns] = opposite + left_by_first
     return distance
 
 
-def _chances(rankings: Rankings, k: int) -> tuple[Floats, Floats]:
-    """Return how likely i is before j in the first k, and how likely both are beyond."""
+def _pair_probabilities(rankings: Rankings, k: int) -> tuple[Floats, Floats]:
+    """Return the probabilities that i precedes j in the first k, and that both are after them."""
     level = levels(rankings)
     n, C = level.shape
     sizes = np.zeros((n, C + 1))
@@ -305,7 +299,7 @@ def _chances(rankings: Rankings, k: int) -> tuple[Floats, Floats]:
     )
     earlier = level[:, :, None] < level[:, None, :]
     same = _off_diagonal(level[:, :, None] == level[:, None, :])
-    # Of s tied items m are listed: a pair of them is both, one or none of these.
+    # Of s tied items m belong to the first k: both, one or none of a pair.
     pairs = np.maximum(size * (size - 1), 1)
     within = (taken * (taken - 1) / 2 + taken * (size - taken)) / pairs
     beyond = (size - taken) * (size - taken - 1) / pairs
@@ -317,7 +311,7 @@ def _chances(rankings: Rankings, k: int) -> tuple[Floats, Floats]:
 
 
 def _off_diagonal(table: NDArray[Any]) -> NDArray[Any]:
-    """Set what compares an item with itself to zero, in place."""
+    """Set the diagonal, which compares an item with itself, to zero in place."""
     i = np.arange(table.shape[1])
     table[:, i, i] = 0
     return table
@@ -325,46 +319,3 @@ def _off_diagonal(table: NDArray[Any]) -> NDArray[Any]:
 
 def _products(x: Floats, y: Floats) -> Floats:
     return np.asarray(x.reshape(len(x), -1) @ y.reshape(len(y), -1).T)
-
-
-# -------------------- ranking.scaling
-# Classical multidimensional scaling: points whose distances are nearly those given.
-
-
-def classical_scaling(distances: ArrayLike, n_dimensions: int = 2) -> Floats:
-    """Place points so that their Euclidean distances are as near as can be to those given.
-
-    Torgerson's method: squared distances, centred in rows and columns, are inner products up to
-    a factor of -2; their largest eigenvalues and vectors give the coordinates. The sign of
-    each axis, which is arbitrary, is such that its farthest coordinate is positive.
-
-    Parameters
-    ----------
-    distances : array-like of shape (n, n)
-        Symmetric.
-    n_dimensions : int
-
-    Returns
-    -------
-    ndarray of shape (n, n_dimensions)
-        An axis that the distances have no room for is 0 throughout.
-
-    Examples
-    --------
-    >>> classical_scaling([[0, 3, 5], [3, 0, 4], [5, 4, 0]]).round(2)
-    array([[-2.15, -1.07],
-           [-0.66,  1.53],
-           [ 2.81, -0.46]])
-    """
-    D = np.asarray(distances, np.float64)
-    if D.ndim != 2 or D.shape[0] != D.shape[1] or not np.allclose(D, D.T):
-        raise RankshotError(f"distances must be a symmetric matrix, not of shape {D.shape}")
-    squared = D**2
-    inner = -(squared - squared.mean(axis=0) - squared.mean(axis=1)[:, None] + squared.mean()) / 2
-    values, vectors = np.linalg.eigh(inner)
-    points = np.zeros((len(D), n_dimensions))
-    for axis in range(min(n_dimensions, len(D))):
-        value, vector = values[-1 - axis], vectors[:, -1 - axis]
-        if value > 0:
-            points[:, axis] = vector * np.sqrt(value) * np.sign(vector[np.argmax(np.abs(vector))])
-    return points

@@ -1,4 +1,4 @@
-"""Reading and writing rankings, by the ending of the file's name."""
+"""Files of rankings: JSON lines, and PrefLib's formats."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ import numpy as np
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.names import Where, as_names, describe_row
 from rankshot.core.text_files import read_lines, replace_file
+from rankshot.core.validation import require_whole_number
 from rankshot.ranking.checks import require_rankings
 from rankshot.ranking.rankings import Rankings
 
 FIELDS = ("target", "ranking", "source", "rater", "weight", "kind", "k")
 LINES_AT_ONCE = 20_000
-"""Text becomes arrays in portions, so that a large file never stands in memory as objects."""
+"""Lines are converted to arrays in portions, so that a large file is never held as objects."""
 PREFLIB_ENDINGS = (".soc", ".soi", ".toc", ".toi")
 NAME = re.compile(r"# ALTERNATIVE NAME (\d+): (.+)")
 COUNT = re.compile(r"# NUMBER ALTERNATIVES: (.+)")
@@ -29,12 +30,82 @@ GROUP = re.compile(r" *(?:\{([\d, ]*)\}|(\d+)) *(?:,|$)")
 JSONL_ENDINGS = (".jsonl", ".ndjson")
 
 
-# -------------------- ranking.jsonl
-# Rankings as JSON lines.
+def read_rankings(path: str | Path, items: Iterable[Any] | None = None) -> Rankings:
+    """Read rankings from JSON lines (.jsonl) or PrefLib (.soc, .soi, .toc, .toi).
+
+    Parameters
+    ----------
+    path : str or Path
+        One ranking per line, such as
+        ``{"target": "cat", "ranking": ["leopard", ["tiger", "lion"], "fox"], "weight": 1}``.
+        ``target``, ``source``, ``rater``, ``weight`` and ``kind`` (``"top"``, the default, or
+        ``"subset"``) are optional; other fields are ignored. ``k`` says that only the first k
+        of the listed items count, which is needed where k cuts a tie.
+    items : iterable of names, optional
+        All items that could be ranked, in the order wanted, such as a classifier's ``classes_``.
+        By default those that occur in the file, sorted (a PrefLib file names all its items).
+
+    Raises
+    ------
+    RankshotError
+        If the file cannot be read; the message names the file and the line.
+    FileNotFoundError
+        If there is no such file.
+    """
+    path = Path(path)
+    check_ending(path)
+    read = read_jsonl if path.suffix in JSONL_ENDINGS else read_preflib
+    return read(path, items)
+
+
+def write_rankings(rankings: Rankings, path: str | Path) -> None:
+    """Write rankings as JSON lines (.jsonl) or PrefLib (.soc, .soi, .toc, .toi).
+
+    The file is written under another name and then renamed, so that it is never incomplete. A
+    JSON lines file names only the items that are listed: to read the same rankings back, give
+    `read_rankings` the same ``items``. A PrefLib file names all items, but has no targets (there
+    may be at most one), sources and raters; they are left out.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_orders([["leopard", ["tiger", "lion"]]], targets="cat")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "votes.jsonl"
+    ...     rs.write_rankings(votes, path)
+    ...     print(path.read_text().strip())
+    ...     again = rs.read_rankings(path)
+    {"target": "cat", "ranking": ["leopard", ["lion", "tiger"]]}
+    >>> again == votes
+    True
+    """
+    path = Path(path)
+    require_rankings(rankings)
+    if len(rankings) == 0:
+        raise RankshotError(f"{path}: there are no rankings to write")
+    check_ending(path)
+    write = write_jsonl if path.suffix in JSONL_ENDINGS else write_preflib
+    try:
+        with replace_file(path) as stream:
+            write(rankings, stream, path)
+    except UnicodeEncodeError as error:
+        odd = short_repr(error.object[error.start : error.end])
+        raise RankshotError(f"{path}: UTF-8 cannot hold the character {odd}") from None
+
+
+def check_ending(path: Path) -> None:
+    """Raise if the ending of a file's name is not that of a known format."""
+    known = (*JSONL_ENDINGS, *PREFLIB_ENDINGS)
+    if path.suffix not in known:
+        raise RankshotError(f"{path}: unknown ending {path.suffix!r}; known are {', '.join(known)}")
+
+
+# ---- JSON lines
 
 
 def read_jsonl(path: Path, items: Iterable[Any] | None) -> Rankings:
-    """Read rankings, one JSON object a line; blank lines are passed over."""
+    """Read rankings, one JSON object per line; blank lines are skipped."""
     names = None if items is None else as_names(items)
     lines = read_lines(path)
     portions = iter(lambda: list(islice(lines, LINES_AT_ONCE)), [])
@@ -42,7 +113,7 @@ def read_jsonl(path: Path, items: Iterable[Any] | None) -> Rankings:
     if not parts:
         raise RankshotError(f"{path}: no rankings in it")
     found = names or tuple(sorted({item for part in parts for item in part.items}))
-    return Rankings.concatenate(part.over(found) for part in parts)
+    return Rankings.concatenate(part.change_items(found) for part in parts)
 
 
 def _read_portion(
@@ -82,7 +153,7 @@ def _orders(records: list[dict[str, Any]], where: Where) -> list[list[Any]]:
                 f'{where(row)}: expected an object with a list "ranking", not {short_repr(record)}'
             )
         for field in record.keys() - harmless:
-            # Other fields are welcome, but a misspelt one would be lost without a word.
+            # Other fields are allowed, but a misspelt one would be ignored silently.
             if close := get_close_matches(field.lower(), FIELDS, n=1, cutoff=0.8):
                 raise RankshotError(
                     f"{where(row)}: field {short_repr(field)}: did you mean {close[0]!r}?"
@@ -105,17 +176,13 @@ def _with_cut_ties(rankings: Rankings, records: list[dict[str, Any]], where: Whe
         return rankings
     lengths = rankings.lengths.copy()
     for row in rows:
-        k, most = records[row]["k"], int(rankings.n_listed[row])
-        if type(k) is not int or not 1 <= k <= most:
-            raise RankshotError(
-                f"{where(row)}: k must be between 1 and the {most} items listed, not {short_repr(k)}"
-            )
-        lengths[row] = k
+        most = int(rankings.n_listed[row])
+        lengths[row] = require_whole_number(f"{where(row)}: k", records[row]["k"], most)
     return rankings.top(lengths)
 
 
 def write_jsonl(rankings: Rankings, stream: TextIO, path: Path) -> None:  # noqa: ARG001
-    """Write rankings, one a line; what is as usual (weight 1, top-K, no rater) is left out."""
+    """Write rankings, one per line; default values (weight 1, top-K, no rater) are left out."""
     cut = rankings.lengths < rankings.n_listed
     for row, order in enumerate(rankings.orders()):
         record: dict[str, Any] = {}
@@ -136,16 +203,15 @@ def write_jsonl(rankings: Rankings, stream: TextIO, path: Path) -> None:  # noqa
         stream.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
-# -------------------- ranking.preflib
-# Rankings in PrefLib's formats: .soc, .soi, .toc, .toi (the current ones, with # headers).
+# ---- PrefLib
 #
-# A file says how many alternatives there are and what they are called, then gives orders with
-# their counts, ``3: 1,{2,4},3``. The endings say strict (s) or with ties (t), complete (c) or
-# incomplete (i). An incomplete order is read as a top-K ranking.
+# The current formats, with # headers. A file has the number and the names of its alternatives,
+# then orders with their counts, ``3: 1,{2,4},3``. The endings mean strict (s) or with ties (t),
+# complete (c) or incomplete (i). An incomplete order is read as a top-K ranking.
 
 
 def read_preflib(path: Path, items: Iterable[Any] | None) -> Rankings:
-    """Read a PrefLib file; its alternatives' names become the items."""
+    """Read a PrefLib file; the names of its alternatives become the items."""
     names: dict[str, str] = {}
     announced: str | None = None
     orders: list[list[Any]] = []
@@ -178,7 +244,7 @@ def read_preflib(path: Path, items: Iterable[Any] | None) -> Rankings:
 
     rankings = Rankings.from_orders(orders, items=names.values(), weights=counts, where=where)
     _require_kind(rankings, path, where)
-    return rankings if items is None else rankings.over(as_names(items), where)
+    return rankings if items is None else rankings.change_items(as_names(items), where)
 
 
 def _read_order(line: str, names: dict[str, str], where: str) -> tuple[int, list[Any]]:
@@ -249,7 +315,7 @@ def write_preflib(rankings: Rankings, stream: TextIO, path: Path) -> None:
 
 
 def _require_kind(rankings: Rankings, path: Path, where: Where) -> None:
-    """Hold a file to what its ending says: strict or tied, complete or not."""
+    """Raise if rankings do not fit the ending of a file: strict or tied, complete or not."""
     tied = rankings.rows_with_ties
     incomplete = rankings.n_listed < rankings.n_items
     for is_bad, letter, what, instead in (
@@ -261,64 +327,3 @@ def _require_kind(rankings: Rankings, path: Path, where: Where) -> None:
             raise RankshotError(
                 f"{where(row)}: {what}, which {path.suffix} does not allow; use {instead}"
             )
-
-
-# -------------------- ranking.files
-# Reading and writing rankings, by the ending of the file's name.
-
-
-def read_rankings(path: str | Path, items: Iterable[Any] | None = None) -> Rankings:
-    """Read rankings from JSON lines (.jsonl) or PrefLib (.soc, .soi, .toc, .toi).
-
-    Parameters
-    ----------
-    path : str or Path
-        One ranking a line, such as
-        ``{"target": "cat", "ranking": ["leopard", ["tiger", "lion"], "fox"], "weight": 1}``.
-        ``target``, ``source``, ``rater``, ``weight`` and ``kind`` (``"top"``, the default, or
-        ``"subset"``) are optional, other fields are passed over. ``k`` says that only the
-        first k of the listed items count, where that cuts a tie.
-    items : iterable of names, optional
-        All items that could be ranked, in the order wanted: a classifier's ``classes_``. By
-        default those that occur in the file, sorted (PrefLib files name all of theirs).
-
-    Raises
-    ------
-    RankshotError
-        Names the file and the line of what is wrong.
-    FileNotFoundError
-        If there is no such file.
-    """
-    path = Path(path)
-    check_ending(path)
-    read = read_jsonl if path.suffix in JSONL_ENDINGS else read_preflib
-    return read(path, items)
-
-
-def write_rankings(rankings: Rankings, path: str | Path) -> None:
-    """Write rankings as JSON lines (.jsonl) or PrefLib (.soc, .soi, .toc, .toi).
-
-    The file appears whole or not at all: it is written beside its place and then renamed.
-    JSON lines name the items that somebody lists and no others: to read the same rankings back,
-    give `read_rankings` the same ``items``. PrefLib names all items, but has no place for targets
-    (one at most may be there), sources and raters; they are left out.
-    """
-    path = Path(path)
-    require_rankings(rankings)
-    if len(rankings) == 0:
-        raise RankshotError(f"{path}: there are no rankings to write")
-    check_ending(path)
-    write = write_jsonl if path.suffix in JSONL_ENDINGS else write_preflib
-    try:
-        with replace_file(path) as stream:
-            write(rankings, stream, path)
-    except UnicodeEncodeError as error:
-        odd = short_repr(error.object[error.start : error.end])
-        raise RankshotError(f"{path}: UTF-8 cannot hold the character {odd}") from None
-
-
-def check_ending(path: Path) -> None:
-    """Raise if the name of a file does not tell its format."""
-    known = (*JSONL_ENDINGS, *PREFLIB_ENDINGS)
-    if path.suffix not in known:
-        raise RankshotError(f"{path}: unknown ending {path.suffix!r}; known are {', '.join(known)}")

@@ -1,4 +1,4 @@
-"""Local search for Kemeny's consensus, on the matrix of precedences alone.
+"""Kemeny's consensus from the matrix of precedences: by local search, and with proof.
 
 An order is an array of item numbers, best first; ``W[i, j]`` is the weight of the rankings
 that place i before j. The searches start from the order 0, 1, 2, …
@@ -21,19 +21,18 @@ from rankshot.core.progress import ProgressLine
 Floats = NDArray[np.float64]
 Items = NDArray[np.intp]
 MAX_SWAPS = 1000
-SHAKEN = 12
+"""The paper's limit for the adjacent search."""
+STRETCH = 12
+"""How many neighbouring items `insertion_search` shuffles at a time."""
 LEAST_GAIN = 1e-12
-"""Gains that are smaller than this part of the largest weight are rounding errors."""
+"""Gains smaller than this fraction of the largest weight are rounding errors."""
 TOLERANCE = 1e-6
+"""The accuracy of the linear solver."""
 ROWS_PER_ITEM = 50
-"""At most this many new rows for each item in a round: more only slow the solver down."""
+"""The most new constraints per item in a round: more only slow down the solver."""
 
 
-# -------------------- ranking.kemeny_search
-# Local search for Kemeny's consensus, on the matrix of precedences alone.
-#
-# An order is an array of item numbers, best first; ``W[i, j]`` is the weight of the rankings
-# that place i before j. The searches start from the order 0, 1, 2, …
+# ---- Local search
 
 
 def reversed_weight(W: Floats, order: Items) -> float:
@@ -54,40 +53,40 @@ def adjacent_search(W: Floats) -> Items:
     return order
 
 
-def settled(W: Floats, order: Items) -> Items:
-    """Move single items to where they cost least, until none wants to move."""
+def improve_by_insertion(W: Floats, order: Items) -> Items:
+    """Move single items to where they cost least, until no move lowers the score."""
     order = order.copy()
-    _settle_all(W - W.T, order, np.random.default_rng(0))
+    _insert_until_stable(W - W.T, order, np.random.default_rng(0))
     return order
 
 
 def insertion_search(W: Floats) -> Items:
-    """Move single items to where they cost least, and shake stretches of the order.
+    """Move single items to where they cost least, and shuffle parts of the order.
 
-    After the first local optimum, a stretch of `SHAKEN` neighbours is shuffled and its items
-    are settled again; the result is kept unless it is worse. The shaking is seeded: the same
+    After the first local optimum, `STRETCH` neighbours are shuffled and their items are moved
+    again; the result is kept unless it is worse. The random numbers are seeded: the same
     precedences always give the same order.
     """
     C = len(W)
     rng = np.random.default_rng(0)
     excess = W - W.T
     order = np.arange(C)
-    _settle_all(excess, order, rng)
+    _insert_until_stable(excess, order, rng)
     for _ in range(C // 2):
-        order = _shaken(excess, order, rng)
-    _settle_all(excess, order, rng)
+        order = _shuffle_stretch(excess, order, rng)
+    _insert_until_stable(excess, order, rng)
     return order
 
 
-def _settle_all(excess: Floats, order: Items, rng: np.random.Generator) -> None:
-    while _settle(excess, order, rng.permutation(len(order)).tolist()) > 0:
+def _insert_until_stable(excess: Floats, order: Items, rng: np.random.Generator) -> None:
+    while _insert_items(excess, order, rng.permutation(len(order)).tolist()) > 0:
         pass
 
 
-def _settle(excess: Floats, order: Items, items: list[int]) -> float:
-    """Move each of ``items`` to its best place, in turn and in place; return what was gained.
+def _insert_items(excess: Floats, order: Items, items: list[int]) -> float:
+    """Move each of ``items`` to its best place, one by one and in place; return the gain.
 
-    Behind its first r competitors an item costs the sum of its excesses over them.
+    The cost of an item behind the first r others is the sum of its excesses over them.
     """
     gained = 0.0
     least_gain = LEAST_GAIN * len(order) * float(excess.max())
@@ -111,31 +110,30 @@ def _settle(excess: Floats, order: Items, items: list[int]) -> float:
     return gained
 
 
-def _shaken(excess: Floats, order: Items, rng: np.random.Generator) -> Items:
+def _shuffle_stretch(excess: Floats, order: Items, rng: np.random.Generator) -> Items:
     trial = order.copy()
-    begin = int(rng.integers(0, max(len(order) - SHAKEN, 0) + 1))
-    stretch = trial[begin : begin + SHAKEN]
+    begin = int(rng.integers(0, max(len(order) - STRETCH, 0) + 1))
+    stretch = trial[begin : begin + STRETCH]
     before = _stretch_cost(excess, stretch)
     rng.shuffle(stretch)
     loss = _stretch_cost(excess, stretch) - before
     items = stretch.tolist()
-    while (gained := _settle(excess, trial, items)) > 0:
+    while (gained := _insert_items(excess, trial, items)) > 0:
         loss -= gained
     return trial if loss <= 0 else order
 
 
 def _stretch_cost(excess: Floats, stretch: Items) -> float:
-    # The excess counts a pair's two sides against each other, so twice.
+    # The excess of a pair has both of its sides, so the sum counts it twice.
     return float(np.tril(excess[np.ix_(stretch, stretch)], -1).sum()) / 2
 
 
-# -------------------- ranking.kemeny_exact
-# Kemeny's consensus with proof, by linear and integer programming (SciPy's HiGHS).
+# ---- Proof, by linear and integer programming (SciPy's HiGHS)
 #
-# A variable x_ij says that i comes before j. An order obeys x_ij + x_jk - x_ik ∈ {0, 1} for
-# every triple; there are C³/6 of them, and hardly any binds. The solver starts without them,
-# adds those that its answer violates, and repeats. What comes out is nearly always integral;
-# where it is not, the same rows go to the integer solver.
+# A variable x_ij is 1 if i comes before j. An order satisfies x_ij + x_jk - x_ik ∈ {0, 1} for
+# every triple. There are C³/6 of these constraints, and hardly any is active. The linear solver
+# starts without them, adds those that its solution violates, and repeats. The solution is nearly
+# always integral; if it is not, the same constraints go to the integer solver.
 
 
 def solve_exactly(
@@ -143,9 +141,9 @@ def solve_exactly(
 ) -> tuple[Items, float]:
     """Return an order, and by how much at most its score exceeds the best: 0 is a proof.
 
-    Where every item of one group is preferred by a majority to every item of another, some
-    best order keeps the groups apart (Condorcet's principle, extended): each group is a
-    problem of its own.
+    If a majority prefers every item of one group to every item of another, some best order
+    places the first group before the second (the extended Condorcet principle). Each group is
+    then solved separately.
     """
     deadline = np.inf if time_limit is None else monotonic() + time_limit
     order: list[Items] = []
@@ -159,7 +157,7 @@ def solve_exactly(
 
 
 def majority_groups(W: Floats) -> list[Items]:
-    """Split the items into groups, best first, that no strict majority puts the other way."""
+    """Split the items into groups, best first; no strict majority prefers a later group."""
     beats = W > W.T
     count, label = connected_components(csr_array(beats), connection="strong")
     if count == 1:
@@ -174,7 +172,7 @@ def majority_groups(W: Floats) -> list[Items]:
 
 def _solve_group(W: Floats, deadline: float, report: Callable[[str], None]) -> tuple[Items, float]:
     """Solve one irreducible problem: an order, and how far from the best it may be."""
-    # Weights of any size become numbers of a size that the solver's tolerances are meant for.
+    # Scale the weights to the size that the solver's tolerances are meant for.
     scale = float(W.max()) if W.size and W.max() > 0 else 1.0
     order = insertion_search(W)
     score = reversed_weight(W, order)
@@ -195,7 +193,7 @@ def _solve_group(W: Floats, deadline: float, report: Callable[[str], None]) -> t
             break
         x, least = solution
         bound = max(bound, least)
-        rounded = settled(W, program.order_of(x))
+        rounded = improve_by_insertion(W, program.sort_items(x))
         if (rounded_score := reversed_weight(W, rounded)) < score:
             order, score = rounded, rounded_score
         report(f"{len(W)} items, {program.n_rows} rows, bound {bound * scale:.2f} of {score:g}")
@@ -207,7 +205,7 @@ def _is_integral(x: Floats) -> bool:
 
 
 class _Program:
-    """min Σ_{i<j} cost_ij x_ij + constant over 0 ≤ x ≤ 1 and the rows added so far."""
+    """Minimise Σ_{i<j} cost_ij x_ij + constant over 0 ≤ x ≤ 1 and the rows added so far."""
 
     def __init__(self, W: Floats, step: float) -> None:
         self.n_items = len(W)
@@ -232,24 +230,24 @@ class _Program:
     def gap(self, score: float, bound: float) -> float:
         """Return by how much at most a score exceeds the best, given a bound on all of them.
 
-        Scores lie whole steps apart, so a bound counts as the next one that a score can have.
+        Scores differ by whole steps, so a bound is raised to the next possible score.
         """
         if self.step == 0:
             return max(score - bound * (1 + TOLERANCE), 0.0)
         least = np.ceil((bound - self.floor) / self.step - TOLERANCE)
         return self.step * max(float(np.rint((score - self.floor) / self.step) - least), 0.0)
 
-    def order_of(self, x: Floats) -> Items:
-        """Sort the items by how many others they precede; exact where x is an order."""
+    def sort_items(self, x: Floats) -> Items:
+        """Sort the items by how many others they precede; exact if x is an order."""
         precede = np.zeros((self.n_items, self.n_items))
         precede[self.i, self.j] = x
         precede[self.j, self.i] = 1 - x
         return np.argsort(-precede.sum(axis=1), kind="stable")
 
     def add_violated(self, x: Floats, deadline: float) -> int | None:
-        """Add the rows of the triples whose transitivity x violates, and count them.
+        """Add the constraints of the triples that x violates, and return how many.
 
-        None means that the time was up before all triples were seen.
+        None means that the time limit was reached before all triples were checked.
         """
         most = ROWS_PER_ITEM * self.n_items
         triples = self._violated_triples(x, deadline)
@@ -290,7 +288,7 @@ class _Program:
         return i_s, j_s, k_s, excesses
 
     def solve(self, *, integer: bool, seconds: float) -> tuple[Floats, float] | None:
-        """Return the best x and a lower bound, or None where the time is up."""
+        """Return the best x and a lower bound, or None if the time limit is reached."""
         if seconds <= 0:
             return None
         result = milp(
@@ -298,18 +296,18 @@ class _Program:
             integrality=np.ones(self.i.size) if integer else None,
             bounds=Bounds(0, 1),
             constraints=LinearConstraint(self.rows, -np.inf, self.limits),
-            # Without this the solver is content with an answer that is nearly the best.
+            # By default the solver accepts a solution that is nearly optimal.
             options={"mip_rel_gap": 0.0} | ({} if np.isinf(seconds) else {"time_limit": seconds}),
         )
         bound = result.mip_dual_bound if integer else result.fun
-        # A relaxation that ran out of time bounds nothing; a tree search always does.
+        # A relaxation that reached the time limit gives no bound; a tree search always does.
         if result.x is None or bound is None or not (integer or result.success):
             return None
         return result.x, float(bound) + self.constant
 
 
 def _common_step(W: Floats) -> float:
-    """Return the largest number that divides all differences, or 0 where they are not whole."""
+    """Return the largest number that divides all differences, or 0 if they are not whole."""
     differences = W - W.T
     if np.abs(differences).max(initial=0.0) > 2**53 or np.any(differences % 1):
         return 0.0

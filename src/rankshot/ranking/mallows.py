@@ -1,4 +1,4 @@
-"""The Mallows model: rankings scatter around a centre, rarer the farther away they are."""
+"""The Mallows model: the farther a ranking is from the centre, the less probable it is."""
 
 from __future__ import annotations
 
@@ -15,30 +15,173 @@ from sklearn.utils.validation import check_is_fitted
 from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.names import as_names
-from rankshot.core.validation import Seed
+from rankshot.core.validation import Seed, require_choice, require_number
 from rankshot.ranking.checks import (
     refuse_partial,
     require_one_subject,
     require_rankings,
-    sample_length,
+    require_sample_length,
 )
-from rankshot.ranking.choices import groups_of
 from rankshot.ranking.consensus import METHODS, average_order, kemeny
+from rankshot.ranking.layouts import group_by_place
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
 
 
-# -------------------- ranking.mallows_likelihood
-# r"""The Mallows likelihood of top-K rankings, ties included, as a function of the spread.
+class Mallows(BaseEstimator):
+    r"""The Mallows model with Kendall's distance, for full and top-K rankings, ties included.
+
+    The probability of a top-K ranking (the paper's equation 11, after Fligner and Verducci) is
+
+    .. math:: P(\pi; \pi_0, \lambda) = \frac{1}{\varphi(\lambda)} e^{-\lambda \sum_{j=1}^K V_j}
+
+    where V_j counts the items still unplaced at stage j that the centre π₀ prefers to the one
+    placed. Lists of different lengths may be mixed: each has its own normaliser. A tie means
+    that the order of its items is unknown and every order is equally likely; the sum over the
+    orders is exact. Subset rankings are refused: their likelihood is not tractable.
+
+    Parameters
+    ----------
+    consensus : {"insertion", "exact", "adjacent", "borda"}
+        How the centre is found. The maximum-likelihood centre is Kemeny's consensus, so
+        ``"exact"`` gives the maximum-likelihood estimate with proof; see `kemeny`.
+    verbose : bool
+        Show progress.
+
+    Attributes
+    ----------
+    items_ : tuple of str
+    center_ : tuple of str
+        π₀, all items, best first.
+    spread_ : float
+        λ. It is infinite if all rankings agree with the centre.
+    mode_ : tuple of str
+        The same as ``center_``.
+    log_likelihood_ : float
+        The log-likelihood of the rankings that were fitted.
+
+    Notes
+    -----
+    In a tie that K cuts, each item is listed with some probability, and the consensus counts it
+    with that weight. The centre is then close to the maximum-likelihood centre, but not always
+    equal to it.
+
+    References
+    ----------
+    Fligner and Verducci (1986), Distance based ranking models. JRSS B 48.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_orders(
+    ...     [["a", "b", "c"], ["a", "c", "b"], ["b", "a"]], items=["a", "b", "c"])
+    >>> model = rs.Mallows().fit(votes)
+    >>> model.center_, round(model.spread_, 4)
+    (('a', 'b', 'c'), 1.0443)
+    """
+
+    def __init__(
+        self,
+        *,
+        consensus: Literal["insertion", "exact", "adjacent", "borda"] = "insertion",
+        verbose: bool = False,
+    ) -> None:
+        self.consensus = consensus
+        self.verbose = verbose
+
+    @classmethod
+    def from_center(cls, center: Sequence[str], spread: float) -> Mallows:
+        """Return a fitted model with a given centre (all items, best first) and spread.
+
+        Examples
+        --------
+        >>> Mallows.from_center(["b", "a"], spread=0.5).mode_
+        ('b', 'a')
+        """
+        spread = require_number("spread", spread, least=0)
+        names = as_names(center, "center")
+        return cls()._with_center(names, names, spread)
+
+    def fit(self, rankings: Rankings) -> Mallows:
+        """Find the centre, then the spread that makes the rankings most probable.
+
+        Parameters
+        ----------
+        rankings : Rankings
+            Full or top-K; their weights count.
+        """
+        require_one_subject(rankings)
+        center = self._find_center(rankings)
+        self._with_center(rankings.items, center, 0.0)
+        statistics = self._statistics(rankings)
+        self.spread_ = _best_spread(statistics, rankings.weights)
+        log_prob = statistics.log_prob(self.spread_)[rankings.weights > 0]
+        self.log_likelihood_ = float(rankings.weights[rankings.weights > 0] @ log_prob)
+        return self
+
+    def _find_center(self, rankings: Rankings) -> tuple[str, ...]:
+        if self.consensus == "borda":
+            return average_order(rankings)
+        require_choice("consensus", self.consensus, (*METHODS, "borda"))
+        found = kemeny(rankings, self.consensus, verbose=self.verbose)
+        return tuple(str(item) for item in found.order)
+
+    def _with_center(
+        self, items: tuple[str, ...], center: tuple[str, ...], spread: float
+    ) -> Mallows:
+        self.items_ = items
+        self.center_ = self.mode_ = center
+        self.spread_ = spread
+        return self
+
+    def _statistics(self, rankings: Rankings) -> MallowsStatistics:
+        place = {name: i for i, name in enumerate(self.center_)}
+        return MallowsStatistics(rankings, np.array([place[name] for name in rankings.items]))
+
+    def log_prob(self, rankings: Rankings) -> Floats:
+        """Return the log-probability of each ranking."""
+        check_is_fitted(self)
+        return self._statistics(require_rankings(rankings).with_items(self.items_)).log_prob(
+            self.spread_
+        )
+
+    def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
+        """Draw ``n`` independent top-``k`` rankings (full ones by default).
+
+        The draws are exact (repeated insertion): the numbers V_j are independent, and each has a
+        geometric distribution that is truncated at the number of items left.
+
+        Examples
+        --------
+        >>> model = Mallows.from_center(["a", "b", "c"], spread=3.0)
+        >>> model.sample(2, random_state=0)
+        Rankings: 2 rankings of 3 items
+          a > b > c
+          a > b > c
+        """
+        check_is_fitted(self)
+        C = len(self.items_)
+        k = require_sample_length(n, k, C)
+        rng = np.random.default_rng(random_state)
+        code = {name: i for i, name in enumerate(self.items_)}
+        center = np.array([code[name] for name in self.center_], np.int32)
+        lists = np.empty((n, k), np.int32)
+        for rows in row_blocks(n, C):
+            passed = _draw_passed(self.spread_, C, k, rows.stop - rows.start, rng)
+            lists[rows] = center[_place(passed, C)].T
+        return Rankings.from_item_numbers(lists, items=self.items_, trusted=True)
+
+
+# ---- Likelihood
 #
 # The model draws a ranking stage by stage (Fligner and Verducci 1986). At a stage with m items
 # left, V of them that the centre prefers to the one drawn are passed over, with probability
 # e^{-λV} / φ_m(λ), φ_m(λ) = 1 + e^{-λ} + … + e^{-(m-1)λ}.
 #
-# A tie of g items allows g! orders. The items of the rest that the centre prefers cost the same
-# in each, and the orders of the group among itself sum to φ_1 φ_2 … φ_g. Where K cuts the tie,
-# so that only m of the g are drawn, the sum over which m runs through the group in the centre's
+# A tie of g items allows g! orders. The other items that the centre prefers cost the same in
+# each order, and the orders inside the tie sum to φ_1 φ_2 … φ_g. Where K cuts the tie, so that
+# only m of the g are drawn, the sum over the choices of m goes through the tie in the centre's
 # order, in g steps.
 
 
@@ -48,7 +191,7 @@ def mallows_log_normalizer(spread: float, n_items: int, k: ArrayLike | None = No
     Parameters
     ----------
     spread : float
-        λ, from 0 (all rankings alike) to infinity (only the centre).
+        λ, from 0 (all rankings are equally likely) to infinity (only the centre is possible).
     n_items : int
         C.
     k : int or array of int, optional
@@ -60,8 +203,7 @@ def mallows_log_normalizer(spread: float, n_items: int, k: ArrayLike | None = No
     >>> np.exp(mallows_log_normalizer(0.0, 4, [1, 2, 4])).round(6)
     array([ 4., 12., 24.])
     """
-    if not spread >= 0:
-        raise RankshotError(f"spread must be 0 or more, not {spread!r}")
+    spread = require_number("spread", spread, least=0)
     lengths = np.asarray(n_items if k is None else k)
     if np.any((lengths < 0) | (lengths > n_items)):
         raise RankshotError(f"k={short_repr(k)} is not between 0 and the {n_items} items")
@@ -77,10 +219,10 @@ def log_phi(spread: float, sizes: NDArray[np.int64]) -> Floats:
 
 
 def mean_passed(spread: float, sizes: NDArray[np.int64]) -> Floats:
-    """Return E[V] at stages of size m: 1/(e^λ - 1) - m/(e^{mλ} - 1), right for small λ too."""
+    """Return E[V] at stages of size m: 1/(e^λ - 1) - m/(e^{mλ} - 1), exact for small λ, too."""
     m = sizes.astype(float)
     if spread < 0.5:
-        # Both poles at zero cancel in h.
+        # The poles of the two terms at zero cancel.
         return (m - 1) / 2 + _h(np.array([spread])) - m * _h(spread * m)
     with np.errstate(over="ignore"):
         return np.asarray(1 / np.expm1(spread) - m / np.expm1(spread * m))
@@ -97,10 +239,10 @@ def _h(x: Floats) -> Floats:
 
 
 class CutTies(NamedTuple):
-    """Ties of one size of which K leaves the same number, ``taken``, in ``rows``.
+    """Ties of one size of which the same number, ``taken``, belongs to the first K.
 
-    ``passed[t, i]`` counts the items outside the tie, still unplaced, that the centre prefers
-    to the tie's i-th item, the tie being sorted by the centre.
+    ``rows`` are their rankings. ``passed[t, i]`` counts the items outside the tie, still
+    unplaced, that the centre prefers to the tie's i-th item; ties are sorted by the centre.
     """
 
     taken: int
@@ -109,7 +251,7 @@ class CutTies(NamedTuple):
 
 
 class MallowsStatistics:
-    """All that the likelihood needs to know of rankings, given the centre.
+    """The sufficient statistics of rankings for the spread, given the centre.
 
     Parameters
     ----------
@@ -121,7 +263,7 @@ class MallowsStatistics:
     Attributes
     ----------
     distance : ndarray of shape (n,)
-        Σ V_j, without what the items of a tie cost one another, and without cut ties.
+        Σ V_j, without pairs of items of one tie, and without ties that K cuts.
     """
 
     def __init__(self, rankings: Rankings, rank: NDArray[np.int64]) -> None:
@@ -133,7 +275,7 @@ class MallowsStatistics:
         self.n_items = rankings.n_items
         self.lengths = rankings.lengths
         passed = _passed(rankings, rank)
-        begin, size, row = groups_of(rankings)
+        begin, size, row = group_by_place(rankings)
         taken = np.clip(rankings.lengths[row] - begin, 0, size)
         whole = np.repeat(taken == size, size)
         self.distance = np.bincount(rankings.entry_rows[whole], passed[whole], minlength=n)
@@ -145,7 +287,7 @@ class MallowsStatistics:
         for g, m in np.unique(np.column_stack([size, taken])[cut], axis=0).tolist():
             these = np.flatnonzero(cut & (size == g) & (taken == m))
             entries = (rankings.starts[row[these]] + begin[these])[:, None] + np.arange(g)
-            by_centre = np.argsort(rank[rankings.entries[entries]], axis=1)
+            by_centre = np.argsort(rank[rankings.codes[entries]], axis=1)
             sorted_entries = np.take_along_axis(entries, by_centre, axis=1)
             self.cuts.append(CutTies(m, row[these], passed[sorted_entries]))
 
@@ -163,7 +305,7 @@ class MallowsStatistics:
         """Return the derivative of the weighted log-likelihood in the spread."""
         sizes = np.arange(1, self.n_items + 1)
         mean = np.append(0.0, np.cumsum(mean_passed(spread, sizes)))
-        # K stages of sizes C, C - 1, …; and those of every tie, the other way around.
+        # K stages of sizes C, C - 1, …; the orders inside a tie have stages 1, 2, …
         expected = mean[-1] - mean[self.n_items - self.lengths]
         slope = float(weights @ (expected - self.distance))
         slope -= float(weights[self.tied_row] @ mean[self.tied_taken])
@@ -172,7 +314,7 @@ class MallowsStatistics:
         return slope
 
     def least_cost(self, weights: Floats) -> float:
-        """Return what the rankings cost at an infinite spread; 0 means that all agree."""
+        """Return the least distance to the centre that ties allow; 0 means that all agree."""
         cost = float(weights @ self.distance)
         for cut in self.cuts:
             cost += float(weights[cut.rows] @ _least_drawn(cut))
@@ -184,15 +326,15 @@ def _passed(rankings: Rankings, rank: NDArray[np.int64]) -> NDArray[np.int64]:
 
     Tied items do not come after one another.
     """
-    entry_rank = rank[rankings.entries]
-    gone = np.empty(rankings.entries.size, np.int64)
+    entry_rank = rank[rankings.codes]
+    gone = np.empty(rankings.codes.size, np.int64)
     longest = int(rankings.n_listed.max(initial=1))
     for rows in row_blocks(len(rankings), longest):
         block = rankings[rows]
         ends = slice(rankings.starts[rows.start], rankings.starts[rows.stop])
         column = block.entry_rows
         place = np.arange(column.size) - block.starts[column]
-        # One ranking a column; filled up with items that the centre likes least.
+        # One column per ranking, filled up with items that the centre places last.
         ranks = np.full((longest, len(block)), rankings.n_items, np.int32)
         ranks[place, column] = entry_rank[ends]
         places = np.full((longest, len(block)), longest, np.int32)
@@ -210,8 +352,8 @@ def _passed(rankings: Rankings, rank: NDArray[np.int64]) -> NDArray[np.int64]:
 def _log_drawn(spread: float, cut: CutTies) -> tuple[Floats, Floats]:
     """Return log Σ e^{-λ cost} over the choices of m from each tie, and the mean cost.
 
-    Going through the tie in the centre's order, an item that is drawn after t others of which
-    j were drawn passes over the t - j others, and over the rest that is preferred to it.
+    The sum goes through the tie in the centre's order. If j of the first t items were drawn, the
+    next one, if drawn, passes over t - j items of the tie and over ``passed`` items outside it.
     """
     n, size = cut.passed.shape
     log_sum = np.full((cut.taken + 1, n), -np.inf)
@@ -246,158 +388,8 @@ def _times(spread: float, cost: NDArray[np.int64] | Floats) -> Floats:
         return np.where(cost > 0, spread * cost, 0.0)
 
 
-# -------------------- ranking.mallows
-# The Mallows model: rankings scatter around a centre, rarer the farther away they are.
-
-
-class Mallows(BaseEstimator):
-    r"""The Mallows model with Kendall's distance, for full and top-K rankings, ties included.
-
-    The probability of a top-K ranking (the paper's equation 11, after Fligner and Verducci) is
-
-    .. math:: P(\pi; \pi_0, \lambda) = \frac{1}{\varphi(\lambda)} e^{-\lambda \sum_{j=1}^K V_j}
-
-    where V_j counts the items still unplaced at stage j that the centre π₀ prefers to the one
-    placed. Lists of different lengths may be mixed: each has its own normaliser. A tie means
-    that the order inside it is unknown, each equally likely; the sum over orders is exact.
-    Subset rankings are refused: their likelihood is not tractable.
-
-    Parameters
-    ----------
-    consensus : {"insertion", "exact", "adjacent", "borda"}
-        How the centre is found. The maximum-likelihood centre is Kemeny's consensus, so
-        ``"exact"`` gives the maximum-likelihood estimate with proof; see `kemeny`.
-    verbose : bool
-        Show progress.
-
-    Attributes
-    ----------
-    items_ : tuple of str
-    center_ : tuple of str
-        π₀, all items, best first.
-    spread_ : float
-        λ. It is infinite where all rankings agree with the centre.
-    mode_ : tuple of str
-        The same as ``center_``.
-    log_likelihood_ : float
-        Of the rankings fitted.
-
-    Notes
-    -----
-    With ties that K cuts, the centre is the consensus that counts each tied item as listed
-    with its probability: close to, but not always, the maximum-likelihood centre.
-
-    References
-    ----------
-    Fligner and Verducci (1986), Distance based ranking models. JRSS B 48.
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> votes = rs.Rankings.from_orders(
-    ...     [["a", "b", "c"], ["a", "c", "b"], ["b", "a"]], items=["a", "b", "c"])
-    >>> model = rs.Mallows().fit(votes)
-    >>> model.center_, round(model.spread_, 4)
-    (('a', 'b', 'c'), 1.0443)
-    """
-
-    def __init__(
-        self,
-        *,
-        consensus: Literal["insertion", "exact", "adjacent", "borda"] = "insertion",
-        verbose: bool = False,
-    ) -> None:
-        self.consensus = consensus
-        self.verbose = verbose
-
-    @classmethod
-    def from_center(cls, center: Sequence[str], spread: float) -> Mallows:
-        """Return a fitted model with a known centre, all items best first, and spread.
-
-        Examples
-        --------
-        >>> Mallows.from_center(["b", "a"], spread=0.5).mode_
-        ('b', 'a')
-        """
-        if not spread >= 0:
-            raise RankshotError(f"spread must be 0 or more, not {spread!r}")
-        names = as_names(center, "center")
-        return cls()._with_center(names, names, float(spread))
-
-    def fit(self, rankings: Rankings) -> Mallows:
-        """Find the centre, then the spread that makes the rankings most probable.
-
-        Parameters
-        ----------
-        rankings : Rankings
-            Full or top-K; their weights count.
-        """
-        require_one_subject(rankings)
-        center = self._find_center(rankings)
-        self._with_center(rankings.items, center, 0.0)
-        statistics = self._statistics(rankings)
-        self.spread_ = _best_spread(statistics, rankings.weights)
-        log_prob = statistics.log_prob(self.spread_)[rankings.weights > 0]
-        self.log_likelihood_ = float(rankings.weights[rankings.weights > 0] @ log_prob)
-        return self
-
-    def _find_center(self, rankings: Rankings) -> tuple[str, ...]:
-        if self.consensus == "borda":
-            return average_order(rankings)
-        if self.consensus not in METHODS:
-            allowed = ", ".join((*METHODS, "borda"))
-            raise RankshotError(f"consensus must be one of {allowed}, not {self.consensus!r}")
-        found = kemeny(rankings, self.consensus, verbose=self.verbose)
-        return tuple(str(item) for item in found.order)
-
-    def _with_center(
-        self, items: tuple[str, ...], center: tuple[str, ...], spread: float
-    ) -> Mallows:
-        self.items_ = items
-        self.center_ = self.mode_ = center
-        self.spread_ = spread
-        return self
-
-    def _statistics(self, rankings: Rankings) -> MallowsStatistics:
-        place = {name: i for i, name in enumerate(self.center_)}
-        return MallowsStatistics(rankings, np.array([place[name] for name in rankings.items]))
-
-    def log_prob(self, rankings: Rankings) -> Floats:
-        """Return the log-probability of each ranking."""
-        check_is_fitted(self)
-        return self._statistics(require_rankings(rankings).with_items(self.items_)).log_prob(
-            self.spread_
-        )
-
-    def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
-        """Draw ``n`` independent top-``k`` rankings (full ones by default).
-
-        Exact, by repeated insertion read from the top: the numbers V_j are independent, and
-        each follows a geometric distribution cut off at the items left.
-
-        Examples
-        --------
-        >>> model = Mallows.from_center(["a", "b", "c"], spread=3.0)
-        >>> model.sample(2, random_state=0)
-        Rankings: 2 rankings of 3 items
-          a > b > c
-          a > b > c
-        """
-        check_is_fitted(self)
-        C = len(self.items_)
-        k = sample_length(n, k, C)
-        rng = np.random.default_rng(random_state)
-        code = {name: i for i, name in enumerate(self.items_)}
-        center = np.array([code[name] for name in self.center_], np.int32)
-        lists = np.empty((n, k), np.int32)
-        for rows in row_blocks(n, C):
-            passed = _draw_passed(self.spread_, C, k, rows.stop - rows.start, rng)
-            lists[rows] = center[_place(passed, C)].T
-        return Rankings.from_item_numbers(lists, items=self.items_, trusted=True)
-
-
 def _best_spread(statistics: MallowsStatistics, weights: Floats) -> float:
-    """Find the root of the slope, which falls throughout: the log-likelihood is concave."""
+    """Find the root of the slope, which decreases: the log-likelihood is concave."""
     if statistics.slope(0.0, weights) <= 0:
         return 0.0
     if statistics.least_cost(weights) == 0:
@@ -408,10 +400,13 @@ def _best_spread(statistics: MallowsStatistics, weights: Floats) -> float:
     return float(brentq(statistics.slope, 0.0, high, args=(weights,), xtol=1e-14, rtol=1e-14))
 
 
+# ---- Sampling
+
+
 def _draw_passed(
     spread: float, n_items: int, k: int, n: int, rng: np.random.Generator
 ) -> NDArray[np.int32]:
-    """Draw V_j for stages j down the rows, by inverting the truncated geometric law."""
+    """Draw V_j, one row per stage, by inverting the truncated geometric distribution."""
     left = np.arange(n_items, n_items - k, -1)[:, None]
     u = rng.random((k, n))
     if spread == 0:
@@ -420,17 +415,17 @@ def _draw_passed(
         passed = np.zeros((k, n))
     else:
         passed = np.log1p(u * np.expm1(-spread * left)) / -spread
-    # Rounding can reach the item after the last.
+    # Rounding can give the number after the last item.
     return np.minimum(passed.astype(np.int32), left - 1).astype(np.int32)
 
 
 def _place(passed: NDArray[np.int32], n_items: int) -> NDArray[np.intp]:
-    """Return the centre's ranks of the items placed, stages down the rows.
+    """Return the centre's ranks of the items placed, one row per stage.
 
-    V_j numbers an item among those left at stage j. Going back one stage puts the item placed
-    there back among them: all later numbers from its own on move up by one.
+    V_j numbers an item among those left at stage j. To go back one stage, the item placed there
+    is put back among them: all later numbers from its own on increase by one.
     """
-    # Small numbers make this quick; they must hold the rank of any item.
+    # The smallest integers that can hold the rank of any item are the fastest.
     small = np.uint8 if n_items <= 256 else np.uint32
     ranks = passed.astype(small)
     for j in range(len(ranks) - 2, -1, -1):

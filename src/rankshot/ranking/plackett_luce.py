@@ -1,4 +1,4 @@
-"""The Plackett-Luce model: items are chosen one after the other, in proportion to their worth."""
+"""The Plackett-Luce model: items are chosen one by one, in proportion to their worths."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
-from rankshot.core.validation import Seed, require_number
-from rankshot.ranking.checks import require_one_subject, require_rankings, sample_length
-from rankshot.ranking.choices import TiedChoice, stages_of
+from rankshot.core.validation import Seed, require_choice, require_number
+from rankshot.ranking.checks import require_one_subject, require_rankings, require_sample_length
 from rankshot.ranking.consensus import precedence
-from rankshot.ranking.dense import ABSENT, group_ties, last_levels, levels, name_groups
-from rankshot.ranking.plackett_luce_fitting import (
-    Likelihood,
+from rankshot.ranking.layouts import ABSENT, group_ties, last_levels, levels, name_groups
+from rankshot.ranking.plackett_luce_likelihood import Likelihood, StageLogs, build_stages
+from rankshot.ranking.plackett_luce_solvers import (
     Solver,
     solve_lbfgs,
     solve_mm,
@@ -36,108 +35,20 @@ from rankshot.ranking.rankings import Rankings
 Floats = NDArray[np.float64]
 SOLVERS: dict[str, Solver] = {"newton": solve_newton, "lbfgs": solve_lbfgs, "mm": solve_mm}
 TIED = 1e-6
-"""Log-worths closer than this are not told apart: the solvers are not exact to the last digit."""
-
-
-# -------------------- ranking.estimable
-# Whether the rankings hold enough comparisons for worths to be estimated at all.
-
-
-def require_estimable(rankings: Rankings) -> None:
-    """Raise unless the Plackett-Luce maximum-likelihood estimate exists.
-
-    It does exactly when the items cannot be split in two so that none of one part is ever
-    placed before one of the other: the graph of "was placed before" is strongly connected
-    (Hunter 2004). A tie that K cuts says only that some of its items came before the rest; it is
-    left out, which is on the safe side: an estimate that rests on it is refused, too.
-    """
-    given = rankings[rankings.weights > 0]
-    rankings = _without_cut_ties(given)
-    before = precedence(rankings) > 0 if rankings.has_ties else _next_in_line(rankings)
-    count, label = connected_components(csr_array(before), connection="strong")
-    if count > 1:
-        cut = bool((given.lengths < given.n_listed).any())
-        raise RankshotError(_message(before, int(count), label, rankings.items, cut=cut))
-
-
-def _next_in_line(rankings: Rankings) -> NDArray[np.bool_]:
-    """Return which item ever came right before which: as good as all of "before", and cheaper.
-
-    After the last item of a top-K list comes all that it leaves out. Item j is left out by
-    some list that ends with i unless all that end with i name it.
-    """
-    C, entries, rows = rankings.n_items, rankings.entries.astype(np.int64), rankings.entry_rows
-    follows = rows[1:] == rows[:-1]
-    pairs = (entries[:-1] * C + entries[1:])[follows]
-    before = np.bincount(pairs, minlength=C * C).reshape(C, C) > 0
-    top = rankings[~rankings.is_subset]
-    last = top.entries[top.starts[1:] - 1].astype(np.int64)
-    ends_with = np.bincount(last, minlength=C)
-    named = np.bincount(last[top.entry_rows] * C + top.entries, minlength=C * C).reshape(C, C)
-    return np.asarray(before | (named < ends_with[:, None]))
-
-
-def _without_cut_ties(rankings: Rankings) -> Rankings:
-    """End rankings before a tie that K cuts: its items need not have come before the rest."""
-    if not rankings.has_ties:
-        return rankings
-    table = levels(rankings)
-    last = last_levels(rankings)[:, None]
-    sure = ((table < last) & (table != ABSENT)).sum(axis=1)
-    whole = sure + (table == last).sum(axis=1) <= rankings.lengths
-    lengths = np.where(whole, rankings.lengths, sure)
-    kept = lengths > 0
-    return rankings[kept].top(lengths[kept])
-
-
-def _message(
-    before: NDArray[np.bool_],
-    count: int,
-    label: NDArray[np.int32],
-    items: tuple[str, ...],
-    *,
-    cut: bool,
-) -> str:
-    part = np.zeros((len(items), count))
-    part[np.arange(len(items)), label] = 1
-    between = (part.T @ before @ part) > 0
-    np.fill_diagonal(between, val=False)
-    sizes = np.bincount(label)
-    # Who stands apart is named, not whom they stand apart from.
-    in_main_group = (label == np.argmax(sizes)) & (sizes.max() > 1)
-    parts: list[str] = []
-    loses, wins = np.asarray(between.any(axis=0)), np.asarray(between.any(axis=1))
-    for ends, text in (
-        (wins & ~loses, "nothing else was placed before"),
-        (loses & ~wins, "nothing else was placed after"),
-        (~wins & ~loses, "nothing else was compared with"),
-    ):
-        names = [items[i] for i in np.flatnonzero(ends[label] & ~in_main_group)]
-        if names:
-            parts.append(f"{text} {quote_names(names)}")
-    verdict = "need not exist, ties that K cuts aside" if cut else "does not exist"
-    return (
-        f"the Plackett-Luce maximum-likelihood estimate {verdict}: the items fall into "
-        f"{count} groups whose worths cannot be compared ({'; '.join(parts)}). "
-        "Use regularization > 0, or add rankings that connect them"
-    )
-
-
-# -------------------- ranking.plackett_luce
-# The Plackett-Luce model: items are chosen one after the other, in proportion to their worth.
+"""Items whose log-worths differ by less are tied in the mode: solvers are not exact."""
 
 
 class PlackettLuce(BaseEstimator):
     r"""The Plackett-Luce model of top-K, full and subset rankings, ties included.
 
-    A ranking is a sequence of choices, each in proportion to the worth v of what is left
-    (the paper's equation 8):
+    A ranking is a sequence of choices. At each stage the remaining items are chosen with
+    probabilities proportional to their worths v (the paper's equation 8):
 
     .. math:: P(\pi; v) = \prod_{i=1}^K \frac{v_{\pi^{-1}(i)}}{\sum_{j \ge i} v_{\pi^{-1}(j)}}
 
-    In a subset ranking the sum runs over the listed items alone. A tie means that the order
-    inside it is unknown, each equally likely: the probability is the mean over the strict
-    rankings that it allows, computed exactly (see `rankshot.ranking.choices`).
+    In a subset ranking the sum runs over the listed items alone. A tie means that the order of
+    its items is unknown and every order is equally likely: the probability is the mean over the
+    strict rankings that it allows, computed exactly (see `rankshot.ranking.tie_integral`).
 
     Parameters
     ----------
@@ -147,12 +58,12 @@ class PlackettLuce(BaseEstimator):
         `fit` raises and names the items. The small default makes every fit well defined.
     solver : {"newton", "lbfgs", "mm"}
         All reach the same optimum. Newton's method is the fastest up to a few hundred items;
-        L-BFGS never builds an items by items matrix; Hunter's MM is the plainest.
+        L-BFGS never builds a matrix of items by items; Hunter's MM is the simplest.
     tol : float
-        Stop when less log-likelihood than this is left to gain (than this part of it, where the
-        weights add up to less than 1).
+        Stop when less log-likelihood than this is left to gain. If the weights of the rankings
+        add up to less than 1, it is multiplied by their sum.
     max_iter : int
-        Give up, with a warning, after so many iterations.
+        The largest number of iterations; a warning tells if they were not enough.
     verbose : bool
         Show progress.
 
@@ -166,8 +77,9 @@ class PlackettLuce(BaseEstimator):
     mode_ : tuple
         The most probable order; items of equal worth are tied, as a tuple inside it.
     log_likelihood_ : float
-        Of the rankings fitted, without the penalty.
+        The log-likelihood of the rankings that were fitted, without the penalty.
     n_iter_ : int
+        The number of iterations.
 
     Notes
     -----
@@ -207,7 +119,7 @@ class PlackettLuce(BaseEstimator):
 
     @classmethod
     def from_worths(cls, worths: Mapping[str, float]) -> PlackettLuce:
-        """Return a fitted model with known worths.
+        """Return a fitted model with given worths.
 
         Examples
         --------
@@ -217,11 +129,10 @@ class PlackettLuce(BaseEstimator):
         if not isinstance(worths, Mapping):
             raise RankshotError(f"worths must map names to numbers, not be {short_repr(worths)}")
         items = as_names(worths)
-        values = np.array([require_number(f"the worth of {x!r}", v) for x, v in worths.items()])
-        bad = ~(np.isfinite(values) & (values > 0))
-        if bad.any():
-            i = int(np.argmax(bad))
-            raise RankshotError(f"the worth of {items[i]!r} must be positive, not {values[i]}")
+        values = [
+            require_number(f"the worth of {item!r}", worth, above=0, below=np.inf)
+            for item, worth in worths.items()
+        ]
         return cls(regularization=0.0)._with_log_worths(items, np.log(values))
 
     def fit(self, rankings: Rankings) -> PlackettLuce:
@@ -230,17 +141,15 @@ class PlackettLuce(BaseEstimator):
         Parameters
         ----------
         rankings : Rankings
-            Of any kind; their weights count.
+            Full, top-K or of subsets, with or without ties; their weights count.
         """
-        if self.solver not in SOLVERS:
-            raise RankshotError(f"solver must be one of {', '.join(SOLVERS)}, not {self.solver!r}")
-        if not 0 <= require_number("regularization", self.regularization) < np.inf:
-            raise RankshotError(f"regularization must be 0 or more, not {self.regularization!r}")
+        require_choice("solver", self.solver, SOLVERS)
+        require_number("regularization", self.regularization, least=0, below=np.inf)
         require_one_subject(rankings)
         if self.regularization == 0:
             require_estimable(rankings)
         likelihood = Likelihood(rankings)
-        # Of light rankings there is less to gain.
+        # Rankings of small weight have a small log-likelihood.
         tol = self.tol * min(1.0, float(rankings.weights.sum()))
         with ProgressLine("Plackett-Luce", enabled=self.verbose) as line:
             theta, self.n_iter_, converged = SOLVERS[self.solver](
@@ -260,42 +169,24 @@ class PlackettLuce(BaseEstimator):
         self.items_ = items
         self.log_worths_ = theta - theta.mean()
         self.worths_ = np.exp(theta - logsumexp(theta))
-        self.mode_ = name_groups(group_ties(-self.log_worths_, closer_than=TIED), items)
+        self.mode_ = name_groups(group_ties(-self.log_worths_, tolerance=TIED), items)
         return self
 
     def log_prob(self, rankings: Rankings) -> Floats:
-        """Return the log-probability of each ranking.
-
-        Right for worths of any ratio: what remains is summed from its smallest part up, never
-        as a total less what is gone.
-        """
+        """Return the log-probability of each ranking, right for worths of any ratio."""
         check_is_fitted(self)
         rankings = require_rankings(rankings).with_items(self.items_)
         result = np.empty(len(rankings))
         for rows in row_blocks(len(rankings), len(self.items_)):
-            result[rows] = self._block_log_prob(rankings[rows])
+            stages = build_stages(rankings[rows])
+            result[rows] = StageLogs(stages, self.log_worths_).log_prob
         return result
-
-    def _block_log_prob(self, block: Rankings) -> Floats:
-        stages = stages_of(block)
-        theta = np.append(self.log_worths_, -np.inf)[stages.order]
-        later = np.full((len(theta) + 1, theta.shape[1]), -np.inf)
-        np.logaddexp.accumulate(theta[::-1], axis=0, out=later[-2::-1])
-        # log v/(v + later) without forming the sum
-        with np.errstate(invalid="ignore"):
-            behind = np.where(stages.chosen, later[1:] - theta, -np.inf)
-        result = -np.logaddexp(0, behind).sum(axis=0)
-        for tie in stages.ties:
-            worths, rest = self.log_worths_[tie.members], later[tie.end, tie.column]
-            np.add.at(result, tie.column, TiedChoice(worths, rest, tie.taken).log_prob)
-        return np.asarray(result - stages.log_ways)
 
     def standard_errors(self, rankings: Rankings) -> Floats:
         """Return the standard errors of ``log_worths_``, from the information in ``rankings``.
 
-        Log-worths are known only up to a common shift; these are errors of log-worths that
-        add up to zero. With a regulariser they are those of the penalised estimate, as if the
-        penalty were a prior.
+        Log-worths are determined up to a common shift; these are the errors of log-worths that
+        add up to zero. With a regulariser the penalty is taken as a prior.
         """
         check_is_fitted(self)
         C = len(self.items_)
@@ -311,7 +202,8 @@ class PlackettLuce(BaseEstimator):
     def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
         """Draw ``n`` independent top-``k`` rankings (full ones by default).
 
-        Exact: item i rings at an exponential time of rate v_i, and the first k are the list.
+        The draws are exact: each item gets an exponential time of rate v_i, and the k items of
+        the smallest times are the list.
 
         Examples
         --------
@@ -323,7 +215,7 @@ class PlackettLuce(BaseEstimator):
         """
         check_is_fitted(self)
         C = len(self.items_)
-        k = sample_length(n, k, C)
+        k = require_sample_length(n, k, C)
         rng = np.random.default_rng(random_state)
         lists = np.empty((n, k), np.int32)
         for rows in row_blocks(n, C):
@@ -340,3 +232,87 @@ def first_items(times: Floats, k: int) -> NDArray[np.intp]:
     columns = np.argpartition(times, k, axis=1)[:, :k]
     order = np.argsort(np.take_along_axis(times, columns, axis=1), axis=1)
     return np.take_along_axis(columns, order, axis=1)
+
+
+# ---- Do the rankings compare enough items for the estimate to exist?
+
+
+def require_estimable(rankings: Rankings) -> None:
+    """Raise unless the Plackett-Luce maximum-likelihood estimate exists.
+
+    It exists if and only if the graph of "was placed before" is strongly connected: the items
+    cannot be split into two parts such that no item of one is ever placed before an item of the
+    other (Hunter 2004). A tie that K cuts says only that some of its items came before the rest.
+    Such ties are left out, so that an estimate that depends on them is refused, too.
+    """
+    given = rankings[rankings.weights > 0]
+    rankings = _without_cut_ties(given)
+    before = precedence(rankings) > 0 if rankings.has_ties else _next_in_line(rankings)
+    count, label = connected_components(csr_array(before), connection="strong")
+    if count > 1:
+        cut = bool((given.lengths < given.n_listed).any())
+        raise RankshotError(_message(before, int(count), label, rankings.items, cut=cut))
+
+
+def _next_in_line(rankings: Rankings) -> NDArray[np.bool_]:
+    """Return which item ever came right before which other.
+
+    This graph has the same connected parts as that of "before", and is cheaper. After the last
+    item of a top-K list come all items that it leaves out. Item j is left out by some list that
+    ends with i unless all lists that end with i name it.
+    """
+    C, entries, rows = rankings.n_items, rankings.codes.astype(np.int64), rankings.entry_rows
+    follows = rows[1:] == rows[:-1]
+    pairs = (entries[:-1] * C + entries[1:])[follows]
+    before = np.bincount(pairs, minlength=C * C).reshape(C, C) > 0
+    top = rankings[~rankings.is_subset]
+    last = top.codes[top.starts[1:] - 1].astype(np.int64)
+    ends_with = np.bincount(last, minlength=C)
+    named = np.bincount(last[top.entry_rows] * C + top.codes, minlength=C * C).reshape(C, C)
+    return np.asarray(before | (named < ends_with[:, None]))
+
+
+def _without_cut_ties(rankings: Rankings) -> Rankings:
+    """End rankings before a tie that K cuts: its items need not have come before the rest."""
+    if not rankings.has_ties:
+        return rankings
+    table = levels(rankings)
+    last = last_levels(rankings)[:, None]
+    sure = ((table < last) & (table != ABSENT)).sum(axis=1)
+    whole = sure + (table == last).sum(axis=1) <= rankings.lengths
+    lengths = np.where(whole, rankings.lengths, sure)
+    kept = lengths > 0
+    return rankings[kept].top(lengths[kept])
+
+
+def _message(
+    before: NDArray[np.bool_],
+    count: int,
+    label: NDArray[np.int32],
+    items: tuple[str, ...],
+    *,
+    cut: bool,
+) -> str:
+    part = np.zeros((len(items), count))
+    part[np.arange(len(items)), label] = 1
+    between = (part.T @ before @ part) > 0
+    np.fill_diagonal(between, val=False)
+    sizes = np.bincount(label)
+    # Name the items outside the largest group, not those in it.
+    in_main_group = (label == np.argmax(sizes)) & (sizes.max() > 1)
+    parts: list[str] = []
+    loses, wins = np.asarray(between.any(axis=0)), np.asarray(between.any(axis=1))
+    for ends, text in (
+        (wins & ~loses, "nothing else was placed before"),
+        (loses & ~wins, "nothing else was placed after"),
+        (~wins & ~loses, "nothing else was compared with"),
+    ):
+        names = [items[i] for i in np.flatnonzero(ends[label] & ~in_main_group)]
+        if names:
+            parts.append(f"{text} {quote_names(names)}")
+    verdict = "need not exist, ties that K cuts aside" if cut else "does not exist"
+    return (
+        f"the Plackett-Luce maximum-likelihood estimate {verdict}: the items fall into "
+        f"{count} groups whose worths cannot be compared ({'; '.join(parts)}). "
+        "Use regularization > 0, or add rankings that connect them"
+    )

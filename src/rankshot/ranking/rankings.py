@@ -23,11 +23,11 @@ from rankshot.ranking.building import (
     distinct_values,
     encode_orders,
     encode_positions,
-    item_numbers,
-    number_table,
     refuse_cells,
-    refuse_numbers,
+    refuse_unknown_numbers,
+    require_item_numbers,
     require_lengths,
+    require_number_table,
     validate_columns,
     validate_entries,
     warn_of_counting_from_zero,
@@ -35,10 +35,6 @@ from rankshot.ranking.building import (
 
 ROWS_SHOWN = 6
 PLACES_SHOWN = 8
-
-
-# -------------------- ranking.rankings
-# `Rankings`: many rankings of named items in one immutable value.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,17 +46,17 @@ class Rankings:
 
     A *top-K* ranking orders its first K items and puts all others of ``items`` after them, in
     no order. A *subset* ranking compares only the items it lists and says nothing of the
-    others. A *tie* means that the order inside it is unknown, each as likely as the others.
-    A tie that K cuts (two of three tied items belong to the first K, unknown which) is kept
-    whole, and ``lengths`` says how many of the listed items count.
+    others. A *tie* means that the order of its items is unknown, and every order is equally
+    likely. A tie that K cuts (two of three tied items belong to the first K, but it is unknown
+    which) is kept whole, and ``lengths`` says how many of the listed items count.
 
     Attributes
     ----------
     items : tuple of str
         What is ranked.
-    entries, places, starts : ndarray
-        Row ``i`` lists items ``entries[starts[i]:starts[i + 1]]``, best first, at ``places``
-        0, 1, 2, …; equal places are tied.
+    codes, places, starts : ndarray
+        Row ``i`` lists the items of numbers ``codes[starts[i]:starts[i + 1]]``, best first, at
+        ``places`` 0, 1, 2, …; equal places are tied.
     lengths : ndarray
         K of each ranking: how many of its items are ordered before the rest.
     is_subset : ndarray of bool
@@ -83,7 +79,7 @@ class Rankings:
     """
 
     items: tuple[str, ...]
-    entries: NDArray[np.int32]
+    codes: NDArray[np.int32]
     places: NDArray[np.int32]
     starts: NDArray[np.int64]
     lengths: NDArray[np.int64]
@@ -98,7 +94,7 @@ class Rankings:
             getattr(self, field.name).flags.writeable = False
 
     def __reduce__(self) -> tuple[type[Rankings], tuple[Any, ...]]:
-        """Copy by building anew, so that the arrays of a copy are read-only, too."""
+        """Copy through the constructor, so that the arrays of a copy are read-only, too."""
         return Rankings, tuple(getattr(self, field.name) for field in fields(self))
 
     @classmethod
@@ -121,8 +117,8 @@ class Rankings:
         orders : iterable of lists
             For example ``[["leopard", ["tiger", "lion"], "fox"]]``.
         items : iterable of names, optional
-            All items that could be ranked. By default those that occur, sorted by name; an
-            item that nobody lists is then unknown.
+            All items that could be ranked. By default those that occur, sorted by name: then
+            an item that no ranking lists does not exist.
         targets, sources, raters : list of str, or one str for all, optional
             What each ranking describes, where it came from, who gave it.
         weights : array-like, optional
@@ -130,7 +126,7 @@ class Rankings:
         kind : {"top", "subset"}, or one for each ranking
             Whether items that are not listed come after the listed ones, or were not compared.
         where : callable, optional
-            Names row ``i`` in an error message.
+            ``where(i)`` is how an error message names row ``i``.
         """
         orders = list(orders)
         names = as_names(items) if items is not None else collect_items(orders, where)
@@ -159,7 +155,7 @@ class Rankings:
           b = d > a
         """
         names = as_names(items)
-        table = number_table(positions, len(names), "positions")
+        table = require_number_table(positions, len(names), "positions")
         warn_of_counting_from_zero(table)
         refuse_cells(
             ~np.isfinite(table) | (table < 0),
@@ -195,7 +191,7 @@ class Rankings:
           b = c > d
         """
         names = as_names(items)
-        table = number_table(scores, len(names), "scores")
+        table = require_number_table(scores, len(names), "scores")
         refuse_cells(np.isnan(table), table, names, "scores must be numbers")
         entries = encode_positions(-table, placed=np.ones(table.shape, bool))
         beside = validate_columns(
@@ -208,9 +204,9 @@ class Rankings:
     def from_item_numbers(
         cls, lists: NDArray[Any], *, items: Iterable[Any], trusted: bool = False
     ) -> Rankings:
-        """Build from a matrix of item numbers, best first, that a computation has made.
+        """Build from a matrix of item numbers, best first, as computations make them.
 
-        ``trusted`` skips the checks, for lists that cannot be wrong.
+        ``trusted`` skips the checks, for lists that are known to be right.
 
         Examples
         --------
@@ -219,12 +215,12 @@ class Rankings:
           c > a
         """
         names = as_names(items)
-        lists = item_numbers(lists)
+        lists = require_item_numbers(lists)
         n, k = lists.shape
         places = np.tile(np.arange(k, dtype=np.int32), n)
         entries = Entries(lists.astype(np.int32).ravel(), places, np.arange(n + 1) * k)
         if not trusted:
-            refuse_numbers(lists, len(names))
+            refuse_unknown_numbers(lists, len(names))
             entries = validate_entries(entries, names, describe_row)
         return cls(names, *entries, entries.sizes, *validate_columns(n))
 
@@ -266,7 +262,7 @@ class Rankings:
     @property
     def lists(self) -> Entries:
         """The items and places of all rankings, as ragged rows."""
-        return Entries(self.entries, self.places, self.starts)
+        return Entries(self.codes, self.places, self.starts)
 
     @property
     def entry_rows(self) -> NDArray[np.int64]:
@@ -280,7 +276,7 @@ class Rankings:
     def positions(self) -> NDArray[np.int32]:
         """Return the place of every item in every ranking, from 1; 0 where it is not listed."""
         positions = np.zeros((len(self), self.n_items), np.int32)
-        positions[self.entry_rows, self.entries] = self.places + 1
+        positions[self.entry_rows, self.codes] = self.places + 1
         return positions
 
     def __len__(self) -> int:
@@ -297,7 +293,7 @@ class Rankings:
         return Rankings(self.items, *entries, *(column[index] for column in self._columns()))
 
     def _columns(self) -> tuple[NDArray[Any], ...]:
-        """All that has one entry a ranking."""
+        """Return the fields that have one value per ranking."""
         return tuple(getattr(self, field.name) for field in fields(self)[4:])
 
     def __eq__(self, other: object) -> bool:
@@ -311,10 +307,30 @@ class Rankings:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return as_text(self)
+        """Return a summary line and the first rankings, one per line."""
+        lines = [f"Rankings: {_summary(self)}"]
+        shown = self[:ROWS_SHOWN]
+        for row, order in enumerate(shown.orders()):
+            target = f"{shown.targets[row]}: " if shown.targets[row] is not None else ""
+            lines.append(f"  {target}{_order_text(order)}{_remark(shown, row)}")
+        if len(self) > ROWS_SHOWN:
+            lines.append(f"  … and {len(self) - ROWS_SHOWN:,} more")
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return as_html(self)
+        """Return the same as a small table, for notebooks."""
+        shown = self[:ROWS_SHOWN]
+        rows = "".join(
+            f"<tr><td>{escape(shown.targets[row] or '')}</td>"
+            f"<td>{escape(_order_text(order) + _remark(shown, row))}</td></tr>"
+            for row, order in enumerate(shown.orders())
+        )
+        more = "<tr><td></td><td>…</td></tr>" if len(self) > ROWS_SHOWN else ""
+        return (
+            f"<table><caption>Rankings: {escape(_summary(self))}</caption>"
+            f"<thead><tr><th>target</th><th>ranking</th></tr></thead>"
+            f"<tbody>{rows}{more}</tbody></table>"
+        )
 
     def select(
         self, *, target: str | None = None, source: str | None = None, rater: str | None = None
@@ -339,8 +355,8 @@ class Rankings:
     def top(self, k: int | NDArray[np.int64]) -> Rankings:
         """Keep the first ``k`` items of each ranking; a tie that k cuts is kept whole.
 
-        What a subset ranking lists after the cut stays, tied last: it was compared, and lost.
-        ``k`` may be an array, with a number for each ranking.
+        The later items of a subset ranking stay, tied last: they were compared, and came after.
+        ``k`` may be an array with one number per ranking.
 
         Examples
         --------
@@ -350,13 +366,14 @@ class Rankings:
           a > b = c (first 2), array([2]))
         """
         lengths = np.minimum(self.lengths, require_lengths(k, len(self), self.n_items))
-        items, places, starts = self.lists.cut(lengths, keep_rest=self.is_subset)
-        return replace(self, entries=items, places=places, starts=starts, lengths=lengths)
+        codes, places, starts = self.lists.cut(lengths, keep_rest=self.is_subset)
+        return replace(self, codes=codes, places=places, starts=starts, lengths=lengths)
 
     def unique(self) -> Rankings:
         """Merge equal rankings of the same target and add their weights.
 
-        Sources and raters are dropped: a merged ranking has many. The first of each comes first.
+        Sources and raters are dropped, as a merged ranking can have many. The order is that of
+        the first of each set of equal rankings.
 
         Examples
         --------
@@ -366,7 +383,7 @@ class Rankings:
         """
         code = {name: i for i, name in enumerate(self.target_names, 1)}
         target = np.array([code.get(name, 0) for name in self.targets], np.int64)
-        group = self.lists.numbers([target, self.lengths, self.is_subset])
+        group = self.lists.number_equal_rows([target, self.lengths, self.is_subset])
         _, first, member = np.unique(group, return_index=True, return_inverse=True)
         weights = np.bincount(member, self.weights, minlength=first.size).astype(float)
         by_first = np.argsort(first)
@@ -375,35 +392,35 @@ class Rankings:
         return replace(merged, weights=weights[by_first], sources=nobody, raters=nobody.copy())
 
     def with_items(self, items: Iterable[Any]) -> Rankings:
-        """Return the same rankings over the same items, listed in another order."""
+        """Return the same rankings with the items numbered in another order."""
         names = as_names(items)
         if names == self.items:
             return self
         if set(names) != set(self.items):
             raise different_items_error(names, self.items)
-        return self.over(names)
+        return self.change_items(names)
 
-    def over(self, items: tuple[str, ...], where: Where = describe_row) -> Rankings:
+    def change_items(self, items: tuple[str, ...], where: Where = describe_row) -> Rankings:
         """Return the same lists over other items, which must include all that are listed.
 
-        A top-K ranking then puts its items before others than it did: this is another
-        statement, not another way to make the same one. See `with_items` for that.
+        This changes what a top-K ranking says: it then places its items before other items than
+        it did. `with_items` changes only the order in which the items are numbered.
         """
         if items == self.items:
             return self
         code = {name: i for i, name in enumerate(items)}
         recode = np.array([code.get(name, -1) for name in self.items], np.int32)
-        entries = recode[self.entries]
-        if np.any(entries < 0):
-            first = int(np.argmax(entries < 0))
-            name, row = self.items[self.entries[first]], int(self.entry_rows[first])
+        codes = recode[self.codes]
+        if np.any(codes < 0):
+            first = int(np.argmax(codes < 0))
+            name, row = self.items[self.codes[first]], int(self.entry_rows[first])
             raise RankshotError(f"{where(row)}: unknown item {name!r}{suggest_name(name, items)}")
-        lists = self.lists._replace(items=entries).sorted_inside_ties()
-        return replace(self, items=items, entries=lists.items)
+        lists = self.lists._replace(codes=codes).sort_ties()
+        return replace(self, items=items, codes=lists.codes)
 
     @staticmethod
     def concatenate(parts: Iterable[Rankings]) -> Rankings:
-        """Put the rankings of several values, over the same items, into one."""
+        """Join several values over the same items into one."""
         parts = list(parts)
         if not parts:
             raise RankshotError("nothing to concatenate")
@@ -415,36 +432,7 @@ class Rankings:
         return Rankings(parts[0].items, *lists, *columns)
 
 
-# -------------------- ranking.display
-# How `Rankings` look on the screen and in a notebook.
-
-
-def as_text(rankings: Rankings) -> str:
-    """Return a summary line and the first rankings, one a line."""
-    lines = [f"Rankings: {_summary(rankings)}"]
-    shown = rankings[:ROWS_SHOWN]
-    for row, order in enumerate(shown.orders()):
-        target = f"{shown.targets[row]}: " if shown.targets[row] is not None else ""
-        lines.append(f"  {target}{_order_text(order)}{_remark(shown, row)}")
-    if len(rankings) > ROWS_SHOWN:
-        lines.append(f"  … and {len(rankings) - ROWS_SHOWN:,} more")
-    return "\n".join(lines)
-
-
-def as_html(rankings: Rankings) -> str:
-    """Return the same as a small table."""
-    shown = rankings[:ROWS_SHOWN]
-    rows = "".join(
-        f"<tr><td>{escape(shown.targets[row] or '')}</td>"
-        f"<td>{escape(_order_text(order) + _remark(shown, row))}</td></tr>"
-        for row, order in enumerate(shown.orders())
-    )
-    more = "<tr><td></td><td>…</td></tr>" if len(rankings) > ROWS_SHOWN else ""
-    return (
-        f"<table><caption>Rankings: {escape(_summary(rankings))}</caption>"
-        f"<thead><tr><th>target</th><th>ranking</th></tr></thead>"
-        f"<tbody>{rows}{more}</tbody></table>"
-    )
+# ---- Text of rankings
 
 
 def _summary(rankings: Rankings) -> str:

@@ -1,4 +1,4 @@
-"""Rankings of fewer items: what remains of a list when some items are taken away."""
+"""Rankings restricted to some of their items, and rankings that compare all items."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from rankshot.core.names import as_names
 from rankshot.ranking.building import Entries, row_starts
 from rankshot.ranking.checks import require_rankings
-from rankshot.ranking.choices import groups_of
+from rankshot.ranking.layouts import group_by_place
 from rankshot.ranking.rankings import Rankings
 
 
@@ -21,15 +21,15 @@ def only_complete(rankings: Rankings) -> Rankings:
 
 
 def restrict_items(rankings: Rankings, items: Iterable[Any]) -> Rankings:
-    """Return what rankings say of some of their items; those that say nothing are left out.
+    """Return rankings of some of their items; a ranking that lists none of them is left out.
 
-    The items that stay keep their order. Where K cuts a tie that loses items, it is not known
-    how many of the others belong to the first K, and the list ends before the tie.
+    The remaining items keep their order. Where K cuts a tie that loses items, it is unknown how
+    many of the others belong to the first K, and the list ends before the tie.
 
     Examples
     --------
     >>> r = Rankings.from_orders([["a", ["b", "c"], "d"], ["b"]], items=["a", "b", "c", "d", "e"])
-    >>> restricted(r, ["a", "c", "d", "e"])
+    >>> restrict_items(r, ["a", "c", "d", "e"])
     Rankings: 1 ranking of 4 items
       a > c > d
     """
@@ -37,34 +37,34 @@ def restrict_items(rankings: Rankings, items: Iterable[Any]) -> Rankings:
     names = as_names(items)
     code = {name: i for i, name in enumerate(names)}
     recode = np.array([code.get(name, -1) for name in rankings.items], np.int32)
-    entries = recode[rankings.entries]
-    kept = entries >= 0
-    begin, size, row = groups_of(rankings)
+    codes = recode[rankings.codes]
+    kept = codes >= 0
+    begin, size, row = group_by_place(rankings)
     group = np.repeat(np.arange(row.size), size)
     left = np.bincount(group[kept], minlength=row.size)
     taken = np.clip(rankings.lengths[row] - begin, 0, size)
     unclear = (taken > 0) & (taken < size) & (left < size)
     counted = np.where(unclear, 0, np.where(taken == size, left, taken))
-    # Beyond the cut a top-K list names nothing; what a subset names there was compared, and lost.
+    # Beyond the cut a top-K list names nothing; a subset ranking keeps its later items.
     kept &= (counted > 0)[group] | rankings.is_subset[row[group]]
     n = len(rankings)
     entry_rows = rankings.entry_rows[kept]
     sizes = np.bincount(entry_rows, minlength=n)
     lengths = np.bincount(row, counted, minlength=n).astype(np.int64)
-    # Places are counted anew: a group that is gone leaves no gap.
+    # Places are counted again, so that a group that has been removed leaves no gap.
     there = np.bincount(group[kept], minlength=row.size) > 0
     number = np.cumsum(there) - 1
     first_number = np.append(number, 0)[np.searchsorted(row, np.arange(n))]
     first_number += ~np.append(there, True)[np.searchsorted(row, np.arange(n))]
     places = (number[group[kept]] - first_number[entry_rows]).astype(np.int32)
-    lists = Entries(entries[kept], places, row_starts(sizes)).sorted_inside_ties()
-    says = np.flatnonzero((lengths > 0) & ((sizes > 1) | ~rankings.is_subset))
-    lists = lists.take(says)
+    lists = Entries(codes[kept], places, row_starts(sizes)).sort_ties()
+    informative = np.flatnonzero((lengths > 0) & ((sizes > 1) | ~rankings.is_subset))
+    lists = lists.take(informative)
     return replace(
-        rankings[says],
+        rankings[informative],
         items=names,
-        entries=lists.items,
+        codes=lists.codes,
         places=lists.places,
         starts=lists.starts,
-        lengths=lengths[says],
+        lengths=lengths[informative],
     )

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from sklearn.metrics import confusion_matrix
 
 from rankshot.core.errors import RankshotError, short_repr
+from rankshot.experiments.class_maps import place_points
 from rankshot.experiments.tables import Comparison
 from rankshot.ranking.concordance import TargetSummary
-from rankshot.ranking.distances import classical_scaling, mean_kendall_distance
+from rankshot.ranking.distances import mean_kendall_distance
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.restriction import only_complete
 from rankshot.zeroshot.explanation import Explanation
@@ -283,7 +284,7 @@ def map_rankings(rankings: Rankings, k: int) -> ClassMap | None:
     distance = mean_kendall_distance(whole, k=k)
     # The mean distance of a ranking with ties to itself is positive; that of a point is 0.
     np.fill_diagonal(distance, 0)
-    places = classical_scaling(distance)
+    places = place_points(distance)
     origin = [
         rater or source or "" for rater, source in zip(whole.raters, whole.sources, strict=True)
     ]

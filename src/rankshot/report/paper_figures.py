@@ -9,7 +9,7 @@ from rankshot.experiments.class_maps import ClassTree, SemanticMap
 from rankshot.experiments.ranking_cells import Cell, RankingCells
 from rankshot.experiments.tables import ResultTable
 from rankshot.experiments.two_classes import TwoClasses
-from rankshot.ranking.dense import NamedOrder
+from rankshot.ranking.layouts import NamedOrder
 from rankshot.report.charts import (
     PANEL_LAYOUTS,
     Group,

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.blocks import row_blocks
-from rankshot.ranking.dense import ABSENT
-from rankshot.ranking.kemeny_solvers import settled
+from rankshot.ranking.layouts import ABSENT
+from rankshot.ranking.kemeny_solvers import improve_by_insertion
 
 Levels = NDArray[np.int32]
 Signs = NDArray[np.int8]
@@ -198,7 +198,7 @@ def _find_reachable(beats: Bools) -> Bools:
 def _order_cycles(W: Margins) -> Numbers:
     n = W.shape[1]
     if n > MOST_SOLVED:
-        return np.array([settled(one.astype(float), np.arange(n)) for one in W])
+        return np.array([improve_by_insertion(one.astype(float), np.arange(n)) for one in W])
     blocks = row_blocks(len(W), n << n)
     return np.concatenate([_first_best_orders(W[rows]) for rows in blocks])
 

@@ -185,7 +185,7 @@ def _select_nearest(rankings: Rankings, target: str, n: int) -> tuple[str, ...]:
     if len(these) == 0:
         hint = suggest_name(target, rankings.target_names)
         raise RankshotError(f"there is no ranking for the target {target!r}{hint}: add one")
-    compared = {rankings.items[i] for i in these.entries}
+    compared = {rankings.items[i] for i in these.codes}
     if not these.is_subset.all():
         compared = set(rankings.items)
     # The average place of an item that no ranking compares is a guess: it comes last.

@@ -10,7 +10,7 @@ from statistics import median
 import numpy as np
 
 from rankshot.ranking.concordance import concordance
-from rankshot.ranking.dense import ABSENT, NamedOrder, levels, name_groups
+from rankshot.ranking.layouts import ABSENT, NamedOrder, levels, name_groups
 from rankshot.ranking.rankings import Rankings
 from rankshot.survey.answers import Answer, group_by_question, is_counted
 from rankshot.survey.consensus import (

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from rankshot.core.blocks import row_blocks
-from rankshot.ranking.dense import levels
+from rankshot.ranking.layouts import levels
 from rankshot.ranking.rankings import Rankings
 from rankshot.survey.answers import Answer, group_by_question, is_counted
 from rankshot.survey.consensus import Levels, pair_signs, pairwise_margins

@@ -27,7 +27,7 @@ def align_to(knowledge: Semantics | None, items: tuple[str, ...]) -> Semantics:
     knowledge = require_semantics(knowledge)
     if isinstance(knowledge, Similarity):
         return knowledge.select(knowledge.targets, items)
-    return require_targets(knowledge).over(items)
+    return require_targets(knowledge).change_items(items)
 
 
 def require_semantics(knowledge: Any) -> Semantics:

@@ -113,7 +113,7 @@ def describe_indistinguishable(head: Any) -> list[str]:
 
 def _alike(rankings: Rankings) -> list[list[str]]:
     """Return targets whose rankings are the same, each with the same share of the weight."""
-    numbers = rankings.lists.numbers([rankings.lengths, rankings.is_subset])
+    numbers = rankings.lists.number_equal_rows([rankings.lengths, rankings.is_subset])
     shares: dict[str, dict[int, float]] = {}
     for target, number, weight in zip(rankings.targets, numbers, rankings.weights, strict=True):
         theirs = shares.setdefault(str(target), {})

@@ -16,14 +16,9 @@ from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import require_number
 from rankshot.ranking.babington_smith import NO_SUBSETS, log_sum_of_choices, require_affordable
 from rankshot.ranking.checks import refuse_partial
-from rankshot.ranking.choices import (
-    TiedChoice,
-    choices_of,
-    groups_of,
-    n_nodes,
-    rows_with_tied_choices,
-)
+from rankshot.ranking.layouts import group_by_place, iterate_choices, rows_with_tied_choices
 from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.tie_integral import TiedChoice, n_nodes
 from rankshot.zeroshot.scores import Kind, pair_columns
 
 Floats = NDArray[np.floating]
@@ -46,7 +41,7 @@ def stage_weights(rankings: Rankings, decay: float) -> NDArray[np.float64]:
     longest = int(rankings.lengths.max(initial=0))
     place = np.arange(longest)
     weights = np.where(place < rankings.lengths[:, None], (1.0 + place) ** -decay, 0.0)
-    begin, size, row = groups_of(rankings)
+    begin, size, row = group_by_place(rankings)
     taken = np.minimum(size, rankings.lengths[row] - begin)
     for first, m, r in zip(begin, taken, row, strict=True):
         if m > 1:
@@ -142,7 +137,7 @@ class PlackettLuceScorer:
 
     def _gather(self, rows: NDArray[np.intp], k: int) -> _Lists:
         """Put strict rankings of one length side by side."""
-        order = self._rankings.entries[self._rankings.starts[rows][:, None] + np.arange(k)]
+        order = self._rankings.codes[self._rankings.starts[rows][:, None] + np.arange(k)]
         # Strict lists of one length have the same weights.
         weights = self._weights[rows[0], :k]
         return _Lists(rows, np.ascontiguousarray(order.T), weights, self._rest[rows])
@@ -213,7 +208,7 @@ class PlackettLuceScorer:
         n_later = int(rest.sum())
         later = _log_total(f[rest]) if n_later else np.full(f.shape[1], -np.inf)
         place = int(self._rankings.lengths[row])
-        for members, taken in reversed(list(choices_of(self._rankings[row]))):
+        for members, taken in reversed(list(iterate_choices(self._rankings[row]))):
             place -= taken
             theirs, g = f[members], len(members)
             if g == 1:
@@ -231,10 +226,10 @@ class PlackettLuceScorer:
 def _left_over(rankings: Rankings) -> NDArray[np.bool_]:
     """Mark what each ranking puts after all that it places: nothing outside of a subset."""
     rest = np.repeat(~rankings.is_subset[:, None], rankings.n_items, axis=1)
-    rest[rankings.entry_rows, rankings.entries] = False
-    begin, size, row = groups_of(rankings)
+    rest[rankings.entry_rows, rankings.codes] = False
+    begin, size, row = group_by_place(rankings)
     dropped = np.repeat(begin >= rankings.lengths[row], size)
-    rest[rankings.entry_rows[dropped], rankings.entries[dropped]] = True
+    rest[rankings.entry_rows[dropped], rankings.codes[dropped]] = True
     return rest
 
 
@@ -329,7 +324,7 @@ class BabingtonSmithScorer:
         """
         left = np.ones(self.n_items, bool)
         place = 0
-        for members, taken in choices_of(self._rankings[row]):
+        for members, taken in iterate_choices(self._rankings[row]):
             row_sums = self._row_sums(members, left) @ f
             single = len(members) == 1
             part = row_sums[0] if single else self._tied_part(members, taken, row_sums, f)
@@ -340,7 +335,7 @@ class BabingtonSmithScorer:
     def _signs_of_lists(self, lists: Rankings, decay: float) -> csr_array:
         """Return the matrix that takes scores to the log-weights of strict lists of one length."""
         k = int(lists.lengths.max(initial=0))
-        order = lists.entries[lists.starts[:-1, None] + np.arange(k)]
+        order = lists.codes[lists.starts[:-1, None] + np.arange(k)]
         left = np.ones((len(lists), self.n_items), bool)
         design = csr_array((len(lists), self._n_pairs), dtype=np.float64)
         for items, weights in zip(order.T, stage_weights(lists, decay).T, strict=True):

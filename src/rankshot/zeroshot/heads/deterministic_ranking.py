@@ -9,8 +9,8 @@ from sklearn.base import BaseEstimator
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_number
 from rankshot.ranking.checks import refuse_partial
-from rankshot.ranking.choices import rows_with_tied_choices
 from rankshot.ranking.distances import kendall_distance, mean_kendall_distance
+from rankshot.ranking.layouts import rows_with_tied_choices
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.prior import (

@@ -125,4 +125,4 @@ class SumOverRankings:
         log_odds = np.zeros((C, C))
         log_odds[np.triu_indices(C, 1)] = scores
         model = BabingtonSmith.from_log_odds(log_odds - log_odds.T, items=self.items)
-        return model.sample(self.n_samples, self.k, self._seed).entries.reshape(-1, self.k)
+        return model.sample(self.n_samples, self.k, self._seed).codes.reshape(-1, self.k)

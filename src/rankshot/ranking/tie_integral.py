@@ -1,55 +1,34 @@
-"""The probability that tied items come next, under Plackett-Luce.
+"""The tie integral: the probability that tied items come next, under Plackett-Luce.
 
-Plackett-Luce ranks items as exponential clocks ring: item i at rate v_i, independently. Clocks
-forget, so a ranking with ties is a product over its groups, and for one group only the total
-rate r of what comes later matters. "At least m of the g items of the group ring before any of
-the rest" is an integral over the time at which the first of the rest rings. With x = log(r t)
-and q_i the chance that item i has rung by then,
+Plackett-Luce ranks items by the times at which independent exponential clocks ring: item i has
+rate v_i. Exponential clocks have no memory. Hence the probability of a ranking with ties is a
+product over its groups, and for one group only the total rate r of the later items matters. "At
+least m of the g items of the group ring before any later item" is an integral over the time t at
+which the first later item rings. With x = log(r t) and q_i the probability that item i has rung
+by then,
 
     P = ∫ P(N ≥ m | x) exp(x - e^x) dx,     q_i = 1 - exp(-exp(θ_i - log r + x)),
 
-N being a sum of independent Bernoulli(q_i). The integrand is smooth and falls off on both
-sides, so the trapezoidal rule is exact to rounding; everything is kept in logarithms, so that
+where N is a sum of independent Bernoulli(q_i). The integrand is smooth and vanishes on both
+sides, so the trapezoidal rule is exact up to rounding. Everything is kept in logarithms, so that
 rates may differ by any factor.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, logsumexp
-
-from rankshot.core.blocks import BLOCK_CELLS, row_blocks
-from rankshot.ranking.dense import completed_orders
-from rankshot.ranking.rankings import Rankings
+from scipy.special import logsumexp
 
 Floats = NDArray[np.float64]
 LOWEST = -37.0
-"""Below it exp(x - e^x) is less than the rounding error of the integral."""
+"""For smaller x, exp(x - e^x) is less than the rounding error of the integral."""
 MARGIN = 44.0
-"""So far below its largest value, in logarithms, the integrand is less than rounding errors."""
+"""Where its logarithm is this far below the largest value, the integrand is negligible."""
 SMALLEST_LOG = -600.0
 """Probabilities below exp of this are multiplied as logarithms."""
-
-
-# -------------------- ranking.tied_choice
-# The probability that tied items come next, under Plackett-Luce.
-#
-# Plackett-Luce ranks items as exponential clocks ring: item i at rate v_i, independently. Clocks
-# forget, so a ranking with ties is a product over its groups, and for one group only the total
-# rate r of what comes later matters. "At least m of the g items of the group ring before any of
-# the rest" is an integral over the time at which the first of the rest rings. With x = log(r t)
-# and q_i the chance that item i has rung by then,
-#
-#     P = ∫ P(N ≥ m | x) exp(x - e^x) dx,     q_i = 1 - exp(-exp(θ_i - log r + x)),
-#
-# N being a sum of independent Bernoulli(q_i). The integrand is smooth and falls off on both
-# sides, so the trapezoidal rule is exact to rounding; everything is kept in logarithms, so that
-# rates may differ by any factor.
 
 
 class TiedChoice:
@@ -60,7 +39,7 @@ class TiedChoice:
     log_worths : ndarray of shape (n, g)
         The log-worths of the items in each group.
     log_rest : ndarray of shape (n,)
-        The log of the total worth of what comes later; finite.
+        The log of the total worth of the later items; finite.
     taken : int
         m, from 1 to g.
 
@@ -85,7 +64,7 @@ class TiedChoice:
 
     @cached_property
     def _log_tail(self) -> Floats:
-        """Log of P(N ≥ m | x); by plain products where none of them underflows."""
+        """Log of P(N ≥ m | x), from plain products if none of them underflows."""
         if self.taken * self._y.min() < SMALLEST_LOG:
             return _log_at_least(self._log_rung, self._log_missed, self.taken)
         with np.errstate(over="ignore"):
@@ -100,7 +79,7 @@ class TiedChoice:
     @cached_property
     def _log_rung(self) -> Floats:
         with np.errstate(divide="ignore"):
-            # log(1 - exp(-z)): of two ways each is exact on its side, and is y for tiny z.
+            # log(1 - exp(-z)): either formula is exact on its side; for tiny z it is y.
             rung = np.where(
                 self._log_missed > -0.5,
                 np.log(-np.expm1(self._log_missed)),
@@ -122,7 +101,7 @@ class TiedChoice:
     def gradient(self) -> Floats:
         """Derivatives of `log_prob` in the log-worths of the group, as (n, g).
 
-        In log r it is minus their sum: scaling all rates changes nothing.
+        The derivative in log r is minus their sum: a common factor of all rates has no effect.
         """
         gradient: Floats = np.einsum("nx,nix->ni", self._posterior, self._influence)
         return gradient
@@ -131,7 +110,7 @@ class TiedChoice:
     def hessian(self) -> Floats:
         """Second derivatives, as (n, g + 1, g + 1), in the log-worths and, last, in log r.
 
-        The mean of the integrand's second derivatives, less gradient gradientᵀ.
+        They are the mean of the integrand's second derivatives, minus gradient gradientᵀ.
         """
         n, size = self.gradient.shape
         result = np.empty((n, size + 1, size + 1))
@@ -156,9 +135,9 @@ class TiedChoice:
 
 
 def _lowest(ratios: Floats, taken: int) -> float:
-    """Return where the integrand has become too small to count.
+    """Return the x below which the integrand is negligible.
 
-    As long as hardly any item has rung, it falls like exp((m + 1) x) to the left.
+    To the left, where hardly any item has rung, it decreases like exp((m + 1) x).
     """
     fastest = float(ratios.max()) + np.log(ratios.shape[1])
     return float(max(LOWEST, -max(fastest, 0.0) - MARGIN / (taken + 1)))
@@ -172,12 +151,12 @@ def _nodes(size: int, lowest: float = LOWEST) -> Floats:
 
 
 def n_nodes(size: int) -> int:
-    """Return at how many points the integrand for a group of this size is taken at most."""
+    """Return the largest number of grid points for a group of this size."""
     return len(_nodes(size))
 
 
 def _at_least(rung: Floats, missed: Floats, count: int) -> Floats:
-    """Return P(N ≥ count), over axis 1; the last state collects all that reached it."""
+    """Return P(N ≥ count), over axis 1; the last state means ``count`` or more."""
     n, size, nodes = rung.shape
     if count == size:
         return np.asarray(rung.prod(axis=1))
@@ -200,7 +179,7 @@ def _log_at_least(log_rung: Floats, log_missed: Floats, count: int) -> Floats:
     state[0] = 0
     for i in range(size):
         arrived = state[:-1] + log_rung[:, i]
-        # What was missed by many may be less likely than any number can say.
+        # Sums of many logarithms may overflow to -inf: the probability is 0.
         with np.errstate(over="ignore"):
             state[:-1] += log_missed[:, i]
         state[1:] = np.logaddexp(state[1:], arrived)
@@ -209,7 +188,7 @@ def _log_at_least(log_rung: Floats, log_missed: Floats, count: int) -> Floats:
 
 
 def _log_exactly_without_one(log_rung: Floats, log_missed: Floats, count: int) -> Floats:
-    """Return log P(N - N_i = count) for every item i: what the others do without it."""
+    """Return log P(N - N_i = count) for every item i: how many of the others have rung."""
     n, size, nodes = log_rung.shape
     if count < 0 or count > size - 1:
         return np.full((n, size, nodes), -np.inf)
@@ -232,101 +211,3 @@ def _log_running_counts(log_rung: Floats, log_missed: Floats, count: int) -> Flo
         running[i + 1] = running[i] + log_missed[:, i]
         running[i + 1, 1:] = np.logaddexp(running[i + 1, 1:], running[i, :-1] + log_rung[:, i])
     return running
-
-
-# -------------------- ranking.stages
-# Rankings as a sequence of choices: which item, or which tied items, come next.
-
-
-class TiedStages(NamedTuple):
-    """Stages at which ``taken`` of ``size`` tied items come next, one a row.
-
-    The items of stage t stand in column ``column[t]`` of `Stages.order`; what comes later
-    starts at row ``end[t]``.
-    """
-
-    size: int
-    taken: int
-    members: NDArray[np.intp]
-    column: NDArray[np.int64]
-    end: NDArray[np.int64]
-
-
-class Stages(NamedTuple):
-    """A block of rankings, one a column, items from best to worst down the rows.
-
-    Attributes
-    ----------
-    order : ndarray of shape (C, n)
-        Item numbers; C, which is no item, after the end of a subset ranking. Rankings lie in
-        columns so that running sums over a ranking are sums of long rows.
-    chosen : ndarray of bool of shape (C, n)
-        Where a single item is chosen from it and all that follow.
-    ties : list of TiedStages
-        The other choices, by size of the tie and number taken. Ties with nothing after them
-        say nothing and are left out.
-    log_ways : ndarray of shape (n,)
-        The log of the number of strict rankings that the ties of each ranking allow.
-    """
-
-    order: NDArray[np.intp]
-    chosen: NDArray[np.bool_]
-    ties: list[TiedStages]
-    log_ways: NDArray[np.float64]
-
-
-def stages_of(block: Rankings) -> Stages:
-    """Lay out a block of rankings as choices."""
-    C = block.n_items
-    order = np.ascontiguousarray(completed_orders(block).T, dtype=np.intp)
-    if not block.has_ties:
-        chosen = np.arange(C)[:, None] < block.lengths
-        return Stages(order, chosen, [], np.zeros(len(block)))
-    begin, size, column = groups_of(block)
-    counted = begin < block.lengths[column]
-    begin, size, column = begin[counted], size[counted], column[counted]
-    single = size == 1
-    chosen = np.zeros(order.shape, bool)
-    chosen[begin[single], column[single]] = True
-    taken = np.minimum(size, block.lengths[column] - begin)
-    end = begin + size
-    compared = np.where(block.is_subset, block.n_listed, C)
-    tied = ~single & (end < compared[column])
-    ties = []
-    for g, m in np.unique(np.column_stack([size, taken])[tied], axis=0).tolist():
-        these = np.flatnonzero(tied & (size == g) & (taken == m))
-        # What is computed of a tie has a cell for each of its items at each point of a grid.
-        for rows in row_blocks(these.size, g * n_nodes(g), BLOCK_CELLS // 4):
-            some = these[rows]
-            members = order[begin[some][:, None] + np.arange(g), column[some][:, None]]
-            ties.append(TiedStages(g, m, members, column[some], end[some]))
-    # g items of which m are taken, in order: g! / (g - m)! ways.
-    ways = gammaln(size + 1) - gammaln(size - taken + 1)
-    log_ways = np.bincount(column, ways, minlength=len(block)).astype(float)
-    return Stages(order, chosen, ties, log_ways)
-
-
-def groups_of(
-    block: Rankings,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the first row, the size and the column of every group of equal place."""
-    rows = block.entry_rows
-    fresh = np.ones(rows.size, bool)
-    fresh[1:] = (rows[1:] != rows[:-1]) | (block.places[1:] != block.places[:-1])
-    first = np.flatnonzero(fresh)
-    size = np.diff(np.append(first, rows.size))
-    return first - block.starts[rows[first]], size, rows[first]
-
-
-def choices_of(ranking: Rankings) -> Iterator[tuple[NDArray[np.int32], int]]:
-    """Yield, for one ranking, the items of each group that counts, and how many are taken."""
-    for begin, size, _ in zip(*groups_of(ranking), strict=True):
-        taken = min(int(size), int(ranking.lengths[0] - begin))
-        if taken > 0:
-            yield ranking.entries[begin : begin + size], taken
-
-
-def rows_with_tied_choices(rankings: Rankings) -> NDArray[np.int64]:
-    """Return the numbers of the rankings that have a tie among what counts."""
-    begin, size, row = groups_of(rankings)
-    return np.unique(row[(size > 1) & (begin < rankings.lengths[row])])

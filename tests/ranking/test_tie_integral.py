@@ -4,7 +4,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from rankshot.ranking.choices import TiedChoice
+from rankshot.ranking.tie_integral import TiedChoice
 
 GROUPS = [(g, m) for g in range(1, 6) for m in range(1, g + 1)]
 

@@ -1,0 +1,147 @@
+"""Rankings laid out for computation: as matrices, and as groups of tied items.
+
+Computations on large data take these layouts one block of rankings at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot.ranking.rankings import Rankings
+
+ABSENT = -1
+"""The level of an item that a subset ranking does not list."""
+NamedOrder = tuple["str | tuple[str, ...]", ...]
+"""Names, best first; a tie is a tuple inside the tuple."""
+
+
+# ---- Matrices: one row per ranking
+
+
+def levels(rankings: Rankings) -> NDArray[np.int32]:
+    """Return the level of every item in every ranking: 0 is best, equal levels are tied.
+
+    The items that a top-K ranking leaves out share the level after its last one; those that a
+    subset ranking leaves out are `ABSENT`. A tie that K cuts is one level.
+
+    Examples
+    --------
+    >>> levels(Rankings.from_orders([["c", ["a", "b"]], ["b"]], items=["a", "b", "c"]))
+    array([[1, 1, 0],
+           [1, 0, 1]], dtype=int32)
+    """
+    after_last = rankings.places[rankings.starts[1:] - 1] + 1
+    table = np.empty((len(rankings), rankings.n_items), np.int32)
+    table[:] = np.where(rankings.is_subset, ABSENT, after_last)[:, None]
+    table[rankings.entry_rows, rankings.codes] = rankings.places
+    return table
+
+
+def last_levels(rankings: Rankings) -> NDArray[np.int32]:
+    """Return the level of each ranking's K-th item; a tie there may reach past K."""
+    last: NDArray[np.int32] = rankings.places[rankings.starts[:-1] + rankings.lengths - 1]
+    return last
+
+
+def mean_places(table: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Turn levels into places 1/2, 3/2, … of each row's items; tied items share their mean.
+
+    Examples
+    --------
+    >>> mean_places(np.array([[0, 1, 1, ABSENT]]))[0, :3]
+    array([0.5, 2. , 2. ])
+    """
+    n, C = table.shape
+    cell = np.arange(n)[:, None] * (C + 2) + table + 1
+    sizes = np.bincount(cell.ravel(), minlength=n * (C + 2)).reshape(n, C + 2)
+    # Level ABSENT has no place.
+    sizes[:, ABSENT + 1] = 0
+    ends = np.cumsum(sizes, axis=1)
+    middles = ends - sizes / 2
+    return np.take_along_axis(middles, table + 1, axis=1)
+
+
+def completed_orders(rankings: Rankings) -> NDArray[np.int32]:
+    """Return every ranking as a row of C item numbers, the listed items first.
+
+    The other items of a top-K ranking follow by number. The row of a subset ranking is filled up
+    with C, which is no item.
+    """
+    n, C = len(rankings), rankings.n_items
+    if rankings.codes.size == n * C:
+        return rankings.codes.reshape(n, C)
+    rows = rankings.entry_rows
+    table = np.full((n, C), C, np.int32)
+    table[rows, np.arange(rows.size) - rankings.starts[rows]] = rankings.codes
+    unlisted = np.repeat(~rankings.is_subset[:, None], C, axis=1)
+    unlisted[rows, rankings.codes] = False
+    left_rows, left_items = np.nonzero(unlisted)
+    left = np.bincount(left_rows, minlength=n)
+    nth = np.arange(left_rows.size) - np.repeat(np.cumsum(left) - left, left)
+    table[left_rows, rankings.n_listed[left_rows] + nth] = left_items
+    return table
+
+
+# ---- Groups of tied items; an item that is not tied is a group of one
+
+
+def group_by_place(
+    rankings: Rankings,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the groups of items of equal place.
+
+    Returns
+    -------
+    begin : ndarray
+        How many items of the same ranking come before each group.
+    size : ndarray
+        How many items each group has.
+    row : ndarray
+        The ranking that each group belongs to, ascending.
+    """
+    rows = rankings.entry_rows
+    starts_group = np.ones(rows.size, bool)
+    same_row, same_place = rows[1:] == rows[:-1], rankings.places[1:] == rankings.places[:-1]
+    starts_group[1:] = ~(same_row & same_place)
+    first = np.flatnonzero(starts_group)
+    size = np.diff(np.append(first, rows.size))
+    return first - rankings.starts[rows[first]], size, rows[first]
+
+
+def iterate_choices(ranking: Rankings) -> Iterator[tuple[NDArray[np.int32], int]]:
+    """Yield, for one ranking, the items of each group within its first K, and how many count.
+
+    All items of a group count, unless K cuts it.
+    """
+    for begin, size, _ in zip(*group_by_place(ranking), strict=True):
+        taken = min(int(size), int(ranking.lengths[0] - begin))
+        if taken > 0:
+            yield ranking.codes[begin : begin + size], taken
+
+
+def rows_with_tied_choices(rankings: Rankings) -> NDArray[np.int64]:
+    """Return the numbers of the rankings that have a tie within their first K."""
+    begin, size, row = group_by_place(rankings)
+    return np.unique(row[(size > 1) & (begin < rankings.lengths[row])])
+
+
+def group_ties(values: NDArray[np.float64], tolerance: float) -> list[NDArray[np.intp]]:
+    """Sort by value, smallest first, and tie neighbours that differ by at most ``tolerance``.
+
+    Examples
+    --------
+    >>> group_ties(np.array([3.0, 1.0, 2.0, 1.0]), tolerance=0.1)
+    [array([1, 3]), array([2]), array([0])]
+    """
+    by_value = np.argsort(values, kind="stable")
+    gaps = np.flatnonzero(np.diff(values[by_value]) > tolerance) + 1
+    return np.split(by_value, gaps)
+
+
+def name_groups(groups: list[NDArray[np.intp]], items: tuple[str, ...]) -> NamedOrder:
+    """Return groups of item numbers as an order of names; names inside a tie are sorted."""
+    names = [tuple(sorted(items[i] for i in group)) for group in groups]
+    return tuple(group[0] if len(group) == 1 else group for group in names)

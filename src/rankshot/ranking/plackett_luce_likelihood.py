@@ -1,0 +1,372 @@
+"""The Plackett-Luce log-probability of rankings, and its derivatives in the log-worths.
+
+A ranking is a sequence of choices: which item, or which tied items, come next. `Stages` lays
+out a block of rankings as such choices, `StageLogs` gives their log-probabilities for any
+log-worths, and `Likelihood` adds up the log-probabilities of all rankings for the solvers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from rankshot.core.blocks import BLOCK_CELLS, row_blocks
+from rankshot.ranking.layouts import completed_orders, group_by_place
+from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.tie_integral import TiedChoice, n_nodes
+
+Floats = NDArray[np.float64]
+CACHED_CELLS = 1 << 15
+"""Blocks of this size (256 kB) stay in the cache, and allocating them costs no page faults."""
+SAFE_RANGE = 300.0
+"""Log-worths that differ by more are summed as logarithms, which takes longer: the square of a
+worth must not underflow."""
+
+
+class TiedStages(NamedTuple):
+    """Stages at which ``taken`` of ``size`` tied items come next, one row per stage.
+
+    The items of stage t are in column ``column[t]`` of `Stages.order`; the later items start at
+    row ``end[t]``.
+    """
+
+    size: int
+    taken: int
+    members: NDArray[np.intp]
+    column: NDArray[np.int64]
+    end: NDArray[np.int64]
+
+
+class Stages(NamedTuple):
+    """A block of rankings, one column per ranking, items from best to worst down the rows.
+
+    Attributes
+    ----------
+    order : ndarray of shape (C, n)
+        Item numbers; C, which is no item, after the end of a subset ranking. Rankings lie in
+        columns so that running sums over a ranking are sums of long rows.
+    chosen : ndarray of bool of shape (C, n)
+        Where a single item is chosen from it and all that follow.
+    ties : list of TiedStages
+        The other choices, by size of the tie and number taken. A tie with nothing after it has
+        probability 1 and is left out.
+    log_ways : ndarray of shape (n,)
+        The log of the number of strict rankings that the ties of each ranking allow.
+    """
+
+    order: NDArray[np.intp]
+    chosen: NDArray[np.bool_]
+    ties: list[TiedStages]
+    log_ways: NDArray[np.float64]
+
+
+def build_stages(block: Rankings) -> Stages:
+    """Lay out a block of rankings as a sequence of choices."""
+    C = block.n_items
+    order = np.ascontiguousarray(completed_orders(block).T, dtype=np.intp)
+    if not block.has_ties:
+        chosen = np.arange(C)[:, None] < block.lengths
+        return Stages(order, chosen, [], np.zeros(len(block)))
+    begin, size, column = group_by_place(block)
+    counted = begin < block.lengths[column]
+    begin, size, column = begin[counted], size[counted], column[counted]
+    single = size == 1
+    chosen = np.zeros(order.shape, bool)
+    chosen[begin[single], column[single]] = True
+    taken = np.minimum(size, block.lengths[column] - begin)
+    end = begin + size
+    compared = np.where(block.is_subset, block.n_listed, C)
+    tied = ~single & (end < compared[column])
+    ties = []
+    for g, m in np.unique(np.column_stack([size, taken])[tied], axis=0).tolist():
+        these = np.flatnonzero(tied & (size == g) & (taken == m))
+        # The integral of a tie needs one cell per item and grid point.
+        for rows in row_blocks(these.size, g * n_nodes(g), BLOCK_CELLS // 4):
+            some = these[rows]
+            members = order[begin[some][:, None] + np.arange(g), column[some][:, None]]
+            ties.append(TiedStages(g, m, members, column[some], end[some]))
+    # g items of which m are taken, in order: g! / (g - m)! ways.
+    ways = gammaln(size + 1) - gammaln(size - taken + 1)
+    log_ways = np.bincount(column, ways, minlength=len(block)).astype(float)
+    return Stages(order, chosen, ties, log_ways)
+
+
+class StageLogs:
+    """A block of rankings at given log-worths, all in logarithms: right for any ratio of worths.
+
+    The remaining worth at each stage is summed from the last item up, never as the total minus the
+    worth of the placed items: that difference has no correct digits if the placed items have
+    nearly all of the worth.
+
+    Parameters
+    ----------
+    stages : Stages
+    theta : ndarray of shape (C,)
+        Log-worths.
+
+    Attributes
+    ----------
+    log_worths : ndarray of shape (C, n)
+        The log-worths in order; -inf after the end of a subset ranking.
+    log_remaining : ndarray of shape (C + 1, n)
+        The log of the total worth of each item and all that follow it.
+
+    """
+
+    # PlackettLuceScorer, of the zero-shot heads, has its own code for the same formula: it has one
+    # row of log-worths per input for a few fixed rankings, computes the sums that rankings share
+    # once per input, in the precision of the scores, and can weight the stages.
+
+    def __init__(self, stages: Stages, theta: Floats) -> None:
+        self.stages = stages
+        self.theta = theta
+        self.log_worths: Floats = np.append(theta, -np.inf).take(stages.order)
+        self.log_remaining = np.full((len(self.log_worths) + 1, len(stages.log_ways)), -np.inf)
+        np.logaddexp.accumulate(self.log_worths[::-1], axis=0, out=self.log_remaining[-2::-1])
+
+    def iterate_ties(self) -> Iterator[tuple[TiedStages, TiedChoice]]:
+        """Yield the choices of tied items one by one: each has large arrays of its own."""
+        for tie in self.stages.ties:
+            rest = self.log_remaining[tie.end, tie.column]
+            yield tie, TiedChoice(self.theta[tie.members], rest, tie.taken)
+
+    @property
+    def log_prob_of_singles(self) -> Floats:
+        """The log-probability of each ranking, without its choices of tied items."""
+        # log v/(v + later), without the sum in the denominator
+        with np.errstate(invalid="ignore"):
+            ratio = self.log_remaining[1:] - self.log_worths
+        log_odds = np.where(self.stages.chosen, ratio, -np.inf)
+        return np.asarray(-np.logaddexp(0, log_odds).sum(axis=0) - self.stages.log_ways)
+
+    @property
+    def log_prob(self) -> Floats:
+        """The log-probability of each ranking."""
+        result = self.log_prob_of_singles
+        for tie, choice in self.iterate_ties():
+            np.add.at(result, tie.column, choice.log_prob)
+        return result
+
+
+class Likelihood:
+    """The log-likelihood of weighted rankings, as the solvers need it.
+
+    The derivative in the log-worth of item i is ``wins[i] - expected[i]``: how often it was
+    chosen, minus how often the model expects it to be. All sums are running sums along the
+    rankings, so the cost of one evaluation is proportional to the number of their items.
+
+    Attributes
+    ----------
+    wins : ndarray of shape (C,)
+        The weight of the rankings that list each item among their first K.
+    """
+
+    def __init__(self, rankings: Rankings) -> None:
+        rankings = rankings[rankings.weights > 0]
+        self.n_items = rankings.n_items
+        self._blocks = [
+            _Block(build_stages(rankings[rows]), rankings.weights[rows])
+            for rows in row_blocks(len(rankings), self.n_items, CACHED_CELLS)
+        ]
+        self.wins: Floats = np.sum([b.single_wins + b.tied_wins for b in self._blocks], axis=0)
+
+    def value_and_expected(self, theta: Floats) -> tuple[float, Floats]:
+        """Return the log-likelihood, and the expected number of times each item is chosen."""
+        theta = theta - theta.max()
+        value, expected = 0.0, np.zeros(self.n_items)
+        for block in self._blocks:
+            part, chosen = block.value_and_expected(theta)
+            value += part
+            expected += chosen
+        return value, expected
+
+    def information(self, theta: Floats) -> Floats:
+        """Return minus the matrix of second derivatives."""
+        theta = theta - theta.max()
+        return np.asarray(sum(block.information(theta) for block in self._blocks))
+
+
+@dataclass
+class _Block:
+    stages: Stages
+    weights: Floats
+
+    def __post_init__(self) -> None:
+        C = len(self.stages.order)
+        self.n_items = C
+        self.order = self.stages.order
+        # There is no choice below the last one: short lists of many items cost less.
+        last = np.flatnonzero(self.stages.chosen.any(axis=1)).max(initial=0)
+        self.depth = 1 + max([int(last), *(int(tie.end.max()) for tie in self.stages.ties)])
+        self.chosen = self.stages.chosen[: self.depth]
+        self.single_wins = np.bincount(
+            self.order[: self.depth].ravel(), (self.chosen * self.weights).ravel(), minlength=C + 1
+        )[:C]
+        self.tied_wins = np.zeros(C)
+        for tie in self.stages.ties:
+            np.add.at(self.tied_wins, tie.members, self.weights[tie.column][:, None])
+
+    def _remaining(self, theta: Floats) -> tuple[Floats, Floats]:
+        """Return the worths in order, and the total worth of each item and all that follow."""
+        worths = np.append(np.exp(theta), 0.0).take(self.order)
+        remaining = np.zeros((self.n_items + 1, worths.shape[1]))
+        remaining[:-1] = worths
+        _add_up(remaining[::-1])
+        return worths, remaining
+
+    def _totals(self, remaining: Floats) -> Floats:
+        """Return the total worth that each single item was chosen from, and 1 elsewhere."""
+        return np.where(self.chosen, remaining[: self.depth], 1.0)
+
+    def value_and_expected(self, theta: Floats) -> tuple[float, Floats]:
+        """Return the weighted sum of `StageLogs.log_prob`, and the expected choices.
+
+        A fit spends most of its time here. Plain sums of worths, which are several times faster
+        than logarithms, are used as long as no worth can underflow.
+        """
+        if np.ptp(theta) > SAFE_RANGE:
+            return self._value_and_expected_by_logs(theta)
+        C = self.n_items
+        worths, remaining = self._remaining(theta)
+        totals = self._totals(remaining)
+        log_totals = np.log(totals).sum(axis=0)
+        value = float(self.single_wins @ theta)
+        value -= float(self.weights @ (log_totals + self.stages.log_ways))
+        rate = self.chosen * self.weights
+        rate /= totals
+        expected = np.zeros(C)
+        for tie in self.stages.ties:
+            weight = self.weights[tie.column]
+            total = remaining[tie.end, tie.column]
+            choice = TiedChoice(theta[tie.members], np.log(total), tie.taken)
+            value += float(weight @ choice.log_prob)
+            np.add.at(expected, tie.members, weight[:, None] * (1 - choice.gradient))
+            # For the items after it, a tie is a choice that they have lost.
+            np.add.at(rate, (tie.end, tie.column), weight * choice.gradient.sum(axis=1) / total)
+        _add_up(rate)
+        worths[: self.depth] *= rate
+        worths[self.depth :] *= rate[-1]
+        expected += np.bincount(self.order.ravel(), worths.ravel(), minlength=C + 1)[:C]
+        return value, expected
+
+    def _value_and_expected_by_logs(self, theta: Floats) -> tuple[float, Floats]:
+        """Return the same as `value_and_expected`, from ratios that never exceed 1.
+
+        Σ 1/S over the stages so far is stored as a multiple of 1/S at the last of them.
+        """
+        logs = StageLogs(self.stages, theta)
+        value = float(self.weights @ logs.log_prob_of_singles)
+        choices = self.stages.chosen * self.weights
+        expected = np.zeros(self.n_items)
+        for tie, choice in logs.iterate_ties():
+            weight = self.weights[tie.column]
+            value += float(weight @ choice.log_prob)
+            np.add.at(expected, tie.members, weight[:, None] * (1 - choice.gradient))
+            np.add.at(choices, (tie.end, tie.column), weight * choice.gradient.sum(axis=1))
+        remaining = logs.log_remaining
+        _carry_down(choices, np.exp(_difference(remaining[1:-1], remaining[:-2])))
+        shares = np.exp(_difference(logs.log_worths, remaining[:-1])) * choices
+        C = self.n_items
+        expected += np.bincount(self.order.ravel(), shares.ravel(), minlength=C + 1)[:C]
+        return value, expected
+
+    def information(self, theta: Floats) -> Floats:
+        r"""Sum diag(p) - p pᵀ over the choices.
+
+        The p_a p_b of one ranking sum to v_a v_b Σ 1/S² over the stages at which both remain.
+        That running sum grows along the ranking, so it is the smaller of the sums at a and b.
+        """
+        both = self._both_by_logs(theta) if np.ptp(theta) > SAFE_RANGE else self._both(theta)
+        # At every stage the probabilities of the remaining items add up to one.
+        information = np.diag(both.sum(axis=1)) - both
+        if self.stages.ties:
+            logs = StageLogs(self.stages, theta)
+            for tie, choice in logs.iterate_ties():
+                information -= self._tie_hessian(theta, logs.log_remaining, tie, choice)
+        return information
+
+    def _both(self, theta: Floats) -> Floats:
+        """Return Σ p_a p_b over the single choices."""
+        C = self.n_items
+        _, remaining = self._remaining(theta)
+        rate = self.chosen * self.weights
+        rate /= self._totals(remaining) ** 2
+        _add_up(rate)
+        running = np.zeros((C + 1, len(self.weights)))
+        column = np.arange(len(self.weights))
+        running[self.order[: self.depth], column] = rate
+        running[self.order[self.depth :], column] = rate[-1]
+        overlap = np.empty((C, C))
+        for a in range(C):
+            overlap[a, a:] = np.minimum(running[a], running[a:C]).sum(axis=1)
+            overlap[a:, a] = overlap[a, a:]
+        v = np.exp(theta)
+        return np.asarray(v[:, None] * v * overlap)
+
+    def _both_by_logs(self, theta: Floats) -> Floats:
+        """Return the same for worths whose squares would underflow."""
+        C, n = self.n_items, len(self.weights)
+        remaining = StageLogs(self.stages, theta).log_remaining
+        choices = self.stages.chosen * self.weights
+        _carry_down(choices, np.exp(2 * _difference(remaining[1:-1], remaining[:-2])))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_rate = np.where(choices > 0, np.log(choices) - 2 * remaining[:-1], -np.inf)
+        running = np.full((C + 1, n), -np.inf)
+        running[self.order, np.arange(n)] = log_rate
+        both = np.empty((C, C))
+        for a in range(C):
+            log_overlap = np.minimum(running[a], running[:C])
+            both[a] = np.exp(log_overlap + (theta[a] + theta)[:, None]).sum(axis=1)
+        return both
+
+    def _tie_hessian(
+        self, theta: Floats, remaining: Floats, tie: TiedStages, choice: TiedChoice
+    ) -> Floats:
+        """Return the second derivatives of a tie in all log-worths."""
+        C, g = self.n_items, tie.size
+        weight = self.weights[tie.column]
+        rest = remaining[tie.end, tie.column]
+        stage = np.arange(len(rest))[:, None]
+        later = np.arange(C)[:, None] >= tie.end
+        shares = np.zeros((C + 1, len(rest)))
+        shares[self.order[:, tie.column], stage.T] = later
+        # Only later items have a share; the ratio of the others may overflow.
+        ratio = np.where(shares[:C] > 0, theta[:, None] - rest, -np.inf)
+        shares = np.exp(ratio)
+        slope = -choice.gradient.sum(axis=1)
+        hessian: Floats = (shares * (weight * (choice.hessian[:, g, g] - slope))) @ shares.T
+        hessian[np.diag_indices(C)] += shares @ (weight * slope)
+        mixed = np.zeros((len(rest), C))
+        mixed[stage, tie.members] = weight[:, None] * choice.hessian[:, :g, g]
+        cross = shares @ mixed
+        hessian += cross + cross.T
+        own = weight[:, None, None] * choice.hessian[:, :g, :g]
+        np.add.at(hessian, (tie.members[:, :, None], tie.members[:, None, :]), own)
+        return hessian
+
+
+def _add_up(rows: Floats) -> None:
+    """Turn rows into their running sums, in place.
+
+    The loop adds whole rows, which is faster than ``np.cumsum`` along this axis.
+    """
+    for above, row in pairwise(rows):
+        np.add(row, above, out=row)
+
+
+def _carry_down(rows: Floats, shrink: Floats) -> None:
+    """Add to every row, in place, the row above times ``shrink``, from the first row down."""
+    for p in range(1, len(rows)):
+        rows[p] += rows[p - 1] * shrink[p - 1]
+
+
+def _difference(a: Floats, b: Floats) -> Floats:
+    """Return a - b of logarithms, and -inf where both are -inf."""
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isneginf(a), -np.inf, a - b)

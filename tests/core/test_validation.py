@@ -1,0 +1,141 @@
+"""Checks of numbers, options and names, and how messages quote values."""
+
+import numpy as np
+import pytest
+
+from rankshot.core.blocks import row_blocks
+from rankshot.core.errors import (
+    RankshotError,
+    format_count,
+    quote_names,
+    short_repr,
+    suggest_name,
+)
+from rankshot.core.names import as_name, as_names
+from rankshot.core.validation import require_choice, require_number, require_whole_number
+
+NAN, INF = np.nan, np.inf
+
+
+@pytest.mark.parametrize("value", [1, 1.5, np.float32(2), np.int8(3), True, "4"])
+def test_what_python_can_convert_is_a_number(value):
+    found = require_number("x", value)
+    assert type(found) is float
+    assert found == float(value)
+
+
+def test_any_float_is_a_number_without_bounds():
+    assert np.isnan(require_number("x", NAN))
+    assert require_number("x", -INF) == -INF
+
+
+@pytest.mark.parametrize("value", ["many", None, [1, 2], 1j, 10**400])
+def test_what_is_not_a_number_is_named(value):
+    with pytest.raises(RankshotError, match="x must be a number, not"):
+        require_number("x", value)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "inside", "outside", "rule"),
+    [
+        ({"least": 0}, [0, 2.5, INF], [-1e-9, NAN], "0 or more"),
+        ({"above": 0}, [1e-300, INF], [0, -1, NAN], "positive"),
+        ({"above": 0, "below": INF}, [5], [0, INF, NAN], "positive and finite"),
+        ({"least": 0, "below": INF}, [0, 5], [-1, INF, NAN], "0 or more and finite"),
+        ({"above": 0, "most": 1}, [0.5, 1], [0, 1.1, NAN], "positive and at most 1"),
+        ({"above": 0.5, "below": 1}, [0.6], [0.5, 1, NAN], "above 0.5 and below 1"),
+    ],
+)
+def test_a_number_must_be_inside_its_bounds(bounds, inside, outside, rule):
+    for value in inside:
+        assert require_number("x", value, **bounds) == value
+    for value in outside:
+        with pytest.raises(RankshotError) as caught:
+            require_number("x", value, **bounds)
+        assert str(caught.value) == f"x must be {rule}, not {value}"
+
+
+@pytest.mark.parametrize("value", [1, 7, np.int64(7), np.uint8(7)])
+def test_whole_numbers_of_any_type(value):
+    found = require_whole_number("k", value, most=7)
+    assert type(found) is int
+    assert found == value
+
+
+@pytest.mark.parametrize("value", [0, -1, 8, True, 1.0, NAN, "1", None, np.array([1, 2])])
+def test_other_values_are_not_whole_numbers(value):
+    with pytest.raises(RankshotError, match="k must be a whole number from 1 to 7, not"):
+        require_whole_number("k", value, most=7)
+
+
+def test_a_whole_number_can_start_elsewhere_and_have_no_end():
+    assert require_whole_number("k", 0, least=0) == 0
+    assert require_whole_number("k", 10**30) == 10**30
+    with pytest.raises(RankshotError, match="k must be a whole number from 2 on, not 1"):
+        require_whole_number("k", 1, least=2)
+    with pytest.raises(RankshotError, match="from 1 to 12345678, not 0"):
+        require_whole_number("k", 0, most=12345678)
+
+
+def test_a_choice_is_one_of_the_texts():
+    assert require_choice("solver", "mm", {"newton": 1, "mm": 2}) == "mm"
+    assert type(require_choice("solver", np.str_("mm"), ["mm"])) is str
+
+
+@pytest.mark.parametrize("value", ["lbfg", None, 3, ["mm"], np.array(["mm", "mm"])])
+def test_other_choices_are_refused(value):
+    with pytest.raises(RankshotError, match="solver must be one of 'newton', 'mm', not"):
+        require_choice("solver", value, ["newton", "mm"])
+
+
+def test_a_misspelt_choice_has_a_suggestion():
+    with pytest.raises(RankshotError, match=r"not 'newtn' \(did you mean 'newton'\?\)"):
+        require_choice("solver", "newtn", ["newton", "mm"])
+
+
+def test_names_are_text_or_whole_numbers():
+    assert as_names(["a", 7, np.int32(3), np.str_("b")]) == ("a", "7", "3", "b")
+    assert [as_name(label) for label in ("", None, True, 1.0, 2**63)] == [None] * 5
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ("abc", "items must be a sequence of names, not 'abc'"),
+        ({"a"}, "must be a sequence of names"),
+        (3, "must be a sequence of names"),
+        (["a", ""], "items must be non-empty text, not ''"),
+        (["a", 1.5], "items must be non-empty text, not 1.5"),
+        (["a", "b", "a"], "items names 'a' more than once"),
+        ([], "items is empty"),
+    ],
+)
+def test_other_names_are_refused(labels, message):
+    with pytest.raises(RankshotError, match=message):
+        as_names(labels)
+
+
+def test_messages_shorten_what_they_quote():
+    assert len(short_repr("x" * 10_000)) < 80
+    assert short_repr(10**10_000) == "a number too long to show"
+    assert quote_names("abc", 2) == "'a', 'b' and 1 more"
+    assert [format_count(n, "item") for n in (0, 1, 2, 3000)] == [
+        "0 items",
+        "1 item",
+        "2 items",
+        "3,000 items",
+    ]
+    assert suggest_name("dgo", ["cat", "dog"]) == " (did you mean 'dog'?)"
+    assert suggest_name("whale", ["cat", "dog"]) == ""
+
+
+@pytest.mark.parametrize(
+    ("n", "per_row", "cells"), [(10, 3, 9), (10, 100, 9), (0, 3, 9), (5, 0, 2)]
+)
+def test_blocks_cover_all_rows_once(n, per_row, cells):
+    blocks = list(row_blocks(n, per_row, cells))
+    assert [row for block in blocks for row in range(n)[block]] == list(range(n))
+    assert all(
+        (block.stop - block.start) * per_row <= cells or block.stop - block.start == 1
+        for block in blocks
+    )
