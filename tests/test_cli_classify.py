@@ -78,11 +78,11 @@ def classified(words, output="out.csv"):
     ],
 )
 def test_every_head_answers_as_in_python(folder, options, head):
-    knowledge = rankings()
+    semantics = rankings()
     if "--similarity" in options:
         table = rs.read_similarity("similarity.csv")
-        knowledge = table.select(table.targets, SEEN)
-    head.fit(knowledge)
+        semantics = table.select(table.targets, SEEN)
+    head.fit(semantics)
     _, found = classified(f"{CLASSIFY} {options}")
     assert found.ids.tolist() == IDS
     assert found.targets == tuple(TARGETS)

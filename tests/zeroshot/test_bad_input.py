@@ -245,7 +245,7 @@ CLASSIFIER = [
         "rankings must be Rankings (see Rankings.from_orders and read_rankings), or a Similarity "
         "for heads that read one, not 'rankings.jsonl'",
     ),
-    bad(lambda: fit(classes="both"), "classes must be 'unseen' or 'all', not 'both'"),
+    bad(lambda: fit(classes="both"), "classes must be 'new' or 'all', not 'both'"),
     bad(lambda: fit(calibration=NAN), "calibration must be finite, not nan"),
     bad(lambda: fit(calibration="much"), "calibration must be a number, not 'much'"),
     bad(lambda: fit(reject_below=1.5), "reject_below must be a probability, not 1.5"),
@@ -268,7 +268,7 @@ CLASSIFIER = [
     bad(
         lambda: fit(head=DS(), rankings=TABLE, classes="all"),
         "classes='all' needs the similarities of the seen classes as well; there are none of "
-        "'bus', 'fox', 'leopard', 'tiger'. Ask the source for similarity(unseen + seen, seen)",
+        "'bus', 'fox', 'leopard', 'tiger'. Ask the source for similarity(new + seen, seen)",
     ),
     bad(
         lambda: fit().predict(X, [["cat"]]),
@@ -302,7 +302,7 @@ METRICS = [
         "k must be a whole number from 1 to 2, not 3",
     ),
     bad(
-        lambda: m.log_loss(["cat"], [[0.5, 0.5]], ["cat", "dog"]),
+        lambda: m.negative_log_likelihood(["cat"], [[0.5, 0.5]], ["cat", "dog"]),
         "row 0, class 'cat': a log-probability is at most 0 (np.log of a probability), not 0.5",
     ),
     bad(

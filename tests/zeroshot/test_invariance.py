@@ -81,20 +81,20 @@ def fit(name, problem, order, rename, rows, reference=None):
     items = [ITEMS[i] for i in order]
     if name in SIMILARITY_HEADS:
         table = problem["similarity"][rows][:, order]
-        knowledge = rs.Similarity(table, [rename[TARGETS[i]] for i in rows], items)
+        semantics = rs.Similarity(table, [rename[TARGETS[i]] for i in rows], items)
     else:
         lists = sorted(problem["rankings"], key=lambda row: rows.index(TARGETS.index(row[0])))
-        knowledge = rs.Rankings.from_orders(
+        semantics = rs.Rankings.from_orders(
             [groups for _, groups, _ in lists],
             items=items,
             targets=[rename[target] for target, _, _ in lists],
             weights=[weight for _, _, weight in lists],
         )
     if reference is None:
-        return clone(HEADS[name]).fit(knowledge)
+        return clone(HEADS[name]).fit(semantics)
     usual = problem["usual pairs" if reference == "one-vs-one" else "usual"]
     scores = rs.Scores(permuted(usual, list(order), reference), items, reference)
-    return clone(HEADS[name]).fit(knowledge, scores)
+    return clone(HEADS[name]).fit(semantics, scores)
 
 
 def ask(head, kind, problem, order):

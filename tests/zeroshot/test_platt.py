@@ -201,7 +201,9 @@ def test_blocks_change_nothing(rng, monkeypatch, kind):
 @pytest.mark.parametrize("kind", ["one-vs-rest", "one-vs-one"])
 def test_blocks_are_as_large_as_they_may_be(rng, monkeypatch, kind):
     scores, y = held_out(rng, kind, items=[f"class {i}" for i in range(30)], n=300)
-    size = platt._Sides.of(kind, np.unique(y, return_inverse=True)[1], 30).size.sum(axis=1)
+    size = platt._Sides.from_classes(kind, np.unique(y, return_inverse=True)[1], 30).size.sum(
+        axis=1
+    )
     seen = []
     monkeypatch.setattr(platt, "BLOCK_CELLS", 1000)
     monkeypatch.setattr(platt, "_fit", lambda cells: seen.append(cells.sizes) or fit(cells))

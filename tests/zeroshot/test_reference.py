@@ -142,7 +142,7 @@ def test_a_column_that_never_changes_is_only_moved(rng, n, constant, dtype):
     usual = scores(rng, "multiclass", n).values.astype(dtype)
     usual[:, 2] = constant
     head = fitted("default", usual)
-    assert head.reference_.score_spread[2] == 1
+    assert head.reference_.score_std[2] == 1
     assert head.reference_.score_mean[2] == dtype(constant)
     new = scores(rng, "multiclass", 5).values
     new[:, 2] = constant + np.array([0, 0.5, -1, 2, 0.25])
@@ -158,7 +158,7 @@ def test_a_column_that_changes_in_its_last_digit_never_changes(rng):
     usual = scores(rng, "multiclass").values
     usual[:, 2] = np.where(np.arange(len(usual)) % 2, 0.3, 0.1 + 0.2)
     assert len(set(usual[:, 2])) == 2
-    assert fitted("default", usual).reference_.score_spread[2] == 1
+    assert fitted("default", usual).reference_.score_std[2] == 1
 
 
 @pytest.mark.parametrize("kind", ["multiclass", "one-vs-rest"])
@@ -168,8 +168,8 @@ def test_a_target_that_never_changes_is_only_moved(rng, kind):
         [[list(ITEMS)], [*ITEMS], [*ITEMS[::-1]]], items=ITEMS, targets=["any", "u", "v"]
     )
     head = PR(decay=0.5).fit(lists, scores(rng, kind))
-    assert head.reference_.target_spread[0] == 1
-    assert (head.reference_.target_spread[1:] > 0.1).all()
+    assert head.reference_.target_std[0] == 1
+    assert (head.reference_.target_std[1:] > 0.1).all()
     found = log_posteriors(head, scores(rng, kind, n=9))
     np.testing.assert_allclose(found[:, 0], 0, atol=1e-9)
     assert (np.abs(found[:, 1:]) > 1e-3).all()
@@ -178,8 +178,8 @@ def test_a_target_that_never_changes_is_only_moved(rng, kind):
 def test_a_reference_of_equal_inputs_moves_and_no_more(rng):
     row = scores(rng, "multiclass", n=1).values
     head = fitted("default", np.repeat(row, 30, axis=0))
-    np.testing.assert_array_equal(head.reference_.score_spread, 1)
-    np.testing.assert_array_equal(head.reference_.target_spread, 1)
+    np.testing.assert_array_equal(head.reference_.score_std, 1)
+    np.testing.assert_array_equal(head.reference_.target_std, 1)
     np.testing.assert_allclose(head.predict_proba(row), 0.25)
 
 
@@ -191,7 +191,7 @@ def test_a_reference_of_equal_inputs_moves_and_no_more(rng):
 def test_float32_stays_float32(rng, name, kind):
     usual, new = scores(rng, kind, dtype=np.float32), scores(rng, kind, n=25, dtype=np.float32)
     head = fitted(name, usual)
-    assert head.reference_.score_mean.dtype == head.reference_.score_spread.dtype == np.float32
+    assert head.reference_.score_mean.dtype == head.reference_.score_std.dtype == np.float32
     assert head.reference_.scaled(new.values, kind).dtype == np.float32
     assert head.predict_log_proba(new).dtype == np.float32
     wide = fitted(name, like(usual, np.float64(usual.values)))
@@ -212,7 +212,7 @@ def test_the_spread_of_many_single_numbers_far_from_zero(rng):
     values = (5000 + 0.05 * rng.normal(size=(100_000, len(ITEMS)))).astype(np.float32)
     lists = rs.Rankings.from_orders([["a"], ["b"]], items=ITEMS, targets=["u", "v"])
     found = PR(k=1).fit(lists, values).reference_
-    np.testing.assert_allclose(found.score_spread, np.float64(values).std(axis=0), rtol=1e-5)
+    np.testing.assert_allclose(found.score_std, np.float64(values).std(axis=0), rtol=1e-5)
 
 
 # ------------------------------------------------------------------ explanations
@@ -222,7 +222,7 @@ def test_the_spread_of_many_single_numbers_far_from_zero(rng):
 @each_head
 def test_parts_of_items_add_up_to_the_standardised_log_posterior(rng, name, kind):
     head, new = fitted(name, scores(rng, kind)), scores(rng, kind, n=25)
-    parts = head.item_parts(new.values, kind)
+    parts = head.item_contributions(new.values, kind)
     assert parts.shape == (25, 4, len(ITEMS))
     np.testing.assert_allclose(parts.sum(axis=2), log_posteriors(head, new), atol=1e-9)
 
@@ -231,7 +231,7 @@ def test_parts_of_items_add_up_to_the_standardised_log_posterior(rng, name, kind
 @pytest.mark.parametrize("name", ["default", "no decay"])
 def test_parts_of_sources_average_to_the_standardised_log_posterior(rng, name, kind):
     head, new = fitted(name, scores(rng, kind)), scores(rng, kind, n=25)
-    names, parts = head.source_parts(new.values, kind)
+    names, parts = head.source_log_posteriors(new.values, kind)
     assert names == ("me", "you")
     weights = np.array(
         [

@@ -9,7 +9,11 @@ from sklearn.pipeline import make_pipeline
 
 import rankshot as rs
 from rankshot.zeroshot.metrics import generalized_accuracy, mean_class_accuracy
-from rankshot.zeroshot.seen_class_search import best_calibration, harmonic_means, seen_or_unseen
+from rankshot.zeroshot.seen_class_search import (
+    best_calibration,
+    collect_calibration_data,
+    harmonic_means,
+)
 
 # By angle, in twelfths of a turn. Names are not in the order of angles.
 ALL = dict(zip(["g", "k", "b", "north", *"lhcja", "south", *"di"], range(12), strict=True))
@@ -204,7 +208,7 @@ def test_whole_classifiers_can_be_compared():
     assert found.best_estimator_.estimator_.scale == 1
 
 
-@pytest.mark.parametrize("classes", ["unseen", "all"])
+@pytest.mark.parametrize("classes", ["new", "all"])
 def test_a_frozen_classifier_is_never_trained(classes):
     zs = zero_shot(frozen(), classes=classes, rankings=similarity(list(ALL)).to_rankings())
     before = zs.estimator.estimator.means_.tobytes()
@@ -261,7 +265,7 @@ def test_harmonic_means_are_those_of_every_constant(rng, n):
     problem = some_inputs(rng, n)
     constants = rng.uniform(-4, 8, 50)
     expected = [harmonic_by_hand(*problem, constant) for constant in constants]
-    found = harmonic_means(seen_or_unseen(*problem), constants)
+    found = harmonic_means(collect_calibration_data(*problem), constants)
     np.testing.assert_allclose(found, expected, atol=1e-12)
     assert found.max() > found.min()
 
@@ -269,7 +273,7 @@ def test_harmonic_means_are_those_of_every_constant(rng, n):
 @pytest.mark.parametrize("n_folds", [1, 3])
 def test_no_constant_of_a_fine_grid_is_better(rng, n_folds):
     problems = [some_inputs(rng, 150) for _ in range(n_folds)]
-    constant, score = best_calibration([seen_or_unseen(*each) for each in problems])
+    constant, score = best_calibration([collect_calibration_data(*each) for each in problems])
 
     def mean(c):
         return np.mean([harmonic_by_hand(*each, c) for each in problems])
@@ -351,7 +355,7 @@ def test_the_constant_is_exact_for_many_inputs():
     classes, seen = np.array(["lost", "seen", "unseen"]), np.array([True, True, False])
     problem = log_proba, classes, seen, y
     best = harmonic_by_hand(*problem, 0.05)
-    assert best_calibration([seen_or_unseen(*problem)])[1] == pytest.approx(best)
+    assert best_calibration([collect_calibration_data(*problem)])[1] == pytest.approx(best)
 
 
 def test_a_pipeline_that_ends_in_a_frozen_classifier():

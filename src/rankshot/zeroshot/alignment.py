@@ -11,7 +11,7 @@ from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.similarity import Similarity
 from rankshot.zeroshot.prior import require_targets
-from rankshot.zeroshot.scores import Scores, count_pair_wins
+from rankshot.zeroshot.scores import Scores, score_by_pair_wins
 
 Semantics = Rankings | Similarity
 Labelled = tuple[Scores, Any]
@@ -19,58 +19,58 @@ SOURCE = "classifier"
 """The source of rankings that the classifier itself makes of the classes it knows."""
 
 
-def align_to(knowledge: Semantics | None, items: tuple[str, ...]) -> Semantics:
+def align_to(semantics: Semantics | None, items: tuple[str, ...]) -> Semantics:
     """Return rankings, or similarities, of the classes that a classifier knows.
 
     Lists that name only some of them are taken as the top of all.
     """
-    knowledge = require_semantics(knowledge)
-    if isinstance(knowledge, Similarity):
-        return knowledge.select(knowledge.targets, items)
-    return require_targets(knowledge).over(items)
+    semantics = require_semantics(semantics)
+    if isinstance(semantics, Similarity):
+        return semantics.select(semantics.targets, items)
+    return require_targets(semantics).over(items)
 
 
-def require_semantics(knowledge: Any) -> Semantics:
+def require_semantics(semantics: Any) -> Semantics:
     """Return rankings or similarities, or say that something else was passed."""
-    if not isinstance(knowledge, Rankings | Similarity):
+    if not isinstance(semantics, Rankings | Similarity):
         raise RankshotError(
             f"rankings must be Rankings (see Rankings.from_orders and read_rankings), or a "
-            f"Similarity for heads that read one, not {short_repr(knowledge)}"
+            f"Similarity for heads that read one, not {short_repr(semantics)}"
         )
-    return knowledge
+    return semantics
 
 
-def only_new(knowledge: Semantics) -> Semantics:
+def only_new(semantics: Semantics) -> Semantics:
     """Leave out what is said of targets that are items: the classifier knows them."""
-    unseen = np.array([name not in knowledge.items for name in knowledge.targets], bool)
+    unseen = np.array([name not in semantics.items for name in semantics.targets], bool)
     if not unseen.any():
         raise RankshotError(
             f"rankings: the classifier knows every target already "
-            f"({quote_names(dict.fromkeys(knowledge.targets), 4)}); classes='all' takes those in"
+            f"({quote_names(dict.fromkeys(semantics.targets), 4)}); classes='all' takes those in"
         )
-    if isinstance(knowledge, Rankings):
-        return knowledge[unseen]
-    return knowledge.select(np.array(knowledge.targets)[unseen], knowledge.items)
+    if isinstance(semantics, Rankings):
+        return semantics[unseen]
+    return semantics.select(np.array(semantics.targets)[unseen], semantics.items)
 
 
-def with_seen(knowledge: Semantics, labelled: Callable[[], Labelled]) -> Semantics:
+def with_seen(semantics: Semantics, labelled: Callable[[], Labelled]) -> Semantics:
     """Return what is said of unseen and seen classes.
 
-    Seen classes that nothing is said of are ranked by `seen_rankings`, from the scores and true
+    Seen classes that nothing is said of are ranked by `rank_seen_classes`, from the scores and true
     classes that ``labelled`` returns.
     """
-    missing = [item for item in knowledge.items if item not in set(knowledge.targets)]
-    if isinstance(knowledge, Similarity):
+    missing = [item for item in semantics.items if item not in set(semantics.targets)]
+    if isinstance(semantics, Similarity):
         if missing:
             raise RankshotError(
                 f"classes='all' needs the similarities of the seen classes as well; there are "
-                f"none of {quote_names(missing)}. Ask the source for similarity(unseen + seen, seen)"
+                f"none of {quote_names(missing)}. Ask the source for similarity(new + seen, seen)"
             )
-        return knowledge
-    _require_itself_first(knowledge)
+        return semantics
+    _require_itself_first(semantics)
     if not missing:
-        return knowledge
-    return Rankings.concatenate([knowledge, rank_seen_classes(*labelled(), missing)])
+        return semantics
+    return Rankings.concatenate([semantics, rank_seen_classes(*labelled(), missing)])
 
 
 def _require_itself_first(rankings: Rankings) -> None:
@@ -101,7 +101,7 @@ def rank_seen_classes(scores: Scores, y: Any, targets: Sequence[str]) -> Ranking
     Examples
     --------
     >>> scores = Scores([[2., 1., 0.], [3., 2., 0.], [0., 2., 1.]], ["cat", "fox", "bus"])
-    >>> seen_rankings(scores, ["cat", "cat", "fox"], ["cat", "fox"])
+    >>> rank_seen_classes(scores, ["cat", "cat", "fox"], ["cat", "fox"])
     Rankings: 2 rankings of 3 items, 2 targets, 1 source
       cat: cat > fox > bus
       fox: fox > bus > cat
@@ -109,7 +109,7 @@ def rank_seen_classes(scores: Scores, y: Any, targets: Sequence[str]) -> Ranking
     labels = np.asarray(y).astype(str)
     values = scores.values
     if scores.kind == "one-vs-one":
-        values = count_pair_wins(values, len(scores.items))
+        values = score_by_pair_wins(values, len(scores.items))
     means = np.empty((len(targets), len(scores.items)))
     for row, target in enumerate(targets):
         theirs = labels == target

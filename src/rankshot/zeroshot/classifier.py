@@ -16,7 +16,7 @@ from rankshot.core.names import as_names
 from rankshot.core.validation import require_number
 from rankshot.zeroshot.alignment import Semantics, align_to, only_new, require_semantics, with_seen
 from rankshot.zeroshot.estimator_scores import scores_of
-from rankshot.zeroshot.explanation import Explanation, explanations
+from rankshot.zeroshot.explanation import Explanation, explain_decisions
 from rankshot.zeroshot.heads.base import (
     REJECTED,
     BaseHead,
@@ -46,7 +46,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     rankings : Rankings or Similarity
         What the head is fitted to. The items are the classes that the estimator knows; lists
         that name only some of them, as read from a file, are taken as the top of all.
-    classes : {"unseen", "all"}
+    classes : {"new", "all"}
         What may be answered: the targets that the estimator does not know, or those it knows
         as well (generalised zero-shot classification). In the second case a seen class has a
         ranking, too: the one in ``rankings`` (which must put it first), or itself and then the
@@ -90,7 +90,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         *,
         head: BaseHead | None = None,
         rankings: Semantics | None = None,
-        classes: Literal["unseen", "all"] = "unseen",
+        classes: Literal["new", "all"] = "new",
         calibration: float = 0.0,
         reject_below: float | None = None,
         reject_label: str = REJECTED,
@@ -121,15 +121,15 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         self._check_parameters()
         head: Any = ProbabilisticRanking() if self.head is None else clone(self.head)
-        require_one_length(X, y)
+        require_same_length(X, y)
         trained = clone(self.estimator).fit(X, y)
         items = as_names(trained.classes_, "the estimator's classes_")
-        knowledge = align_to(self.rankings, items)
+        semantics = align_to(self.rankings, items)
         if self.classes == "all":
-            knowledge = with_seen(knowledge, lambda: (scores_of(trained, X), y))
+            semantics = with_seen(semantics, lambda: (scores_of(trained, X), y))
         else:
-            knowledge = only_new(knowledge)
-        head.fit(knowledge)
+            semantics = only_new(semantics)
+        head.fit(semantics)
         if self.reject_below is not None and self.reject_label in head.classes_:
             raise RankshotError(
                 f"reject_label: {self.reject_label!r} is a class that may be answered"
@@ -161,10 +161,8 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if not isinstance(self.reject_label, str):
             raise RankshotError(f"reject_label must be text, not {short_repr(self.reject_label)}")
         require_semantics(self.rankings)
-        if self.classes not in {"unseen", "all"}:
-            raise RankshotError(
-                f"classes must be 'unseen' or 'all', not {short_repr(self.classes)}"
-            )
+        if self.classes not in {"new", "all"}:
+            raise RankshotError(f"classes must be 'new' or 'all', not {short_repr(self.classes)}")
         if not np.isfinite(require_number("calibration", self.calibration)):
             raise RankshotError(f"calibration must be finite, not {self.calibration!r}")
         if self.reject_below is not None:
@@ -230,7 +228,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         scores = scores_of(self.estimator_, X)
         log_proba = self._log_proba(scores, candidates)
-        return explanations(self.head_, scores, log_proba, target, against)
+        return explain_decisions(self.head_, scores, log_proba, target, against)
 
     @property
     def n_features_in_(self) -> int:
@@ -244,7 +242,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return tags
 
 
-def require_one_length(X: Any, y: Any) -> None:
+def require_same_length(X: Any, y: Any) -> None:
     """Raise unless there are as many labels as inputs (or none at all)."""
     if X is not None and y is not None and _num_samples(X) != _num_samples(y):
         raise RankshotError(f"X has {_num_samples(X)} inputs, but y has {_num_samples(y)} labels")

@@ -119,10 +119,10 @@ def explain(
     check_is_fitted(head, "classes_")
     table = as_scores(scores, head.items_)
     log_proba = head.predict_log_proba(table, candidates)
-    return explanations(head, table, log_proba, target, against)
+    return explain_decisions(head, table, log_proba, target, against)
 
 
-def explanations(
+def explain_decisions(
     head: BaseHead,
     table: Scores,
     log_proba: NDArray[np.floating],
@@ -130,13 +130,13 @@ def explanations(
     against: str | None,
 ) -> list[Explanation]:
     """Explain decisions that are made by ``log_proba``; see `explain`."""
-    if not hasattr(head, "item_parts"):
+    if not hasattr(head, "item_contributions"):
         raise RankshotError(f"{type(head).__name__} cannot be explained by items and sources")
     best = take_top(log_proba, head.classes_, min(SHOWN, len(head.classes_)))
     chosen = best.labels[:, 0] if target is None else np.full(len(table), target)
     columns = np.array([_column(head, name) for name in chosen], np.intp)
     base = None if against is None else _column(head, against)
-    item_pushes = _pushes(head.item_parts(table.values, table.kind), columns, base)
+    item_pushes = _pushes(head.item_contributions(table.values, table.kind), columns, base)
     names, pushes = _source_pushes(head, table, columns, base)
     return [
         Explanation(
@@ -172,9 +172,9 @@ def _pushes(parts: Floats, columns: NDArray[np.intp], base: int | None) -> Float
 def _source_pushes(
     head: Any, table: Scores, columns: NDArray[np.intp], base: int | None
 ) -> tuple[tuple[str, ...], Floats]:
-    if not hasattr(head, "source_parts"):
+    if not hasattr(head, "source_log_posteriors"):
         return (), np.zeros((len(table), 0))
-    names, parts = head.source_parts(table.values, table.kind)
+    names, parts = head.source_log_posteriors(table.values, table.kind)
     return names, _pushes(parts, columns, base)
 
 

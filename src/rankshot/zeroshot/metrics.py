@@ -46,7 +46,7 @@ class ScoredTable(NamedTuple):
         return own
 
 
-def scored_table(
+def require_scored_table(
     y_true: ArrayLike,
     table: ArrayLike,
     classes: Iterable[Any],
@@ -187,14 +187,14 @@ def generalized_accuracy(
     --------
     >>> from rankshot.zeroshot.metrics import generalized_accuracy
     >>> generalized_accuracy(["cat", "cat", "fox"], ["fox", "cat", "fox"], seen=["fox", "tiger"])
-    GeneralizedAccuracy(unseen=0.5, seen=1.0, harmonic=0.6666666666666666)
+    GeneralizedAccuracy(new=0.5, seen=1.0, harmonic=0.6666666666666666)
     """
     known = set(as_names(list(seen) if isinstance(seen, (set, frozenset)) else seen, "seen"))
     shares = per_class_accuracy(y_true, y_pred)
     of_seen = [share for name, share in shares.items() if name in known]
     of_unseen = [share for name, share in shares.items() if name not in known]
     if not of_seen or not of_unseen:
-        kind = "unseen" if of_seen else "seen"
+        kind = "new" if of_seen else "seen"
         raise RankshotError(
             f"y_true has no {kind} class, only {quote_names(shares)}; seen are {quote_names(sorted(known))}. "
             "For classes of one kind use mean_class_accuracy"
@@ -262,7 +262,7 @@ def top_k_accuracy(y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any], 
     >>> top_k_accuracy(["fox", "dog"], proba, ["cat", "dog", "fox"], k=2)
     0.75
     """
-    scored = scored_table(y_true, proba, classes)
+    scored = require_scored_table(y_true, proba, classes)
     k = require_whole_number("k", k, most=scored.values.shape[1])
     return float(_chance_in_top(scored, k).mean())
 
@@ -277,12 +277,12 @@ def negative_log_likelihood(
     Examples
     --------
     >>> import numpy as np
-    >>> from rankshot.zeroshot.metrics import log_loss
-    >>> round(log_loss(["cat", "dog"], np.log([[.5, .5], [.2, .8]]), ["cat", "dog"]), 4)
+    >>> from rankshot.zeroshot.metrics import negative_log_likelihood
+    >>> round(negative_log_likelihood(["cat", "dog"], np.log([[.5, .5], [.2, .8]]), ["cat", "dog"]), 4)
     0.4581
     """
     rule = "a log-probability is at most 0 (np.log of a probability)"
-    scored = scored_table(y_true, log_proba, classes, -np.inf, ROUNDING, rule)
+    scored = require_scored_table(y_true, log_proba, classes, -np.inf, ROUNDING, rule)
     return float(0 - scored.of_truth.mean())  # not -mean, which writes a perfect score as -0.0
 
 
@@ -332,7 +332,7 @@ def reliability(
     """
     n_bins = require_whole_number("n_bins", n_bins)
     rule = "a probability is from 0 to 1 (np.exp of its logarithm)"
-    scored = scored_table(y_true, proba, classes, 0, 1 + ROUNDING, rule)
+    scored = require_scored_table(y_true, proba, classes, 0, 1 + ROUNDING, rule)
     top = np.minimum(scored.values.max(axis=1), 1.0)
     if top.min() == 0:
         raise RankshotError(f"row {top.argmin()}: every class has probability 0")
@@ -376,7 +376,7 @@ def pairwise_accuracy(y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any
            [0.5, nan, 1. ],
            [1. , 1. , nan]])
     """
-    scored = scored_table(y_true, proba, classes)
+    scored = require_scored_table(y_true, proba, classes)
     values, own = scored.values, scored.of_truth[:, None]
     n, L = values.shape
     # Twice the wins of each true class over each other one: whole numbers, so sums are exact.

@@ -83,7 +83,7 @@ class PlattScaling(BaseEstimator):
         """
         _require_binary(scores)
         classes = _class_numbers(y, scores)
-        sides = _Sides.of(scores.kind, classes, len(scores.items))
+        sides = _Sides.from_classes(scores.kind, classes, len(scores.items))
         slopes, intercepts = np.empty((2, len(sides.size)))
         final = np.empty(len(sides.size), bool)
         for block in sides.blocks():
@@ -169,7 +169,7 @@ class _Cells:
         """Add up the cells of each column."""
         return np.asarray(np.add.reduceat(cells, self.starts[:-1]))
 
-    def spread(self, columns: NDArray[Any]) -> NDArray[Any]:
+    def repeat(self, columns: NDArray[Any]) -> NDArray[Any]:
         """Repeat the number of a column for each of its cells."""
         return np.repeat(columns, self.sizes)
 
@@ -187,7 +187,7 @@ class _Sides:
     size: Ints
 
     @classmethod
-    def of(cls, kind: Kind, classes: NDArray[np.intp], n_items: int) -> _Sides:
+    def from_classes(cls, kind: Kind, classes: NDArray[np.intp], n_items: int) -> _Sides:
         rows = np.argsort(classes, kind="stable")
         size = np.bincount(classes, minlength=n_items)
         begin = row_starts(size)[:-1]
@@ -234,10 +234,10 @@ def _fit(cells: _Cells) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """
     first = cells.starts[:-1]
     varies = np.minimum.reduceat(cells.f, first) < np.maximum.reduceat(cells.f, first)
-    center = cells.total(cells.f / cells.spread(cells.sizes))
-    x = cells.f - cells.spread(center)
-    scale = np.where(varies, cells.total(np.abs(x) / cells.spread(cells.sizes)), 1.0)
-    x = np.where(cells.spread(varies), x / cells.spread(scale), 0.0)
+    center = cells.total(cells.f / cells.repeat(cells.sizes))
+    x = cells.f - cells.repeat(center)
+    scale = np.where(varies, cells.total(np.abs(x) / cells.repeat(cells.sizes)), 1.0)
+    x = np.where(cells.repeat(varies), x / cells.repeat(scale), 0.0)
     slope, intercept, final = _newton(x, cells)
     return slope / scale, intercept - slope * (center / scale), final
 
@@ -250,13 +250,13 @@ def _newton(x: Floats, cells: _Cells) -> tuple[Floats, Floats, NDArray[np.bool_]
     final = np.zeros(slope.size, bool)
     loss = _loss(x, cells, slope, intercept)
     for _ in range(MAX_ITERATIONS):
-        z = cells.spread(slope) * x + cells.spread(intercept)
+        z = cells.repeat(slope) * x + cells.repeat(intercept)
         p = expit(z)
         weight = p * expit(-z)
         weights = cells.total(weight)
         # About their weighted mean, the slope and the level of z do not interact.
         mean = cells.total(weight * x) / weights
-        deviation = x - cells.spread(mean)
+        deviation = x - cells.repeat(mean)
         curvature = cells.total(weight * deviation**2)
         error = cells.targets - p
         uphill, level = cells.total(error * deviation), cells.total(error)
@@ -293,5 +293,5 @@ def _descend(
 
 def _loss(x: Floats, cells: _Cells, slope: Floats, intercept: Floats) -> Floats:
     """Return the cross-entropy of each column: log(1 + e^z) - t z, added up."""
-    z = cells.spread(slope) * x + cells.spread(intercept)
+    z = cells.repeat(slope) * x + cells.repeat(intercept)
     return cells.total(-log_expit(-z) - cells.targets * z)

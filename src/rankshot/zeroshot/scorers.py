@@ -75,10 +75,10 @@ def log_chance(rankings: Rankings, weights: NDArray[np.float64]) -> NDArray[np.f
 
 
 # -------------------- zeroshot.plackett_luce_ranker
-# The Plackett-Luce ranker: how probable rankings are under the scores of a classifier.
+# The Plackett-Luce scorer: how probable rankings are under the scores of a classifier.
 
 
-class StagePart(NamedTuple):
+class StageLogProb(NamedTuple):
     """What one stage of a ranking adds to its log-probability.
 
     ``log_prob`` is that of the ``members`` coming next, an input each; ``chance`` is the same
@@ -158,10 +158,10 @@ class PlackettLuceScorer:
         """
         result = np.empty((len(values), self.n_rankings))
         for rows in row_blocks(len(values), self.n_items + self.n_rankings, CACHED_CELLS):
-            result[rows] = self.by_columns(values[rows]).T
+            result[rows] = self.log_prob_by_ranking(values[rows]).T
         return result
 
-    def by_columns(self, values: Floats) -> NDArray[np.float64]:
+    def log_prob_by_ranking(self, values: Floats) -> NDArray[np.float64]:
         """Return the same of a few inputs, a row a ranking: sums run along long rows."""
         result = np.empty((self.n_rankings, len(values)))
         for lists in self._lists:
@@ -198,7 +198,7 @@ class PlackettLuceScorer:
             return self._lists_log_prob(lists, values.astype(np.float64))
         return np.array([self._by_stages(row, values) for row in lists.rows])
 
-    def stage_log_probs(self, row: int, scores: Floats) -> Iterator[StagePart]:
+    def stage_log_probs(self, row: int, scores: Floats) -> Iterator[StageLogProb]:
         """Yield the stages of a ranking, last first.
 
         Parameters
@@ -223,7 +223,7 @@ class PlackettLuceScorer:
                 ways = gammaln(g + 1) - gammaln(g - taken + 1)
                 log_prob = _tied_log_prob(theirs, later, taken) - ways
             chance = gammaln(n_later + g - taken + 1) - gammaln(n_later + g + 1)
-            yield StagePart(members, log_prob, float(chance), float(self._weights[row, place]))
+            yield StageLogProb(members, log_prob, float(chance), float(self._weights[row, place]))
             later = np.logaddexp(later, _log_total(theirs))
             n_later += g
 
@@ -254,7 +254,7 @@ def _tied_log_prob(theirs: NDArray[np.float64], later: NDArray[np.float64], take
 
 
 # -------------------- zeroshot.babington_smith_ranker
-# The Babington-Smith ranker: how probable rankings are under one-vs-one scores.
+# The Babington-Smith scorer: how probable rankings are under one-vs-one scores.
 
 
 class BabingtonSmithScorer:
@@ -301,7 +301,7 @@ class BabingtonSmithScorer:
         self._strict = np.setdiff1d(np.arange(len(rankings)), self._tied)
         self._design = self._signs_of_lists(rankings[self._strict], decay)
 
-    def by_columns(self, values: Floats) -> NDArray[np.float64]:
+    def log_prob_by_ranking(self, values: Floats) -> NDArray[np.float64]:
         """Return log P(π|x) less its normaliser, a row a ranking and a column an input.
 
         Parameters
@@ -317,7 +317,7 @@ class BabingtonSmithScorer:
             result[row] = sum(stage.weight * stage.log_prob for stage in parts)
         return result
 
-    def stage_log_probs(self, row: int, f: Floats) -> Iterator[StagePart]:
+    def stage_log_probs(self, row: int, f: Floats) -> Iterator[StageLogProb]:
         """Yield the stages of a ranking, first first, with log-weights: 0 where all is equal.
 
         Parameters
@@ -333,7 +333,7 @@ class BabingtonSmithScorer:
             row_sums = self._row_sums(members, left) @ f
             single = len(members) == 1
             part = row_sums[0] if single else self._tied_part(members, taken, row_sums, f)
-            yield StagePart(members, part, 0.0, float(self._weights[row, place]))
+            yield StageLogProb(members, part, 0.0, float(self._weights[row, place]))
             left[members] = False
             place += taken
 
@@ -377,23 +377,23 @@ class BabingtonSmithScorer:
         return np.asarray(result - gammaln(g + 1) + gammaln(g - taken + 1))
 
 
-# -------------------- zeroshot.rankers
-# Which ranker scores have: Plackett-Luce for classes, Babington-Smith for pairs of them.
+# -------------------- zeroshot.scorers
+# Which scorer scores have: Plackett-Luce for classes, Babington-Smith for pairs of them.
 
 
 Scorer = PlackettLuceScorer | BabingtonSmithScorer
 
 
 class Scorers:
-    """P(π|x) of the same rankings under scores of any kind; each ranker is made once, if wanted."""
+    """P(π|x) of the same rankings under scores of any kind; each scorer is made once, if wanted."""
 
     def __init__(self, rankings: Rankings, decay: float = 0.0) -> None:
         self._rankings = rankings
         self._decay = decay
         self._made: dict[bool, Scorer] = {}
 
-    def of(self, kind: Kind) -> Scorer:
-        """Return the ranker for one kind of scores."""
+    def get_scorer(self, kind: Kind) -> Scorer:
+        """Return the scorer for one kind of scores."""
         pairs = kind == "one-vs-one"
         if pairs not in self._made:
             model = BabingtonSmithScorer if pairs else PlackettLuceScorer

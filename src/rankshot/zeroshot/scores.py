@@ -263,19 +263,19 @@ def log_class_probabilities(values: Floats, kind: Kind, asker: str) -> NDArray[n
 # One-vs-one scores, class by class: the pairs that each wins, and the sum of its scores.
 
 
-def count_pair_wins(values: Floats, n_items: int) -> NDArray[np.float64]:
+def score_by_pair_wins(values: Floats, n_items: int) -> NDArray[np.float64]:
     """Return numbers that order classes by the pairs they win, then by the sum of their scores.
 
     A pair of score 0 is half a win for each.
     """
-    wins = pair_sums(np.sign(values), n_items) / 2
+    wins = sum_pair_scores(np.sign(values), n_items) / 2
     # Rounded, so that the order in which they were added up decides nothing.
-    sums = np.round(pair_sums(values, n_items), 9)
+    sums = np.round(sum_pair_scores(values, n_items), 9)
     # Wins differ by halves at least: sums squeezed into (-1/4, 1/4) only break ties.
     return np.asarray(wins + sums / (4 * (1 + np.abs(sums))))
 
 
-def pair_sums(values: Floats, n_items: int) -> NDArray[np.float64]:
+def sum_pair_scores(values: Floats, n_items: int) -> NDArray[np.float64]:
     """Return Σ_j f_ij for every class i, a row an input."""
     first, second = np.triu_indices(n_items, 1)
     ones, pair = np.ones(first.size), np.arange(first.size)

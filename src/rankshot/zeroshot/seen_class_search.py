@@ -19,7 +19,7 @@ from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.restriction import restrict_items
 from rankshot.semantics.similarity import Similarity
 from rankshot.zeroshot.alignment import Semantics, align_to, only_new, require_semantics, with_seen
-from rankshot.zeroshot.classifier import ZeroShotClassifier, require_one_length
+from rankshot.zeroshot.classifier import ZeroShotClassifier, require_same_length
 from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.heads.base import most_probable
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
@@ -38,7 +38,7 @@ VALIDATION_SHARE = 0.25
 # The constant that lets seen and unseen classes compete: calibrated stacking.
 
 
-class SeenOrUnseen(NamedTuple):
+class CalibrationData(NamedTuple):
     """What is to be known of inputs to judge any calibration constant.
 
     Attributes
@@ -46,28 +46,28 @@ class SeenOrUnseen(NamedTuple):
     margin : ndarray of shape (n,)
         Log-probability of the best seen class less that of the best unseen one. An input goes
         to the seen class where this exceeds the constant.
-    right_if_seen, right_if_unseen : ndarray of bool
+    right_if_seen, right_if_new : ndarray of bool
         Whether the best seen, and the best unseen, class is the true one.
     weight : ndarray
         One over the number of inputs of its class, and over the number of seen (or unseen)
         classes: accuracies are means over classes.
-    is_unseen : ndarray of bool
+    is_new : ndarray of bool
         Whether the true class is an unseen one.
     """
 
     margin: Floats
     right_if_seen: NDArray[np.bool_]
-    right_if_unseen: NDArray[np.bool_]
+    right_if_new: NDArray[np.bool_]
     weight: Floats
-    is_unseen: NDArray[np.bool_]
+    is_new: NDArray[np.bool_]
 
 
-def seen_or_unseen(
+def collect_calibration_data(
     log_proba: NDArray[np.floating],
     classes: NDArray[np.str_],
     seen: NDArray[np.bool_],
     y: NDArray[np.str_],
-) -> SeenOrUnseen:
+) -> CalibrationData:
     """Sum up what a generalised zero-shot classifier says of labelled inputs."""
     best_seen = log_proba[:, seen].argmax(axis=1)
     best_unseen = log_proba[:, ~seen].argmax(axis=1)
@@ -76,7 +76,7 @@ def seen_or_unseen(
     names, which, count = np.unique(y, return_inverse=True, return_counts=True)
     name_unseen = ~np.isin(names, classes[seen])
     n_alike = np.where(name_unseen, name_unseen.sum(), (~name_unseen).sum())
-    return SeenOrUnseen(
+    return CalibrationData(
         margin.astype(np.float64),
         classes[seen][best_seen] == y,
         classes[~seen][best_unseen] == y,
@@ -85,7 +85,7 @@ def seen_or_unseen(
     )
 
 
-def harmonic_means(inputs: SeenOrUnseen, constants: Floats) -> Floats:
+def harmonic_means(inputs: CalibrationData, constants: Floats) -> Floats:
     """Return the harmonic mean of seen and unseen accuracy for every constant."""
     order = np.argsort(inputs.margin)
     # Inputs of a margin up to the constant go to unseen classes.
@@ -93,16 +93,16 @@ def harmonic_means(inputs: SeenOrUnseen, constants: Floats) -> Floats:
 
     def accuracy(of: NDArray[np.bool_]) -> Floats:
         weight = np.where(of, inputs.weight, 0.0)[order]
-        below = np.append(0, np.cumsum(weight * inputs.right_if_unseen[order]))
+        below = np.append(0, np.cumsum(weight * inputs.right_if_new[order]))
         above = np.append(0, np.cumsum((weight * inputs.right_if_seen[order])[::-1]))[::-1]
         return np.asarray(below[n_unseen] + above[n_unseen])
 
-    unseen, seen = accuracy(inputs.is_unseen), accuracy(~inputs.is_unseen)
+    unseen, seen = accuracy(inputs.is_new), accuracy(~inputs.is_new)
     total = unseen + seen
     return np.divide(2 * unseen * seen, total, out=np.zeros_like(total), where=total > 0)
 
 
-def best_calibration(folds: Sequence[SeenOrUnseen]) -> tuple[float, float]:
+def best_calibration(folds: Sequence[CalibrationData]) -> tuple[float, float]:
     """Return the constant with the largest harmonic mean, averaged over folds, and that mean.
 
     Between two neighbouring margins all constants are alike. The middle of the first stretch
@@ -234,17 +234,17 @@ class SeenClassSearch(MetaEstimatorMixin, BaseEstimator):
         """
         if not isinstance(self.estimator, ZeroShotClassifier):
             raise RankshotError(f"expected a ZeroShotClassifier, not {short_repr(self.estimator)}")
-        require_one_length(X, y)
+        require_same_length(X, y)
         labels = np.asarray(y).astype(str)
-        knowledge = self._of_seen(labels)
+        semantics = self._of_seen(labels)
         settings = self._settings()
-        outcomes: list[list[float | SeenOrUnseen]] = [[] for _ in settings]
+        outcomes: list[list[float | CalibrationData]] = [[] for _ in settings]
         with ProgressLine("seen classes held out", enabled=self.verbose) as line:
-            groups = self._groups(knowledge, labels)
+            groups = self._groups(semantics, labels)
             for number, group in enumerate(groups, 1):
                 line.update(f"fold {number} of {len(groups)}")
                 for i, fold in self._trained(settings, group, X, labels):
-                    outcomes[i].append(self._judged(settings[i], fold, group, knowledge))
+                    outcomes[i].append(self._judged(settings[i], fold, group, semantics))
         self.trials_ = [_trial(*pair) for pair in zip(settings, outcomes, strict=True)]
         best = max(self.trials_, key=lambda trial: trial.score)
         self.best_params_, self.best_score_ = best.params, best.score
@@ -278,25 +278,25 @@ class SeenClassSearch(MetaEstimatorMixin, BaseEstimator):
 
     def _of_seen(self, labels: Labels) -> Semantics:
         """Return what is said of seen classes."""
-        knowledge = self.estimator.rankings if self.rankings is None else self.rankings
-        if not isinstance(knowledge, Rankings | Similarity):
+        semantics = self.estimator.rankings if self.rankings is None else self.rankings
+        if not isinstance(semantics, Rankings | Similarity):
             raise RankshotError(
-                f"rankings must be Rankings or a Similarity, not {short_repr(knowledge)}"
+                f"rankings must be Rankings or a Similarity, not {short_repr(semantics)}"
             )
-        seen = np.isin(np.array(knowledge.targets, object).astype(str), labels)
+        seen = np.isin(np.array(semantics.targets, object).astype(str), labels)
         if not seen.any():
             raise RankshotError(
                 f"there is no ranking of a seen class to play with (the targets are "
-                f"{quote_names(dict.fromkeys(knowledge.targets))}): let the sources rank seen classes, "
+                f"{quote_names(dict.fromkeys(semantics.targets))}): let the sources rank seen classes, "
                 "too, and pass that as rankings"
             )
-        if isinstance(knowledge, Rankings):
-            return knowledge[seen]
-        return knowledge.select(np.array(knowledge.targets)[seen], knowledge.items)
+        if isinstance(semantics, Rankings):
+            return semantics[seen]
+        return semantics.select(np.array(semantics.targets)[seen], semantics.items)
 
-    def _groups(self, knowledge: Semantics, labels: Labels) -> list[tuple[str, ...]]:
+    def _groups(self, semantics: Semantics, labels: Labels) -> list[tuple[str, ...]]:
         """Return the classes that play unseen, fold by fold."""
-        known = sorted(set(knowledge.targets))
+        known = sorted(set(semantics.targets))
         if self.held_out is None:
             n, most = self.n_folds, len(known) // 2
             if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n <= most:
@@ -360,23 +360,23 @@ class SeenClassSearch(MetaEstimatorMixin, BaseEstimator):
         return _Fold(judged.items, (ranked, labels[train]), (judged, labels[held]))
 
     def _judged(
-        self, params: dict[str, Any], fold: _Fold, group: tuple[str, ...], knowledge: Semantics
-    ) -> float | SeenOrUnseen:
+        self, params: dict[str, Any], fold: _Fold, group: tuple[str, ...], semantics: Semantics
+    ) -> float | CalibrationData:
         """Fit a head for the classes that play unseen, and see how it does."""
         zero_shot = self._with(params)
         head: Any = zero_shot.head
         # Seen classes are ranked by what the classifier will be given of them, if anything.
         staying = set(fold.items) & set(require_semantics(self.estimator.rankings).targets)
-        about = _restricted(knowledge, group, staying, fold.items)
+        about = _restricted(semantics, group, staying, fold.items)
         scores, labels = fold.to_judge
-        if zero_shot.classes == "unseen":
+        if zero_shot.classes == "new":
             head.fit(only_new(about))
             playing = np.isin(labels, group)
             chosen = head.classes_[most_probable(head.predict_log_proba(scores[playing]))]
             return mean_class_accuracy(labels[playing], chosen)
         head.fit(with_seen(about, lambda: fold.to_rank))
         seen = np.isin(head.classes_, fold.items)
-        return seen_or_unseen(head.predict_log_proba(scores), head.classes_, seen, labels)
+        return collect_calibration_data(head.predict_log_proba(scores), head.classes_, seen, labels)
 
 
 def _require_groups(held_out: Any, known: list[str]) -> list[tuple[str, ...]]:
@@ -400,14 +400,14 @@ def _require_groups(held_out: Any, known: list[str]) -> list[tuple[str, ...]]:
 
 
 def _restricted(
-    knowledge: Semantics, group: tuple[str, ...], staying: set[str], items: tuple[str, ...]
+    semantics: Semantics, group: tuple[str, ...], staying: set[str], items: tuple[str, ...]
 ) -> Semantics:
     """Return what is said of the group, and of classes that stay seen, over the items alone."""
-    wanted = [name in group or name in staying for name in knowledge.targets]
-    if isinstance(knowledge, Similarity):
-        return knowledge.select(np.array(knowledge.targets)[wanted], items)
-    about = knowledge[np.array(wanted, bool)]
-    about = restrict_items(about, [name for name in knowledge.items if name in items])
+    wanted = [name in group or name in staying for name in semantics.targets]
+    if isinstance(semantics, Similarity):
+        return semantics.select(np.array(semantics.targets)[wanted], items)
+    about = semantics[np.array(wanted, bool)]
+    about = restrict_items(about, [name for name in semantics.items if name in items])
     if missing := sorted(set(group) - set(about.target_names)):
         raise RankshotError(
             f"the rankings of {quote_names(missing)} name no class that is still seen when "
@@ -416,8 +416,8 @@ def _restricted(
     return align_to(about, items)
 
 
-def _trial(params: dict[str, Any], outcomes: list[float | SeenOrUnseen]) -> Trial:
-    folds = [outcome for outcome in outcomes if isinstance(outcome, SeenOrUnseen)]
+def _trial(params: dict[str, Any], outcomes: list[float | CalibrationData]) -> Trial:
+    folds = [outcome for outcome in outcomes if isinstance(outcome, CalibrationData)]
     if folds:
         constant, score = best_calibration(folds)
         return Trial(params, score, (), constant)

@@ -41,7 +41,7 @@ class BaseHead(ABC):
     classes_: NDArray[np.str_]
 
     @abstractmethod
-    def fit(self, knowledge: Any) -> Any:
+    def fit(self, semantics: Any) -> Any:
         """Learn what semantics say of the targets."""
 
     @abstractmethod

@@ -16,7 +16,7 @@ from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import require_number, require_whole_number
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.heads.reference import SAME
-from rankshot.zeroshot.scores import Kind, Scores, as_scores, pair_sums
+from rankshot.zeroshot.scores import Kind, Scores, as_scores, sum_pair_scores
 
 Floats = NDArray[np.float64]
 CLASS_PRIORS = ("equal", "estimated")
@@ -30,7 +30,7 @@ class BatchRefinement(BaseHead, BaseEstimator):
     The rankings say roughly where the inputs of a target are; the batch shows where they are
     indeed. Every target z is a normal distribution of scores, all with one covariance, and
 
-    .. math:: \log P(z|x) = \text{trust} \cdot \log P_{head}(z|x)
+    .. math:: \log P(z|x) = \text{head_weight} \cdot \log P_{head}(z|x)
               + \log N(f(x); \mu_z, \Sigma) + \log P(z) + \text{const}
 
     Means, covariance and P(z) are found by expectation and maximisation, from what the head says
@@ -42,7 +42,7 @@ class BatchRefinement(BaseHead, BaseEstimator):
     ----------
     head : head
         Fitted; its targets are those of the answer.
-    trust : float
+    head_weight : float
         How much the head counts once the batch has been seen; for 0 it only starts the search.
     class_prior : {"equal", "estimated"}
         Whether all targets are taken to be equally frequent in the batch, or P(z) is estimated
@@ -83,13 +83,13 @@ class BatchRefinement(BaseHead, BaseEstimator):
         self,
         head: BaseHead,
         *,
-        trust: float = 1.0,
+        head_weight: float = 1.0,
         class_prior: Literal["equal", "estimated"] = "equal",
         shrinkage: float = 0.1,
         n_iterations: int = 10,
     ) -> None:
         self.head = head
-        self.trust = trust
+        self.head_weight = head_weight
         self.class_prior = class_prior
         self.shrinkage = shrinkage
         self.n_iterations = n_iterations
@@ -114,7 +114,7 @@ class BatchRefinement(BaseHead, BaseEstimator):
         features = _features(table.values, table.kind, len(self.items_))
         self._kind = table.kind
         self._center = features.mean(axis=0)
-        self._spread = _spread(features, table.values)
+        self._spread = _column_std(features, table.values)
         features = (features - self._center) / self._spread
         said = np.asarray(self.head.predict_log_proba(table), np.float64)
         log_share = said
@@ -126,8 +126,10 @@ class BatchRefinement(BaseHead, BaseEstimator):
     def _check_parameters(self) -> None:
         if not isinstance(self.head, BaseHead):
             raise RankshotError(f"head must be a fitted head, not {short_repr(self.head)}")
-        if not 0 <= require_number("trust", self.trust) < np.inf:
-            raise RankshotError(f"trust must be 0 or more, and finite, not {self.trust!r}")
+        if not 0 <= require_number("head_weight", self.head_weight) < np.inf:
+            raise RankshotError(
+                f"head_weight must be 0 or more, and finite, not {self.head_weight!r}"
+            )
         if not 0 < require_number("shrinkage", self.shrinkage) <= 1:
             raise RankshotError(f"shrinkage must be above 0 and at most 1, not {self.shrinkage!r}")
         if self.class_prior not in CLASS_PRIORS:
@@ -153,9 +155,9 @@ class BatchRefinement(BaseHead, BaseEstimator):
 
     def _joint(self, features: Floats, said: Floats) -> Floats:
         """Return the log-posteriors of a batch, and balance the class prior if that is wanted."""
-        joint = self.trust * said + features @ self._slopes + self._offsets
+        joint = self.head_weight * said + features @ self._slopes + self._offsets
         if self.class_prior == "equal":
-            self.log_prior_ = balancing(joint)
+            self.log_prior_ = balancing_offsets(joint)
         return np.asarray(joint + self.log_prior_)
 
     def _log_posterior(self, values: NDArray[np.floating], kind: Kind) -> Floats:
@@ -163,7 +165,7 @@ class BatchRefinement(BaseHead, BaseEstimator):
             raise RankshotError(f"fitted to {self._kind} scores, but these are {kind}")
         features = (_features(values, kind, len(self.items_)) - self._center) / self._spread
         said = self.head.predict_log_proba(Scores(values, self.items_, kind))
-        joint = self.trust * said + features @ self._slopes + self._offsets + self.log_prior_
+        joint = self.head_weight * said + features @ self._slopes + self._offsets + self.log_prior_
         return np.asarray(joint.T, np.float64)
 
 
@@ -171,11 +173,11 @@ def _features(values: NDArray[np.floating], kind: Kind, n_items: int) -> Floats:
     """Return a column a class: scores without their common level, or sums over pairs."""
     f = np.asarray(values, np.float64)
     if kind == "one-vs-one":
-        return pair_sums(f, n_items)
+        return sum_pair_scores(f, n_items)
     return np.asarray(f - f.mean(axis=1, keepdims=True))
 
 
-def _spread(features: Floats, values: NDArray[np.floating]) -> Floats:
+def _column_std(features: Floats, values: NDArray[np.floating]) -> Floats:
     """Return the standard deviation of each column, 1 for what is only rounded differently."""
     deviation = features.std(axis=0)
     largest = max(float(np.abs(values).max()), float(np.abs(features).max()))
@@ -183,7 +185,7 @@ def _spread(features: Floats, values: NDArray[np.floating]) -> Floats:
     return np.where(deviation > rounding, deviation, 1.0)
 
 
-def balancing(joint: Floats) -> Floats:
+def balancing_offsets(joint: Floats) -> Floats:
     """Return what to add to each column so that all have the same share of the rows.
 
     The shares of a row are the softmax of it. What to add is where a convex function is least,

@@ -85,7 +85,7 @@ class ConSE(BaseHead, BaseEstimator):
     def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         return np.asarray(self._cosines @ self._weights(values, kind).T / self.temperature)
 
-    def item_parts(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
+    def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         """Return what each item adds to the log-posterior of each target, (n, targets, items)."""
         parts = np.zeros((len(values), len(self.classes_), len(self.items_)))
         parts[:, :, self._known] = self._cosines * self._weights(values, kind)[:, None]

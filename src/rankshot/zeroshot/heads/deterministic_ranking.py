@@ -20,7 +20,7 @@ from rankshot.zeroshot.prior import (
     require_k,
     require_targets,
 )
-from rankshot.zeroshot.scores import Kind, count_pair_wins
+from rankshot.zeroshot.scores import Kind, score_by_pair_wins
 
 Floats = NDArray[np.floating]
 
@@ -68,7 +68,7 @@ class DeterministicRanking(BaseHead, BaseEstimator):
     """
 
     def __init__(
-        self, *, k: int | None = 4, prior: RankingModel | None = None, spread: float = 1.0
+        self, *, k: int | None = 10, prior: RankingModel | None = None, spread: float = 1.0
     ) -> None:
         self.k = k
         self.prior = prior
@@ -94,7 +94,7 @@ class DeterministicRanking(BaseHead, BaseEstimator):
         return self
 
     def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
-        order = count_pair_wins(values, len(self.items_)) if kind == "one-vs-one" else values
+        order = score_by_pair_wins(values, len(self.items_)) if kind == "one-vs-one" else values
         ranked = Rankings.from_scores(order, items=self.items_, k=self._k)
         tied = rows_with_tied_choices(self.consensus_)
         if tied.size or (self.consensus_.lengths < self._k).any() or ranked.has_ties:

@@ -111,7 +111,7 @@ class DirectSimilarity(BaseHead, BaseEstimator):
         log_proba = log_class_probabilities(values, kind, "DirectSimilarity") - self._log_prior
         return np.asarray(self.exponents_ @ log_proba.T)
 
-    def item_parts(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
+    def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         """Return what each item adds to the log-posterior of each target, (n, targets, items)."""
         log_proba = log_class_probabilities(values, kind, "DirectSimilarity") - self._log_prior
         return np.asarray(self.exponents_ * log_proba[:, None])

@@ -15,7 +15,7 @@ from rankshot.core.errors import RankshotError
 from rankshot.core.validation import Seed
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.heads.base import BaseHead
-from rankshot.zeroshot.heads.reference import Reference, as_reference
+from rankshot.zeroshot.heads.reference import Reference, fit_reference
 from rankshot.zeroshot.heads.sum_over_rankings import PosteriorSum, SumOverRankings
 from rankshot.zeroshot.prior import (
     RankingModel,
@@ -183,8 +183,8 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
     def _prepare(self, compared: Rankings, reference: Scores | ArrayLike | None) -> None:
         """Lay out the rankings whose probability decides, and how they add up to targets."""
         self._compared = compared
-        self._merge = weights_by_target(compared, self.classes_)
-        self._rankers = Scorers(compared, self.decay)
+        self._merge = averaging_matrix(compared, self.classes_)
+        self._scorers = Scorers(compared, self.decay)
         self.reference_: Reference | None = None
         if reference is not None:
             if self.posterior == "sum":
@@ -192,14 +192,14 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
                     "the sum over rankings takes no reference: use another posterior"
                 )
             table = as_scores(reference, self.items_)
-            self.reference_ = as_reference(table, self._raw_log_posterior)
+            self.reference_ = fit_reference(table, self._raw_log_posterior)
             # What items usually add is needed for explanations only, and takes long.
             self._reference_values = table.values
-            self._usual_parts: NDArray[np.float64] | None = None
+            self._usual_contributions: NDArray[np.float64] | None = None
 
     def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         if self.posterior == "sum":
-            return self._sum.columns(values, kind)[0]
+            return self._sum.log_proba_by_target(values, kind)[0]
         if self.reference_ is None:
             return self._raw_log_posterior(values, kind)
         raw = self._raw_log_posterior(self.reference_.scaled(values, kind), kind)
@@ -207,9 +207,9 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
 
     def _raw_log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         """Return the same without regard to the reference."""
-        ranker = self._rankers.of(kind)
-        log_prob = ranker.by_columns(values)
-        log_prob -= ranker.log_chance[:, None]
+        scorer = self._scorers.get_scorer(kind)
+        log_prob = scorer.log_prob_by_ranking(values)
+        log_prob -= scorer.log_chance[:, None]
         return log_prob if self.posterior == "consensus" else np.asarray(self._merge @ log_prob)
 
     def _cells_per_input(self, values: Floats) -> int:
@@ -217,7 +217,7 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
             return self._sum.cells_per_input
         return int(values.shape[1]) + len(self._compared)
 
-    def item_parts(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
+    def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         """Return what each item adds to the log-posterior of each target, (n, targets, items).
 
         A ranking is a product of choices: how much more probable each is than by chance
@@ -225,30 +225,30 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
         rankings they are those of the consensus.
         """
         if self.reference_ is None:
-            return self._raw_item_parts(values, kind)
-        parts = self._raw_item_parts(self.reference_.scaled(values, kind), kind)
-        if self._usual_parts is None:
-            self._usual_parts = self._mean_parts(self.reference_)
-        return np.asarray((parts - self._usual_parts) / self.reference_.target_spread[:, None])
+            return self._raw_item_contributions(values, kind)
+        parts = self._raw_item_contributions(self.reference_.scaled(values, kind), kind)
+        if self._usual_contributions is None:
+            self._usual_contributions = self._mean_contributions(self.reference_)
+        return np.asarray((parts - self._usual_contributions) / self.reference_.target_std[:, None])
 
-    def _mean_parts(self, reference: Reference) -> NDArray[np.float64]:
+    def _mean_contributions(self, reference: Reference) -> NDArray[np.float64]:
         """Return what each item adds to each target, on average over the reference."""
         values, total = self._reference_values, np.zeros((len(self.classes_), len(self.items_)))
         for rows in row_blocks(len(values), len(self._compared) * len(self.items_)):
             block = reference.scaled(values[rows], reference.kind)
-            total += self._raw_item_parts(block, reference.kind).sum(axis=0)
+            total += self._raw_item_contributions(block, reference.kind).sum(axis=0)
         return total / len(values)
 
-    def _raw_item_parts(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
-        ranker = self._rankers.of(kind)
+    def _raw_item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
+        scorer = self._scorers.get_scorer(kind)
         parts = np.zeros((len(self._compared), len(self.items_), len(values)))
         f = np.ascontiguousarray(values.T)
         for row in range(len(self._compared)):
-            for members, log_prob, chance, weight in ranker.stage_log_probs(row, f):
+            for members, log_prob, chance, weight in scorer.stage_log_probs(row, f):
                 parts[row, members] += weight * (log_prob - chance) / len(members)
         return np.asarray(np.einsum("zr,rin->nzi", self._merge, parts))
 
-    def source_parts(
+    def source_log_posteriors(
         self, values: Floats, kind: Kind
     ) -> tuple[tuple[str, ...], NDArray[np.float64]]:
         """Return the sources, and the log-posterior of each target by each alone.
@@ -264,11 +264,11 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
         if len(self.rankings_.source_names) < 2 and self.rankings_.rater_names:
             labels = self.rankings_.raters
         names = tuple(sorted({label for label in labels if label is not None}))
-        ranker = Scorers(self.rankings_, self.decay).of(kind)
+        scorer = Scorers(self.rankings_, self.decay).get_scorer(kind)
         if self.reference_ is not None:
             values = self.reference_.scaled(values, kind)
-        log_prob = ranker.by_columns(values)
-        log_prob -= ranker.log_chance[:, None]
+        log_prob = scorer.log_prob_by_ranking(values)
+        log_prob -= scorer.log_chance[:, None]
         parts = np.full((len(values), len(self.classes_), len(names)), np.nan)
         for z, s in product(range(len(self.classes_)), range(len(names))):
             theirs = (self.rankings_.targets == self.classes_[z]) & (labels == names[s])
@@ -292,12 +292,12 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
         proba = np.empty((len(table), len(self.classes_)))
         error = np.empty(proba.shape)
         for rows in row_blocks(len(table), self._sum.cells_per_input):
-            log_proba, spread = self._sum.columns(table.values[rows], table.kind)
+            log_proba, spread = self._sum.log_proba_by_target(table.values[rows], table.kind)
             proba[rows], error[rows] = np.exp(log_proba).T, spread.T
         return PosteriorSum(proba, error)
 
 
-def weights_by_target(rankings: Rankings, targets: NDArray[np.str_]) -> NDArray[np.float64]:
+def averaging_matrix(rankings: Rankings, targets: NDArray[np.str_]) -> NDArray[np.float64]:
     """Return the matrix that takes a value a ranking to its weighted mean a target."""
     weights = np.where(targets[:, None] == rankings.targets, rankings.weights, 0.0)
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))

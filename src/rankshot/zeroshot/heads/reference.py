@@ -28,32 +28,32 @@ class Reference:
     ----------
     kind : str
         That of the scores.
-    score_mean, score_spread : ndarray of shape (columns,)
+    score_mean, score_std : ndarray of shape (columns,)
         Of each column of the scores.
-    target_mean, target_spread : ndarray of shape (targets,)
+    target_mean, target_std : ndarray of shape (targets,)
         Of the log-posterior of each target, by scores measured so.
     """
 
     kind: Kind
     score_mean: Floats
-    score_spread: Floats
+    score_std: Floats
     target_mean: NDArray[np.float64]
-    target_spread: NDArray[np.float64]
+    target_std: NDArray[np.float64]
 
     def scaled(self, values: Floats, kind: Kind) -> Floats:
         """Return scores in standard deviations from their mean."""
         if kind != self.kind:
             raise RankshotError(f"the reference has {self.kind} scores, these are {kind}")
-        return _scaled(values, self.score_mean, self.score_spread)
+        return _scaled(values, self.score_mean, self.score_std)
 
     def standardized(self, log_posterior: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return log-posteriors, targets first, in standard deviations from their mean."""
         shape = (-1,) + (1,) * (log_posterior.ndim - 1)
-        mean, spread = self.target_mean.reshape(shape), self.target_spread.reshape(shape)
+        mean, spread = self.target_mean.reshape(shape), self.target_std.reshape(shape)
         return np.asarray((log_posterior - mean) / spread)
 
 
-def as_reference(table: Scores, log_posterior: Function) -> Reference:
+def fit_reference(table: Scores, log_posterior: Function) -> Reference:
     """Return what is usual for some inputs.
 
     Parameters
@@ -69,18 +69,18 @@ def as_reference(table: Scores, log_posterior: Function) -> Reference:
             "hundreds are better"
         )
     values = table.values
-    mean, spread = _mean_and_spread(values)
+    mean, spread = _mean_and_std(values)
     blocks = row_blocks(len(values), values.shape[1], CACHED_CELLS)
     of_targets = np.concatenate(
         [log_posterior(_scaled(values[rows], mean, spread), table.kind) for rows in blocks], axis=1
     )
-    target_mean, target_spread = _mean_and_spread(of_targets.T)
+    target_mean, target_std = _mean_and_std(of_targets.T)
     return Reference(
         table.kind,
         mean,
         spread,
         np.asarray(target_mean, np.float64),
-        np.asarray(target_spread, np.float64),
+        np.asarray(target_std, np.float64),
     )
 
 
@@ -88,7 +88,7 @@ def _scaled(values: Floats, mean: Floats, spread: Floats) -> Floats:
     return np.asarray((values - mean) / spread)
 
 
-def _mean_and_spread(values: Floats) -> tuple[Floats, Floats]:
+def _mean_and_std(values: Floats) -> tuple[Floats, Floats]:
     """Return the mean and the standard deviation of each column, 1 for what never changes.
 
     They are measured from the first row: the mean of many equal numbers is rounded, and their

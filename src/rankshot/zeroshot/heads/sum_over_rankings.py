@@ -71,7 +71,7 @@ class SumOverRankings:
             lists = np.array(list(permutations(range(len(items)), k)), np.int32)
             self._all = Rankings.from_item_numbers(lists, items=items, trusted=True)
             self._log_posteriors = self._of_targets(self._all)
-            self._rankers = Scorers(self._all)
+            self._scorers = Scorers(self._all)
         else:
             rng = np.random.default_rng(random_state)
             self._log_times = np.log(rng.standard_exponential((n_samples, len(items))))
@@ -82,7 +82,9 @@ class SumOverRankings:
         """How many numbers are computed for an input, roughly."""
         return len(self._all) if self.exact else self.n_samples * len(self.items)
 
-    def columns(self, values: NDArray[np.floating], kind: Kind) -> tuple[Floats, Floats]:
+    def log_proba_by_target(
+        self, values: NDArray[np.floating], kind: Kind
+    ) -> tuple[Floats, Floats]:
         """Return log P(z|x) and the standard error of P(z|x), a row a target."""
         scores = np.asarray(values, np.float64)
         if self.exact:
@@ -113,7 +115,7 @@ class SumOverRankings:
         return np.asarray(log_softmax(log_likelihoods, axis=0))
 
     def _enumerated(self, values: Floats, kind: Kind) -> Floats:
-        log_prob = self._rankers.of(kind).by_columns(values)
+        log_prob = self._scorers.get_scorer(kind).log_prob_by_ranking(values)
         log_prob -= logsumexp(log_prob, axis=0)
         return np.array([logsumexp(log_prob + z[:, None], axis=0) for z in self._log_posteriors])
 
