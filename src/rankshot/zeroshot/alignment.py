@@ -1,4 +1,8 @@
-"""What semantics say, fitted to a classifier: its classes, and which targets may be answered."""
+"""Align semantics (rankings or similarities) with the classes of a classifier.
+
+The items become the classes that the classifier was trained on. The targets are either the new
+classes alone (`only_new`) or the new and the seen classes together (`with_seen`).
+"""
 
 from __future__ import annotations
 
@@ -16,13 +20,13 @@ from rankshot.zeroshot.scores import Scores, score_by_pair_wins
 Semantics = Rankings | Similarity
 Labelled = tuple[Scores, Any]
 SOURCE = "classifier"
-"""The source of rankings that the classifier itself makes of the classes it knows."""
+"""The name of the source of the rankings that `rank_seen_classes` makes from scores."""
 
 
 def align_to(semantics: Semantics | None, items: tuple[str, ...]) -> Semantics:
-    """Return rankings, or similarities, of the classes that a classifier knows.
+    """Return the same semantics with the seen classes of a classifier as items.
 
-    Lists that name only some of them are taken as the top of all.
+    Rankings that name only some of these classes become top-K rankings of all of them.
     """
     semantics = require_semantics(semantics)
     if isinstance(semantics, Similarity):
@@ -31,40 +35,41 @@ def align_to(semantics: Semantics | None, items: tuple[str, ...]) -> Semantics:
 
 
 def require_semantics(semantics: Any) -> Semantics:
-    """Return rankings or similarities, or say that something else was passed."""
+    """Return ``semantics`` if they are `Rankings` or a `Similarity`; raise otherwise."""
     if not isinstance(semantics, Rankings | Similarity):
         raise RankshotError(
             f"rankings must be Rankings (see Rankings.from_orders and read_rankings), or a "
-            f"Similarity for heads that read one, not {short_repr(semantics)}"
+            f"Similarity for heads that take one, not {short_repr(semantics)}"
         )
     return semantics
 
 
 def only_new(semantics: Semantics) -> Semantics:
-    """Leave out what is said of targets that are items: the classifier knows them."""
-    unseen = np.array([name not in semantics.items for name in semantics.targets], bool)
-    if not unseen.any():
+    """Keep only the targets that are not items: the new classes."""
+    is_new = np.array([name not in semantics.items for name in semantics.targets], bool)
+    if not is_new.any():
         raise RankshotError(
-            f"rankings: the classifier knows every target already "
-            f"({quote_names(dict.fromkeys(semantics.targets), 4)}); classes='all' takes those in"
+            f"rankings: every target is a seen class already "
+            f"({quote_names(dict.fromkeys(semantics.targets), 4)}); classes='all' includes them"
         )
     if isinstance(semantics, Rankings):
-        return semantics[unseen]
-    return semantics.select(np.array(semantics.targets)[unseen], semantics.items)
+        return semantics[is_new]
+    return semantics.select(np.array(semantics.targets)[is_new], semantics.items)
 
 
 def with_seen(semantics: Semantics, labelled: Callable[[], Labelled]) -> Semantics:
-    """Return what is said of unseen and seen classes.
+    """Return semantics whose targets are the new and the seen classes.
 
-    Seen classes that nothing is said of are ranked by `rank_seen_classes`, from the scores and true
-    classes that ``labelled`` returns.
+    Seen classes without a ranking are ranked by `rank_seen_classes`, from the scores and the
+    true classes that ``labelled`` returns. Similarities must contain the seen classes already.
     """
     missing = [item for item in semantics.items if item not in set(semantics.targets)]
     if isinstance(semantics, Similarity):
         if missing:
             raise RankshotError(
-                f"classes='all' needs the similarities of the seen classes as well; there are "
-                f"none of {quote_names(missing)}. Ask the source for similarity(new + seen, seen)"
+                f"classes='all' needs the similarities of the seen classes as well; those of "
+                f"{quote_names(missing)} are missing. Ask the source for "
+                "similarity(new + seen, seen)"
             )
         return semantics
     _require_itself_first(semantics)
@@ -74,29 +79,31 @@ def with_seen(semantics: Semantics, labelled: Callable[[], Labelled]) -> Semanti
 
 
 def _require_itself_first(rankings: Rankings) -> None:
-    """Raise if a ranking of a seen class puts another one first, or as high."""
+    """Raise if a ranking of a seen class does not put that class alone in first place."""
     for target in sorted(set(rankings.target_names) & set(rankings.items)):
         for order in rankings.select(target=target).orders():
             if order[0] != target:
                 raise RankshotError(
-                    f"a ranking of the seen class {target!r} starts with {short_repr(order[0])}: with "
-                    "classes='all' a seen class comes first in its own rankings"
+                    f"a ranking of the seen class {target!r} starts with "
+                    f"{short_repr(order[0])}: with classes='all' a seen class must come first in "
+                    "its own rankings"
                 )
 
 
 def rank_seen_classes(scores: Scores, y: Any, targets: Sequence[str]) -> Rankings:
-    """Rank all classes for some of them: itself first, then by mean score over its inputs.
+    """Rank the seen classes for each of some seen classes, by the scores of its inputs.
 
-    With such rankings seen and unseen classes compete in one head.
+    Each class comes first in its own ranking; the others follow by their mean score over the
+    inputs of the class. With such rankings seen and new classes compete in one head.
 
     Parameters
     ----------
     scores : Scores
-        Of inputs of all ``targets``.
+        Scores of labelled inputs, at least one of each class in ``targets``.
     y : array-like of names
         The class of each input.
     targets : sequence of str
-        The seen classes wanted.
+        The seen classes to rank for.
 
     Examples
     --------
@@ -115,9 +122,9 @@ def rank_seen_classes(scores: Scores, y: Any, targets: Sequence[str]) -> Ranking
         theirs = labels == target
         if not theirs.any():
             raise RankshotError(
-                f"classes='all' ranks a seen class by its own inputs, and there is none of "
-                f"{target!r}{suggest_name(target, np.unique(labels))}: pass such to fit, or put a "
-                "ranking of it into rankings"
+                f"classes='all' ranks a seen class by its own inputs, and there is no input of "
+                f"{target!r}{suggest_name(target, np.unique(labels))}: pass some to fit, or add a "
+                "ranking of this class to rankings"
             )
         means[row] = values[theirs].mean(axis=0, dtype=np.float64)
         means[row, scores.items.index(target)] = np.inf
