@@ -352,7 +352,7 @@ def test_scores_of_another_kind(rng, kind):
 
 @pytest.mark.parametrize("n", [0, 1, 3])
 def test_a_batch_smaller_than_its_targets(rng, n):
-    message = f"a batch of {n} inputs is too small to learn 4 targets from"
+    message = f"a batch of {n} inputs is too small to estimate 4 targets"
     with pytest.raises(RankshotError, match=message):
         BatchRefinement(fitted("mean")).fit(batch(rng, n=n))
     BatchRefinement(fitted("mean")).fit(batch(rng, n=4))
@@ -393,5 +393,5 @@ def test_what_is_not_fitted(rng):
 
 def test_scores_of_other_classes(rng):
     scores = rs.Scores(batch(rng).values, ["a", "b", "c", "d", "ee"])
-    with pytest.raises(RankshotError, match="classes that nobody ranks: 'ee'"):
+    with pytest.raises(RankshotError, match="classes that are not in the rankings: 'ee'"):
         BatchRefinement(fitted("mean")).fit(scores)

@@ -90,7 +90,7 @@ def test_heads_that_read_similarities(head):
     zs = zero_shot(head=head, rankings=table.select(table.targets, ITEMS[::-1])).fit(X, Y)
     assert zs.classes_.tolist() == sorted(UNSEEN)
     assert (zs.predict(X_NEW) == Y_NEW).mean() > 0.95
-    with pytest.raises(rs.RankshotError, match="score for each class, not for each pair"):
+    with pytest.raises(rs.RankshotError, match="one score per class, not one per pair"):
         zero_shot(SVC(), head=head, rankings=table).fit(X, Y).predict(X_NEW)
 
 
@@ -414,7 +414,7 @@ def test_distances_cannot_be_taken_apart():
 
 def test_one_new_class_alone_is_remarked_on():
     one = RANKINGS.select(target=RANKINGS.target_names[0])
-    with pytest.warns(UserWarning, match="is the only class there is"):
+    with pytest.warns(UserWarning, match="is the only class"):
         zero_shot(rankings=one).fit(X, Y)
 
 
@@ -478,7 +478,7 @@ def test_a_head_with_a_reference_is_refused():
 
 
 def test_the_label_of_rejection_is_no_class():
-    with pytest.raises(rs.RankshotError, match="is a class that may be answered"):
+    with pytest.raises(rs.RankshotError, match="is one of the classes to predict"):
         zero_shot(reject_below=0.5, reject_label=RANKINGS.target_names[0]).fit(X, Y)
 
 

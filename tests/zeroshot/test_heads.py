@@ -191,10 +191,10 @@ def test_candidates_share_the_whole(rng, name, kind):
     [
         ([["u"]], "2 inputs need 2 lists of names, not 1"),
         ([["u"], ["vv"]], r"input 1: no target 'vv' \(did you mean 'v'\?\)"),
-        ([["u"], []], "input 1 has none"),
+        ([["u"], []], "input 1 has no candidate"),
         (["u", "v"], "input 0 needs a list of names, not 'u'"),
         (np.ones((2, 3), bool), r"must have the shape \(2, 4\), not \(2, 3\)"),
-        (np.eye(2, 4) > 1, "input 0 has none"),
+        (np.eye(2, 4) > 1, "input 0 has no candidate"),
     ],
 )
 def test_candidates_that_cannot_be(candidates, message):
@@ -218,7 +218,7 @@ def test_data_frames_are_matched_by_name(rng, name, order, frame, dtype):
 def test_data_frames_with_other_columns():
     head = fitted("consensus")
     odd = pd.DataFrame(np.zeros((1, 5)), columns=["a", "b", "c", "d", "ee"])
-    with pytest.raises(RankshotError, match=r"nobody ranks: 'ee' \(did you mean 'e'\?\)"):
+    with pytest.raises(RankshotError, match=r"not in the rankings: 'ee' \(did you mean 'e'\?\)"):
         head.predict(odd)
     with pytest.raises(RankshotError, match="no scores of 'e'"):
         head.predict(odd.drop(columns="ee"))
@@ -291,5 +291,5 @@ def test_three_classes_one_against_one():
 
 @pytest.mark.parametrize("name", ["direct", "conse"])
 def test_heads_of_similarity_need_a_score_a_class(rng, name):
-    with pytest.raises(RankshotError, match="needs a score for each class, not for each pair"):
+    with pytest.raises(RankshotError, match="needs one score per class, not one per pair"):
         fitted(name).predict(random_scores(rng, "one-vs-one"))

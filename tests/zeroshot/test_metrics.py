@@ -409,11 +409,11 @@ def test_bad_labels(figure, y_true, y_pred, message):
         (lambda: m.wilson_interval(1, 2, 95), "level=95.0 must be above 0 and below 1"),
         (
             lambda: m.generalized_accuracy(["cat"], ["cat"], ["dog"]),
-            "y_true has no seen class, only 'cat'; seen are 'dog'",
+            "y_true has no seen class, only 'cat'; the seen classes are 'dog'",
         ),
         (
             lambda: m.generalized_accuracy(["cat"], ["cat"], {"dog", "cat"}),
-            "y_true has no new class, only 'cat'; seen are 'cat', 'dog'",
+            "y_true has no new class, only 'cat'; the seen classes are 'cat', 'dog'",
         ),
         (lambda: m.generalized_accuracy(["cat"], ["cat"], "cat"), "seen must be a sequence"),
     ],

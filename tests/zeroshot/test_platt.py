@@ -252,7 +252,7 @@ def test_what_is_refused(rng):
         PlattScaling().fit(scores[y != "bus"], y[y != "bus"])
     with pytest.raises(RankshotError, match=r"row 1: .* class 'foxx' \(did you mean 'fox'\?\)"):
         PlattScaling().fit(scores, [y[0], "foxx", *y[2:]])
-    with pytest.raises(RankshotError, match="60 inputs have scores, but 59 have a class"):
+    with pytest.raises(RankshotError, match="there are scores of 60 inputs, but 59 labels"):
         PlattScaling().fit(scores, y[1:])
     with pytest.raises(RankshotError, match="one-vs-rest and one-vs-one scores"):
         PlattScaling().fit(Scores(scores.values, ITEMS), y)
@@ -270,5 +270,5 @@ def test_what_is_refused(rng):
 
 def test_a_fit_without_end_is_no_answer(rng, monkeypatch):
     monkeypatch.setattr(platt, "MAX_ITERATIONS", 1)
-    with pytest.raises(RankshotError, match="column 'tiger': no end after 1 Newton steps"):
+    with pytest.raises(RankshotError, match="column 'tiger': no convergence after 1 Newton steps"):
         PlattScaling().fit(*held_out(rng, "one-vs-rest"))

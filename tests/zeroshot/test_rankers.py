@@ -50,7 +50,7 @@ def confident(gap, n_items=C):
 
 
 def exact_plackett_luce(rankings, values, decay=0):
-    """log P(π|x) with many digits, a row an input."""
+    """log P(π|x) with many digits, one row per input."""
     return [
         [
             exact.plackett_luce(

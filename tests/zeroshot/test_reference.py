@@ -275,7 +275,7 @@ def test_a_few_inputs_are_no_reference(rng, n):
 
 
 def test_a_sum_takes_none(rng):
-    with pytest.raises(RankshotError, match="the sum over rankings takes no reference"):
+    with pytest.raises(RankshotError, match="posterior='sum' cannot use a reference"):
         PR(k=2, posterior="sum").fit(VOTES, scores(rng, "multiclass"))
 
 

@@ -324,7 +324,7 @@ REFUSED = {
     "too many folds": (
         search(held_out=None),
         {"n_folds": 6},
-        "between 1 and 5, two classes a fold",
+        "between 1 and 5, with at least two classes per fold",
     ),
     "folds that are no number": (search(held_out=None), {"n_folds": "5"}, "not '5'"),
     "a fold of one class": (search(), {"held_out": [["h", "j"], ["k"]]}, r"more, not \['k'\]"),

@@ -95,10 +95,10 @@ def test_classes_of_no_similarity_at_all_count_alike():
             [[0.5, -0.25]],
             "similarity of 'u' and 'b' is negative .-0.25.: use similarity.scaled",
         ),
-        ({}, [[np.nan, np.nan]], "knows nothing of 'u'"),
+        ({}, [[np.nan, np.nan]], "has no similarities of 'u'"),
         ({"n_similar": 0}, [[1, 1]], "n_similar must be a positive integer, not 0"),
         ({"n_similar": True}, [[1, 1]], "n_similar must be a positive integer, not True"),
-        ({"class_prior": {"a": 1}}, [[1, 1]], "class_prior has nothing for 'b'"),
+        ({"class_prior": {"a": 1}}, [[1, 1]], "class_prior has no value for 'b'"),
         (
             {"class_prior": {"a": 1, "b": 0}},
             [[1, 1]],
