@@ -1,8 +1,8 @@
-"""What makes targets equally frequent: by a solver, by hand, and where nothing does."""
+"""Offsets that make targets equally frequent: against a solver, by hand, and where none exist."""
 
 import numpy as np
 import pytest
-from balanced import equally_frequent
+from exact import equally_frequent
 from head_cases import RANKINGS, TARGETS, random_scores
 from scipy.special import softmax
 

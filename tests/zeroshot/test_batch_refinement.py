@@ -1,8 +1,8 @@
-"""A batch decided together: each round written out with loops, and what must not matter."""
+"""`BatchRefinement`: each iteration against plain loops, and invariances."""
 
 import numpy as np
 import pytest
-from balanced import equally_frequent
+from exact import equally_frequent
 from head_cases import ITEMS, RANKINGS, TARGETS, fitted, permuted, random_scores
 from scipy.special import log_softmax
 from scipy.stats import multivariate_normal
@@ -29,7 +29,7 @@ def batch(rng, kind="multiclass", n=40, dtype=np.float64):
 
 
 def levelled(row, kind):
-    """A number a class: scores without their mean, or the sum over the pairs of the class."""
+    """One number per class: scores minus their mean, or the sum over the pairs of the class."""
     if kind != "one-vs-one":
         return [f - sum(row) / len(row) for f in row]
     sums = dict.fromkeys(ITEMS, 0.0)
@@ -134,7 +134,7 @@ def test_rounds_come_to_rest(rng, class_prior):
 
 
 def clusters(rng, sizes, kind="multiclass"):
-    """Targets told apart by classes that no ranking names, and hardly by those that one does."""
+    """Targets that differ in classes that no ranking names, and hardly in those that one does."""
     items = list("abcdefgh")
     lists = rs.Rankings.from_orders([["a"], ["b"], ["c"], ["d"]], items=items, targets=TARGETS)
     truth = np.repeat(np.arange(4), sizes)
@@ -232,7 +232,7 @@ def test_a_constant_for_all_classes_changes_nothing(rng, class_prior):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_class_whose_score_is_only_rounded_has_no_spread(rng, dtype):
+def test_a_class_whose_score_is_only_rounded_has_no_variance(rng, dtype):
     """It is always a tenth above the mean of the others; the last digit must not count."""
     values = batch(rng, dtype=dtype).values
     values[:, 4] = values[:, :4].mean(axis=1) + dtype(0.1)

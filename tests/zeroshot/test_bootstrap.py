@@ -1,4 +1,4 @@
-"""Bootstrap intervals: the resamples counted, and figures against loops and the binomial law."""
+"""Bootstrap intervals: counts of the resamples; intervals against loops and the binomial law."""
 
 import numpy as np
 import pytest

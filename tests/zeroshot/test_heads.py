@@ -1,4 +1,4 @@
-"""What all heads have in common, and the numbers of each against many digits."""
+"""What all heads have in common, and the numbers of each against high-precision ones."""
 
 from itertools import permutations
 
@@ -113,7 +113,7 @@ def test_lists_of_several_lengths_and_of_subsets(posterior, decay):
 
 @pytest.mark.parametrize("prior", [rs.PlackettLuce(), rs.Mallows()])
 def test_the_consensus_is_the_mode_of_the_prior(prior):
-    """A target's only ranking, cut, is its own; its tie stays."""
+    """The consensus of a single ranking is this ranking, cut to k; its tie stays."""
     merging = rs.ProbabilisticRanking(k=3, posterior="consensus")
     for head in (merging, rs.DeterministicRanking(k=3)):
         consensus = head.set_params(prior=prior).fit(RANKINGS).consensus_

@@ -1,4 +1,4 @@
-"""Memory: scores are read and answered a block at a time, whatever their number."""
+"""Memory: heads work on one block of scores at a time, however many there are."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The figures of merit, against scikit-learn and SciPy or against loops that spell them out."""
+"""The metrics, against scikit-learn and SciPy or against plain loops."""
 
 import tracemalloc
 from fractions import Fraction
@@ -301,7 +301,7 @@ def test_memory_does_not_grow_with_pairs_of_classes_times_inputs(rng):
 
 
 def figures(y_true, proba, classes):
-    """Every figure that reads a table; the square one as a mapping from pairs of names."""
+    """Every metric that takes a table; the matrix as a mapping from pairs of names."""
     diagram = m.reliability(y_true, proba, classes, 4)
     with np.errstate(divide="ignore"):
         loss = m.negative_log_likelihood(y_true, LOG(proba), classes)

@@ -126,7 +126,7 @@ def test_a_wrong_sign_is_found_and_kept(rng):
 
 
 def test_separated_sides_get_the_smoothed_targets():
-    """Two values of f, one a side: the sigmoid can meet both targets."""
+    """Two values of f, one per side: the sigmoid can meet both targets."""
     y = ["bus"] * 3 + ["fox"] * 5
     scores = Scores(
         np.where(np.array(y) == "bus", 2.0, -1.0)[:, None], ["bus", "fox"], "one-vs-one"

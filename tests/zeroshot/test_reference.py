@@ -1,4 +1,4 @@
-"""Scores measured from what is usual for inputs of seen classes, against plain NumPy."""
+"""Scores standardised by a reference, against plain NumPy."""
 
 import joblib
 import numpy as np
@@ -33,7 +33,7 @@ each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 def scores(rng, kind, n=60, dtype=np.float64):
-    """Columns of different means and spreads, as those of a support vector machine have."""
+    """Columns with different means and scales, as those of a support vector machine."""
     columns = PAIRS if kind == "one-vs-one" else len(ITEMS)
     values = rng.normal(size=(n, columns)) * np.linspace(0.2, 4, columns)
     return rs.Scores((values + np.linspace(-2, 3, columns)).astype(dtype), ITEMS, kind)
@@ -48,7 +48,7 @@ def fitted(name, reference=None, rankings=VOTES):
 
 
 def log_posteriors(head, table):
-    """One a target, before they are made to add up to one."""
+    """Log-posteriors before they are normalised, one row per target."""
     return head._log_posterior(table.values, table.kind).T
 
 
@@ -59,10 +59,10 @@ def log_posteriors(head, table):
 @each_head
 def test_it_is_standardised_scores_and_then_standardised_targets(rng, name, kind):
     usual, new = scores(rng, kind), scores(rng, kind, n=25)
-    mean, spread = usual.values.mean(axis=0), usual.values.std(axis=0)
+    mean, std = usual.values.mean(axis=0), usual.values.std(axis=0)
     plain = fitted(name)
     of_usual, of_new = (
-        log_posteriors(plain, like(table, (table.values - mean) / spread)) for table in (usual, new)
+        log_posteriors(plain, like(table, (table.values - mean) / std)) for table in (usual, new)
     )
     expected = log_softmax((of_new - of_usual.mean(axis=0)) / of_usual.std(axis=0), axis=1)
     head = fitted(name, usual)
@@ -138,7 +138,7 @@ def test_a_block_at_a_time(rng, monkeypatch):
 @pytest.mark.parametrize("constant", [0.0, 0.1, -1 / 3, 1e5 / 7])
 @pytest.mark.parametrize("n", [10, 1000])
 def test_a_column_that_never_changes_is_only_moved(rng, n, constant, dtype):
-    """The mean of many tenths is no tenth: what is rounded is no spread."""
+    """The mean of many tenths is no tenth: rounding error is no deviation."""
     usual = scores(rng, "multiclass", n).values.astype(dtype)
     usual[:, 2] = constant
     head = fitted("default", usual)
@@ -146,8 +146,8 @@ def test_a_column_that_never_changes_is_only_moved(rng, n, constant, dtype):
     assert head.reference_.score_mean[2] == dtype(constant)
     new = scores(rng, "multiclass", 5).values
     new[:, 2] = constant + np.array([0, 0.5, -1, 2, 0.25])
-    spread = np.where(np.arange(5) == 2, 1, usual.std(axis=0, dtype=np.float64))
-    scaled = (new - usual.mean(axis=0, dtype=np.float64)) / spread
+    std = np.where(np.arange(5) == 2, 1, usual.std(axis=0, dtype=np.float64))
+    scaled = (new - usual.mean(axis=0, dtype=np.float64)) / std
     np.testing.assert_allclose(
         head.reference_.scaled(new, "multiclass"), scaled, rtol=1e-5, atol=1e-5 * (1 + constant**2)
     )
@@ -163,7 +163,7 @@ def test_a_column_that_changes_in_its_last_digit_never_changes(rng):
 
 @pytest.mark.parametrize("kind", ["multiclass", "one-vs-rest"])
 def test_a_target_that_never_changes_is_only_moved(rng, kind):
-    """All items tied say nothing of any input."""
+    """A ranking with all items tied carries no information."""
     lists = rs.Rankings.from_orders(
         [[list(ITEMS)], [*ITEMS], [*ITEMS[::-1]]], items=ITEMS, targets=["any", "u", "v"]
     )
@@ -207,7 +207,7 @@ def test_the_answer_is_as_wide_as_the_scores_asked_about(rng):
     assert narrow.predict_log_proba(new).dtype == np.float64
 
 
-def test_the_spread_of_many_single_numbers_far_from_zero(rng):
+def test_the_standard_deviation_of_many_single_numbers_far_from_zero(rng):
     """Added up in single precision, their mean would be off by more than they are apart."""
     values = (5000 + 0.05 * rng.normal(size=(100_000, len(ITEMS)))).astype(np.float32)
     lists = rs.Rankings.from_orders([["a"], ["b"]], items=ITEMS, targets=["u", "v"])

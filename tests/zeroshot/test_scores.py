@@ -1,4 +1,4 @@
-"""`Scores`: what may be passed, what is refused and where, and classes in another order."""
+"""`Scores`: accepted and refused values, error messages, and the order of classes."""
 
 from itertools import combinations, permutations
 

@@ -1,4 +1,4 @@
-"""How much each place of a ranking counts, and what that comes to where all scores are equal."""
+"""The weight of each place of a ranking, and log-probabilities where all scores are equal."""
 
 from math import log
 

@@ -1,4 +1,4 @@
-"""P(π|x) of both scorers, against the models of rankings, enumeration and many digits."""
+"""P(π|x) of both scorers, against the models of rankings, enumeration and high precision."""
 
 from itertools import permutations
 
@@ -50,7 +50,7 @@ def confident(gap, n_items=C):
 
 
 def exact_plackett_luce(rankings, values, decay=0):
-    """log P(π|x) with many digits, one row per input."""
+    """log P(π|x) in high precision, one row per input."""
     return [
         [
             exact.plackett_luce(
