@@ -243,7 +243,7 @@ CLASSIFIER = [
     bad(
         lambda: fit(rankings="rankings.jsonl"),
         "rankings must be Rankings (see Rankings.from_orders and read_rankings), or a Similarity "
-        "for heads that read one, not 'rankings.jsonl'",
+        "for heads that take one, not 'rankings.jsonl'",
     ),
     bad(lambda: fit(classes="both"), "classes must be 'new' or 'all', not 'both'"),
     bad(lambda: fit(calibration=NAN), "calibration must be finite, not nan"),

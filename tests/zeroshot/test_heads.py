@@ -125,6 +125,19 @@ def test_the_consensus_is_the_mode_of_the_prior(prior):
             assert orders[z] == [list(x) if isinstance(x, tuple) else x for x in mode][:3]
 
 
+def test_nothing_of_an_earlier_fit_is_left():
+    head = rs.ProbabilisticRanking(posterior="consensus").fit(RANKINGS)
+    assert head.consensus_ is not None
+    assert set(head.priors_) == {"u", "w"}
+    head.set_params(posterior="mean").fit(RANKINGS)
+    assert head.consensus_ is None
+    assert head.priors_ == {}
+
+
+def test_one_default_k_for_all_heads():
+    assert rs.ProbabilisticRanking().k == rs.DeterministicRanking().k == 10
+
+
 # ------------------------------------------------------------------ the manners
 
 

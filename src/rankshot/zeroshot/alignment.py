@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.ranking.rankings import Rankings
@@ -52,9 +53,14 @@ def only_new(semantics: Semantics) -> Semantics:
             f"rankings: every target is a seen class already "
             f"({quote_names(dict.fromkeys(semantics.targets), 4)}); classes='all' includes them"
         )
+    return select_targets(semantics, is_new)
+
+
+def select_targets(semantics: Semantics, wanted: NDArray[np.bool_]) -> Semantics:
+    """Keep the rankings, or the rows of a similarity table, that are marked in ``wanted``."""
     if isinstance(semantics, Rankings):
-        return semantics[is_new]
-    return semantics.select(np.array(semantics.targets)[is_new], semantics.items)
+        return semantics[wanted]
+    return semantics.select(np.array(semantics.targets)[wanted], semantics.items)
 
 
 def with_seen(semantics: Semantics, labelled: Callable[[], Labelled]) -> Semantics:

@@ -15,6 +15,9 @@ from rankshot.ranking.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.similarity import Similarity
 
+DEFAULT_K = 10
+"""The number of places of each ranking that count, by default in all heads."""
+
 
 class RankingModel(Protocol):
     """The interface of a prior: that of `PlackettLuce`, `Mallows` and `BabingtonSmith`."""

@@ -19,10 +19,16 @@ from sklearn.utils import _safe_indexing
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import Seed
-from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.restriction import restrict_items
 from rankshot.semantics.similarity import Similarity
-from rankshot.zeroshot.alignment import Semantics, align_to, only_new, require_semantics, with_seen
+from rankshot.zeroshot.alignment import (
+    Semantics,
+    align_to,
+    only_new,
+    require_semantics,
+    select_targets,
+    with_seen,
+)
 from rankshot.zeroshot.classifier import ZeroShotClassifier, require_same_length
 from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.heads.base import most_probable
@@ -201,11 +207,9 @@ class SeenClassSearch(MetaEstimatorMixin, BaseEstimator):
 
     def _semantics_of_seen(self, labels: Labels) -> Semantics:
         """Return the rankings or similarities of seen classes."""
-        semantics = self.estimator.rankings if self.rankings is None else self.rankings
-        if not isinstance(semantics, Rankings | Similarity):
-            raise RankshotError(
-                f"rankings must be Rankings or a Similarity, not {short_repr(semantics)}"
-            )
+        semantics = require_semantics(
+            self.estimator.rankings if self.rankings is None else self.rankings
+        )
         seen = np.isin(np.array(semantics.targets, object).astype(str), labels)
         if not seen.any():
             raise RankshotError(
@@ -213,9 +217,7 @@ class SeenClassSearch(MetaEstimatorMixin, BaseEstimator):
                 f"{quote_names(dict.fromkeys(semantics.targets))}): let the sources rank seen "
                 "classes, too, and pass these rankings as rankings="
             )
-        if isinstance(semantics, Rankings):
-            return semantics[seen]
-        return semantics.select(np.array(semantics.targets)[seen], semantics.items)
+        return select_targets(semantics, seen)
 
     def _choose_groups(self, semantics: Semantics, labels: Labels) -> list[tuple[str, ...]]:
         """Return the held-out classes of each fold."""

@@ -14,6 +14,7 @@ from rankshot.ranking.distances import kendall_distance, mean_kendall_distance
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.prior import (
+    DEFAULT_K,
     RankingModel,
     consensus_rankings,
     fit_priors,
@@ -71,7 +72,7 @@ class DeterministicRanking(BaseHead, BaseEstimator):
     """
 
     def __init__(
-        self, *, k: int | None = 10, prior: RankingModel | None = None, spread: float = 1.0
+        self, *, k: int | None = DEFAULT_K, prior: RankingModel | None = None, spread: float = 1.0
     ) -> None:
         self.k = k
         self.prior = prior

@@ -18,6 +18,7 @@ from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.heads.reference import Reference, fit_reference
 from rankshot.zeroshot.heads.sum_over_rankings import PosteriorSum, SumOverRankings
 from rankshot.zeroshot.prior import (
+    DEFAULT_K,
     RankingModel,
     consensus_rankings,
     fit_priors,
@@ -125,7 +126,7 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
     def __init__(
         self,
         *,
-        k: int | None = 10,
+        k: int | None = DEFAULT_K,
         decay: float = 0.5,
         prior: RankingModel | None = None,
         posterior: Literal["mean", "consensus", "sum"] = "mean",
