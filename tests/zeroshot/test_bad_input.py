@@ -319,10 +319,10 @@ PLATT_SCALING = [
     ),
     bad(
         lambda: PlattScaling().fit(Scores(ROW, ITEMS), ["bus"]),
-        "Platt scaling is for one-vs-rest and one-vs-one scores; the softmax of multiclass ones "
-        "gives probabilities already",
+        "Platt scaling is for one-vs-rest and one-vs-one scores; the softmax of multiclass "
+        "scores gives probabilities already",
     ),
-    bad(lambda: PlattScaling().fit(REST, ["a"]), "there are scores of 3 inputs, but 1 labels"),
+    bad(lambda: PlattScaling().fit(REST, ["a"]), "y needs one label per input, 3 in all, not 1"),
     bad(
         lambda: PlattScaling().fit(REST, ["a", "b", "c"]),
         "row 2: there are no scores of the class 'c'",

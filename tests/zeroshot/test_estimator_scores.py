@@ -414,7 +414,7 @@ def test_what_has_no_scores():
     with pytest.raises(RankshotError, match="Ridge has no classes_"):
         scores_of(OneVsRestClassifier(Ridge()).fit(X, y), X)
     search = GridSearchCV(SVC(), {"C": [1]}, refit=False, cv=2).fit(X, y)
-    with pytest.raises(RankshotError, match=r"GridSearchCV has no classes_.* not to refit"):
+    with pytest.raises(RankshotError, match=r"GridSearchCV has no classes_.* refit=False"):
         scores_of(search, X)
 
 

@@ -252,13 +252,13 @@ def test_what_is_refused(rng):
         PlattScaling().fit(scores[y != "bus"], y[y != "bus"])
     with pytest.raises(RankshotError, match=r"row 1: .* class 'foxx' \(did you mean 'fox'\?\)"):
         PlattScaling().fit(scores, [y[0], "foxx", *y[2:]])
-    with pytest.raises(RankshotError, match="there are scores of 60 inputs, but 59 labels"):
+    with pytest.raises(RankshotError, match="y needs one label per input, 60 in all, not 59"):
         PlattScaling().fit(scores, y[1:])
     with pytest.raises(RankshotError, match="one-vs-rest and one-vs-one scores"):
         PlattScaling().fit(Scores(scores.values, ITEMS), y)
     with pytest.raises(RankshotError, match="expected Scores"):
         PlattScaling().fit(scores.values, y)
-    with pytest.raises(RankshotError, match="only the class 'bus'"):
+    with pytest.raises(RankshotError, match="'bus' is the only class"):
         PlattScaling().fit(Scores([[1.0]], ["bus"], "one-vs-rest"), ["bus"])
     with pytest.raises(RankshotError, match="fitted to one-vs-rest scores, but these are one-vs-o"):
         fitted.transform(held_out(rng, "one-vs-one")[0])

@@ -149,7 +149,10 @@ def test_a_column_that_never_changes_is_only_moved(rng, n, constant, dtype):
     std = np.where(np.arange(5) == 2, 1, usual.std(axis=0, dtype=np.float64))
     scaled = (new - usual.mean(axis=0, dtype=np.float64)) / std
     np.testing.assert_allclose(
-        head.reference_.scaled(new, "multiclass"), scaled, rtol=1e-5, atol=1e-5 * (1 + constant**2)
+        head.reference_.standardize_scores(new, "multiclass"),
+        scaled,
+        rtol=1e-5,
+        atol=1e-5 * (1 + constant**2),
     )
     assert np.abs(head.predict_log_proba(new)).max() < 100
 
@@ -192,7 +195,7 @@ def test_float32_stays_float32(rng, name, kind):
     usual, new = scores(rng, kind, dtype=np.float32), scores(rng, kind, n=25, dtype=np.float32)
     head = fitted(name, usual)
     assert head.reference_.score_mean.dtype == head.reference_.score_std.dtype == np.float32
-    assert head.reference_.scaled(new.values, kind).dtype == np.float32
+    assert head.reference_.standardize_scores(new.values, kind).dtype == np.float32
     assert head.predict_log_proba(new).dtype == np.float32
     wide = fitted(name, like(usual, np.float64(usual.values)))
     expected = wide.predict_log_proba(like(new, np.float64(new.values)))

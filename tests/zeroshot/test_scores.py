@@ -160,7 +160,7 @@ def test_a_one_counts_where_the_odds_do():
 @pytest.mark.parametrize(
     ("p", "kind", "message"),
     [
-        ([[0.5, 0.5, 0], [0.5, 0.6, -0.1]], "multiclass", "row 1, column 'c': -0.1 is no prob"),
+        ([[0.5, 0.5, 0], [0.5, 0.6, -0.1]], "multiclass", "row 1, column 'c': -0.1 is not a prob"),
         ([[0.5, 1.5, 0.1]], "one-vs-rest", "row 0, column 'b': 1.5 is not a probability"),
         (
             [[0.5, 0.5, 1.5]],
@@ -170,7 +170,7 @@ def test_a_one_counts_where_the_odds_do():
         (
             [[1, 0, 0], [0.9, 0.9, 0.9]],
             "multiclass",
-            "row 1:.*these to 2.7. Say kind='one-vs-rest'",
+            "row 1:.*, not 2.7. Pass kind='one-vs-rest'",
         ),
         ([[0.2, np.nan, 0.8]], "multiclass", "row 0, column 'b': the score is nan"),
     ],

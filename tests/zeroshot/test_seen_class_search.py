@@ -327,11 +327,15 @@ REFUSED = {
         "between 1 and 5, with at least two classes per fold",
     ),
     "folds that are no number": (search(held_out=None), {"n_folds": "5"}, "not '5'"),
-    "a fold of one class": (search(), {"held_out": [["h", "j"], ["k"]]}, r"more, not \['k'\]"),
+    "a fold of one class": (
+        search(),
+        {"held_out": [["h", "j"], ["k"]]},
+        r"different classes, not \['k'\]",
+    ),
     "an unknown class": (search(), {"held_out": [["h", "zz"]]}, "of a seen class 'zz'"),
     "a new class": (search(), {"held_out": [["h", "north"]]}, "of a seen class 'north'"),
     "no ranking of a seen class": (search(), {"estimator": UNRANKED}, "are 'north', 'south'"),
-    "no rankings": (search(), {"rankings": "r.jsonl"}, "Rankings or a Similarity, not 'r.jsonl'"),
+    "no rankings": (search(), {"rankings": "r.jsonl"}, "must be Rankings .* or a Similarity .*, not 'r.jsonl'"),
 }
 
 
@@ -344,7 +348,7 @@ def test_refused(good, change, message):
 def test_a_ranking_that_is_gone_with_the_group():
     lists = [["j"], ["h"], ["c"], ["c"]]
     short = rs.Rankings.from_orders(lists, items=ITEMS, targets=["h", "j", "k", "i"])
-    with pytest.raises(rs.RankshotError, match="rankings of 'h', 'j' name no class that is still"):
+    with pytest.raises(rs.RankshotError, match="rankings of 'h', 'j' contain no seen class"):
         search(rankings=short, grid={"head__k": [1]}).fit(X, Y)
 
 

@@ -136,7 +136,7 @@ def _class_numbers(y: Iterable[Any], scores: Scores) -> NDArray[np.intp]:
         raise RankshotError(f"y must be a list of class names, not {short_repr(y)}")
     names = [str(label) for label in y]
     if len(names) != len(scores):
-        raise RankshotError(f"there are scores of {len(scores)} inputs, but {len(names)} labels")
+        raise RankshotError(f"y needs one label per input, {len(scores)} in all, not {len(names)}")
     number = {name: i for i, name in enumerate(scores.items)}
     for row, name in enumerate(names):
         if name not in number:
