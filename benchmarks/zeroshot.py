@@ -1,7 +1,7 @@
-"""How fast inputs are classified, against the softmax that any classifier pays for anyway.
+"""Time and memory of a head, compared with a softmax of the same scores.
 
-Run with ``make bench``: one thread, and the answers are checked before their time counts. The
-ratios claimed are those of the paper's head: one consensus a target, K = 4, all places alike.
+Run with ``make bench``, in one thread; the answers are checked before they are timed. The claimed
+ratios are those of the paper's head: one consensus per target, K = 4, equal weights of all places.
 """
 
 import tracemalloc
@@ -17,10 +17,10 @@ from rankshot.datasets.cifar import cifar10_classes, cifar100_classes
 from rankshot.datasets.embedded import load_similarities
 
 AT_MOST = 1.25
-"""How many times a softmax of the same scores the paper's head may take."""
+"""The largest ratio of the time of the paper's head to that of a softmax of the same scores."""
 
 PAPER = {"k": 4, "posterior": "consensus", "decay": 0}
-"""What the paper's head is; by default a head takes the mean of all rankings, and K = 10."""
+"""The paper's head; the default head takes the mean over all rankings, and K = 10."""
 
 
 def rankings_of(
@@ -33,7 +33,7 @@ def rankings_of(
 
 
 def head_of(n_items: int, n_targets: int, rng: np.random.Generator) -> Any:
-    """Return the paper's head, fitted to one ranking a target."""
+    """Return the paper's head, fitted to one ranking per target."""
     return rs.ProbabilisticRanking(**PAPER).fit(rankings_of(n_items, n_targets, 4, rng))
 
 
@@ -47,7 +47,7 @@ def best_of(work: Callable[[], Any], repeat: int = 7) -> float:
 
 
 def check(head: Any, scores: np.ndarray) -> None:
-    """Hold some answers to the formula, in double precision and plain NumPy."""
+    """Compare some answers with the formula in plain NumPy and double precision."""
     few = scores[:50].astype(np.float64)
     compared = head.rankings_ if head.posterior == "mean" else head.consensus_
     expected = np.zeros((len(few), len(head.classes_)))
@@ -70,29 +70,29 @@ def against_softmax(rng: np.random.Generator) -> bool:
     )
     head = head_of(100, 10, rng)
     right = True
-    for gap in (3.0, 10.0):
-        scores = (gap * rng.normal(size=(200_000, 100))).astype(np.float32)
+    for std in (3.0, 10.0):
+        scores = (std * rng.normal(size=(200_000, 100))).astype(np.float32)
         check(head, scores)
         ours = best_of(lambda s=scores: head.predict_log_proba(s))
         theirs = best_of(lambda s=scores: softmax(s, axis=1))
         ratio = ours / theirs
         right &= ratio <= AT_MOST
         print(
-            f"  200,000 inputs of float32, scores spread by {gap:g}, 10 targets: {ours:.3f} s, "
-            f"softmax {theirs:.3f} s, ratio {ratio:.2f} (at most {AT_MOST})"
+            f"  200,000 inputs of float32, scores with standard deviation {std:g}, 10 targets: "
+            f"{ours:.3f} s, softmax {theirs:.3f} s, ratio {ratio:.2f} (at most {AT_MOST})"
         )
     return right
 
 
 def default_head(rng: np.random.Generator) -> None:
-    """Print what eight rankings a target cost that are not merged; no ratio is claimed."""
+    """Print the time for eight rankings per target that are not merged; no ratio is claimed."""
     head = rs.ProbabilisticRanking().fit(rankings_of(100, 10, 10, rng, raters=8))
     scores = (3 * rng.normal(size=(200_000, 100))).astype(np.float32)
     check(head, scores)
     ours = best_of(lambda: head.predict_log_proba(scores), repeat=3)
     theirs = best_of(lambda: softmax(scores, axis=1), repeat=3)
     print(
-        f"The default head, the mean of 8 rankings a target, K=10, decay .5: 200,000 inputs of "
+        f"The default head, the mean of 8 rankings per target, K=10, decay .5: 200,000 inputs of "
         f"float32, 10 targets: {ours:.3f} s, softmax {theirs:.3f} s, ratio {ours / theirs:.1f}"
     )
 
@@ -105,7 +105,7 @@ def growth(rng: np.random.Generator) -> None:
         seconds = best_of(lambda h=head, s=scores: h.predict_log_proba(s), repeat=3)
         print(
             f"  {n:,} inputs, {targets:,} targets: {seconds:.3f} s, "
-            f"{seconds / n / targets * 1e9:.0f} ns an input and target"
+            f"{seconds / n / targets * 1e9:.0f} ns per input and target"
         )
 
 
@@ -116,7 +116,7 @@ def ties(rng: np.random.Generator) -> None:
     seconds = best_of(lambda: head.predict_log_proba(scores), repeat=3)
     print(
         f"Ties: the paper's head, WordNet's rankings of 10 targets, 2,000 inputs: {seconds:.2f} s, "
-        f"{seconds / len(scores) * 1e3:.2f} ms an input"
+        f"{seconds / len(scores) * 1e3:.2f} ms per input"
     )
 
 

@@ -1,7 +1,8 @@
-"""A class that the classifier was never shown, in a dozen lines.
+"""Recognise classes that a classifier was not trained on, in a dozen lines.
 
-Trains on CIFAR-100's classes, recognises CIFAR-10's by the rankings of a language-model panel,
-chooses how many places of each ranking count without a look at unseen images, and says why.
+A classifier is trained on the classes of CIFAR-100. It recognises those of CIFAR-10 by rankings
+from a panel of language models. The number of places of each ranking that count is chosen on
+held-out seen classes, without images of new classes. At the end one decision is explained.
 """
 
 from sklearn.linear_model import LogisticRegression
@@ -13,19 +14,19 @@ from rankshot.zeroshot.metrics import per_class_accuracy
 
 
 def main() -> None:
-    data, playing = load_cifar(), load_held_out_panel()
+    data, held_out = load_cifar(), load_held_out_panel()
     classifier = LogisticRegression(C=0.01, max_iter=500)
-    # The paper's classifier: the raters are merged into one, and all places count alike.
+    # The paper's classifier: the raters are merged into one ranking, and all places count the same.
     head = rs.ProbabilisticRanking(posterior="consensus", decay=0)
     zero_shot = rs.ZeroShotClassifier(classifier, head=head, rankings=load_panel())
     search = rs.SeenClassSearch(
-        zero_shot, {"head__k": [2, 4, 7]}, rankings=playing, held_out=[playing.target_names]
+        zero_shot, {"head__k": [2, 4, 7]}, rankings=held_out, held_out=[held_out.target_names]
     ).fit(data.seen_train, data.seen_train_label)
     for trial in search.trials_:
-        print(f"k = {trial.params['head__k']}: {trial.score:.1%} on seen classes played as unseen")
+        print(f"k = {trial.params['head__k']}: {trial.score:.1%} on held-out seen classes")
 
     best = search.best_estimator_
-    print(f"\n{best.score(data.new, data.new_label):.1%} of all unseen images right:")
+    print(f"\n{best.score(data.new, data.new_label):.1%} of the images of new classes are right:")
     for name, share in per_class_accuracy(data.new_label, best.predict(data.new)).items():
         print(f"  {name:<11}{share:>6.1%}")
 

@@ -78,11 +78,11 @@ def classified(words, output="out.csv"):
     ],
 )
 def test_every_head_answers_as_in_python(folder, options, head):
-    knowledge = rankings()
+    semantics = rankings()
     if "--similarity" in options:
         table = rs.read_similarity("similarity.csv")
-        knowledge = table.select(table.targets, SEEN)
-    head.fit(knowledge)
+        semantics = table.select(table.targets, SEEN)
+    head.fit(semantics)
     _, found = classified(f"{CLASSIFY} {options}")
     assert found.ids.tolist() == IDS
     assert found.targets == tuple(TARGETS)
@@ -386,7 +386,7 @@ def test_what_the_rankings_do_not_say_is_said(folder):
     assert "scores.csv: no ranking names 'bus', 'leopard', 'tiger'" in out
     assert "the rankings of 'cat', 'dog' are the same" in out
     (folder / "rankings.jsonl").write_text('{"target": "cat", "ranking": ["fox"]}\n')
-    assert "'cat' is the only class there is" in rankshot(CLASSIFY).out
+    assert "'cat' is the only class" in rankshot(CLASSIFY).out
 
 
 def test_a_class_without_a_column_is_blamed_on_the_scores(folder):

@@ -90,7 +90,7 @@ def patched(patch):
     patch.setattr(command, "run", partial(reproduction.reproduce, grid=GRID))
     for module, names in (
         (improvements, ("PLACES", "SOURCE_WEIGHTS")),
-        (batch_trials, ("TRUSTS", "SHRINKAGES")),
+        (batch_trials, ("HEAD_WEIGHTS", "SHRINKAGES")),
     ):
         for name in names:
             patch.setattr(module, name, getattr(module, name)[:1])

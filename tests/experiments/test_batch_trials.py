@@ -8,10 +8,10 @@ import pytest
 
 import rankshot as rs
 from rankshot.experiments.evaluator import (
+    HEAD_WEIGHTS,
     NEARLY,
     PRIORS,
     SHRINKAGES,
-    TRUSTS,
     BatchSetting,
     BatchTrials,
     Configuration,
@@ -59,7 +59,7 @@ def right_by_hand(setting, task):
     scores = rs.Scores(setting.base.C * task.test, ITEMS)
     refined = rs.BatchRefinement(
         rs.ProbabilisticRanking(k=1).fit(LISTS),
-        trust=setting.trust,
+        head_weight=setting.head_weight,
         shrinkage=setting.shrinkage,
         class_prior=setting.prior,
     )
@@ -67,7 +67,7 @@ def right_by_hand(setting, task):
 
 
 def test_every_setting_is_rehearsed_by_the_mean_over_classes(trials, pantry):
-    grid = product(BASES, TRUSTS, SHRINKAGES, PRIORS)
+    grid = product(BASES, HEAD_WEIGHTS, SHRINKAGES, PRIORS)
     assert list(trials.rehearsed) == [BatchSetting(*values) for values in grid]
     task = pantry.study.rehearsal
     for setting, found in trials.rehearsed.items():

@@ -74,11 +74,11 @@ def test_a_source_that_cannot_tell_a_target_is_not_used_alone(sources, panel, mi
     field = paper_methods(sources, panel)
     assert rows(field) == expected_rows(["web", "book"])
     # With the others it is: for the two targets that it can tell.
-    linguistic = chosen(field, PR, "linguistic, Plackett-Luce").knowledge
+    linguistic = chosen(field, PR, "linguistic, Plackett-Luce").semantics
     said = list(zip(linguistic.sources, linguistic.targets, strict=True))
     assert [target for source, target in said if source == "tree"] == ["p", "r"]
     assert len(said) == 8
-    merged = chosen(field, DS, "arithmetic mean").knowledge
+    merged = chosen(field, DS, "arithmetic mean").semantics
     assert np.isfinite(merged.values).all()
 
 
@@ -89,12 +89,12 @@ def test_a_source_with_single_holes_is_used_alone(sources, panel):
     sources["tree"] = rs.Similarity(holey, TARGETS, ITEMS, "tree")
     field = paper_methods(sources, panel)
     assert rows(field) == expected_rows(["web", "tree", "book"])
-    direct = chosen(field, DS, "tree").knowledge
+    direct = chosen(field, DS, "tree").semantics
     assert direct["q", "c"] == direct.values.min() == 0
     assert direct.values.max() == 1
 
 
-def test_every_method_has_its_knowledge_and_its_settings(sources, panel):
+def test_every_method_has_its_semantics_and_its_settings(sources, panel):
     field = paper_methods(sources, panel)
     linguistic = [order for table in sources.values() for order in first_of(table).orders()]
     merged = {
@@ -106,11 +106,11 @@ def test_every_method_has_its_knowledge_and_its_settings(sources, panel):
         if one.method == DS:
             assert isinstance(one.head, rs.DirectSimilarity)
             table = (sources | merged)[one.source]
-            np.testing.assert_allclose(one.knowledge.values, table.rescale().values)
+            np.testing.assert_allclose(one.semantics.values, table.rescale().values)
         elif one.method == DR:
             assert isinstance(one.head, rs.DeterministicRanking)
             assert one.head.k == 4
-            assert one.knowledge.orders() == first_of((sources | merged)[one.source]).orders()
+            assert one.semantics.orders() == first_of((sources | merged)[one.source]).orders()
         else:
             assert (one.head.k, one.head.decay) == (4, 0)
             what, _, model = one.source.partition(", ")
@@ -119,7 +119,7 @@ def test_every_method_has_its_knowledge_and_its_settings(sources, panel):
                 "panel": panel.orders(),
                 **{name: first_of(table).orders() for name, table in sources.items()},
             }
-            assert one.knowledge.orders() == lists[what]
+            assert one.semantics.orders() == lists[what]
             priors = {"Plackett-Luce": rs.PlackettLuce, "Mallows": rs.Mallows}
             assert one.head.posterior == ("mean" if model == MODELS[2] else "consensus")
             assert type(one.head.prior) is priors.get(model, type(None))
@@ -155,7 +155,7 @@ def test_right_is_where_the_fitted_head_says_the_truth(rng, sources, panel, kind
         if kind == "one-vs-one" and one.method == DS:
             assert found is None
             continue
-        head = type(one.head)(**one.head.get_params(deep=False)).fit(one.knowledge)
+        head = type(one.head)(**one.head.get_params(deep=False)).fit(one.semantics)
         assert found.tolist() == (head.predict(table) == TRUTH).tolist()
 
 
@@ -206,5 +206,5 @@ def test_animals_leave_out_the_sources_that_lack_targets():
     }
     field = paper_methods(tables, load_panel("animals"))
     assert rows(field) == expected_rows(["WordNet", "GloVe", "GloVe 100d"])
-    linguistic = chosen(field, PR, "linguistic, Mallows").knowledge
+    linguistic = chosen(field, PR, "linguistic, Mallows").semantics
     assert len(linguistic) == 42

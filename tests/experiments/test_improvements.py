@@ -249,7 +249,7 @@ def test_the_rule_decides_on_classifier_places_and_sources(
     monkeypatch.setattr(module, "PLACES", (2, 4))
     monkeypatch.setattr(module, "DECAYS", (0.0, 0.25))
     monkeypatch.setattr(module, "SOURCE_WEIGHTS", (0.3,))
-    for name in ("TRUSTS", "SHRINKAGES"):
+    for name in ("HEAD_WEIGHTS", "SHRINKAGES"):
         monkeypatch.setattr(batch_trials, name, getattr(batch_trials, name)[:1])
     other = kitchen_of(kitchen.study.images, directory, [], kind)
     chosen = improvements(other, C, GRID, lambda text: None).chosen

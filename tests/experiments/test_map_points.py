@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from rankshot.report.from_results import class_map
 from scipy.spatial.distance import cdist
 
 import rankshot as rs
 from rankshot.experiments.class_maps import place_points
-from rankshot.report.from_results import class_map
 
 
 def test_points_of_a_plane_are_found_but_for_a_turn(rng):

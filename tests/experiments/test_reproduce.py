@@ -73,7 +73,7 @@ def whole(study, directory, said):
         patch.setattr(reproduction, "full_sum_table", partial(full_sum_table, n_inputs=30))
         # All settings to choose from are tried in the tests of the improvements.
         patch.setattr(improvements, "SOURCE_WEIGHTS", improvements.SOURCE_WEIGHTS[:1])
-        for name in ("TRUSTS", "SHRINKAGES"):
+        for name in ("HEAD_WEIGHTS", "SHRINKAGES"):
             patch.setattr(batch_trials, name, getattr(batch_trials, name)[:1])
         return reproduce(study, directory, said.append, SMALL)
 

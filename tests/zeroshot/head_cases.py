@@ -74,14 +74,14 @@ each_case = pytest.mark.parametrize(("name", "kind"), CASES)
 each_head = pytest.mark.parametrize("name", HEADS)
 
 
-def knowledge_of(name):
+def semantics_of(name):
     return SIMILARITY if name in SIMILARITY_HEADS else RANKINGS
 
 
 @cache
 def fitted(name):
     """The head of this name, fitted once."""
-    return clone(HEADS[name]).fit(knowledge_of(name))
+    return clone(HEADS[name]).fit(semantics_of(name))
 
 
 def random_scores(rng, kind, n=6, scale=3.0, dtype=np.float64):

@@ -42,7 +42,7 @@ def fit(estimator=MODEL, X=X, y=Y, **options):
 
 
 def search(grid, y=Y, **options):
-    """Two classes play unseen, two stay."""
+    """Two classes are held out, two remain."""
     seen = lists([["fox", "tiger"], ["bus", "tiger"], ["tiger"], ["leopard"]], ITEMS)
     defaults = {"rankings": seen, "held_out": [["bus", "leopard"]]}
     return rs.SeenClassSearch(zero_shot(head=PR(k=1)), grid, **defaults | options).fit(X, y)
@@ -86,16 +86,16 @@ SCORES = [
     ),
     bad(
         lambda: HEAD.predict(Scores(ROW, [*ITEMS[:3], "tigre"])),
-        "the scores have classes that nobody ranks: 'tigre' (did you mean 'tiger'?)",
+        "the scores have classes that are not in the rankings: 'tigre' (did you mean 'tiger'?)",
     ),
     bad(
         lambda: Scores.from_probabilities([[0.5, 0.5, 0.5, 0]], ITEMS),
-        "row 0: multiclass probabilities add up to one, these to 1.5. Say kind='one-vs-rest' if "
-        "each answers a question of its own",
+        "row 0: multiclass probabilities must add up to one, not 1.5. Pass kind='one-vs-rest' if "
+        "each class has its own binary classifier",
     ),
     bad(
         lambda: Scores.from_probabilities([[0.5, 0.6, -0.1, 0]], ITEMS),
-        "row 0, column 'leopard': -0.1 is no probability",
+        "row 0, column 'leopard': -0.1 is not a probability",
     ),
     bad(
         lambda: rs.scores_of("svm", X),
@@ -115,11 +115,11 @@ HEADS = [
     ),
     bad(
         lambda: PR(prior="Mallows").fit(RANKINGS),
-        "the prior must be a model of rankings such as PlackettLuce(), not 'Mallows'",
+        "the prior must be a ranking model such as PlackettLuce(), not 'Mallows'",
     ),
     bad(
         lambda: PR(posterior="consensus", prior="borda").fit(RANKINGS),
-        "the prior must be a model of rankings such as PlackettLuce(), not 'borda'",
+        "the prior must be a ranking model such as PlackettLuce(), not 'borda'",
     ),
     bad(lambda: PR(decay=-0.5).fit(RANKINGS), "decay must be 0 or more, and finite, not -0.5"),
     bad(lambda: PR(decay=NAN).fit(RANKINGS), "decay must be 0 or more, and finite, not nan"),
@@ -130,11 +130,11 @@ HEADS = [
     bad(lambda: PR(decay=None).fit(RANKINGS), "decay must be a number, not None"),
     bad(
         lambda: PR(posterior="sum").fit(RANKINGS, ROW * 10),
-        "the sum over rankings takes no reference: use another posterior",
+        "posterior='sum' cannot use a reference: use another posterior",
     ),
     bad(
         lambda: PR().fit(RANKINGS, ROW * 9),
-        "the reference has 9 inputs: at least 10 are needed, and some hundreds are better",
+        "the reference has 9 inputs: at least 10 are needed, and several hundred are better",
     ),
     bad(
         lambda: PR().fit(RANKINGS, ROW * 10).predict(Scores(ROW, ITEMS, "one-vs-rest")),
@@ -142,7 +142,7 @@ HEADS = [
     ),
     bad(
         lambda: PR().fit(RANKINGS, Scores(ROW * 10, [*ITEMS[:3], "tigre"])),
-        "the scores have classes that nobody ranks: 'tigre' (did you mean 'tiger'?)",
+        "the scores have classes that are not in the rankings: 'tigre' (did you mean 'tiger'?)",
     ),
     bad(
         lambda: PR().fit(RANKINGS, [*ROW * 9, [1, 2, 3, NAN]]),
@@ -163,8 +163,8 @@ HEADS = [
     ),
     bad(
         lambda: PR().fit(lists(targets=["cat", None])),
-        'ranking 1 has no target: say what each ranking describes with targets=, or "target" in '
-        "a file",
+        "ranking 1 has no target: name the target of each ranking with targets=, or with "
+        '"target" in a file',
     ),
     bad(
         lambda: PR().fit(lists(weights=[0, 0])),
@@ -172,8 +172,8 @@ HEADS = [
     ),
     bad(
         lambda: PR(k=3).fit(RANKINGS).predict(PAIRS),
-        "one-vs-one scores compare lists of one length: ranking 1 (of 'truck') has 2 items, "
-        "others 3. Use k=2, or scores with a column a class",
+        "one-vs-one scores need rankings of one length: ranking 1 (of 'truck') has 2 items, "
+        "others have 3. Use k=2, or scores with one column per class",
     ),
     bad(lambda: DR(spread=0).fit(RANKINGS), "spread must be positive, not 0"),
     bad(lambda: DR(spread=NAN).fit(RANKINGS), "spread must be positive, not nan"),
@@ -195,7 +195,7 @@ HEADS = [
     ),
     bad(
         lambda: DS(class_prior={"bus": 0.5, "fox": 0.1, "leopard": 0.1, "tigre": 0.3}).fit(TABLE),
-        "class_prior has nothing for 'tiger' (did you mean 'tigre'?)",
+        "class_prior has no value for 'tiger' (did you mean 'tigre'?)",
     ),
     bad(
         lambda: DS(class_prior=PRIOR | {"fox": 0}).fit(TABLE),
@@ -207,7 +207,7 @@ HEADS = [
     ),
     bad(
         lambda: DS().fit(TABLE).predict(PAIRS),
-        "DirectSimilarity needs a score for each class, not for each pair: one-vs-one scores are "
+        "DirectSimilarity needs one score per class, not one per pair: one-vs-one scores are "
         "for ProbabilisticRanking and DeterministicRanking",
     ),
     bad(lambda: ConSE(n_classes=2.0).fit(TABLE), "n_classes must be a positive integer, not 2.0"),
@@ -224,14 +224,14 @@ HEADS = [
         "candidates: input 0 needs a list of names, not 'cat'",
     ),
     bad(lambda: HEAD.predict(ROW, [["dog"]]), "candidates: input 0: no target 'dog'"),
-    bad(lambda: HEAD.predict(ROW * 2, [["cat"], []]), "candidates: input 1 has none"),
+    bad(lambda: HEAD.predict(ROW * 2, [["cat"], []]), "candidates: input 1 has no candidate"),
     bad(
         lambda: HEAD.predict(ROW, np.ones((1, 3), bool)),
         "candidates must have the shape (1, 2), not (1, 3)",
     ),
     bad(
         lambda: rs.explain(HEAD, ROW, against="lorry"),
-        "no target 'lorry'; there are 'cat', 'truck'",
+        "no target 'lorry'; the targets are 'cat', 'truck'",
     ),
     bad(
         lambda: rs.explain(DR().fit(RANKINGS), ROW),
@@ -243,9 +243,9 @@ CLASSIFIER = [
     bad(
         lambda: fit(rankings="rankings.jsonl"),
         "rankings must be Rankings (see Rankings.from_orders and read_rankings), or a Similarity "
-        "for heads that read one, not 'rankings.jsonl'",
+        "for heads that take one, not 'rankings.jsonl'",
     ),
-    bad(lambda: fit(classes="both"), "classes must be 'unseen' or 'all', not 'both'"),
+    bad(lambda: fit(classes="both"), "classes must be 'new' or 'all', not 'both'"),
     bad(lambda: fit(calibration=NAN), "calibration must be finite, not nan"),
     bad(lambda: fit(calibration="much"), "calibration must be a number, not 'much'"),
     bad(lambda: fit(reject_below=1.5), "reject_below must be a probability, not 1.5"),
@@ -258,17 +258,18 @@ CLASSIFIER = [
     bad(
         lambda: fit(rankings=lists([["tiger", "leopard"]], ["leopard"]), classes="all"),
         "a ranking of the seen class 'leopard' starts with 'tiger': with classes='all' a seen "
-        "class comes first in its own rankings",
+        "class must come first in its own rankings",
     ),
     bad(
         lambda: fit(X=X[:15], y=Y[:15], classes="all"),
-        "classes='all' ranks a seen class by its own inputs, and there is none of 'tiger': pass "
-        "such to fit, or put a ranking of it into rankings",
+        "classes='all' ranks a seen class by its own inputs, and there is no input of 'tiger': "
+        "pass some to fit, or add a ranking of this class to rankings",
     ),
     bad(
         lambda: fit(head=DS(), rankings=TABLE, classes="all"),
-        "classes='all' needs the similarities of the seen classes as well; there are none of "
-        "'bus', 'fox', 'leopard', 'tiger'. Ask the source for similarity(unseen + seen, seen)",
+        "classes='all' needs the similarities of the seen classes as well; those of "
+        "'bus', 'fox', 'leopard', 'tiger' are missing. Ask the source for "
+        "similarity(new + seen, seen)",
     ),
     bad(
         lambda: fit().predict(X, [["cat"]]),
@@ -285,13 +286,13 @@ METRICS = [
     ),
     bad(
         lambda: m.generalized_accuracy(["a"], ["a"], seen=["c"]),
-        "y_true has no seen class, only 'a'; seen are 'c'. For classes of one kind use "
+        "y_true has no seen class, only 'a'; the seen classes are 'c'. For classes of one kind use "
         "mean_class_accuracy",
     ),
     bad(lambda: m.wilson_interval(5, 3), "correct=5.0 is not between 0 and n=3"),
     bad(
         lambda: m.wilson_interval(1, 3, level=95),
-        "level=95.0 must be above 0 and below 1: 0.95 is the usual one",
+        "level=95.0 must be above 0 and below 1; 0.95 is usual",
     ),
     bad(
         lambda: m.top_k_accuracy(["cta"], [[0.5, 0.5]], ["cat", "dog"], k=1),
@@ -302,7 +303,7 @@ METRICS = [
         "k must be a whole number from 1 to 2, not 3",
     ),
     bad(
-        lambda: m.log_loss(["cat"], [[0.5, 0.5]], ["cat", "dog"]),
+        lambda: m.negative_log_likelihood(["cat"], [[0.5, 0.5]], ["cat", "dog"]),
         "row 0, class 'cat': a log-probability is at most 0 (np.log of a probability), not 0.5",
     ),
     bad(
@@ -318,10 +319,10 @@ PLATT_SCALING = [
     ),
     bad(
         lambda: PlattScaling().fit(Scores(ROW, ITEMS), ["bus"]),
-        "Platt scaling is for one-vs-rest and one-vs-one scores; the softmax of multiclass ones "
-        "gives probabilities already",
+        "Platt scaling is for one-vs-rest and one-vs-one scores; the softmax of multiclass "
+        "scores gives probabilities already",
     ),
-    bad(lambda: PlattScaling().fit(REST, ["a"]), "3 inputs have scores, but 1 have a class"),
+    bad(lambda: PlattScaling().fit(REST, ["a"]), "y needs one label per input, 3 in all, not 1"),
     bad(
         lambda: PlattScaling().fit(REST, ["a", "b", "c"]),
         "row 2: there are no scores of the class 'c'",

@@ -1,8 +1,8 @@
-"""A batch decided together: each round written out with loops, and what must not matter."""
+"""`BatchRefinement`: each iteration against plain loops, and invariances."""
 
 import numpy as np
 import pytest
-from balanced import equally_frequent
+from exact import equally_frequent
 from head_cases import ITEMS, RANKINGS, TARGETS, fitted, permuted, random_scores
 from scipy.special import log_softmax
 from scipy.stats import multivariate_normal
@@ -29,7 +29,7 @@ def batch(rng, kind="multiclass", n=40, dtype=np.float64):
 
 
 def levelled(row, kind):
-    """A number a class: scores without their mean, or the sum over the pairs of the class."""
+    """One number per class: scores minus their mean, or the sum over the pairs of the class."""
     if kind != "one-vs-one":
         return [f - sum(row) / len(row) for f in row]
     sums = dict.fromkeys(ITEMS, 0.0)
@@ -46,7 +46,7 @@ def standardized(table, usual):
     return (own - theirs.mean(axis=0)) / theirs.std(axis=0)
 
 
-def one_round(x, share, said, trust, shrinkage, class_prior):
+def one_round(x, share, said, head_weight, shrinkage, class_prior):
     """Means, covariance, log P(z) and log P(z|x), from sums over inputs and targets."""
     n, L = share.shape
     C = x.shape[1]
@@ -56,7 +56,7 @@ def one_round(x, share, said, trust, shrinkage, class_prior):
         for z in range(L):
             within += share[i, z] * np.outer(x[i] - means[z], x[i] - means[z]) / n
     covariance = (1 - shrinkage) * within + shrinkage * np.eye(C) * np.trace(within) / C
-    joint = trust * said
+    joint = head_weight * said
     for z in range(L):
         joint[:, z] += multivariate_normal.logpdf(x, means[z], covariance)
     log_prior = np.log(share.sum(axis=0) / n)
@@ -68,19 +68,20 @@ def one_round(x, share, said, trust, shrinkage, class_prior):
 @each_kind
 @each_prior
 @pytest.mark.parametrize(
-    ("n_iterations", "trust", "shrinkage"), [(1, 1.0, 0.1), (1, 0.3, 1.0), (3, 0.5, 0.4), (2, 0, 1)]
+    ("n_iterations", "head_weight", "shrinkage"),
+    [(1, 1.0, 0.1), (1, 0.3, 1.0), (3, 0.5, 0.4), (2, 0, 1)],
 )
-def test_rounds_are_those_written_out(rng, kind, class_prior, n_iterations, trust, shrinkage):
+def test_rounds_are_those_written_out(rng, kind, class_prior, n_iterations, head_weight, shrinkage):
     head, scores = fitted("mean"), batch(rng, kind)
     said = head.predict_log_proba(scores)
     x, log_share = standardized(scores, scores), said
     for _ in range(n_iterations):
         means, covariance, log_prior, log_share = one_round(
-            x, np.exp(log_share), said, trust, shrinkage, class_prior
+            x, np.exp(log_share), said, head_weight, shrinkage, class_prior
         )
     found = BatchRefinement(
         head,
-        trust=trust,
+        head_weight=head_weight,
         class_prior=class_prior,
         shrinkage=shrinkage,
         n_iterations=n_iterations,
@@ -97,7 +98,7 @@ def test_rounds_are_those_written_out(rng, kind, class_prior, n_iterations, trus
 @each_prior
 def test_new_inputs_are_measured_as_the_batch_was(rng, kind, class_prior):
     head, scores, new = fitted("mean"), batch(rng, kind), batch(rng, kind, n=7)
-    found = BatchRefinement(head, class_prior=class_prior, trust=0.7).fit(scores)
+    found = BatchRefinement(head, class_prior=class_prior, head_weight=0.7).fit(scores)
     x = standardized(new, scores)
     joint = np.array(
         [multivariate_normal.logpdf(x, mean, found.covariance_) for mean in found.means_]
@@ -133,7 +134,7 @@ def test_rounds_come_to_rest(rng, class_prior):
 
 
 def clusters(rng, sizes, kind="multiclass"):
-    """Targets told apart by classes that no ranking names, and hardly by those that one does."""
+    """Targets that differ in classes that no ranking names, and hardly in those that one does."""
     items = list("abcdefgh")
     lists = rs.Rankings.from_orders([["a"], ["b"], ["c"], ["d"]], items=items, targets=TARGETS)
     truth = np.repeat(np.arange(4), sizes)
@@ -155,7 +156,7 @@ def clusters(rng, sizes, kind="multiclass"):
 def test_clusters_are_found_from_a_poor_head(rng, kind, class_prior, sizes):
     head, scores, truth = clusters(rng, sizes, kind)
     assert 0.4 < np.mean(head.predict(scores) == truth) < 0.8
-    refined = BatchRefinement(head, trust=0.3, class_prior=class_prior, n_iterations=20)
+    refined = BatchRefinement(head, head_weight=0.3, class_prior=class_prior, n_iterations=20)
     refined.fit(scores)
     np.testing.assert_array_equal(refined.predict(scores), truth)
     if class_prior == "estimated":
@@ -164,7 +165,7 @@ def test_clusters_are_found_from_a_poor_head(rng, kind, class_prior, sizes):
 
 def test_who_trusts_the_head_gets_its_answers(rng):
     head, scores, truth = clusters(rng, [60, 50, 50, 40])
-    refined = BatchRefinement(head, trust=1e5, class_prior="estimated").fit(scores)
+    refined = BatchRefinement(head, head_weight=1e5, class_prior="estimated").fit(scores)
     np.testing.assert_array_equal(refined.predict(scores), head.predict(scores))
     assert (refined.predict(scores) != truth).any()
 
@@ -174,7 +175,7 @@ def test_who_trusts_a_head_that_is_right_keeps_that_too(rng):
     head, scores, truth = clusters(rng, [50] * 4)
     named = np.eye(8)[np.searchsorted(TARGETS, truth)]
     sure = rs.Scores(scores.values + 9 * named, scores.items)
-    refined = BatchRefinement(head, trust=1e3).fit(sure)
+    refined = BatchRefinement(head, head_weight=1e3).fit(sure)
     np.testing.assert_array_equal(head.predict(sure), truth)
     np.testing.assert_array_equal(refined.predict(sure), truth)
 
@@ -231,7 +232,7 @@ def test_a_constant_for_all_classes_changes_nothing(rng, class_prior):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_class_whose_score_is_only_rounded_has_no_spread(rng, dtype):
+def test_a_class_whose_score_is_only_rounded_has_no_variance(rng, dtype):
     """It is always a tenth above the mean of the others; the last digit must not count."""
     values = batch(rng, dtype=dtype).values
     values[:, 4] = values[:, :4].mean(axis=1) + dtype(0.1)
@@ -318,10 +319,10 @@ def test_a_fit_forgets_the_one_before(rng):
 
 def test_manners_of_scikit_learn(rng):
     head = fitted("mean")
-    refined = BatchRefinement(head, trust=2.0, class_prior="estimated", n_iterations=3)
+    refined = BatchRefinement(head, head_weight=2.0, class_prior="estimated", n_iterations=3)
     assert refined.get_params(deep=False) == {
         "head": head,
-        "trust": 2.0,
+        "head_weight": 2.0,
         "class_prior": "estimated",
         "shrinkage": 0.1,
         "n_iterations": 3,
@@ -334,7 +335,7 @@ def test_manners_of_scikit_learn(rng):
         copy.predict(batch(rng))
     with pytest.raises(NotFittedError, match="ProbabilisticRanking"):
         copy.fit(batch(rng))
-    assert copy.set_params(head=head, trust=0).fit(batch(rng)).trust == 0
+    assert copy.set_params(head=head, head_weight=0).fit(batch(rng)).head_weight == 0
 
 
 # ------------------------------------------------------------------ what is refused
@@ -351,7 +352,7 @@ def test_scores_of_another_kind(rng, kind):
 
 @pytest.mark.parametrize("n", [0, 1, 3])
 def test_a_batch_smaller_than_its_targets(rng, n):
-    message = f"a batch of {n} inputs is too small to learn 4 targets from"
+    message = f"a batch of {n} inputs is too small to estimate 4 targets"
     with pytest.raises(RankshotError, match=message):
         BatchRefinement(fitted("mean")).fit(batch(rng, n=n))
     BatchRefinement(fitted("mean")).fit(batch(rng, n=4))
@@ -360,10 +361,10 @@ def test_a_batch_smaller_than_its_targets(rng, n):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"trust": -1}, "trust must be 0 or more, and finite, not -1"),
-        ({"trust": np.inf}, "trust must be 0 or more, and finite, not inf"),
-        ({"trust": np.nan}, "trust must be 0 or more, and finite, not nan"),
-        ({"trust": "much"}, "trust must be a number, not 'much'"),
+        ({"head_weight": -1}, "head_weight must be 0 or more, and finite, not -1"),
+        ({"head_weight": np.inf}, "head_weight must be 0 or more, and finite, not inf"),
+        ({"head_weight": np.nan}, "head_weight must be 0 or more, and finite, not nan"),
+        ({"head_weight": "much"}, "head_weight must be a number, not 'much'"),
         ({"shrinkage": 0}, "shrinkage must be above 0 and at most 1, not 0"),
         ({"shrinkage": 1.1}, "shrinkage must be above 0 and at most 1, not 1.1"),
         ({"shrinkage": None}, "shrinkage must be a number, not None"),
@@ -392,5 +393,5 @@ def test_what_is_not_fitted(rng):
 
 def test_scores_of_other_classes(rng):
     scores = rs.Scores(batch(rng).values, ["a", "b", "c", "d", "ee"])
-    with pytest.raises(RankshotError, match="classes that nobody ranks: 'ee'"):
+    with pytest.raises(RankshotError, match="classes that are not in the rankings: 'ee'"):
         BatchRefinement(fitted("mean")).fit(scores)

@@ -1,4 +1,4 @@
-"""Bootstrap intervals: the resamples counted, and figures against loops and the binomial law."""
+"""Bootstrap intervals: counts of the resamples; intervals against loops and the binomial law."""
 
 import numpy as np
 import pytest
@@ -264,9 +264,9 @@ def test_values_that_do_not_fit(values, message):
         ([1.0, 1.0], r"3 inputs need 3 weights, not shape \(2,\)"),
         ([1.0, np.inf, 1.0], "weights, row 1: expected a number, not inf"),
         ([1.0, -1.0, 5.0], "weights must not be negative"),
-        ([0.0, 0.0, 0.0], "every resample has some"),
+        ([0.0, 0.0, 0.0], "every resample needs an input with a weight"),
         # Both draws of the class may be the one that weighs nothing.
-        ([1.0, 0.0, 0.0], "every resample has some"),
+        ([1.0, 0.0, 0.0], "every resample needs an input with a weight"),
     ],
 )
 def test_weights_that_do_not_fit(weights, message):

@@ -1,4 +1,4 @@
-"""`ZeroShotClassifier` on a circle: eight seen classes around it, unseen ones between them."""
+"""`ZeroShotClassifier` on a circle: eight seen classes around it, and new classes between them."""
 
 import copy
 from itertools import pairwise, product
@@ -26,9 +26,9 @@ from rankshot.zeroshot.prior import describe_indistinguishable
 
 # By angle, in eighths of a turn. Names are not in the order of angles.
 SEEN = {"tiger": 0, "bus": 1, "ant": 2, "fox": 3, "whale": 4, "leopard": 5, "oak": 6, "pen": 7}
-UNSEEN = {"cat": 0.5, "zebra": 3.5, "dog": 5.5}
+NEW = {"cat": 0.5, "zebra": 3.5, "dog": 5.5}
 ITEMS = sorted(SEEN)
-ALL = SEEN | UNSEEN
+ALL = SEEN | NEW
 
 
 def steps(targets):
@@ -48,8 +48,8 @@ def inputs(names, n=10, seed=1):
 
 
 X, Y = inputs(list(SEEN), 15, seed=0)
-X_NEW, Y_NEW = inputs(list(UNSEEN))
-RANKINGS = similarity(list(UNSEEN)).to_rankings()
+X_NEW, Y_NEW = inputs(list(NEW))
+RANKINGS = similarity(list(NEW)).to_rankings()
 TRAINED = LogisticRegression(max_iter=1000).fit(X, Y)
 
 
@@ -75,9 +75,9 @@ ESTIMATORS = {
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS.values(), ids=ESTIMATORS)
-def test_unseen_classes_are_recognised_by_any_classifier(estimator):
+def test_new_classes_are_recognised_by_any_classifier(estimator):
     zs = zero_shot(estimator).fit(X, Y)
-    assert zs.classes_.tolist() == sorted(UNSEEN)
+    assert zs.classes_.tolist() == sorted(NEW)
     assert not zs.seen_.any()
     assert (zs.predict(X_NEW) == Y_NEW).mean() > 0.95
     np.testing.assert_allclose(zs.predict_proba(X_NEW).sum(axis=1), 1)
@@ -86,11 +86,11 @@ def test_unseen_classes_are_recognised_by_any_classifier(estimator):
 
 @pytest.mark.parametrize("head", [rs.DirectSimilarity(n_similar=2), rs.ConSE(n_classes=2)])
 def test_heads_that_read_similarities(head):
-    table = similarity([*UNSEEN, *SEEN])  # seen targets are left out
+    table = similarity([*NEW, *SEEN])  # seen targets are left out
     zs = zero_shot(head=head, rankings=table.select(table.targets, ITEMS[::-1])).fit(X, Y)
-    assert zs.classes_.tolist() == sorted(UNSEEN)
+    assert zs.classes_.tolist() == sorted(NEW)
     assert (zs.predict(X_NEW) == Y_NEW).mean() > 0.95
-    with pytest.raises(rs.RankshotError, match="score for each class, not for each pair"):
+    with pytest.raises(rs.RankshotError, match="one score per class, not one per pair"):
         zero_shot(SVC(), head=head, rankings=table).fit(X, Y).predict(X_NEW)
 
 
@@ -116,7 +116,7 @@ def test_whole_numbers_as_classes():
     zs = zero_shot(LogisticRegression(max_iter=1000), rankings=digits, classes="all")
     zs.fit(X, [number[name] for name in Y])
     named = zero_shot(LogisticRegression(max_iter=1000), classes="all").fit(X, Y)
-    assert set(zs.classes_) == {*UNSEEN, *map(str, number.values())}
+    assert set(zs.classes_) == {*NEW, *map(str, number.values())}
     assert zs.predict(X).tolist() == [str(number.get(name, name)) for name in named.predict(X)]
 
 
@@ -160,7 +160,7 @@ def test_as_the_last_step_of_a_pipeline_and_around_one():
     around = zero_shot(make_pipeline(StandardScaler(), LogisticRegression())).fit(X, Y)
     step = make_pipeline(StandardScaler(), zero_shot(LogisticRegression())).fit(X, Y)
     np.testing.assert_allclose(step.predict_proba(X_NEW), around.predict_proba(X_NEW))
-    assert step.classes_.tolist() == sorted(UNSEEN)
+    assert step.classes_.tolist() == sorted(NEW)
     assert step.score(X_NEW, Y_NEW) == (step.predict(X_NEW) == Y_NEW).mean() > 0.95
     assert step[-1].n_features_in_ == around.n_features_in_ == 2
 
@@ -170,8 +170,8 @@ def test_as_the_last_step_of_a_pipeline_and_around_one():
 def test_grid_search_over_k_and_the_prior(refit):
     # All lists start alike, so that the first place tells nothing; the next two tell all.
     nearest = {"cat": ["tiger", "bus"], "dog": ["oak", "leopard"], "zebra": ["fox", "whale"]}
-    orders = [["ant", *nearest[z][::turn]] for z in UNSEEN for turn in (1, -1)]
-    votes = rs.Rankings.from_orders(orders, items=ITEMS, targets=np.repeat(list(UNSEEN), 2))
+    orders = [["ant", *nearest[z][::turn]] for z in NEW for turn in (1, -1)]
+    votes = rs.Rankings.from_orders(orders, items=ITEMS, targets=np.repeat(list(NEW), 2))
     grid = {"head__k": [1, 3], "head__prior": [rs.Mallows(), rs.PlackettLuce()]}
     zs = zero_shot(rankings=votes, head=pr(posterior="consensus", decay=0))
     search = GridSearchCV(zs, grid, refit=refit, cv=3)
@@ -227,7 +227,7 @@ def test_a_fitted_one_is_copied_and_stored(tmp_path, estimator):
 
 
 @pytest.mark.parametrize("estimator", [LogisticRegression(max_iter=1000), SVC(), LinearSVC()])
-def test_seen_and_unseen_classes_compete(estimator):
+def test_seen_and_new_classes_compete(estimator):
     rankings = similarity(list(ALL)).to_rankings()
     zs = zero_shot(estimator, classes="all", rankings=rankings).fit(X, Y)
     assert zs.classes_.tolist() == sorted(ALL)
@@ -269,7 +269,7 @@ def test_a_seen_class_comes_first_in_its_own_ranking(first):
         zero_shot(rankings=votes, classes="all").fit(X, Y)
 
 
-def test_the_calibration_trades_seen_for_unseen():
+def test_the_calibration_trades_seen_for_new():
     zs = zero_shot(classes="all").fit(X, Y)
     before, both, truth = zs.predict_log_proba(X_NEW), np.vstack([X, X_NEW]), [*Y, *Y_NEW]
     found = []
@@ -321,7 +321,7 @@ OTHERS = rs.Rankings.from_orders(
     weights=[1, 3, 0.5],
 )
 VOTES = rs.Rankings.concatenate([RANKINGS, OTHERS])
-TABLE = similarity(list(UNSEEN))
+TABLE = similarity(list(NEW))
 HOLED = rs.Similarity([[np.nan, *row[1:]] for row in TABLE.values], TABLE.targets, ITEMS)
 PRIOR = {item: place for place, item in enumerate(ITEMS, 1)}
 PAPER = {"posterior": "consensus", "decay": 0}
@@ -343,7 +343,7 @@ EXPLAINED = {
 
 @pytest.mark.parametrize("zs", EXPLAINED.values(), ids=EXPLAINED)
 def test_pushes_of_the_items_add_up_to_the_whole_difference(zs):
-    log_proba, top = zs.fit(X, Y).predict_log_proba(X_NEW), zs.top(X_NEW, len(UNSEEN))
+    log_proba, top = zs.fit(X, Y).predict_log_proba(X_NEW), zs.top(X_NEW, len(NEW))
     column = {name: i for i, name in enumerate(zs.classes_)}
     for target, against in product((None, "zebra"), (None, "dog")):
         for row, why in enumerate(zs.explain(X_NEW, target=target, against=against)):
@@ -414,7 +414,7 @@ def test_distances_cannot_be_taken_apart():
 
 def test_one_new_class_alone_is_remarked_on():
     one = RANKINGS.select(target=RANKINGS.target_names[0])
-    with pytest.warns(UserWarning, match="is the only class there is"):
+    with pytest.warns(UserWarning, match="is the only class"):
         zero_shot(rankings=one).fit(X, Y)
 
 
@@ -428,7 +428,7 @@ def test_targets_with_the_same_ranking_are_remarked_on(posterior):
 
 
 def test_targets_with_the_same_rankings_by_as_many_are_remarked_on():
-    """Where nothing is merged, it is the shares of all rankings that must be the same."""
+    """Where nothing is merged, the shares of all rankings must be the same."""
     orders = [["ant", "bus"], ["bus", "fox"], ["bus", "fox"], ["ant", "bus"], ["ant", "bus"]]
     targets, head = ["one", "one", "two", "two", "two"], rs.ProbabilisticRanking()
     for weights, alike in (([2, 1, 1, 1, 1], True), ([1, 1, 1, 1, 1], False)):
@@ -464,13 +464,13 @@ def test_a_head_that_is_not_fitted_says_so():
 
 
 def test_a_head_with_a_reference_is_refused():
-    """Its reference would be lost without a word; by itself it keeps it."""
+    """Its reference would be lost without notice; used directly, the head keeps it."""
     usual = rs.scores_of(TRAINED, X)
     head = pr().fit(RANKINGS, reference=usual)
     message = r"the head was fitted with a reference, .*head\.predict\(scores_of\(estimator, X\)\)"
     with pytest.raises(rs.RankshotError, match=message):
         zero_shot(head=head).fit(X, Y)
-    assert set(head.predict(rs.scores_of(TRAINED, X_NEW)).tolist()) <= set(UNSEEN)
+    assert set(head.predict(rs.scores_of(TRAINED, X_NEW)).tolist()) <= set(NEW)
     # One that was fitted without is fitted again, as ever; so is a copy.
     for other in (pr().fit(RANKINGS), clone(head)):
         found = zero_shot(head=other).fit(X, Y).predict(X_NEW)
@@ -478,7 +478,7 @@ def test_a_head_with_a_reference_is_refused():
 
 
 def test_the_label_of_rejection_is_no_class():
-    with pytest.raises(rs.RankshotError, match="is a class that may be answered"):
+    with pytest.raises(rs.RankshotError, match="is one of the classes to predict"):
         zero_shot(reject_below=0.5, reject_label=RANKINGS.target_names[0]).fit(X, Y)
 
 

@@ -8,7 +8,7 @@ from exact import by_pair, first_lists
 
 import rankshot as rs
 from rankshot import RankshotError
-from rankshot.zeroshot.scores import count_pair_wins
+from rankshot.zeroshot.scores import score_by_pair_wins
 
 ITEMS = list("abcd")
 
@@ -64,7 +64,7 @@ def test_votes_then_sums_order_the_classes(rng):
         for i in ITEMS:
             mine = [f[i, j] for j in ITEMS if j != i]
             key[i] = (sum((x > 0) + (x == 0) / 2 for x in mine), sum(mine))
-        found = count_pair_wins(row[None], 4)[0]
+        found = score_by_pair_wins(row[None], 4)[0]
         for (i, x), (j, y) in permutations(zip(ITEMS, found.tolist(), strict=True), 2):
             assert (x > y) == (key[i] > key[j])
 

@@ -270,11 +270,11 @@ def test_equation_13_babington_smith(rng, K):
     np.testing.assert_allclose(prob, weight / weight.sum())
 
 
-# ------------------------------------------------------------------ rankers and classifiers
+# ------------------------------------------------------------------ scorers and classifiers
 
 
 @LENGTHS
-def test_equation_14_plackett_luce_ranker(rng, K):
+def test_equation_14_plackett_luce_scorer(rng, K):
     f = scores_by_name(rng)
     v = {item: exp(f[item]) for item in ITEMS}
     prob = np.exp(PlackettLuceScorer(rankings(top_lists(K))).log_prob(as_row(f)))
@@ -282,9 +282,9 @@ def test_equation_14_plackett_luce_ranker(rng, K):
 
 
 @LENGTHS
-def test_equation_15_babington_smith_ranker(rng, K):
+def test_equation_15_babington_smith_scorer(rng, K):
     f, row = pairs_by_name(rng)
-    weight = np.exp(BabingtonSmithScorer(rankings(top_lists(K))).by_columns(row))[:, 0]
+    weight = np.exp(BabingtonSmithScorer(rankings(top_lists(K))).log_prob_by_ranking(row))[:, 0]
     truth = np.array([babington_smith(pi, f) for pi in top_lists(K)])
     np.testing.assert_allclose(weight / weight.sum(), truth / truth.sum())
 

@@ -1,4 +1,4 @@
-"""What all heads have in common, and the numbers of each against many digits."""
+"""What all heads have in common, and the numbers of each against high-precision ones."""
 
 from itertools import permutations
 
@@ -113,7 +113,7 @@ def test_lists_of_several_lengths_and_of_subsets(posterior, decay):
 
 @pytest.mark.parametrize("prior", [rs.PlackettLuce(), rs.Mallows()])
 def test_the_consensus_is_the_mode_of_the_prior(prior):
-    """A target's only ranking, cut, is its own; its tie stays."""
+    """The consensus of a single ranking is this ranking, cut to k; its tie stays."""
     merging = rs.ProbabilisticRanking(k=3, posterior="consensus")
     for head in (merging, rs.DeterministicRanking(k=3)):
         consensus = head.set_params(prior=prior).fit(RANKINGS).consensus_
@@ -123,6 +123,19 @@ def test_the_consensus_is_the_mode_of_the_prior(prior):
         for z in ("u", "w"):
             mode = prior.fit(RANKINGS.select(target=z)).mode_
             assert orders[z] == [list(x) if isinstance(x, tuple) else x for x in mode][:3]
+
+
+def test_nothing_of_an_earlier_fit_is_left():
+    head = rs.ProbabilisticRanking(posterior="consensus").fit(RANKINGS)
+    assert head.consensus_ is not None
+    assert set(head.priors_) == {"u", "w"}
+    head.set_params(posterior="mean").fit(RANKINGS)
+    assert head.consensus_ is None
+    assert head.priors_ == {}
+
+
+def test_one_default_k_for_all_heads():
+    assert rs.ProbabilisticRanking().k == rs.DeterministicRanking().k == 10
 
 
 # ------------------------------------------------------------------ the manners
@@ -191,10 +204,10 @@ def test_candidates_share_the_whole(rng, name, kind):
     [
         ([["u"]], "2 inputs need 2 lists of names, not 1"),
         ([["u"], ["vv"]], r"input 1: no target 'vv' \(did you mean 'v'\?\)"),
-        ([["u"], []], "input 1 has none"),
+        ([["u"], []], "input 1 has no candidate"),
         (["u", "v"], "input 0 needs a list of names, not 'u'"),
         (np.ones((2, 3), bool), r"must have the shape \(2, 4\), not \(2, 3\)"),
-        (np.eye(2, 4) > 1, "input 0 has none"),
+        (np.eye(2, 4) > 1, "input 0 has no candidate"),
     ],
 )
 def test_candidates_that_cannot_be(candidates, message):
@@ -218,7 +231,7 @@ def test_data_frames_are_matched_by_name(rng, name, order, frame, dtype):
 def test_data_frames_with_other_columns():
     head = fitted("consensus")
     odd = pd.DataFrame(np.zeros((1, 5)), columns=["a", "b", "c", "d", "ee"])
-    with pytest.raises(RankshotError, match=r"nobody ranks: 'ee' \(did you mean 'e'\?\)"):
+    with pytest.raises(RankshotError, match=r"not in the rankings: 'ee' \(did you mean 'e'\?\)"):
         head.predict(odd)
     with pytest.raises(RankshotError, match="no scores of 'e'"):
         head.predict(odd.drop(columns="ee"))
@@ -291,5 +304,5 @@ def test_three_classes_one_against_one():
 
 @pytest.mark.parametrize("name", ["direct", "conse"])
 def test_heads_of_similarity_need_a_score_a_class(rng, name):
-    with pytest.raises(RankshotError, match="needs a score for each class, not for each pair"):
+    with pytest.raises(RankshotError, match="needs one score per class, not one per pair"):
         fitted(name).predict(random_scores(rng, "one-vs-one"))

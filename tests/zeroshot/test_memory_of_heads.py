@@ -1,4 +1,4 @@
-"""Memory: scores are read and answered a block at a time, whatever their number."""
+"""Memory: heads work on one block of scores at a time, however many there are."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 import rankshot as rs
 from peak_memory import peak_of
 
-N, C, L = 4000, 1000, 1000
+N, C, L = 2000, 1000, 1000
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def head():
 
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_probabilities_need_little_more_than_input_and_answer(rng, head, order):
-    """Twice 16 MB of scores and 16 MB of answers, the scores themselves included."""
+    """Twice 8 MB of scores and 8 MB of answers, the scores themselves included."""
 
     def work():
         scores = np.asarray(rng.standard_normal((N, C), np.float32), order=order)

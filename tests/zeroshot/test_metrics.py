@@ -1,4 +1,4 @@
-"""The figures of merit, against scikit-learn and SciPy or against loops that spell them out."""
+"""The metrics, against scikit-learn and SciPy or against plain loops."""
 
 import tracemalloc
 from fractions import Fraction
@@ -74,7 +74,7 @@ def test_generalized_accuracy_by_hand():
     U, S = Fraction(1, 4), Fraction(7, 8)
     found = m.generalized_accuracy(y_true, y_pred, seen={"fox", "ship", "truck"})
     assert found == pytest.approx((U, S, 2 / (1 / U + 1 / S)))
-    assert found._fields == ("unseen", "seen", "harmonic")
+    assert found._fields == ("new", "seen", "harmonic")
     assert found == m.generalized_accuracy(y_true, y_pred, seen=["truck", "ship", "fox"])
 
 
@@ -153,25 +153,27 @@ def test_all_classes_are_certain_to_hold_the_true_one(rng):
 # -------------------------------------------------------------------- log loss
 
 
-def test_log_loss_is_that_of_scikit_learn(rng):
+def test_negative_log_likelihood_is_that_of_scikit_learn(rng):
     y_true, proba = labelled(rng), distinct(rng)
-    assert m.log_loss(y_true, LOG(proba), CLASSES) == pytest.approx(
+    assert m.negative_log_likelihood(y_true, LOG(proba), CLASSES) == pytest.approx(
         sk.log_loss(y_true, proba, labels=CLASSES)
     )
 
 
-def test_log_loss_is_infinite_where_the_truth_was_excluded():
+def test_negative_log_likelihood_is_infinite_where_the_truth_was_excluded():
     never = [[0.0, -np.inf], [LOG(0.5), LOG(0.5)]]
-    assert m.log_loss(["dog", "dog"], never, ["cat", "dog"]) == np.inf
-    assert m.log_loss(["cat", "dog"], never, ["cat", "dog"]) == pytest.approx(LOG(2) / 2)
+    assert m.negative_log_likelihood(["dog", "dog"], never, ["cat", "dog"]) == np.inf
+    assert m.negative_log_likelihood(["cat", "dog"], never, ["cat", "dog"]) == pytest.approx(
+        LOG(2) / 2
+    )
 
 
-def test_log_loss_keeps_probabilities_too_small_for_a_float():
-    assert m.log_loss(["dog"], [[0.0, -5000.0]], ["cat", "dog"]) == 5000
+def test_negative_log_likelihood_keeps_probabilities_too_small_for_a_float():
+    assert m.negative_log_likelihood(["dog"], [[0.0, -5000.0]], ["cat", "dog"]) == 5000
 
 
-def test_a_perfect_log_loss_is_not_minus_zero():
-    assert str(m.log_loss(["cat"], [[0.0, -np.inf]], ["cat", "dog"])) == "0.0"
+def test_a_perfect_negative_log_likelihood_is_not_minus_zero():
+    assert str(m.negative_log_likelihood(["cat"], [[0.0, -np.inf]], ["cat", "dog"])) == "0.0"
 
 
 # -------------------------------------------------------------------- calibration
@@ -224,7 +226,9 @@ def test_empty_bins_are_nan_and_do_not_enter_the_error():
 def test_a_softmax_in_single_precision_may_round_above_one():
     found = m.reliability(["cat"], [[1.0000001, 0.0]], ["cat", "dog"])
     assert found.confidence[-1] == found.accuracy[-1] == 1
-    assert m.log_loss(["cat"], [[1e-7, -20.0]], ["cat", "dog"]) == pytest.approx(0, abs=1e-6)
+    assert m.negative_log_likelihood(["cat"], [[1e-7, -20.0]], ["cat", "dog"]) == pytest.approx(
+        0, abs=1e-6
+    )
 
 
 def test_the_default_is_fifteen_bins(rng):
@@ -297,10 +301,10 @@ def test_memory_does_not_grow_with_pairs_of_classes_times_inputs(rng):
 
 
 def figures(y_true, proba, classes):
-    """Every figure that reads a table; the square one as a mapping from pairs of names."""
+    """Every metric that takes a table; the matrix as a mapping from pairs of names."""
     diagram = m.reliability(y_true, proba, classes, 4)
     with np.errstate(divide="ignore"):
-        loss = m.log_loss(y_true, LOG(proba), classes)
+        loss = m.negative_log_likelihood(y_true, LOG(proba), classes)
     square = m.pairwise_accuracy(y_true, proba, classes)
     pairs = {(a, b): square[i, j] for i, a in enumerate(classes) for j, b in enumerate(classes)}
     tops = [m.top_k_accuracy(y_true, proba, classes, k) for k in range(1, len(classes) + 1)]
@@ -322,7 +326,7 @@ ZEROS = [[0.0, 0.0]]  # fit to be probabilities and to be their logarithms
 CAT_DOG = ["cat", "dog"]
 READS_A_TABLE = [
     lambda y, p, c: m.top_k_accuracy(y, p, c, 1),
-    m.log_loss,
+    m.negative_log_likelihood,
     m.reliability,
     m.expected_calibration_error,
     m.pairwise_accuracy,
@@ -386,7 +390,10 @@ def test_bad_labels(figure, y_true, y_pred, message):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: m.log_loss(["cat"], ROW, CAT_DOG), "row 0, class 'cat': a log-prob.*not 0.6"),
+        (
+            lambda: m.negative_log_likelihood(["cat"], ROW, CAT_DOG),
+            "row 0, class 'cat': a log-prob.*not 0.6",
+        ),
         (lambda: m.reliability(["cat"], LOG(ROW), CAT_DOG), "class 'cat': a prob.*not -0.5"),
         (lambda: m.reliability(["cat"], [[0.2, 1.1]], CAT_DOG), "class 'dog': .*, not 1.1"),
         (lambda: m.reliability(["cat"] * 2, [*ROW, [0, 0]], CAT_DOG), "row 1: every .* 0"),
@@ -402,11 +409,11 @@ def test_bad_labels(figure, y_true, y_pred, message):
         (lambda: m.wilson_interval(1, 2, 95), "level=95.0 must be above 0 and below 1"),
         (
             lambda: m.generalized_accuracy(["cat"], ["cat"], ["dog"]),
-            "y_true has no seen class, only 'cat'; seen are 'dog'",
+            "y_true has no seen class, only 'cat'; the seen classes are 'dog'",
         ),
         (
             lambda: m.generalized_accuracy(["cat"], ["cat"], {"dog", "cat"}),
-            "y_true has no unseen class, only 'cat'; seen are 'cat', 'dog'",
+            "y_true has no new class, only 'cat'; the seen classes are 'cat', 'dog'",
         ),
         (lambda: m.generalized_accuracy(["cat"], ["cat"], "cat"), "seen must be a sequence"),
     ],

@@ -126,7 +126,7 @@ def test_a_wrong_sign_is_found_and_kept(rng):
 
 
 def test_separated_sides_get_the_smoothed_targets():
-    """Two values of f, one a side: the sigmoid can meet both targets."""
+    """Two values of f, one per side: the sigmoid can meet both targets."""
     y = ["bus"] * 3 + ["fox"] * 5
     scores = Scores(
         np.where(np.array(y) == "bus", 2.0, -1.0)[:, None], ["bus", "fox"], "one-vs-one"
@@ -201,7 +201,9 @@ def test_blocks_change_nothing(rng, monkeypatch, kind):
 @pytest.mark.parametrize("kind", ["one-vs-rest", "one-vs-one"])
 def test_blocks_are_as_large_as_they_may_be(rng, monkeypatch, kind):
     scores, y = held_out(rng, kind, items=[f"class {i}" for i in range(30)], n=300)
-    size = platt._Sides.of(kind, np.unique(y, return_inverse=True)[1], 30).size.sum(axis=1)
+    size = platt._Sides.from_classes(kind, np.unique(y, return_inverse=True)[1], 30).size.sum(
+        axis=1
+    )
     seen = []
     monkeypatch.setattr(platt, "BLOCK_CELLS", 1000)
     monkeypatch.setattr(platt, "_fit", lambda cells: seen.append(cells.sizes) or fit(cells))
@@ -250,13 +252,13 @@ def test_what_is_refused(rng):
         PlattScaling().fit(scores[y != "bus"], y[y != "bus"])
     with pytest.raises(RankshotError, match=r"row 1: .* class 'foxx' \(did you mean 'fox'\?\)"):
         PlattScaling().fit(scores, [y[0], "foxx", *y[2:]])
-    with pytest.raises(RankshotError, match="60 inputs have scores, but 59 have a class"):
+    with pytest.raises(RankshotError, match="y needs one label per input, 60 in all, not 59"):
         PlattScaling().fit(scores, y[1:])
     with pytest.raises(RankshotError, match="one-vs-rest and one-vs-one scores"):
         PlattScaling().fit(Scores(scores.values, ITEMS), y)
     with pytest.raises(RankshotError, match="expected Scores"):
         PlattScaling().fit(scores.values, y)
-    with pytest.raises(RankshotError, match="only the class 'bus'"):
+    with pytest.raises(RankshotError, match="'bus' is the only class"):
         PlattScaling().fit(Scores([[1.0]], ["bus"], "one-vs-rest"), ["bus"])
     with pytest.raises(RankshotError, match="fitted to one-vs-rest scores, but these are one-vs-o"):
         fitted.transform(held_out(rng, "one-vs-one")[0])
@@ -268,5 +270,5 @@ def test_what_is_refused(rng):
 
 def test_a_fit_without_end_is_no_answer(rng, monkeypatch):
     monkeypatch.setattr(platt, "MAX_ITERATIONS", 1)
-    with pytest.raises(RankshotError, match="column 'tiger': no end after 1 Newton steps"):
+    with pytest.raises(RankshotError, match="column 'tiger': no convergence after 1 Newton steps"):
         PlattScaling().fit(*held_out(rng, "one-vs-rest"))

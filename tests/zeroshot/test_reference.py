@@ -1,4 +1,4 @@
-"""Scores measured from what is usual for inputs of seen classes, against plain NumPy."""
+"""Scores standardised by a reference, against plain NumPy."""
 
 import joblib
 import numpy as np
@@ -33,7 +33,7 @@ each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 def scores(rng, kind, n=60, dtype=np.float64):
-    """Columns of different means and spreads, as those of a support vector machine have."""
+    """Columns with different means and scales, as those of a support vector machine."""
     columns = PAIRS if kind == "one-vs-one" else len(ITEMS)
     values = rng.normal(size=(n, columns)) * np.linspace(0.2, 4, columns)
     return rs.Scores((values + np.linspace(-2, 3, columns)).astype(dtype), ITEMS, kind)
@@ -48,7 +48,7 @@ def fitted(name, reference=None, rankings=VOTES):
 
 
 def log_posteriors(head, table):
-    """One a target, before they are made to add up to one."""
+    """Log-posteriors before they are normalised, one row per target."""
     return head._log_posterior(table.values, table.kind).T
 
 
@@ -59,10 +59,10 @@ def log_posteriors(head, table):
 @each_head
 def test_it_is_standardised_scores_and_then_standardised_targets(rng, name, kind):
     usual, new = scores(rng, kind), scores(rng, kind, n=25)
-    mean, spread = usual.values.mean(axis=0), usual.values.std(axis=0)
+    mean, std = usual.values.mean(axis=0), usual.values.std(axis=0)
     plain = fitted(name)
     of_usual, of_new = (
-        log_posteriors(plain, like(table, (table.values - mean) / spread)) for table in (usual, new)
+        log_posteriors(plain, like(table, (table.values - mean) / std)) for table in (usual, new)
     )
     expected = log_softmax((of_new - of_usual.mean(axis=0)) / of_usual.std(axis=0), axis=1)
     head = fitted(name, usual)
@@ -138,18 +138,21 @@ def test_a_block_at_a_time(rng, monkeypatch):
 @pytest.mark.parametrize("constant", [0.0, 0.1, -1 / 3, 1e5 / 7])
 @pytest.mark.parametrize("n", [10, 1000])
 def test_a_column_that_never_changes_is_only_moved(rng, n, constant, dtype):
-    """The mean of many tenths is no tenth: what is rounded is no spread."""
+    """The mean of many tenths is no tenth: rounding error is no deviation."""
     usual = scores(rng, "multiclass", n).values.astype(dtype)
     usual[:, 2] = constant
     head = fitted("default", usual)
-    assert head.reference_.score_spread[2] == 1
+    assert head.reference_.score_std[2] == 1
     assert head.reference_.score_mean[2] == dtype(constant)
     new = scores(rng, "multiclass", 5).values
     new[:, 2] = constant + np.array([0, 0.5, -1, 2, 0.25])
-    spread = np.where(np.arange(5) == 2, 1, usual.std(axis=0, dtype=np.float64))
-    scaled = (new - usual.mean(axis=0, dtype=np.float64)) / spread
+    std = np.where(np.arange(5) == 2, 1, usual.std(axis=0, dtype=np.float64))
+    scaled = (new - usual.mean(axis=0, dtype=np.float64)) / std
     np.testing.assert_allclose(
-        head.reference_.scaled(new, "multiclass"), scaled, rtol=1e-5, atol=1e-5 * (1 + constant**2)
+        head.reference_.standardize_scores(new, "multiclass"),
+        scaled,
+        rtol=1e-5,
+        atol=1e-5 * (1 + constant**2),
     )
     assert np.abs(head.predict_log_proba(new)).max() < 100
 
@@ -158,18 +161,18 @@ def test_a_column_that_changes_in_its_last_digit_never_changes(rng):
     usual = scores(rng, "multiclass").values
     usual[:, 2] = np.where(np.arange(len(usual)) % 2, 0.3, 0.1 + 0.2)
     assert len(set(usual[:, 2])) == 2
-    assert fitted("default", usual).reference_.score_spread[2] == 1
+    assert fitted("default", usual).reference_.score_std[2] == 1
 
 
 @pytest.mark.parametrize("kind", ["multiclass", "one-vs-rest"])
 def test_a_target_that_never_changes_is_only_moved(rng, kind):
-    """All items tied say nothing of any input."""
+    """A ranking with all items tied carries no information."""
     lists = rs.Rankings.from_orders(
         [[list(ITEMS)], [*ITEMS], [*ITEMS[::-1]]], items=ITEMS, targets=["any", "u", "v"]
     )
     head = PR(decay=0.5).fit(lists, scores(rng, kind))
-    assert head.reference_.target_spread[0] == 1
-    assert (head.reference_.target_spread[1:] > 0.1).all()
+    assert head.reference_.target_std[0] == 1
+    assert (head.reference_.target_std[1:] > 0.1).all()
     found = log_posteriors(head, scores(rng, kind, n=9))
     np.testing.assert_allclose(found[:, 0], 0, atol=1e-9)
     assert (np.abs(found[:, 1:]) > 1e-3).all()
@@ -178,8 +181,8 @@ def test_a_target_that_never_changes_is_only_moved(rng, kind):
 def test_a_reference_of_equal_inputs_moves_and_no_more(rng):
     row = scores(rng, "multiclass", n=1).values
     head = fitted("default", np.repeat(row, 30, axis=0))
-    np.testing.assert_array_equal(head.reference_.score_spread, 1)
-    np.testing.assert_array_equal(head.reference_.target_spread, 1)
+    np.testing.assert_array_equal(head.reference_.score_std, 1)
+    np.testing.assert_array_equal(head.reference_.target_std, 1)
     np.testing.assert_allclose(head.predict_proba(row), 0.25)
 
 
@@ -191,8 +194,8 @@ def test_a_reference_of_equal_inputs_moves_and_no_more(rng):
 def test_float32_stays_float32(rng, name, kind):
     usual, new = scores(rng, kind, dtype=np.float32), scores(rng, kind, n=25, dtype=np.float32)
     head = fitted(name, usual)
-    assert head.reference_.score_mean.dtype == head.reference_.score_spread.dtype == np.float32
-    assert head.reference_.scaled(new.values, kind).dtype == np.float32
+    assert head.reference_.score_mean.dtype == head.reference_.score_std.dtype == np.float32
+    assert head.reference_.standardize_scores(new.values, kind).dtype == np.float32
     assert head.predict_log_proba(new).dtype == np.float32
     wide = fitted(name, like(usual, np.float64(usual.values)))
     expected = wide.predict_log_proba(like(new, np.float64(new.values)))
@@ -207,12 +210,12 @@ def test_the_answer_is_as_wide_as_the_scores_asked_about(rng):
     assert narrow.predict_log_proba(new).dtype == np.float64
 
 
-def test_the_spread_of_many_single_numbers_far_from_zero(rng):
+def test_the_standard_deviation_of_many_single_numbers_far_from_zero(rng):
     """Added up in single precision, their mean would be off by more than they are apart."""
     values = (5000 + 0.05 * rng.normal(size=(100_000, len(ITEMS)))).astype(np.float32)
     lists = rs.Rankings.from_orders([["a"], ["b"]], items=ITEMS, targets=["u", "v"])
     found = PR(k=1).fit(lists, values).reference_
-    np.testing.assert_allclose(found.score_spread, np.float64(values).std(axis=0), rtol=1e-5)
+    np.testing.assert_allclose(found.score_std, np.float64(values).std(axis=0), rtol=1e-5)
 
 
 # ------------------------------------------------------------------ explanations
@@ -222,7 +225,7 @@ def test_the_spread_of_many_single_numbers_far_from_zero(rng):
 @each_head
 def test_parts_of_items_add_up_to_the_standardised_log_posterior(rng, name, kind):
     head, new = fitted(name, scores(rng, kind)), scores(rng, kind, n=25)
-    parts = head.item_parts(new.values, kind)
+    parts = head.item_contributions(new.values, kind)
     assert parts.shape == (25, 4, len(ITEMS))
     np.testing.assert_allclose(parts.sum(axis=2), log_posteriors(head, new), atol=1e-9)
 
@@ -231,7 +234,7 @@ def test_parts_of_items_add_up_to_the_standardised_log_posterior(rng, name, kind
 @pytest.mark.parametrize("name", ["default", "no decay"])
 def test_parts_of_sources_average_to_the_standardised_log_posterior(rng, name, kind):
     head, new = fitted(name, scores(rng, kind)), scores(rng, kind, n=25)
-    names, parts = head.source_parts(new.values, kind)
+    names, parts = head.source_log_posteriors(new.values, kind)
     assert names == ("me", "you")
     weights = np.array(
         [
@@ -275,7 +278,7 @@ def test_a_few_inputs_are_no_reference(rng, n):
 
 
 def test_a_sum_takes_none(rng):
-    with pytest.raises(RankshotError, match="the sum over rankings takes no reference"):
+    with pytest.raises(RankshotError, match="posterior='sum' cannot use a reference"):
         PR(k=2, posterior="sum").fit(VOTES, scores(rng, "multiclass"))
 
 

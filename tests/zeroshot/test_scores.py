@@ -1,4 +1,4 @@
-"""`Scores`: what may be passed, what is refused and where, and classes in another order."""
+"""`Scores`: accepted and refused values, error messages, and the order of classes."""
 
 from itertools import combinations, permutations
 
@@ -160,13 +160,17 @@ def test_a_one_counts_where_the_odds_do():
 @pytest.mark.parametrize(
     ("p", "kind", "message"),
     [
-        ([[0.5, 0.5, 0], [0.5, 0.6, -0.1]], "multiclass", "row 1, column 'c': -0.1 is no prob"),
-        ([[0.5, 1.5, 0.1]], "one-vs-rest", "row 0, column 'b': 1.5 is no probability"),
-        ([[0.5, 0.5, 1.5]], "one-vs-one", "row 0, column 'b' against 'c': 1.5 is no probability"),
+        ([[0.5, 0.5, 0], [0.5, 0.6, -0.1]], "multiclass", "row 1, column 'c': -0.1 is not a prob"),
+        ([[0.5, 1.5, 0.1]], "one-vs-rest", "row 0, column 'b': 1.5 is not a probability"),
+        (
+            [[0.5, 0.5, 1.5]],
+            "one-vs-one",
+            "row 0, column 'b' against 'c': 1.5 is not a probability",
+        ),
         (
             [[1, 0, 0], [0.9, 0.9, 0.9]],
             "multiclass",
-            "row 1:.*these to 2.7. Say kind='one-vs-rest'",
+            "row 1:.*, not 2.7. Pass kind='one-vs-rest'",
         ),
         ([[0.2, np.nan, 0.8]], "multiclass", "row 0, column 'b': the score is nan"),
     ],
@@ -230,7 +234,9 @@ def test_pair_columns_speak_for_the_first():
 
 def test_names_that_do_not_match(rng):
     scores = rs.Scores(np.zeros((1, 2)), ["tiger", "buss"])
-    with pytest.raises(RankshotError, match=r"nobody ranks: 'buss' \(did you mean 'bus'\?\)"):
+    with pytest.raises(
+        RankshotError, match=r"not in the rankings: 'buss' \(did you mean 'bus'\?\)"
+    ):
         scores.with_items(["tiger", "bus"])
     with pytest.raises(RankshotError, match="there are no scores of 'wolf'"):
         scores.with_items(["tiger", "buss", "wolf"])

@@ -9,12 +9,16 @@ from sklearn.pipeline import make_pipeline
 
 import rankshot as rs
 from rankshot.zeroshot.metrics import generalized_accuracy, mean_class_accuracy
-from rankshot.zeroshot.seen_class_search import best_calibration, harmonic_means, seen_or_unseen
+from rankshot.zeroshot.seen_class_search import (
+    best_calibration,
+    collect_calibration_data,
+    harmonic_means,
+)
 
 # By angle, in twelfths of a turn. Names are not in the order of angles.
 ALL = dict(zip(["g", "k", "b", "north", *"lhcja", "south", *"di"], range(12), strict=True))
-UNSEEN = ["north", "south"]
-SEEN = [name for name in ALL if name not in UNSEEN]
+NEW = ["north", "south"]
+SEEN = [name for name in ALL if name not in NEW]
 ITEMS = sorted(SEEN)
 # Two that have a class between them, which is next to both.
 GROUPS = [["h", "j"], ["i", "k"]]
@@ -39,9 +43,9 @@ class Nearest(ClassifierMixin, BaseEstimator):
         return -self.scale * ((X[:, None] - self.means_) ** 2).sum(axis=2)
 
 
-def inputs(names, n=12, seed=0, spread=0.3):
+def inputs(names, n=12, seed=0, std=0.3):
     angle = np.repeat([ALL[name] for name in names], n) * np.pi / 6
-    noise = spread * np.random.default_rng(seed).normal(size=(angle.size, 2))
+    noise = std * np.random.default_rng(seed).normal(size=(angle.size, 2))
     return 5 * np.column_stack([np.cos(angle), np.sin(angle)]) + noise, np.repeat(names, n)
 
 
@@ -73,12 +77,12 @@ def good_to_the_second_place():
     return rs.Rankings.from_orders(orders, items=ITEMS, targets=SEEN)
 
 
-def with_unseen(rankings, orders):
-    unseen = rs.Rankings.from_orders(orders, items=ITEMS, targets=UNSEEN)
-    return rs.Rankings.concatenate([rankings, unseen])
+def with_new(rankings, orders):
+    new = rs.Rankings.from_orders(orders, items=ITEMS, targets=NEW)
+    return rs.Rankings.concatenate([rankings, new])
 
 
-RANKINGS = with_unseen(good_to_the_second_place(), [["b", "l"], ["a", "d"]])
+RANKINGS = with_new(good_to_the_second_place(), [["b", "l"], ["a", "d"]])
 
 
 def zero_shot(estimator=None, **options):
@@ -108,15 +112,15 @@ def test_the_best_k_is_found(estimator):
     assert found.trials_[0].score == 0.5
     assert found.trials_[2].score < 0.7
     assert found.best_estimator_.head_.get_params()["k"] == 2
-    assert found.best_estimator_.classes_.tolist() == UNSEEN
-    X_new, y_new = inputs(UNSEEN, seed=1)
+    assert found.best_estimator_.classes_.tolist() == NEW
+    X_new, y_new = inputs(NEW, seed=1)
     assert found.best_estimator_.score(X_new, y_new) == 1
 
 
 @pytest.mark.parametrize("k", [1, 2, 8])
 @pytest.mark.parametrize("leave_alone", [True, False], ids=["frozen", "trained"])
 def test_a_trial_is_what_it_would_be_by_hand(k, leave_alone):
-    """A head for the classes that play, over the scores of the others."""
+    """A head for the held-out classes, over the scores of the other classes."""
     expected = []
     for group in GROUPS:
         stay = [item for item in ITEMS if item not in group]
@@ -139,12 +143,12 @@ def test_a_trial_is_what_it_would_be_by_hand(k, leave_alone):
 
 
 @pytest.mark.filterwarnings("ignore:the rankings of .* are the same:UserWarning")
-def test_nothing_said_of_unseen_classes_is_touched():
+def test_nothing_said_of_new_classes_is_touched():
     good = good_to_the_second_place()
     poisons = [
         RANKINGS,
-        with_unseen(good, [["d"], [["a", "b", "c"], "d"]]),
-        rs.Rankings.concatenate([good] + [with_unseen(good, [["a"], ["a"]])[10:]] * 5),
+        with_new(good, [["d"], [["a", "b", "c"], "d"]]),
+        rs.Rankings.concatenate([good] + [with_new(good, [["a"], ["a"]])[10:]] * 5),
     ]
     found = [search(zero_shot(rankings=some)).fit(X, Y).trials_ for some in poisons]
     apart = search(zero_shot(rankings=RANKINGS[10:]), rankings=good).fit(X, Y)
@@ -178,7 +182,7 @@ def test_similarities():
             expected = head.predict(model.decision_function(X[play]))
             assert accuracy == pytest.approx(mean_class_accuracy(Y[play], expected))
     assert found.best_score_ > 0.9
-    assert found.best_estimator_.classes_.tolist() == UNSEEN
+    assert found.best_estimator_.classes_.tolist() == NEW
 
 
 # -------------------------------------------------------------------- how often it trains
@@ -204,7 +208,7 @@ def test_whole_classifiers_can_be_compared():
     assert found.best_estimator_.estimator_.scale == 1
 
 
-@pytest.mark.parametrize("classes", ["unseen", "all"])
+@pytest.mark.parametrize("classes", ["new", "all"])
 def test_a_frozen_classifier_is_never_trained(classes):
     zs = zero_shot(frozen(), classes=classes, rankings=similarity(list(ALL)).to_rankings())
     before = zs.estimator.estimator.means_.tobytes()
@@ -241,9 +245,9 @@ def test_clone_and_parameters():
 # -------------------------------------------------------------------- the calibration constant
 
 
-def some_inputs(rng, n, n_seen=4, n_unseen=3):
+def some_inputs(rng, n, n_seen=4, n_new=3):
     """Log-probabilities that favour seen classes, and true classes; not all classes occur."""
-    classes = np.array([f"c{i}" for i in range(n_seen + n_unseen)])
+    classes = np.array([f"c{i}" for i in range(n_seen + n_new)])
     seen = rng.permutation(np.arange(classes.size) < n_seen)
     truth = rng.integers(0, classes.size - 1, n)
     f = rng.normal(size=(n, classes.size)) + 2 * seen
@@ -261,7 +265,7 @@ def test_harmonic_means_are_those_of_every_constant(rng, n):
     problem = some_inputs(rng, n)
     constants = rng.uniform(-4, 8, 50)
     expected = [harmonic_by_hand(*problem, constant) for constant in constants]
-    found = harmonic_means(seen_or_unseen(*problem), constants)
+    found = harmonic_means(collect_calibration_data(*problem), constants)
     np.testing.assert_allclose(found, expected, atol=1e-12)
     assert found.max() > found.min()
 
@@ -269,7 +273,7 @@ def test_harmonic_means_are_those_of_every_constant(rng, n):
 @pytest.mark.parametrize("n_folds", [1, 3])
 def test_no_constant_of_a_fine_grid_is_better(rng, n_folds):
     problems = [some_inputs(rng, 150) for _ in range(n_folds)]
-    constant, score = best_calibration([seen_or_unseen(*each) for each in problems])
+    constant, score = best_calibration([collect_calibration_data(*each) for each in problems])
 
     def mean(c):
         return np.mean([harmonic_by_hand(*each, c) for each in problems])
@@ -285,7 +289,7 @@ def generalised(estimator):
 
 
 @pytest.mark.parametrize("estimator", [Nearest(), frozen()], ids=["trained", "frozen"])
-def test_seen_and_unseen_classes_end_to_end(estimator):
+def test_seen_and_new_classes_end_to_end(estimator):
     found = search(generalised(estimator), {"head__k": [1, 2, 3]}).fit(X, Y)
     chosen = found.trials_[[trial.params for trial in found.trials_].index(found.best_params_)]
     assert found.best_estimator_.calibration == chosen.calibration != 0
@@ -320,14 +324,22 @@ REFUSED = {
     "too many folds": (
         search(held_out=None),
         {"n_folds": 6},
-        "between 1 and 5, two classes a fold",
+        "between 1 and 5, with at least two classes per fold",
     ),
     "folds that are no number": (search(held_out=None), {"n_folds": "5"}, "not '5'"),
-    "a fold of one class": (search(), {"held_out": [["h", "j"], ["k"]]}, r"more, not \['k'\]"),
+    "a fold of one class": (
+        search(),
+        {"held_out": [["h", "j"], ["k"]]},
+        r"different classes, not \['k'\]",
+    ),
     "an unknown class": (search(), {"held_out": [["h", "zz"]]}, "of a seen class 'zz'"),
-    "an unseen class": (search(), {"held_out": [["h", "north"]]}, "of a seen class 'north'"),
+    "a new class": (search(), {"held_out": [["h", "north"]]}, "of a seen class 'north'"),
     "no ranking of a seen class": (search(), {"estimator": UNRANKED}, "are 'north', 'south'"),
-    "no rankings": (search(), {"rankings": "r.jsonl"}, "Rankings or a Similarity, not 'r.jsonl'"),
+    "no rankings": (
+        search(),
+        {"rankings": "r.jsonl"},
+        "must be Rankings .* or a Similarity .*, not 'r.jsonl'",
+    ),
 }
 
 
@@ -340,18 +352,18 @@ def test_refused(good, change, message):
 def test_a_ranking_that_is_gone_with_the_group():
     lists = [["j"], ["h"], ["c"], ["c"]]
     short = rs.Rankings.from_orders(lists, items=ITEMS, targets=["h", "j", "k", "i"])
-    with pytest.raises(rs.RankshotError, match="rankings of 'h', 'j' name no class that is still"):
+    with pytest.raises(rs.RankshotError, match="rankings of 'h', 'j' contain no seen class"):
         search(rankings=short, grid={"head__k": [1]}).fit(X, Y)
 
 
 def test_the_constant_is_exact_for_many_inputs():
     margin = np.append(np.linspace(-10, -5, 3000), [0.0, 0.1])
-    y = np.array(["lost"] * 3000 + ["unseen", "seen"])
+    y = np.array(["lost"] * 3000 + ["new", "seen"])
     log_proba = log_softmax(np.column_stack([margin - 50, margin, 0 * margin]), axis=1)
-    classes, seen = np.array(["lost", "seen", "unseen"]), np.array([True, True, False])
+    classes, seen = np.array(["lost", "seen", "new"]), np.array([True, True, False])
     problem = log_proba, classes, seen, y
     best = harmonic_by_hand(*problem, 0.05)
-    assert best_calibration([seen_or_unseen(*problem)])[1] == pytest.approx(best)
+    assert best_calibration([collect_calibration_data(*problem)])[1] == pytest.approx(best)
 
 
 def test_a_pipeline_that_ends_in_a_frozen_classifier():
@@ -368,7 +380,7 @@ def test_every_k_that_the_classifier_allows_can_be_tried():
     assert len(search(grid={"head__k": [2, 10]}).fit(X, Y).trials_) == 2
 
 
-def test_inputs_of_unseen_classes_are_refused():
-    X_new, y_new = inputs(UNSEEN)
+def test_inputs_of_new_classes_are_refused():
+    X_new, y_new = inputs(NEW)
     with pytest.raises(rs.RankshotError, match="'north'"):
-        search(frozen(), held_out=[UNSEEN]).fit(X_new, y_new)
+        search(frozen(), held_out=[NEW]).fit(X_new, y_new)

@@ -1,4 +1,4 @@
-"""Direct Similarity and ConSE: the heads that read similarities."""
+"""Direct Similarity and ConSE: the heads that are fitted to similarities."""
 
 from itertools import combinations
 
@@ -95,10 +95,10 @@ def test_classes_of_no_similarity_at_all_count_alike():
             [[0.5, -0.25]],
             "similarity of 'u' and 'b' is negative .-0.25.: use similarity.scaled",
         ),
-        ({}, [[np.nan, np.nan]], "knows nothing of 'u'"),
+        ({}, [[np.nan, np.nan]], "has no similarities of 'u'"),
         ({"n_similar": 0}, [[1, 1]], "n_similar must be a positive integer, not 0"),
         ({"n_similar": True}, [[1, 1]], "n_similar must be a positive integer, not True"),
-        ({"class_prior": {"a": 1}}, [[1, 1]], "class_prior has nothing for 'b'"),
+        ({"class_prior": {"a": 1}}, [[1, 1]], "class_prior has no value for 'b'"),
         (
             {"class_prior": {"a": 1, "b": 0}},
             [[1, 1]],
@@ -129,17 +129,17 @@ def unit(vectors):
 @pytest.mark.parametrize("n_classes", [1, 3, 10])
 def test_conse_goes_to_the_nearest_vector(rng, kind, n_classes):
     """By the vectors themselves: the cosine of the convex combination and each target."""
-    seen, unseen = unit(rng.normal(size=(5, 8))), unit(rng.normal(size=(3, 8)))
-    cosines = rs.Similarity(unseen @ seen.T, TARGETS, ITEMS)
+    seen, new = unit(rng.normal(size=(5, 8))), unit(rng.normal(size=(3, 8)))
+    cosines = rs.Similarity(new @ seen.T, TARGETS, ITEMS)
     head = rs.ConSE(n_classes=n_classes, temperature=0.2).fit(cosines)
     for row in rng.normal(scale=2, size=(25, 5)):
         p = np.array([float(x) for x in exact.class_probabilities(row, kind)])
         best = np.argsort(-p)[:n_classes]
         mean = p[best] @ seen[best] / p[best].sum()
-        cosine = unseen @ mean / np.linalg.norm(mean)
+        cosine = new @ mean / np.linalg.norm(mean)
         scores = rs.Scores([row], ITEMS, kind)
         assert head.predict(scores) == [TARGETS[int(np.argmax(cosine))]]
-        expected = np.exp(unseen @ mean / 0.2)
+        expected = np.exp(new @ mean / 0.2)
         np.testing.assert_allclose(head.predict_proba(scores)[0], expected / expected.sum())
 
 

@@ -1,4 +1,4 @@
-"""How much each place of a ranking counts, and what that comes to where all scores are equal."""
+"""The weight of each place of a ranking, and log-probabilities where all scores are equal."""
 
 from math import log
 
@@ -110,14 +110,14 @@ def test_the_chance_of_a_list(decay):
 
 @pytest.mark.parametrize("decay", [0, 0.5, 2])
 def test_chance_is_what_equal_scores_come_to(decay):
-    ranker = PlackettLuceScorer(EVERY_SHAPE, decay)
+    scorer = PlackettLuceScorer(EVERY_SHAPE, decay)
     for level in (0.0, -700.0, 3.7):
-        log_prob = ranker.log_prob(np.full((2, 6), level))
-        np.testing.assert_allclose(log_prob, [ranker.log_chance] * 2, atol=1e-12)
+        log_prob = scorer.log_prob(np.full((2, 6), level))
+        np.testing.assert_allclose(log_prob, [scorer.log_chance] * 2, atol=1e-12)
     lists = rankings([[*"abc"], ["c", ["a", "f"]], [[*"abcd"]]]).top(3)
     pairs = BabingtonSmithScorer(lists, decay)
     np.testing.assert_array_equal(pairs.log_chance, 0)
-    np.testing.assert_allclose(pairs.by_columns(np.zeros((2, PAIRS))), 0, atol=1e-12)
+    np.testing.assert_allclose(pairs.log_prob_by_ranking(np.zeros((2, PAIRS))), 0, atol=1e-12)
 
 
 @pytest.mark.parametrize("decay", [0, 0.5, 2])
@@ -134,7 +134,9 @@ def test_equal_scores_say_nothing_whatever_the_lengths(posterior, decay):
     assert len(set(head.rankings_.lengths.tolist())) == 3
     log_posterior = head._log_posterior(np.full((2, 6), 1.25), "multiclass")
     np.testing.assert_allclose(log_posterior, 0, atol=1e-12)
-    np.testing.assert_allclose(head.item_parts(np.zeros((2, 6)), "multiclass"), 0, atol=1e-12)
+    np.testing.assert_allclose(
+        head.item_contributions(np.zeros((2, 6)), "multiclass"), 0, atol=1e-12
+    )
     pairs = rs.ProbabilisticRanking(k=1, posterior=posterior, decay=decay).fit(rows[:5])
     log_posterior = pairs._log_posterior(np.zeros((2, PAIRS)), "one-vs-one")
     np.testing.assert_allclose(log_posterior, 0, atol=1e-12)

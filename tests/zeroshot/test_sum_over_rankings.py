@@ -79,7 +79,7 @@ def test_the_exact_sum(rng, prior, kind, k):
 
 
 def test_a_ranking_that_no_target_could_have_speaks_for_none():
-    """One ranking a target, and Mallows: P(π|z) is 1 for it and 0 for all others."""
+    """One ranking per target, and Mallows: P(π|z) is 1 for it and 0 for all others."""
     rankings = rs.Rankings.from_orders([["a", "b"], ["c", "d"]], items=ITEMS, targets=["u", "v"])
     head = head_of("mallows").fit(rankings)
     row = np.array([0.5, 1.0, -1.0, 0.0, 2.0])

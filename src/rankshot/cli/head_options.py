@@ -257,11 +257,11 @@ def _similarities(path: Path, items: tuple[str, ...], head: Head) -> Similarity:
 
 
 def _fitted(
-    model: BaseHead, path: Path, knowledge: Any, reference: Scores | None = None
+    model: BaseHead, path: Path, semantics: Any, reference: Scores | None = None
 ) -> BaseHead:
     options = {} if reference is None else {"reference": reference}
     try:
-        fitted: BaseHead = model.fit(knowledge, **options)
+        fitted: BaseHead = model.fit(semantics, **options)
     except RankshotError as error:
         raise RankshotError(f"{path}: {error}") from None
     for remark in describe_indistinguishable(fitted):

@@ -27,7 +27,7 @@ from rankshot.experiments.tables import ResultTable, Value, share
 from rankshot.ranking.mallows import Mallows
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.bootstrap import Bootstrap, class_interval, class_weights
-from rankshot.zeroshot.heads.batch_refinement import balancing
+from rankshot.zeroshot.heads.batch_refinement import balancing_offsets
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.metrics import Interval
 
@@ -269,7 +269,7 @@ def _batch_steps(
 
     changes: dict[str, Callable[[Floats], Floats]] = {
         "how often targets occur, by EM": with_estimated_frequencies,
-        "targets taken to occur equally often": lambda p: p + balancing(p),
+        "targets taken to occur equally often": lambda p: p + balancing_offsets(p),
     }
     for idea, change in changes.items():
         announce(idea)
@@ -284,8 +284,8 @@ def _batch_steps(
         announce(idea)
         best = trials.best(priors)
         said = (
-            f"{best.base.setting}, C = {best.base.C:g}, trust {best.trust:g}, shrinkage "
-            f"{best.shrinkage:g}, frequencies {best.prior}"
+            f"{best.base.setting}, C = {best.base.C:g}, head weight {best.head_weight:g}, "
+            f"shrinkage {best.shrinkage:g}, frequencies {best.prior}"
         )
         yield Step(idea, said, trials.rehearsed[best], trials.right(best), "batch")
 

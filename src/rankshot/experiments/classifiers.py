@@ -20,7 +20,7 @@ from sklearn.svm import LinearSVC
 from rankshot.core.blocks import row_blocks
 from rankshot.core.text_files import replace_file
 from rankshot.zeroshot.platt import PlattScaling
-from rankshot.zeroshot.scores import Kind, Scores, count_pair_wins
+from rankshot.zeroshot.scores import Kind, Scores, score_by_pair_wins
 
 Labels = NDArray[np.str_]
 Features = NDArray[np.float32]
@@ -72,7 +72,7 @@ class LinearClassifier:
         for rows in row_blocks(len(X), len(self.coef)):
             values = self.scores(X[rows]).values
             if self.kind == "one-vs-one":
-                values = count_pair_wins(values, len(self.classes))
+                values = score_by_pair_wins(values, len(self.classes))
             found[rows] = values.argmax(axis=1)
         return np.array(self.classes)[found]
 

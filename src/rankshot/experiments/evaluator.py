@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 Right = NDArray[np.bool_]
 Prior = Literal["equal", "estimated"]
 PRIORS: tuple[Prior, ...] = ("estimated", "equal")
-TRUSTS = (0.3, 1.0, 2.0)
+HEAD_WEIGHTS = (0.3, 1.0, 2.0)
 SHRINKAGES = (0.05, 0.2)
 NEARLY = 0.01
 """Settings that rehearse so near to the best are as good as it, for all that is known."""
@@ -194,7 +194,7 @@ class BatchSetting(NamedTuple):
     """A recipe, refined on the whole batch."""
 
     base: Configuration
-    trust: float
+    head_weight: float
     shrinkage: float
     prior: Prior
 
@@ -207,7 +207,7 @@ class BatchTrials:
 
     def __init__(self, kitchen: Evaluator, bases: Sequence[Configuration]) -> None:
         self.kitchen = kitchen
-        grid = product(bases, TRUSTS, SHRINKAGES, PRIORS)
+        grid = product(bases, HEAD_WEIGHTS, SHRINKAGES, PRIORS)
         self.rehearsed = {setting: self._rehearsed(setting) for setting in map(_setting, grid)}
 
     def best(self, priors: Sequence[Prior]) -> BatchSetting:
@@ -219,10 +219,13 @@ class BatchTrials:
 
     def predicted(self, setting: BatchSetting, task: Task) -> Labels:
         """Return the targets that a setting gives to a task's test inputs."""
-        base, trust, shrinkage, prior = setting
+        base, head_weight, shrinkage, prior = setting
         scores = self.kitchen.scores(base, task, "test")
         head = BatchRefinement(
-            self.kitchen.fitted(base, task), trust=trust, shrinkage=shrinkage, class_prior=prior
+            self.kitchen.fitted(base, task),
+            head_weight=head_weight,
+            shrinkage=shrinkage,
+            class_prior=prior,
         )
         return head.fit(scores).predict(scores)
 

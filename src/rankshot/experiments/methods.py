@@ -37,7 +37,7 @@ class Method:
     method: str
     source: str
     head: BaseHead
-    knowledge: Semantics
+    semantics: Semantics
     wants_reference: bool = False
 
     def right(
@@ -50,9 +50,9 @@ class Method:
         if isinstance(self.head, DirectSimilarity | ConSE) and scores.kind == "one-vs-one":
             return None
         if isinstance(self.head, ProbabilisticRanking) and self.wants_reference:
-            self.head.fit(self.knowledge, reference)  # type: ignore[arg-type]
+            self.head.fit(self.semantics, reference)  # type: ignore[arg-type]
         else:
-            self.head.fit(self.knowledge)
+            self.head.fit(self.semantics)
         return np.asarray(self.head.predict(scores) == truth)
 
 

@@ -17,7 +17,7 @@ from rankshot.ranking.consensus import borda
 from rankshot.ranking.distances import kendall_distance
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.bootstrap import Bootstrap
-from rankshot.zeroshot.metrics import Interval, scored_table
+from rankshot.zeroshot.metrics import Interval, require_scored_table
 
 Floats = NDArray[np.float64]
 Pair = tuple[str, str]
@@ -179,7 +179,7 @@ def _chances(name: str, scores: MethodScores, study: Benchmark) -> Floats:
             hint = suggest_name(target, scores.targets)
             raise RankshotError(f"{name}: there is no column {target!r}{hint}")
     try:
-        scored = scored_table(task.test_label, scores.values, scores.targets)
+        scored = require_scored_table(task.test_label, scores.values, scores.targets)
     except RankshotError as error:
         raise RankshotError(f"{name}: {error}") from None
     columns = [scores.targets.index(target) for target in task.targets]

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.blocks import row_blocks
-from rankshot.ranking.layouts import ABSENT
 from rankshot.ranking.kemeny_solvers import improve_by_insertion
+from rankshot.ranking.layouts import ABSENT
 
 Levels = NDArray[np.int32]
 Signs = NDArray[np.int8]

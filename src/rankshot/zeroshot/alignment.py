@@ -1,4 +1,8 @@
-"""What semantics say, fitted to a classifier: its classes, and which targets may be answered."""
+"""Align semantics (rankings or similarities) with the classes of a classifier.
+
+The items become the classes that the classifier was trained on. The targets are either the new
+classes alone (`only_new`) or the new and the seen classes together (`with_seen`).
+"""
 
 from __future__ import annotations
 
@@ -6,102 +10,111 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.similarity import Similarity
 from rankshot.zeroshot.prior import require_targets
-from rankshot.zeroshot.scores import Scores, count_pair_wins
+from rankshot.zeroshot.scores import Scores, score_by_pair_wins
 
 Semantics = Rankings | Similarity
 Labelled = tuple[Scores, Any]
 SOURCE = "classifier"
-"""The source of rankings that the classifier itself makes of the classes it knows."""
+"""The name of the source of the rankings that `rank_seen_classes` makes from scores."""
 
 
-def align_to(knowledge: Semantics | None, items: tuple[str, ...]) -> Semantics:
-    """Return rankings, or similarities, of the classes that a classifier knows.
+def align_to(semantics: Semantics | None, items: tuple[str, ...]) -> Semantics:
+    """Return the same semantics with the seen classes of a classifier as items.
 
-    Lists that name only some of them are taken as the top of all.
+    Rankings that name only some of these classes become top-K rankings of all of them.
     """
-    knowledge = require_semantics(knowledge)
-    if isinstance(knowledge, Similarity):
-        return knowledge.select(knowledge.targets, items)
-    return require_targets(knowledge).change_items(items)
+    semantics = require_semantics(semantics)
+    if isinstance(semantics, Similarity):
+        return semantics.select(semantics.targets, items)
+    return require_targets(semantics).change_items(items)
 
 
-def require_semantics(knowledge: Any) -> Semantics:
-    """Return rankings or similarities, or say that something else was passed."""
-    if not isinstance(knowledge, Rankings | Similarity):
+def require_semantics(semantics: Any) -> Semantics:
+    """Return ``semantics`` if they are `Rankings` or a `Similarity`; raise otherwise."""
+    if not isinstance(semantics, Rankings | Similarity):
         raise RankshotError(
             f"rankings must be Rankings (see Rankings.from_orders and read_rankings), or a "
-            f"Similarity for heads that read one, not {short_repr(knowledge)}"
+            f"Similarity for heads that take one, not {short_repr(semantics)}"
         )
-    return knowledge
+    return semantics
 
 
-def only_new(knowledge: Semantics) -> Semantics:
-    """Leave out what is said of targets that are items: the classifier knows them."""
-    unseen = np.array([name not in knowledge.items for name in knowledge.targets], bool)
-    if not unseen.any():
+def only_new(semantics: Semantics) -> Semantics:
+    """Keep only the targets that are not items: the new classes."""
+    is_new = np.array([name not in semantics.items for name in semantics.targets], bool)
+    if not is_new.any():
         raise RankshotError(
-            f"rankings: the classifier knows every target already "
-            f"({quote_names(dict.fromkeys(knowledge.targets), 4)}); classes='all' takes those in"
+            f"rankings: every target is a seen class already "
+            f"({quote_names(dict.fromkeys(semantics.targets), 4)}); classes='all' includes them"
         )
-    if isinstance(knowledge, Rankings):
-        return knowledge[unseen]
-    return knowledge.select(np.array(knowledge.targets)[unseen], knowledge.items)
+    return select_targets(semantics, is_new)
 
 
-def with_seen(knowledge: Semantics, labelled: Callable[[], Labelled]) -> Semantics:
-    """Return what is said of unseen and seen classes.
+def select_targets(semantics: Semantics, wanted: NDArray[np.bool_]) -> Semantics:
+    """Keep the rankings, or the rows of a similarity table, that are marked in ``wanted``."""
+    if isinstance(semantics, Rankings):
+        return semantics[wanted]
+    return semantics.select(np.array(semantics.targets)[wanted], semantics.items)
 
-    Seen classes that nothing is said of are ranked by `seen_rankings`, from the scores and true
-    classes that ``labelled`` returns.
+
+def with_seen(semantics: Semantics, labelled: Callable[[], Labelled]) -> Semantics:
+    """Return semantics whose targets are the new and the seen classes.
+
+    Seen classes without a ranking are ranked by `rank_seen_classes`, from the scores and the
+    true classes that ``labelled`` returns. Similarities must contain the seen classes already.
     """
-    missing = [item for item in knowledge.items if item not in set(knowledge.targets)]
-    if isinstance(knowledge, Similarity):
+    missing = [item for item in semantics.items if item not in set(semantics.targets)]
+    if isinstance(semantics, Similarity):
         if missing:
             raise RankshotError(
-                f"classes='all' needs the similarities of the seen classes as well; there are "
-                f"none of {quote_names(missing)}. Ask the source for similarity(unseen + seen, seen)"
+                f"classes='all' needs the similarities of the seen classes as well; those of "
+                f"{quote_names(missing)} are missing. Ask the source for "
+                "similarity(new + seen, seen)"
             )
-        return knowledge
-    _require_itself_first(knowledge)
+        return semantics
+    _require_itself_first(semantics)
     if not missing:
-        return knowledge
-    return Rankings.concatenate([knowledge, rank_seen_classes(*labelled(), missing)])
+        return semantics
+    return Rankings.concatenate([semantics, rank_seen_classes(*labelled(), missing)])
 
 
 def _require_itself_first(rankings: Rankings) -> None:
-    """Raise if a ranking of a seen class puts another one first, or as high."""
+    """Raise if a ranking of a seen class does not put that class alone in first place."""
     for target in sorted(set(rankings.target_names) & set(rankings.items)):
         for order in rankings.select(target=target).orders():
             if order[0] != target:
                 raise RankshotError(
-                    f"a ranking of the seen class {target!r} starts with {short_repr(order[0])}: with "
-                    "classes='all' a seen class comes first in its own rankings"
+                    f"a ranking of the seen class {target!r} starts with "
+                    f"{short_repr(order[0])}: with classes='all' a seen class must come first in "
+                    "its own rankings"
                 )
 
 
 def rank_seen_classes(scores: Scores, y: Any, targets: Sequence[str]) -> Rankings:
-    """Rank all classes for some of them: itself first, then by mean score over its inputs.
+    """Rank the seen classes for each of some seen classes, by the scores of its inputs.
 
-    With such rankings seen and unseen classes compete in one head.
+    Each class comes first in its own ranking; the others follow by their mean score over the
+    inputs of the class. With such rankings seen and new classes compete in one head.
 
     Parameters
     ----------
     scores : Scores
-        Of inputs of all ``targets``.
+        Scores of labelled inputs, at least one of each class in ``targets``.
     y : array-like of names
         The class of each input.
     targets : sequence of str
-        The seen classes wanted.
+        The seen classes to rank for.
 
     Examples
     --------
     >>> scores = Scores([[2., 1., 0.], [3., 2., 0.], [0., 2., 1.]], ["cat", "fox", "bus"])
-    >>> seen_rankings(scores, ["cat", "cat", "fox"], ["cat", "fox"])
+    >>> rank_seen_classes(scores, ["cat", "cat", "fox"], ["cat", "fox"])
     Rankings: 2 rankings of 3 items, 2 targets, 1 source
       cat: cat > fox > bus
       fox: fox > bus > cat
@@ -109,15 +122,15 @@ def rank_seen_classes(scores: Scores, y: Any, targets: Sequence[str]) -> Ranking
     labels = np.asarray(y).astype(str)
     values = scores.values
     if scores.kind == "one-vs-one":
-        values = count_pair_wins(values, len(scores.items))
+        values = score_by_pair_wins(values, len(scores.items))
     means = np.empty((len(targets), len(scores.items)))
     for row, target in enumerate(targets):
         theirs = labels == target
         if not theirs.any():
             raise RankshotError(
-                f"classes='all' ranks a seen class by its own inputs, and there is none of "
-                f"{target!r}{suggest_name(target, np.unique(labels))}: pass such to fit, or put a "
-                "ranking of it into rankings"
+                f"classes='all' ranks a seen class by its own inputs, and there is no input of "
+                f"{target!r}{suggest_name(target, np.unique(labels))}: pass some to fit, or add a "
+                "ranking of this class to rankings"
             )
         means[row] = values[theirs].mean(axis=0, dtype=np.float64)
         means[row, scores.items.index(target)] = np.inf

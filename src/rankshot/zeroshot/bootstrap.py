@@ -1,4 +1,4 @@
-"""Bootstrap intervals: how much a figure would change with other inputs of the same classes."""
+"""Bootstrap intervals: how much a metric would change with other inputs of the same classes."""
 
 from __future__ import annotations
 
@@ -10,22 +10,24 @@ from rankshot.core.validation import Seed, require_number, require_whole_number
 from rankshot.zeroshot.metrics import Interval, require_labels
 
 Floats = NDArray[np.float64]
-ROUNDS_AT_ONCE = 50
-"""Resamples drawn together: memory stays that of so many rows of counts."""
+RESAMPLES_PER_BLOCK = 50
+"""Resamples that are drawn together; it limits the memory."""
 
 
 class Bootstrap:
-    """Resamples of n inputs, drawn with replacement inside each class.
+    """Resamples of n inputs, drawn with replacement within each class.
 
-    All figures of one experiment are taken from the same resamples, so differences between
-    methods have intervals, too.
+    All metrics of one experiment are computed on the same resamples, so that differences
+    between methods have intervals, too.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         The classes of the inputs.
     n_resamples : int
+        The number of resamples.
     random_state : int, optional
+        The seed.
 
     Examples
     --------
@@ -47,8 +49,8 @@ class Bootstrap:
         self._counts = np.zeros((n_resamples, len(labels)), np.uint8)
         for name in np.unique(labels):
             rows = np.flatnonzero(labels == name)
-            for start in range(0, n_resamples, ROUNDS_AT_ONCE):
-                some = self._counts[start : start + ROUNDS_AT_ONCE]
+            for start in range(0, n_resamples, RESAMPLES_PER_BLOCK):
+                some = self._counts[start : start + RESAMPLES_PER_BLOCK]
                 drawn = rng.integers(rows.size, size=(len(some), rows.size))
                 drawn += rows.size * np.arange(len(some))[:, None]
                 counts = np.bincount(drawn.ravel(), minlength=len(some) * rows.size)
@@ -57,34 +59,35 @@ class Bootstrap:
     def interval(
         self, values: ArrayLike, weights: ArrayLike | None = None, confidence: float = 0.95
     ) -> Interval:
-        """Return the mean of a value an input, and the interval that resamples put it in.
+        """Return the mean of one value per input, with its bootstrap percentile interval.
 
         Parameters
         ----------
         values : array-like of shape (n,)
             1 where a prediction is right and 0 where it is wrong, for example.
         weights : array-like of shape (n,), optional
-            What each input counts; one over the size of its class, for the mean over classes.
+            The weight of each input. With `class_weights` all classes count the same.
         confidence : float
-            The part of the resamples inside.
+            The share of the resamples inside the interval.
         """
         if not 0 < require_number("confidence", confidence) < 1:
             raise RankshotError(f"confidence must be above 0 and below 1, not {confidence!r}")
-        numbers = self._one_an_input("values", values)
-        weight = self._one_an_input(
+        numbers = self._require_one_per_input("values", values)
+        weight = self._require_one_per_input(
             "weights", np.ones(self.n_inputs) if weights is None else weights
         )
         total = self._means(weight)
         if weight.min() < 0 or total.min() <= 0:
             raise RankshotError(
-                "weights must not be negative, and so many above 0 that every resample has some"
+                "weights must not be negative, and every resample needs an input with a weight "
+                "above 0"
             )
         means = self._means(numbers * weight) / total
         tail = (1 - confidence) / 2
         low, high = np.quantile(means, [tail, 1 - tail])
         return Interval(float(np.average(numbers, weights=weight)), float(low), float(high))
 
-    def _one_an_input(self, what: str, values: ArrayLike) -> Floats:
+    def _require_one_per_input(self, what: str, values: ArrayLike) -> Floats:
         try:
             numbers = np.asarray(values, np.float64)
         except (TypeError, ValueError) as error:
@@ -99,16 +102,17 @@ class Bootstrap:
 
     def _means(self, values: Floats) -> Floats:
         blocks = [
-            self._counts[start : start + ROUNDS_AT_ONCE].astype(np.float64) @ values
-            for start in range(0, len(self._counts), ROUNDS_AT_ONCE)
+            self._counts[start : start + RESAMPLES_PER_BLOCK].astype(np.float64) @ values
+            for start in range(0, len(self._counts), RESAMPLES_PER_BLOCK)
         ]
         return np.concatenate(blocks) / self.n_inputs
 
 
 def class_interval(y_true: ArrayLike, right: ArrayLike, random_state: Seed = 0) -> Interval:
-    """Return the mean class accuracy, and the interval that resamples of *classes* put it in.
+    """Return the mean class accuracy, with an interval from resamples of *classes*.
 
-    For what is said of classes in general: with a few classes they differ more than their inputs.
+    It is for statements about classes in general: a few classes differ more from one another
+    than the inputs of one class do.
     """
     labels = np.asarray(y_true).astype(str)
     _, code, size = np.unique(labels, return_inverse=True, return_counts=True)
@@ -117,7 +121,7 @@ def class_interval(y_true: ArrayLike, right: ArrayLike, random_state: Seed = 0) 
 
 
 def class_weights(y_true: ArrayLike) -> Floats:
-    """Return one over the size of the class of each input: so classes count alike."""
+    """Return the weight 1 / n_c of each input, n_c being the size of its class."""
     _, code, size = np.unique(
         np.asarray(y_true).astype(str), return_inverse=True, return_counts=True
     )

@@ -16,7 +16,7 @@ from rankshot.core.names import as_names
 from rankshot.core.validation import require_number
 from rankshot.zeroshot.alignment import Semantics, align_to, only_new, require_semantics, with_seen
 from rankshot.zeroshot.estimator_scores import scores_of
-from rankshot.zeroshot.explanation import Explanation, explanations
+from rankshot.zeroshot.explanation import Explanation, explain_decisions
 from rankshot.zeroshot.heads.base import (
     REJECTED,
     BaseHead,
@@ -34,29 +34,33 @@ Floats = NDArray[np.floating]
 
 
 class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """Recognise classes that a classifier was never shown, by its scores for those it was.
+    """Recognise classes that a classifier was not trained on, by its scores for those it was.
 
     Parameters
     ----------
     estimator : classifier
-        Trained by `fit`; wrap one that is trained already in scikit-learn's `FrozenEstimator`.
-        What it says is read by `scores_of`.
+        Trained by `fit`. Wrap a classifier that is already trained in scikit-learn's
+        `FrozenEstimator`. Its scores are read by `scores_of`.
     head : ProbabilisticRanking, DirectSimilarity, DeterministicRanking or ConSE, optional
-        Turns scores into targets; by default `ProbabilisticRanking`. A copy is fitted.
+        Turns scores into a decision over the targets; by default `ProbabilisticRanking()`. A
+        copy is fitted.
     rankings : Rankings or Similarity
-        What the head is fitted to. The items are the classes that the estimator knows; lists
-        that name only some of them, as read from a file, are taken as the top of all.
-    classes : {"unseen", "all"}
-        What may be answered: the targets that the estimator does not know, or those it knows
-        as well (generalised zero-shot classification). In the second case a seen class has a
-        ranking, too: the one in ``rankings`` (which must put it first), or itself and then the
-        classes that score highest for its own inputs, on average, in `fit`.
+        What the head is fitted to. The items are the classes of the estimator. Rankings that
+        name only some of them, as read from a file, are top-K rankings of all of them.
+    classes : {"new", "all"}
+        What `predict` may answer: the new classes only, or the new and the seen classes
+        (generalised zero-shot classification). In the second case each seen class needs a
+        ranking, too. It is taken from ``rankings``, where it must put the class itself first.
+        A seen class without one is ranked in `fit`: the class itself, then the others by their
+        mean score over its inputs.
     calibration : float
-        What is taken off the log-probability of every seen class before normalising, so that
-        it does not crowd out the unseen ones; see `SeenClassSearch`. For ``classes="all"`` only.
+        Subtracted from the log-probability of every seen class before normalising, so that
+        seen classes do not win too often; `SeenClassSearch` finds a good value. Used with
+        ``classes="all"`` only.
     reject_below : float, optional
-        `predict` answers ``reject_label`` where no class is at least as probable as this.
+        `predict` answers ``reject_label`` where no class has at least this probability.
     reject_label : str
+        The label of rejected inputs.
 
     Attributes
     ----------
@@ -65,9 +69,10 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     head_ : head
         The fitted head.
     classes_ : ndarray of str
-        What may be answered, sorted; always text, whatever the labels trained on were.
+        The classes that may be answered, sorted. They are always text, even where the labels
+        in `fit` are numbers.
     seen_ : ndarray of bool
-        Which of ``classes_`` the estimator knows.
+        Which of ``classes_`` are seen classes.
 
     Examples
     --------
@@ -90,7 +95,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         *,
         head: BaseHead | None = None,
         rankings: Semantics | None = None,
-        classes: Literal["unseen", "all"] = "unseen",
+        classes: Literal["new", "all"] = "new",
         calibration: float = 0.0,
         reject_below: float | None = None,
         reject_label: str = REJECTED,
@@ -104,46 +109,46 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.reject_label = reject_label
 
     def set_params(self, **params: Any) -> ZeroShotClassifier:
-        """Set parameters, those of the head as ``head__…``, the default head's included."""
+        """Set parameters; ``head__…`` sets those of the head, also of the default head."""
         if self.head is None and any(name.startswith("head__") for name in params):
             self.head = ProbabilisticRanking()
         super().set_params(**params)
         return self
 
     def fit(self, X: Any = None, y: Any = None) -> ZeroShotClassifier:
-        """Train the estimator (unless it is frozen), and the head.
+        """Train the estimator, unless it is frozen, and fit the head.
 
         Parameters
         ----------
         X, y
-            What the estimator is trained on. With a frozen estimator they serve only to rank
-            the seen classes, for ``classes="all"``, and may be left out otherwise.
+            Inputs and their classes, to train the estimator. With a frozen estimator they are
+            needed only for ``classes="all"``, to rank the seen classes.
         """
         self._check_parameters()
         head: Any = ProbabilisticRanking() if self.head is None else clone(self.head)
-        require_one_length(X, y)
+        require_same_length(X, y)
         trained = clone(self.estimator).fit(X, y)
         items = as_names(trained.classes_, "the estimator's classes_")
-        knowledge = align_to(self.rankings, items)
+        semantics = align_to(self.rankings, items)
         if self.classes == "all":
-            knowledge = with_seen(knowledge, lambda: (scores_of(trained, X), y))
+            semantics = with_seen(semantics, lambda: (scores_of(trained, X), y))
         else:
-            knowledge = only_new(knowledge)
-        head.fit(knowledge)
+            semantics = only_new(semantics)
+        head.fit(semantics)
         if self.reject_below is not None and self.reject_label in head.classes_:
             raise RankshotError(
-                f"reject_label: {self.reject_label!r} is a class that may be answered"
+                f"reject_label: {self.reject_label!r} is one of the classes to predict"
             )
         self.head_ = head
         self.estimator_ = trained
         self.classes_ = self.head_.classes_
         self.seen_ = np.isin(self.classes_, items)
-        for remark in describe_indistinguishable(self.head_):
-            warnings.warn(remark, stacklevel=2)
+        for message in describe_indistinguishable(self.head_):
+            warnings.warn(message, stacklevel=2)
         return self
 
     def _check_parameters(self) -> None:
-        """Refuse what cannot work before anything is trained."""
+        """Raise for wrong parameters before anything is trained."""
         is_estimator = isinstance(self.estimator, BaseEstimator)
         if not (is_estimator and is_classifier(self.estimator)):
             raise RankshotError(
@@ -155,16 +160,14 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         if getattr(self.head, "reference_", None) is not None:
             raise RankshotError(
-                "the head was fitted with a reference, which is lost when it is fitted again here: "
-                "use it by itself, head.predict(scores_of(estimator, X))"
+                "the head was fitted with a reference, which is lost when the head is fitted "
+                "again here: use the head directly, head.predict(scores_of(estimator, X))"
             )
         if not isinstance(self.reject_label, str):
             raise RankshotError(f"reject_label must be text, not {short_repr(self.reject_label)}")
         require_semantics(self.rankings)
-        if self.classes not in {"unseen", "all"}:
-            raise RankshotError(
-                f"classes must be 'unseen' or 'all', not {short_repr(self.classes)}"
-            )
+        if self.classes not in {"new", "all"}:
+            raise RankshotError(f"classes must be 'new' or 'all', not {short_repr(self.classes)}")
         if not np.isfinite(require_number("calibration", self.calibration)):
             raise RankshotError(f"calibration must be finite, not {self.calibration!r}")
         if self.reject_below is not None:
@@ -178,9 +181,9 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X
-            Inputs, as the estimator takes them.
+            Inputs for the estimator.
         candidates : list of lists of names, or bool array of shape (n, classes), optional
-            What each input may be; by default anything.
+            The classes that each input may be given; by default all.
         """
         check_is_fitted(self)
         return self._log_proba(scores_of(self.estimator_, X), candidates)
@@ -206,7 +209,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return take_top(self.predict_log_proba(X, candidates), self.classes_, k)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of inputs whose class, as text, is the one predicted."""
+        """Return the accuracy: the share of inputs whose predicted class is ``y``, as text."""
         right = self.predict(X) == np.asarray(y).astype(str)
         return float(np.average(right, weights=sample_weight))
 
@@ -218,25 +221,31 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         against: str | None = None,
         candidates: Candidates = None,
     ) -> list[Explanation]:
-        """Say which seen classes and which sources pushed each input which way.
+        """Explain by seen classes and by sources why each input was given its class.
 
         Parameters
         ----------
         X
             A few inputs.
         target, against, candidates
-            As for `rankshot.explain`. The calibration constant is no push.
+            As for `rankshot.explain`. The calibration constant is not part of any push.
         """
         check_is_fitted(self)
         scores = scores_of(self.estimator_, X)
         log_proba = self._log_proba(scores, candidates)
-        return explanations(self.head_, scores, log_proba, target, against)
+        return explain_decisions(self.head_, scores, log_proba, target, against)
 
     @property
     def n_features_in_(self) -> int:
-        """How many features the estimator was trained on."""
+        """The number of features that the estimator was trained on."""
         check_is_fitted(self)
         return int(self.estimator_.n_features_in_)
+
+    @property
+    def feature_names_in_(self) -> NDArray[np.object_]:
+        """The names of these features, where the estimator was trained on a data frame."""
+        check_is_fitted(self)
+        return np.asarray(self.estimator_.feature_names_in_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -244,7 +253,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return tags
 
 
-def require_one_length(X: Any, y: Any) -> None:
-    """Raise unless there are as many labels as inputs (or none at all)."""
+def require_same_length(X: Any, y: Any) -> None:
+    """Raise unless X and y have the same length, or one of them is missing."""
     if X is not None and y is not None and _num_samples(X) != _num_samples(y):
         raise RankshotError(f"X has {_num_samples(X)} inputs, but y has {_num_samples(y)} labels")

@@ -1,4 +1,4 @@
-"""Scores of a fitted scikit-learn estimator: what to ask it for, and in which signs and columns."""
+"""Read the scores of a fitted scikit-learn classifier: which method, signs and columns."""
 
 from __future__ import annotations
 
@@ -18,36 +18,38 @@ from rankshot.zeroshot.scores import Floats, Kind, Scores
 
 
 def scores_of(estimator: Any, X: Any) -> Scores:
-    """Return what a fitted classifier says about inputs, on the scale of logarithms.
+    """Return the scores of a fitted classifier for some inputs, on a logarithmic scale.
 
     Parameters
     ----------
     estimator : estimator
         A fitted classifier; inside a ``Pipeline``, a ``FrozenEstimator`` or a search
-        (``GridSearchCV``) if need be. It is not changed.
+        (``GridSearchCV``) if needed. It is not changed.
     X : array-like
-        Whatever its ``predict`` takes.
+        Inputs, as its ``predict`` takes them.
 
     Returns
     -------
     Scores
-        Their items are ``str`` of ``classes_``, and their kind is how the estimator was trained:
+        The items are the ``classes_`` as text. The kind depends on how the estimator was
+        trained:
 
-        - `SVC`, `NuSVC` and `OneVsOneClassifier`: "one-vs-one", a value a pair, whatever
-          ``decision_function_shape`` says;
-        - `OneVsRestClassifier`, and the linear models that train a class at a time (`LinearSVC`,
-          `SGDClassifier`, `Perceptron`, `RidgeClassifier`, …): "one-vs-rest";
-        - all others: "multiclass", by ``decision_function`` where there is one, and otherwise
-          by the logarithm of ``predict_proba``.
+        - `SVC`, `NuSVC` and `OneVsOneClassifier`: "one-vs-one", one value per pair, for every
+          ``decision_function_shape``;
+        - `OneVsRestClassifier`, and the linear models that train one binary classifier per class
+          (`LinearSVC`, `SGDClassifier`, `Perceptron`, `RidgeClassifier`, …): "one-vs-rest";
+        - all others: "multiclass", from ``decision_function`` if the estimator has one, and
+          otherwise from the logarithm of ``predict_proba``.
 
-        The binary estimators of `OneVsOneClassifier` and `OneVsRestClassifier` are asked one by
-        one: their decision value, or the log-odds of their probability where they have no
-        other. Calibrated ones are Platt scaling.
+        `OneVsOneClassifier` and `OneVsRestClassifier` hold binary estimators. Each of these
+        gives its decision value, or the log-odds of its probability if it has no decision
+        value. Log-odds of calibrated estimators are Platt-scaled scores.
 
     Notes
     -----
-    One value f for the second of two classes becomes the two scores -f/2 and f/2, whose softmax
-    is the sigmoid of f; as a pair, one-vs-one, it is -f, which speaks for the first.
+    A classifier of two classes has one value f, for the second class. It becomes the two scores
+    -f/2 and f/2, whose softmax is the sigmoid of f. As a one-vs-one score it becomes -f, which
+    is positive where the first class is preferred.
 
     Examples
     --------
@@ -68,7 +70,7 @@ def scores_of(estimator: Any, X: Any) -> Scores:
     return _reader(estimator)(estimator, X)
 
 
-# -------------------------------------------------------------------- what an estimator can do
+# -------------------------------------------------------------------- multiclass
 
 
 def _name(estimator: Any) -> str:
@@ -81,8 +83,8 @@ def _items(estimator: Any) -> tuple[str, ...]:
         if isinstance(estimator, BaseEstimator):
             check_is_fitted(estimator)
         raise RankshotError(
-            f"{_name(estimator)} has no classes_: it is no fitted classifier, or a search that "
-            "was told not to refit"
+            f"{_name(estimator)} has no classes_: it is not a fitted classifier, or it is a "
+            "search with refit=False"
         )
     if any(np.ndim(label) for label in classes):
         raise RankshotError(f"{_name(estimator)} has several outputs; scores need one")
@@ -108,20 +110,20 @@ def _from_probabilities(estimator: Any, X: Any) -> Scores:
     items = _items(estimator)
     if not hasattr(estimator, "predict_proba"):
         raise RankshotError(
-            f"{_name(estimator)} has neither decision_function nor predict_proba: it gives no "
-            "scores to rank by"
+            f"{_name(estimator)} has neither decision_function nor predict_proba, so it has no "
+            "scores"
         )
     return Scores.from_probabilities(estimator.predict_proba(X), items)
 
 
 def _naive_bayes(estimator: Any, X: Any) -> Scores:
-    # Their probabilities are 0 to the last digit for all classes but one, as a rule; their
-    # logarithms still tell these apart.
+    # Naive Bayes probabilities are usually exactly 0 for all classes but one. Their logarithms
+    # still differ.
     items = _items(estimator)
     return Scores(estimator.predict_log_proba(X), items)
 
 
-# -------------------------------------------------------------------- a class at a time
+# -------------------------------------------------------------------- one-vs-rest
 
 
 def _one_vs_rest(estimator: Any, X: Any) -> Scores:
@@ -134,8 +136,8 @@ def _linear_svc(estimator: Any, X: Any) -> Scores:
 
 
 def _logistic(estimator: Any, X: Any) -> Scores:
-    # scikit-learn before 1.8 has the parameter multi_class, and lets liblinear have more than
-    # two classes, one against the rest. Of two classes there is one model only.
+    # scikit-learn before 1.8 has the parameter multi_class, and trains liblinear one-vs-rest for
+    # more than two classes. For two classes there is only one model.
     apart = getattr(estimator, "multi_class", None) == "ovr" or estimator.solver == "liblinear"
     more = len(_items(estimator)) > 2
     return _from_decisions(estimator, X, "one-vs-rest" if apart and more else "multiclass")
@@ -154,7 +156,7 @@ def _one_vs_rest_classifier(estimator: Any, X: Any) -> Scores:
     return Scores(values, items, "one-vs-rest")
 
 
-# -------------------------------------------------------------------- a pair at a time
+# -------------------------------------------------------------------- one-vs-one
 
 
 def _svc(estimator: Any, X: Any) -> Scores:
@@ -162,12 +164,12 @@ def _svc(estimator: Any, X: Any) -> Scores:
     if len(items) == 2:
         return Scores(-estimator.decision_function(X).reshape(-1, 1), items, "one-vs-one")
     if estimator.kernel == "linear":
-        # The same numbers as below, without going through all support vectors for each input.
+        # The same numbers as below, without a kernel evaluation for each support vector.
         X = validate_data(estimator, X, accept_sparse=True, reset=False, dtype=np.float64)
         values = safe_sparse_dot(X, estimator.coef_.T, dense_output=True)
         return Scores(values + estimator.intercept_, items, "one-vs-one")
-    # The default shape, "ovr", is a count of votes. libsvm's own values are positive for the
-    # first of a pair, as ours are.
+    # The default shape, "ovr", counts votes. libsvm's own values are positive for the first
+    # class of a pair, as ours are.
     pairs = copy(estimator)
     pairs.decision_function_shape = "ovo"
     return Scores(pairs.decision_function(X), items, "one-vs-one")
@@ -175,23 +177,23 @@ def _svc(estimator: Any, X: Any) -> Scores:
 
 def _one_vs_one_classifier(estimator: Any, X: Any) -> Scores:
     items = _items(estimator)
-    # Its binary estimators have seen an array, never a data frame.
+    # Its binary estimators were trained on arrays, not on data frames.
     X = validate_data(estimator, X, accept_sparse=True, ensure_all_finite=False, reset=False)
     binary = estimator.estimators_
-    # A precomputed kernel has a column for each training input, of which a pair knows its own.
-    known = estimator.pairwise_indices_ or [slice(None)] * len(binary)
-    inputs = (X if isinstance(columns, slice) else X[:, columns] for columns in known)
+    # A precomputed kernel has one column per training input; a pair uses those of its own inputs.
+    used = estimator.pairwise_indices_ or [slice(None)] * len(binary)
+    inputs = (X if isinstance(columns, slice) else X[:, columns] for columns in used)
     pairs = zip(binary, inputs, strict=True)
-    # The second of a pair is the positive class here, unlike libsvm's.
+    # Here the second class of a pair is positive, unlike in libsvm.
     values = _side_by_side((-_log_odds(each, some) for each, some in pairs), len(binary))
     return Scores(values, items, "one-vs-one")
 
 
 def _log_odds(binary: Any, X: Any) -> Floats:
-    """Return what a classifier of two classes says for the second."""
+    """Return the log-odds (or decision value) of a binary classifier for its second class."""
     scores = scores_of(binary, X)
     if len(scores.items) != 2:
-        raise RankshotError(f"{_name(binary)} knows {len(scores.items)} classes instead of two")
+        raise RankshotError(f"{_name(binary)} has {len(scores.items)} classes instead of two")
     if scores.kind == "one-vs-one":
         return -scores.values[:, 0]
     return np.asarray(scores.values[:, 1] - scores.values[:, 0])
@@ -206,13 +208,13 @@ def _side_by_side(columns: Iterator[Floats], n_columns: int) -> NDArray[np.float
     return table
 
 
-# -------------------------------------------------------------------- one inside another
+# -------------------------------------------------------------------- nested estimators
 
 
 def _pipeline(estimator: Any, X: Any) -> Scores:
     *steps, (_, last) = estimator.steps
     for _, step in steps:
-        # "passthrough" has no such method, nor have steps that only act when fitting.
+        # "passthrough" has no transform, and neither have steps that act only in fit.
         if hasattr(step, "transform"):
             X = step.transform(X)
     return scores_of(last, X)
@@ -237,9 +239,10 @@ _READERS: dict[str, Callable[[Any, Any], Scores]] = {
     "AdaBoostClassifier": _from_probabilities,
     "_BaseNB": _naive_bayes,
 }
-"""How scikit-learn's classes, and what is derived from them, are read; others as multiclass.
+"""Readers by the name of a scikit-learn class; subclasses use them, too. All others are multiclass.
 
-By name: importing them all would be slow, and some leave scikit-learn while we support it.
+The keys are names because importing all these classes would be slow, and because some of them
+are removed from later versions of scikit-learn.
 """
 
 

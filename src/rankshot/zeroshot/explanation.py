@@ -1,4 +1,4 @@
-"""Why a head decided as it did: which seen classes, and which sources, pushed which way."""
+"""Explain the decisions of a head: what each seen class and each source contributed."""
 
 from __future__ import annotations
 
@@ -16,32 +16,34 @@ from rankshot.zeroshot.scores import Scores, as_scores
 
 Floats = NDArray[np.float64]
 Pushes = tuple[tuple[str, float], ...]
-SHOWN = 5
-"""How many of the most probable targets are named."""
-MOST = 12
+N_ALTERNATIVES = 5
+"""How many of the most probable targets an explanation names."""
+MAX_PRINTED = 12
 """How many pushes are printed."""
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What speaks for a target, and what against it.
+    """The evidence for and against one target.
 
-    A push is a difference of logarithms of probability: how much an item or a source raises
-    the target above the average target, or above ``against``. A push of 0.7 doubles the odds.
-    The pushes of the items add up to the whole difference; each source is taken alone. For a sum
-    over rankings they are those of the consensus, which that sum is not made of.
+    A push is a difference of log-probabilities: how much an item or a source raises the target
+    above the average target, or above ``against``. A push of 0.7 doubles the odds. The pushes of
+    the items add up to the whole difference. The push of a source is what this source alone
+    would give. With ``posterior="sum"`` the pushes are those of the consensus, so they do not
+    add up to the difference in the sum.
 
     Attributes
     ----------
     target : str
-        What is explained: the most probable target, unless another was asked for.
+        The target that is explained: by default the most probable one.
     probability : float
+        Its probability.
     against : str or None
-        What it is compared with; the average target for None.
+        The target that it is compared with; None is the average target.
     items : tuple of (str, float)
-        Seen classes and their pushes, the strongest first; those without are left out.
+        Seen classes and their pushes, the strongest first. Pushes of 0 are left out.
     sources : tuple of (str, float)
-        Sources (or raters, where there is one source) and theirs, by name.
+        Sources and their pushes, by name. If there is only one source, raters take their place.
     alternatives : tuple of (str, float)
         The most probable targets, with their probabilities.
     """
@@ -61,10 +63,12 @@ class Explanation:
         for what, pushes in (("seen classes", self.items), ("sources", self.sources)):
             if pushes:
                 lines.append(f"  {what}:")
-                width = max(len(name) for name, _ in pushes[:MOST])
-                lines += [f"    {name:<{width}}  {push:+.2f}" for name, push in pushes[:MOST]]
-                if len(pushes) > MOST:
-                    lines.append(f"    and {len(pushes) - MOST} more")
+                width = max(len(name) for name, _ in pushes[:MAX_PRINTED])
+                lines += [
+                    f"    {name:<{width}}  {push:+.2f}" for name, push in pushes[:MAX_PRINTED]
+                ]
+                if len(pushes) > MAX_PRINTED:
+                    lines.append(f"    and {len(pushes) - MAX_PRINTED} more")
         return "\n".join(lines)
 
 
@@ -76,18 +80,18 @@ def explain(
     against: str | None = None,
     candidates: Candidates = None,
 ) -> list[Explanation]:
-    """Explain the decisions of a fitted head, one explanation an input.
+    """Explain the decisions of a fitted head, with one explanation per input.
 
     Parameters
     ----------
     head : ProbabilisticRanking, DirectSimilarity or ConSE
-        `DeterministicRanking` cannot be taken apart by items: distances compare pairs.
+        `DeterministicRanking` cannot be explained by items, because distances compare pairs.
     scores : Scores or array-like
-        Of a few inputs.
+        Scores of a few inputs.
     target : str, optional
-        What to explain; by default the most probable target of each input.
+        The target to explain; by default the most probable target of each input.
     against : str, optional
-        What to compare it with; by default the mean over all targets.
+        The target to compare it with; by default the mean over all targets.
     candidates : optional
         As for `predict`.
 
@@ -113,30 +117,30 @@ def explain(
     """
     if not isinstance(head, BaseHead):
         raise RankshotError(
-            f"expected a fitted head, not {type(head).__name__}; a ZeroShotClassifier has a method "
-            "explain of its own"
+            f"expected a fitted head, not {type(head).__name__}; for a ZeroShotClassifier use its "
+            "own method explain"
         )
     check_is_fitted(head, "classes_")
     table = as_scores(scores, head.items_)
     log_proba = head.predict_log_proba(table, candidates)
-    return explanations(head, table, log_proba, target, against)
+    return explain_decisions(head, table, log_proba, target, against)
 
 
-def explanations(
+def explain_decisions(
     head: BaseHead,
     table: Scores,
     log_proba: NDArray[np.floating],
     target: str | None,
     against: str | None,
 ) -> list[Explanation]:
-    """Explain decisions that are made by ``log_proba``; see `explain`."""
-    if not hasattr(head, "item_parts"):
+    """Explain decisions that follow from ``log_proba``; see `explain`."""
+    if not hasattr(head, "item_contributions"):
         raise RankshotError(f"{type(head).__name__} cannot be explained by items and sources")
-    best = take_top(log_proba, head.classes_, min(SHOWN, len(head.classes_)))
+    best = take_top(log_proba, head.classes_, min(N_ALTERNATIVES, len(head.classes_)))
     chosen = best.labels[:, 0] if target is None else np.full(len(table), target)
     columns = np.array([_column(head, name) for name in chosen], np.intp)
     base = None if against is None else _column(head, against)
-    item_pushes = _pushes(head.item_parts(table.values, table.kind), columns, base)
+    item_pushes = _pushes(head.item_contributions(table.values, table.kind), columns, base)
     names, pushes = _source_pushes(head, table, columns, base)
     return [
         Explanation(
@@ -155,27 +159,27 @@ def _column(head: BaseHead, name: Any) -> int:
     found = np.flatnonzero(head.classes_ == str(name))
     if found.size == 0:
         close = suggest_name(name, head.classes_)
-        there = "" if close else f"; there are {quote_names(map(str, head.classes_))}"
+        there = "" if close else f"; the targets are {quote_names(map(str, head.classes_))}"
         raise RankshotError(f"no target {str(name)!r}{close}{there}")
     return int(found[0])
 
 
-def _pushes(parts: Floats, columns: NDArray[np.intp], base: int | None) -> Floats:
-    """Return the parts of one target each, less those of the target or mean compared with."""
+def _pushes(contributions: Floats, columns: NDArray[np.intp], base: int | None) -> Floats:
+    """Return the contributions to each row's target, minus those to what it is compared with."""
     with warnings.catch_warnings():
-        # A source that ranks no target at all has no mean.
+        # A source without any ranking has no mean.
         warnings.simplefilter("ignore", RuntimeWarning)
-        average = np.nanmean(parts, axis=1) if base is None else parts[:, base]
-    return np.asarray(parts[np.arange(len(parts)), columns] - average)
+        compared = np.nanmean(contributions, axis=1) if base is None else contributions[:, base]
+    return np.asarray(contributions[np.arange(len(contributions)), columns] - compared)
 
 
 def _source_pushes(
     head: Any, table: Scores, columns: NDArray[np.intp], base: int | None
 ) -> tuple[tuple[str, ...], Floats]:
-    if not hasattr(head, "source_parts"):
+    if not hasattr(head, "source_log_posteriors"):
         return (), np.zeros((len(table), 0))
-    names, parts = head.source_parts(table.values, table.kind)
-    return names, _pushes(parts, columns, base)
+    names, log_posteriors = head.source_log_posteriors(table.values, table.kind)
+    return names, _pushes(log_posteriors, columns, base)
 
 
 def _strongest(items: tuple[str, ...], pushes: Floats) -> Pushes:

@@ -1,11 +1,11 @@
-"""The figures of merit of a zero-shot classifier.
+"""Metrics of a zero-shot classifier.
 
-Everywhere, ``y_true`` holds the classes of n inputs and ``y_pred`` what was predicted; ``proba``
-is a table of n rows with a column for each of the L ``classes``, and every class in ``y_true``
-must be one of them. Classes are names; whole numbers are taken as their digits. Where classes
-share a probability, each is as likely to be taken: the order of the columns never matters.
+In all functions, ``y_true`` holds the classes of n inputs and ``y_pred`` the predicted classes.
+``proba`` is a table of n rows, with one column for each of the L ``classes``; every class in
+``y_true`` must be one of them. Classes are names; whole numbers become text. Classes with the same
+probability are equally likely to be predicted, so the order of the columns never matters.
 
-For a confusion matrix take `sklearn.metrics.confusion_matrix` with ``labels=classes``.
+For a confusion matrix use `sklearn.metrics.confusion_matrix` with ``labels=classes``.
 """
 
 from __future__ import annotations
@@ -26,108 +26,11 @@ from rankshot.core.validation import require_number, require_whole_number
 
 Floats = NDArray[np.float64]
 ROUNDING = 1e-6
-"""How far a probability may be outside 0 to 1: a softmax in single precision is, by 1e-7."""
-
-
-# -------------------- zeroshot.labelled
-# Labels and tables that a caller wants measured, checked.
-
-
-class ScoredTable(NamedTuple):
-    """A checked table: the column of each row's true class, and the numbers."""
-
-    truth: NDArray[np.intp]
-    values: Floats
-
-    @property
-    def of_truth(self) -> Floats:
-        """The number of each row's true class."""
-        own: Floats = self.values[np.arange(len(self.truth)), self.truth]
-        return own
-
-
-def scored_table(
-    y_true: ArrayLike,
-    table: ArrayLike,
-    classes: Iterable[Any],
-    low: float = -np.inf,
-    high: float = np.inf,
-    rule: str = "expected a number",
-) -> ScoredTable:
-    """Check labels and a table of numbers from ``low`` to ``high`` for each of the classes."""
-    names, labels = as_names(classes, "classes"), require_labels(y_true, "y_true")
-    try:
-        values = np.asarray(table, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise RankshotError(f"probabilities must be a table of numbers: {error}") from None
-    if values.shape != (len(labels), len(names)):
-        raise RankshotError(
-            f"{len(labels)} labels in y_true and {len(names)} classes need probabilities of shape "
-            f"({len(labels)}, {len(names)}), not {values.shape}"
-        )
-    # The extremes are NaN if any cell is, and finding them takes no memory.
-    if not (values.min() >= low and values.max() <= high):
-        row, column = np.argwhere(~((values >= low) & (values <= high)))[0]
-        where = f"row {row}, class {short_repr(names[column])}"
-        raise RankshotError(f"{where}: {rule}, not {values[row, column]}")
-    return ScoredTable(class_codes(labels, names), values)
-
-
-def class_codes(labels: list[str], classes: Sequence[str]) -> NDArray[np.intp]:
-    """Return the place of each label among the classes, or name the first that has none."""
-    code = {name: i for i, name in enumerate(classes)}
-    codes = np.fromiter((code.get(label, -1) for label in labels), np.intp, len(labels))
-    if codes.min() < 0:
-        row = int(codes.argmin())
-        raise RankshotError(
-            f"y_true, row {row}: {short_repr(labels[row])} is not one of the {len(classes)} classes"
-            f"{suggest_name(labels[row], classes)}"
-        )
-    return codes
-
-
-def compare_labels(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[list[str], Floats]:
-    """Return the true labels, and 1 where the predicted one is the same, else 0."""
-    true, predicted = require_labels(y_true, "y_true"), require_labels(y_pred, "y_pred")
-    if len(true) != len(predicted):
-        raise RankshotError(f"y_true has {len(true)} labels, but y_pred has {len(predicted)}")
-    return true, np.fromiter(map(str.__eq__, true, predicted), np.float64, len(true))
-
-
-def require_labels(labels: ArrayLike, what: str) -> list[str]:
-    """Return labels as names, or say which is none."""
-    # As objects: NumPy would make the text 'nan' of a missing label among names.
-    cells = np.asarray(labels, dtype=object)
-    if cells.ndim != 1:
-        raise RankshotError(
-            f"{what} must be one class name for each input, not {short_repr(labels)}"
-        )
-    if cells.size == 0:
-        raise RankshotError(f"{what} is empty: there is nothing to measure")
-    names: list[Any] = cells.tolist()
-    for row, label in enumerate(names):
-        if type(label) is not str or not label:
-            try:
-                names[row] = as_names([label])[0]
-            except RankshotError:
-                problem = f"expected the name of a class, not {short_repr(label)}"
-                raise RankshotError(f"{what}, row {row}: {problem}") from None
-    return names
-
-
-# -------------------- zeroshot.metrics
-# The figures of merit of a zero-shot classifier.
-#
-# Everywhere, ``y_true`` holds the classes of n inputs and ``y_pred`` what was predicted; ``proba``
-# is a table of n rows with a column for each of the L ``classes``, and every class in ``y_true``
-# must be one of them. Classes are names; whole numbers are taken as their digits. Where classes
-# share a probability, each is as likely to be taken: the order of the columns never matters.
-#
-# For a confusion matrix take `sklearn.metrics.confusion_matrix` with ``labels=classes``.
+"""How far a probability may be outside [0, 1]: a softmax in single precision is, by 1e-7."""
 
 
 def accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
-    """Return the share of inputs that get their own class.
+    """Return the share of inputs whose class is predicted correctly.
 
     Examples
     --------
@@ -139,7 +42,7 @@ def accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
 
 
 def per_class_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> dict[str, float]:
-    """Return the accuracy over the inputs of every class that occurs, sorted by name.
+    """Return the accuracy of every class that occurs in ``y_true``, sorted by name.
 
     Examples
     --------
@@ -167,7 +70,7 @@ def mean_class_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
 
 
 class GeneralizedAccuracy(NamedTuple):
-    """Accuracy where seen and unseen classes compete: U, S, and their harmonic mean H."""
+    """Accuracies on new and on seen classes that compete, and their harmonic mean."""
 
     new: float
     seen: float
@@ -177,29 +80,30 @@ class GeneralizedAccuracy(NamedTuple):
 def generalized_accuracy(
     y_true: ArrayLike, y_pred: ArrayLike, seen: Iterable[Any]
 ) -> GeneralizedAccuracy:
-    """Return the mean per-class accuracy of unseen and of seen classes, and their harmonic mean.
+    """Return the mean class accuracy of the new and of the seen classes, and its harmonic mean.
 
-    The protocol of Xian, Schiele and Akata (2017): H = 2 U S / (U + S), which is high only where
-    both are, and 0 where both are 0. ``seen`` names the classes that the classifier was trained
-    on, whether they occur in ``y_true`` or not; every other class is unseen.
+    This is the protocol of Xian, Schiele and Akata (2017), who write U for the accuracy on new
+    classes and S for that on seen classes: H = 2 U S / (U + S). It is high only if both are, and
+    0 if both are 0. ``seen`` names the classes that the classifier was trained on, whether they
+    occur in ``y_true`` or not; every other class is a new class.
 
     Examples
     --------
     >>> from rankshot.zeroshot.metrics import generalized_accuracy
     >>> generalized_accuracy(["cat", "cat", "fox"], ["fox", "cat", "fox"], seen=["fox", "tiger"])
-    GeneralizedAccuracy(unseen=0.5, seen=1.0, harmonic=0.6666666666666666)
+    GeneralizedAccuracy(new=0.5, seen=1.0, harmonic=0.6666666666666666)
     """
-    known = set(as_names(list(seen) if isinstance(seen, (set, frozenset)) else seen, "seen"))
+    trained = set(as_names(list(seen) if isinstance(seen, (set, frozenset)) else seen, "seen"))
     shares = per_class_accuracy(y_true, y_pred)
-    of_seen = [share for name, share in shares.items() if name in known]
-    of_unseen = [share for name, share in shares.items() if name not in known]
-    if not of_seen or not of_unseen:
-        kind = "unseen" if of_seen else "seen"
+    of_seen = [share for name, share in shares.items() if name in trained]
+    of_new = [share for name, share in shares.items() if name not in trained]
+    if not of_seen or not of_new:
+        kind = "new" if of_seen else "seen"
         raise RankshotError(
-            f"y_true has no {kind} class, only {quote_names(shares)}; seen are {quote_names(sorted(known))}. "
-            "For classes of one kind use mean_class_accuracy"
+            f"y_true has no {kind} class, only {quote_names(shares)}; the seen classes are "
+            f"{quote_names(sorted(trained))}. For classes of one kind use mean_class_accuracy"
         )
-    U, S = float(np.mean(of_unseen)), float(np.mean(of_seen))
+    U, S = float(np.mean(of_new)), float(np.mean(of_seen))
     return GeneralizedAccuracy(U, S, 2 * U * S / (U + S) if U + S > 0 else 0.0)
 
 
@@ -218,8 +122,8 @@ class Interval(NamedTuple):
 def wilson_interval(correct: float, n: int, level: float = 0.95) -> Interval:
     """Return the share ``correct / n`` with Wilson's score interval.
 
-    It stays inside [0, 1] and nearly keeps its ``level``, the chance to hold the true share, for
-    small ``n`` and for shares near 0 and 1. ``correct`` need not be whole: ties count in parts.
+    It stays inside [0, 1], and its coverage is close to ``level`` for small ``n`` and for shares
+    near 0 and 1, too. ``correct`` may be fractional, because a tie can count as part of a hit.
 
     Examples
     --------
@@ -232,7 +136,7 @@ def wilson_interval(correct: float, n: int, level: float = 0.95) -> Interval:
     if not 0 <= correct <= n:
         raise RankshotError(f"correct={correct} is not between 0 and n={n}")
     if not 0 < level < 1:
-        raise RankshotError(f"level={level} must be above 0 and below 1: 0.95 is the usual one")
+        raise RankshotError(f"level={level} must be above 0 and below 1; 0.95 is usual")
     h = float(ndtri((1 - level) / 2)) ** 2 / (2 * n)
     p, q = correct / n, (n - correct) / n
     return Interval(p, _wilson_low(p, h), 1 - _wilson_low(q, h))
@@ -241,7 +145,7 @@ def wilson_interval(correct: float, n: int, level: float = 0.95) -> Interval:
 def _wilson_low(p: float, h: float) -> float:
     """Return the smaller root of (p - x)² = 2 h x (1 - x), where h = z² / 2n.
 
-    It is the product of the roots over the larger one, written so that nothing cancels.
+    It is the product of the roots divided by the larger root, so that nothing cancels.
     """
     return p**2 / (p + h + sqrt(h**2 + 2 * h * p * (1 - p))) if p > 0 else 0.0
 
@@ -252,8 +156,8 @@ def _wilson_low(p: float, h: float) -> float:
 def top_k_accuracy(y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any], k: int) -> float:
     """Return the share of inputs whose class is among the ``k`` most probable; 1 <= k <= L.
 
-    A tie at the cut counts by its chance: where t classes tie for s places, s/t. Only the order
-    in each row matters, so log-probabilities and other scores will do.
+    Where t classes tie for the last s places, each of them counts s/t. Only the order in each
+    row matters, so log-probabilities and other scores can be passed, too.
 
     Examples
     --------
@@ -262,7 +166,7 @@ def top_k_accuracy(y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any], 
     >>> top_k_accuracy(["fox", "dog"], proba, ["cat", "dog", "fox"], k=2)
     0.75
     """
-    scored = scored_table(y_true, proba, classes)
+    scored = require_scored_table(y_true, proba, classes)
     k = require_whole_number("k", k, most=scored.values.shape[1])
     return float(_chance_in_top(scored, k).mean())
 
@@ -270,34 +174,38 @@ def top_k_accuracy(y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any], 
 def negative_log_likelihood(
     y_true: ArrayLike, log_proba: ArrayLike, classes: Iterable[Any]
 ) -> float:
-    """Return the mean of -log P(true class); infinite where a true class has probability 0.
+    """Return the mean of -log P(true class); infinite if a true class has probability 0.
 
-    ``log_proba`` holds natural logarithms; ``-inf`` is probability 0.
+    ``log_proba`` holds natural logarithms of probabilities; ``-inf`` is probability 0. This is
+    the cross-entropy that `sklearn.metrics.log_loss` computes. That function takes probabilities
+    and clips them away from 0; this one takes log-probabilities, so that small probabilities keep
+    their value.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from rankshot.zeroshot.metrics import log_loss
-    >>> round(log_loss(["cat", "dog"], np.log([[.5, .5], [.2, .8]]), ["cat", "dog"]), 4)
+    >>> from rankshot.zeroshot.metrics import negative_log_likelihood
+    >>> log_proba = np.log([[.5, .5], [.2, .8]])
+    >>> round(negative_log_likelihood(["cat", "dog"], log_proba, ["cat", "dog"]), 4)
     0.4581
     """
     rule = "a log-probability is at most 0 (np.log of a probability)"
-    scored = scored_table(y_true, log_proba, classes, -np.inf, ROUNDING, rule)
-    return float(0 - scored.of_truth.mean())  # not -mean, which writes a perfect score as -0.0
+    scored = require_scored_table(y_true, log_proba, classes, -np.inf, ROUNDING, rule)
+    return float(0 - scored.of_truth.mean())  # not -mean, which gives -0.0 for a perfect score
 
 
 @dataclass(frozen=True, eq=False)
 class Reliability:
-    """How far confidence can be believed: the reliability diagram.
+    """A reliability diagram: confidence and accuracy in bins of confidence.
 
     Attributes
     ----------
     edges : ndarray of shape (bins + 1,)
         Bin b holds the confidences above ``edges[b]`` and up to ``edges[b + 1]``.
     confidence, accuracy : ndarray of shape (bins,)
-        Mean confidence, and share of right answers, in each bin; NaN where it is empty.
+        Mean confidence and accuracy in each bin; NaN for an empty bin.
     count : ndarray of int of shape (bins,)
-        Inputs in each bin.
+        Number of inputs in each bin.
     """
 
     edges: Floats
@@ -316,10 +224,10 @@ class Reliability:
 def reliability(
     y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any], n_bins: int = 15
 ) -> Reliability:
-    """Compare the largest probability of each row with how often that class is the true one.
+    """Compare the largest probability of each row (its confidence) with the accuracy.
 
-    The ``n_bins`` bins have equal width on (0, 1]. Where several classes share the largest
-    probability, being right counts 1 / their number. No row of ``proba`` may be all 0.
+    The ``n_bins`` bins have equal width on (0, 1]. If m classes share the largest probability
+    and the true class is one of them, the input counts 1/m. No row of ``proba`` may be all 0.
 
     Examples
     --------
@@ -332,7 +240,7 @@ def reliability(
     """
     n_bins = require_whole_number("n_bins", n_bins)
     rule = "a probability is from 0 to 1 (np.exp of its logarithm)"
-    scored = scored_table(y_true, proba, classes, 0, 1 + ROUNDING, rule)
+    scored = require_scored_table(y_true, proba, classes, 0, 1 + ROUNDING, rule)
     top = np.minimum(scored.values.max(axis=1), 1.0)
     if top.min() == 0:
         raise RankshotError(f"row {top.argmin()}: every class has probability 0")
@@ -348,7 +256,7 @@ def reliability(
 def expected_calibration_error(
     y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any], n_bins: int = 15
 ) -> float:
-    """Return the mean distance of confidence from accuracy, as `reliability` bins them.
+    """Return the mean difference between confidence and accuracy in the bins of `reliability`.
 
     Examples
     --------
@@ -363,9 +271,10 @@ def expected_calibration_error(
 def pairwise_accuracy(y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any]) -> Floats:
     """Return the two-class accuracy of every pair of classes, as in the paper's last figure.
 
-    Cell (a, b): of the inputs whose class is a or b, the share for which the true one is the
-    more probable of the two; equal counts one half. Symmetric; NaN on the diagonal and where
-    a pair has no inputs. Only the order in each row matters: log-probabilities will do.
+    Cell (a, b) is the share of the inputs of class a or b for which the true class is the more
+    probable of the two; equal probabilities count one half. The matrix is symmetric, with NaN on
+    the diagonal and where a pair has no inputs. Only the order in each row matters, so
+    log-probabilities can be passed, too.
 
     Examples
     --------
@@ -376,10 +285,10 @@ def pairwise_accuracy(y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any
            [0.5, nan, 1. ],
            [1. , 1. , nan]])
     """
-    scored = scored_table(y_true, proba, classes)
+    scored = require_scored_table(y_true, proba, classes)
     values, own = scored.values, scored.of_truth[:, None]
     n, L = values.shape
-    # Twice the wins of each true class over each other one: whole numbers, so sums are exact.
+    # Twice the wins of each true class over each other class: integers, so sums are exact.
     wins = np.zeros((L, L), np.int64)
     for rows in row_blocks(n, L):
         below, not_above = values[rows] < own[rows], values[rows] <= own[rows]
@@ -391,7 +300,7 @@ def pairwise_accuracy(y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any
 
 
 def _chance_in_top(scored: ScoredTable, k: int) -> Floats:
-    """Return for each row the chance of its true class to be among ``k``, ties cut at random."""
+    """Return the probability that each true class is in the top k if ties are cut at random."""
     values, own = scored.values, scored.of_truth[:, None]
     chance = np.empty(len(own))
     for rows in row_blocks(*values.shape):
@@ -402,7 +311,92 @@ def _chance_in_top(scored: ScoredTable, k: int) -> Floats:
 
 
 def _shares(parts: NDArray[Any], wholes: NDArray[np.int64]) -> Floats:
-    """Divide; NaN where there is nothing to divide by."""
+    """Divide, with NaN where the divisor is 0."""
     shares = np.full(wholes.shape, np.nan)
     np.divide(parts, wholes, out=shares, where=wholes > 0)
     return shares
+
+
+# -------------------------------------------------------------------- validation
+
+
+class ScoredTable(NamedTuple):
+    """A validated table: the column of each row's true class, and the numbers."""
+
+    truth: NDArray[np.intp]
+    values: Floats
+
+    @property
+    def of_truth(self) -> Floats:
+        """The value of each row's true class."""
+        own: Floats = self.values[np.arange(len(self.truth)), self.truth]
+        return own
+
+
+def require_scored_table(
+    y_true: ArrayLike,
+    table: ArrayLike,
+    classes: Iterable[Any],
+    low: float = -np.inf,
+    high: float = np.inf,
+    rule: str = "expected a number",
+) -> ScoredTable:
+    """Validate labels, and a table of numbers between ``low`` and ``high``, one per class."""
+    names, labels = as_names(classes, "classes"), require_labels(y_true, "y_true")
+    try:
+        values = np.asarray(table, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise RankshotError(f"probabilities must be a table of numbers: {error}") from None
+    if values.shape != (len(labels), len(names)):
+        raise RankshotError(
+            f"{len(labels)} labels in y_true and {len(names)} classes need probabilities of shape "
+            f"({len(labels)}, {len(names)}), not {values.shape}"
+        )
+    # The extremes are NaN if any cell is NaN, and finding them takes no memory.
+    if not (values.min() >= low and values.max() <= high):
+        row, column = np.argwhere(~((values >= low) & (values <= high)))[0]
+        where = f"row {row}, class {short_repr(names[column])}"
+        raise RankshotError(f"{where}: {rule}, not {values[row, column]}")
+    return ScoredTable(class_codes(labels, names), values)
+
+
+def class_codes(labels: list[str], classes: Sequence[str]) -> NDArray[np.intp]:
+    """Return the index of each label in the classes; raise for the first unknown label."""
+    code = {name: i for i, name in enumerate(classes)}
+    codes = np.fromiter((code.get(label, -1) for label in labels), np.intp, len(labels))
+    if codes.min() < 0:
+        row = int(codes.argmin())
+        raise RankshotError(
+            f"y_true, row {row}: {short_repr(labels[row])} is not one of the {len(classes)} classes"
+            f"{suggest_name(labels[row], classes)}"
+        )
+    return codes
+
+
+def compare_labels(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[list[str], Floats]:
+    """Return the true labels, and 1 where the predicted label is the same, else 0."""
+    true, predicted = require_labels(y_true, "y_true"), require_labels(y_pred, "y_pred")
+    if len(true) != len(predicted):
+        raise RankshotError(f"y_true has {len(true)} labels, but y_pred has {len(predicted)}")
+    return true, np.fromiter(map(str.__eq__, true, predicted), np.float64, len(true))
+
+
+def require_labels(labels: ArrayLike, what: str) -> list[str]:
+    """Return labels as names; raise for the first one that is not a name."""
+    # As objects: otherwise NumPy turns a missing label among names into the text 'nan'.
+    cells = np.asarray(labels, dtype=object)
+    if cells.ndim != 1:
+        raise RankshotError(
+            f"{what} must be one class name for each input, not {short_repr(labels)}"
+        )
+    if cells.size == 0:
+        raise RankshotError(f"{what} is empty: there is nothing to measure")
+    names: list[Any] = cells.tolist()
+    for row, label in enumerate(names):
+        if type(label) is not str or not label:
+            try:
+                names[row] = as_names([label])[0]
+            except RankshotError:
+                problem = f"expected the name of a class, not {short_repr(label)}"
+                raise RankshotError(f"{what}, row {row}: {problem}") from None
+    return names

@@ -1,4 +1,4 @@
-"""Platt scaling: from the decision values of binary classifiers to log-odds."""
+"""Platt scaling: log-odds from the decision values of binary classifiers."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from rankshot.zeroshot.scores import Kind, Scores, column_name
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 BLOCK_CELLS = 1 << 18
-"""Decision values that are fitted at a time; about ten arrays of that many are alive."""
+"""Decision values that are fitted together; about ten arrays of this size exist at a time."""
 MAX_ITERATIONS = 100
 LEAST_GAIN = 1e-12
-"""A column is done when a Newton step promises less than this of its log-likelihood."""
+"""A column is final when a Newton step would gain less log-likelihood than this."""
 
 
 class PlattScaling(BaseEstimator):
     r"""Platt's probabilistic scaling of one-vs-rest and one-vs-one scores.
 
-    A decision value f says on which side of a boundary an input is, but not how probable that
-    is. Platt takes the probability to be a sigmoid with two parameters a column,
+    A decision value f tells on which side of a boundary an input is, but not how probable that
+    is. Platt models the probability as a sigmoid with two parameters per column,
 
     .. math:: P(+ | f) = \frac{1}{1 + e^{-(a f + b)}}
 
-    and fits them to held-out inputs by maximum likelihood, with the targets
-    (N₊ + 1) / (N₊ + 2) and 1 / (N₋ + 2) in place of 1 and 0, so that the answer is finite even
-    where f separates the sides. The scaled scores are the log-odds a f + b.
+    and fits them to held-out inputs by maximum likelihood. The targets are (N₊ + 1) / (N₊ + 2)
+    and 1 / (N₋ + 2) instead of 1 and 0, so that the parameters are finite even if f separates the
+    two sides. The scaled scores are the log-odds a f + b.
 
-    In one-vs-rest scores a column's positive inputs are those of its class, and all others are
-    negative. In one-vs-one scores those of the pair's first class are positive, those of the
-    second negative, and no others count.
+    For one-vs-rest scores the inputs of a column's class are positive and all others are
+    negative. For one-vs-one scores the inputs of the pair's first class are positive, those of
+    the second class are negative, and all others are ignored.
 
     Attributes
     ----------
@@ -48,12 +48,12 @@ class PlattScaling(BaseEstimator):
     kind_ : str
         "one-vs-rest" or "one-vs-one".
     slopes_, intercepts_ : ndarray of shape (columns,)
-        a and b. A slope is negative where the decision values point the wrong way, and 0 where
-        they are all equal.
+        a and b. A slope is negative if the decision values have the wrong sign, and 0 if they
+        are all equal.
 
     Notes
     -----
-    The inputs must not be those that the classifier was trained on: on these its decision values
+    The inputs must not be those that the classifier was trained on: its decision values for these
     are too good.
 
     References
@@ -72,18 +72,18 @@ class PlattScaling(BaseEstimator):
     """
 
     def fit(self, scores: Scores, y: Iterable[Any]) -> PlattScaling:
-        """Fit a slope and an intercept a column.
+        """Fit one slope and one intercept per column.
 
         Parameters
         ----------
         scores : Scores
-            One-vs-rest or one-vs-one, of held-out inputs.
+            One-vs-rest or one-vs-one scores of held-out inputs.
         y : iterable of names
-            The true class of every input. Each class must occur.
+            The true class of every input. Every class must occur.
         """
         _require_binary(scores)
         classes = _class_numbers(y, scores)
-        sides = _Sides.of(scores.kind, classes, len(scores.items))
+        sides = _Sides.from_classes(scores.kind, classes, len(scores.items))
         slopes, intercepts = np.empty((2, len(sides.size)))
         final = np.empty(len(sides.size), bool)
         for block in sides.blocks():
@@ -91,7 +91,7 @@ class PlattScaling(BaseEstimator):
             slopes[block], intercepts[block], final[block] = _fit(cells)
         if not final.all():
             stuck = column_name(scores.items, scores.kind, int(np.argmin(final)))
-            raise RankshotError(f"{stuck}: no end after {MAX_ITERATIONS} Newton steps")
+            raise RankshotError(f"{stuck}: no convergence after {MAX_ITERATIONS} Newton steps")
         self.items_ = scores.items
         self.kind_ = scores.kind
         self.slopes_ = slopes
@@ -99,19 +99,19 @@ class PlattScaling(BaseEstimator):
         return self
 
     def transform(self, scores: Scores) -> Scores:
-        """Return the log-odds a f + b, in the same kind of table.
+        """Return the log-odds a f + b, as scores of the same kind.
 
         Parameters
         ----------
         scores : Scores
-            Of the same kind and classes, which may be in another order.
+            Scores of the same kind and of the same classes, in any order.
         """
         check_is_fitted(self)
         _require_binary(scores)
         if scores.kind != self.kind_:
             raise RankshotError(f"fitted to {self.kind_} scores, but these are {scores.kind}")
-        known = set(self.items_)
-        if other := [name for name in scores.items if name not in known]:
+        fitted = set(self.items_)
+        if other := [name for name in scores.items if name not in fitted]:
             raise RankshotError(f"not fitted to scores of {quote_names(other)}")
         values = scores.with_items(self.items_).values
         scaled = values * self.slopes_.astype(values.dtype)
@@ -125,18 +125,18 @@ def _require_binary(scores: Scores) -> None:
     if scores.kind == "multiclass":
         raise RankshotError(
             "Platt scaling is for one-vs-rest and one-vs-one scores; the softmax of multiclass "
-            "ones gives probabilities already"
+            "scores gives probabilities already"
         )
     if len(scores.items) < 2:
-        raise RankshotError(f"there is only the class {scores.items[0]!r}: nothing to tell apart")
+        raise RankshotError(f"{scores.items[0]!r} is the only class: Platt scaling needs two")
 
 
 def _class_numbers(y: Iterable[Any], scores: Scores) -> NDArray[np.intp]:
     if not isinstance(y, Iterable) or isinstance(y, str):
-        raise RankshotError(f"y must be a list of names of classes, not {short_repr(y)}")
+        raise RankshotError(f"y must be a list of class names, not {short_repr(y)}")
     names = [str(label) for label in y]
     if len(names) != len(scores):
-        raise RankshotError(f"{len(scores)} inputs have scores, but {len(names)} have a class")
+        raise RankshotError(f"y needs one label per input, {len(scores)} in all, not {len(names)}")
     number = {name: i for i, name in enumerate(scores.items)}
     for row, name in enumerate(names):
         if name not in number:
@@ -150,12 +150,12 @@ def _class_numbers(y: Iterable[Any], scores: Scores) -> NDArray[np.intp]:
     return np.array([number[name] for name in names], np.intp)
 
 
-# -------------------------------------------------------------------- which inputs a column has
+# -------------------------------------------------------------------- the inputs of each column
 
 
 @dataclass(frozen=True)
 class _Cells:
-    """The decision values of some columns, one column after the other, and Platt's targets."""
+    """The decision values of some columns, concatenated, with Platt's targets."""
 
     f: Floats
     targets: Floats
@@ -166,11 +166,11 @@ class _Cells:
         return np.diff(self.starts)
 
     def total(self, cells: Floats) -> Floats:
-        """Add up the cells of each column."""
+        """Return the sum over the cells of each column."""
         return np.asarray(np.add.reduceat(cells, self.starts[:-1]))
 
-    def spread(self, columns: NDArray[Any]) -> NDArray[Any]:
-        """Repeat the number of a column for each of its cells."""
+    def repeat(self, columns: NDArray[Any]) -> NDArray[Any]:
+        """Repeat the value of each column for all of its cells."""
         return np.repeat(columns, self.sizes)
 
 
@@ -178,8 +178,8 @@ class _Cells:
 class _Sides:
     """The positive and the negative inputs of every column.
 
-    The inputs stand in a ring, ``rows``, class by class; ``begin`` and ``size``, of shape
-    (columns, 2), say where in it the positive and the negative inputs of a column are.
+    ``rows`` holds the inputs sorted by class and is used as a ring. ``begin`` and ``size``, of
+    shape (columns, 2), are the runs of the positive and the negative inputs of each column in it.
     """
 
     rows: NDArray[np.intp]
@@ -187,14 +187,14 @@ class _Sides:
     size: Ints
 
     @classmethod
-    def of(cls, kind: Kind, classes: NDArray[np.intp], n_items: int) -> _Sides:
+    def from_classes(cls, kind: Kind, classes: NDArray[np.intp], n_items: int) -> _Sides:
         rows = np.argsort(classes, kind="stable")
         size = np.bincount(classes, minlength=n_items)
         begin = row_starts(size)[:-1]
         if kind == "one-vs-one":
             pairs = np.column_stack(np.triu_indices(n_items, 1))
             return cls(rows, begin[pairs], size[pairs])
-        # In a ring, all other inputs are those that follow a class.
+        # In a ring, the inputs of all other classes follow those of a class.
         rest_begin, rest_size = begin + size, rows.size - size
         return cls(rows, np.column_stack([begin, rest_begin]), np.column_stack([size, rest_size]))
 
@@ -212,7 +212,7 @@ class _Sides:
         size = self.size[block]
         n_positive, n_negative = size.T
         targets = np.column_stack([(n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2)])
-        # Two runs a column, each the places begin, begin + 1, … in the ring.
+        # Two runs per column, each at the positions begin, begin + 1, … of the ring.
         starts = row_starts(size.ravel())
         shift = self.begin[block].ravel() - starts[:-1]
         place = (np.arange(starts[-1]) + np.repeat(shift, size.ravel())) % self.rows.size
@@ -228,16 +228,16 @@ class _Sides:
 
 
 def _fit(cells: _Cells) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Return slopes, intercepts and whether they are final: the regressions of all columns in one.
+    """Return the slopes and intercepts of all columns, and whether they have converged.
 
-    The answer does not depend on the scale of f, but its digits would.
+    f is centred and scaled first, which does not change the result but its numerical accuracy.
     """
     first = cells.starts[:-1]
     varies = np.minimum.reduceat(cells.f, first) < np.maximum.reduceat(cells.f, first)
-    center = cells.total(cells.f / cells.spread(cells.sizes))
-    x = cells.f - cells.spread(center)
-    scale = np.where(varies, cells.total(np.abs(x) / cells.spread(cells.sizes)), 1.0)
-    x = np.where(cells.spread(varies), x / cells.spread(scale), 0.0)
+    center = cells.total(cells.f / cells.repeat(cells.sizes))
+    x = cells.f - cells.repeat(center)
+    scale = np.where(varies, cells.total(np.abs(x) / cells.repeat(cells.sizes)), 1.0)
+    x = np.where(cells.repeat(varies), x / cells.repeat(scale), 0.0)
     slope, intercept, final = _newton(x, cells)
     return slope / scale, intercept - slope * (center / scale), final
 
@@ -250,13 +250,13 @@ def _newton(x: Floats, cells: _Cells) -> tuple[Floats, Floats, NDArray[np.bool_]
     final = np.zeros(slope.size, bool)
     loss = _loss(x, cells, slope, intercept)
     for _ in range(MAX_ITERATIONS):
-        z = cells.spread(slope) * x + cells.spread(intercept)
+        z = cells.repeat(slope) * x + cells.repeat(intercept)
         p = expit(z)
         weight = p * expit(-z)
         weights = cells.total(weight)
-        # About their weighted mean, the slope and the level of z do not interact.
+        # Centred at their weighted mean, the steps of slope and level are independent.
         mean = cells.total(weight * x) / weights
-        deviation = x - cells.spread(mean)
+        deviation = x - cells.repeat(mean)
         curvature = cells.total(weight * deviation**2)
         error = cells.targets - p
         uphill, level = cells.total(error * deviation), cells.total(error)
@@ -278,13 +278,13 @@ def _descend(
     step: tuple[Floats, Floats],
     gain: Floats,
 ) -> tuple[Floats, Floats, Floats]:
-    """Take the step, halved in the columns where it gains next to nothing of what it promises."""
+    """Take the step; halve it in the columns where it gains too little (Armijo's rule)."""
     slope, intercept, loss = here
     length = np.ones_like(slope)
     while True:
         new = slope + length * step[0], intercept + length * step[1]
         new_loss = _loss(x, cells, *new)
-        # Rounding may hide a gain.
+        # The last term allows for rounding.
         short = new_loss > loss - 1e-4 * length * gain + 1e-12 * loss
         if not (short & (length > 1e-10)).any():
             return *new, new_loss
@@ -292,6 +292,6 @@ def _descend(
 
 
 def _loss(x: Floats, cells: _Cells, slope: Floats, intercept: Floats) -> Floats:
-    """Return the cross-entropy of each column: log(1 + e^z) - t z, added up."""
-    z = cells.spread(slope) * x + cells.spread(intercept)
+    """Return the cross-entropy of each column: the sum of log(1 + e^z) - t z."""
+    z = cells.repeat(slope) * x + cells.repeat(intercept)
     return cells.total(-log_expit(-z) - cells.targets * z)

@@ -1,4 +1,4 @@
-"""What semantics say of each target: a model of its rankings, and their consensus."""
+"""The prior P(π|z): a ranking model fitted to the rankings of each target, and its consensus."""
 
 from __future__ import annotations
 
@@ -15,21 +15,24 @@ from rankshot.ranking.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.similarity import Similarity
 
+DEFAULT_K = 10
+"""The number of places of each ranking that count, by default in all heads."""
+
 
 class RankingModel(Protocol):
-    """What is asked of a prior: `PlackettLuce`, `Mallows` and `BabingtonSmith` have it."""
+    """The interface of a prior: that of `PlackettLuce`, `Mallows` and `BabingtonSmith`."""
 
     mode_: tuple[Any, ...]
 
     def fit(self, rankings: Rankings) -> RankingModel:
-        """Learn from the rankings of one target."""
+        """Fit the model to the rankings of one target."""
 
     def log_prob(self, rankings: Rankings) -> NDArray[np.float64]:
         """Return the log-probability of each ranking."""
 
 
 def require_targets(rankings: Rankings) -> Rankings:
-    """Return the rankings that count, each of which must say what it describes."""
+    """Return the rankings with a weight above 0; each must have a target."""
     if isinstance(rankings, Similarity):
         raise RankshotError(
             f"expected Rankings, not the similarities of {rankings.source!r}: use its to_rankings()"
@@ -38,17 +41,17 @@ def require_targets(rankings: Rankings) -> Rankings:
     nameless = np.flatnonzero([target is None for target in rankings.targets])
     if nameless.size:
         raise RankshotError(
-            f"ranking {nameless[0]} has no target: say what each ranking describes with targets=, "
-            'or "target" in a file'
+            f"ranking {nameless[0]} has no target: name the target of each ranking with targets=, "
+            'or with "target" in a file'
         )
-    counted = rankings[rankings.weights > 0]
-    if len(counted) == 0:
+    used = rankings[rankings.weights > 0]
+    if len(used) == 0:
         raise RankshotError("there are no rankings (or all have weight 0)")
-    return counted
+    return used
 
 
 def require_k(k: int | None, n_items: int) -> int:
-    """Return how many items of a list count: all of them for None, or where there are fewer."""
+    """Return the number of places that count: ``k``, but at most all items; all for None."""
     if k is None:
         return n_items
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
@@ -57,11 +60,11 @@ def require_k(k: int | None, n_items: int) -> int:
 
 
 def require_prior(prior: RankingModel | None) -> RankingModel:
-    """Return the model of a target's rankings, by default Plackett-Luce."""
+    """Return the prior model, by default `PlackettLuce()`."""
     prior = PlackettLuce() if prior is None else prior
     if isinstance(prior, type) or not (hasattr(prior, "fit") and hasattr(prior, "log_prob")):
         raise RankshotError(
-            f"the prior must be a model of rankings such as PlackettLuce(), not {short_repr(prior)}"
+            f"the prior must be a ranking model such as PlackettLuce(), not {short_repr(prior)}"
         )
     return prior
 
@@ -71,7 +74,8 @@ def fit_priors(
 ) -> dict[str, RankingModel]:
     """Fit a copy of the model to the rankings of each target: P(π|z).
 
-    ``singles`` includes targets with one ranking, which needs no merging.
+    Targets with a single ranking are left out, unless ``singles`` is true: one ranking needs
+    no merging.
     """
     prior = require_prior(prior)
     return {
@@ -82,9 +86,9 @@ def fit_priors(
 
 
 def consensus_rankings(rankings: Rankings, priors: Mapping[str, RankingModel], k: int) -> Rankings:
-    """Return one ranking a target, π_0^z: its only one, or the mode of its prior, cut to k.
+    """Return one ranking per target, π_0^z: the mode of its prior, cut to k.
 
-    A target's only ranking needs no merging, and keeps its ties and its kind.
+    A target with a single ranking has that ranking, with its ties and its kind, as consensus.
     """
     parts = []
     for target, theirs in rankings.by_target().items():
@@ -97,22 +101,24 @@ def consensus_rankings(rankings: Rankings, priors: Mapping[str, RankingModel], k
 
 
 def describe_indistinguishable(head: Any) -> list[str]:
-    """Return what a user should be told of a fitted head: targets that it cannot tell apart."""
+    """Return one warning per group of targets that a fitted head cannot distinguish."""
     names = [str(name) for name in head.classes_]
     if len(names) == 1:
-        return [f"{names[0]!r} is the only class there is: every input will be given it"]
-    said = head.consensus_ if hasattr(head, "consensus_") else getattr(head, "rankings_", None)
-    if said is None:
+        return [f"{names[0]!r} is the only class: every input will be given it"]
+    used = getattr(head, "consensus_", None)
+    if used is None:
+        used = getattr(head, "rankings_", None)
+    if used is None:
         return []
     return [
-        f"the rankings of {quote_names(same)} are the same as far as they count: inputs of them cannot "
-        "be told apart"
-        for same in _alike(said)
+        f"the rankings of {quote_names(same)} are the same in all places that count: inputs of "
+        "these classes cannot be distinguished"
+        for same in _group_equal_targets(used)
     ]
 
 
-def _alike(rankings: Rankings) -> list[list[str]]:
-    """Return targets whose rankings are the same, each with the same share of the weight."""
+def _group_equal_targets(rankings: Rankings) -> list[list[str]]:
+    """Return groups of targets with the same rankings and the same shares of the weight."""
     numbers = rankings.lists.number_equal_rows([rankings.lengths, rankings.is_subset])
     shares: dict[str, dict[int, float]] = {}
     for target, number, weight in zip(rankings.targets, numbers, rankings.weights, strict=True):

@@ -1,4 +1,8 @@
-"""How much each place of a ranking counts: the first say more than the last."""
+"""Scorers: P(π|x), the probability of rankings under the scores of a classifier.
+
+Scores with one column per class define a Plackett-Luce model of rankings, one-vs-one scores a
+Babington-Smith model. Both scorers can give the first places of a ranking more weight.
+"""
 
 from __future__ import annotations
 
@@ -24,19 +28,15 @@ from rankshot.zeroshot.scores import Kind, pair_columns
 Floats = NDArray[np.floating]
 Ints = NDArray[np.int32]
 LEAST_TOTAL = {np.dtype(np.float32): 1e-30, np.dtype(np.float64): 1e-290}
-"""Totals below this, where the largest score counts 1, are not to be trusted: parts of them
-may have underflowed. They are summed as logarithms instead, which takes longer."""
-
-
-# -------------------- zeroshot.stage_weights
-# How much each place of a ranking counts: the first say more than the last.
+"""Totals below this (the largest worth is 1) may have lost terms by underflow. They are computed
+again with logarithms, which takes longer."""
 
 
 def stage_weights(rankings: Rankings, decay: float) -> NDArray[np.float64]:
-    """Return the weight r^-decay of the r-th place, a row a ranking; 0 after its end.
+    """Return the weight r^-decay of the r-th place, one row per ranking; 0 after its end.
 
-    Items of a tie share the mean weight of the places that they take, since nobody knows which
-    of them takes which.
+    Tied items share the mean weight of the places that they take, because their order is
+    unknown.
     """
     longest = int(rankings.lengths.max(initial=0))
     place = np.arange(longest)
@@ -50,7 +50,7 @@ def stage_weights(rankings: Rankings, decay: float) -> NDArray[np.float64]:
 
 
 def require_decay(decay: float) -> float:
-    """Return how fast the weight of a place falls: 0, not at all, or more."""
+    """Return the decay of the weights as a float; it must be finite and not negative."""
     if isinstance(decay, str | bytes | bool | np.bool_):
         raise RankshotError(f"decay must be a number, not {short_repr(decay)}")
     value = require_number("decay", decay)
@@ -60,24 +60,23 @@ def require_decay(decay: float) -> float:
 
 
 def log_chance(rankings: Rankings, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the weighted log-probability of each ranking where all items are alike.
+    """Return the weighted log-probability of each ranking where all scores are equal.
 
-    At each place one is chosen from all that are left.
+    At each place, one of the remaining items is chosen uniformly.
     """
     compared = np.where(rankings.is_subset, rankings.n_listed, rankings.n_items)
     left = compared[:, None] - np.arange(weights.shape[1])
     return -np.asarray((weights * np.log(np.maximum(left, 1))).sum(axis=1))
 
 
-# -------------------- zeroshot.plackett_luce_ranker
-# The Plackett-Luce ranker: how probable rankings are under the scores of a classifier.
+# -------------------------------------------------------------------- Plackett-Luce
 
 
-class StagePart(NamedTuple):
-    """What one stage of a ranking adds to its log-probability.
+class StageLogProb(NamedTuple):
+    """The term of one stage in the log-probability of a ranking.
 
-    ``log_prob`` is that of the ``members`` coming next, an input each; ``chance`` is the same
-    where all scores are equal. Both count ``weight`` times.
+    ``log_prob`` is the log-probability that the ``members`` come next, with one value per input.
+    ``chance`` is its value where all scores are equal. Both are multiplied by ``weight``.
     """
 
     members: Ints
@@ -87,10 +86,10 @@ class StagePart(NamedTuple):
 
 
 class _Lists(NamedTuple):
-    """Rankings of one length without ties: those numbered ``rows`` of all.
+    """Rankings of one length without ties; ``rows`` are their numbers among all rankings.
 
-    ``order[i]`` has the i-th item of each, and counts ``weights[i]`` times; ``rest`` marks, a row
-    a ranking, the items that are compared with those placed and left.
+    ``order[i]`` holds the i-th item of each ranking; its term has the weight ``weights[i]``.
+    ``rest``, with one row per ranking, marks the items that come after all placed items.
     """
 
     rows: NDArray[np.intp]
@@ -105,23 +104,28 @@ class PlackettLuceScorer:
     .. math:: P(\pi|x) = \prod_{i=1}^K \frac{e^{f_{\pi^{-1}(i)}(x)}}
               {\sum_{j \ge i} e^{f_{\pi^{-1}(j)}(x)}}
 
-    What remains at each stage is added up from its own parts, never found as a total less what
-    is gone: for a confident classifier that difference has no digits left. A tie is the mean
-    over the orders that it allows.
+    The sum at each stage is accumulated from the last stage to the first. It is never computed
+    as the total minus the items already placed, because this difference cancels for a confident
+    classifier. The probability of a tied ranking is the mean over the orders that it allows.
 
     Parameters
     ----------
     rankings : Rankings
-        Full, top-K or of subsets.
+        Full, top-K or subset rankings.
     decay : float
-        The logarithm of the i-th factor counts i^-decay times. For 0 all are alike, as in the
-        equation.
+        The logarithm of the i-th factor has the weight i^-decay. For 0 all factors have the
+        same weight, as in the equation.
 
     Attributes
     ----------
     log_chance : ndarray of shape (rankings,)
-        What every ranking has where all scores are equal.
+        The log-probability of each ranking where all scores are equal.
     """
+
+    # `ranking.plackett_luce` has the same formula for one vector of worths and many rankings.
+    # Here every input has a score vector of its own. So the loop runs over stages, with whole
+    # blocks of inputs that fit into the cache, in float32 if the scores are. What both have in
+    # common, the choice among tied items, is shared: `TiedChoice`.
 
     def __init__(self, rankings: Rankings, decay: float = 0.0) -> None:
         self._weights = stage_weights(rankings, decay)
@@ -136,28 +140,28 @@ class PlackettLuceScorer:
         self._lists = [self._gather(strict[lengths == k], int(k)) for k in np.unique(lengths)]
 
     def _gather(self, rows: NDArray[np.intp], k: int) -> _Lists:
-        """Put strict rankings of one length side by side."""
+        """Collect strict rankings of one length."""
         order = self._rankings.codes[self._rankings.starts[rows][:, None] + np.arange(k)]
-        # Strict lists of one length have the same weights.
+        # Strict rankings of one length have the same weights.
         weights = self._weights[rows[0], :k]
         return _Lists(rows, np.ascontiguousarray(order.T), weights, self._rest[rows])
 
     def log_prob(self, values: Floats) -> NDArray[np.float64]:
-        """Return log P(π|x), a row an input and a column a ranking.
+        """Return log P(π|x), with one row per input and one column per ranking.
 
         Parameters
         ----------
         values : ndarray of shape (n, C)
-            Scores. Those of float32 are exponentiated and summed as such, which is where the
-            time goes, and added up in double precision.
+            Scores. For float32, the exponentials and the sums over items, which take most of
+            the time, are float32; the sum over stages is float64.
         """
         result = np.empty((len(values), self.n_rankings))
         for rows in row_blocks(len(values), self.n_items + self.n_rankings, CACHED_CELLS):
-            result[rows] = self.by_columns(values[rows]).T
+            result[rows] = self.log_prob_by_ranking(values[rows]).T
         return result
 
-    def by_columns(self, values: Floats) -> NDArray[np.float64]:
-        """Return the same of a few inputs, a row a ranking: sums run along long rows."""
+    def log_prob_by_ranking(self, values: Floats) -> NDArray[np.float64]:
+        """Return the same for one block of inputs, transposed: one row per ranking."""
         result = np.empty((self.n_rankings, len(values)))
         for lists in self._lists:
             result[lists.rows] = self._lists_log_prob(lists, values)
@@ -174,7 +178,7 @@ class PlackettLuceScorer:
         f -= f.max(axis=0)
         worths = np.exp(f)
         remaining = lists.rest.astype(f.dtype) @ worths
-        # The last choice has the smallest total.
+        # The last stage has the smallest total.
         least = (remaining + worths[lists.order[-1]]).min(axis=0)
         result = np.zeros(remaining.shape)
         for items, weight in zip(lists.order[::-1], lists.weights[::-1], strict=True):
@@ -188,20 +192,20 @@ class PlackettLuceScorer:
         return result
 
     def _far_apart(self, lists: _Lists, values: Floats) -> NDArray[np.float64]:
-        """Return the same where worths underflow: in double precision, then as logarithms."""
+        """Return the same where worths underflow: in float64, and then with logarithms."""
         if values.dtype == np.float32:
             return self._lists_log_prob(lists, values.astype(np.float64))
         return np.array([self._by_stages(row, values) for row in lists.rows])
 
-    def stage_log_probs(self, row: int, scores: Floats) -> Iterator[StagePart]:
-        """Yield the stages of a ranking, last first.
+    def stage_log_probs(self, row: int, scores: Floats) -> Iterator[StageLogProb]:
+        """Yield the stages of a ranking, the last one first.
 
         Parameters
         ----------
         row : int
             The number of the ranking.
         scores : ndarray of shape (C, n)
-            A column an input.
+            Scores, with one column per input.
         """
         f = np.asarray(scores, np.float64)
         rest = self._rest[row]
@@ -212,19 +216,19 @@ class PlackettLuceScorer:
             place -= taken
             theirs, g = f[members], len(members)
             if g == 1:
-                # log v / (v + later) without forming the sum
+                # log(v / (v + later)), without computing the sum
                 log_prob = -np.logaddexp(0, later - theirs[0])
             else:
                 ways = gammaln(g + 1) - gammaln(g - taken + 1)
                 log_prob = _tied_log_prob(theirs, later, taken) - ways
             chance = gammaln(n_later + g - taken + 1) - gammaln(n_later + g + 1)
-            yield StagePart(members, log_prob, float(chance), float(self._weights[row, place]))
+            yield StageLogProb(members, log_prob, float(chance), float(self._weights[row, place]))
             later = np.logaddexp(later, _log_total(theirs))
             n_later += g
 
 
 def _left_over(rankings: Rankings) -> NDArray[np.bool_]:
-    """Mark what each ranking puts after all that it places: nothing outside of a subset."""
+    """Mark the items after all placed items of each ranking; none for subset rankings."""
     rest = np.repeat(~rankings.is_subset[:, None], rankings.n_items, axis=1)
     rest[rankings.entry_rows, rankings.codes] = False
     begin, size, row = group_by_place(rankings)
@@ -239,7 +243,7 @@ def _log_total(f: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _tied_log_prob(theirs: NDArray[np.float64], later: NDArray[np.float64], taken: int) -> Floats:
-    """Return the log-probability that ``taken`` of a group come before all of the rest."""
+    """Return the log-probability that ``taken`` items of a group come before all later items."""
     if np.isneginf(later).all():
         return np.zeros(later.size)
     result = np.empty(later.size)
@@ -248,31 +252,31 @@ def _tied_log_prob(theirs: NDArray[np.float64], later: NDArray[np.float64], take
     return result
 
 
-# -------------------- zeroshot.babington_smith_ranker
-# The Babington-Smith ranker: how probable rankings are under one-vs-one scores.
+# -------------------------------------------------------------------- Babington-Smith
 
 
 class BabingtonSmithScorer:
-    r"""P(π|x) of many rankings for many inputs, but for a factor that depends on x alone.
+    r"""P(π|x) of many rankings for many inputs, up to a factor that depends only on x.
 
     The paper's equation 15, from pairwise scores f_ij = -f_ji:
 
     .. math:: P(\pi|x) \propto \prod_{i=1}^K \prod_{j > i} e^{f_{\pi^{-1}(i) \pi^{-1}(j)}(x)}
 
-    Its logarithm is linear in the scores. The factor left out differs between lists of
-    different lengths, so these are refused. A tie is the mean over the orders that it allows.
+    Its logarithm is linear in the scores. The missing factor differs between rankings of
+    different lengths, so all rankings must have one length. The probability of a tied ranking is
+    the mean over the orders that it allows.
 
     Parameters
     ----------
     rankings : Rankings
-        Full or top-K, of one length.
+        Full or top-K rankings of one length.
     decay : float
-        The logarithm of the i-th factor counts i^-decay times.
+        The logarithm of the i-th factor has the weight i^-decay.
 
     Attributes
     ----------
     log_chance : ndarray of shape (rankings,)
-        What every ranking has where all scores are equal: 0, without the normaliser.
+        The log-weight of each ranking where all scores are equal: 0, without the normaliser.
     """
 
     def __init__(self, rankings: Rankings, decay: float = 0.0) -> None:
@@ -281,9 +285,9 @@ class BabingtonSmithScorer:
         if shortest != longest:
             row = int(np.argmin(rankings.lengths))
             raise RankshotError(
-                f"one-vs-one scores compare lists of one length: ranking {row} (of "
-                f"{rankings.targets[row]!r}) has {shortest} items, others {longest}. Use "
-                f"k={shortest}, or scores with a column a class"
+                f"one-vs-one scores need rankings of one length: ranking {row} (of "
+                f"{rankings.targets[row]!r}) has {shortest} items, others have {longest}. Use "
+                f"k={shortest}, or scores with one column per class"
             )
         self.n_rankings = len(rankings)
         self.n_items = rankings.n_items
@@ -296,14 +300,15 @@ class BabingtonSmithScorer:
         self._strict = np.setdiff1d(np.arange(len(rankings)), self._tied)
         self._design = self._signs_of_lists(rankings[self._strict], decay)
 
-    def by_columns(self, values: Floats) -> NDArray[np.float64]:
-        """Return log P(π|x) less its normaliser, a row a ranking and a column an input.
+    def log_prob_by_ranking(self, values: Floats) -> NDArray[np.float64]:
+        """Return log P(π|x) without its normaliser, with one row per ranking.
 
         Parameters
         ----------
         values : ndarray of shape (n, C (C - 1) / 2)
+            Scores, with one row per input.
         """
-        # Thousands of scores add up: single precision would not do.
+        # Thousands of scores are added: single precision is not enough.
         f = np.ascontiguousarray(values.T, np.float64)
         result = np.empty((self.n_rankings, f.shape[1]))
         result[self._strict] = self._design @ f
@@ -312,15 +317,15 @@ class BabingtonSmithScorer:
             result[row] = sum(stage.weight * stage.log_prob for stage in parts)
         return result
 
-    def stage_log_probs(self, row: int, f: Floats) -> Iterator[StagePart]:
-        """Yield the stages of a ranking, first first, with log-weights: 0 where all is equal.
+    def stage_log_probs(self, row: int, f: Floats) -> Iterator[StageLogProb]:
+        """Yield the stages of a ranking, the first one first, with log-weights; their chance is 0.
 
         Parameters
         ----------
         row : int
             The number of the ranking.
         f : ndarray of shape (C (C - 1) / 2, n)
-            Scores, a column an input.
+            Scores, with one column per input.
         """
         left = np.ones(self.n_items, bool)
         place = 0
@@ -328,12 +333,12 @@ class BabingtonSmithScorer:
             row_sums = self._row_sums(members, left) @ f
             single = len(members) == 1
             part = row_sums[0] if single else self._tied_part(members, taken, row_sums, f)
-            yield StagePart(members, part, 0.0, float(self._weights[row, place]))
+            yield StageLogProb(members, part, 0.0, float(self._weights[row, place]))
             left[members] = False
             place += taken
 
     def _signs_of_lists(self, lists: Rankings, decay: float) -> csr_array:
-        """Return the matrix that takes scores to the log-weights of strict lists of one length."""
+        """Return the matrix from scores to the log-weights of strict rankings of one length."""
         k = int(lists.lengths.max(initial=0))
         order = lists.codes[lists.starts[:-1, None] + np.arange(k)]
         left = np.ones((len(lists), self.n_items), bool)
@@ -341,12 +346,12 @@ class BabingtonSmithScorer:
         for items, weights in zip(order.T, stage_weights(lists, decay).T, strict=True):
             left[np.arange(len(lists)), items] = False
             row, other = np.nonzero(left)
-            # Strict lists of one length have the same weights.
+            # Strict rankings of one length have the same weights.
             design += weights[0] * self._signs(row, items[row], other, len(lists))
         return design
 
     def _row_sums(self, members: Ints, left: NDArray[np.bool_]) -> csr_array:
-        """Return the matrix that takes scores to Σ_j f_ij over what is left, a row a member."""
+        """Return the matrix from scores to Σ_j f_ij over the items left, one row per member."""
         row, other = np.nonzero(left & (np.arange(self.n_items) != members[:, None]))
         return self._signs(row, members[row], other, len(members))
 
@@ -359,7 +364,7 @@ class BabingtonSmithScorer:
         return csr_array(cells, shape=(n_rows, self._n_pairs))
 
     def _tied_part(self, tied: Ints, taken: int, row_sums: Floats, f: Floats) -> Floats:
-        """Return the log of the mean weight of the orders of a tie."""
+        """Return the logarithm of the mean weight over the orders of a tie."""
         g = len(tied)
         require_affordable(g, taken)
         column, sign = self._column[np.ix_(tied, tied)], self._sign[np.ix_(tied, tied)]
@@ -372,23 +377,22 @@ class BabingtonSmithScorer:
         return np.asarray(result - gammaln(g + 1) + gammaln(g - taken + 1))
 
 
-# -------------------- zeroshot.rankers
-# Which ranker scores have: Plackett-Luce for classes, Babington-Smith for pairs of them.
+# -------------------------------------------------------------------- by the kind of scores
 
 
 Scorer = PlackettLuceScorer | BabingtonSmithScorer
 
 
 class Scorers:
-    """P(π|x) of the same rankings under scores of any kind; each ranker is made once, if wanted."""
+    """The scorers of some rankings for every kind of scores; each is built on first use."""
 
     def __init__(self, rankings: Rankings, decay: float = 0.0) -> None:
         self._rankings = rankings
         self._decay = decay
         self._made: dict[bool, Scorer] = {}
 
-    def of(self, kind: Kind) -> Scorer:
-        """Return the ranker for one kind of scores."""
+    def get_scorer(self, kind: Kind) -> Scorer:
+        """Return the scorer for one kind of scores: Babington-Smith for one-vs-one."""
         pairs = kind == "one-vs-one"
         if pairs not in self._made:
             model = BabingtonSmithScorer if pairs else PlackettLuceScorer

@@ -1,4 +1,7 @@
-"""`Scores`: what a classifier says about inputs, with the names of the classes it knows."""
+"""`Scores`: the scores of a classifier, with the names of its classes; and what follows from them.
+
+Probabilities of the seen classes, and the order of the classes by one-vs-one scores.
+"""
 
 from __future__ import annotations
 
@@ -20,33 +23,29 @@ Floats = NDArray[np.floating]
 Kind = Literal["multiclass", "one-vs-rest", "one-vs-one"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 LEAST_PROBABILITY = 1e-6
-"""What a probability of 0 counts as, or half of the smallest other one of its row if that is
-less: a zero is a rounded or uncounted number, and its logarithm would veto."""
+"""The value that replaces a probability of 0, or half of the smallest other probability of its
+row if that is less. A zero is usually rounded, and its logarithm would exclude a class for good."""
 LARGEST_SCORE = 1e30
-"""Beyond it sums of scores overflow in single precision; a logit it is not."""
+"""Larger scores are refused: their sums overflow in single precision."""
 SUM_TOLERANCE = 0.02
-"""How far the probabilities of a row may be from adding up to one: tables are rounded."""
-
-
-# -------------------- zeroshot.scores
-# `Scores`: what a classifier says about inputs, with the names of the classes it knows.
+"""How far the sum of the probabilities of a row may be from one: tables are rounded."""
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """The scores of n inputs, on the scale of logarithms: logits, decision values or log-odds.
+    """The scores of n inputs on a logarithmic scale: logits, decision values or log-odds.
 
     Parameters
     ----------
     values : array-like of shape (n, C) or (n, C (C - 1) / 2)
-        One column a class; or, one-vs-one, one a pair, in the order (0, 1), (0, 2), …, (1, 2), …
-        (that of ``numpy.triu_indices``), positive where the first of the pair is preferred.
-        float32 stays float32, and is computed with as such.
+        One column per class. One-vs-one scores have one column per pair of classes, in the
+        order (0, 1), (0, 2), …, (1, 2), … (that of ``numpy.triu_indices``); they are positive
+        where the first class of the pair is preferred. float32 stays float32.
     items : iterable of names
         The C classes.
     kind : {"multiclass", "one-vs-rest", "one-vs-one"}
-        How the classifier was trained. The softmax of multiclass scores, and the sigmoid of
-        one-vs-rest ones, are probabilities.
+        How the classifier was trained. The softmax of multiclass scores and the sigmoid of
+        one-vs-rest scores are probabilities.
 
     Examples
     --------
@@ -89,11 +88,12 @@ class Scores:
     def from_probabilities(
         cls, proba: ArrayLike, items: Iterable[Any], kind: Kind = "multiclass"
     ) -> Scores:
-        """Take probabilities: their logarithms if multiclass, their log-odds otherwise.
+        """Make scores from probabilities: logarithms if multiclass, log-odds otherwise.
 
-        Multiclass probabilities add up to one in every row; the others are those of separate
-        yes-or-no questions. A probability of 0 (or a 1, where the odds count) is taken as a
-        millionth away from it, or less where the row has others as extreme.
+        Multiclass probabilities add up to one in every row. One-vs-rest and one-vs-one
+        probabilities are those of separate binary classifiers. A probability of 0 is replaced
+        by a millionth, or by less where the row has other values as small; for log-odds the
+        same holds for a probability of 1.
 
         Examples
         --------
@@ -109,7 +109,7 @@ class Scores:
         if outside.any():
             row, column = np.argwhere(outside)[0]
             where = f"row {row}, {column_name(scores.items, kind, column)}"
-            raise RankshotError(f"{where}: {p[row, column]} is no probability")
+            raise RankshotError(f"{where}: {p[row, column]} is not a probability")
         if kind != "multiclass":
             return cls(_log_positive(p) - _log_positive(1 - p), scores.items, kind)
         total = p.sum(axis=1)
@@ -117,13 +117,13 @@ class Scores:
         if off.any():
             row = int(np.argmax(off))
             raise RankshotError(
-                f"row {row}: multiclass probabilities add up to one, these to {total[row]:.3g}. "
-                "Say kind='one-vs-rest' if each answers a question of its own"
+                f"row {row}: multiclass probabilities must add up to one, not {total[row]:.3g}. "
+                "Pass kind='one-vs-rest' if each class has its own binary classifier"
             )
         return cls(_log_positive(p), scores.items, kind)
 
     def _refuse_infinite(self) -> None:
-        # The extremes are NaN if any score is, and need no array as large as the scores.
+        # The extremes are NaN if any score is NaN, and need no temporary array of the same size.
         if self.values.size == 0:
             return
         if self.values.max() < LARGEST_SCORE and self.values.min() > -LARGEST_SCORE:
@@ -146,21 +146,22 @@ class Scores:
         names = as_names(items)
         if names == self.items:
             return self
-        known = set(names)
-        if extra := [name for name in self.items if name not in known]:
+        wanted = set(names)
+        if extra := [name for name in self.items if name not in wanted]:
             raise RankshotError(
-                f"the scores have classes that nobody ranks: {quote_names(extra)}"
+                f"the scores have classes that are not in the rankings: {quote_names(extra)}"
                 f"{suggest_name(extra[0], names)}"
             )
         return self.select(names)
 
     def select(self, items: Iterable[Any]) -> Scores:
-        """Keep some classes, in the order given: what the classifier says of them alone."""
+        """Return the scores of some classes only, in the given order."""
         names = as_names(items)
         code = {name: i for i, name in enumerate(self.items)}
         if missing := [name for name in names if name not in code]:
             raise RankshotError(
-                f"there are no scores of {quote_names(missing)}{suggest_name(missing[0], self.items)}"
+                f"there are no scores of {quote_names(missing)}"
+                f"{suggest_name(missing[0], self.items)}"
             )
         index = np.array([code[name] for name in names])
         if self.kind != "one-vs-one":
@@ -173,10 +174,10 @@ class Scores:
 
 
 def as_scores(scores: Scores | ArrayLike, items: tuple[str, ...]) -> Scores:
-    """Return scores over ``items``, from what a caller of a head passes.
+    """Return `Scores` of ``items`` from what the caller of a head passes.
 
-    A plain array has a column for each item, in their order, or one for each pair; a data
-    frame is matched by the names of its columns.
+    A plain array has one column per item, in their order, or one per pair. The columns of a data
+    frame are matched by name.
     """
     if isinstance(scores, Scores):
         return scores.with_items(items)
@@ -185,7 +186,7 @@ def as_scores(scores: Scores | ArrayLike, items: tuple[str, ...]) -> Scores:
     else:
         table = _as_floats(scores)
         C = len(items)
-        # Three classes have three pairs: there an array is taken to have a column a class.
+        # Three classes have three pairs; then an array is taken to have one column per class.
         paired = table.ndim == 2 and table.shape[1] == C * (C - 1) // 2 and table.shape[1] != C
         found = Scores(table, items, "one-vs-one" if paired else "multiclass")
     _warn_of_probabilities(found)
@@ -193,20 +194,20 @@ def as_scores(scores: Scores | ArrayLike, items: tuple[str, ...]) -> Scores:
 
 
 def _warn_of_probabilities(scores: Scores) -> None:
-    """Warn of logits that are all from 0 to 1 and add up to one: a look at a few will do."""
+    """Warn if the first rows look like probabilities: from 0 to 1, with a sum of one."""
     few = scores.values[:100]
     if scores.kind != "multiclass" or few.size == 0 or few.shape[1] < 2 or few.min() < 0:
         return
     if (np.abs(few.sum(axis=1) - 1) < SUM_TOLERANCE).all() and (few % 1).any():
         warnings.warn(
             "the scores look like probabilities, but are taken as logits: pass "
-            "Scores.from_probabilities(scores, items), or Scores(scores, items) if they are",
+            "Scores.from_probabilities(scores, items), or Scores(scores, items) if they are logits",
             stacklevel=4,
         )
 
 
 def column_name(items: tuple[str, ...], kind: Kind, column: int) -> str:
-    """Return what a column of scores is of, for a message."""
+    """Return a description of a column of scores, for error messages."""
     if kind != "one-vs-one":
         return f"column {items[column]!r}"
     first, second = np.triu_indices(len(items), 1)
@@ -214,12 +215,12 @@ def column_name(items: tuple[str, ...], kind: Kind, column: int) -> str:
 
 
 def n_columns(n_items: int, kind: Kind) -> int:
-    """Return how many columns a table of scores has."""
+    """Return the number of columns of a score table."""
     return n_items * (n_items - 1) // 2 if kind == "one-vs-one" else n_items
 
 
 def pair_columns(n_items: int) -> tuple[NDArray[np.intp], NDArray[np.int8]]:
-    """Return the column of every pair (i, j), and the sign with which it speaks for i."""
+    """Return the column of every pair (i, j), and the sign that makes it a score for i."""
     first, second = np.triu_indices(n_items, 1)
     column = np.zeros((n_items, n_items), np.intp)
     sign = np.zeros((n_items, n_items), np.int8)
@@ -232,27 +233,26 @@ def _as_floats(values: ArrayLike) -> Floats:
     try:
         table = np.asarray(values)
         if table.dtype.kind in "cmM":
-            raise TypeError(f"{table.dtype} is no real number")  # noqa: TRY301
+            raise TypeError(f"{table.dtype} is not a real number")  # noqa: TRY301
         single = table.dtype.kind == "f" and table.dtype.itemsize <= 4
         return table.astype(np.float32 if single else np.float64, copy=False)
     except (TypeError, ValueError, RuntimeError) as error:
-        # RuntimeError is what a tensor that still has a gradient, or lies on a GPU, raises.
+        # A tensor that requires a gradient, or is on a GPU, raises RuntimeError.
         raise RankshotError(f"scores must be a table of numbers: {error}") from None
 
 
 def _log_positive(p: Floats) -> Floats:
-    """Return log p, with something smaller than all others of the row for a zero."""
+    """Return log p; zeros are replaced by a value below all others of the row."""
     smallest = np.where(p > 0, p, np.inf).min(axis=1, keepdims=True)
     floor = np.clip(smallest / 2, np.finfo(p.dtype).smallest_subnormal, LEAST_PROBABILITY)
     return np.asarray(np.log(np.where(p > 0, p, floor)))
 
 
-# -------------------- zeroshot.class_probabilities
-# P(y|x): the probabilities of the seen classes, from scores of any kind that has them.
+# -------------------------------------------------------------------- what follows from scores
 
 
 def log_class_probabilities(values: Floats, kind: Kind, asker: str) -> NDArray[np.float64]:
-    """Return log P(y|x), a row an input: of the softmax, or of the sigmoid for one-vs-rest.
+    """Return log P(y|x), one row per input: the log-softmax, or log-sigmoid for one-vs-rest.
 
     Examples
     --------
@@ -261,7 +261,7 @@ def log_class_probabilities(values: Floats, kind: Kind, asker: str) -> NDArray[n
     """
     if kind == "one-vs-one":
         raise RankshotError(
-            f"{asker} needs a score for each class, not for each pair: one-vs-one scores are for "
+            f"{asker} needs one score per class, not one per pair: one-vs-one scores are for "
             "ProbabilisticRanking and DeterministicRanking"
         )
     f = np.asarray(values, np.float64)
@@ -269,24 +269,21 @@ def log_class_probabilities(values: Floats, kind: Kind, asker: str) -> NDArray[n
     return -np.logaddexp(0, -f) if kind == "one-vs-rest" else np.asarray(log_softmax(f, axis=1))
 
 
-# -------------------- zeroshot.pair_wins
-# One-vs-one scores, class by class: the pairs that each wins, and the sum of its scores.
+def score_by_pair_wins(values: Floats, n_items: int) -> NDArray[np.float64]:
+    """Return one number per class that orders classes by the pairs they win.
 
-
-def count_pair_wins(values: Floats, n_items: int) -> NDArray[np.float64]:
-    """Return numbers that order classes by the pairs they win, then by the sum of their scores.
-
-    A pair of score 0 is half a win for each.
+    Classes that win the same number of pairs are ordered by the sum of their scores. A pair with
+    score 0 is half a win for each class.
     """
-    wins = pair_sums(np.sign(values), n_items) / 2
-    # Rounded, so that the order in which they were added up decides nothing.
-    sums = np.round(pair_sums(values, n_items), 9)
-    # Wins differ by halves at least: sums squeezed into (-1/4, 1/4) only break ties.
+    wins = sum_pair_scores(np.sign(values), n_items) / 2
+    # Rounded, so that the order of the additions has no influence.
+    sums = np.round(sum_pair_scores(values, n_items), 9)
+    # Wins differ by at least 1/2, so sums that are scaled into (-1/4, 1/4) only break ties.
     return np.asarray(wins + sums / (4 * (1 + np.abs(sums))))
 
 
-def pair_sums(values: Floats, n_items: int) -> NDArray[np.float64]:
-    """Return Σ_j f_ij for every class i, a row an input."""
+def sum_pair_scores(values: Floats, n_items: int) -> NDArray[np.float64]:
+    """Return Σ_j f_ij for every class i, one row per input."""
     first, second = np.triu_indices(n_items, 1)
     ones, pair = np.ones(first.size), np.arange(first.size)
     cells = np.append(ones, -ones), (np.append(first, second), np.append(pair, pair))

@@ -1,4 +1,8 @@
-"""`SeenClassSearch`: settings chosen on seen classes that play unseen ones."""
+"""`SeenClassSearch`: choose settings on held-out seen classes that play the role of new ones.
+
+With ``classes="all"`` the search also finds the calibration constant of calibrated stacking, which
+decides between seen and new classes.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +19,17 @@ from sklearn.utils import _safe_indexing
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import Seed
-from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.restriction import restrict_items
 from rankshot.semantics.similarity import Similarity
-from rankshot.zeroshot.alignment import Semantics, align_to, only_new, require_semantics, with_seen
-from rankshot.zeroshot.classifier import ZeroShotClassifier, require_one_length
+from rankshot.zeroshot.alignment import (
+    Semantics,
+    align_to,
+    only_new,
+    require_semantics,
+    select_targets,
+    with_seen,
+)
+from rankshot.zeroshot.classifier import ZeroShotClassifier, require_same_length
 from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.heads.base import most_probable
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
@@ -29,114 +39,28 @@ from rankshot.zeroshot.scores import Scores
 Floats = NDArray[np.float64]
 Labels = NDArray[np.str_]
 FIXED = {"rankings", "classes", "calibration", "reject_below", "reject_label"}
-"""What no trial changes."""
+"""Parameters of the classifier that the grid must not contain."""
 VALIDATION_SHARE = 0.25
-"""Of the inputs of classes that stay seen, so much is kept from training to judge by."""
-
-
-# -------------------- zeroshot.calibration
-# The constant that lets seen and unseen classes compete: calibrated stacking.
-
-
-class SeenOrUnseen(NamedTuple):
-    """What is to be known of inputs to judge any calibration constant.
-
-    Attributes
-    ----------
-    margin : ndarray of shape (n,)
-        Log-probability of the best seen class less that of the best unseen one. An input goes
-        to the seen class where this exceeds the constant.
-    right_if_seen, right_if_unseen : ndarray of bool
-        Whether the best seen, and the best unseen, class is the true one.
-    weight : ndarray
-        One over the number of inputs of its class, and over the number of seen (or unseen)
-        classes: accuracies are means over classes.
-    is_unseen : ndarray of bool
-        Whether the true class is an unseen one.
-    """
-
-    margin: Floats
-    right_if_seen: NDArray[np.bool_]
-    right_if_unseen: NDArray[np.bool_]
-    weight: Floats
-    is_unseen: NDArray[np.bool_]
-
-
-def seen_or_unseen(
-    log_proba: NDArray[np.floating],
-    classes: NDArray[np.str_],
-    seen: NDArray[np.bool_],
-    y: NDArray[np.str_],
-) -> SeenOrUnseen:
-    """Sum up what a generalised zero-shot classifier says of labelled inputs."""
-    best_seen = log_proba[:, seen].argmax(axis=1)
-    best_unseen = log_proba[:, ~seen].argmax(axis=1)
-    rows = np.arange(len(y))
-    margin = log_proba[:, seen][rows, best_seen] - log_proba[:, ~seen][rows, best_unseen]
-    names, which, count = np.unique(y, return_inverse=True, return_counts=True)
-    name_unseen = ~np.isin(names, classes[seen])
-    n_alike = np.where(name_unseen, name_unseen.sum(), (~name_unseen).sum())
-    return SeenOrUnseen(
-        margin.astype(np.float64),
-        classes[seen][best_seen] == y,
-        classes[~seen][best_unseen] == y,
-        (1 / (count * n_alike))[which],
-        name_unseen[which],
-    )
-
-
-def harmonic_means(inputs: SeenOrUnseen, constants: Floats) -> Floats:
-    """Return the harmonic mean of seen and unseen accuracy for every constant."""
-    order = np.argsort(inputs.margin)
-    # Inputs of a margin up to the constant go to unseen classes.
-    n_unseen = np.searchsorted(inputs.margin[order], constants, side="right")
-
-    def accuracy(of: NDArray[np.bool_]) -> Floats:
-        weight = np.where(of, inputs.weight, 0.0)[order]
-        below = np.append(0, np.cumsum(weight * inputs.right_if_unseen[order]))
-        above = np.append(0, np.cumsum((weight * inputs.right_if_seen[order])[::-1]))[::-1]
-        return np.asarray(below[n_unseen] + above[n_unseen])
-
-    unseen, seen = accuracy(inputs.is_unseen), accuracy(~inputs.is_unseen)
-    total = unseen + seen
-    return np.divide(2 * unseen * seen, total, out=np.zeros_like(total), where=total > 0)
-
-
-def best_calibration(folds: Sequence[SeenOrUnseen]) -> tuple[float, float]:
-    """Return the constant with the largest harmonic mean, averaged over folds, and that mean.
-
-    Between two neighbouring margins all constants are alike. The middle of the first stretch
-    without a better one is taken.
-    """
-    margins = np.unique(np.concatenate([fold.margin for fold in folds]))
-    edges = np.concatenate([[margins[0] - 1], margins, [margins[-1] + 1]])
-    # Where fold after fold adds up in another order, equal means differ in their last digits.
-    means = np.mean([harmonic_means(fold, edges[:-1]) for fold in folds], axis=0).round(12)
-    first = int(np.argmax(means))
-    worse = np.flatnonzero(means[first:] < means[first])
-    end = first + (int(worse[0]) if worse.size else means.size - first)
-    return float((edges[first] + edges[end]) / 2), float(means[first])
-
-
-# -------------------- zeroshot.seen_class_search
-# `SeenClassSearch`: settings chosen on seen classes that play unseen ones.
+"""The share of the inputs of the remaining seen classes that is kept for evaluation."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """How one setting did.
+    """The result of one setting.
 
     Attributes
     ----------
     params : dict
         The setting.
     score : float
-        The mean over folds of the accuracy on the classes that played unseen, each class
-        counting alike; with ``classes="all"``, of the harmonic mean of that on seen and unseen.
+        The mean over folds of the mean class accuracy on the held-out classes. With
+        ``classes="all"``, the mean of the harmonic mean of this accuracy and that on the
+        remaining seen classes.
     by_fold : tuple of float
-        Empty with ``classes="all"``, where one calibration serves all folds.
+        The score of each fold. Empty with ``classes="all"``, where all folds share one
+        calibration constant.
     calibration : float
-        The best constant, with ``classes="all"``; otherwise 0.
+        The best constant with ``classes="all"``; otherwise 0.
     """
 
     params: dict[str, Any]
@@ -146,36 +70,40 @@ class Trial:
 
 
 class _Fold(NamedTuple):
-    """Scores by a classifier without the classes that play unseen, to rank by and to judge by."""
+    """Scores of a classifier without the held-out classes, to rank and to evaluate."""
 
     items: tuple[str, ...]
     to_rank: tuple[Scores, Labels]
-    to_judge: tuple[Scores, Labels]
+    to_evaluate: tuple[Scores, Labels]
 
 
 class SeenClassSearch(MetaEstimatorMixin, BaseEstimator):
-    """Choose the settings of a `ZeroShotClassifier` without a single unseen input or label.
+    """Choose the settings of a `ZeroShotClassifier` without inputs or labels of new classes.
 
-    Some seen classes are held out and play unseen ones: a classifier trained on the others has
-    to tell them apart by their rankings. What works best there is taken. A frozen classifier
-    is not trained again; its scores for the held-out classes are left out.
+    Some seen classes are held out and play the role of new ones: a classifier trained on the
+    other classes has to distinguish them by their rankings. The setting with the best score is
+    chosen. A frozen classifier is not trained again; its scores for the held-out classes are left
+    out.
 
     Parameters
     ----------
     estimator : ZeroShotClassifier
+        The classifier whose settings are chosen.
     param_grid : dict, or list of dicts
         Lists of values by name of the parameter, as for scikit-learn's `GridSearchCV`:
         ``{"head__k": [2, 4, 7], "head__prior": [PlackettLuce(), Mallows()]}``. Parameters of the
-        classifier are ``estimator__…``. With ``classes="all"`` the calibration is found for
-        every setting, exactly, and needs no place in the grid.
+        classifier are ``estimator__…``. With ``classes="all"`` the best calibration constant of
+        every setting is found exactly, and is not part of the grid.
     rankings : Rankings or Similarity, optional
-        What is said of *seen* classes, by the same sources. By default what
-        ``estimator.rankings`` says of them.
+        Rankings or similarities of *seen* classes, from the same sources. By default those of
+        seen classes in ``estimator.rankings``.
     n_folds : int
-        The classes that have rankings take turns, in so many groups, by chance.
+        The seen classes that have rankings are divided at random into this number of groups,
+        which are held out in turn.
     held_out : list of lists of names, optional
-        The groups themselves.
+        The groups, instead of random ones.
     random_state : int, optional
+        The seed for the groups, and for the inputs kept for evaluation.
     verbose : bool
         Show progress.
 
@@ -184,10 +112,11 @@ class SeenClassSearch(MetaEstimatorMixin, BaseEstimator):
     trials_ : list of Trial
         All settings, in the order of the grid.
     best_params_ : dict
-        Of the best of them; of equals, the first.
+        The best setting; the first one if several are equally good.
     best_score_ : float
+        Its score.
     best_estimator_ : ZeroShotClassifier
-        With those settings, fitted to all inputs.
+        The classifier with this setting, fitted to all inputs.
 
     Examples
     --------
@@ -225,36 +154,36 @@ class SeenClassSearch(MetaEstimatorMixin, BaseEstimator):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any) -> SeenClassSearch:
-        """Try all settings on held-out seen classes, and fit the best to all inputs.
+        """Try all settings on held-out seen classes, and fit the best one to all inputs.
 
         Parameters
         ----------
         X, y
-            Inputs of seen classes.
+            Inputs of seen classes, and their classes.
         """
         if not isinstance(self.estimator, ZeroShotClassifier):
             raise RankshotError(f"expected a ZeroShotClassifier, not {short_repr(self.estimator)}")
-        require_one_length(X, y)
+        require_same_length(X, y)
         labels = np.asarray(y).astype(str)
-        knowledge = self._of_seen(labels)
-        settings = self._settings()
-        outcomes: list[list[float | SeenOrUnseen]] = [[] for _ in settings]
+        semantics = self._semantics_of_seen(labels)
+        settings = self._list_settings()
+        outcomes: list[list[float | CalibrationData]] = [[] for _ in settings]
         with ProgressLine("seen classes held out", enabled=self.verbose) as line:
-            groups = self._groups(knowledge, labels)
+            groups = self._choose_groups(semantics, labels)
             for number, group in enumerate(groups, 1):
                 line.update(f"fold {number} of {len(groups)}")
-                for i, fold in self._trained(settings, group, X, labels):
-                    outcomes[i].append(self._judged(settings[i], fold, group, knowledge))
-        self.trials_ = [_trial(*pair) for pair in zip(settings, outcomes, strict=True)]
+                for i, fold in self._train_folds(settings, group, X, labels):
+                    outcomes[i].append(self._evaluate(settings[i], fold, group, semantics))
+        self.trials_ = [_summarize_trial(*pair) for pair in zip(settings, outcomes, strict=True)]
         best = max(self.trials_, key=lambda trial: trial.score)
         self.best_params_, self.best_score_ = best.params, best.score
-        chosen = self._with(best.params)
+        chosen = self._configure(best.params)
         if chosen.classes == "all":
             chosen.set_params(calibration=best.calibration)
         self.best_estimator_ = chosen.fit(X, y)
         return self
 
-    def _settings(self) -> list[dict[str, Any]]:
+    def _list_settings(self) -> list[dict[str, Any]]:
         try:
             settings = list(ParameterGrid(self.param_grid))
         except (TypeError, ValueError) as error:
@@ -263,80 +192,78 @@ class SeenClassSearch(MetaEstimatorMixin, BaseEstimator):
             raise RankshotError("param_grid is empty: there is nothing to try")
         if fixed := sorted(FIXED & {name for params in settings for name in params}):
             raise RankshotError(
-                f"param_grid: {quote_names(fixed)} cannot be chosen here; set it on the estimator (the "
-                "calibration is found by itself)"
+                f"param_grid: {quote_names(fixed)} cannot be chosen here; set it on the estimator "
+                "(the calibration is found automatically)"
             )
         return settings
 
-    def _with(self, params: Mapping[str, Any]) -> ZeroShotClassifier:
-        """Return a copy of the classifier with some settings."""
+    def _configure(self, params: Mapping[str, Any]) -> ZeroShotClassifier:
+        """Return a copy of the classifier with these parameters."""
         zero_shot: ZeroShotClassifier = clone(self.estimator)
         if zero_shot.head is None:
             zero_shot.set_params(head=ProbabilisticRanking())
         zero_shot.set_params(**{name: clone(v, safe=False) for name, v in params.items()})
         return zero_shot
 
-    def _of_seen(self, labels: Labels) -> Semantics:
-        """Return what is said of seen classes."""
-        knowledge = self.estimator.rankings if self.rankings is None else self.rankings
-        if not isinstance(knowledge, Rankings | Similarity):
-            raise RankshotError(
-                f"rankings must be Rankings or a Similarity, not {short_repr(knowledge)}"
-            )
-        seen = np.isin(np.array(knowledge.targets, object).astype(str), labels)
+    def _semantics_of_seen(self, labels: Labels) -> Semantics:
+        """Return the rankings or similarities of seen classes."""
+        semantics = require_semantics(
+            self.estimator.rankings if self.rankings is None else self.rankings
+        )
+        seen = np.isin(np.array(semantics.targets, object).astype(str), labels)
         if not seen.any():
             raise RankshotError(
-                f"there is no ranking of a seen class to play with (the targets are "
-                f"{quote_names(dict.fromkeys(knowledge.targets))}): let the sources rank seen classes, "
-                "too, and pass that as rankings"
+                "there is no ranking of a seen class that could be held out (the targets are "
+                f"{quote_names(dict.fromkeys(semantics.targets))}): let the sources rank seen "
+                "classes, too, and pass these rankings as rankings="
             )
-        if isinstance(knowledge, Rankings):
-            return knowledge[seen]
-        return knowledge.select(np.array(knowledge.targets)[seen], knowledge.items)
+        return select_targets(semantics, seen)
 
-    def _groups(self, knowledge: Semantics, labels: Labels) -> list[tuple[str, ...]]:
-        """Return the classes that play unseen, fold by fold."""
-        known = sorted(set(knowledge.targets))
+    def _choose_groups(self, semantics: Semantics, labels: Labels) -> list[tuple[str, ...]]:
+        """Return the held-out classes of each fold."""
+        ranked = sorted(set(semantics.targets))
         if self.held_out is None:
-            n, most = self.n_folds, len(known) // 2
+            n, most = self.n_folds, len(ranked) // 2
             if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n <= most:
                 raise RankshotError(
-                    f"n_folds must be between 1 and {most}, two classes a fold or more, not "
-                    f"{short_repr(n)}"
+                    f"n_folds must be between 1 and {most}, with at least two classes per fold, "
+                    f"not {short_repr(n)}"
                 )
-            mixed = np.random.default_rng(self.random_state).permutation(known)
+            mixed = np.random.default_rng(self.random_state).permutation(ranked)
             groups = [tuple(group.tolist()) for group in np.array_split(mixed, n)]
         else:
-            groups = _require_groups(self.held_out, known)
+            groups = _require_groups(self.held_out, ranked)
         for group in groups:
             if len(set(labels) - set(group)) < 2:
                 what = "n_folds" if self.held_out is None else "held_out"
                 raise RankshotError(
-                    f"{what}: with {quote_names(group)} held out fewer than two classes are left to "
-                    "train on"
+                    f"{what}: with {quote_names(group)} held out fewer than two classes are left "
+                    "to train on"
                 )
         return groups
 
-    def _trained(
+    def _train_folds(
         self, settings: list[dict[str, Any]], group: tuple[str, ...], X: Any, labels: Labels
     ) -> Iterator[tuple[int, _Fold]]:
         """Yield each setting with its fold; settings of one classifier share the training."""
         done: dict[tuple[tuple[str, int], ...], _Fold] = {}
         for i, params in enumerate(settings):
-            # Every setting holds the very values of the grid.
+            # The values in all settings are the objects of the grid, so their ids can be compared.
             of_estimator = tuple(
                 (name, id(value))
                 for name, value in params.items()
                 if name.split("__")[0] == "estimator"
             )
             if of_estimator not in done:
-                done[of_estimator] = self._fold(self._with(params).estimator, group, X, labels)
+                done[of_estimator] = self._train_fold(
+                    self._configure(params).estimator, group, X, labels
+                )
             yield i, done[of_estimator]
 
-    def _fold(self, classifier: Any, group: tuple[str, ...], X: Any, labels: Labels) -> _Fold:
-        """Train without a group of classes; a frozen classifier forgets their scores instead."""
-        playing = np.isin(labels, group)
-        train, held = np.flatnonzero(~playing), np.flatnonzero(playing)
+    def _train_fold(self, classifier: Any, group: tuple[str, ...], X: Any, labels: Labels) -> _Fold:
+        """Train without a group of classes; of a frozen classifier only drop their scores."""
+        is_held_out = np.isin(labels, group)
+        train, held = np.flatnonzero(~is_held_out), np.flatnonzero(is_held_out)
         if self.estimator.classes == "all":
             seed = int(np.random.default_rng(self.random_state).integers(2**32))
             try:
@@ -345,81 +272,166 @@ class SeenClassSearch(MetaEstimatorMixin, BaseEstimator):
                 )
             except ValueError as error:
                 raise RankshotError(
-                    f"classes='all' needs a few inputs of every class to judge by: {error}"
+                    f"classes='all' needs a few inputs of every class for evaluation: {error}"
                 ) from None
             held = np.concatenate([held, kept])
         trained = clone(classifier).fit(_safe_indexing(X, train), labels[train])
         if unknown := sorted(set(labels[train]) - set(map(str, trained.classes_))):
             raise RankshotError(
-                f"the classifier does not know {quote_names(unknown)}: not seen classes"
+                f"{quote_names(unknown)} in y are not among the classes of the classifier"
             )
-        ranked, judged = (
+        to_rank, to_evaluate = (
             scores.select([name for name in scores.items if name not in group])
             for scores in (scores_of(trained, _safe_indexing(X, rows)) for rows in (train, held))
         )
-        return _Fold(judged.items, (ranked, labels[train]), (judged, labels[held]))
+        return _Fold(to_evaluate.items, (to_rank, labels[train]), (to_evaluate, labels[held]))
 
-    def _judged(
-        self, params: dict[str, Any], fold: _Fold, group: tuple[str, ...], knowledge: Semantics
-    ) -> float | SeenOrUnseen:
-        """Fit a head for the classes that play unseen, and see how it does."""
-        zero_shot = self._with(params)
+    def _evaluate(
+        self, params: dict[str, Any], fold: _Fold, group: tuple[str, ...], semantics: Semantics
+    ) -> float | CalibrationData:
+        """Fit a head for the held-out classes, and measure it on their inputs."""
+        zero_shot = self._configure(params)
         head: Any = zero_shot.head
-        # Seen classes are ranked by what the classifier will be given of them, if anything.
-        staying = set(fold.items) & set(require_semantics(self.estimator.rankings).targets)
-        about = _restricted(knowledge, group, staying, fold.items)
-        scores, labels = fold.to_judge
-        if zero_shot.classes == "unseen":
+        # Remaining seen classes use only rankings that the final classifier will have, too.
+        remaining = set(fold.items) & set(require_semantics(self.estimator.rankings).targets)
+        about = _restrict(semantics, group, remaining, fold.items)
+        scores, labels = fold.to_evaluate
+        if zero_shot.classes == "new":
             head.fit(only_new(about))
-            playing = np.isin(labels, group)
-            chosen = head.classes_[most_probable(head.predict_log_proba(scores[playing]))]
-            return mean_class_accuracy(labels[playing], chosen)
+            is_held_out = np.isin(labels, group)
+            predicted = head.classes_[most_probable(head.predict_log_proba(scores[is_held_out]))]
+            return mean_class_accuracy(labels[is_held_out], predicted)
         head.fit(with_seen(about, lambda: fold.to_rank))
         seen = np.isin(head.classes_, fold.items)
-        return seen_or_unseen(head.predict_log_proba(scores), head.classes_, seen, labels)
+        return collect_calibration_data(head.predict_log_proba(scores), head.classes_, seen, labels)
 
 
-def _require_groups(held_out: Any, known: list[str]) -> list[tuple[str, ...]]:
-    """Return the groups that a caller wants held out."""
+def _require_groups(held_out: Any, ranked: list[str]) -> list[tuple[str, ...]]:
+    """Return the groups of ``held_out``; each class must be one of the ranked seen classes."""
     groups: list[tuple[str, ...]] = []
     for group in held_out:
         names = () if isinstance(group, str) or not isinstance(group, Iterable) else tuple(group)
         if len(set(names)) < max(2, len(names)):
             raise RankshotError(
-                f"held_out: a fold is a list of two different classes or more, not {short_repr(group)}"
+                "held_out: a fold must be a list of at least two different classes, not "
+                f"{short_repr(group)}"
             )
         for name in names:
-            if name not in known:
+            if name not in ranked:
                 raise RankshotError(
-                    f"held_out: no ranking of a seen class {short_repr(name)}{suggest_name(name, known)}"
+                    f"held_out: there is no ranking of a seen class {short_repr(name)}"
+                    f"{suggest_name(name, ranked)}"
                 )
         groups.append(names)
     if not groups:
-        raise RankshotError("held_out is empty: name at least one fold")
+        raise RankshotError("held_out is empty: pass at least one fold")
     return groups
 
 
-def _restricted(
-    knowledge: Semantics, group: tuple[str, ...], staying: set[str], items: tuple[str, ...]
+def _restrict(
+    semantics: Semantics, group: tuple[str, ...], remaining: set[str], items: tuple[str, ...]
 ) -> Semantics:
-    """Return what is said of the group, and of classes that stay seen, over the items alone."""
-    wanted = [name in group or name in staying for name in knowledge.targets]
-    if isinstance(knowledge, Similarity):
-        return knowledge.select(np.array(knowledge.targets)[wanted], items)
-    about = knowledge[np.array(wanted, bool)]
-    about = restrict_items(about, [name for name in knowledge.items if name in items])
+    """Return the semantics of the held-out group and of remaining classes, over the items only."""
+    wanted = [name in group or name in remaining for name in semantics.targets]
+    if isinstance(semantics, Similarity):
+        return semantics.select(np.array(semantics.targets)[wanted], items)
+    about = semantics[np.array(wanted, bool)]
+    about = restrict_items(about, [name for name in semantics.items if name in items])
     if missing := sorted(set(group) - set(about.target_names)):
         raise RankshotError(
-            f"the rankings of {quote_names(missing)} name no class that is still seen when "
+            f"the rankings of {quote_names(missing)} contain no seen class when "
             f"{quote_names(group)} are held out"
         )
     return align_to(about, items)
 
 
-def _trial(params: dict[str, Any], outcomes: list[float | SeenOrUnseen]) -> Trial:
-    folds = [outcome for outcome in outcomes if isinstance(outcome, SeenOrUnseen)]
+def _summarize_trial(params: dict[str, Any], outcomes: list[float | CalibrationData]) -> Trial:
+    folds = [outcome for outcome in outcomes if isinstance(outcome, CalibrationData)]
     if folds:
         constant, score = best_calibration(folds)
         return Trial(params, score, (), constant)
     accuracies = tuple(outcome for outcome in outcomes if isinstance(outcome, float))
     return Trial(params, float(np.mean(accuracies)), accuracies, 0.0)
+
+
+# -------------------------------------------------------------------- the calibration constant
+
+
+class CalibrationData(NamedTuple):
+    """What decides, for each input, whether a calibration constant gives the right answer.
+
+    Attributes
+    ----------
+    margin : ndarray of shape (n,)
+        Log-probability of the best seen class minus that of the best new class. The seen class
+        is predicted if this is above the constant.
+    right_if_seen, right_if_new : ndarray of bool
+        Whether the best seen class, and the best new class, is the true one.
+    weight : ndarray
+        1 / (inputs of its class * number of seen, or new, classes), so that accuracies are means
+        over classes.
+    is_new : ndarray of bool
+        Whether the true class is a new class.
+    """
+
+    margin: Floats
+    right_if_seen: NDArray[np.bool_]
+    right_if_new: NDArray[np.bool_]
+    weight: Floats
+    is_new: NDArray[np.bool_]
+
+
+def collect_calibration_data(
+    log_proba: NDArray[np.floating],
+    classes: NDArray[np.str_],
+    seen: NDArray[np.bool_],
+    y: NDArray[np.str_],
+) -> CalibrationData:
+    """Collect what the calibration needs from log-probabilities of labelled inputs."""
+    best_seen = log_proba[:, seen].argmax(axis=1)
+    best_new = log_proba[:, ~seen].argmax(axis=1)
+    rows = np.arange(len(y))
+    margin = log_proba[:, seen][rows, best_seen] - log_proba[:, ~seen][rows, best_new]
+    names, which, count = np.unique(y, return_inverse=True, return_counts=True)
+    name_is_new = ~np.isin(names, classes[seen])
+    n_alike = np.where(name_is_new, name_is_new.sum(), (~name_is_new).sum())
+    return CalibrationData(
+        margin.astype(np.float64),
+        classes[seen][best_seen] == y,
+        classes[~seen][best_new] == y,
+        (1 / (count * n_alike))[which],
+        name_is_new[which],
+    )
+
+
+def harmonic_means(inputs: CalibrationData, constants: Floats) -> Floats:
+    """Return the harmonic mean of the accuracies on seen and on new classes, per constant."""
+    order = np.argsort(inputs.margin)
+    # The new class is predicted for inputs with a margin up to the constant.
+    n_new = np.searchsorted(inputs.margin[order], constants, side="right")
+
+    def accuracy(of: NDArray[np.bool_]) -> Floats:
+        weight = np.where(of, inputs.weight, 0.0)[order]
+        below = np.append(0, np.cumsum(weight * inputs.right_if_new[order]))
+        above = np.append(0, np.cumsum((weight * inputs.right_if_seen[order])[::-1]))[::-1]
+        return np.asarray(below[n_new] + above[n_new])
+
+    new, seen = accuracy(inputs.is_new), accuracy(~inputs.is_new)
+    total = new + seen
+    return np.divide(2 * new * seen, total, out=np.zeros_like(total), where=total > 0)
+
+
+def best_calibration(folds: Sequence[CalibrationData]) -> tuple[float, float]:
+    """Return the constant with the largest harmonic mean, averaged over folds, and that mean.
+
+    All constants between two neighbouring margins give the same answers. The result is the middle
+    of the first interval of best constants.
+    """
+    margins = np.unique(np.concatenate([fold.margin for fold in folds]))
+    edges = np.concatenate([[margins[0] - 1], margins, [margins[-1] + 1]])
+    # Rounded, because equal means can differ in their last digits.
+    means = np.mean([harmonic_means(fold, edges[:-1]) for fold in folds], axis=0).round(12)
+    first = int(np.argmax(means))
+    worse = np.flatnonzero(means[first:] < means[first])
+    end = first + (int(worse[0]) if worse.size else means.size - first)
+    return float((edges[first] + edges[end]) / 2), float(means[first])

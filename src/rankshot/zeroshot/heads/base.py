@@ -1,4 +1,4 @@
-"""From log-posteriors to decisions: what all heads answer, once they can score targets."""
+"""`BaseHead`: from log-posteriors of targets to labels and probabilities, for all heads."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from rankshot.zeroshot.scores import Kind, Scores, as_scores
 Floats = NDArray[np.floating]
 Candidates = ArrayLike | Sequence[Iterable[str]] | None
 REJECTED = "rejected"
-"""The label of an input that no target is probable enough for."""
+"""The label of an input for which no target is probable enough."""
 TIED = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-9}
-"""Log-probabilities closer than this (than this part of them, beyond 1) are not told apart: the
-order in which sums were taken must not decide. The first name in the alphabet does."""
+"""Log-probabilities that differ by less than this (relative to them, beyond 1) are equal: rounding
+must not decide. Among equals, the first name in alphabetical order is predicted."""
 
 
 class Top(NamedTuple):
@@ -31,35 +31,35 @@ class Top(NamedTuple):
 
 
 class BaseHead(ABC):
-    """What a head answers: labels, probabilities, the first few.
+    """The methods that all heads share: labels, probabilities and the most probable targets.
 
-    A head has ``items_`` (what its scores are of) and ``classes_`` (its targets, sorted), and
-    says how probable each target is in `_log_posterior`, up to what depends on the input alone.
+    A head sets ``items_`` (the seen classes) and ``classes_`` (its targets, sorted) in `fit`. Its
+    `_log_posterior` returns how probable each target is, up to a constant per input.
     """
 
     items_: tuple[str, ...]
     classes_: NDArray[np.str_]
 
     @abstractmethod
-    def fit(self, knowledge: Any) -> Any:
-        """Learn what semantics say of the targets."""
+    def fit(self, semantics: Any) -> Any:
+        """Learn from rankings or similarities of the targets."""
 
     @abstractmethod
     def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
-        """Return log P(z|x) plus anything that is the same for all z, a row a target."""
+        """Return log P(z|x) plus a constant per input, with one row per target."""
 
     def predict_log_proba(
         self, scores: Scores | ArrayLike, candidates: Candidates = None
     ) -> Floats:
-        """Return log P(z|x), a row an input and a column a target, in the order of ``classes_``.
+        """Return log P(z|x): one row per input, one column per target as in ``classes_``.
 
         Parameters
         ----------
         scores : Scores, data frame or array-like of shape (n, C) or (n, C (C - 1) / 2)
-            What the classifier says; the columns of a plain array are in the order of
-            ``items_``. float32 is computed with, and answered, as float32.
+            Scores of the classifier. The columns of a plain array are in the order of
+            ``items_``. The result has float32 if the scores have.
         candidates : list of lists of names, or bool array of shape (n, L), optional
-            The targets that each input may be; by default all.
+            The targets that each input may be given; by default all.
         """
         check_is_fitted(self, "classes_")
         table = as_scores(scores, self.items_)
@@ -76,14 +76,14 @@ class BaseHead(ABC):
         return int(values.shape[1]) + len(self.classes_)
 
     def predict_proba(self, scores: Scores | ArrayLike, candidates: Candidates = None) -> Floats:
-        """Return P(z|x), a row an input and a column a target, in the order of ``classes_``."""
+        """Return P(z|x): one row per input, one column per target as in ``classes_``."""
         log_proba = self.predict_log_proba(scores, candidates)
         return np.exp(log_proba, out=log_proba)
 
     def predict(
         self, scores: Scores | ArrayLike, candidates: Candidates = None
     ) -> NDArray[np.str_]:
-        """Return the most probable target of each input; of equals, the first by name."""
+        """Return the most probable target of each input; among equals, the first by name."""
         best = most_probable(self.predict_log_proba(scores, candidates))
         return self.classes_[best]
 
@@ -98,17 +98,17 @@ def normalize_log_proba(
     allowed: NDArray[np.bool_] | None,
     dtype: np.dtype[np.floating],
 ) -> Floats:
-    """Return log-probabilities that add up to one in each column, over what is allowed.
+    """Return log-probabilities, normalised over the allowed targets of each column.
 
-    Only their differences from the largest are rounded to ``dtype``.
+    Only the differences from the largest value are rounded to ``dtype``.
     """
     if allowed is not None:
         log_posterior[~allowed] = -np.inf
     largest = log_posterior.max(axis=0)
-    hopeless = np.isneginf(largest)
-    if hopeless.any():
-        # Nothing speaks for any of them: all that are allowed are alike.
-        log_posterior[:, hopeless] = 0.0
+    impossible = np.isneginf(largest)
+    if impossible.any():
+        # All targets have probability 0: all allowed targets become equally probable.
+        log_posterior[:, impossible] = 0.0
         if allowed is not None:
             log_posterior[~allowed] = -np.inf
         largest = log_posterior.max(axis=0)
@@ -118,7 +118,7 @@ def normalize_log_proba(
 
 
 def most_probable(log_proba: Floats) -> NDArray[np.intp]:
-    """Return the column of the largest of each row; of those not told apart, the first."""
+    """Return the column of the largest value of each row; among equals, the first."""
     largest = log_proba.max(axis=1, keepdims=True)
     with np.errstate(invalid="ignore"):
         tied = TIED[log_proba.dtype] * np.maximum(1, np.abs(largest))
@@ -128,7 +128,7 @@ def most_probable(log_proba: Floats) -> NDArray[np.intp]:
 def label_or_reject(
     log_proba: Floats, classes: NDArray[np.str_], reject_below: float | None, reject_label: str
 ) -> NDArray[np.str_]:
-    """Return the most probable class of each row, or a label of rejection where it is not sure."""
+    """Return the most probable class of each row, or ``reject_label`` if it is too improbable."""
     best = most_probable(log_proba)
     labels: NDArray[np.str_] = classes[best]
     if reject_below is None:
@@ -138,7 +138,7 @@ def label_or_reject(
 
 
 def take_top(log_proba: Floats, classes: NDArray[np.str_], k: int) -> Top:
-    """Return the k most probable of each row, taken out one after the other."""
+    """Return the k most probable classes of each row and their probabilities."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= len(classes):
         raise RankshotError(
             f"k must be between 1 and the {len(classes)} classes, not {short_repr(k)}"
@@ -150,7 +150,7 @@ def take_top(log_proba: Floats, classes: NDArray[np.str_], k: int) -> Top:
     taken = np.zeros(left.shape, bool)
     for place in range(k):
         column = most_probable(np.where(taken, -np.inf, left))
-        # Where nothing but impossible targets is left, any that is not taken will do.
+        # If only impossible targets are left, take the first that is not taken yet.
         column = np.where(taken[rows, column], np.argmin(taken, axis=1), column)
         labels[:, place] = classes[column]
         proba[:, place] = np.exp(log_proba[rows, column])
@@ -161,7 +161,7 @@ def take_top(log_proba: Floats, classes: NDArray[np.str_], k: int) -> Top:
 def candidate_mask(
     candidates: Candidates, n: int, classes: NDArray[Any]
 ) -> NDArray[np.bool_] | None:
-    """Return which targets each input may be, or None if all may be all."""
+    """Return which targets each input may be given, or None for all."""
     if candidates is None:
         return None
     if isinstance(candidates, np.ndarray) and candidates.dtype == bool:
@@ -172,9 +172,9 @@ def candidate_mask(
             )
     else:
         mask = _mask_of_names(candidates, n, classes)
-    nothing = np.flatnonzero(~mask.any(axis=1))
-    if nothing.size:
-        raise RankshotError(f"candidates: input {nothing[0]} has none")
+    empty = np.flatnonzero(~mask.any(axis=1))
+    if empty.size:
+        raise RankshotError(f"candidates: input {empty[0]} has no candidate")
     return mask
 
 
@@ -183,7 +183,7 @@ def _mask_of_names(candidates: Any, n: int, classes: NDArray[Any]) -> NDArray[np
         lists = list(candidates)
     except TypeError:
         raise RankshotError(
-            f"candidates must be a list of names for each input, not {short_repr(candidates)}"
+            f"candidates must be one list of names per input, not {short_repr(candidates)}"
         ) from None
     if len(lists) != n:
         raise RankshotError(f"candidates: {n} inputs need {n} lists of names, not {len(lists)}")
@@ -197,7 +197,8 @@ def _mask_of_names(candidates: Any, n: int, classes: NDArray[Any]) -> NDArray[np
         for name in names:
             if not isinstance(name, str) or name not in code:
                 raise RankshotError(
-                    f"candidates: input {row}: no target {short_repr(name)}{suggest_name(name, classes)}"
+                    f"candidates: input {row}: no target {short_repr(name)}"
+                    f"{suggest_name(name, classes)}"
                 )
             mask[row, code[name]] = True
     return mask

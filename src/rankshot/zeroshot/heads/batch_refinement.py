@@ -1,4 +1,4 @@
-"""Deciding a whole batch together: what its inputs have in common corrects what rankings say."""
+"""`BatchRefinement`: refine the decisions of a head by the distribution of a whole batch."""
 
 from __future__ import annotations
 
@@ -16,52 +16,55 @@ from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import require_number, require_whole_number
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.heads.reference import SAME
-from rankshot.zeroshot.scores import Kind, Scores, as_scores, pair_sums
+from rankshot.zeroshot.scores import Kind, Scores, as_scores, sum_pair_scores
 
 Floats = NDArray[np.float64]
 CLASS_PRIORS = ("equal", "estimated")
 MOST_EXCESS = 0.01
-"""By how much more than its part of the batch a balanced target may have."""
+"""The largest relative error of the share of the batch that a balanced target may have."""
 
 
 class BatchRefinement(BaseHead, BaseEstimator):
-    r"""A head that may look at all inputs of a batch before it decides on any; no labels.
+    r"""A head that uses all inputs of a batch, without labels, to decide on each of them.
 
-    The rankings say roughly where the inputs of a target are; the batch shows where they are
-    indeed. Every target z is a normal distribution of scores, all with one covariance, and
+    The rankings tell roughly where the inputs of a target are; the batch shows where they really
+    are. The scores of every target z have a normal distribution, all with one covariance, and
 
-    .. math:: \log P(z|x) = \text{trust} \cdot \log P_{head}(z|x)
+    .. math:: \log P(z|x) = w \log P_{head}(z|x)
               + \log N(f(x); \mu_z, \Sigma) + \log P(z) + \text{const}
 
-    Means, covariance and P(z) are found by expectation and maximisation, from what the head says
-    at first. This is *transductive*: an answer depends on the batch, so it is to be reported
-    apart from answers that do not. Where there are fewer than some fifty inputs a target, or where
-    targets do not occur at all, it does worse than its head.
+    with the weight w = ``head_weight``. Means, covariance and P(z) are found by the EM algorithm,
+    which starts from the probabilities of the head. This is *transductive*: the answers depend
+    on the batch, so report them separately from those of other heads. With fewer than about fifty
+    inputs per target, or if some targets do not occur at all, it is worse than its head.
 
     Parameters
     ----------
     head : head
-        Fitted; its targets are those of the answer.
-    trust : float
-        How much the head counts once the batch has been seen; for 0 it only starts the search.
+        A fitted head. The targets are those of this head.
+    head_weight : float
+        The weight of the head's log-probabilities. With 0 the head only gives the initial
+        probabilities.
     class_prior : {"equal", "estimated"}
-        Whether all targets are taken to be equally frequent in the batch, or P(z) is estimated
-        with the rest. Take the second where a target may be rare.
+        Whether all targets are assumed to be equally frequent in the batch, or P(z) is estimated,
+        too. Use "estimated" if a target may be rare.
     shrinkage : float
-        The part of the covariance that is replaced by one without correlations.
+        The covariance is (1 - shrinkage) times the estimate plus shrinkage times a multiple of
+        the identity matrix.
     n_iterations : int
-        Rounds of expectation and maximisation.
+        The number of iterations of the EM algorithm.
 
     Attributes
     ----------
     items_, classes_
         Those of the head.
     means_ : ndarray of shape (targets, C)
-        Of the scores of each target, in standard deviations from their mean over the batch. For
-        one-vs-one scores these are the sums over the pairs of each class.
+        Mean of the standardised scores of each target: in standard deviations from their mean
+        over the batch. For one-vs-one scores these are the sums over the pairs of each class.
     covariance_ : ndarray of shape (C, C)
+        Covariance of the standardised scores within each target.
     log_prior_ : ndarray of shape (targets,)
-        log P(z); for ``"equal"`` the constants that make the targets equally frequent.
+        log P(z). For ``"equal"``, the constants that make the targets equally frequent.
 
     Examples
     --------
@@ -83,24 +86,24 @@ class BatchRefinement(BaseHead, BaseEstimator):
         self,
         head: BaseHead,
         *,
-        trust: float = 1.0,
+        head_weight: float = 1.0,
         class_prior: Literal["equal", "estimated"] = "equal",
         shrinkage: float = 0.1,
         n_iterations: int = 10,
     ) -> None:
         self.head = head
-        self.trust = trust
+        self.head_weight = head_weight
         self.class_prior = class_prior
         self.shrinkage = shrinkage
         self.n_iterations = n_iterations
 
     def fit(self, scores: Scores | ArrayLike) -> BatchRefinement:
-        """Learn where the inputs of each target are.
+        """Estimate the distribution of the scores of each target.
 
         Parameters
         ----------
         scores : Scores or array-like
-            Of all inputs of the batch.
+            Scores of all inputs of the batch.
         """
         self._check_parameters()
         check_is_fitted(self.head, "classes_")
@@ -108,26 +111,28 @@ class BatchRefinement(BaseHead, BaseEstimator):
         table = as_scores(scores, self.items_)
         if len(table) < len(self.classes_):
             raise RankshotError(
-                f"a batch of {len(table)} inputs is too small to learn {len(self.classes_)} "
-                "targets from"
+                f"a batch of {len(table)} inputs is too small to estimate {len(self.classes_)} "
+                "targets"
             )
         features = _features(table.values, table.kind, len(self.items_))
         self._kind = table.kind
         self._center = features.mean(axis=0)
-        self._spread = _spread(features, table.values)
-        features = (features - self._center) / self._spread
-        said = np.asarray(self.head.predict_log_proba(table), np.float64)
-        log_share = said
+        self._std = _column_std(features, table.values)
+        features = (features - self._center) / self._std
+        head_log_proba = np.asarray(self.head.predict_log_proba(table), np.float64)
+        log_share = head_log_proba
         for _ in range(self.n_iterations):
             self._maximise(features, log_share)
-            log_share = log_softmax(self._joint(features, said), axis=1)
+            log_share = log_softmax(self._joint(features, head_log_proba), axis=1)
         return self
 
     def _check_parameters(self) -> None:
         if not isinstance(self.head, BaseHead):
             raise RankshotError(f"head must be a fitted head, not {short_repr(self.head)}")
-        if not 0 <= require_number("trust", self.trust) < np.inf:
-            raise RankshotError(f"trust must be 0 or more, and finite, not {self.trust!r}")
+        if not 0 <= require_number("head_weight", self.head_weight) < np.inf:
+            raise RankshotError(
+                f"head_weight must be 0 or more, and finite, not {self.head_weight!r}"
+            )
         if not 0 < require_number("shrinkage", self.shrinkage) <= 1:
             raise RankshotError(f"shrinkage must be above 0 and at most 1, not {self.shrinkage!r}")
         if self.class_prior not in CLASS_PRIORS:
@@ -137,58 +142,58 @@ class BatchRefinement(BaseHead, BaseEstimator):
         require_whole_number("n_iterations", self.n_iterations)
 
     def _maximise(self, features: Floats, log_share: Floats) -> None:
-        """Find means, covariance and class prior, given how much of each input a target has."""
+        """Estimate means, covariance and class prior from the probabilities of each target."""
         share = np.exp(log_share)
         size = np.maximum(share.sum(axis=0), np.finfo(float).tiny)
         self.means_ = share.T @ features / size[:, None]
         within = (features.T @ features - (self.means_.T * size) @ self.means_) / len(features)
         mean_variance = np.trace(within) / len(within)
         within *= 1 - self.shrinkage
-        # A direction in which nothing varies needs a little variance, too.
+        # Directions without any variance need a little, too.
         within.flat[:: len(within) + 1] += self.shrinkage * max(mean_variance, 1e-12)
         self.covariance_ = within
         self._slopes = cho_solve(cho_factor(within), self.means_.T)
         self._offsets = -0.5 * (self.means_ * self._slopes.T).sum(axis=1)
         self.log_prior_ = np.log(size / len(features))
 
-    def _joint(self, features: Floats, said: Floats) -> Floats:
-        """Return the log-posteriors of a batch, and balance the class prior if that is wanted."""
-        joint = self.trust * said + features @ self._slopes + self._offsets
+    def _joint(self, features: Floats, head_log_proba: Floats) -> Floats:
+        """Return the log-posteriors of the batch; balance the class prior if it is "equal"."""
+        joint = self.head_weight * head_log_proba + features @ self._slopes + self._offsets
         if self.class_prior == "equal":
-            self.log_prior_ = balancing(joint)
+            self.log_prior_ = balancing_offsets(joint)
         return np.asarray(joint + self.log_prior_)
 
     def _log_posterior(self, values: NDArray[np.floating], kind: Kind) -> Floats:
         if kind != self._kind:
             raise RankshotError(f"fitted to {self._kind} scores, but these are {kind}")
-        features = (_features(values, kind, len(self.items_)) - self._center) / self._spread
-        said = self.head.predict_log_proba(Scores(values, self.items_, kind))
-        joint = self.trust * said + features @ self._slopes + self._offsets + self.log_prior_
-        return np.asarray(joint.T, np.float64)
+        features = (_features(values, kind, len(self.items_)) - self._center) / self._std
+        head_log_proba = self.head.predict_log_proba(Scores(values, self.items_, kind))
+        joint = self.head_weight * head_log_proba + features @ self._slopes + self._offsets
+        return np.asarray((joint + self.log_prior_).T, np.float64)
 
 
 def _features(values: NDArray[np.floating], kind: Kind, n_items: int) -> Floats:
-    """Return a column a class: scores without their common level, or sums over pairs."""
+    """Return one column per class: scores minus their mean, or sums over pairs."""
     f = np.asarray(values, np.float64)
     if kind == "one-vs-one":
-        return pair_sums(f, n_items)
+        return sum_pair_scores(f, n_items)
     return np.asarray(f - f.mean(axis=1, keepdims=True))
 
 
-def _spread(features: Floats, values: NDArray[np.floating]) -> Floats:
-    """Return the standard deviation of each column, 1 for what is only rounded differently."""
+def _column_std(features: Floats, values: NDArray[np.floating]) -> Floats:
+    """Return the standard deviation of each column; 1 if it is only rounding error."""
     deviation = features.std(axis=0)
     largest = max(float(np.abs(values).max()), float(np.abs(features).max()))
     rounding = SAME * float(np.finfo(values.dtype).eps) * largest
     return np.where(deviation > rounding, deviation, 1.0)
 
 
-def balancing(joint: Floats) -> Floats:
-    """Return what to add to each column so that all have the same share of the rows.
+def balancing_offsets(joint: Floats) -> Floats:
+    """Return what to add to each column so that all columns get the same share of the rows.
 
-    The shares of a row are the softmax of it. What to add is where a convex function is least,
-    whose slopes are how much more than its share each column has. Scaling one column after the
-    other would get there, too, but in thousands of rounds where rows are sure of their column.
+    The shares of a row are its softmax. The offsets minimise a convex function whose gradient is
+    the excess of each column over its share. Iterative scaling of the columns (Sinkhorn) has the
+    same limit, but needs thousands of iterations if the rows are confident.
     """
     n, L = joint.shape
 
@@ -209,7 +214,7 @@ def balancing(joint: Floats) -> Floats:
         ).x
         left = float(np.abs(excess(found)).max())
     except ValueError:
-        # A target that no input can be: no number balances that.
+        # A target with probability 0 for all inputs: no offset can balance it.
         left = np.inf
     if not left < MOST_EXCESS:
         raise RankshotError(

@@ -1,4 +1,4 @@
-"""ConSE: a convex combination of the vectors of the most probable classes."""
+"""ConSE: a convex combination of the word vectors of the most probable classes."""
 
 from __future__ import annotations
 
@@ -19,26 +19,27 @@ Floats = NDArray[np.floating]
 class ConSE(BaseHead, BaseEstimator):
     r"""ConSE of Norouzi et al. (2014): the other method that needs no retraining.
 
-    An input is placed at the mean of the word vectors s of its T most probable classes, each
-    weighted by its probability, and goes to the target nearest by the cosine. With vectors of
+    An input is mapped to the mean of the word vectors s of its T most probable classes, weighted
+    by their probabilities, and is given the target with the largest cosine to it. With vectors of
     length one, that is the target with the largest
 
     .. math:: \frac{1}{\sum_t P(y_t|x)} \sum_{t=1}^T P(y_t|x)\, \cos(s(y_t), s(z)),
 
-    since the length of the mean is the same for all targets. So a table of cosines is all it
-    needs. The probabilities are a softmax of these numbers over ``temperature``: the method
-    itself has none.
+    since the length of the mean is the same for all targets. So the method needs only a table of
+    cosines. ConSE itself defines no probabilities; here they are the softmax of these numbers
+    divided by ``temperature``.
 
     Parameters
     ----------
     n_classes : int
         T; the original takes up to 10. Classes that tie for the last places share them.
     temperature : float
-        Of the softmax; it does not change the decision.
+        Temperature of the softmax; it does not change the decision.
 
     Attributes
     ----------
     items_ : tuple of str
+        The seen classes, in the order of the columns of the scores.
     classes_ : ndarray of str
         The targets, sorted.
 
@@ -56,7 +57,7 @@ class ConSE(BaseHead, BaseEstimator):
         self.temperature = temperature
 
     def fit(self, similarity: Similarity) -> ConSE:
-        """Take the cosines of targets and seen classes; a class without a vector is left out."""
+        """Store the cosines of targets and seen classes; classes without a vector are left out."""
         n = self.n_classes
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
             raise RankshotError(f"n_classes must be a positive integer, not {short_repr(n)}")
@@ -65,28 +66,28 @@ class ConSE(BaseHead, BaseEstimator):
         similarity = require_similarity(similarity)
         self.items_ = similarity.items
         self.classes_ = np.array(similarity.targets)
-        self._known = ~np.isnan(similarity.values).any(axis=0)
-        if not self._known.any():
+        self._has_vector = ~np.isnan(similarity.values).any(axis=0)
+        if not self._has_vector.any():
             raise RankshotError(
                 f"there is no item that {similarity.source} compares with all targets: each of "
-                f"{quote_names(self.items_)} is unknown for some"
+                f"{quote_names(self.items_)} has no similarity to some target"
             )
-        self._cosines = similarity.values[:, self._known]
+        self._cosines = similarity.values[:, self._has_vector]
         return self
 
     def _weights(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
-        """Return the part of each class that has a vector in the mean."""
-        log_proba = log_class_probabilities(values, kind, "ConSE")[:, self._known]
-        # By score: probabilities close to one round to one.
-        share = share_of_largest(values[:, self._known], int(self.n_classes))
+        """Return the weight in the mean of each class that has a vector."""
+        log_proba = log_class_probabilities(values, kind, "ConSE")[:, self._has_vector]
+        # By score, because probabilities close to one are rounded to one.
+        share = share_of_largest(values[:, self._has_vector], int(self.n_classes))
         weights = share * np.exp(log_proba - log_proba.max(axis=1, keepdims=True))
         return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
     def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         return np.asarray(self._cosines @ self._weights(values, kind).T / self.temperature)
 
-    def item_parts(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
-        """Return what each item adds to the log-posterior of each target, (n, targets, items)."""
-        parts = np.zeros((len(values), len(self.classes_), len(self.items_)))
-        parts[:, :, self._known] = self._cosines * self._weights(values, kind)[:, None]
-        return parts / self.temperature
+    def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
+        """Return the terms of the log-posteriors, of shape (n, targets, items)."""
+        terms = np.zeros((len(values), len(self.classes_), len(self.items_)))
+        terms[:, :, self._has_vector] = self._cosines * self._weights(values, kind)[:, None]
+        return terms / self.temperature

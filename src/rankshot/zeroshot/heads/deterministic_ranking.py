@@ -1,4 +1,4 @@
-"""Deterministic Ranking: targets by the distance of their ranking to the classifier's."""
+"""Deterministic Ranking: targets by the distance of their ranking from that of the scores."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from rankshot.ranking.layouts import rows_with_tied_choices
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.prior import (
+    DEFAULT_K,
     RankingModel,
     consensus_rankings,
     fit_priors,
     require_k,
     require_targets,
 )
-from rankshot.zeroshot.scores import Kind, count_pair_wins
+from rankshot.zeroshot.scores import Kind, score_by_pair_wins
 
 Floats = NDArray[np.floating]
 
@@ -30,31 +31,34 @@ class DeterministicRanking(BaseHead, BaseEstimator):
 
     .. math:: z(x) = \arg\min_z d_K(\pi(x), \pi_z)
 
-    π(x) puts the seen classes in the order of their scores; one-vs-one, in the order of the
-    pairs that each wins, and of the sums of their scores where they win as many. The distance
-    is Kendall's of top-K lists (equations 4 and 5); where items tie, its mean over the strict
-    lists that the ties allow (`mean_kendall_distance`). Distances are whole numbers, mostly, and
-    tie often: tied targets are equally probable, and `predict` takes the first by name.
+    π(x) orders the seen classes by their scores. One-vs-one, it orders them by the number of
+    pairs that each class wins, and classes with equal numbers by the sums of their scores. The
+    distance is Kendall's distance of top-K rankings (equations 4 and 5); for ties it is the mean
+    over the strict rankings that the ties allow (`mean_kendall_distance`). Distances are mostly
+    whole numbers and often equal: then targets are equally probable, and `predict` answers the
+    first by name.
 
-    The probabilities are those of Mallows models of one spread around the targets' rankings,
-    P(z|x) ∝ exp(-spread d): the method itself has none.
+    The method itself defines no probabilities. Here they are those of Mallows models with one
+    spread around the targets' rankings, P(z|x) ∝ exp(-spread d).
 
     Parameters
     ----------
     k : int or None
-        How many items of each list count; all for None. The paper reports 4.
+        The number of places of each ranking that count; all for None. The paper uses 4.
     prior : PlackettLuce, Mallows or BabingtonSmith, optional
-        Merges the rankings of a target, where it has several: the mode of the model.
+        The model whose mode is the consensus of a target with several rankings; by default
+        `PlackettLuce`.
     spread : float
-        Of the probabilities; it does not change the decision.
+        The spread λ of the Mallows models; it does not change the decision.
 
     Attributes
     ----------
     items_ : tuple of str
+        The seen classes, in the order of the columns of the scores.
     classes_ : ndarray of str
         The targets, sorted.
     consensus_ : Rankings
-        One ranking a target, cut to ``k``.
+        One ranking per target, cut to ``k``.
 
     Examples
     --------
@@ -68,7 +72,7 @@ class DeterministicRanking(BaseHead, BaseEstimator):
     """
 
     def __init__(
-        self, *, k: int | None = 4, prior: RankingModel | None = None, spread: float = 1.0
+        self, *, k: int | None = DEFAULT_K, prior: RankingModel | None = None, spread: float = 1.0
     ) -> None:
         self.k = k
         self.prior = prior
@@ -80,7 +84,8 @@ class DeterministicRanking(BaseHead, BaseEstimator):
         Parameters
         ----------
         rankings : Rankings
-            Of all seen classes, full or top-K; no distance is defined to those of subsets.
+            Full or top-K rankings of the seen classes. Subset rankings are refused, because no
+            distance is defined for them.
         """
         if not 0 < require_number("spread", self.spread) < np.inf:
             raise RankshotError(f"spread must be positive, not {self.spread!r}")
@@ -88,13 +93,13 @@ class DeterministicRanking(BaseHead, BaseEstimator):
         refuse_partial(rankings, "no distance is defined to it. Use ProbabilisticRanking")
         self.items_ = rankings.items
         self.classes_ = np.array(rankings.target_names)
-        # Places beyond every list say nothing.
+        # Places after the end of the longest ranking carry no information.
         self._k = min(require_k(self.k, rankings.n_items), int(rankings.lengths.max()))
         self.consensus_ = consensus_rankings(rankings, fit_priors(rankings, self.prior), self._k)
         return self
 
     def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
-        order = count_pair_wins(values, len(self.items_)) if kind == "one-vs-one" else values
+        order = score_by_pair_wins(values, len(self.items_)) if kind == "one-vs-one" else values
         ranked = Rankings.from_scores(order, items=self.items_, k=self._k)
         tied = rows_with_tied_choices(self.consensus_)
         if tied.size or (self.consensus_.lengths < self._k).any() or ranked.has_ties:

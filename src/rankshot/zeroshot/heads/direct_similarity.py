@@ -1,4 +1,4 @@
-"""Direct Similarity: targets by the probabilities of the classes most similar to them."""
+"""Direct Similarity: targets by the probabilities of the seen classes most similar to them."""
 
 from __future__ import annotations
 
@@ -24,26 +24,27 @@ class DirectSimilarity(BaseHead, BaseEstimator):
     .. math:: P(z|x) \propto \prod_k \left(\frac{P(y_k|x)}{P(y_k)}\right)^{y_k^z},
               \quad y_k^z = \frac{w_k^z}{\sum_i w_i^z}
 
-    over the seen classes y_k most similar to the target, w being the similarities. P(y_k|x) is
-    the sigmoid of a one-vs-rest score and the softmax of multiclass scores. It reads numbers,
-    not rankings: the closest method to those of the paper that does.
+    over the seen classes y_k most similar to the target, where w are the similarities. P(y_k|x)
+    is the sigmoid of one-vs-rest scores and the softmax of multiclass scores. The method uses the
+    values of the similarities, not only their ranking; the paper compares its methods with it.
 
-    Where classes tie for the last places, each counts by its chance of having one.
+    Classes that tie for the last places share them.
 
     Parameters
     ----------
     n_similar : int
-        How many of the most similar classes count; the paper takes 5.
+        The number of most similar classes that count; the paper uses 5.
     class_prior : dict of str to float, optional
-        P(y_k), by name. By default all alike, and then it plays no part.
+        P(y_k) by class name. By default all classes are equally probable.
 
     Attributes
     ----------
     items_ : tuple of str
+        The seen classes, in the order of the columns of the scores.
     classes_ : ndarray of str
         The targets, sorted.
     exponents_ : ndarray of shape (targets, items)
-        y_k^z; the rows add up to one.
+        y_k^z; each row adds up to one.
 
     Examples
     --------
@@ -62,12 +63,13 @@ class DirectSimilarity(BaseHead, BaseEstimator):
         self.class_prior = class_prior
 
     def fit(self, similarity: Similarity) -> DirectSimilarity:
-        """Take the similarities of targets and seen classes.
+        """Compute the exponents from the similarities of targets and seen classes.
 
         Parameters
         ----------
         similarity : Similarity
-            Not negative; ``scaled()`` makes it so. An unknown cell is not among the similar.
+            Similarities, which must not be negative; ``scaled()`` returns such. A class with an
+            unknown similarity is not among the most similar ones.
         """
         similarity = require_similarity(similarity)
         n = self.n_similar
@@ -91,11 +93,12 @@ class DirectSimilarity(BaseHead, BaseEstimator):
             return np.zeros(len(self.items_))
         if not isinstance(self.class_prior, Mapping):
             raise RankshotError(
-                f"class_prior must map names to probabilities, not be {short_repr(self.class_prior)}"
+                "class_prior must be a dict from names to probabilities, not "
+                f"{short_repr(self.class_prior)}"
             )
         if missing := [item for item in self.items_ if item not in self.class_prior]:
             near = suggest_name(missing[0], self.class_prior)
-            raise RankshotError(f"class_prior has nothing for {quote_names(missing)}{near}")
+            raise RankshotError(f"class_prior has no value for {quote_names(missing)}{near}")
         prior = np.array(
             [require_number(f"class_prior[{x!r}]", self.class_prior[x]) for x in self.items_]
         )
@@ -111,14 +114,14 @@ class DirectSimilarity(BaseHead, BaseEstimator):
         log_proba = log_class_probabilities(values, kind, "DirectSimilarity") - self._log_prior
         return np.asarray(self.exponents_ @ log_proba.T)
 
-    def item_parts(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
-        """Return what each item adds to the log-posterior of each target, (n, targets, items)."""
+    def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
+        """Return the terms of the log-posteriors, of shape (n, targets, items)."""
         log_proba = log_class_probabilities(values, kind, "DirectSimilarity") - self._log_prior
         return np.asarray(self.exponents_ * log_proba[:, None])
 
 
 def require_similarity(similarity: Similarity) -> Similarity:
-    """Return a table with its targets sorted, each of which must be known."""
+    """Return a table with sorted targets; none of them may be unknown to the source."""
     if not isinstance(similarity, Similarity):
         given = "Rankings" if isinstance(similarity, Rankings) else short_repr(similarity)
         raise RankshotError(
@@ -127,16 +130,17 @@ def require_similarity(similarity: Similarity) -> Similarity:
         )
     if similarity.unknown_targets:
         raise RankshotError(
-            f"{similarity.source} knows nothing of {quote_names(similarity.unknown_targets)}: leave "
-            "them out with similarity.select(targets, items), or merge it with other sources"
+            f"{similarity.source} has no similarities of "
+            f"{quote_names(similarity.unknown_targets)}: leave them out with "
+            "similarity.select(targets, items), or merge it with other sources"
         )
     return similarity.select(sorted(similarity.targets), similarity.items)
 
 
 def share_of_largest(values: Floats, n: int) -> Floats:
-    """Return, for each number of a row, its chance of being among the n largest: mostly 0 or 1.
+    """Return 1 for the n largest numbers of each row, and 0 for the others.
 
-    Numbers that tie for the last places share them evenly. NaN has none.
+    Numbers that tie for the last places share them evenly. NaN gets 0.
     """
     known = np.where(np.isnan(values), -np.inf, values)
     n = min(n, values.shape[1])
@@ -148,7 +152,7 @@ def share_of_largest(values: Floats, n: int) -> Floats:
 
 
 def _exponents(values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    """Return y_k^z; classes of no similarity at all count alike."""
+    """Return y_k^z; if all similarities of a target are 0, its classes count the same."""
     share = share_of_largest(values, n)
     weights = share * np.nan_to_num(values)
     nothing = weights.sum(axis=1) == 0

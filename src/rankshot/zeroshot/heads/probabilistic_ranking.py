@@ -1,4 +1,4 @@
-"""Probabilistic Ranking: targets by the probability of their rankings under the scores."""
+"""Probabilistic Ranking: targets by the probability of their rankings given the scores."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from rankshot.core.errors import RankshotError
 from rankshot.core.validation import Seed
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.heads.base import BaseHead
-from rankshot.zeroshot.heads.reference import Reference, as_reference
+from rankshot.zeroshot.heads.reference import Reference, fit_reference
 from rankshot.zeroshot.heads.sum_over_rankings import PosteriorSum, SumOverRankings
 from rankshot.zeroshot.prior import (
+    DEFAULT_K,
     RankingModel,
     consensus_rankings,
     fit_priors,
@@ -35,42 +36,44 @@ POSTERIORS = ("consensus", "mean", "sum")
 class ProbabilisticRanking(BaseHead, BaseEstimator):
     r"""The paper's method (PR): a target is as probable as its ranking, given the scores.
 
-    The scores of a classifier are a model of rankings: Plackett-Luce where there is one a
-    class (equation 14), Babington-Smith where there is one a pair (equation 15). A target is
-    as probable as its ranking is under that model. By ``posterior``:
+    The scores of a classifier define a model of rankings: Plackett-Luce for one score per class
+    (equation 14), Babington-Smith for one score per pair of classes (equation 15). A target is as
+    probable as its ranking is under this model. The parameter ``posterior`` decides what happens
+    if a target has several rankings:
 
-    - ``"mean"``: log P(z|x) is the weighted mean of log P(π|x) over the rankings of the
-      target: each rater speaks for itself, and nothing is merged.
-    - ``"consensus"``, the paper's classifiers (equations 16 and 17): the rankings of a target
-      are merged into one, the mode of the prior fitted to them, and
-      P(z|x) ∝ P(π_0^z|x).
+    - ``"mean"``: log P(z|x) is the weighted mean of log P(π|x) over the rankings of the target.
+      Nothing is merged.
+    - ``"consensus"``, the paper's classifiers (equations 16 and 17): the rankings of a target are
+      merged into one, the mode of the prior fitted to them, and P(z|x) ∝ P(π_0^z|x).
     - ``"sum"``, equation 7: Σ_π P(π|x) P(z|π) over all top-k rankings π, with
-      P(z|π) ∝ P(π|z) from the priors. Exact where there are at most 20,000 rankings; otherwise
-      estimated from rankings drawn exactly from P(π|x). See `sum_over_rankings`.
+      P(z|π) ∝ P(π|z) from the priors. The sum is exact for at most 20,000 rankings; otherwise it
+      is estimated from exact samples of P(π|x). See `sum_over_rankings`.
 
-    Lists need not be of one length: every P(π|x) is divided by the probability of π where all
-    scores are equal, which is the same for lists of one length.
+    The rankings may have different lengths: every P(π|x) is divided by the probability of π where
+    all scores are equal, which is the same for all rankings of one length.
 
-    The defaults are those that did best on *seen* classes that played unseen ones, two data sets
-    taken together; ``docs/reproduction.md`` has the figures. The paper's own classifier is
+    The defaults gave the best results on held-out *seen* classes of two data sets;
+    ``docs/reproduction.md`` has the numbers. The paper's own classifier is
     ``ProbabilisticRanking(k=4, posterior="consensus", decay=0)``.
 
     Parameters
     ----------
     k : int or None
-        How many items of each list count; all for None. The paper reports 4.
+        The number of places of each ranking that count; all for None. The paper uses 4.
     decay : float
-        How fast places lose weight: log P(π|x) is a sum over the places of π, of which the
-        r-th counts r^-decay times. 0 is the paper's: all alike. Not used by the sum.
+        How fast the weight of the places falls: log P(π|x) is a sum over the places of π, and
+        the r-th term has the weight r^-decay. With 0 all places count the same, as in the paper.
+        Not used by ``posterior="sum"``.
     prior : PlackettLuce, Mallows or BabingtonSmith, optional
-        The model of a target's rankings, P(π|z); fitted to those of each target. By default
-        `PlackettLuce`. A target's only ranking is its own consensus. Not used by the mean.
+        The model of a target's rankings, P(π|z), which is fitted to those of each target. By
+        default `PlackettLuce`. The consensus of a single ranking is the ranking itself. Not used
+        by ``posterior="mean"``.
     posterior : {"mean", "consensus", "sum"}
         See above.
     n_samples : int
-        How many rankings are drawn for each input, where the sum is not exact.
+        The number of rankings that are sampled for each input if the sum is not exact.
     random_state : int, optional
-        For those draws.
+        The seed of these samples.
 
     Attributes
     ----------
@@ -79,14 +82,14 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
     classes_ : ndarray of str
         The targets, sorted.
     rankings_ : Rankings
-        What it was fitted to, cut to ``k``.
+        The rankings of the targets, cut to ``k``.
     priors_ : dict
-        The model fitted to the rankings of each target that has several (of every target, for
-        the sum); there is none for ``posterior="mean"``.
-    consensus_ : Rankings
-        One ranking a target, cut to ``k``; there is none for ``posterior="mean"``.
+        The model fitted to the rankings of each target that has several (of every target for
+        ``posterior="sum"``). Empty for ``posterior="mean"``.
+    consensus_ : Rankings or None
+        One ranking per target, cut to ``k``. None for ``posterior="mean"``.
     reference_ : Reference or None
-        What is usual for inputs of seen classes, where `fit` was told.
+        Means and standard deviations over the ``reference`` of `fit`, if there was one.
 
     References
     ----------
@@ -106,13 +109,13 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
     array([[0.997, 0.003],
            [0.002, 0.998]])
 
-    The paper's classifier merges the two rankings of a cat, and its places count alike:
+    The paper's classifier merges the two rankings of a cat, and all places count the same:
 
     >>> paper = rs.ProbabilisticRanking(k=4, decay=0, posterior="consensus").fit(rankings)
     >>> print(paper.consensus_.select(target="cat").orders()[0])
     [['leopard', 'tiger'], 'fox']
 
-    Where buses and trams always score high, 4 and 2 are little for them:
+    If buses and trams always have high scores, 4 and 2 are low scores for them:
 
     >>> import numpy as np
     >>> usual = np.random.default_rng(0).normal(size=(200, 5)) + [5, 0, 0, 0, 5]
@@ -123,7 +126,7 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
     def __init__(
         self,
         *,
-        k: int | None = 10,
+        k: int | None = DEFAULT_K,
         decay: float = 0.5,
         prior: RankingModel | None = None,
         posterior: Literal["mean", "consensus", "sum"] = "mean",
@@ -140,18 +143,18 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
     def fit(
         self, rankings: Rankings, reference: Scores | ArrayLike | None = None
     ) -> ProbabilisticRanking:
-        """Learn what semantics say of the targets.
+        """Fit the priors and the consensus of the targets.
 
         Parameters
         ----------
         rankings : Rankings
-            Of the seen classes, at least one for each target; their weights count.
+            Rankings of the seen classes, at least one for each target. Their weights count.
         reference : Scores or array-like, optional
-            What the classifier says of inputs of seen classes that it was not trained on, several
-            of every class; no labels are needed. Scores, and then log P(z|x) of each target,
-            are measured from their mean there, in standard deviations. So a class that always
-            scores high, a target whose ranking always fits, and the scale of the scores (that
-            of a support vector machine, for example) no longer matter.
+            Scores of inputs of seen classes that the classifier was not trained on, several of
+            every class; no labels are needed. The scores, and then log P(z|x) of each target,
+            are standardised by their means and standard deviations over the reference. So the
+            result no longer depends on classes that always have high scores, on targets whose
+            rankings always fit, and on the scale of the scores.
         """
         if self.posterior not in POSTERIORS:
             allowed = ", ".join(POSTERIORS)
@@ -161,15 +164,15 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
         require_decay(self.decay)
         require_prior(self.prior)
         if self.posterior != "sum":
-            # Places beyond every list say nothing, and ties of all that is left take long.
+            # Places after the end of the longest ranking carry no information, and a tie of all
+            # remaining items takes long.
             k = min(k, int(rankings.lengths.max()))
         self.items_ = rankings.items
         self.classes_ = np.array(rankings.target_names)
         self.rankings_ = rankings.top(k)
+        self.priors_: dict[str, RankingModel] = {}
+        self.consensus_: Rankings | None = None
         if self.posterior == "mean":
-            # Of an earlier fit with another posterior.
-            self.__dict__.pop("consensus_", None)
-            self.__dict__.pop("priors_", None)
             self._prepare(self.rankings_, reference)
             return self
         self.priors_ = fit_priors(rankings, self.prior, singles=self.posterior == "sum")
@@ -181,35 +184,33 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
         return self
 
     def _prepare(self, compared: Rankings, reference: Scores | ArrayLike | None) -> None:
-        """Lay out the rankings whose probability decides, and how they add up to targets."""
+        """Build the scorers of the rankings that are compared, and standardise by the reference."""
         self._compared = compared
-        self._merge = weights_by_target(compared, self.classes_)
-        self._rankers = Scorers(compared, self.decay)
+        self._merge = averaging_matrix(compared, self.classes_)
+        self._scorers = Scorers(compared, self.decay)
         self.reference_: Reference | None = None
         if reference is not None:
             if self.posterior == "sum":
-                raise RankshotError(
-                    "the sum over rankings takes no reference: use another posterior"
-                )
+                raise RankshotError("posterior='sum' cannot use a reference: use another posterior")
             table = as_scores(reference, self.items_)
-            self.reference_ = as_reference(table, self._raw_log_posterior)
-            # What items usually add is needed for explanations only, and takes long.
+            self.reference_ = fit_reference(table, self._raw_log_posterior)
+            # The mean contributions are needed for explanations only, and take long.
             self._reference_values = table.values
-            self._usual_parts: NDArray[np.float64] | None = None
+            self._usual_contributions: NDArray[np.float64] | None = None
 
     def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         if self.posterior == "sum":
-            return self._sum.columns(values, kind)[0]
+            return self._sum.log_proba_by_target(values, kind)[0]
         if self.reference_ is None:
             return self._raw_log_posterior(values, kind)
-        raw = self._raw_log_posterior(self.reference_.scaled(values, kind), kind)
-        return self.reference_.standardized(raw)
+        raw = self._raw_log_posterior(self.reference_.standardize_scores(values, kind), kind)
+        return self.reference_.standardize_log_posterior(raw)
 
     def _raw_log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
-        """Return the same without regard to the reference."""
-        ranker = self._rankers.of(kind)
-        log_prob = ranker.by_columns(values)
-        log_prob -= ranker.log_chance[:, None]
+        """Return the log-posterior before it is standardised by the reference."""
+        scorer = self._scorers.get_scorer(kind)
+        log_prob = scorer.log_prob_by_ranking(values)
+        log_prob -= scorer.log_chance[:, None]
         return log_prob if self.posterior == "consensus" else np.asarray(self._merge @ log_prob)
 
     def _cells_per_input(self, values: Floats) -> int:
@@ -217,45 +218,48 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
             return self._sum.cells_per_input
         return int(values.shape[1]) + len(self._compared)
 
-    def item_parts(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
-        """Return what each item adds to the log-posterior of each target, (n, targets, items).
+    def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
+        """Return the contribution of each item to the log-posteriors, (n, targets, items).
 
-        A ranking is a product of choices: how much more probable each is than by chance
-        belongs to the item chosen, or in equal parts to the items of a tie. For the sum over
-        rankings they are those of the consensus.
+        The probability of a ranking is a product over its stages. The log-ratio of each factor to
+        its value for equal scores is the contribution of the item at this place; tied items
+        share it equally. With ``posterior="sum"`` the contributions are those to the consensus.
         """
         if self.reference_ is None:
-            return self._raw_item_parts(values, kind)
-        parts = self._raw_item_parts(self.reference_.scaled(values, kind), kind)
-        if self._usual_parts is None:
-            self._usual_parts = self._mean_parts(self.reference_)
-        return np.asarray((parts - self._usual_parts) / self.reference_.target_spread[:, None])
+            return self._raw_item_contributions(values, kind)
+        scaled = self.reference_.standardize_scores(values, kind)
+        contributions = self._raw_item_contributions(scaled, kind)
+        if self._usual_contributions is None:
+            self._usual_contributions = self._mean_contributions(self.reference_)
+        deviation = contributions - self._usual_contributions
+        return np.asarray(deviation / self.reference_.target_std[:, None])
 
-    def _mean_parts(self, reference: Reference) -> NDArray[np.float64]:
-        """Return what each item adds to each target, on average over the reference."""
+    def _mean_contributions(self, reference: Reference) -> NDArray[np.float64]:
+        """Return the mean of the contributions over the inputs of the reference."""
         values, total = self._reference_values, np.zeros((len(self.classes_), len(self.items_)))
         for rows in row_blocks(len(values), len(self._compared) * len(self.items_)):
-            block = reference.scaled(values[rows], reference.kind)
-            total += self._raw_item_parts(block, reference.kind).sum(axis=0)
+            block = reference.standardize_scores(values[rows], reference.kind)
+            total += self._raw_item_contributions(block, reference.kind).sum(axis=0)
         return total / len(values)
 
-    def _raw_item_parts(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
-        ranker = self._rankers.of(kind)
-        parts = np.zeros((len(self._compared), len(self.items_), len(values)))
+    def _raw_item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
+        scorer = self._scorers.get_scorer(kind)
+        contributions = np.zeros((len(self._compared), len(self.items_), len(values)))
         f = np.ascontiguousarray(values.T)
         for row in range(len(self._compared)):
-            for members, log_prob, chance, weight in ranker.stage_log_probs(row, f):
-                parts[row, members] += weight * (log_prob - chance) / len(members)
-        return np.asarray(np.einsum("zr,rin->nzi", self._merge, parts))
+            for members, log_prob, chance, weight in scorer.stage_log_probs(row, f):
+                contributions[row, members] += weight * (log_prob - chance) / len(members)
+        return np.asarray(np.einsum("zr,rin->nzi", self._merge, contributions))
 
-    def source_parts(
+    def source_log_posteriors(
         self, values: Floats, kind: Kind
     ) -> tuple[tuple[str, ...], NDArray[np.float64]]:
-        """Return the sources, and the log-posterior of each target by each alone.
+        """Return the names of the sources, and the log-posteriors by each source alone.
 
-        Where all rankings come from one source, its raters take the place of sources. A source
-        without a ranking of a target has NaN; the shape is (n, targets, sources). One-vs-one
-        there are none where lists differ in length: their probabilities do not compare.
+        If all rankings have one source, its raters take the place of sources. The array has the
+        shape (n, targets, sources), and NaN where a source has no ranking of a target. It is
+        empty for one-vs-one scores if the rankings have different lengths, because their
+        probabilities cannot be compared.
         """
         uneven = np.ptp(self.rankings_.lengths) > 0 or self.rankings_.is_subset.any()
         if kind == "one-vs-one" and uneven:
@@ -264,26 +268,28 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
         if len(self.rankings_.source_names) < 2 and self.rankings_.rater_names:
             labels = self.rankings_.raters
         names = tuple(sorted({label for label in labels if label is not None}))
-        ranker = Scorers(self.rankings_, self.decay).of(kind)
+        scorer = Scorers(self.rankings_, self.decay).get_scorer(kind)
         if self.reference_ is not None:
-            values = self.reference_.scaled(values, kind)
-        log_prob = ranker.by_columns(values)
-        log_prob -= ranker.log_chance[:, None]
-        parts = np.full((len(values), len(self.classes_), len(names)), np.nan)
+            values = self.reference_.standardize_scores(values, kind)
+        log_prob = scorer.log_prob_by_ranking(values)
+        log_prob -= scorer.log_chance[:, None]
+        log_posteriors = np.full((len(values), len(self.classes_), len(names)), np.nan)
         for z, s in product(range(len(self.classes_)), range(len(names))):
             theirs = (self.rankings_.targets == self.classes_[z]) & (labels == names[s])
             if theirs.any():
-                parts[:, z, s] = np.average(
+                log_posteriors[:, z, s] = np.average(
                     log_prob[theirs], axis=0, weights=self.rankings_.weights[theirs]
                 )
         if self.reference_ is not None:
-            parts = self.reference_.standardized(parts.transpose(1, 0, 2)).transpose(1, 0, 2)
-        return names, parts
+            by_target = log_posteriors.transpose(1, 0, 2)
+            by_target = self.reference_.standardize_log_posterior(by_target)
+            log_posteriors = by_target.transpose(1, 0, 2)
+        return names, log_posteriors
 
     def sum_over_rankings(self, scores: Scores | ArrayLike) -> PosteriorSum:
-        """Return P(z|x) by ``posterior="sum"``, with the standard error of every figure.
+        """Return P(z|x) of ``posterior="sum"``, with the standard error of every probability.
 
-        The error is 0 where the sum was exact (and where all rankings drawn say the same).
+        The standard error is 0 if the sum is exact, or if all samples agree.
         """
         check_is_fitted(self, "classes_")
         if self.posterior != "sum":
@@ -292,12 +298,12 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
         proba = np.empty((len(table), len(self.classes_)))
         error = np.empty(proba.shape)
         for rows in row_blocks(len(table), self._sum.cells_per_input):
-            log_proba, spread = self._sum.columns(table.values[rows], table.kind)
-            proba[rows], error[rows] = np.exp(log_proba).T, spread.T
+            log_proba, errors = self._sum.log_proba_by_target(table.values[rows], table.kind)
+            proba[rows], error[rows] = np.exp(log_proba).T, errors.T
         return PosteriorSum(proba, error)
 
 
-def weights_by_target(rankings: Rankings, targets: NDArray[np.str_]) -> NDArray[np.float64]:
-    """Return the matrix that takes a value a ranking to its weighted mean a target."""
+def averaging_matrix(rankings: Rankings, targets: NDArray[np.str_]) -> NDArray[np.float64]:
+    """Return the matrix from one value per ranking to the weighted mean of each target."""
     weights = np.where(targets[:, None] == rankings.targets, rankings.weights, 0.0)
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))

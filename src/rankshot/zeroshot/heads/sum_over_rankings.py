@@ -1,4 +1,4 @@
-"""The sum over all rankings, P(z|x) = Σ_π P(π|x) P(z|π): enumerated, or sampled exactly."""
+"""The sum over all rankings, P(z|x) = Σ_π P(π|x) P(z|π), by enumeration or by exact samples."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from rankshot.zeroshot.scores import Kind
 
 Floats = NDArray[np.float64]
 MAX_RANKINGS = 20_000
-"""Up to so many rankings are gone through one by one."""
+"""Up to this number of rankings the sum is computed by enumeration."""
 
 
 class PosteriorSum(NamedTuple):
-    """P(z|x), a row an input, and its standard error: 0 where the sum is exact."""
+    """P(z|x), with one row per input, and its standard error: 0 if the sum is exact."""
 
     proba: Floats
     standard_error: Floats
@@ -35,20 +35,24 @@ class PosteriorSum(NamedTuple):
 class SumOverRankings:
     r"""Σ_π P(π|x) P(z|π) over the top-k rankings π, with P(z|π) = P(π|z) / Σ_z' P(π|z').
 
-    The paper's equation 7 with a uniform P(z). Where the rankings are too many, the mean of
-    P(z|π) over rankings drawn from P(π|x) takes the place of the sum. They are drawn exactly:
-    for Plackett-Luce, item i rings at log-time -f_i - g_i, g_i following Gumbel's law, and the
-    first k to ring are the list. The same g serve all inputs, so that the answer to one does
-    not depend on the others.
+    This is the paper's equation 7 with a uniform P(z). If there are too many rankings, the sum is
+    replaced by the mean of P(z|π) over rankings sampled from P(π|x). The samples are exact: for
+    Plackett-Luce, item i arrives at the log-time -f_i - g_i, where g_i has a Gumbel distribution,
+    and the first k items that arrive are the ranking. The same g are used for all inputs, so that
+    the result of one input does not depend on the others.
 
     Parameters
     ----------
     models : sequence of ranking models
-        P(π|z), one a target.
+        P(π|z), one model per target.
     items : tuple of str
+        The seen classes.
     k : int
+        The length of the rankings π.
     n_samples : int
+        The number of samples for each input.
     random_state : int, Generator or None
+        The seed of the samples.
     """
 
     def __init__(
@@ -70,8 +74,8 @@ class SumOverRankings:
         if self.exact:
             lists = np.array(list(permutations(range(len(items)), k)), np.int32)
             self._all = Rankings.from_item_numbers(lists, items=items, trusted=True)
-            self._log_posteriors = self._of_targets(self._all)
-            self._rankers = Scorers(self._all)
+            self._log_posteriors = self._log_target_given(self._all)
+            self._scorers = Scorers(self._all)
         else:
             rng = np.random.default_rng(random_state)
             self._log_times = np.log(rng.standard_exponential((n_samples, len(items))))
@@ -79,48 +83,50 @@ class SumOverRankings:
 
     @property
     def cells_per_input(self) -> int:
-        """How many numbers are computed for an input, roughly."""
+        """Roughly the number of cells that are computed for each input."""
         return len(self._all) if self.exact else self.n_samples * len(self.items)
 
-    def columns(self, values: NDArray[np.floating], kind: Kind) -> tuple[Floats, Floats]:
-        """Return log P(z|x) and the standard error of P(z|x), a row a target."""
+    def log_proba_by_target(
+        self, values: NDArray[np.floating], kind: Kind
+    ) -> tuple[Floats, Floats]:
+        """Return log P(z|x) and the standard error of P(z|x), with one row per target."""
         scores = np.asarray(values, np.float64)
         if self.exact:
-            log_proba = self._enumerated(scores, kind)
+            log_proba = self._enumerate(scores, kind)
             return log_proba, np.zeros(log_proba.shape)
-        draw = self._draw_by_pairs if kind == "one-vs-one" else self._draw
-        lists = np.concatenate([draw(row) for row in scores])
-        # Likely rankings are drawn over and over.
+        sample = self._sample_by_pairs if kind == "one-vs-one" else self._sample
+        lists = np.concatenate([sample(row) for row in scores])
+        # Probable rankings are sampled many times.
         distinct, which = np.unique(lists, axis=0, return_inverse=True)
         rankings = Rankings.from_item_numbers(distinct, items=self.items, trusted=True)
-        log_posteriors = self._of_targets(rankings)[:, which.ravel()]
+        log_posteriors = self._log_target_given(rankings)[:, which.ravel()]
         by_input = log_posteriors.reshape(len(self.models), len(scores), self.n_samples)
         log_proba = logsumexp(by_input, axis=2) - np.log(self.n_samples)
-        spread = np.exp(by_input).std(axis=2, ddof=1)
-        return log_proba, spread / np.sqrt(self.n_samples)
+        std = np.exp(by_input).std(axis=2, ddof=1)
+        return log_proba, std / np.sqrt(self.n_samples)
 
-    def _of_targets(self, rankings: Rankings) -> Floats:
-        """Return log P(z|π), a row a target and a column a ranking."""
+    def _log_target_given(self, rankings: Rankings) -> Floats:
+        """Return log P(z|π), with one row per target and one column per ranking."""
         plackett_luce = [model for model in self.models if isinstance(model, PlackettLuce)]
         if len(plackett_luce) == len(self.models):
-            # All models at once, as if each were an input.
+            # All models at once: the log-worths of each are like the scores of an input.
             worths = np.array([model.log_worths_ for model in plackett_luce])
             log_likelihoods = np.asarray(PlackettLuceScorer(rankings).log_prob(worths))
         else:
             log_likelihoods = np.array([model.log_prob(rankings) for model in self.models])
-        # A ranking that no target could have speaks for none of them.
+        # A ranking that has probability 0 for all targets is evidence for none of them.
         log_likelihoods[:, np.isneginf(log_likelihoods).all(axis=0)] = 0.0
         return np.asarray(log_softmax(log_likelihoods, axis=0))
 
-    def _enumerated(self, values: Floats, kind: Kind) -> Floats:
-        log_prob = self._rankers.of(kind).by_columns(values)
+    def _enumerate(self, values: Floats, kind: Kind) -> Floats:
+        log_prob = self._scorers.get_scorer(kind).log_prob_by_ranking(values)
         log_prob -= logsumexp(log_prob, axis=0)
         return np.array([logsumexp(log_prob + z[:, None], axis=0) for z in self._log_posteriors])
 
-    def _draw(self, scores: Floats) -> NDArray[np.integer]:
+    def _sample(self, scores: Floats) -> NDArray[np.integer]:
         return first_items(self._log_times - scores, self.k)
 
-    def _draw_by_pairs(self, scores: Floats) -> NDArray[np.integer]:
+    def _sample_by_pairs(self, scores: Floats) -> NDArray[np.integer]:
         C = len(self.items)
         log_odds = np.zeros((C, C))
         log_odds[np.triu_indices(C, 1)] = scores

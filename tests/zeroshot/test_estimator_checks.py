@@ -1,0 +1,107 @@
+"""scikit-learn's own estimator checks, on every estimator of the library."""
+
+import numpy as np
+import pytest
+import sklearn.utils.estimator_checks as checks
+from sklearn.linear_model import LogisticRegression
+
+import rankshot as rs
+
+# ------------------------------------------------------------------ the classifier
+
+
+class Numbered(LogisticRegression):
+    """A classifier whose classes are always 0, 1, …: the checks have labels of many kinds."""
+
+    def fit(self, X, y, sample_weight=None):
+        super().fit(X, y, sample_weight)
+        self.classes_ = np.arange(len(self.classes_))
+        return self
+
+
+class NumbersPredicted(rs.ZeroShotClassifier):
+    """The same classifier, but with numbers as predictions, which some checks compare."""
+
+    def predict(self, X, candidates=None):
+        labels = super().predict(X, candidates)
+        return np.searchsorted(self.classes_, labels)
+
+
+# Every problem of the checks has the classes 0 and 1; one has four, and asks for four columns.
+RANKINGS = rs.Rankings.from_orders(
+    [["0"], ["1"], ["0", "1"], ["1", "0"]], items=["0", "1"], targets=["p", "q", "r", "s"]
+)
+NEW_CLASSES = "it answers new classes, not those in y"
+TEXT = "its predictions are text, which this check compares with numbers"
+COMPARE_NUMBERS = [
+    checks.check_classifier_data_not_an_array,
+    checks.check_estimators_pickle,
+    checks.check_fit_idempotent,
+    checks.check_methods_sample_order_invariance,
+    checks.check_methods_subset_invariance,
+    checks.check_supervised_y_2d,
+]
+EXPECTED_FAILURES = {
+    "check_classifiers_classes": NEW_CLASSES,
+    "check_classifiers_train": NEW_CLASSES,
+    **{check.__name__: TEXT for check in COMPARE_NUMBERS},
+}
+
+
+@checks.parametrize_with_checks(
+    [rs.ZeroShotClassifier(Numbered(), rankings=RANKINGS)],
+    expected_failed_checks=lambda _: EXPECTED_FAILURES,
+)
+def test_classifier(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("check", COMPARE_NUMBERS)
+def test_classifier_with_numbers_as_predictions(check):
+    check("ZeroShotClassifier", NumbersPredicted(Numbered(), rankings=RANKINGS))
+
+
+def test_names_of_features_are_those_of_the_estimator():
+    pytest.importorskip("pandas")
+    zero_shot = rs.ZeroShotClassifier(Numbered(), rankings=RANKINGS)
+    checks.check_dataframe_column_names_consistency("ZeroShotClassifier", zero_shot)
+
+
+# ------------------------------------------------------------------ parameters of all others
+
+# `fit` of these takes rankings, similarities or scores, so only the checks of parameters apply.
+# That of `SeenClassSearch` takes X and y, but needs at least four classes; the checks have three.
+ESTIMATORS = [
+    rs.BabingtonSmith(),
+    rs.BatchRefinement(rs.ConSE()),
+    rs.ConSE(),
+    rs.DeterministicRanking(),
+    rs.DirectSimilarity(),
+    rs.Mallows(),
+    rs.PlackettLuce(),
+    rs.PlattScaling(),
+    rs.ProbabilisticRanking(),
+    rs.SeenClassSearch(rs.ZeroShotClassifier(Numbered(), rankings=RANKINGS), {"head__k": [1]}),
+]
+PARAMETER_CHECKS = [
+    checks.check_do_not_raise_errors_in_init_or_set_params,
+    checks.check_estimator_cloneable,
+    checks.check_estimator_repr,
+    checks.check_estimator_tags_renamed,
+    checks.check_get_params_invariance,
+    checks.check_mixin_order,
+    checks.check_no_attributes_set_in_init,
+    checks.check_parameters_default_constructible,
+    checks.check_set_params,
+    checks.check_valid_tag_types,
+]
+
+
+def by_name(thing):
+    return getattr(thing, "__name__", type(thing).__name__)
+
+
+@pytest.mark.parametrize("check", PARAMETER_CHECKS, ids=by_name)
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=by_name)
+def test_parameters(estimator, check):
+    check(type(estimator).__name__, estimator)
