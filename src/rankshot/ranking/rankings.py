@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import RankshotError, format_count, suggest_name
+from rankshot.core.errors import RankshotError, UnknownItemError, format_count, suggest_name
 from rankshot.core.names import Where, as_names, describe_row
 from rankshot.ranking.building import (
     Entries,
@@ -397,7 +397,9 @@ class Rankings:
         if np.any(entries < 0):
             first = int(np.argmax(entries < 0))
             name, row = self.items[self.entries[first]], int(self.entry_rows[first])
-            raise RankshotError(f"{where(row)}: unknown item {name!r}{suggest_name(name, items)}")
+            raise UnknownItemError(
+                f"{where(row)}: unknown item {name!r}{suggest_name(name, items)}", name
+            )
         lists = self.lists._replace(items=entries).sorted_inside_ties()
         return replace(self, items=items, entries=lists.items)
 
