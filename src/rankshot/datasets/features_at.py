@@ -16,6 +16,10 @@ Announce = Callable[[int, int, str], None]
 LOADERS: dict[str, Callable[[Path], ImageData]] = {"cifar": load_cifar, "animals": load_animals}
 
 
+class MissingFeaturesError(RankshotError):
+    """There are no features of a data set, nor files from which they can be extracted."""
+
+
 def images_at(name: str, directory: Path, announce: Announce, *, download: bool) -> ImageData:
     """Return the images of a data set, from features that are there or have to be made first.
 
@@ -39,17 +43,5 @@ def images_at(name: str, directory: Path, announce: Announce, *, download: bool)
     if not path.exists() and name == "cifar" and download:
         path = build_cifar_features(directory, announce)
     if not path.exists():
-        raise RankshotError(f"{path}: there is no such file; {_remedy(name)}")
+        raise MissingFeaturesError(f"{path}: there is no such file")
     return LOADERS[name](path)
-
-
-def _remedy(name: str) -> str:
-    if name == "cifar":
-        return (
-            "--download fetches CIFAR and extracts its features (an hour or more on a CPU), or "
-            "--data DIR says where they are"
-        )
-    return (
-        "--data DIR says where it is, or where Animals with Attributes was unpacked (a directory "
-        "with Features/ and classes.txt)"
-    )
