@@ -10,22 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from rankshot.cli.console import SHOWN, check_writable, say
 from rankshot.core.errors import RankshotError, format_count
-from rankshot.core.text_files import read_names, replace_file
-from rankshot.ranking.files import read_rankings
-from rankshot.survey.export import write_export
-from rankshot.survey.new_study import DEFAULT_TITLE, new_study, study_text
-from rankshot.survey.platforms import kept_as
-from rankshot.survey.study import CONSENT_PLACEHOLDER, Study, read_study
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from rankshot.survey.progress import Overview
     from rankshot.survey.store.database import Database
+    from rankshot.survey.study import Study
 
 TOKEN = "RANKSHOT_SURVEY_TOKEN"  # noqa: S105 (the name of the variable, not a token)
 DATABASE = "RANKSHOT_SURVEY_DATABASE"
@@ -79,14 +73,20 @@ def new(
         int | None,
         typer.Option(show_default=False, help="Questions of a participant; 10, or all if fewer."),
     ] = None,
-    title: Annotated[str, typer.Option(help="What participants read above the page.")] = (
-        DEFAULT_TITLE
-    ),
+    title: Annotated[
+        str | None,
+        typer.Option(show_default=False, help="What participants read above the page."),
+    ] = None,
 ) -> None:
     """Write a study: which items are shown with each target, and how many answers are wanted.
 
     Example: rankshot survey new study.toml --seen seen.txt --unseen unseen.txt
     """
+    from rankshot.core.text_files import read_names, replace_file
+    from rankshot.ranking.files import read_rankings
+    from rankshot.survey.new_study import DEFAULT_TITLE, new_study, study_text
+    from rankshot.survey.study import CONSENT_PLACEHOLDER
+
     if study.suffix != ".toml":
         raise RankshotError(f"{study}: unknown ending {study.suffix!r}; a study is .toml")
     if study.exists():
@@ -99,7 +99,7 @@ def new(
         show=show,
         pool=pool,
         rankings=None if nearest is None else read_rankings(nearest, items=items),
-        title=title,
+        title=DEFAULT_TITLE if title is None else title,
         answers_per_question=answers,
         questions_per_participant=questions,
     )
@@ -140,8 +140,9 @@ def serve(
     Example: rankshot survey serve study.toml
     """
     _require_extra()
-    from rankshot.survey.store.collected import n_answers_to_others  # noqa: PLC0415
-    from rankshot.survey.web.app import Rates, create_app, is_loopback, open_port  # noqa: PLC0415
+    from rankshot.survey.store.collected import n_answers_to_others
+    from rankshot.survey.study import CONSENT_PLACEHOLDER, read_study
+    from rankshot.survey.web.app import Rates, create_app, is_loopback, open_port
     from rankshot.survey.web.app import serve as serve_app
 
     if root and (not root.startswith("/") or root.endswith("/")):
@@ -183,6 +184,8 @@ def status(study: StudyFile, database: DatabaseOption = None) -> None:
 
     Example: rankshot survey status study.toml
     """
+    from rich.console import Console
+
     view = _overview(study, database)
     people = view.participants
     console = Console()
@@ -217,6 +220,8 @@ def export(
 
     Example: rankshot survey export study.toml -o rankings.jsonl
     """
+    from rankshot.survey.export import write_export
+
     check_writable(output, study)
     view = _overview(study, database)
     exported = write_export(
@@ -243,7 +248,9 @@ def rater(
     Example: rankshot survey rater study.toml 5f1e2d3c
     """
     _require_extra()
-    from rankshot.survey.store.collected import raters  # noqa: PLC0415
+    from rankshot.survey.platforms import kept_as
+    from rankshot.survey.store.collected import raters
+    from rankshot.survey.study import read_study
 
     asked = read_study(study)
     with closing(_open(study, database)) as opened, opened.reading() as connection:
@@ -265,7 +272,7 @@ def _require_extra() -> None:
 
 
 def _open(study: Path, database: str | None, *, create: bool = False) -> Database:
-    from rankshot.survey.store.database import Database  # noqa: PLC0415
+    from rankshot.survey.store.database import Database
 
     if database is not None and "://" in database:
         return Database(database, create=create)
@@ -275,6 +282,7 @@ def _open(study: Path, database: str | None, *, create: bool = False) -> Databas
 def _overview(study: Path, database: str | None) -> Overview:
     _require_extra()
     from rankshot.survey.progress import overview
+    from rankshot.survey.study import read_study
 
     asked = read_study(study)
     with closing(_open(study, database)) as opened:
@@ -291,6 +299,9 @@ def _plan(study: Study) -> str:
 
 
 def _targets(view: Overview) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(title=Text(view.study.title))
     table.add_column("target", style="bold", overflow="fold")
     table.add_column("answers", justify="right")
