@@ -9,7 +9,6 @@ import sys
 import time
 import tracemalloc
 from contextlib import redirect_stdout
-from importlib import import_module
 from unittest.mock import patch
 
 import numpy as np
@@ -31,6 +30,7 @@ from command_line import (
 )
 from rankshot.cli import head_options, main
 from rankshot.zeroshot.files.predictions import read_predictions
+from rankshot.zeroshot.heads import base
 
 PR = rs.ProbabilisticRanking
 CLASSIFY = "classify scores.csv --rankings rankings.jsonl -o out.csv"
@@ -155,7 +155,7 @@ def test_the_options_have_the_defaults_of_the_head():
 
 def test_probabilities_are_told_from_logits_and_it_is_said(folder):
     done, by_logits = classified(CLASSIFY)
-    assert "scores.csv: the scores are taken as logits (see --scores-are)\n" in done.out
+    assert "scores.csv: the scores are taken as logits (see --score-type)\n" in done.out
     done, by_probabilities = classified(CLASSIFY.replace("scores.csv", "probabilities.csv"))
     assert "probabilities.csv: the scores are taken as probabilities (see" in done.out
     np.testing.assert_allclose(by_probabilities.proba, by_logits.proba, rtol=1e-9)
@@ -163,7 +163,7 @@ def test_probabilities_are_told_from_logits_and_it_is_said(folder):
 
 def test_what_is_said_of_scores_counts(folder):
     words = CLASSIFY.replace("scores.csv", "probabilities.csv")
-    done, found = classified(f"{words} --scores-are logits")
+    done, found = classified(f"{words} --score-type logits")
     assert "taken as" not in done.out
     head = PR().fit(rankings())
     wanted = head.predict_proba(rs.Scores(softmax(LOGITS), head.items_))
@@ -175,7 +175,7 @@ def test_one_vs_rest(folder, are):
     values = 1 / (1 + np.exp(-LOGITS)) if are.endswith("probabilities") else LOGITS
     write_scores(folder / "scores.csv", values)
     words = f"{CLASSIFY} --head direct --similarity similarity.csv"
-    _, found = classified(f"{words} --scores-are {are}")
+    _, found = classified(f"{words} --score-type {are}")
     table = rs.read_similarity("similarity.csv")
     head = rs.DirectSimilarity().fit(table.select(table.targets, SEEN))
     wanted = head.predict_proba(rs.Scores(LOGITS, SEEN, "one-vs-rest"))
@@ -186,7 +186,7 @@ def test_one_vs_rest(folder, are):
 def test_numbers_that_may_be_probabilities_of_separate_questions(folder):
     write_scores(folder / "scores.csv", 1 / (1 + np.exp(-LOGITS)))
     done, _ = classified(CLASSIFY)
-    assert "say --scores-are one-vs-rest-probabilities" in done.out
+    assert "give --score-type one-vs-rest-probabilities" in done.out
 
 
 # -------------------------------------------------------------------- what is shown and written
@@ -269,15 +269,15 @@ def test_an_interrupted_run_leaves_what_was_there(folder, monkeypatch, output, o
     if old is not None:
         (folder / output).write_bytes(old)
     before = sorted(folder.iterdir())
-    command, batches = import_module("rankshot.cli.classify"), iter(range(9))
-    sure_labels = command.sure_labels
+    batches = iter(range(9))
+    label_or_reject = base.label_or_reject
 
     def interrupted(*arguments):
         if next(batches) == 2:
             raise KeyboardInterrupt
-        return sure_labels(*arguments)
+        return label_or_reject(*arguments)
 
-    monkeypatch.setattr(command, "sure_labels", interrupted)
+    monkeypatch.setattr(base, "label_or_reject", interrupted)
     done = rankshot(f"classify scores.csv --rankings rankings.jsonl -o {output} --batch-rows 2")
     assert next(batches) == 3
     assert done.status not in {0, 2}
@@ -294,7 +294,7 @@ def test_a_bad_row_far_down_leaves_nothing(folder):
     done = rankshot(f"{CLASSIFY} --batch-rows 1")
     assert done == Done(
         2,
-        "scores.csv: the scores are taken as logits (see --scores-are)\n",
+        "scores.csv: the scores are taken as logits (see --score-type)\n",
         "rankshot: scores.csv:9: 'tram' is 'nan'; scores must be finite numbers "
         "(a column of names must be called id)\n",
     )
@@ -366,14 +366,14 @@ def test_three_classes_can_be_said_to_be_pairs(folder):
         '{"target": "van", "ranking": ["bus", "tram"]}\n'
     )
     words = "classify three.npz --rankings r.jsonl --k 2 -o out.csv"
-    done, found = classified(f"{words} --scores-are one-vs-one")
+    done, found = classified(f"{words} --score-type one-vs-one")
     head = PR(k=2).fit(rs.read_rankings(folder / "r.jsonl", items=["bus", "fox", "tram"]))
     scores = rs.Scores(pairs, ["bus", "fox", "tram"], "one-vs-one")
     np.testing.assert_allclose(found.proba, head.predict_proba(scores), rtol=1e-12)
     assert "taken as logits" in rankshot(words).out
-    done = rankshot(f"{CLASSIFY} --scores-are one-vs-one")
+    done = rankshot(f"{CLASSIFY} --score-type one-vs-one")
     assert done.status == 2
-    assert "has a column for each class, not for each pair" in done.err
+    assert "has one column per class, not one per pair" in done.err
 
 
 def test_what_the_rankings_do_not_say_is_said(folder):
@@ -382,8 +382,8 @@ def test_what_the_rankings_do_not_say_is_said(folder):
         '{"target": "bus", "ranking": ["tram"]}\n'
     )
     out = rankshot(f"{CLASSIFY} --k 1").out
-    assert "rankings of 'bus' are left out: the scores have such classes" in out
-    assert "scores.csv: no ranking names 'bus', 'leopard', 'tiger'" in out
+    assert "rankings of 'bus' are left out: they are seen classes" in out
+    assert "scores.csv: no ranking lists 'bus', 'leopard', 'tiger'" in out
     assert "the rankings of 'cat', 'dog' are the same" in out
     (folder / "rankings.jsonl").write_text('{"target": "cat", "ranking": ["fox"]}\n')
     assert "'cat' is the only class there is" in rankshot(CLASSIFY).out

@@ -53,7 +53,7 @@ def test_a_reference_counts_as_in_python(folder, usual, posterior):
     head = PR(posterior=posterior).fit(rankings(), USUAL)
     np.testing.assert_allclose(found.proba, head.predict_proba(LOGITS), rtol=1e-9)
     assert found.labels.tolist() == head.predict(LOGITS).tolist()
-    assert done.count("scores.csv: the scores are taken as logits (see --scores-are)\n") == 1
+    assert done.count("scores.csv: the scores are taken as logits (see --score-type)\n") == 1
     assert f"{usual}: the scores are taken as logits" in done
     _, without = classified(f"{CLASSIFY} --posterior {posterior}")
     assert not np.allclose(found.proba, without.proba, atol=0.05)
@@ -67,10 +67,10 @@ def test_a_reference_is_what_the_scores_are(folder):
     head = PR().fit(rankings(), usual)
     wanted = head.predict_proba(rs.Scores.from_probabilities(softmax(LOGITS), SEEN))
     np.testing.assert_allclose(told.proba, wanted, rtol=1e-9)
-    done, said = classified(f"{words} usual_probabilities.csv --scores-are probabilities")
+    done, said = classified(f"{words} usual_probabilities.csv --score-type probabilities")
     assert "taken as" not in done
     np.testing.assert_array_equal(said.proba, told.proba)
-    _, as_logits = classified(f"{words} usual_probabilities.csv --scores-are logits")
+    _, as_logits = classified(f"{words} usual_probabilities.csv --score-type logits")
     head.fit(rankings(), rs.Scores(softmax(USUAL), SEEN))
     wanted = head.predict_proba(rs.Scores(softmax(LOGITS), SEEN))
     np.testing.assert_allclose(as_logits.proba, wanted, rtol=1e-9)
@@ -133,37 +133,43 @@ ROW = "x1,1,2,3,4,5\n"
 FEW = "".join(f"x{row},1,2,3,4,{row}\n" for row in range(9))
 REFERENCES = [
     (CLASSIFY + " --reference none.csv", {}, "none.csv: No such file or directory"),
-    (CLASSIFY + " --reference truth.csv", {}, "truth.csv: no scores of 'bus', 'fox'"),
+    (CLASSIFY + " --reference truth.csv", {}, "only one of the two files has 'bus', 'fox'"),
     (CLASSIFY + " --reference rankings.jsonl", {}, "rankings.jsonl: unknown ending '.jsonl'"),
     (
         CLASSIFY + " --reference usual.csv",
         {"usual.csv": HEADER.replace("tiger", "tigre") + ROW},
-        "usual.csv: no scores of 'tiger', which scores.csv has (did you mean 'tigre'?)",
+        (
+            "usual.csv: a reference needs the columns of scores.csv; only one of the two files has "
+            "'tiger', 'tigre'"
+        ),
     ),
     (
         CLASSIFY + " --reference usual.csv",
         {"usual.csv": HEADER.replace("\n", ",trams\n") + ROW.replace("\n", ",6\n")},
-        "usual.csv: has scores of 'trams', which scores.csv has not (did you mean 'tram'?)",
+        (
+            "usual.csv: a reference needs the columns of scores.csv; only one of the two files has "
+            "'trams'"
+        ),
     ),
     (
         CLASSIFY + " --reference usual_pairs.npz",
         {},
         (
-            "usual_pairs.npz: has one-vs-one scores, and scores.csv has multiclass ones; a "
+            "usual_pairs.npz: has one-vs-one scores, and scores.csv has multiclass scores; a "
             "reference has scores of the same kind"
         ),
     ),
     (
         CLASSIFY.replace("scores.csv", "pairs.npz") + " --reference usual.csv",
         {},
-        "usual.csv: has multiclass scores, and pairs.npz has one-vs-one ones",
+        "usual.csv: has multiclass scores, and pairs.npz has one-vs-one scores",
     ),
     (
         CLASSIFY + " --reference usual_probabilities.csv",
         {},
         (
             "usual_probabilities.csv: the scores look like probabilities, and those of scores.csv "
-            "like logits; both must be the same: say what they are with --scores-are"
+            "like logits; both must be the same: give --score-type"
         ),
     ),
     (
@@ -173,14 +179,14 @@ REFERENCES = [
     ),
     (
         CLASSIFY.replace("scores.csv", "probabilities.csv")
-        + " --scores-are probabilities --reference usual.csv",
+        + " --score-type probabilities --reference usual.csv",
         {"usual.csv": HEADER + 10 * "a,.2,.2,.2,.2,.2\n" + "b,.2,.2,.2,.2,.9\n"},
-        "usual.csv: row 10: the probabilities add up to 1.7 instead of 1",
+        "usual.csv: row 10: multiclass probabilities add up to one, these to 1.7",
     ),
     (
         CLASSIFY + " --reference usual.csv",
         {"usual.csv": HEADER + FEW},
-        "usual.csv: has 9 inputs; a reference needs 10 or more, and some hundreds are better",
+        "rankings.jsonl and usual.csv: the reference has 9 inputs: at least 10 are needed",
     ),
     (
         CLASSIFY + " --reference usual.csv",
@@ -203,14 +209,14 @@ REFERENCES = [
     (
         CLASSIFY.replace("out.csv", "usual.csv") + " --reference usual.csv",
         {},
-        "usual.csv: would be written over what is read",
+        "usual.csv: is an input file as well",
     ),
     (EXPLAIN + " --reference none.csv", {}, "none.csv: No such file or directory"),
     (EXPLAIN + " --reference usual_pairs.npz", {}, "usual_pairs.npz: has one-vs-one scores"),
     (
         REPORT + " --rankings rankings.jsonl --reference usual.csv",
         {},
-        "--reference needs --scores, too",
+        "--reference needs --scores as well",
     ),
     (
         REPORT + " --rankings rankings.jsonl --scores scores.csv --reference none.csv",

@@ -82,7 +82,7 @@ def test_consensus_has_the_numbers_of_summarize(folder, prior, k):
             first = brief.model.items_.index(re.split(" [>=] ", order)[0])
             worth = re.findall(r" ([\d.e-]+)(?= >|$)", cells[2])[0]
             assert worth == f"{brief.model.worths_[first]:.2g}"
-    assert f"the first {brief.k}, as shares" in out
+    assert f"over the first {brief.k} places, divided by the largest" in out
 
 
 def test_consensus_is_written_and_read_back(folder):
@@ -144,20 +144,20 @@ def test_consensus_of_a_preflib_file(folder):
 def test_explain_says_what_python_says(folder, options, how):
     out = done_well(f"explain scores.csv --rankings rankings.jsonl --id x5 --id x2 {options}")
     head = rs.ProbabilisticRanking().fit(rankings())
-    assert out == "scores.csv: the scores are taken as logits (see --scores-are)\n" + "".join(
+    assert out == "scores.csv: the scores are taken as logits (see --score-type)\n" + "".join(
         f"{IDS[row]}: {rs.explain(head, LOGITS[[row]], **how)[0]}\n\n" for row in (1, 4)
     )
 
 
 def test_explain_by_default_the_first_three(folder):
-    out = done_well("explain scores.npz --rankings rankings.jsonl --scores-are logits")
+    out = done_well("explain scores.npz --rankings rankings.jsonl --score-type logits")
     assert re.findall(r"^(\w+): ", out, re.MULTILINE) == ["x1", "x2", "x3"]
 
 
 def test_explain_by_row_number(folder, monkeypatch):
     monkeypatch.setattr("rankshot.zeroshot.files.score_tables.BATCH_CELLS", 10)
     write_scores(folder / "scores.parquet", LOGITS, ids=[])
-    words = "--rankings rankings.jsonl --scores-are logits"
+    words = "--rankings rankings.jsonl --score-type logits"
     by_row = done_well(f"explain scores.parquet --id 4 {words}")
     by_id = done_well(f"explain scores.csv --id x5 {words}")
     assert by_row == by_id.replace("x5: ", "4: ")
@@ -242,7 +242,7 @@ def test_report_has_the_sections_it_should(folder, predicted, options, sections)
     out = done_well(f"{REPORT} {options}")
     right = np.mean(predicted.labels == TRUTH)
     assert 0 < right < 1
-    assert f"{right:.1%} of 7 inputs right; report written to out.html" in out
+    assert f"{right:.1%} of 7 inputs are right; report written to out.html" in out
     text = page(folder)
     assert headings(text) == sections
     assert f"{right:.3f}".removeprefix("0") in text
@@ -272,7 +272,7 @@ def test_report_of_rejected_inputs(folder):
     rejected = [name for name, label in zip(IDS, given, strict=True) if label == "rejected"]
     kept = set(IDS) - set(rejected)
     out = done_well(f"{REPORT} --rankings rankings.jsonl --scores scores.csv")
-    assert f"{np.mean(given == truth):.1%} of 7 inputs right" in out
+    assert f"{np.mean(given == truth):.1%} of 7 inputs are right" in out
     text = page(folder)
     assert headings(text)[-1] == "Notes"
     assert "A rejected input counts as wrong" in text

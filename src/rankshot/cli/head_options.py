@@ -227,6 +227,11 @@ def _read_reference(
     from rankshot.zeroshot.files.score_tables import open_scores
 
     table = open_scores(path)
+    if different := sorted(set(table.items) ^ set(scores.items)):
+        raise RankshotError(
+            f"{path}: a reference needs the columns of {scores.path}; only one of the two files has "
+            f"{quote_names(different)}"
+        )
     if table.kind != scores.kind:
         raise RankshotError(
             f"{path}: has {table.kind} scores, and {scores.path} has {scores.kind} scores; a "
@@ -241,8 +246,4 @@ def _read_reference(
                 f"{score_type}; both must be the same: give --score-type"
             )
     values = np.concatenate(batches)
-    reference = build_scores(values, table, score_type, range(len(values)))
-    try:
-        return reference.with_items(scores.items), score_type
-    except RankshotError as error:
-        raise RankshotError(f"{path}: {error}; it needs the columns of {scores.path}") from None
+    return build_scores(values, table, score_type, range(len(values))), score_type

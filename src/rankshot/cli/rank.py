@@ -92,9 +92,9 @@ def rank(
     """
     from rich.console import Console
 
+    from rankshot import semantics
     from rankshot.core.text_files import read_names
     from rankshot.ranking import Rankings, write_rankings
-    from rankshot.semantics import LanguageModel
 
     _check_output(output, log)
     specs = source or ["wordnet"]
@@ -108,7 +108,7 @@ def rank(
         kind, _, detail = spec.partition(":")
         if kind == "model":
             places = k or min(10, len(items))
-            model = LanguageModel(detail, base_url, raters=raters, k=places, log=log)
+            model = semantics.LanguageModel(detail, base_url, raters=raters, k=places, log=log)
             parts.append(_ask_model(model, targets, items, console, yes=yes))
             continue
         senses = _parse_senses(sense or [])
