@@ -229,8 +229,8 @@ def _read_reference(
     table = open_scores(path)
     if different := sorted(set(table.items) ^ set(scores.items)):
         raise RankshotError(
-            f"{path}: a reference needs the columns of {scores.path}; only one of the two files has "
-            f"{quote_names(different)}"
+            f"{path}: a reference needs the columns of {scores.path}; only one of the two files "
+            f"has {quote_names(different)}"
         )
     if table.kind != scores.kind:
         raise RankshotError(
