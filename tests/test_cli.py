@@ -168,7 +168,7 @@ def test_help_loads_nothing_heavy():
     [
         (["--version"], 0, f"rankshot {rs.__version__}\n", ""),
         (
-            "rank --seen none.txt --new new.txt -o out.jsonl".split(),
+            ["rank", "--seen", "none.txt", "--new", "new.txt", "-o", "out.jsonl"],
             2,
             "",
             "rankshot: none.txt: No such file or directory\n",

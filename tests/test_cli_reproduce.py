@@ -254,7 +254,10 @@ def test_another_data_set_is_refused(here, given):
         ("cifar --data d", "d/cifar/features.npz: there is no such file; give the directory"),
         ("cifar --data d", "or let --download fetch CIFAR and extract its features"),
         ("animals --data d", "d/animals/features.npz: there is no such file; give the directory"),
-        ("animals --data d", "or the directory where Animals with Attributes was unpacked"),
+        (
+            "animals --data d",
+            "where Animals with Attributes was unpacked (with Features/ and class",
+        ),
         (
             "cifar",
             "give the directory of the data with --data DIR, or set the environment variable",

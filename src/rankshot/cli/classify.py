@@ -25,7 +25,7 @@ from rankshot.cli.head_options import (
     fit_head,
 )
 from rankshot.cli.score_options import ScoreType, ScoreTypeOption, build_scores, infer_score_type
-from rankshot.core.errors import RankshotError
+from rankshot.core.errors import RankshotError, format_count
 
 ROWS_SHOWN = 20
 """How many classes the printed table has at most."""
@@ -128,4 +128,4 @@ def _print_counts(counts: Counter[str], output: Path) -> None:
     console.print(table)
     if len(counts) > ROWS_SHOWN:
         say(f"and {len(counts) - ROWS_SHOWN} more classes", console)
-    say(f"{total:,} predictions written to {output}", console)
+    say(f"{format_count(total, 'prediction')} written to {output}", console)

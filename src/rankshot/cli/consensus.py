@@ -9,7 +9,7 @@ import typer
 
 from rankshot.cli.console import SHOWN, check_writable, say
 from rankshot.cli.head_options import Prior, PriorOption, build_prior
-from rankshot.core.errors import RankshotError
+from rankshot.core.errors import RankshotError, format_count
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -75,7 +75,7 @@ def consensus(
     )
     if output is not None:
         write_rankings(_consensus_rankings(summaries, given.items), output)
-        say(f"{len(summaries):,} consensus rankings written to {output}", console)
+        say(f"{format_count(len(summaries), 'consensus ranking')} written to {output}", console)
 
 
 def _summary_table(summaries: list[TargetSummary], prior: Prior) -> Table:

@@ -62,7 +62,7 @@ def explain(
     reference: ReferenceOption = None,
     score_type: ScoreTypeOption = ScoreType.AUTO,
 ) -> None:
-    """Show which seen classes, and which sources, speak for the class of an input.
+    """Show how much each seen class and each source contributes to the class of an input.
 
     Example: rankshot explain scores.parquet --rankings rankings.jsonl --id img17 --against dog
     """

@@ -97,8 +97,8 @@ ReferenceOption = Annotated[
     Path | None,
     typer.Option(
         help="The scores of inputs of seen classes, several per class, with the same columns as "
-        "SCORES (.csv, .parquet, .npz; read into memory). Scores are then measured from their "
-        "mean there, in standard deviations."
+        "the scores to classify (.csv, .parquet, .npz; read into memory). Scores are then measured "
+        "from their mean there, in standard deviations."
     ),
 ]
 

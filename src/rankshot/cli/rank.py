@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankshot.cli.console import SHOWN, check_writable, say
-from rankshot.core.errors import RankshotError, quote_names, suggest_name
+from rankshot.core.errors import RankshotError, format_count, quote_names, suggest_name
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -121,7 +121,7 @@ def rank(
     rankings = Rankings.concatenate(parts)
     _print_rankings(rankings, targets, console)
     write_rankings(rankings, output)
-    say(f"{len(rankings):,} rankings written to {output}", console)
+    say(f"{format_count(len(rankings), 'ranking')} written to {output}", console)
 
 
 def _check_output(output: Path, log: Path | None) -> None:
