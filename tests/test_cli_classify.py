@@ -357,7 +357,7 @@ def test_memory_is_that_of_a_batch(folder, rng, ending, n):
     assert peak < size / 2
 
 
-# ------------------------------------------------------------------ what a user should be told
+# ------------------------------------------------------------------ messages to the user
 
 
 def test_three_classes_can_be_said_to_be_pairs(folder):

@@ -1,4 +1,4 @@
-"""``--reference``: what is usual for seen inputs, to ``classify``, ``explain`` and ``report``."""
+"""``--reference`` of ``classify``, ``explain`` and ``report``: scores of inputs of seen classes."""
 
 import numpy as np
 import pytest
@@ -61,15 +61,15 @@ def test_a_reference_counts_as_in_python(folder, usual, posterior):
 
 def test_a_reference_is_what_the_scores_are(folder):
     words = CLASSIFY.replace("scores.csv", "probabilities.csv") + " --reference"
-    done, told = run_classify(f"{words} usual_probabilities.csv")
+    done, inferred = run_classify(f"{words} usual_probabilities.csv")
     assert done.count("the scores are taken as probabilities") == 2
     usual = rs.Scores.from_probabilities(softmax(USUAL), SEEN)
     head = PR().fit(rankings(), usual)
     wanted = head.predict_proba(rs.Scores.from_probabilities(softmax(LOGITS), SEEN))
-    np.testing.assert_allclose(told.proba, wanted, rtol=1e-9)
-    done, said = run_classify(f"{words} usual_probabilities.csv --score-type probabilities")
+    np.testing.assert_allclose(inferred.proba, wanted, rtol=1e-9)
+    done, given = run_classify(f"{words} usual_probabilities.csv --score-type probabilities")
     assert "taken as" not in done
-    np.testing.assert_array_equal(said.proba, told.proba)
+    np.testing.assert_array_equal(given.proba, inferred.proba)
     _, as_logits = run_classify(f"{words} usual_probabilities.csv --score-type logits")
     head.fit(rankings(), rs.Scores(softmax(USUAL), SEEN))
     wanted = head.predict_proba(rs.Scores(softmax(LOGITS), SEEN))
