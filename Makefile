@@ -1,4 +1,6 @@
-# make demo, make test and make bench set up what they need in .venv by themselves.
+# make demo, make test and make bench install what they need into .venv.
+# make test also needs a browser and PostgreSQL: see scripts/system_packages.sh.
+# SYSTEM_PACKAGES=no make test installs no Debian packages.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -25,6 +27,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/ranking.py
 	$(BIN)/python benchmarks/semantics.py
 	$(BIN)/python benchmarks/zeroshot.py
+	$(BIN)/python benchmarks/command.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

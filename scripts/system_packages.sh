@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# What some tests need of the system: a browser, and PostgreSQL. Root on Debian gets them installed;
-# everybody else is told, and the tests that need them are skipped with the same message.
+# Some tests need a browser and PostgreSQL from the system. For root on Debian this script installs
+# what is missing, and says so first; SYSTEM_PACKAGES=no in the environment prevents it. Otherwise it
+# only says what is missing, and the tests that need it are skipped.
 set -u
 missing=()
 command -v chromium >/dev/null || command -v chromium-browser >/dev/null ||
@@ -9,13 +10,14 @@ command -v initdb >/dev/null || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/
     missing+=(postgresql)
 [ ${#missing[@]} -eq 0 ] && exit 0
 
-if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-    echo "installing ${missing[*]} for the tests"
-    # A mirror that does not answer must not hold up the tests.
+if [ "${SYSTEM_PACKAGES:-yes}" != no ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    echo "Installing Debian packages that the tests need: ${missing[*]}" \
+        "(apt-get install; SYSTEM_PACKAGES=no make test does not install them)"
+    # A mirror that does not respond must not delay the tests for long.
     if timeout 60 apt-get -qq update && DEBIAN_FRONTEND=noninteractive \
         timeout 240 apt-get -qq install --yes --no-install-recommends "${missing[@]}" >/dev/null; then
         exit 0
     fi
 fi
-echo "not here: ${missing[*]}; the tests that need it are skipped" \
-    "(Debian: apt-get install ${missing[*]})" >&2
+echo "Not installed: ${missing[*]}. The tests that need it are skipped" \
+    "(on Debian: apt-get install ${missing[*]})." >&2

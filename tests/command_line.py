@@ -1,4 +1,4 @@
-"""The command in this process, and a small run for it to work on."""
+"""Runs the command in this process, and writes small files for it to work on."""
 
 import csv
 import io
@@ -31,7 +31,7 @@ LOGITS = np.array(
     ]
 )
 USUAL = np.random.default_rng(7).normal(size=(40, 5)) * [0.5, 2, 1, 1.5, 1] + [4, -1, 0, 0.5, 3]
-"""Scores of inputs of seen classes: buses and trams always score high, some vary little."""
+"""A reference: scores of inputs of seen classes, where bus and tram are high for all inputs."""
 
 RANKINGS = """\
 {"target": "cat", "ranking": ["leopard", "tiger", "fox"], "source": "zoo", "rater": "ann"}
@@ -51,7 +51,7 @@ dog,.15,.8,.5,.45,.1
 
 
 class Done(NamedTuple):
-    """What a run of the command came to."""
+    """The exit status and the output of a run of the command."""
 
     status: int
     out: str
@@ -59,13 +59,14 @@ class Done(NamedTuple):
 
 
 def rankshot(words):
-    """Run the command as a shell would, but here: a process of its own takes seconds to start."""
+    """Run the command in this process, with empty input: a new process takes seconds to start."""
     out, err = io.StringIO(), io.StringIO()
     words = shlex.split(words) if isinstance(words, str) else list(map(str, words))
     before = signal.getsignal(signal.SIGTERM)
     try:
         with (
             patch.object(sys, "argv", ["rankshot", *words]),
+            patch.object(sys, "stdin", io.StringIO()),
             redirect_stdout(out),
             redirect_stderr(err),
         ):
@@ -79,7 +80,7 @@ def rankshot(words):
 
 
 def check_refused(folder, words, files, message):
-    """Put files in place of good ones: the command says what is wrong, and writes nothing."""
+    """Replace good files by bad ones: the command says what is wrong, and writes nothing."""
     for name, content in files.items():
         (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
     before = sorted((path, path.stat().st_size) for path in folder.rglob("*"))
@@ -110,9 +111,9 @@ def write_scores(path, values, items=SEEN, ids=IDS):
 
 
 def write_small_run(folder):
-    """Write scores, probabilities, rankings, similarities and the truth of seven inputs.
+    """Write scores, probabilities, rankings, similarities and the true classes of seven inputs.
 
-    And what is usual, ``usual.csv`` and others: scores of forty inputs of seen classes.
+    The files ``usual*`` are references: the scores of forty inputs of seen classes.
     """
     write_scores(folder / "scores.csv", LOGITS)
     write_scores(folder / "scores.parquet", LOGITS)
@@ -132,7 +133,7 @@ def write_small_run(folder):
 
 
 def rankings():
-    """Return what is in rankings.jsonl."""
+    """Return the rankings that are in rankings.jsonl."""
     lines = [json.loads(line) for line in RANKINGS.splitlines()]
     return rs.Rankings.from_orders(
         [line["ranking"] for line in lines],

@@ -1,17 +1,21 @@
 """The command, as a person types it."""
 
+import os
 import subprocess
 import sys
 
 import pytest
 
 import rankshot as rs
+from command_line import rankshot
 
 
 @pytest.fixture
-def folder(tmp_path):
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
     (tmp_path / "seen.txt").write_text("# animals\ntiger\nwolf\nseal\nbus\nlawn_mower\n\n")
-    (tmp_path / "unseen.txt").write_text("cat  # the pet\ntruck\n")
+    (tmp_path / "new.txt").write_text("cat  # the pet\ntruck\n")
     (tmp_path / "vectors.txt").write_text(
         "cat 1 0\ntruck 0 1\ntiger 1 .1\nwolf 1 .5\nseal 1 .9\nbus .1 1\nmower .5 1\nlawn .2 1\n"
     )
@@ -23,23 +27,18 @@ def folder(tmp_path):
     return tmp_path
 
 
-def run(folder, *words):
-    command = [sys.executable, "-m", "rankshot.cli", *words]
-    return subprocess.run(command, capture_output=True, cwd=folder, encoding="utf-8", check=False)
-
-
-def rank(folder, *words):
-    always = ("rank", "--seen", "seen.txt", "--unseen", "unseen.txt", "-o", "out.jsonl")
-    return run(folder, *always, *words)
+def rank(*words):
+    always = ("rank", "--seen", "seen.txt", "--new", "new.txt", "-o", "out.jsonl")
+    return rankshot([*always, *words])
 
 
 def test_rank_writes_the_rankings_of_every_source_and_shows_the_first(folder):
     done = rank(
-        folder, "--source", "wordnet", "--source", "vectors:vectors.txt", "--source",
+        "--source", "wordnet", "--source", "vectors:vectors.txt", "--source",
         "table:table.csv", "--notes",
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
+    assert done.status == 0, done.err
+    assert done.err == ""
     rankings = rs.read_rankings(
         folder / "out.jsonl", items=["tiger", "wolf", "seal", "bus", "lawn_mower"]
     )
@@ -61,29 +60,29 @@ def test_rank_writes_the_rankings_of_every_source_and_shows_the_first(folder):
         "6 rankings written to out.jsonl",
         "tiger > wolf > seal",
     ):
-        assert text in done.stdout, text
+        assert text in done.out, text
 
 
 def test_k_pins_and_categories_reach_the_source(folder):
-    done = rank(folder, "--k", "2", "--sense", "seal=seal.n.01", "--notes")
-    assert "seal: sealing_wax.n.01" in done.stdout
+    done = rank("--k", "2", "--sense", "seal=seal.n.01", "--notes")
+    assert "seal: sealing_wax.n.01" in done.out
     assert set(rs.read_rankings(folder / "out.jsonl").lengths) == {2}
-    done = rank(folder, "--category", "animal")
-    assert done.returncode == 2
-    assert "'truck' has no sense in 'animal', only in 'artifact'" in done.stderr
+    done = rank("--category", "animal")
+    assert done.status == 2
+    assert "'truck' has no sense in 'animal', only in 'artifact'" in done.err
 
 
 def test_a_language_model_is_asked_only_after_its_estimate(folder):
-    done = rank(folder, "--source", "model:some-model", "--base-url", "http://127.0.0.1:9/v1")
-    assert done.returncode == 1
-    assert "10 calls" in done.stdout
+    done = rank("--source", "model:some-model", "--base-url", "http://127.0.0.1:9/v1")
+    assert done.status == 1
+    assert "10 calls" in done.out
     assert not (folder / "out.jsonl").exists()
 
 
 def test_help_shows_an_example():
-    done = run(".", "rank", "--help")
-    assert done.returncode == 0
-    assert "rankshot rank --seen seen.txt --unseen unseen.txt" in " ".join(done.stdout.split())
+    done = rankshot("rank --help")
+    assert done.status == 0
+    assert "rankshot rank --seen seen.txt --new new.txt" in " ".join(done.out.split())
 
 
 @pytest.mark.parametrize(
@@ -93,7 +92,10 @@ def test_help_shows_an_example():
         (("--source", "vectors"), "source 'vectors' needs a file, as in vectors:FILE"),
         (("--source", "vectors:none.txt"), "none.txt: No such file or directory"),
         (("--source", "model"), "source 'model' needs a name, as in model:NAME"),
-        (("--source", "glove:50"), "source 'glove' takes nothing behind it"),
+        (
+            ("--source", "glove:50"),
+            "source 'glove' takes no file or name; it was given as 'glove:50'",
+        ),
         (("--source", "glove", "--sense", "seal=seal.n.09"), "are for --source wordnet"),
         (("--source", "wordnet", "--source", "wordnet"), "given more than once: 'wordnet'"),
         (
@@ -102,11 +104,11 @@ def test_help_shows_an_example():
         ),
         (("--log", "out.jsonl"), "the log and the output must be two files"),
         (("--source", "wordnet:cosine"), "measure must be one of path"),
-        (("--sense", "seal"), "a pin has the form seal=seal.n.09, not 'seal'"),
+        (("--sense", "seal"), "--sense has the form seal=seal.n.09, not 'seal'"),
         (("--sense", "sea=sea.n.01"), "'sea' is pinned, but is neither a target nor an item"),
         (("--category", "beast"), "no category 'beast'"),
-        (("--unseen", "none.txt"), "none.txt: No such file or directory"),
-        (("--unseen", "seen.txt"), "both seen and unseen: 'tiger'"),
+        (("--new", "none.txt"), "none.txt: No such file or directory"),
+        (("--new", "seen.txt"), "classes are both seen and new: 'tiger'"),
         (("-o", "out.txt"), "out.txt: unknown ending '.txt'"),
         (("-o", "nowhere/out.jsonl"), "out.jsonl: cannot write there"),
         (("--k", "9"), "k must be a whole number from 1 to 5, not 9"),
@@ -114,29 +116,81 @@ def test_help_shows_an_example():
     ],
 )
 def test_bad_input_ends_with_a_message_and_no_traceback(folder, words, message):
-    done = rank(folder, *words)
-    assert done.returncode == 2
-    assert "Traceback" not in done.stderr
-    assert message in " ".join(done.stderr.split())
+    done = rank(*words)
+    assert done.status == 2
+    assert "Traceback" not in done.err
+    assert message in " ".join(done.err.split())
     assert not (folder / "out.jsonl").exists()
 
 
 def test_names_are_shown_as_they_are(folder):
-    """Square brackets are no markup, and a # inside a name is no remark."""
+    """Square brackets are not markup, and a # inside a name does not start a comment."""
     (folder / "seen.txt").write_text("[b]og\n[/red]x\nC#\n")
-    (folder / "unseen.txt").write_text("cat\n")
+    (folder / "new.txt").write_text("cat\n")
     (folder / "table.csv").write_text("target,[b]og,[/red]x,C#\ncat,3,2,1\n")
-    done = rank(folder, "--source", "table:table.csv")
-    assert done.returncode == 0, done.stderr
-    assert "[b]og > [/red]x > C#" in done.stdout
+    done = rank("--source", "table:table.csv")
+    assert done.status == 0, done.err
+    assert "[b]og > [/red]x > C#" in done.out
 
 
 def test_names_that_are_no_names(folder):
-    (folder / "unseen.txt").write_text("cat\ncat\n")
-    assert "unseen.txt: names names 'cat' more than once" in rank(folder).stderr
-    (folder / "unseen.txt").write_text("# nothing\n")
-    assert "unseen.txt: names is empty" in rank(folder).stderr
-    (folder / "unseen.txt").write_bytes(b"cat\n\xff\n")
-    assert "unseen.txt:2: not UTF-8 text" in rank(folder).stderr
-    (folder / "unseen.txt").write_text("cat\nxyzzy\n")
-    assert "WordNet has no noun for 'xyzzy'" in rank(folder).stderr
+    (folder / "new.txt").write_text("cat\ncat\n")
+    assert "new.txt: names names 'cat' more than once" in rank().err
+    (folder / "new.txt").write_text("# nothing\n")
+    assert "new.txt: names is empty" in rank().err
+    (folder / "new.txt").write_bytes(b"cat\n\xff\n")
+    assert "new.txt:2: not UTF-8 text" in rank().err
+    (folder / "new.txt").write_text("cat\nxyzzy\n")
+    assert "WordNet has no noun for 'xyzzy'" in rank().err
+
+
+# ------------------------------------------------------------------ as a process of its own
+
+COMMAND = [sys.executable, "-m", "rankshot.cli"]
+
+
+def test_help_loads_nothing_heavy():
+    """So that it is there at once: each command imports what it needs when it runs."""
+    code = (
+        "import atexit, sys; from rankshot.cli import main; sys.argv = ['rankshot', '--help']; "
+        "atexit.register(lambda: print(*{name.split('.')[0] for name in sys.modules})); main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    text, modules = done.stdout.rstrip().rsplit("\n", 1)
+    assert "Usage: rankshot" in text
+    loaded = set(modules.split())
+    assert {"typer", "rankshot"} <= loaded
+    assert not loaded & {"numpy", "scipy", "sklearn", "jinja2", "sqlalchemy", "fastapi", "pyarrow"}
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "out", "err"),
+    [
+        (["--version"], 0, f"rankshot {rs.__version__}\n", ""),
+        (
+            ["rank", "--seen", "none.txt", "--new", "new.txt", "-o", "out.jsonl"],
+            2,
+            "",
+            "rankshot: none.txt: No such file or directory\n",
+        ),
+    ],
+)
+def test_the_exit_status_and_the_streams_of_a_process(folder, words, status, out, err):
+    done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (status, out, err)
+
+
+def test_a_reader_that_stops_reading_is_no_error(folder):
+    """As ``rankshot rank --help | head -1`` is, where the pipe is closed before the end."""
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "wb") as closed:
+        done = subprocess.run(
+            [*COMMAND, "rank", "--help"],
+            stdout=closed,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr

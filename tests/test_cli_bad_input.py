@@ -137,37 +137,37 @@ SCORES = [
     ),
 ]
 
-WHAT_SCORES_ARE = [
+SCORE_TYPES = [
     (
-        CLASSIFY + " --scores-are probabilities",
+        CLASSIFY + " --score-type probabilities",
         {},
         (
-            "scores.csv: row 0, column 'bus': -1.0 is no probability; say what the scores are with "
-            "--scores-are"
+            "scores.csv: row 0, column 'bus': -1.0 is no probability; give the right --score-type "
+            "(one-vs-rest-probabilities if each answers a separate yes-no question)"
         ),
     ),
     (
-        # Told from the first rows, and found out later; rows are counted through all batches.
+        # Inferred from the first rows; a later row contradicts. Rows count through all batches.
         CLASSIFY + " --batch-rows 2",
         {"scores.csv": HEADER + 3 * "a,.2,.2,.2,.2,.2\n" + "b,.2,.2,.2,.2,.9\n"},
         (
-            "scores.csv: row 3: the probabilities add up to 1.7 instead of 1; --scores-are "
-            "one-vs-rest-probabilities is for those"
+            "scores.csv: row 3: multiclass probabilities add up to one, these to 1.7; give the "
+            "right --score-type (one-vs-rest-probabilities if"
         ),
     ),
     (
-        CLASSIFY.replace("scores.csv", "pairs.npz") + " --scores-are one-vs-rest-logits",
+        CLASSIFY.replace("scores.csv", "pairs.npz") + " --score-type one-vs-rest-logits",
         {},
-        "a column for each pair of classes, which --scores-are one-vs-rest-logits does not fit",
+        "one column per pair of classes, which --score-type one-vs-rest-logits does not fit",
     ),
     (
-        EXPLAIN + " --scores-are probabilities --id x3",
+        EXPLAIN + " --score-type probabilities --id x3",
         {},
         "scores.csv: row 2, column 'bus': 3.0 is no probability",
     ),
 ]
 
-KNOWLEDGE = [
+SEMANTICS = [
     (CLASSIFY.replace("--rankings rankings.jsonl", ""), {}, "--head probabilistic needs --rank"),
     (CLASSIFY + " --head direct", {}, "--head direct needs --similarity FILE"),
     (CLASSIFY + " --head conse", {}, "--head conse needs --similarity FILE"),
@@ -214,17 +214,17 @@ KNOWLEDGE = [
     (
         CLASSIFY + " --head direct --similarity similarity.csv",
         {"similarity.csv": SIMILARITY.replace("tram", "trams")},
-        "similarity.csv: no column for the seen classes 'tram' (did you mean 'trams'?)",
+        "similarity.csv: no 'tram' in the table (did you mean 'trams'?); scores.csv has scores of",
     ),
     (
         CLASSIFY + " --head direct --similarity similarity.csv",
         {"similarity.csv": SIMILARITY.replace(".5,.9", "-.5,.9")},
-        "similarity.csv: 'cat', 'fox': -0.5 is negative, which --head direct cannot use; --head",
+        "similarity.csv: the similarity of 'cat' and 'fox' is negative (-0.5)",
     ),
     (
         CLASSIFY + " --head conse --similarity similarity.csv",
         {"similarity.csv": SIMILARITY + "bird,,,,,\n"},
-        "similarity.csv: every cell of 'bird' is empty; leave out such rows",
+        "similarity.csv: similarity knows nothing of 'bird': leave them out",
     ),
     (
         CLASSIFY + " --head conse --similarity similarity.csv",
@@ -234,40 +234,64 @@ KNOWLEDGE = [
     (
         CLASSIFY.replace("scores.csv", "pairs.npz") + " --head direct --similarity similarity.csv",
         {},
-        "pairs.npz: has a column for each pair of classes, and --head direct needs one for each",
+        "pairs.npz: has one column per pair of classes, and --head direct needs one per class",
     ),
 ]
 
 OPTIONS = [
-    (CLASSIFY + " --k 0", {}, "--k must be 1 or more, not 0"),
-    (CLASSIFY + " --k -1", {}, "--k must be 1 or more, not -1"),
+    (
+        CLASSIFY + " --k 0",
+        {},
+        "Invalid value for '--k': Input should be greater than or equal to 1",
+    ),
+    (
+        CLASSIFY + " --k -1",
+        {},
+        "Invalid value for '--k': Input should be greater than or equal to 1",
+    ),
     (CLASSIFY + " --k four", {}, "Invalid value for '--k'"),
-    (CLASSIFY + " --batch-rows 0", {}, "--batch-rows must be 1 or more, not 0"),
+    (
+        CLASSIFY + " --batch-rows 0",
+        {},
+        "Invalid value for '--batch-rows': Input should be greater than or",
+    ),
     (CLASSIFY + " --reject-below 2", {}, "--reject-below must be a probability, not 2.0"),
     (CLASSIFY + " --reject-below nan", {}, "--reject-below must be a probability, not nan"),
     (CLASSIFY + " --head probabilistik", {}, "'probabilistik' is not one of 'probabilistic',"),
     (CLASSIFY + " --prior borda", {}, "'borda' is not one of 'plackett-luce', 'mallows'"),
     (CLASSIFY + " --posterior median", {}, "'median' is not one of 'mean', 'consensus', 'sum'"),
-    (CLASSIFY + " --decay -0.5", {}, "--decay must be 0 or more, and finite, not -0.5"),
-    (CLASSIFY + " --decay nan", {}, "--decay must be 0 or more, and finite, not nan"),
-    (CLASSIFY + " --decay inf", {}, "--decay must be 0 or more, and finite, not inf"),
+    (
+        CLASSIFY + " --decay -0.5",
+        {},
+        "Invalid value for '--decay': Input should be greater than or equal to 0",
+    ),
+    (
+        CLASSIFY + " --decay nan",
+        {},
+        "Invalid value for '--decay': Input should be greater than or equal to 0",
+    ),
+    (CLASSIFY + " --decay inf", {}, "rankings.jsonl: decay must be 0 or more, and finite, not inf"),
     (CLASSIFY + " --decay fast", {}, "Invalid value for '--decay'"),
-    (EXPLAIN + " --decay -1", {}, "--decay must be 0 or more, and finite, not -1"),
+    (
+        EXPLAIN + " --decay -1",
+        {},
+        "Invalid value for '--decay': Input should be greater than or equal to 0",
+    ),
     (
         CLASSIFY + " --prior mallows",
         {},
         (
-            "--prior mallows: the mean of a class's rankings merges nothing; use --posterior "
-            "consensus, or leave out --prior"
+            "--prior mallows: --posterior mean does not merge rankings; use --posterior consensus, "
+            "or leave out --prior"
         ),
     ),
-    (EXPLAIN + " --prior plackett-luce", {}, "--prior plackett-luce: the mean of a class's rank"),
+    (EXPLAIN + " --prior plackett-luce", {}, "--prior plackett-luce: --posterior mean does not"),
     (
         REPORT + " --rankings rankings.jsonl --scores scores.csv --prior mallows",
         {},
-        "--prior mallows: the mean of a class's rankings merges nothing",
+        "--prior mallows: --posterior mean does not merge rankings",
     ),
-    (CLASSIFY + " --scores-are odds", {}, "'odds' is not one of 'auto', 'logits',"),
+    (CLASSIFY + " --score-type odds", {}, "'odds' is not one of 'auto', 'logits',"),
     (CLASSIFY + " --rejekt-below 1", {}, "No such option: --rejekt-below"),
     ("classify scores.csv --rankings rankings.jsonl", {}, "Missing option '--output' / '-o'"),
     ("clasify scores.csv", {}, "No such command 'clasify'. Did you mean 'classify'?"),
@@ -283,14 +307,14 @@ OUTPUTS = [
     (
         CLASSIFY.replace("out.parquet", "./scores.csv"),
         {},
-        "scores.csv: would be written over what is read; give another --output",
+        "scores.csv: is an input file as well; give another --output",
     ),
     (
         CLASSIFY.replace("out.parquet", "similarity.csv") + " --similarity similarity.csv",
         {},
-        "similarity.csv: would be written over what is read",
+        "similarity.csv: is an input file as well",
     ),
-    (CONSENSUS + " -o rankings.jsonl", {}, "rankings.jsonl: would be written over what is read"),
+    (CONSENSUS + " -o rankings.jsonl", {}, "rankings.jsonl: is an input file as well"),
     (CONSENSUS + " -o out.json", {}, "out.json: unknown ending '.json'; known are .jsonl"),
     (CONSENSUS + " -o no/out.jsonl", {}, "no/out.jsonl: cannot write there: "),
     (REPORT.replace(".html", ".pdf"), {}, "out.pdf: unknown ending '.pdf'; a report is .html"),
@@ -381,18 +405,18 @@ REPORTS = [
         REPORT,
         {"truth.csv": "label\n" + "cat\n" * 6 + "trukc\n"},
         (
-            "truth.csv: the true class 'trukc' of input 'x7' is none of the classes predicted "
+            "truth.csv: the true class 'trukc' of input 'x7' is none of the predicted classes "
             "(did you mean 'truck'?)"
         ),
     ),
     (REPORT, {"truth.csv": "id,label\nx1,cat\nx2, \n"}, "truth.csv:3: the label is empty"),
     (REPORT, {"truth.csv": ""}, "truth.csv: the file is empty"),
-    (REPORT + " --scores scores.csv", {}, "--scores needs --rankings, too"),
+    (REPORT + " --scores scores.csv", {}, "--scores needs --rankings as well"),
     (
         REPORT + " --rankings rankings.jsonl --scores scores.csv",
         {},
         (
-            "input 'x2' is 'cat' in the predictions, but 'dog' by these --scores and --rankings: "
+            "input 'x2' is 'cat' in the predictions, but 'dog' with these --scores and --rankings: "
             "give the files and options that `classify` had"
         ),
     ),
@@ -410,8 +434,8 @@ REPORTS = [
 
 CASES = [
     *SCORES,
-    *WHAT_SCORES_ARE,
-    *KNOWLEDGE,
+    *SCORE_TYPES,
+    *SEMANTICS,
     *OPTIONS,
     *OUTPUTS,
     *CONSENSUSES,
@@ -428,7 +452,7 @@ def test_bad_input_is_named_and_nothing_is_written(folder, words, files, message
     check_refused(folder, words, files, message)
 
 
-def test_a_folder_that_is_not_ours(folder, monkeypatch):
+def test_a_folder_without_permission(folder, monkeypatch):
     monkeypatch.setattr(os, "access", lambda _path, mode: mode != os.W_OK)
     done = rankshot(CLASSIFY)
-    assert (done.status, "is not yours to write in" in done.err) == (2, True)
+    assert (done.status, f"you may not write in {folder}" in done.err) == (2, True)

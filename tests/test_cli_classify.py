@@ -9,7 +9,6 @@ import sys
 import time
 import tracemalloc
 from contextlib import redirect_stdout
-from importlib import import_module
 from unittest.mock import patch
 
 import numpy as np
@@ -31,6 +30,7 @@ from command_line import (
 )
 from rankshot.cli import head_options, main
 from rankshot.zeroshot.files.predictions import read_predictions
+from rankshot.zeroshot.heads import base
 
 PR = rs.ProbabilisticRanking
 CLASSIFY = "classify scores.csv --rankings rankings.jsonl -o out.csv"
@@ -44,7 +44,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def classified(words, output="out.csv"):
+def run_classify(words, output="out.csv"):
     done = rankshot(words)
     assert (done.status, done.err) == (0, "")
     return done, read_predictions(output)
@@ -83,7 +83,7 @@ def test_every_head_answers_as_in_python(folder, options, head):
         table = rs.read_similarity("similarity.csv")
         semantics = table.select(table.targets, SEEN)
     head.fit(semantics)
-    _, found = classified(f"{CLASSIFY} {options}")
+    _, found = run_classify(f"{CLASSIFY} {options}")
     assert found.ids.tolist() == IDS
     assert found.targets == tuple(TARGETS)
     assert found.labels.tolist() == head.predict(LOGITS).tolist()
@@ -93,8 +93,8 @@ def test_every_head_answers_as_in_python(folder, options, head):
 @pytest.mark.parametrize("output", ["out.csv", "out.parquet"])
 @pytest.mark.parametrize("scores", ["scores.csv", "scores.parquet", "scores.npz"])
 def test_formats_do_not_matter(folder, scores, output):
-    _, wanted = classified(CLASSIFY)
-    _, found = classified(f"classify {scores} --rankings rankings.jsonl -o {output}", output)
+    _, wanted = run_classify(CLASSIFY)
+    _, found = run_classify(f"classify {scores} --rankings rankings.jsonl -o {output}", output)
     assert found.ids.tolist() == wanted.ids.tolist()
     assert found.labels.tolist() == wanted.labels.tolist()
     assert found.targets == wanted.targets
@@ -106,8 +106,8 @@ def test_formats_do_not_matter(folder, scores, output):
     "options", ["", "--posterior consensus", "--head deterministic", "--reference usual.csv"]
 )
 def test_the_size_of_a_batch_does_not_matter(folder, batch_rows, options):
-    _, wanted = classified(f"{CLASSIFY} {options}")
-    _, found = classified(f"{CLASSIFY} {options} --batch-rows {batch_rows}")
+    _, wanted = run_classify(f"{CLASSIFY} {options}")
+    _, found = run_classify(f"{CLASSIFY} {options} --batch-rows {batch_rows}")
     assert found.ids.tolist() == wanted.ids.tolist()
     assert found.labels.tolist() == wanted.labels.tolist()
     np.testing.assert_allclose(found.proba, wanted.proba, rtol=1e-13)
@@ -119,13 +119,13 @@ def test_rankings_that_are_drawn_are_the_same_every_day(folder, rng):
     write_scores(folder / "scores.csv", rng.normal(size=(5, 15)), items, IDS[:5])
     lines = [{"target": name, "ranking": [items[i], items[i + 2]]} for i, name in enumerate("abc")]
     (folder / "rankings.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    _, wanted = classified(f"{CLASSIFY} --posterior sum")
-    _, found = classified(f"{CLASSIFY} --posterior sum --batch-rows 2")
+    _, wanted = run_classify(f"{CLASSIFY} --posterior sum")
+    _, found = run_classify(f"{CLASSIFY} --posterior sum --batch-rows 2")
     np.testing.assert_allclose(found.proba, wanted.proba, rtol=1e-13)
 
 
 def test_one_vs_one(folder):
-    _, found = classified(CLASSIFY.replace("scores.csv", "pairs.npz"))
+    _, found = run_classify(CLASSIFY.replace("scores.csv", "pairs.npz"))
     head = PR().fit(rankings())
     wanted = head.predict_proba(rs.Scores(pairs_of(LOGITS), SEEN, "one-vs-one"))
     np.testing.assert_allclose(found.proba, wanted, rtol=1e-12)
@@ -134,13 +134,15 @@ def test_one_vs_one(folder):
 
 def test_without_ids_rows_are_numbered_through_all_batches(folder):
     write_scores(folder / "scores.csv", LOGITS, ids=[])
-    _, found = classified(f"{CLASSIFY} --batch-rows 3")
+    _, found = run_classify(f"{CLASSIFY} --batch-rows 3")
     assert found.ids.tolist() == ["0", "1", "2", "3", "4", "5", "6"]
 
 
 def test_float32_stays_float32(folder):
     write_scores(folder / "scores.npz", LOGITS.astype(np.float32))
-    _, found = classified("classify scores.npz --rankings rankings.jsonl -o o.parquet", "o.parquet")
+    _, found = run_classify(
+        "classify scores.npz --rankings rankings.jsonl -o o.parquet", "o.parquet"
+    )
     assert found.proba.dtype == np.float32
 
 
@@ -154,16 +156,16 @@ def test_the_options_have_the_defaults_of_the_head():
 
 
 def test_probabilities_are_told_from_logits_and_it_is_said(folder):
-    done, by_logits = classified(CLASSIFY)
-    assert "scores.csv: the scores are taken as logits (see --scores-are)\n" in done.out
-    done, by_probabilities = classified(CLASSIFY.replace("scores.csv", "probabilities.csv"))
+    done, by_logits = run_classify(CLASSIFY)
+    assert "scores.csv: the scores are taken as logits (see --score-type)\n" in done.out
+    done, by_probabilities = run_classify(CLASSIFY.replace("scores.csv", "probabilities.csv"))
     assert "probabilities.csv: the scores are taken as probabilities (see" in done.out
     np.testing.assert_allclose(by_probabilities.proba, by_logits.proba, rtol=1e-9)
 
 
 def test_what_is_said_of_scores_counts(folder):
     words = CLASSIFY.replace("scores.csv", "probabilities.csv")
-    done, found = classified(f"{words} --scores-are logits")
+    done, found = run_classify(f"{words} --score-type logits")
     assert "taken as" not in done.out
     head = PR().fit(rankings())
     wanted = head.predict_proba(rs.Scores(softmax(LOGITS), head.items_))
@@ -175,7 +177,7 @@ def test_one_vs_rest(folder, are):
     values = 1 / (1 + np.exp(-LOGITS)) if are.endswith("probabilities") else LOGITS
     write_scores(folder / "scores.csv", values)
     words = f"{CLASSIFY} --head direct --similarity similarity.csv"
-    _, found = classified(f"{words} --scores-are {are}")
+    _, found = run_classify(f"{words} --score-type {are}")
     table = rs.read_similarity("similarity.csv")
     head = rs.DirectSimilarity().fit(table.select(table.targets, SEEN))
     wanted = head.predict_proba(rs.Scores(LOGITS, SEEN, "one-vs-rest"))
@@ -185,17 +187,17 @@ def test_one_vs_rest(folder, are):
 
 def test_numbers_that_may_be_probabilities_of_separate_questions(folder):
     write_scores(folder / "scores.csv", 1 / (1 + np.exp(-LOGITS)))
-    done, _ = classified(CLASSIFY)
-    assert "say --scores-are one-vs-rest-probabilities" in done.out
+    done, _ = run_classify(CLASSIFY)
+    assert "give --score-type one-vs-rest-probabilities" in done.out
 
 
 # -------------------------------------------------------------------- what is shown and written
 
 
 def test_reject_below(folder):
-    _, sure = classified(CLASSIFY)
+    _, sure = run_classify(CLASSIFY)
     threshold = float(np.median(sure.proba.max(axis=1))) - 1e-9
-    done, found = classified(f"{CLASSIFY} --reject-below {threshold!r} --batch-rows 2")
+    done, found = run_classify(f"{CLASSIFY} --reject-below {threshold!r} --batch-rows 2")
     kept = sure.proba.max(axis=1) >= threshold
     assert found.labels.tolist() == np.where(kept, sure.labels, "rejected").tolist()
     assert set(kept) == {True, False}
@@ -210,7 +212,7 @@ def row_of(done, name):
 
 
 def test_the_classes_are_counted(folder):
-    done, found = classified(CLASSIFY)
+    done, found = run_classify(CLASSIFY)
     for name in TARGETS:
         count = (found.labels == name).sum()
         assert row_of(done, name) == [name, str(count), f"{count / 7:.1%}"]
@@ -222,7 +224,7 @@ def test_of_many_classes_the_most_frequent_are_shown(folder):
     lines = [{"target": f"new {i:02}", "ranking": [item]} for i, item in enumerate(items)]
     (folder / "rankings.jsonl").write_text("\n".join(map(json.dumps, lines)))
     write_scores(folder / "scores.csv", 9 * np.eye(30), items, [])
-    done, _ = classified(CLASSIFY)
+    done, _ = run_classify(CLASSIFY)
     assert "and 10 more classes" in done.out
 
 
@@ -234,7 +236,7 @@ def test_any_name_will_do(folder, output):
     (folder / "rankings.jsonl").write_text(json.dumps(line, ensure_ascii=False), encoding="utf-8")
     ids = [f"'{name}', \"x\"\n猫" for name in IDS]
     write_scores(folder / "scores.csv", LOGITS, items, ids)
-    done, found = classified(f"classify scores.csv --rankings rankings.jsonl -o {output}", output)
+    done, found = run_classify(f"classify scores.csv --rankings rankings.jsonl -o {output}", output)
     assert found.targets == (target,)
     assert found.ids.tolist() == ids
     assert "t & <dög>" in done.out
@@ -269,15 +271,15 @@ def test_an_interrupted_run_leaves_what_was_there(folder, monkeypatch, output, o
     if old is not None:
         (folder / output).write_bytes(old)
     before = sorted(folder.iterdir())
-    command, batches = import_module("rankshot.cli.classify"), iter(range(9))
-    sure_labels = command.sure_labels
+    batches = iter(range(9))
+    label_or_reject = base.label_or_reject
 
     def interrupted(*arguments):
         if next(batches) == 2:
             raise KeyboardInterrupt
-        return sure_labels(*arguments)
+        return label_or_reject(*arguments)
 
-    monkeypatch.setattr(command, "sure_labels", interrupted)
+    monkeypatch.setattr(base, "label_or_reject", interrupted)
     done = rankshot(f"classify scores.csv --rankings rankings.jsonl -o {output} --batch-rows 2")
     assert next(batches) == 3
     assert done.status not in {0, 2}
@@ -294,7 +296,7 @@ def test_a_bad_row_far_down_leaves_nothing(folder):
     done = rankshot(f"{CLASSIFY} --batch-rows 1")
     assert done == Done(
         2,
-        "scores.csv: the scores are taken as logits (see --scores-are)\n",
+        "scores.csv: the scores are taken as logits (see --score-type)\n",
         "rankshot: scores.csv:9: 'tram' is 'nan'; scores must be finite numbers "
         "(a column of names must be called id)\n",
     )
@@ -355,7 +357,7 @@ def test_memory_is_that_of_a_batch(folder, rng, ending, n):
     assert peak < size / 2
 
 
-# ------------------------------------------------------------------ what a user should be told
+# ------------------------------------------------------------------ messages to the user
 
 
 def test_three_classes_can_be_said_to_be_pairs(folder):
@@ -366,14 +368,14 @@ def test_three_classes_can_be_said_to_be_pairs(folder):
         '{"target": "van", "ranking": ["bus", "tram"]}\n'
     )
     words = "classify three.npz --rankings r.jsonl --k 2 -o out.csv"
-    done, found = classified(f"{words} --scores-are one-vs-one")
+    done, found = run_classify(f"{words} --score-type one-vs-one")
     head = PR(k=2).fit(rs.read_rankings(folder / "r.jsonl", items=["bus", "fox", "tram"]))
     scores = rs.Scores(pairs, ["bus", "fox", "tram"], "one-vs-one")
     np.testing.assert_allclose(found.proba, head.predict_proba(scores), rtol=1e-12)
     assert "taken as logits" in rankshot(words).out
-    done = rankshot(f"{CLASSIFY} --scores-are one-vs-one")
+    done = rankshot(f"{CLASSIFY} --score-type one-vs-one")
     assert done.status == 2
-    assert "has a column for each class, not for each pair" in done.err
+    assert "has one column per class, not one per pair" in done.err
 
 
 def test_what_the_rankings_do_not_say_is_said(folder):
@@ -382,11 +384,11 @@ def test_what_the_rankings_do_not_say_is_said(folder):
         '{"target": "bus", "ranking": ["tram"]}\n'
     )
     out = rankshot(f"{CLASSIFY} --k 1").out
-    assert "rankings of 'bus' are left out: the scores have such classes" in out
-    assert "scores.csv: no ranking names 'bus', 'leopard', 'tiger'" in out
+    assert "rankings of 'bus' are left out: they are seen classes" in out
+    assert "scores.csv: no ranking lists 'bus', 'leopard', 'tiger'" in out
     assert "the rankings of 'cat', 'dog' are the same" in out
     (folder / "rankings.jsonl").write_text('{"target": "cat", "ranking": ["fox"]}\n')
-    assert "'cat' is the only class" in rankshot(CLASSIFY).out
+    assert "'cat' is the only class there is" in rankshot(CLASSIFY).out
 
 
 def test_a_class_without_a_column_is_blamed_on_the_scores(folder):

@@ -1,4 +1,4 @@
-"""``--reference``: what is usual for seen inputs, to ``classify``, ``explain`` and ``report``."""
+"""``--reference`` of ``classify``, ``explain`` and ``report``: scores of inputs of seen classes."""
 
 import numpy as np
 import pytest
@@ -31,14 +31,14 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def done_well(words):
+def run_well(words):
     done = rankshot(words)
     assert (done.status, done.err) == (0, "")
     return done.out
 
 
-def classified(words):
-    return done_well(words), read_predictions("out.csv")
+def run_classify(words):
+    return run_well(words), read_predictions("out.csv")
 
 
 # -------------------------------------------------------------------- classify
@@ -49,28 +49,28 @@ def classified(words):
 def test_a_reference_counts_as_in_python(folder, usual, posterior):
     """Its columns are matched by name."""
     words = f"{CLASSIFY} --posterior {posterior} --reference"
-    done, found = classified(f"{words} {usual}")
+    done, found = run_classify(f"{words} {usual}")
     head = PR(posterior=posterior).fit(rankings(), USUAL)
     np.testing.assert_allclose(found.proba, head.predict_proba(LOGITS), rtol=1e-9)
     assert found.labels.tolist() == head.predict(LOGITS).tolist()
-    assert done.count("scores.csv: the scores are taken as logits (see --scores-are)\n") == 1
+    assert done.count("scores.csv: the scores are taken as logits (see --score-type)\n") == 1
     assert f"{usual}: the scores are taken as logits" in done
-    _, without = classified(f"{CLASSIFY} --posterior {posterior}")
+    _, without = run_classify(f"{CLASSIFY} --posterior {posterior}")
     assert not np.allclose(found.proba, without.proba, atol=0.05)
 
 
 def test_a_reference_is_what_the_scores_are(folder):
     words = CLASSIFY.replace("scores.csv", "probabilities.csv") + " --reference"
-    done, told = classified(f"{words} usual_probabilities.csv")
+    done, inferred = run_classify(f"{words} usual_probabilities.csv")
     assert done.count("the scores are taken as probabilities") == 2
     usual = rs.Scores.from_probabilities(softmax(USUAL), SEEN)
     head = PR().fit(rankings(), usual)
     wanted = head.predict_proba(rs.Scores.from_probabilities(softmax(LOGITS), SEEN))
-    np.testing.assert_allclose(told.proba, wanted, rtol=1e-9)
-    done, said = classified(f"{words} usual_probabilities.csv --scores-are probabilities")
+    np.testing.assert_allclose(inferred.proba, wanted, rtol=1e-9)
+    done, given = run_classify(f"{words} usual_probabilities.csv --score-type probabilities")
     assert "taken as" not in done
-    np.testing.assert_array_equal(said.proba, told.proba)
-    _, as_logits = classified(f"{words} usual_probabilities.csv --scores-are logits")
+    np.testing.assert_array_equal(given.proba, inferred.proba)
+    _, as_logits = run_classify(f"{words} usual_probabilities.csv --score-type logits")
     head.fit(rankings(), rs.Scores(softmax(USUAL), SEEN))
     wanted = head.predict_proba(rs.Scores(softmax(LOGITS), SEEN))
     np.testing.assert_allclose(as_logits.proba, wanted, rtol=1e-9)
@@ -78,16 +78,16 @@ def test_a_reference_is_what_the_scores_are(folder):
 
 def test_a_reference_of_pairs(folder):
     words = CLASSIFY.replace("scores.csv", "pairs.npz")
-    _, found = classified(f"{words} --reference usual_pairs.npz")
+    _, found = run_classify(f"{words} --reference usual_pairs.npz")
     head = PR().fit(rankings(), rs.Scores(pairs_of(USUAL), SEEN, "one-vs-one"))
     wanted = head.predict_proba(rs.Scores(pairs_of(LOGITS), SEEN, "one-vs-one"))
     np.testing.assert_allclose(found.proba, wanted, rtol=1e-9)
 
 
 def test_a_reference_of_several_batches_is_read_whole(folder, monkeypatch):
-    _, wanted = classified(f"{CLASSIFY} --reference usual.csv")
+    _, wanted = run_classify(f"{CLASSIFY} --reference usual.csv")
     monkeypatch.setattr("rankshot.zeroshot.files.score_tables.BATCH_CELLS", 15)
-    _, found = classified(f"{CLASSIFY} --reference usual.csv")
+    _, found = run_classify(f"{CLASSIFY} --reference usual.csv")
     np.testing.assert_allclose(found.proba, wanted.proba, rtol=1e-13)
 
 
@@ -96,13 +96,13 @@ def test_a_reference_of_several_batches_is_read_whole(folder, monkeypatch):
 
 def test_explain_with_a_reference(folder):
     words = "--rankings rankings.jsonl --id x2 --id x3"
-    out = done_well(f"explain scores.csv {words} --reference usual.csv")
+    out = run_well(f"explain scores.csv {words} --reference usual.csv")
     head = PR().fit(rankings(), USUAL)
     for row in (1, 2):
         assert f"{IDS[row]}: {rs.explain(head, LOGITS[[row]])[0]}\n" in out
     assert out.count("scores.csv: the scores are taken as logits") == 1
     reference = "--reference usual_probabilities.csv"
-    out = done_well(f"explain probabilities.csv {words} {reference}")
+    out = run_well(f"explain probabilities.csv {words} {reference}")
     assert "usual_probabilities.csv: the scores are taken as probabilities" in out
     head.fit(rankings(), rs.Scores.from_probabilities(softmax(USUAL), SEEN))
     one = rs.Scores.from_probabilities(softmax(LOGITS), SEEN)[1:2]
@@ -111,12 +111,12 @@ def test_explain_with_a_reference(folder):
 
 def test_examples_with_a_reference(folder):
     words = "--rankings rankings.jsonl --reference usual.csv"
-    done_well(f"classify scores.csv -o predictions.csv {words}")
+    run_well(f"classify scores.csv -o predictions.csv {words}")
     given = read_predictions("predictions.csv").labels
     head = PR().fit(rankings(), USUAL)
     assert given.tolist() == head.predict(LOGITS).tolist()
     assert given.tolist() != head.fit(rankings()).predict(LOGITS).tolist()
-    done_well(f"{REPORT} --scores scores.csv {words}")
+    run_well(f"{REPORT} --scores scores.csv {words}")
     text = (folder / "out.html").read_text(encoding="utf-8")
     assert "scores scores.csv, reference usual.csv." in text
     assert "Explanations</h2>" in text
@@ -133,37 +133,43 @@ ROW = "x1,1,2,3,4,5\n"
 FEW = "".join(f"x{row},1,2,3,4,{row}\n" for row in range(9))
 REFERENCES = [
     (CLASSIFY + " --reference none.csv", {}, "none.csv: No such file or directory"),
-    (CLASSIFY + " --reference truth.csv", {}, "truth.csv: no scores of 'bus', 'fox'"),
+    (CLASSIFY + " --reference truth.csv", {}, "only one of the two files has 'bus', 'fox'"),
     (CLASSIFY + " --reference rankings.jsonl", {}, "rankings.jsonl: unknown ending '.jsonl'"),
     (
         CLASSIFY + " --reference usual.csv",
         {"usual.csv": HEADER.replace("tiger", "tigre") + ROW},
-        "usual.csv: no scores of 'tiger', which scores.csv has (did you mean 'tigre'?)",
+        (
+            "usual.csv: a reference needs the columns of scores.csv; only one of the two files has "
+            "'tiger', 'tigre'"
+        ),
     ),
     (
         CLASSIFY + " --reference usual.csv",
         {"usual.csv": HEADER.replace("\n", ",trams\n") + ROW.replace("\n", ",6\n")},
-        "usual.csv: has scores of 'trams', which scores.csv has not (did you mean 'tram'?)",
+        (
+            "usual.csv: a reference needs the columns of scores.csv; only one of the two files has "
+            "'trams'"
+        ),
     ),
     (
         CLASSIFY + " --reference usual_pairs.npz",
         {},
         (
-            "usual_pairs.npz: has one-vs-one scores, and scores.csv has multiclass ones; a "
+            "usual_pairs.npz: has one-vs-one scores, and scores.csv has multiclass scores; a "
             "reference has scores of the same kind"
         ),
     ),
     (
         CLASSIFY.replace("scores.csv", "pairs.npz") + " --reference usual.csv",
         {},
-        "usual.csv: has multiclass scores, and pairs.npz has one-vs-one ones",
+        "usual.csv: has multiclass scores, and pairs.npz has one-vs-one scores",
     ),
     (
         CLASSIFY + " --reference usual_probabilities.csv",
         {},
         (
             "usual_probabilities.csv: the scores look like probabilities, and those of scores.csv "
-            "like logits; both must be the same: say what they are with --scores-are"
+            "like logits; both must be the same: give --score-type"
         ),
     ),
     (
@@ -173,14 +179,14 @@ REFERENCES = [
     ),
     (
         CLASSIFY.replace("scores.csv", "probabilities.csv")
-        + " --scores-are probabilities --reference usual.csv",
+        + " --score-type probabilities --reference usual.csv",
         {"usual.csv": HEADER + 10 * "a,.2,.2,.2,.2,.2\n" + "b,.2,.2,.2,.2,.9\n"},
-        "usual.csv: row 10: the probabilities add up to 1.7 instead of 1",
+        "usual.csv: row 10: multiclass probabilities add up to one, these to 1.7",
     ),
     (
         CLASSIFY + " --reference usual.csv",
         {"usual.csv": HEADER + FEW},
-        "usual.csv: has 9 inputs; a reference needs 10 or more, and some hundreds are better",
+        "rankings.jsonl and usual.csv: the reference has 9 inputs: at least 10 are needed",
     ),
     (
         CLASSIFY + " --reference usual.csv",
@@ -203,14 +209,14 @@ REFERENCES = [
     (
         CLASSIFY.replace("out.csv", "usual.csv") + " --reference usual.csv",
         {},
-        "usual.csv: would be written over what is read",
+        "usual.csv: is an input file as well",
     ),
     (EXPLAIN + " --reference none.csv", {}, "none.csv: No such file or directory"),
     (EXPLAIN + " --reference usual_pairs.npz", {}, "usual_pairs.npz: has one-vs-one scores"),
     (
         REPORT + " --rankings rankings.jsonl --reference usual.csv",
         {},
-        "--reference needs --scores, too",
+        "--reference needs --scores as well",
     ),
     (
         REPORT + " --rankings rankings.jsonl --scores scores.csv --reference none.csv",
@@ -222,5 +228,5 @@ REFERENCES = [
 
 @pytest.mark.parametrize(("words", "files", "message"), REFERENCES)
 def test_what_is_no_reference_is_named_and_nothing_is_written(folder, words, files, message):
-    done_well("classify scores.csv --rankings rankings.jsonl -o predictions.csv")
+    run_well("classify scores.csv --rankings rankings.jsonl -o predictions.csv")
     check_refused(folder, words, files, message)

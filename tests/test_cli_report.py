@@ -36,7 +36,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def done_well(words):
+def run_well(words):
     done = rankshot(words)
     assert (done.status, done.err) == (0, "")
     return done.out
@@ -62,7 +62,7 @@ def table_rows(text):
 @pytest.mark.parametrize("k", [None, 1, 2])
 def test_consensus_has_the_numbers_of_summarize(folder, prior, k):
     model = {"plackett-luce": rs.PlackettLuce(), "mallows": rs.Mallows()}[prior]
-    out = done_well(f"consensus rankings.jsonl --prior {prior}" + (f" --k {k}" if k else ""))
+    out = run_well(f"consensus rankings.jsonl --prior {prior}" + (f" --k {k}" if k else ""))
     rows = table_rows(out)
     assert list(rows) == TARGETS
     for brief in rs.summarize(rankings(), model, k):
@@ -82,11 +82,11 @@ def test_consensus_has_the_numbers_of_summarize(folder, prior, k):
             first = brief.model.items_.index(re.split(" [>=] ", order)[0])
             worth = re.findall(r" ([\d.e-]+)(?= >|$)", cells[2])[0]
             assert worth == f"{brief.model.worths_[first]:.2g}"
-    assert f"the first {brief.k}, as shares" in out
+    assert f"over the first {brief.k} places, divided by the largest" in out
 
 
 def test_consensus_is_written_and_read_back(folder):
-    out = done_well("consensus rankings.jsonl -o merged.jsonl")
+    out = run_well("consensus rankings.jsonl -o merged.jsonl")
     assert "3 consensus rankings written to merged.jsonl" in out
     merged = rs.read_rankings("merged.jsonl", items=SEEN)
     assert merged.target_names == tuple(TARGETS)
@@ -102,7 +102,7 @@ def test_a_consensus_that_cuts_a_tie_stays_cut(folder):
         '{"ranking": ["a", "b"], "rater": "x"}\n{"ranking": ["a", "b"], "rater": "y"}\n'
     )
     (folder / "seen.txt").write_text("\n".join("abcdefghij"))
-    out = done_well("consensus rankings.jsonl --seen seen.txt --k 3 -o merged.jsonl")
+    out = run_well("consensus rankings.jsonl --seen seen.txt --k 3 -o merged.jsonl")
     merged = rs.read_rankings("merged.jsonl", items=list("abcdefghij"))
     assert merged.lengths.tolist() == [3]
     assert merged.orders() == [["a", "b", list("cdefghij")]]
@@ -119,7 +119,7 @@ def test_consensus_fits_into_80_columns_and_cuts_no_name(folder, monkeypatch):
     lines[1]["ranking"] = ["fox", name]
     (folder / "rankings.jsonl").write_text("\n".join(map(json.dumps, lines)))
     for prior in ("plackett-luce", "mallows"):
-        out = done_well(f"consensus rankings.jsonl --prior {prior}")
+        out = run_well(f"consensus rankings.jsonl --prior {prior}")
         table = [line for line in out.splitlines() if line[:1] in "┏┃┡│└"]
         assert {len(line) for line in table} == {80}
         assert "…" not in out
@@ -130,7 +130,7 @@ def test_consensus_of_a_preflib_file(folder):
         "# NUMBER ALTERNATIVES: 2\n# ALTERNATIVE NAME 1: fox\n# ALTERNATIVE NAME 2: bus\n"
         "3: 1,2\n1: 2,1\n"
     )
-    (cells,) = table_rows(done_well("consensus votes.soc --prior mallows")).values()
+    (cells,) = table_rows(run_well("consensus votes.soc --prior mallows")).values()
     assert cells[2] == "fox > bus"
 
 
@@ -142,46 +142,46 @@ def test_consensus_of_a_preflib_file(folder):
     [("", {}), ("--target dog", {"target": "dog"}), ("--against truck", {"against": "truck"})],
 )
 def test_explain_says_what_python_says(folder, options, how):
-    out = done_well(f"explain scores.csv --rankings rankings.jsonl --id x5 --id x2 {options}")
+    out = run_well(f"explain scores.csv --rankings rankings.jsonl --id x5 --id x2 {options}")
     head = rs.ProbabilisticRanking().fit(rankings())
-    assert out == "scores.csv: the scores are taken as logits (see --scores-are)\n" + "".join(
+    assert out == "scores.csv: the scores are taken as logits (see --score-type)\n" + "".join(
         f"{IDS[row]}: {rs.explain(head, LOGITS[[row]], **how)[0]}\n\n" for row in (1, 4)
     )
 
 
 def test_explain_by_default_the_first_three(folder):
-    out = done_well("explain scores.npz --rankings rankings.jsonl --scores-are logits")
+    out = run_well("explain scores.npz --rankings rankings.jsonl --score-type logits")
     assert re.findall(r"^(\w+): ", out, re.MULTILINE) == ["x1", "x2", "x3"]
 
 
 def test_explain_by_row_number(folder, monkeypatch):
     monkeypatch.setattr("rankshot.zeroshot.files.score_tables.BATCH_CELLS", 10)
     write_scores(folder / "scores.parquet", LOGITS, ids=[])
-    words = "--rankings rankings.jsonl --scores-are logits"
-    by_row = done_well(f"explain scores.parquet --id 4 {words}")
-    by_id = done_well(f"explain scores.csv --id x5 {words}")
+    words = "--rankings rankings.jsonl --score-type logits"
+    by_row = run_well(f"explain scores.parquet --id 4 {words}")
+    by_id = run_well(f"explain scores.csv --id x5 {words}")
     assert by_row == by_id.replace("x5: ", "4: ")
 
 
 def test_of_inputs_with_one_id_the_first_is_explained(folder):
     write_scores(folder / "scores.csv", LOGITS, ids=["x1", "x2", "x2", "x2", "x5", "x6", "x7"])
-    out = done_well("explain scores.csv --rankings rankings.jsonl --id x2")
+    out = run_well("explain scores.csv --rankings rankings.jsonl --id x2")
     assert re.findall(r"^x2: (\w+)", out, re.MULTILINE) == ["dog"]
 
 
 @pytest.mark.parametrize("head", ["direct", "conse"])
 def test_explain_heads_that_read_similarities(folder, head):
-    out = done_well(f"explain scores.csv --head {head} --similarity similarity.csv --id x1")
+    out = run_well(f"explain scores.csv --head {head} --similarity similarity.csv --id x1")
     table = rs.read_similarity("similarity.csv").select(TARGETS, SEEN)
     model = {"direct": rs.DirectSimilarity, "conse": rs.ConSE}[head]().fit(table)
     assert str(rs.explain(model, LOGITS[[0]])[0]) in out
 
 
 def test_explain_pairs_and_probabilities(folder):
-    out = done_well("explain pairs.npz --rankings rankings.jsonl --id x3")
+    out = run_well("explain pairs.npz --rankings rankings.jsonl --id x3")
     head = rs.ProbabilisticRanking().fit(rankings())
     assert str(rs.explain(head, rs.Scores(pairs_of(LOGITS), SEEN, "one-vs-one"))[2]) in out
-    out = done_well("explain probabilities.csv --rankings rankings.jsonl --id x3")
+    out = run_well("explain probabilities.csv --rankings rankings.jsonl --id x3")
     assert "the scores are taken as probabilities" in out
     assert str(rs.explain(head, LOGITS[[2]])[0]) in out
 
@@ -197,7 +197,7 @@ def test_explain_pairs_and_probabilities(folder):
     ],
 )
 def test_explain_by_the_options_of_classify(folder, options, head):
-    out = done_well(f"explain scores.csv --rankings rankings.jsonl --id x3 {options}")
+    out = run_well(f"explain scores.csv --rankings rankings.jsonl --id x3 {options}")
     assert str(rs.explain(head.fit(rankings()), LOGITS[[2]])[0]) in out
 
 
@@ -206,7 +206,7 @@ def test_explain_by_the_options_of_classify(folder, options, head):
 
 @pytest.fixture
 def predicted(folder):
-    done_well("classify scores.csv --rankings rankings.jsonl -o predictions.parquet")
+    run_well("classify scores.csv --rankings rankings.jsonl -o predictions.parquet")
     return read_predictions("predictions.parquet")
 
 
@@ -239,10 +239,10 @@ def headings(text):
     ],
 )
 def test_report_has_the_sections_it_should(folder, predicted, options, sections):
-    out = done_well(f"{REPORT} {options}")
+    out = run_well(f"{REPORT} {options}")
     right = np.mean(predicted.labels == TRUTH)
     assert 0 < right < 1
-    assert f"{right:.1%} of 7 inputs right; report written to out.html" in out
+    assert f"{right:.1%} of 7 inputs are right; report written to out.html" in out
     text = page(folder)
     assert headings(text) == sections
     assert f"{right:.3f}".removeprefix("0") in text
@@ -251,14 +251,14 @@ def test_report_has_the_sections_it_should(folder, predicted, options, sections)
 
 
 def test_truth_is_found_by_id_or_by_row(folder, predicted):
-    done_well(REPORT)
+    run_well(REPORT)
     by_id = page(folder)
     lines = (folder / "truth.csv").read_text().splitlines()
     (folder / "truth.csv").write_text("\n".join([lines[0], "x0,bird", *lines[:0:-1]]))
-    done_well(REPORT)
+    run_well(REPORT)
     assert page(folder) == by_id
     (folder / "truth.csv").write_text("\n".join(["label", *TRUTH]))
-    done_well(REPORT)
+    run_well(REPORT)
     assert page(folder) == by_id
 
 
@@ -267,12 +267,12 @@ def test_report_of_rejected_inputs(folder):
     truth = [*TRUTH[:5], "truck", "dog"]
     (folder / "truth.csv").write_text("\n".join(["label", *truth]))
     classify = "classify scores.csv --rankings rankings.jsonl -o predictions.parquet"
-    done_well(f"{classify} --reject-below .9")
+    run_well(f"{classify} --reject-below .9")
     given = read_predictions("predictions.parquet").labels
     rejected = [name for name, label in zip(IDS, given, strict=True) if label == "rejected"]
     kept = set(IDS) - set(rejected)
-    out = done_well(f"{REPORT} --rankings rankings.jsonl --scores scores.csv")
-    assert f"{np.mean(given == truth):.1%} of 7 inputs right" in out
+    out = run_well(f"{REPORT} --rankings rankings.jsonl --scores scores.csv")
+    assert f"{np.mean(given == truth):.1%} of 7 inputs are right" in out
     text = page(folder)
     assert headings(text)[-1] == "Notes"
     assert "A rejected input counts as wrong" in text
@@ -284,7 +284,7 @@ def test_report_of_rejected_inputs(folder):
 
 
 def test_examples_are_right_and_wrong_ones(folder, predicted):
-    done_well(f"{REPORT} --rankings rankings.jsonl --scores scores.csv")
+    run_well(f"{REPORT} --rankings rankings.jsonl --scores scores.csv")
     truth = dict(zip(IDS, TRUTH, strict=True))
     given = dict(zip(predicted.ids, predicted.labels, strict=True))
     found = examples(page(folder))
@@ -300,8 +300,8 @@ def test_examples_are_right_and_wrong_ones(folder, predicted):
     ["", "--k 2 --posterior consensus --prior mallows", "--posterior sum", "--decay 2"],
 )
 def test_examples_of_all_kinds_of_scores(folder, scores, options):
-    done_well(f"classify {scores} --rankings rankings.jsonl -o predictions.parquet {options}")
-    out = done_well(f"{REPORT} --rankings rankings.jsonl --scores {scores} {options}")
+    run_well(f"classify {scores} --rankings rankings.jsonl -o predictions.parquet {options}")
+    out = run_well(f"{REPORT} --rankings rankings.jsonl --scores {scores} {options}")
     assert f"{scores}: the scores are taken as" in out
     assert headings(page(folder))[-2:] == ["Explanations", "Notes"]
 
@@ -317,10 +317,10 @@ def test_report_of_hostile_names(folder):
     (folder / "rankings.jsonl").write_text("\n".join(map(json.dumps, lines)))
     ids = [evil, *IDS[1:]]
     write_scores(folder / "scores.npz", LOGITS, [evil, *SEEN[1:]], ids)
-    done_well("classify scores.npz --rankings rankings.jsonl -o predictions.parquet")
+    run_well("classify scores.npz --rankings rankings.jsonl -o predictions.parquet")
     (folder / "truth.csv").write_text("\n".join(["label", *["cat"] * 7]))
     words = [*REPORT.split(), "--rankings", "rankings.jsonl", "--scores", "scores.npz"]
-    done_well([*words, "--title", evil])
+    run_well([*words, "--title", evil])
     text = page(folder)
     assert "<script" not in text
     assert "49" not in re.search(r"<h1>(.*?)</h1>", text, re.DOTALL).group(1)
@@ -344,7 +344,7 @@ def test_the_table_of_the_demo_fits_into_80_columns(folder):
 
 
 def test_a_report_that_fails_leaves_the_old_one(folder, predicted):
-    done_well(REPORT)
+    run_well(REPORT)
     before = page(folder)
     (folder / "truth.csv").write_text("id,label\nx1,bird\n")
     assert rankshot(REPORT).status == 2

@@ -5,7 +5,6 @@ import os
 import shlex
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -15,16 +14,12 @@ from command_line import check_refused, rankshot
 from rankshot.core.errors import RankshotError
 from rankshot.datasets import images
 from rankshot.datasets.cifar import load_cifar
-from rankshot.experiments import ablation as improvements
-from rankshot.experiments import classifiers as training
-from rankshot.experiments import evaluator as batch_trials
-from rankshot.experiments import reproduction
+from rankshot.experiments import ablation, classifiers, evaluator, reproduction
 from rankshot.experiments.classifiers import LEAST_SQUARES, LinearClassifier
 from rankshot.experiments.full_sum import full_sum_table
+from rankshot.experiments.reproduction import reproduce
 from rankshot.experiments.result_one import rater_table
-
-# The package has the function under the same name.
-command = import_module("rankshot.cli.reproduce")
+from rankshot.report import page
 
 GRID = {
     "one-vs-rest": (0.001,),
@@ -35,32 +30,35 @@ GRID = {
 PARTS = {
     "seen_train": ("seen_train", 10),
     "seen_test": ("seen_validation", 5),
-    "unseen_test": ("unseen", 10),
+    "unseen_test": ("new", 10),
 }
-"""Of a file of features: where its parts are in the embedded data, and images a class."""
+"""The parts of a file of features: where they are in the embedded data, and images per class."""
+
+N_FEATURES = 64
+"""The features are principal components, so the first ones say most, and solvers are quick."""
 
 
 def write_features(path):
-    """Write the first images of every class in the layout of the full file."""
+    """Write the first images and features of every class in the layout of the full file."""
     data = load_cifar()
     classes = {"seen": np.array(data.seen_classes), "unseen": np.array(data.new_classes)}
     arrays = {f"{kind}_classes": names for kind, names in classes.items()}
     for part, (name, n) in PARTS.items():
         labels, names = getattr(data, f"{name}_label"), classes[part.split("_")[0]]
         rows = np.concatenate([np.flatnonzero(labels == one)[:n] for one in names])
-        arrays[part] = getattr(data, name)[rows].astype(np.float16)
+        arrays[part] = getattr(data, name)[rows, :N_FEATURES].astype(np.float16)
         arrays[f"{part}_label"] = np.searchsorted(names, labels[rows]).astype(np.int16)
     path.parent.mkdir(parents=True)
     np.savez(path, **arrays)
 
 
-def trained_quickly(setting, C, X, y):
+def train_quickly(setting, C, X, y):
     """Train, but one-vs-one by the nearest of two means.
 
     4,950 support vector machines take ten seconds; tests of the experiments train them.
     """
     if setting != "one-vs-one":
-        return training_trained(setting, C, X, y)
+        return train(setting, C, X, y)
     classes = np.unique(y)
     means = np.array([X[y == name].mean(axis=0) for name in classes])
     i, j = np.triu_indices(len(classes), 1)
@@ -70,10 +68,10 @@ def trained_quickly(setting, C, X, y):
     )
 
 
-training_trained = training.trained
+train = classifiers.trained
 
 
-def of_three_raters(study):
+def three_rater_table(study):
     panel = study.panel
     return rater_table(replace(study, panel=panel[np.isin(panel.raters, ("lm1", "lm2", "lm3"))]))
 
@@ -85,18 +83,18 @@ def folder(tmp_path_factory):
     return folder
 
 
-def patched(patch):
+def make_quick(patch):
     """Make a run take seconds: small grids, few inputs for the sum, few raters, quick pairs."""
-    patch.setattr(command, "run", partial(reproduction.reproduce, grid=GRID))
+    patch.setattr(reproduction, "reproduce", partial(reproduce, grid=GRID))
     for module, names in (
-        (improvements, ("PLACES", "SOURCE_WEIGHTS")),
-        (batch_trials, ("HEAD_WEIGHTS", "SHRINKAGES")),
+        (ablation, ("PLACES", "SOURCE_WEIGHTS")),
+        (evaluator, ("HEAD_WEIGHTS", "SHRINKAGES")),
     ):
         for name in names:
             patch.setattr(module, name, getattr(module, name)[:1])
-    patch.setattr(reproduction, "rater_table", of_three_raters)
+    patch.setattr(reproduction, "rater_table", three_rater_table)
     patch.setattr(reproduction, "full_sum_table", partial(full_sum_table, n_inputs=20))
-    patch.setattr(training, "trained", trained_quickly)
+    patch.setattr(classifiers, "trained", train_quickly)
     # Tables are as wide as they need to be.
     patch.setenv("COLUMNS", "250")
 
@@ -108,7 +106,7 @@ def words(folder):
 @pytest.fixture(scope="module")
 def done(folder):
     with pytest.MonkeyPatch.context() as patch:
-        patched(patch)
+        make_quick(patch)
         return rankshot(words(folder))
 
 
@@ -206,7 +204,7 @@ def test_a_second_run_trains_nothing_and_one_that_stops_keeps_what_was_there(
     """It is stopped at Table 2, before which all classifiers of the grid are asked for."""
     found = folder / "new" / "found"
     before = {path: path.read_bytes() for path in found.rglob("*") if path.is_file()}
-    patched(monkeypatch)
+    make_quick(monkeypatch)
 
     def stop(*_):
         raise RankshotError("stopped here")
@@ -230,7 +228,7 @@ def here(tmp_path, monkeypatch):
     """A place where no run may begin."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("RANKSHOT_DATA", raising=False)
-    monkeypatch.setattr(command, "run", lambda *_: pytest.fail("the run was begun"))
+    monkeypatch.setattr(reproduction, "reproduce", lambda *_: pytest.fail("the run was begun"))
     return tmp_path
 
 
@@ -253,9 +251,18 @@ def test_another_data_set_is_refused(here, given):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("cifar --data d", "d/cifar/features.npz: there is no such file; --download fetches"),
-        ("animals --data d", "d/animals/features.npz: there is no such file; --data DIR"),
-        ("cifar", "../shared/data/cifar/features.npz: there is no such file"),
+        ("cifar --data d", "d/cifar/features.npz: there is no such file; give the directory"),
+        ("cifar --data d", "or let --download fetch CIFAR and extract its features"),
+        ("animals --data d", "d/animals/features.npz: there is no such file; give the directory"),
+        (
+            "animals --data d",
+            "where Animals with Attributes was unpacked (with Features/ and class",
+        ),
+        (
+            "cifar",
+            "give the directory of the data with --data DIR, or set the environment variable",
+        ),
+        ("cifar --download", "give the directory of the data with --data DIR"),
         ("cifar --data d -o deep/down", "d/cifar/features.npz: there is no such file"),
     ],
 )
@@ -271,7 +278,7 @@ def test_the_environment_says_where_data_are(here, monkeypatch):
 
 
 def test_animals_cannot_be_downloaded(here, monkeypatch):
-    monkeypatch.setattr(command, "images_at", lambda *_, **__: pytest.fail("data were looked for"))
+    monkeypatch.setattr(images, "load_images", lambda *_, **__: pytest.fail("data were looked for"))
     message = "--download fetches CIFAR only; for animals give --data DIR"
     check_refused(here, "reproduce animals --download", {}, message)
 
@@ -285,18 +292,22 @@ def test_a_broken_file_of_features_is_named(here):
 
 @pytest.mark.parametrize("output", ["file", "file/deeper", "file/deeper/still"])
 def test_an_output_that_is_no_folder_is_refused_before_anything_is_read(here, output, monkeypatch):
-    monkeypatch.setattr(command, "images_at", lambda *_, **__: pytest.fail("data were looked for"))
+    monkeypatch.setattr(images, "load_images", lambda *_, **__: pytest.fail("data were looked for"))
     message = f"{output}: cannot write there: "
-    check_refused(here, f"reproduce cifar -o {output}", {"file": "mine"}, message)
+    check_refused(here, f"reproduce cifar --data . -o {output}", {"file": "mine"}, message)
 
 
 @pytest.mark.parametrize(
     ("options", "place"),
-    [("-o out", "out"), ("-o out/deep", "out/deep"), ("--download --data out -o new", "out")],
+    [
+        ("--data . -o out", "out"),
+        ("--data . -o out/deep", "out/deep"),
+        ("--download --data out -o new", "out"),
+    ],
 )
 def test_a_place_of_others_is_refused_before_anything_is_read(here, options, place, monkeypatch):
     """So is the one that a download would go to."""
-    monkeypatch.setattr(command, "images_at", lambda *_, **__: pytest.fail("data were looked for"))
+    monkeypatch.setattr(images, "load_images", lambda *_, **__: pytest.fail("data were looked for"))
     (here / "out").mkdir()
     # Root may write anywhere, so rights alone would not do.
     monkeypatch.setattr(
@@ -304,15 +315,15 @@ def test_a_place_of_others_is_refused_before_anything_is_read(here, options, pla
     )
     message = f"{place}: cannot write there: "
     check_refused(here, f"reproduce cifar {options}", {}, message)
-    assert "is not yours to write in" in rankshot(f"reproduce cifar {options}").err
+    assert "you may not write in" in rankshot(f"reproduce cifar {options}").err
 
 
 def test_a_report_needs_its_extra_before_anything_is_read(here, monkeypatch):
     def missing():
         raise RankshotError("a report needs jinja2")
 
-    monkeypatch.setattr(command, "require_jinja2", missing)
-    check_refused(here, "reproduce cifar", {}, "a report needs jinja2")
+    monkeypatch.setattr(page, "require_jinja2", missing)
+    check_refused(here, "reproduce cifar --data .", {}, "a report needs jinja2")
 
 
 # -------------------------------------------------------------------- where data come from
@@ -331,7 +342,7 @@ def test_cifar_is_downloaded_only_if_asked(here, folder, monkeypatch, asked):
         raise RankshotError(f"{study.images!r}; classifiers go to {directory}")
 
     monkeypatch.setattr(images, "build_cifar_features", build)
-    monkeypatch.setattr(command, "run", stop)
+    monkeypatch.setattr(reproduction, "reproduce", stop)
     given = shlex.split("reproduce cifar --data d" + " --download" * asked)
     done = rankshot(given)
     assert done.status == 2

@@ -171,8 +171,8 @@ def test_a_participant_is_found_by_the_id_of_the_platform(folder):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ("export {0}/study.toml -o {0}/study.toml", "would be written over what is read"),
-        ("export {0}/study.toml -o {0}/no/x.jsonl", "is no folder"),
+        ("export {0}/study.toml -o {0}/study.toml", "is an input file as well"),
+        ("export {0}/study.toml -o {0}/no/x.jsonl", "is not a folder"),
         ("export {0}/study.toml -o {0}/x.jsonl", "there is no such database"),
         ("status {0}/study.toml", "there is no such database"),
         ("status {0}/gone.toml", "gone.toml: No such file"),

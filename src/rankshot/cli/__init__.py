@@ -1,4 +1,9 @@
-"""The command ``rankshot``."""
+"""The command ``rankshot``.
+
+The modules of the commands import only Typer, the standard library and each other at their top,
+so that ``rankshot --help`` is quick. Everything else is imported inside the function that uses
+it, when its command runs.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +36,8 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
-    # Examples fit into one line, where the terminal has so much room.
+    # Examples fit into one line if the terminal is wide enough.
     context_settings={"max_content_width": 100},
-    help="Zero-shot classification with semantic rankings.",
 )
 
 
@@ -46,10 +50,20 @@ def _show_version(wanted: bool) -> None:  # noqa: FBT001
 @app.callback()
 def root(
     _version: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=_show_version, help="Show it.")
+        bool,
+        typer.Option(
+            "--version",
+            is_eager=True,
+            callback=_show_version,
+            help="Show the version and exit.",
+        ),
     ] = False,
 ) -> None:
-    """Zero-shot classification with semantic rankings."""
+    """Zero-shot classification with semantic rankings.
+
+    A classifier recognises classes that it was not trained on (new classes) from rankings of the
+    classes that it was trained on (seen classes).
+    """
 
 
 for command in (demo, rank, consensus, classify, explain, report, reproduce):
@@ -58,12 +72,12 @@ app.add_typer(survey, name="survey")
 
 
 def main() -> None:
-    """Run the command; bad input ends it with a message and status 2, never a traceback."""
-    # A name that the terminal has no letters for is shown all the same, as the errors are.
+    """Run the command. Bad input ends it with a message and exit status 2, without a traceback."""
+    # Characters that the terminal cannot show are written as escapes, as in error messages.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    # A job that is told to end, as by a time limit, cleans up as after Ctrl-C.
-    signal.signal(signal.SIGTERM, _end)
+    # SIGTERM, as sent by a time limit, cleans up temporary files as Ctrl-C does.
+    signal.signal(signal.SIGTERM, _exit_on_signal)
     try:
         app()
     except RankshotError as error:
@@ -72,5 +86,5 @@ def main() -> None:
         fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
 
 
-def _end(number: int, _frame: FrameType | None) -> NoReturn:
+def _exit_on_signal(number: int, _frame: FrameType | None) -> NoReturn:
     raise SystemExit(128 + number)

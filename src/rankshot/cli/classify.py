@@ -6,11 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from rankshot.cli.console import check_writable, progress_bar, say
 from rankshot.cli.head_options import (
@@ -26,21 +22,21 @@ from rankshot.cli.head_options import (
     RankingsOption,
     ReferenceOption,
     SimilarityOption,
-    fitted_head,
+    fit_head,
 )
-from rankshot.cli.score_options import ScoresAre, ScoresAreOption, as_scores_of, told_from
-from rankshot.core.errors import RankshotError
-from rankshot.zeroshot.files.predictions import open_predictions
-from rankshot.zeroshot.files.score_tables import open_scores
-from rankshot.zeroshot.heads.base import REJECTED, label_or_reject
+from rankshot.cli.score_options import ScoreType, ScoreTypeOption, build_scores, infer_score_type
+from rankshot.core.errors import RankshotError, format_count
+
+ROWS_SHOWN = 20
+"""How many classes the printed table has at most."""
 
 
 def classify(
     scores: Annotated[
         Path,
         typer.Argument(
-            help="A table with a column for each seen class, and perhaps one named id (.csv, "
-            ".parquet, .npz)."
+            help="The table of scores, with one column per seen class and optionally a column id "
+            "(.csv, .parquet, .npz)."
         ),
     ],
     output: Annotated[
@@ -54,29 +50,39 @@ def classify(
     posterior: PosteriorOption = Posterior.MEAN,
     prior: HeadPriorOption = None,
     reference: ReferenceOption = None,
-    scores_are: ScoresAreOption = ScoresAre.AUTO,
+    score_type: ScoreTypeOption = ScoreType.AUTO,
     reject_below: Annotated[
         float | None,
-        typer.Option(help="Label an input `rejected` if no class is at least so probable."),
+        typer.Option(
+            help="Label an input `rejected` if the probability of every class is below this."
+        ),
     ] = None,
     batch_rows: Annotated[
         int | None,
-        typer.Option(help="Rows read at a time; by default those of a million scores."),
+        typer.Option(
+            min=1,
+            help="How many rows are read at a time. The default is as many as have a million "
+            "scores.",
+        ),
     ] = None,
 ) -> None:
-    """Classify inputs as new classes, from a classifier's scores for the classes it knows.
+    """Classify inputs as new classes, from a classifier's scores for the seen classes.
 
     Example: rankshot classify scores.parquet --rankings rankings.jsonl -o predictions.parquet
     """
+    import numpy as np
+
+    from rankshot.zeroshot.files.predictions import open_predictions
+    from rankshot.zeroshot.files.score_tables import open_scores
+    from rankshot.zeroshot.heads.base import REJECTED, label_or_reject
+
     if reject_below is not None and not 0 <= reject_below <= 1:
         raise RankshotError(f"--reject-below must be a probability, not {reject_below}")
-    if batch_rows is not None and batch_rows < 1:
-        raise RankshotError(f"--batch-rows must be 1 or more, not {batch_rows}")
     check_writable(output, scores, rankings, similarity, reference)
     table = open_scores(scores, batch_rows)
-    model, scores_are = fitted_head(
+    model, score_type = fit_head(
         table,
-        scores_are,
+        score_type,
         rankings=rankings,
         similarity=similarity,
         head=head,
@@ -94,28 +100,32 @@ def classify(
     with open_predictions(output, targets) as writer, progress_bar() as bar:
         task = bar.add_task("classifying", total=table.n_rows)
         for ids, batch in table.batches():
-            if scores_are is ScoresAre.AUTO:
-                scores_are = told_from(batch.values, table)
+            if score_type is ScoreType.AUTO:
+                score_type = infer_score_type(batch.values, table)
             rows = range(done, done + len(batch))
-            log_proba = model.predict_log_proba(as_scores_of(batch.values, table, scores_are, rows))
+            log_proba = model.predict_log_proba(build_scores(batch.values, table, score_type, rows))
             labels = label_or_reject(log_proba, targets, reject_below, REJECTED)
             writer.write(ids, labels, np.exp(log_proba))
             counts.update(labels.tolist())
             done += len(batch)
             bar.advance(task, len(batch))
-    _show(counts, output)
+    _print_counts(counts, output)
 
 
-def _show(counts: Counter[str], output: Path) -> None:
+def _print_counts(counts: Counter[str], output: Path) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     total = sum(counts.values())
-    shown = Table(title="Predicted classes")
-    shown.add_column("class")
-    shown.add_column("inputs", justify="right")
-    shown.add_column("share", justify="right")
-    for label, count in counts.most_common(20):
-        shown.add_row(Text(label), f"{count:,}", f"{count / total:.1%}")
+    table = Table(title="Predicted classes")
+    table.add_column("class")
+    table.add_column("inputs", justify="right")
+    table.add_column("share", justify="right")
+    for label, count in counts.most_common(ROWS_SHOWN):
+        table.add_row(Text(label), f"{count:,}", f"{count / total:.1%}")
     console = Console()
-    console.print(shown)
-    if len(counts) > 20:
-        say(f"and {len(counts) - 20} more classes", console)
-    say(f"{total:,} predictions written to {output}", console)
+    console.print(table)
+    if len(counts) > ROWS_SHOWN:
+        say(f"and {len(counts) - ROWS_SHOWN} more classes", console)
+    say(f"{format_count(total, 'prediction')} written to {output}", console)

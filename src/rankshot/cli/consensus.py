@@ -3,68 +3,85 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from rankshot.cli.console import SHOWN, check_writable, say
-from rankshot.cli.head_options import PRIORS, Prior, PriorOption
-from rankshot.core.errors import RankshotError
-from rankshot.core.text_files import read_names
-from rankshot.ranking.concordance import TargetSummary, summarize
-from rankshot.ranking.files import check_ending, read_rankings, write_rankings
-from rankshot.ranking.mallows import Mallows
-from rankshot.ranking.rankings import Rankings
+from rankshot.cli.head_options import Prior, PriorOption, build_prior
+from rankshot.core.errors import RankshotError, format_count
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from rankshot.ranking.concordance import TargetSummary
+    from rankshot.ranking.rankings import Rankings
 
 
 def consensus(
     rankings: Annotated[
-        Path, typer.Argument(help="The rankings (.jsonl, .soc, .soi, .toc, .toi).")
+        Path, typer.Argument(help="The rankings to merge (.jsonl, .soc, .soi, .toc, .toi).")
     ],
     prior: PriorOption = Prior.PLACKETT_LUCE,
     k: Annotated[
         int | None,
-        typer.Option(help="Places compared; by default 10, or the median length of the lists."),
+        typer.Option(
+            help="How many places are compared. The default is the median length of the rankings, "
+            "but at most 10."
+        ),
     ] = None,
     seen: Annotated[
         Path | None,
-        typer.Option(help="All items, one name a line; by default those that occur in the file."),
+        typer.Option(
+            help="A text file that names all items, one per line. The default is the items that "
+            "occur in the rankings."
+        ),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Write the consensus of each target (.jsonl)."),
+        typer.Option(
+            "--output",
+            "-o",
+            help="The consensus rankings to write, one per target (.jsonl).",
+        ),
     ] = None,
 ) -> None:
-    """Merge the rankings of each target, and say how far they agree.
+    """Merge the rankings of each target, and show how much they agree.
 
     Example: rankshot consensus rankings.jsonl --prior mallows
     """
+    from rich.console import Console
+
+    from rankshot.core.text_files import read_names
+    from rankshot.ranking import read_rankings, summarize, write_rankings
+    from rankshot.ranking.files import check_ending
+
     if output is not None:
         check_ending(output)
         check_writable(output, rankings, seen)
-    said = read_rankings(rankings, items=None if seen is None else read_names(seen))
+    given = read_rankings(rankings, items=None if seen is None else read_names(seen))
     try:
-        summaries = summarize(said, PRIORS[prior](), k)
+        summaries = summarize(given, build_prior(prior), k)
     except RankshotError as error:
         raise RankshotError(f"{rankings}: {error}") from None
     console = Console()
-    console.print(_table(summaries, prior))
+    console.print(_summary_table(summaries, prior))
     say(
-        "W is Kendall's concordance (1: all agree). Distances are Kendall's over the first "
-        f"{_places(summaries)}, as shares of the largest possible (0: all agree); "
-        "under disagree stand the three who are furthest from the consensus.",
+        "W is Kendall's coefficient of concordance (1: all rankings agree). The distances are "
+        f"Kendall distances over the first {_format_places(summaries)} places, divided by the "
+        "largest possible distance (0: all rankings agree). The column furthest names the three "
+        "raters or sources that are furthest from the consensus.",
         console,
     )
     if output is not None:
-        write_rankings(_merged(summaries, said.items), output)
-        say(f"{len(summaries):,} consensus rankings written to {output}", console)
+        write_rankings(_consensus_rankings(summaries, given.items), output)
+        say(f"{format_count(len(summaries), 'consensus ranking')} written to {output}", console)
 
 
-def _table(summaries: list[TargetSummary], prior: Prior) -> Table:
+def _summary_table(summaries: list[TargetSummary], prior: Prior) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(title="Consensus of each target")
     table.add_column("target", style="bold", overflow="fold")
     table.add_column("rankings", justify="right")
@@ -74,50 +91,60 @@ def _table(summaries: list[TargetSummary], prior: Prior) -> Table:
         table.add_column("spread", justify="right")
     table.add_column("W", justify="right")
     table.add_column("distance", justify="right")
-    table.add_column("disagree", overflow="fold")
-    for brief in summaries:
-        cells = [brief.target or "(all)", f"{brief.n_rankings:,}", _order(brief)]
-        if isinstance(brief.model, Mallows):
-            cells.append(f"{brief.model.spread_:.3g}")
-        cells += [_share(brief.concordance), _share(brief.mean_distance), _disagree(brief)]
+    table.add_column("furthest", overflow="fold")
+    for summary in summaries:
+        cells = [summary.target or "(all)", f"{summary.n_rankings:,}", _format_order(summary)]
+        if prior is Prior.MALLOWS:
+            cells.append(f"{summary.model.spread_:.3g}")
+        cells += [
+            _format_share(summary.concordance),
+            _format_share(summary.mean_distance),
+            _format_furthest(summary),
+        ]
         table.add_row(*map(Text, cells))
     return table
 
 
-def _order(brief: TargetSummary) -> str:
-    groups = [tie if isinstance(tie, tuple) else (tie,) for tie in brief.order[:SHOWN]]
-    worths = getattr(brief.model, "worths_", None)
+def _format_order(summary: TargetSummary) -> str:
+    groups = [tie if isinstance(tie, tuple) else (tie,) for tie in summary.order[:SHOWN]]
+    worths = getattr(summary.model, "worths_", None)
     if worths is None:
-        return " > ".join(map(_tie, groups))
-    worth = dict(zip(brief.model.items_, worths, strict=True))
-    return " > ".join(f"{_tie(tie)} {worth[tie[0]]:.2g}" for tie in groups)
+        return " > ".join(map(_format_tie, groups))
+    worth = dict(zip(summary.model.items_, worths, strict=True))
+    return " > ".join(f"{_format_tie(tie)} {worth[tie[0]]:.2g}" for tie in groups)
 
 
-def _tie(names: tuple[str, ...]) -> str:
+def _format_tie(names: tuple[str, ...]) -> str:
     more = (f"{len(names) - SHOWN} more",) if len(names) > SHOWN else ()
     return " = ".join((*names[:SHOWN], *more))
 
 
-def _share(value: float | None) -> str:
+def _format_share(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"
 
 
-def _disagree(brief: TargetSummary) -> str:
-    # Where all agree, nobody disagrees most.
-    shown = [f"{name} {_share(far)}" for name, far in brief.disagreement[:3] if far >= 0.005]
-    return "\n".join(shown) or "-"
+def _format_furthest(summary: TargetSummary) -> str:
+    # If all agree, nobody is furthest.
+    lines = [
+        f"{name} {_format_share(far)}" for name, far in summary.disagreement[:3] if far >= 0.005
+    ]
+    return "\n".join(lines) or "-"
 
 
-def _places(summaries: list[TargetSummary]) -> str:
-    counts = sorted({brief.k for brief in summaries})
+def _format_places(summaries: list[TargetSummary]) -> str:
+    counts = sorted({summary.k for summary in summaries})
     return f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
 
 
-def _merged(summaries: list[TargetSummary], items: tuple[str, ...]) -> Rankings:
+def _consensus_rankings(summaries: list[TargetSummary], items: tuple[str, ...]) -> Rankings:
+    import numpy as np
+
+    from rankshot.ranking import Rankings
+
     merged = Rankings.from_orders(
-        [brief.order for brief in summaries],
+        [summary.order for summary in summaries],
         items=items,
-        targets=[brief.target for brief in summaries],
+        targets=[summary.target for summary in summaries],
         sources="consensus",
     )
-    return merged.top(np.array([brief.k for brief in summaries]))
+    return merged.top(np.array([summary.k for summary in summaries]))

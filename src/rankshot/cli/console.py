@@ -1,28 +1,32 @@
-"""What the command prints: plain lines, failures, and bars while something takes long."""
+"""What the command prints, and checks of the files and folders that it will write."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import NoReturn
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from typing import TYPE_CHECKING, NoReturn
 
 from rankshot.core.errors import RankshotError
-from rankshot.report.page import require_jinja2
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
 
 SHOWN = 5
 """How many items of a ranking are shown."""
 
 
 def say(text: str, console: Console | None = None) -> None:
-    """Print text as it is: no colours for numbers, no markup, no line breaks of our own."""
+    """Print text unchanged: without highlighting, markup or added line breaks."""
+    from rich.console import Console
+
     (console or Console()).print(text, highlight=False, markup=False, soft_wrap=True)
 
 
 def fail(text: str) -> NoReturn:
-    """Say what is wrong, and end with status 2."""
+    """Print an error message and exit with status 2."""
+    from rich.console import Console
+
     Console(stderr=True).print(
         f"rankshot: {text}", highlight=False, markup=False, style="red", soft_wrap=True
     )
@@ -30,7 +34,16 @@ def fail(text: str) -> NoReturn:
 
 
 def progress_bar() -> Progress:
-    """Return a bar on the terminal, and nothing where the errors go to a file."""
+    """Return a progress bar on standard error; it is hidden unless that is a terminal."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
     console = Console(stderr=True)
     return Progress(
         TextColumn("{task.description}", markup=False),
@@ -44,24 +57,36 @@ def progress_bar() -> Progress:
 
 
 def check_writable(path: Path, *inputs: Path | None) -> None:
-    """Refuse a place where nothing can be written before anything is computed or paid for.
+    """Refuse an output file that cannot be written, or that is one of the input files.
 
-    What is read must not be written over, either.
+    Commands call this before they compute, or pay for, anything.
     """
     folder = path.resolve().parent
-    if not folder.is_dir():
-        raise RankshotError(f"{path}: cannot write there: {folder} is no folder")
+    _check_folder(path, folder)
     if path.is_dir():
         raise RankshotError(f"{path}: cannot write there: it is a folder")
-    if not os.access(folder, os.W_OK):
-        raise RankshotError(f"{path}: cannot write there: {folder} is not yours to write in")
     if any(path.resolve() == other.resolve() for other in inputs if other is not None):
-        raise RankshotError(f"{path}: would be written over what is read; give another --output")
+        raise RankshotError(f"{path}: is an input file as well; give another --output")
 
 
 def check_page(path: Path) -> None:
-    """Refuse a place or a name that a report cannot be written to."""
+    """Refuse a file that a report cannot be written to."""
+    from rankshot.report.page import require_jinja2
+
     if path.suffix not in {".html", ".htm"}:
         raise RankshotError(f"{path}: unknown ending {path.suffix!r}; a report is .html")
     require_jinja2()
     check_writable(path)
+
+
+def check_output_folder(folder: Path) -> None:
+    """Refuse a folder that does not exist and cannot be created, or that cannot be written to."""
+    existing = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    _check_folder(folder, existing)
+
+
+def _check_folder(path: Path, folder: Path) -> None:
+    if not folder.is_dir():
+        raise RankshotError(f"{path}: cannot write there: {folder} is not a folder")
+    if not os.access(folder, os.W_OK):
+        raise RankshotError(f"{path}: cannot write there: you may not write in {folder}")

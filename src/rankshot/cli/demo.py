@@ -1,21 +1,20 @@
-"""``rankshot demo``: the paper's comparison in a minute."""
+"""``rankshot demo``: the paper's comparison of methods in a minute."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from rankshot.cli.console import check_page, progress_bar, say
-from rankshot.experiments.demo import run_demo
-from rankshot.experiments.tables import Comparison
-from rankshot.report.demo import demo_report
-from rankshot.report.page import render_report, write_page
-from rankshot.zeroshot.metrics import Interval
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
+    from rankshot.experiments.tables import Comparison
+    from rankshot.zeroshot.metrics import Interval
 
 
 def demo(
@@ -23,13 +22,19 @@ def demo(
         Path, typer.Option("--output", "-o", help="The report to write (.html).")
     ] = Path("rankshot-demo.html"),
 ) -> None:
-    """Compare all methods on images that come with the package; write a report of it.
+    """Compare all methods on images that come with the package, and write a report.
 
-    Trains three classifiers on CIFAR-100's classes and recognises CIFAR-10's with them. Takes
-    less than a minute, and no network.
+    The demo trains three classifiers on the classes of CIFAR-100 and uses them to recognise the
+    classes of CIFAR-10. It takes less than a minute and needs no network.
 
     Example: rankshot demo -o report.html
     """
+    from rich.console import Console
+
+    from rankshot.experiments.demo import run_demo
+    from rankshot.report.demo import demo_report
+    from rankshot.report.page import render_report, write_page
+
     check_page(output)
     with progress_bar() as bar:
         task = bar.add_task("loading", total=None)
@@ -39,14 +44,17 @@ def demo(
     console = Console()
     console.print(comparison_table(found.comparison, len(found.truth)))
     seen = ", ".join(f"{name} {share:.1%}" for name, share in found.seen_accuracy.items())
-    say(f"On held-out images of the classes they know: {seen}.", console)
+    say(f"Accuracy on held-out images of the seen classes: {seen}.", console)
     write_page(render_report(demo_report(found)), output)
     say(f"report written to {output}", console)
 
 
 def comparison_table(comparison: Comparison, n_inputs: int) -> Table:
     """Show accuracies with the half-width of their intervals, the best of each method in bold."""
-    table = Table(title=f"Accuracy on {n_inputs:,} images of 10 unseen classes, ± 95 % interval")
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=f"Accuracy on {n_inputs:,} images of 10 new classes, ± 95 % interval")
     table.add_column("method and source")
     for name in comparison.classifiers:
         table.add_column(name, justify="right")
@@ -56,11 +64,14 @@ def comparison_table(comparison: Comparison, n_inputs: int) -> Table:
         table.add_section()
         table.add_row(Text(method, style="bold"))
         for row in rows:
-            table.add_row(Text(f"  {row.source}"), *(_cell(cell, best) for cell in row.cells))
+            cells = (_format_cell(cell, best) for cell in row.cells)
+            table.add_row(Text(f"  {row.source}"), *cells)
     return table
 
 
-def _cell(cell: Interval | None, best: float) -> Text:
+def _format_cell(cell: Interval | None, best: float) -> Text:
+    from rich.text import Text
+
     if cell is None:
         return Text("n/a", style="dim")
     text = f"{cell.estimate:.3f} ± {(cell.high - cell.low) / 2:.3f}".replace("0.", ".")

@@ -1,4 +1,4 @@
-"""``rankshot explain``: why inputs got their classes."""
+"""``rankshot explain``: why inputs were given their classes."""
 
 from __future__ import annotations
 
@@ -21,15 +21,13 @@ from rankshot.cli.head_options import (
     RankingsOption,
     ReferenceOption,
     SimilarityOption,
-    fitted_head,
+    fit_head,
 )
-from rankshot.cli.score_options import ScoresAre, ScoresAreOption, first_names, inputs_named
+from rankshot.cli.score_options import ScoreType, ScoreTypeOption, find_inputs, read_first_ids
 from rankshot.core.errors import RankshotError
-from rankshot.zeroshot import explanation
-from rankshot.zeroshot.files.score_tables import open_scores
 
 FIRST = 3
-"""How many inputs are explained where none is named."""
+"""How many inputs are explained by default."""
 
 
 def explain(
@@ -42,15 +40,19 @@ def explain(
         list[str] | None,
         typer.Option(
             metavar="<id>",
-            help="Which input, by its id (or row number, without ids); may be repeated. By "
-            "default the first three.",
+            help="The id of an input to explain, or its row number if the table has no ids; may "
+            "be repeated. The default is the first three inputs.",
         ),
     ] = None,
     target: Annotated[
-        str | None, typer.Option(help="What to explain; by default the class predicted.")
+        str | None,
+        typer.Option(help="The new class to explain. The default is the predicted class."),
     ] = None,
     against: Annotated[
-        str | None, typer.Option(help="Compare with this class; by default the average.")
+        str | None,
+        typer.Option(
+            help="The new class to compare with. The default is the average over all new classes."
+        ),
     ] = None,
     head: HeadOption = Head.PROBABILISTIC,
     k: KOption = K,
@@ -58,20 +60,24 @@ def explain(
     posterior: PosteriorOption = Posterior.MEAN,
     prior: HeadPriorOption = None,
     reference: ReferenceOption = None,
-    scores_are: ScoresAreOption = ScoresAre.AUTO,
+    score_type: ScoreTypeOption = ScoreType.AUTO,
 ) -> None:
-    """Say which seen classes, and which sources, pushed an input towards its class.
+    """Show how much each seen class and each source contributes to the class of an input.
 
     Example: rankshot explain scores.parquet --rankings rankings.jsonl --id img17 --against dog
     """
+    from rankshot.zeroshot import explain as explain_scores
+    from rankshot.zeroshot.files.score_tables import open_scores
+
     if head is Head.DETERMINISTIC:
         raise RankshotError(
-            "--head deterministic cannot be explained: it compares whole rankings; others can"
+            "--head deterministic cannot be explained because it compares whole rankings; the "
+            "other heads can"
         )
     table = open_scores(scores)
-    model, scores_are = fitted_head(
+    model, score_type = fit_head(
         table,
-        scores_are,
+        score_type,
         rankings=rankings,
         similarity=similarity,
         head=head,
@@ -81,7 +87,7 @@ def explain(
         posterior=posterior,
         reference=reference,
     )
-    names = id or first_names(table, FIRST)
-    for name, one in inputs_named(table, names, scores_are):
-        why = explanation.explain(model, one, target=target, against=against)[0]
+    ids = id or read_first_ids(table, FIRST)
+    for name, scores_of_one in find_inputs(table, ids, score_type):
+        why = explain_scores(model, scores_of_one, target=target, against=against)[0]
         say(f"{name}: {why}\n")

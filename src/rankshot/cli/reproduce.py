@@ -2,138 +2,160 @@
 
 from __future__ import annotations
 
-import os
 from enum import StrEnum
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from rankshot.cli.console import progress_bar, say
+from rankshot.cli.console import check_output_folder, progress_bar, say
 from rankshot.core.errors import RankshotError
-from rankshot.datasets.images import load_images
-from rankshot.experiments.benchmark import load_benchmark
-from rankshot.experiments.reproduction import Reproduction
-from rankshot.experiments.reproduction import reproduce as run
-from rankshot.experiments.tables import ResultTable, text_of, write_csv, write_markdown
-from rankshot.report.page import require_jinja2, write_page
-from rankshot.report.reproduction import render_reproduction
 
-DATA = Path("..") / "shared" / "data"
-"""Where measurement data are kept beside a checkout."""
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from rankshot.datasets.features import ImageData
+    from rankshot.experiments.tables import ResultTable
+
+DATA = "RANKSHOT_DATA"
+"""The environment variable that names the directory of the data."""
+LEAD = (
+    "The experiments of Hamm and Belkin (2015), repeated and extended. No setting was chosen with "
+    "a label or an image of a new class: settings are chosen with seen classes that play new ones "
+    "and are ranked by the same panel, and the new classes are only used for the final results."
+)
 
 
 class DataSet(StrEnum):
-    """What the paper measured on."""
+    """The data sets of the paper."""
 
     CIFAR = "cifar"
     ANIMALS = "animals"
 
 
+NAMES = {DataSet.CIFAR: "CIFAR", DataSet.ANIMALS: "Animals with Attributes"}
+MISSING = {
+    DataSet.CIFAR: "give the directory that has it with --data DIR, or let --download fetch CIFAR "
+    "and extract its features (an hour or more on a CPU)",
+    DataSet.ANIMALS: "give the directory that has it, or the directory where Animals with "
+    "Attributes was unpacked (with Features/ and classes.txt), with --data DIR",
+}
+"""What to do if there are no features of a data set."""
+
+
 def reproduce(
-    dataset: Annotated[DataSet, typer.Argument(help="CIFAR, or Animals with Attributes.")],
+    dataset: Annotated[
+        DataSet, typer.Argument(help="The data set: CIFAR, or Animals with Attributes.")
+    ],
     data: Annotated[
-        Path,
+        Path | None,
         typer.Option(
-            envvar="RANKSHOT_DATA",
-            help="The directory with cifar/features.npz or animals/features.npz; for animals also "
-            "the data set's own, as unpacked.",
+            envvar=DATA,
+            show_envvar=False,
+            help="The directory that has cifar/features.npz or animals/features.npz. For animals "
+            "it may be the unpacked data set itself. The default is the value of the environment "
+            f"variable {DATA}.",
         ),
-    ] = DATA,
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
             "--output",
             "-o",
-            help="The directory to write to: report.html, numbers.csv, tables.md and, to go on "
-            "after a stop, the classifiers. By default reproduction-DATASET.",
+            help="The directory to write report.html, numbers.csv and tables.md to. It also keeps "
+            "the trained classifiers, so that a run that was stopped can continue. The default is "
+            "reproduction-DATASET.",
         ),
     ] = None,
     download: Annotated[
         bool,
         typer.Option(
             "--download",
-            help="Fetch CIFAR from its home into --data and extract its features (an hour or "
-            "more on a CPU; goes on where it stopped; needs rankshot[images]).",
+            help="Download CIFAR to the directory of --data and extract its features. This takes "
+            "an hour or more on a CPU, continues after an interruption, and needs "
+            "rankshot[images].",
         ),
     ] = False,
 ) -> None:
     """Run the paper's experiments on real data, print its tables and write a report.
 
-    Takes up to half an hour on two cores; finished classifiers are kept, so a second run, or one
-    that was stopped, takes minutes.
+    A run takes up to half an hour on two cores. The trained classifiers are kept, so a second run
+    takes minutes.
 
     Example: rankshot reproduce cifar --data features -o reproduction-cifar
     """
+    from rich.console import Console
+
+    from rankshot.experiments import reproduction
+    from rankshot.experiments.benchmark import load_benchmark
+    from rankshot.experiments.tables import write_csv, write_markdown
+    from rankshot.report.page import require_jinja2, write_page
+    from rankshot.report.reproduction import render_reproduction
+
     if download and dataset is not DataSet.CIFAR:
         raise RankshotError("--download fetches CIFAR only; for animals give --data DIR")
+    if data is None:
+        raise RankshotError(
+            "give the directory of the data with --data DIR, or set the environment variable "
+            f"{DATA}"
+        )
     require_jinja2()
     folder = Path(f"reproduction-{dataset}") if output is None else output
     for place in [folder, data] if download else [folder]:
-        _check(place)
-    with progress_bar() as bar:
-        task = bar.add_task("reading", total=None)
-        images = load_images(
-            dataset.value,
-            data,
-            lambda done, total, what: bar.update(
-                task, completed=done, total=total, description=what
-            ),
-            download=download,
-        )
+        check_output_folder(place)
+    images = _load_images(dataset, data, download=download)
     folder.mkdir(parents=True, exist_ok=True)
     start = perf_counter()
     errors = Console(stderr=True)
-    found = run(
+    found = reproduction.reproduce(
         load_benchmark(images),
         folder / "classifiers",
         lambda text: say(f"{perf_counter() - start:6.0f} s  {text}", errors),
     )
     console = Console()
     for table in found.tables:
-        console.print(shown(table))
+        console.print(_format_table(table))
         for note in table.notes:
             say(note, console)
     write_csv(found.tables, folder / "numbers.csv")
     write_markdown(found.tables, folder / "tables.md")
-    title, lead = words(found)
+    title = f"Zero-shot classification with semantic rankings: {NAMES[dataset]}"
     # The report has the numbers of Figure 4 beside it.
     tables = [table for table in found.tables if table.name != "figure 4"]
-    page = render_reproduction(title, lead, tables, found.figures)
+    page = render_reproduction(title, LEAD, tables, found.figures)
     write_page(page, folder / "report.html")
     say(f"report.html, numbers.csv and tables.md written to {folder}", console)
 
 
-def _check(folder: Path) -> None:
-    """Refuse a directory that cannot be made or written to before anything is computed."""
-    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
-    if not there.is_dir():
-        raise RankshotError(f"{folder}: cannot write there: {there} is no folder")
-    if not os.access(there, os.W_OK):
-        raise RankshotError(f"{folder}: cannot write there: {there} is not yours to write in")
+def _load_images(dataset: DataSet, data: Path, *, download: bool) -> ImageData:
+    from rankshot.datasets import images
+
+    with progress_bar() as bar:
+        task = bar.add_task("reading", total=None)
+        try:
+            return images.load_images(
+                dataset.value,
+                data,
+                lambda done, total, what: bar.update(
+                    task, completed=done, total=total, description=what
+                ),
+                download=download,
+            )
+        except images.MissingFeaturesError as error:
+            raise RankshotError(f"{error}; {MISSING[dataset]}") from None
 
 
-def shown(table: ResultTable) -> Table:
+def _format_table(table: ResultTable) -> Table:
     """Return a table for the terminal."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from rankshot.experiments.tables import text_of
+
     view = Table(title=table.title, title_justify="left")
     for number, name in enumerate(table.columns):
         view.add_column(name, justify="left" if number < table.n_labels else "right")
     for row in table.rows:
         view.add_row(*(Text(text_of(value)) for value in row))
     return view
-
-
-def words(found: Reproduction) -> tuple[str, str]:
-    """Return the title of the report, and what it says first."""
-    names = {"cifar": "CIFAR", "animals": "Animals with Attributes"}
-    title = f"Zero-shot classification with semantic rankings: {names[found.name]}"
-    lead = (
-        "The experiments of Hamm and Belkin (2015) run again, and what goes beyond them. No "
-        "setting was chosen by a label or an image of an unseen class: seen classes that play "
-        "unseen ones, ranked by the same panel, choose; unseen classes report."
-    )
-    return title, lead

@@ -1,28 +1,22 @@
-"""What the numbers in a table of scores are, as a person says it or as they show."""
+"""The score type of a table of scores: given by the user, or inferred from the numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
-from numpy.typing import NDArray
 
 from rankshot.cli.console import say
-from rankshot.core.errors import RankshotError, quote_names
-from rankshot.zeroshot.files.score_tables import ScoreTable
-from rankshot.zeroshot.scores import SUM_TOLERANCE, Kind, Scores, column_name, n_columns
+from rankshot.core.errors import RankshotError, RowError, quote_names
 
-Floats = NDArray[np.floating]
-
-
-# -------------------- cli.score_kinds
-# What the numbers in a table of scores are, as a person says it or as they show.
+if TYPE_CHECKING:
+    from rankshot.zeroshot.files.score_tables import ScoreTable
+    from rankshot.zeroshot.scores import Kind, Scores
 
 
-class ScoresAre(StrEnum):
+class ScoreType(StrEnum):
     """What the numbers in a table of scores are."""
 
     AUTO = "auto"
@@ -33,91 +27,91 @@ class ScoresAre(StrEnum):
     ONE_VS_ONE = "one-vs-one"
 
 
-ScoresAreOption = Annotated[
-    ScoresAre,
-    typer.Option(help="What the scores are; by default told from the first rows, and said."),
+ScoreTypeOption = Annotated[
+    ScoreType,
+    typer.Option(
+        help="What the scores are. With auto, the type is inferred from the first rows and printed."
+    ),
 ]
 
 
-def told_from(values: Floats, table: ScoreTable) -> ScoresAre:
-    """Tell probabilities, which add up to one in every row, from logits; say what was found."""
-    are, remark = ScoresAre.LOGITS, "see --scores-are"
+def infer_score_type(values: Any, table: ScoreTable) -> ScoreType:
+    """Distinguish probabilities, which add up to one in every row, from logits; print the result.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, columns)
+        The first rows of the table.
+    table : ScoreTable
+        The table that they are from.
+    """
+    from rankshot.zeroshot.scores import SUM_TOLERANCE
+
+    score_type, remark = ScoreType.LOGITS, "see --score-type"
     if table.kind == "one-vs-one":
-        are = ScoresAre.ONE_VS_ONE
-    elif values.shape[1] > 1 and not _outside(values).any():
-        if not _off(values).any():
-            are = ScoresAre.PROBABILITIES
+        score_type = ScoreType.ONE_VS_ONE
+    elif values.shape[1] > 1 and values.min() >= 0 and values.max() <= 1:
+        if (abs(values.sum(axis=1) - 1) <= SUM_TOLERANCE).all():
+            score_type = ScoreType.PROBABILITIES
         else:
             remark = (
-                "though all lie between 0 and 1: for answers to separate questions, say "
-                "--scores-are one-vs-rest-probabilities"
+                "although all are between 0 and 1: if each is the probability of a separate yes-no "
+                "question, give --score-type one-vs-rest-probabilities"
             )
-    say(f"{table.path}: the scores are taken as {are} ({remark})")
-    return are
+    say(f"{table.path}: the scores are taken as {score_type} ({remark})")
+    return score_type
 
 
-def as_scores_of(values: Floats, table: ScoreTable, are: ScoresAre, rows: Sequence[int]) -> Scores:
-    """Return a batch, whose rows have these numbers in the table, on the scale of logarithms."""
-    kind: Kind = "one-vs-rest" if are.startswith("one-vs-rest") else table.kind
-    if are is ScoresAre.ONE_VS_ONE and table.kind != "one-vs-one":
+def build_scores(
+    values: Any, table: ScoreTable, score_type: ScoreType, rows: Sequence[int]
+) -> Scores:
+    """Return the scores of some rows of a table on a logarithmic scale.
+
+    ``rows`` are the numbers of the rows in the table, for error messages.
+    """
+    from rankshot.zeroshot.scores import Scores, n_columns
+
+    kind: Kind = "one-vs-rest" if score_type.startswith("one-vs-rest") else table.kind
+    if score_type is ScoreType.ONE_VS_ONE and table.kind != "one-vs-one":
         # Three classes have three pairs.
         if values.shape[1] != n_columns(len(table.items), "one-vs-one"):
-            raise RankshotError(f"{table.path}: has a column for each class, not for each pair")
+            raise RankshotError(f"{table.path}: has one column per class, not one per pair")
         kind = "one-vs-one"
     if kind != table.kind == "one-vs-one":
         raise RankshotError(
-            f"{table.path}: has a column for each pair of classes, which --scores-are {are} "
+            f"{table.path}: has one column per pair of classes, which --score-type {score_type} "
             "does not fit"
         )
-    if not are.endswith("probabilities"):
+    if not score_type.endswith("probabilities"):
         return Scores.from_validated(values, table.items, kind)
-    if (outside := _outside(values)).any():
-        row, column = np.argwhere(outside)[0]
-        name = column_name(table.items, kind, int(column))
+    try:
+        return Scores.from_probabilities(values, table.items, kind)
+    except RowError as error:
         raise RankshotError(
-            f"{table.path}: row {rows[row]}, {name}: {values[row, column]} is no probability; "
-            "say what the scores are with --scores-are"
-        )
-    if kind == "multiclass" and (off := _off(values)).any():
-        row = int(np.argmax(off))
-        raise RankshotError(
-            f"{table.path}: row {rows[row]}: the probabilities add up to "
-            f"{values[row].sum():.3g} instead of 1; --scores-are one-vs-rest-probabilities is for "
-            "those of separate questions"
-        )
-    return Scores.from_probabilities(values, table.items, kind)
+            f"{table.path}: row {rows[error.row]}{error.problem}; give the right --score-type "
+            "(one-vs-rest-probabilities if each answers a separate yes-no question)"
+        ) from None
 
 
-def _outside(values: Floats) -> NDArray[np.bool_]:
-    return np.asarray((values < 0) | (values > 1))
-
-
-def _off(values: Floats) -> NDArray[np.bool_]:
-    return np.asarray(np.abs(values.sum(axis=1) - 1) > SUM_TOLERANCE)
-
-
-# -------------------- cli.input_rows
-# Single inputs of a table of scores, by their ids.
-
-
-def inputs_named(
-    table: ScoreTable, ids: Iterable[str], are: ScoresAre
+def find_inputs(
+    table: ScoreTable, ids: Iterable[str], score_type: ScoreType
 ) -> Iterator[tuple[str, Scores]]:
-    """Yield the scores of some inputs, in the order of the table.
+    """Yield the ids and scores of some inputs, in the order of the table.
 
-    Without ids in the table, an input is named by the number of its row. Of inputs that share an
-    id, the first counts.
+    In a table without ids, the id of an input is the number of its row. If several inputs have
+    the same id, the first is taken.
     """
     wanted = set(ids)
     first = 0
     for found, batch in table.batches():
-        are = told_from(batch.values, table) if are is ScoresAre.AUTO else are
-        numbers = range(first, first + len(batch))
-        names = map(str, numbers) if found is None else found
-        for row, name in enumerate(names):
+        if score_type is ScoreType.AUTO:
+            score_type = infer_score_type(batch.values, table)
+        rows = range(first, first + len(batch))
+        names = map(str, rows) if found is None else found
+        for i, name in enumerate(names):
             if name in wanted:
                 wanted.remove(name)
-                yield name, as_scores_of(batch.values[[row]], table, are, [numbers[row]])
+                yield name, build_scores(batch.values[[i]], table, score_type, [rows[i]])
         if not wanted:
             return
         first += len(batch)
@@ -125,8 +119,8 @@ def inputs_named(
     raise RankshotError(f"{table.path}: there is no input {quote_names(sorted(wanted))}{rule}")
 
 
-def first_names(table: ScoreTable, n: int) -> list[str]:
-    """Return the names of the first inputs."""
+def read_first_ids(table: ScoreTable, n: int) -> list[str]:
+    """Return the ids of the first n inputs, or their row numbers in a table without ids."""
     ids, batch = next(table.batches())
     names = map(str, range(len(batch))) if ids is None else ids.tolist()
     return list(names)[:n]

@@ -1,4 +1,4 @@
-"""The error class of the package, and how its messages name values."""
+"""The error classes of the package, and how its messages name values."""
 
 from __future__ import annotations
 
@@ -22,8 +22,47 @@ class RankshotError(ValueError):
     >>> rs.Rankings.from_orders([["cat", "dgo"]], items=["cat", "dog"])
     Traceback (most recent call last):
         ...
-    rankshot.core.errors.RankshotError: ranking 0: unknown item 'dgo' (did you mean 'dog'?)
+    rankshot.core.errors.UnknownItemError: ranking 0: unknown item 'dgo' (did you mean 'dog'?)
     """
+
+
+class UnknownItemError(RankshotError):
+    """A ranking names an item that is not one of the items.
+
+    Attributes
+    ----------
+    name : object
+        What the ranking names.
+    """
+
+    def __init__(self, message: str, name: object = None) -> None:
+        super().__init__(message)
+        self.name = name
+
+
+class RowError(RankshotError):
+    """One row of a table is wrong.
+
+    A caller that passes a part of a larger table can say which row of the whole it is.
+
+    Attributes
+    ----------
+    problem : str
+        What is wrong; it follows the number of the row.
+    row : int
+        The row, counted from 0.
+    advice : str
+        What to do, for a caller of the library.
+    """
+
+    def __init__(self, problem: str, row: int = 0, advice: str = "") -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.row = row
+        self.advice = advice
+
+    def __str__(self) -> str:
+        return f"row {self.row}{self.problem}{self.advice}"
 
 
 def short_repr(value: object) -> str:

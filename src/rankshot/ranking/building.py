@@ -13,7 +13,13 @@ from typing import Any, Literal, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
+from rankshot.core.errors import (
+    RankshotError,
+    UnknownItemError,
+    quote_names,
+    short_repr,
+    suggest_name,
+)
 from rankshot.core.names import Where, as_name, describe_row
 from rankshot.core.validation import require_whole_number
 
@@ -132,7 +138,7 @@ def different_items_error(wanted: tuple[str, ...], there: tuple[str, ...]) -> Ra
             "give them the same items= when they are built or read"
         )
     odd = min(set(there) - set(wanted))
-    return RankshotError(f"unknown item {odd!r}{suggest_name(odd, wanted)}")
+    return UnknownItemError(f"unknown item {odd!r}{suggest_name(odd, wanted)}", odd)
 
 
 def encode_orders(orders: Sequence[Order], items: tuple[str, ...], where: Where) -> Entries:
@@ -165,8 +171,8 @@ def _encode_tied(orders: Sequence[Order], code: dict[str, int], where: Where) ->
     sizes = np.zeros(len(orders), np.int64)
     for row, place, name in _walk(orders, where):
         if name not in code:
-            raise RankshotError(
-                f"{where(row)}: unknown item {short_repr(name)}{suggest_name(name, code)}"
+            raise UnknownItemError(
+                f"{where(row)}: unknown item {short_repr(name)}{suggest_name(name, code)}", name
             )
         items.append(code[name])
         places.append(place)

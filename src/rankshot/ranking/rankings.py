@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import RankshotError, format_count, suggest_name
+from rankshot.core.errors import RankshotError, UnknownItemError, format_count, suggest_name
 from rankshot.core.names import Where, as_names, describe_row
 from rankshot.ranking.building import (
     Entries,
@@ -414,7 +414,9 @@ class Rankings:
         if np.any(codes < 0):
             first = int(np.argmax(codes < 0))
             name, row = self.items[self.codes[first]], int(self.entry_rows[first])
-            raise RankshotError(f"{where(row)}: unknown item {name!r}{suggest_name(name, items)}")
+            raise UnknownItemError(
+                f"{where(row)}: unknown item {name!r}{suggest_name(name, items)}", name
+            )
         lists = self.lists._replace(codes=codes).sort_ties()
         return replace(self, items=items, codes=lists.codes)
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 from scipy.special import log_softmax
 
-from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
+from rankshot.core.errors import RankshotError, RowError, quote_names, short_repr, suggest_name
 from rankshot.core.names import as_names
 from rankshot.core.tables import as_frame, frame_to_matrix
 
@@ -108,17 +108,18 @@ class Scores:
         outside = (p < 0) | (p > 1)
         if outside.any():
             row, column = np.argwhere(outside)[0]
-            where = f"row {row}, {column_name(scores.items, kind, column)}"
-            raise RankshotError(f"{where}: {p[row, column]} is not a probability")
+            name = column_name(scores.items, kind, column)
+            raise RowError(f", {name}: {p[row, column]} is not a probability", int(row))
         if kind != "multiclass":
             return cls(_log_positive(p) - _log_positive(1 - p), scores.items, kind)
         total = p.sum(axis=1)
         off = np.abs(total - 1) > SUM_TOLERANCE
         if off.any():
             row = int(np.argmax(off))
-            raise RankshotError(
-                f"row {row}: multiclass probabilities must add up to one, not {total[row]:.3g}. "
-                "Pass kind='one-vs-rest' if each class has its own binary classifier"
+            raise RowError(
+                f": multiclass probabilities must add up to one, not {total[row]:.3g}",
+                row,
+                ". Pass kind='one-vs-rest' if each class has its own binary classifier",
             )
         return cls(_log_positive(p), scores.items, kind)
 
