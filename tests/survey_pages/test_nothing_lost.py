@@ -106,7 +106,7 @@ def test_the_back_button_leads_on_and_the_first_of_two_tabs_counts(open_page, su
     with other.expect_response("**/p/*/1") as response:
         send(other)
     assert response.value.status == 409
-    assert "your first answer is kept" in other.locator("main").inner_text()
+    assert "Your first answer is saved" in other.locator("main").inner_text()
     assert other.locator(".kept li").all_inner_texts() == [a, b]
     other.get_by_role("link", name="Continue").click()
     arrive(other, 2)
@@ -128,7 +128,7 @@ def test_nothing_ranked_is_not_sent_and_a_ranking_is_not_skipped_by_mistake(open
     choose(page, a)
     expect_description(group, "")
     skip(page)
-    asked = "1 ranked: press Next to send that, or Skip again to send nothing."
+    asked = "1 ranked: press Next to send your ranking, or Skip again to skip the question."
     assert status(page) == asked
     choose(page, b)
     skip(page)

@@ -13,7 +13,7 @@ def is_dragging(page):
         (item) => item.classList.contains('held') || item.style.transform)""")
 
 
-OTHERS = {"name": ".name", "dots": ".handle svg", "button": "[data-action='out']"}
+OTHERS = {"name": ".name", "dots": ".handle svg", "button": "[data-action='remove']"}
 
 
 @pytest.mark.parametrize("other", OTHERS)
