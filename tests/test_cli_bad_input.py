@@ -142,7 +142,7 @@ SCORE_TYPES = [
         CLASSIFY + " --score-type probabilities",
         {},
         (
-            "scores.csv: row 0, column 'bus': -1.0 is no probability; give the right --score-type "
+            "scores.csv: row 0, column 'bus': -1.0 is not a probability; give the right --score-type "
             "(one-vs-rest-probabilities if each answers a separate yes-no question)"
         ),
     ),
@@ -151,7 +151,7 @@ SCORE_TYPES = [
         CLASSIFY + " --batch-rows 2",
         {"scores.csv": HEADER + 3 * "a,.2,.2,.2,.2,.2\n" + "b,.2,.2,.2,.2,.9\n"},
         (
-            "scores.csv: row 3: multiclass probabilities add up to one, these to 1.7; give the "
+            "scores.csv: row 3: multiclass probabilities must add up to one, not 1.7; give the "
             "right --score-type (one-vs-rest-probabilities if"
         ),
     ),
@@ -163,7 +163,7 @@ SCORE_TYPES = [
     (
         EXPLAIN + " --score-type probabilities --id x3",
         {},
-        "scores.csv: row 2, column 'bus': 3.0 is no probability",
+        "scores.csv: row 2, column 'bus': 3.0 is not a probability",
     ),
 ]
 
@@ -224,7 +224,7 @@ SEMANTICS = [
     (
         CLASSIFY + " --head conse --similarity similarity.csv",
         {"similarity.csv": SIMILARITY + "bird,,,,,\n"},
-        "similarity.csv: similarity knows nothing of 'bird': leave them out",
+        "similarity.csv: similarity has no similarities of 'bird': leave them out",
     ),
     (
         CLASSIFY + " --head conse --similarity similarity.csv",

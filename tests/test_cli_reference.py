@@ -181,7 +181,7 @@ REFERENCES = [
         CLASSIFY.replace("scores.csv", "probabilities.csv")
         + " --score-type probabilities --reference usual.csv",
         {"usual.csv": HEADER + 10 * "a,.2,.2,.2,.2,.2\n" + "b,.2,.2,.2,.2,.9\n"},
-        "usual.csv: row 10: multiclass probabilities add up to one, these to 1.7",
+        "usual.csv: row 10: multiclass probabilities must add up to one, not 1.7",
     ),
     (
         CLASSIFY + " --reference usual.csv",

@@ -73,7 +73,7 @@ def test_a_file_is_replaced_at_the_end_or_not_at_all(tmp_path):
 def test_text_that_utf8_cannot_encode(tmp_path):
     path = tmp_path / "t.txt"
     with (
-        pytest.raises(RankshotError, match=r"t\.txt: UTF-8 cannot hold the character '\\ud800'"),
+        pytest.raises(RankshotError, match=r"t\.txt: UTF-8 cannot encode the character '\\ud800'"),
         replace_file(path) as stream,
     ):
         stream.write("a\ud800")

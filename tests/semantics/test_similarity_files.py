@@ -255,7 +255,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, ending, monkeypatch):
     write_similarity(TABLE, path)
     before = path.read_bytes()
     odd = Similarity([[1]], ["a"], ["\ud800"])
-    with pytest.raises(RankshotError, match="UTF-8 cannot hold the character"):
+    with pytest.raises(RankshotError, match="UTF-8 cannot encode the character"):
         write_similarity(odd, path)
 
     def full(_):

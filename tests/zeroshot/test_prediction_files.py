@@ -205,7 +205,7 @@ def test_parquet_on_a_disk_that_fills_up(tmp_path, monkeypatch):
         (None, ["a"], [[1.5, 0]], "row 1, target 'a': 1.5 is no probability"),
         (None, ["a"], [[1, -0.5]], "row 1, target 'b': -0.5 is no probability"),
         ([""], ["a"], [[1, 0]], "row 1 has no id"),
-        (["\ud800"], ["a"], [[1, 0]], r"UTF-8 cannot hold the character '\\ud800'"),
+        (["\ud800"], ["a"], [[1, 0]], r"UTF-8 cannot encode the character '\\ud800'"),
     ],
 )
 def test_bad_predictions_are_not_written(tmp_path, ending, ids, labels, proba, message):
@@ -239,7 +239,7 @@ def test_bad_targets_and_places(tmp_path):
 
     refused("targets names 'a' more than once", "p.csv", ["a", "a"])
     refused("targets is empty", "p.csv", [])
-    refused("UTF-8 cannot hold the character", "p.csv", ["\ud800"])
+    refused("UTF-8 cannot encode the character", "p.csv", ["\ud800"])
     refused(r"unknown ending '.npz'; known are .csv, .parquet", "p.npz", ["a"])
     refused("cannot write there", "none/p.csv", ["a"])
     with pytest.raises(RankshotError, match=r"unknown ending '.npz'; known are .csv, .parquet"):

@@ -93,7 +93,7 @@ def test_classes_of_no_similarity_at_all_count_alike():
         (
             {},
             [[0.5, -0.25]],
-            "similarity of 'u' and 'b' is negative .-0.25.: use similarity.scaled",
+            "similarity of 'u' and 'b' is negative .-0.25.: use similarity.rescale",
         ),
         ({}, [[np.nan, np.nan]], "has no similarities of 'u'"),
         ({"n_similar": 0}, [[1, 1]], "n_similar must be a positive integer, not 0"),

@@ -99,7 +99,7 @@ def replace_file(path: Path) -> Iterator[TextIO]:
         temporary.unlink(missing_ok=True)
         if isinstance(error, UnicodeEncodeError):
             odd = short_repr(error.object[error.start : error.end])
-            raise RankshotError(f"{path}: UTF-8 cannot hold the character {odd}") from None
+            raise RankshotError(f"{path}: UTF-8 cannot encode the character {odd}") from None
         raise
 
 

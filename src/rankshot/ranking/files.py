@@ -86,12 +86,8 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
         raise RankshotError(f"{path}: there are no rankings to write")
     check_ending(path)
     write = write_jsonl if path.suffix in JSONL_ENDINGS else write_preflib
-    try:
-        with replace_file(path) as stream:
-            write(rankings, stream, path)
-    except UnicodeEncodeError as error:
-        odd = short_repr(error.object[error.start : error.end])
-        raise RankshotError(f"{path}: UTF-8 cannot hold the character {odd}") from None
+    with replace_file(path) as stream:
+        write(rankings, stream, path)
 
 
 def check_ending(path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rankshot import __version__
-from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.errors import RankshotError
 from rankshot.core.text_files import replace_file
 from rankshot.report.contents import Report
 from rankshot.report.sections import (
@@ -71,13 +71,8 @@ def render_report(report: Report) -> str:
 
 def write_page(page: str, path: str | Path) -> None:
     """Write a page to a file. If this fails, an old file stays as it was."""
-    path = Path(path)
-    try:
-        with replace_file(path) as stream:
-            stream.write(page)
-    except UnicodeEncodeError as error:
-        odd = short_repr(error.object[error.start : error.end])
-        raise RankshotError(f"{path}: UTF-8 cannot encode the character {odd}") from None
+    with replace_file(Path(path)) as stream:
+        stream.write(page)
 
 
 def require_jinja2() -> Any:

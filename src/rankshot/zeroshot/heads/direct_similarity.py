@@ -68,7 +68,7 @@ class DirectSimilarity(BaseHead, BaseEstimator):
         Parameters
         ----------
         similarity : Similarity
-            Similarities, which must not be negative; ``scaled()`` returns such. A class with an
+            Similarities, which must not be negative; ``rescale()`` returns such. A class with an
             unknown similarity is not among the most similar ones.
         """
         similarity = require_similarity(similarity)
