@@ -20,7 +20,7 @@ def test_a_row_is_numbered():
     with pytest.raises(RowError, match=r"^row 1, column 'b': 1\.5 is not a probability$") as caught:
         rs.Scores.from_probabilities([[0.5, 0.5], [0.1, 1.5]], ["a", "b"])
     assert caught.value.row == 1
-    with pytest.raises(RowError, match=r"^row 0: .* these to 1\.5\. Say kind=") as caught:
+    with pytest.raises(RowError, match=r"^row 0: .* not 1\.5\. Pass kind=") as caught:
         rs.Scores.from_probabilities([[0.5, 1.0]], ["a", "b"])
     again = pickle.loads(pickle.dumps(caught.value))
     assert (str(again), again.problem, again.row) == (

@@ -52,12 +52,12 @@ def consensus(
     """
     from rich.console import Console
 
-    from rankshot.core.text_files import read_names
+    from rankshot.core.text_files import read_names, require_ending
     from rankshot.ranking import read_rankings, summarize, write_rankings
-    from rankshot.ranking.files import check_ending
+    from rankshot.ranking.files import ENDINGS
 
     if output is not None:
-        check_ending(output)
+        require_ending(output, ENDINGS)
         check_writable(output, rankings, seen)
     given = read_rankings(rankings, items=None if seen is None else read_names(seen))
     try:

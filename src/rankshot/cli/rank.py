@@ -126,9 +126,10 @@ def rank(
 
 def _check_output(output: Path, log: Path | None) -> None:
     """Refuse an output that cannot be written before anything is computed or paid for."""
-    from rankshot.ranking.files import check_ending
+    from rankshot.core.text_files import require_ending
+    from rankshot.ranking.files import ENDINGS
 
-    check_ending(output)
+    require_ending(output, ENDINGS)
     if log is not None and log.resolve() == output.resolve():
         raise RankshotError(f"{output}: the log and the output must be two files")
     check_writable(output)

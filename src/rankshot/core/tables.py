@@ -29,15 +29,6 @@ _BUFFER = 2**16
 row group ahead, and most files have only one."""
 
 
-def require_ending(path: Path, endings: Sequence[str] = TABLE_ENDINGS) -> str:
-    """Return the ending of a file's name, or raise an error that lists the known endings."""
-    if path.suffix not in endings:
-        raise RankshotError(
-            f"{path}: unknown ending {path.suffix!r}; known are {', '.join(endings)}"
-        )
-    return path.suffix
-
-
 def find_column(columns: Sequence[str], name: str, path: Path) -> int:
     """Return the position of a column, or raise an error that lists the columns."""
     if (count := columns.count(name)) == 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, TextIO
@@ -17,6 +17,15 @@ MARK = b"\xef\xbb\xbf"
 """The byte-order mark that some editors put before UTF-8."""
 MAX_LINE = 2**26
 """Bytes in a line: three million numbers with all their digits."""
+
+
+def require_ending(path: Path, endings: Sequence[str]) -> str:
+    """Return the ending of a file's name, or raise an error that lists the known endings."""
+    if path.suffix not in endings:
+        raise RankshotError(
+            f"{path}: unknown ending {path.suffix!r}; known are {', '.join(endings)}"
+        )
+    return path.suffix
 
 
 def iterate_lines(

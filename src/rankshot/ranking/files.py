@@ -14,7 +14,7 @@ import numpy as np
 
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.names import Where, as_names, describe_row
-from rankshot.core.text_files import read_lines, replace_file
+from rankshot.core.text_files import read_lines, replace_file, require_ending
 from rankshot.core.validation import require_whole_number
 from rankshot.ranking.checks import require_rankings
 from rankshot.ranking.rankings import Rankings
@@ -28,6 +28,7 @@ COUNT = re.compile(r"# NUMBER ALTERNATIVES: (.+)")
 ORDER = re.compile(r"(\d{1,15}): *(.*[^,])")
 GROUP = re.compile(r" *(?:\{([\d, ]*)\}|(\d+)) *(?:,|$)")
 JSONL_ENDINGS = (".jsonl", ".ndjson")
+ENDINGS = (*JSONL_ENDINGS, *PREFLIB_ENDINGS)
 
 
 def read_rankings(path: str | Path, items: Iterable[Any] | None = None) -> Rankings:
@@ -53,7 +54,7 @@ def read_rankings(path: str | Path, items: Iterable[Any] | None = None) -> Ranki
         If there is no such file.
     """
     path = Path(path)
-    check_ending(path)
+    require_ending(path, ENDINGS)
     read = read_jsonl if path.suffix in JSONL_ENDINGS else read_preflib
     return read(path, items)
 
@@ -84,17 +85,10 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
     require_rankings(rankings)
     if len(rankings) == 0:
         raise RankshotError(f"{path}: there are no rankings to write")
-    check_ending(path)
+    require_ending(path, ENDINGS)
     write = write_jsonl if path.suffix in JSONL_ENDINGS else write_preflib
     with replace_file(path) as stream:
         write(rankings, stream, path)
-
-
-def check_ending(path: Path) -> None:
-    """Raise if the ending of a file's name is not that of a known format."""
-    known = (*JSONL_ENDINGS, *PREFLIB_ENDINGS)
-    if path.suffix not in known:
-        raise RankshotError(f"{path}: unknown ending {path.suffix!r}; known are {', '.join(known)}")
 
 
 # ---- JSON lines

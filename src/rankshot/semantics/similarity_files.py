@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.names import as_names
 from rankshot.core.tables import (
+    TABLE_ENDINGS,
     as_frame,
     frame_to_matrix,
     import_pyarrow,
@@ -25,9 +26,8 @@ from rankshot.core.tables import (
     read_number_matrix,
     read_text_column,
     refuse_text_columns,
-    require_ending,
 )
-from rankshot.core.text_files import replace_file
+from rankshot.core.text_files import replace_file, require_ending
 from rankshot.semantics.similarity import Similarity
 
 Floats = NDArray[np.floating]
@@ -58,7 +58,7 @@ def read_similarity(path: str | Path, source: str | None = None) -> Similarity:
         If there is no such file.
     """
     path = Path(path)
-    read = _read_csv if require_ending(path) == ".csv" else _read_parquet
+    read = _read_csv if require_ending(path, TABLE_ENDINGS) == ".csv" else _read_parquet
     values, targets, items = read(path)
     try:
         return Similarity(values, targets, items, path.stem if source is None else source)
@@ -83,7 +83,7 @@ def write_similarity(similarity: Similarity, path: str | Path) -> None:
     True
     """
     path = Path(path)
-    write = _write_csv if require_ending(path) == ".csv" else _write_parquet
+    write = _write_csv if require_ending(path, TABLE_ENDINGS) == ".csv" else _write_parquet
     write(similarity, path)
 
 

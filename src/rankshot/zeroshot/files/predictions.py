@@ -19,6 +19,7 @@ from rankshot.core.names import as_names
 from rankshot.core.tables import (
     ID,
     LABEL,
+    TABLE_ENDINGS,
     as_text_array,
     find_column,
     import_pyarrow,
@@ -28,9 +29,8 @@ from rankshot.core.tables import (
     read_number_matrix,
     read_text_column,
     refuse_text_columns,
-    require_ending,
 )
-from rankshot.core.text_files import replace_file
+from rankshot.core.text_files import replace_file, require_ending
 from rankshot.zeroshot.heads.base import REJECTED
 from rankshot.zeroshot.metrics import ROUNDING
 
@@ -104,7 +104,7 @@ def open_predictions(path: str | Path, targets: Iterable[Any]) -> Iterator[Predi
     array(['cat', 'truck'], dtype=object)
     """
     path = Path(path)
-    sink = _open_csv_sink if require_ending(path) == ".csv" else _open_parquet_sink
+    sink = _open_csv_sink if require_ending(path, TABLE_ENDINGS) == ".csv" else _open_parquet_sink
     names = as_names(targets, "targets")
     columns = [ID, LABEL, PROBABILITY, *(f"P({name})" for name in names)]
     with replace_file(path) as stream, sink(stream, columns) as put:
@@ -126,7 +126,7 @@ def read_predictions(path: str | Path) -> Predictions:
         If there is no such file.
     """
     path = Path(path)
-    read = _read_csv if require_ending(path) == ".csv" else _read_parquet
+    read = _read_csv if require_ending(path, TABLE_ENDINGS) == ".csv" else _read_parquet
     predictions, places = read(path)
     if len(predictions) == 0:
         raise RankshotError(f"{path}: there are no predictions in it")

@@ -34,8 +34,8 @@ from rankshot.core.tables import (
     read_number_matrix,
     read_text_column,
     refuse_text_columns,
-    require_ending,
 )
+from rankshot.core.text_files import require_ending
 from rankshot.zeroshot.files.npz_scores import Block, Header, ReadBlocks, open_npz
 from rankshot.zeroshot.scores import LARGEST_SCORE, Kind, Scores, column_name, n_columns
 

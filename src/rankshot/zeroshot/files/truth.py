@@ -12,13 +12,14 @@ from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.tables import (
     ID,
     LABEL,
+    TABLE_ENDINGS,
     as_text_array,
     find_column,
     open_parquet,
     read_csv_rows,
     read_text_column,
-    require_ending,
 )
+from rankshot.core.text_files import require_ending
 
 Row = tuple[int, str | None, str]
 """The line or row, the id if there is one, and the label."""
@@ -60,7 +61,7 @@ def read_truth(path: str | Path, ids: Sequence[str]) -> NDArray[np.object_]:
     array(['cat', 'truck'], dtype=object)
     """
     path = Path(path)
-    if require_ending(path) == ".csv":
+    if require_ending(path, TABLE_ENDINGS) == ".csv":
         rows, where = _read_csv_labels(path), f"{path}:"
     else:
         rows, where = _read_parquet_labels(path), f"{path}: row "
