@@ -70,7 +70,7 @@ def trained_quickly(setting, C, X, y):
     )
 
 
-training_trained = training.trained
+training_trained = training.train_classifier
 
 
 def of_three_raters(study):
@@ -90,13 +90,13 @@ def patched(patch):
     patch.setattr(command, "run", partial(reproduction.reproduce, grid=GRID))
     for module, names in (
         (improvements, ("PLACES", "SOURCE_WEIGHTS")),
-        (batch_trials, ("TRUSTS", "SHRINKAGES")),
+        (batch_trials, ("HEAD_WEIGHTS", "SHRINKAGES")),
     ):
         for name in names:
             patch.setattr(module, name, getattr(module, name)[:1])
     patch.setattr(reproduction, "rater_table", of_three_raters)
     patch.setattr(reproduction, "full_sum_table", partial(full_sum_table, n_inputs=20))
-    patch.setattr(training, "trained", trained_quickly)
+    patch.setattr(training, "train_classifier", trained_quickly)
     # Tables are as wide as they need to be.
     patch.setenv("COLUMNS", "250")
 

@@ -9,7 +9,7 @@ from rankshot.datasets.cifar import load_cifar
 from rankshot.datasets.embedded import class_names, load_similarities
 from rankshot.datasets.features import ImageData
 from rankshot.experiments.benchmark import load_benchmark
-from rankshot.experiments.class_maps import class_tree
+from rankshot.experiments.class_maps import build_class_tree
 from rankshot.semantics.wordnet_nouns import load_nouns
 
 
@@ -43,7 +43,7 @@ def way_up(nouns, synset):
 
 
 def test_every_class_is_there_once_and_every_word_has_a_fork(study):
-    tree = class_tree(study)
+    tree = build_class_tree(study)
     nodes = [node for _, node in tree.root.walk()]
     labels = sorted(node.label for node in nodes if node.is_class)
     assert labels == sorted(study.images.new_classes)
@@ -52,7 +52,7 @@ def test_every_class_is_there_once_and_every_word_has_a_fork(study):
 
 
 def test_two_classes_meet_at_their_lowest_common_word(study):
-    tree, nouns = class_tree(study), load_nouns()
+    tree, nouns = build_class_tree(study), load_nouns()
     ways = {name: way_up(nouns, nouns.synset(sense)) for name, sense in tree.senses}
     for one, other in combinations(ways, 2):
         common = next(synset for synset in ways[one] if synset in set(ways[other]))
@@ -61,13 +61,13 @@ def test_two_classes_meet_at_their_lowest_common_word(study):
 
 def test_senses_are_those_of_the_similarities(study):
     notes = load_similarities(study.name)["WordNet"].notes
-    tree = class_tree(study)
+    tree = build_class_tree(study)
     assert [name for name, _ in tree.senses] == list(study.images.new_classes)
     for name, sense in tree.senses:
         assert any(note.startswith(f"{name}: {sense} (") for note in notes), name
 
 
 def test_the_tree_as_text():
-    assert str(class_tree(load_benchmark(load_cifar()))).startswith(
+    assert str(build_class_tree(load_benchmark(load_cifar()))).startswith(
         "whole (vehicle (craft (airplane, "
     )

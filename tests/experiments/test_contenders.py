@@ -5,7 +5,7 @@ import pytest
 
 import rankshot as rs
 from rankshot.datasets.embedded import class_names, load_panel, load_similarities
-from rankshot.experiments.benchmark import first_of, known
+from rankshot.experiments.benchmark import rank_items, fill_missing
 from rankshot.experiments.methods import DR, DS, PR, Method, paper_head, paper_methods
 from rankshot.zeroshot.scores import KINDS, n_columns
 
@@ -96,7 +96,7 @@ def test_a_source_with_single_holes_is_used_alone(sources, panel):
 
 def test_every_method_has_its_knowledge_and_its_settings(sources, panel):
     field = paper_methods(sources, panel)
-    linguistic = [order for table in sources.values() for order in first_of(table).orders()]
+    linguistic = [order for table in sources.values() for order in rank_items(table).orders()]
     merged = {
         "arithmetic mean": rs.arithmetic_mean(list(sources.values())),
         "geometric mean": rs.geometric_mean(list(sources.values())),
@@ -110,14 +110,14 @@ def test_every_method_has_its_knowledge_and_its_settings(sources, panel):
         elif one.method == DR:
             assert isinstance(one.head, rs.DeterministicRanking)
             assert one.head.k == 4
-            assert one.knowledge.orders() == first_of((sources | merged)[one.source]).orders()
+            assert one.knowledge.orders() == rank_items((sources | merged)[one.source]).orders()
         else:
             assert (one.head.k, one.head.decay) == (4, 0)
             what, _, model = one.source.partition(", ")
             lists = {
                 "linguistic": linguistic,
                 "panel": panel.orders(),
-                **{name: first_of(table).orders() for name, table in sources.items()},
+                **{name: rank_items(table).orders() for name, table in sources.items()},
             }
             assert one.knowledge.orders() == lists[what]
             priors = {"Plackett-Luce": rs.PlackettLuce, "Mallows": rs.Mallows}
@@ -160,7 +160,7 @@ def test_right_is_where_the_fitted_head_says_the_truth(rng, sources, panel, kind
 
 
 def test_conse_cannot_use_pairs_either(rng, sources):
-    one = Method("ConSE", "web", rs.ConSE(), known(sources["web"]))
+    one = Method("ConSE", "web", rs.ConSE(), fill_missing(sources["web"]))
     assert one.right(scores(rng, "one-vs-one"), TRUTH) is None
     assert one.right(scores(rng), TRUTH).shape == (8,)
 

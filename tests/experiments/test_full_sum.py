@@ -12,10 +12,10 @@ from rankshot.experiments import full_sum
 from rankshot.experiments.benchmark import Task
 from rankshot.experiments.full_sum import (
     N_INPUTS,
-    consensus_answer,
+    classify_by_consensus,
     full_sum_table,
-    sampled,
-    summed_answer,
+    sample_rows,
+    classify_by_sum,
 )
 from rankshot.zeroshot.scores import Scores
 
@@ -80,7 +80,7 @@ def test_the_sum_is_equation_7(rng, prior):
     task, scores, _ = made(rng, 5, n=12)
     orders = list(permutations(range(5), 4))
     likelihoods = [[exp(v) for v in log_likelihoods(prior, task, order)] for order in orders]
-    found = summed_answer(prior, task, scores, 100)
+    found = classify_by_sum(prior, task, scores, 100)
     expected = []
     for row in scores.values.tolist():
         proba = [0.0] * 3
@@ -104,7 +104,7 @@ def test_the_consensus_is_equation_16(rng, prior):
         TARGETS[int(np.argmax([plackett_luce(row, order) for order in lists]))]
         for row in scores.values.tolist()
     ]
-    found = consensus_answer(prior, task, scores)
+    found = classify_by_consensus(prior, task, scores)
     assert found.labels.tolist() == expected
     assert found.standard_error is None
 
@@ -117,8 +117,8 @@ def test_the_rows_are_the_answers(rng):
     table = full_sum_table(scores, task, truth)
     assert table.columns[:3] == ("prior", "posterior", "accuracy")
     for name, prior in (("Plackett-Luce", rs.PlackettLuce()), ("Mallows", rs.Mallows())):
-        paper = (consensus_answer(prior, task, scores).labels == truth).mean()
-        summed = (summed_answer(prior, task, scores, 100).labels == truth).mean()
+        paper = (classify_by_consensus(prior, task, scores).labels == truth).mean()
+        summed = (classify_by_sum(prior, task, scores, 100).labels == truth).mean()
         accuracy, gain, error, time = table.row(name, "consensus")
         assert (accuracy.estimate, gain, error) == (pytest.approx(paper), None, None)
         assert time > 0
@@ -148,7 +148,7 @@ def test_drawn_rankings_have_an_error_that_falls_with_their_number(rng):
         for seed in range(30)
     ]
     spread = np.std([head.fit(task.panel).predict_proba(values) for head in heads], axis=0, ddof=1)
-    assert summed_answer(rs.PlackettLuce(), task, scores, 100).standard_error == pytest.approx(
+    assert classify_by_sum(rs.PlackettLuce(), task, scores, 100).standard_error == pytest.approx(
         spread.mean(), rel=0.2
     )
 
@@ -166,21 +166,21 @@ def test_times_are_whole_microseconds_of_at_least_one(rng, monkeypatch, seconds,
 
 
 def test_the_same_inputs_every_time():
-    rows = sampled(10_000, N_INPUTS)
+    rows = sample_rows(10_000, N_INPUTS)
     assert len(set(rows.tolist())) == N_INPUTS
     assert (np.diff(rows) > 0).all()
-    assert rows.tolist() == sampled(10_000, N_INPUTS).tolist()
+    assert rows.tolist() == sample_rows(10_000, N_INPUTS).tolist()
     assert rows.min() < 100
     assert rows.max() > 9_900
     with pytest.raises(RankshotError, match="n_inputs must be positive, not 0"):
-        sampled(5, 0)
+        sample_rows(5, 0)
 
 
 def test_every_row_is_of_the_sample(rng, monkeypatch):
     task, scores, truth = made(rng, 6)
     monkeypatch.setattr(full_sum, "sampled", lambda n, n_inputs: np.array([3, 5, 8]))
     table = full_sum_table(scores, task, truth)
-    right = consensus_answer(rs.Mallows(), task, scores).labels == truth
+    right = classify_by_consensus(rs.Mallows(), task, scores).labels == truth
     assert table.row("Mallows", "consensus")[0].estimate == pytest.approx(right[[3, 5, 8]].mean())
 
 

@@ -16,7 +16,7 @@ from rankshot.experiments.ablation import (
     PLACES,
     SOURCE_WEIGHTS,
     TEMPERATURES,
-    improvements,
+    run_ablation,
     settings_table,
 )
 from rankshot.experiments.benchmark import load_benchmark
@@ -82,7 +82,7 @@ def kitchen(directory, said):
 
 @pytest.fixture(scope="module")
 def found(kitchen, said):
-    return improvements(kitchen, C, GRID, said.append)
+    return run_ablation(kitchen, C, GRID, said.append)
 
 
 def step(found, idea):
@@ -112,7 +112,7 @@ def elsewhere(kitchen, found, directory, said_again):
         unseen=rng.normal(size=data.new.shape).astype(np.float32),
         new_label=rng.permutation(data.new_label),
     )
-    return improvements(kitchen_of(other, directory, said_again), C, GRID, said_again.append)
+    return run_ablation(kitchen_of(other, directory, said_again), C, GRID, said_again.append)
 
 
 def test_nothing_is_chosen_by_unseen_images_or_labels(found, elsewhere):
@@ -252,7 +252,7 @@ def test_the_rule_decides_on_classifier_places_and_sources(
     for name in ("TRUSTS", "SHRINKAGES"):
         monkeypatch.setattr(batch_trials, name, getattr(batch_trials, name)[:1])
     other = kitchen_of(kitchen.study.images, directory, [], kind)
-    chosen = improvements(other, C, GRID, lambda text: None).chosen
+    chosen = run_ablation(other, C, GRID, lambda text: None).chosen
     if kind is Doubtful:
         assert same(chosen, found.bases["multiclass"])
     else:

@@ -7,20 +7,20 @@ import rankshot as rs
 from rankshot.core.errors import RankshotError
 from rankshot.datasets.features import ImageData
 from rankshot.experiments.benchmark import Benchmark
-from rankshot.experiments.classifiers import LinearClassifier, trained
+from rankshot.experiments.classifiers import LinearClassifier, train_classifier
 from rankshot.experiments.peer_comparison import (
-    AS_THEY_ARE,
+    UNCHANGED,
     CONSE_GRID,
     ESZSL_GRID,
     UNIT,
     Trial,
-    arena_of,
-    best_trial,
-    contestants,
+    prepare_task,
+    choose_best_trial,
+    peer_methods,
     peer_table,
-    setting_text,
-    settings_of,
-    trials,
+    format_setting,
+    expand_grid,
+    try_settings,
 )
 from rankshot.experiments.peers.attributes import IAP
 from rankshot.semantics.vectors import ClassVectors
@@ -69,7 +69,7 @@ def study():
 @pytest.fixture(scope="module")
 def classifiers(study):
     return tuple(
-        trained("multiclass", 1.0, task.train, task.train_label)
+        train_classifier("multiclass", 1.0, task.train, task.train_label)
         for task in (study.rehearsal, study.real)
     )
 
@@ -121,12 +121,12 @@ def test_eszsl_is_tuned_on_the_rehearsal_and_judged_on_the_unseen(study, table, 
     task = study.rehearsal
     accuracies = [
         mean_class(task.test_label, eszsl(task, vectors, setting))
-        for setting in settings_of(ESZSL_GRID)
+        for setting in expand_grid(ESZSL_GRID)
     ]
-    best = settings_of(ESZSL_GRID)[int(np.argmax(accuracies))]
+    best = expand_grid(ESZSL_GRID)[int(np.argmax(accuracies))]
     right = eszsl(study.real, vectors, best) == study.real.test_label
     _, setting, rehearsal, accuracy, by_class = table.row("ESZSL", source)
-    assert setting == setting_text(best)
+    assert setting == format_setting(best)
     assert rehearsal == pytest.approx(max(accuracies))
     assert min(accuracies) < max(accuracies)
     assert accuracy.estimate == pytest.approx(right.mean())
@@ -173,14 +173,14 @@ def test_iap_has_nothing_to_tune(study, table, classifiers):
 
 
 def test_every_method_has_its_best_trial(study, table, classifiers):
-    arena = arena_of(study.rehearsal, classifiers[0])
-    for one in contestants(study):
-        tried = list(trials(one, arena))
+    arena = prepare_task(study.rehearsal, classifiers[0])
+    for one in peer_methods(study):
+        tried = list(try_settings(one, arena))
         assert [trial.setting for trial in tried] == list(one.settings)
         _, setting, rehearsal, *_ = table.row(one.method, one.vectors)
         assert rehearsal == max(trial.accuracy for trial in tried)
         first = next(trial for trial in tried if trial.accuracy == rehearsal)
-        assert setting == setting_text(first.setting)
+        assert setting == format_setting(first.setting)
 
 
 # ------------------------------------------------------------------ the table
@@ -201,7 +201,7 @@ def test_rows_and_progress(table, said):
 
 
 def test_without_attributes_methods_that_need_them_are_left_out():
-    methods = [one.method for one in contestants(made_study(attributes=False))]
+    methods = [one.method for one in peer_methods(made_study(attributes=False))]
     assert methods == ["ESZSL", "SAE", "VectorRegression", "ConSE"]
 
 
@@ -219,12 +219,12 @@ def test_unseen_labels_choose_nothing(study, table, classifiers):
 
 def test_of_equal_trials_the_first_is_taken():
     tried = [Trial({"a": 1}, 0.3), Trial({"a": 2}, 0.7), Trial({"a": 3}, 0.7)]
-    assert best_trial(tried).setting == {"a": 2}
+    assert choose_best_trial(tried).setting == {"a": 2}
 
 
 def test_features_are_centred_by_what_is_trained_on(study, classifiers):
-    arena = arena_of(study.real, classifiers[1])
-    for kind in (AS_THEY_ARE, UNIT):
+    arena = prepare_task(study.real, classifiers[1])
+    for kind in (UNCHANGED, UNIT):
         train, test = arena.features[kind]
         np.testing.assert_allclose(train.mean(axis=0), 0, atol=1e-12)
         assert (train**2).sum(axis=1).mean() == pytest.approx(1)
@@ -245,4 +245,4 @@ def test_inputs_that_are_all_the_same_are_refused(study, classifiers):
     same = ImageData(**{**vars(data), "seen_train": np.ones_like(data.seen_train)})
     flat = Benchmark(same, {}, study.panel, study.held_out_panel, study.vectors)
     with pytest.raises(RankshotError, match="all 240 inputs to train on are the same"):
-        arena_of(flat.real, classifiers[1])
+        prepare_task(flat.real, classifiers[1])

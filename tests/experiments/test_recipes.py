@@ -11,7 +11,7 @@ from scipy.stats import sem
 import rankshot as rs
 from rankshot.experiments.benchmark import Task
 from rankshot.experiments.classifiers import LinearClassifier
-from rankshot.experiments.evaluator import Configuration, Evaluator, rankings_of, rater_weights
+from rankshot.experiments.evaluator import Configuration, Evaluator, weight_rankings, weigh_raters
 from rankshot.zeroshot.metrics import Interval
 
 ITEMS = tuple("abcdefghijkl")
@@ -137,13 +137,13 @@ def test_weights_reach_the_mean(kitchen, task, decay, raters, sources):
 
 def test_the_weights_are_those_written_down(task):
     """By hand: the panel's three rankings of a target weigh 3, or what their raters do."""
-    found = rankings_of(replace(MEAN, sources={"web": 0.5, "half": 0.1}), task)
+    found = weight_rankings(replace(MEAN, sources={"web": 0.5, "half": 0.1}), task)
     assert found.weights[:9].tolist() == [1.0] * 9
     # Of web three rankings, of half two.
     np.testing.assert_allclose(found.weights[9:], [1.5] * 3 + [0.3] * 2)
     assert found.targets[9:].tolist() == [*TARGETS, "cow", "yak"]
     weights = {"ann": 1.0, "bob": 0.5, "eve": 0.25}
-    found = rankings_of(replace(MEAN, raters=weights, sources={"web": 2.0}), task)
+    found = weight_rankings(replace(MEAN, raters=weights, sources={"web": 2.0}), task)
     assert found.weights[:9].tolist() == [weights[name] for name in task.panel.raters]
     np.testing.assert_allclose(found.weights[9:], [3.5] * 3)
     # The task's own rankings stay as they are.
@@ -152,7 +152,7 @@ def test_the_weights_are_those_written_down(task):
 
 def test_a_source_is_cut_like_a_rater(task):
     """Ten of twelve items are listed."""
-    found = rankings_of(replace(MEAN, sources={"web": 0.5}), task)
+    found = weight_rankings(replace(MEAN, sources={"web": 0.5}), task)
     assert found.lengths[9:].tolist() == [10] * 3
 
 
@@ -288,7 +288,7 @@ def test_the_best_is_chosen_without_a_look_at_the_real_task(kitchen, task):
     assert len(set(figures)) > 3
     # The others can be asked for, too.
     assert isinstance(blind.surely_better(found, recipes[0]), bool)
-    assert set(rater_weights(blind, found)) == set(RATERS)
+    assert set(weigh_raters(blind, found)) == set(RATERS)
     with pytest.raises(AssertionError, match="looked at"):
         blind.right(found)
 
@@ -345,7 +345,7 @@ def test_a_gain_must_exceed_its_standard_error_over_classes(new):
 @pytest.mark.parametrize("reference", [False, True])
 def test_raters_are_worth_what_they_reach_alone(kitchen, task, reference):
     recipe = replace(MEAN, reference=reference, sources={"web": 0.5})
-    found = rater_weights(kitchen, recipe)
+    found = weigh_raters(kitchen, recipe)
     assert list(found) == list(RATERS)
     usual = kitchen.scores(MEAN, task, "validation") if reference else None
     for rater in RATERS:
@@ -365,5 +365,5 @@ def test_a_rater_who_does_worse_than_chance_keeps_a_little_weight(kitchen, task)
     )
     study = SimpleNamespace(rehearsal=replace(task, panel=wrong))
     alone = Evaluator(study, {"others": Workshop()})
-    worth = rater_weights(alone, MEAN)["liar"]
+    worth = weigh_raters(alone, MEAN)["liar"]
     assert alone.rehearsed(MEAN).estimate - 1 / 3 < worth == 0.01

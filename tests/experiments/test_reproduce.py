@@ -19,7 +19,7 @@ from rankshot.experiments.classifiers import LEAST_SQUARES, SETTINGS, Classifier
 from rankshot.experiments.full_sum import full_sum_table
 from rankshot.experiments.peer_comparison import peer_table
 from rankshot.experiments.reproduction import GRID, reproduce
-from rankshot.experiments.tables import Compared
+from rankshot.experiments.tables import OursAndPaper
 from rankshot.experiments.two_classes import two_class_table
 from rankshot.zeroshot.bootstrap import Bootstrap
 from rankshot.zeroshot.metrics import Interval
@@ -115,7 +115,7 @@ def numbers(table):
     """All figures of a table, with the heads of their columns."""
     for row in table.rows:
         for column, value in zip(table.columns, row, strict=True):
-            ours = value.ours if isinstance(value, Compared) else value
+            ours = value.ours if isinstance(value, OursAndPaper) else value
             if isinstance(ours, int | float | Interval):
                 yield column, ours
 

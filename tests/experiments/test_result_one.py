@@ -20,9 +20,9 @@ from rankshot.experiments.benchmark import Benchmark
 from rankshot.experiments.result_one import (
     PAPER_RATERS,
     TargetBootstrap,
-    bayes_is_right,
-    nearest_is_right,
-    points_of,
+    bayes_is_correct,
+    nearest_is_correct,
+    collect_points,
     rater_table,
     source_table,
 )
@@ -187,9 +187,9 @@ def test_without_ties_both_distances_say_the_same(rng):
 
 
 def test_agrees_with_source_agreement(tied_sources):
-    points = points_of(tied_sources)
+    points = collect_points(tied_sources)
     for k in (2, 5, 10):
-        right = nearest_is_right(rs.kendall_distance(points.rankings, k=k), points.targets)
+        right = nearest_is_correct(rs.kendall_distance(points.rankings, k=k), points.targets)
         assert right.mean() == pytest.approx(rs.source_agreement(points.rankings, k).accuracy)
 
 
@@ -232,7 +232,7 @@ def test_names_and_order_do_not_matter(tied_sources):
 def test_sources_that_know_nothing_are_refused():
     nothing = {"me": rs.Similarity(np.full((2, 12), 0.5), ["cow", "elk"], ITEMS, "me")}
     with pytest.raises(RankshotError, match="none of the sources 'me' ranks anything"):
-        points_of(nothing)
+        collect_points(nothing)
 
 
 # ------------------------------------------------------------------ intervals
@@ -266,7 +266,7 @@ def panel(rng):
 @pytest.mark.parametrize("k", [1, 2, 4, 6])
 def test_bayes_by_refitting_everything(panel, model, k):
     cut = panel.top(k)
-    found = bayes_is_right(cut, model())
+    found = bayes_is_correct(cut, model())
     expected = []
     for row in range(len(cut)):
         others = cut[np.arange(len(cut)) != row]
@@ -288,21 +288,21 @@ def test_targets_with_the_same_lists():
         items=list("abcd"),
         targets=["cow"] * 3 + ["elk"] * 3 + ["yak"] * 3,
     )
-    assert bayes_is_right(twins, rs.Mallows()).tolist() == [0.5] * 6 + [1.0] * 3
-    assert bayes_is_right(twins, rs.PlackettLuce()).tolist() == [0.0] * 6 + [1.0] * 3
+    assert bayes_is_correct(twins, rs.Mallows()).tolist() == [0.5] * 6 + [1.0] * 3
+    assert bayes_is_correct(twins, rs.PlackettLuce()).tolist() == [0.0] * 6 + [1.0] * 3
 
 
 def test_a_ranking_that_no_target_could_have_is_a_guess():
     odd = rs.Rankings.from_orders(
         [["a"], ["a"], ["c"], ["b"], ["b"]], items=list("abc"), targets=["cow"] * 3 + ["elk"] * 2
     )
-    assert bayes_is_right(odd, rs.Mallows())[2] == 0.5
+    assert bayes_is_correct(odd, rs.Mallows())[2] == 0.5
 
 
 def test_one_ranking_is_too_few():
     alone = rs.Rankings.from_orders([["a"], ["b"], ["b"]], targets=["cow", "elk", "elk"])
     with pytest.raises(RankshotError, match="target 'cow' has one ranking"):
-        bayes_is_right(alone, rs.Mallows())
+        bayes_is_correct(alone, rs.Mallows())
 
 
 @pytest.mark.parametrize("name", ["animals", "cifar"])

@@ -11,7 +11,7 @@ from rankshot.datasets.cifar import load_cifar
 from rankshot.datasets.embedded import class_names
 from rankshot.datasets.features import ImageData
 from rankshot.experiments.benchmark import Benchmark, load_benchmark
-from rankshot.experiments.class_maps import class_tree, source_maps, word_maps
+from rankshot.experiments.class_maps import build_class_tree, build_source_maps, build_word_maps
 from rankshot.semantics.similarity import Similarity
 from rankshot.semantics.vectors import ClassVectors
 from rankshot.semantics.wordnet_nouns import load_nouns
@@ -64,13 +64,13 @@ def wu_palmer(nouns, a, b):
 def test_word_maps_are_scaled_one_minus_similarities():
     study = load_benchmark(load_cifar())
     nouns, names = load_nouns(), study.images.new_classes
-    senses = dict(class_tree(study).senses)
+    senses = dict(build_class_tree(study).senses)
     synsets = [nouns.synset(senses[name]) for name in names]
     by_tree = 1 - np.array([[wu_palmer(nouns, a, b) for b in synsets] for a in synsets])
     vectors = study.vectors.select(names).values
     lengths = np.linalg.norm(vectors, axis=1)
     by_words = 1 - vectors @ vectors.T / lengths / lengths[:, None]
-    for found, distance in zip(word_maps(study), (by_tree, by_words), strict=True):
+    for found, distance in zip(build_word_maps(study), (by_tree, by_words), strict=True):
         assert found.targets == names
         assert found.left_out == ()
         assert_same_map(found.places, scaled(distance))
@@ -81,7 +81,7 @@ def test_a_class_without_a_vector_is_left_out():
     values = study.vectors.values.copy()
     values[study.vectors.names.index("frog")] = NAN
     holey = ClassVectors(study.vectors.names, values, "holey")
-    by_words = word_maps(
+    by_words = build_word_maps(
         Benchmark(study.images, study.sources, study.panel, study.held_out_panel, holey)
     )[1]
     assert by_words.left_out == (("holey", "frog"),)
@@ -128,7 +128,7 @@ def top_k_kendall(a, b, n):
 
 
 def test_three_distances_of_what_sources_say():
-    maps = source_maps(made_study(TABLES))
+    maps = build_source_maps(made_study(TABLES))
     left_out = (("two", "truck"), ("three", "cat"), ("three", "dog"))
     for found in maps:
         assert found.sources == ("one", "one", "one", "two", "two", "three")
@@ -151,11 +151,11 @@ def test_what_the_animals_lack_is_counted():
     study = load_benchmark(images("animals", *class_names("animals")))
     rare = ("giant+panda", "hippopotamus", "humpback+whale", "persian+cat")
     expected = tuple((source, name) for source in ("Wikipedia", "word2vec") for name in rare)
-    for found in source_maps(study):
+    for found in build_source_maps(study):
         assert found.left_out == expected
         assert len(found.targets) == len(found.sources) == len(found.places) == 42
 
 
 def test_sources_that_say_nothing_make_no_map():
     with pytest.raises(rs.RankshotError, match="no source says anything of 'cat', 'dog'"):
-        source_maps(made_study({"empty": np.full((3, 4), NAN)}))
+        build_source_maps(made_study({"empty": np.full((3, 4), NAN)}))

@@ -17,7 +17,14 @@ from rankshot.datasets.embedded import (
     load_similarities,
 )
 from rankshot.datasets.features import ImageData
-from rankshot.experiments.benchmark import LISTED, PANEL, first_of, known, load_benchmark, untold
+from rankshot.experiments.benchmark import (
+    LIST_LENGTH,
+    PANEL,
+    rank_items,
+    fill_missing,
+    load_benchmark,
+    find_unranked_targets,
+)
 
 each_data_set = pytest.mark.parametrize("name", ["cifar", "animals"])
 each_task = pytest.mark.parametrize("part", ["rehearsal", "real"])
@@ -168,27 +175,27 @@ TABLE = rs.Similarity(
 
 def test_untold_are_targets_of_which_all_items_are_alike():
     """Unknown cells count as the least of the table: so does the target that has nothing else."""
-    assert untold(TABLE) == ("unheard", "flat", "least")
-    assert untold(TABLE.select(["cat", "holey"], TABLE.items)) == ()
+    assert find_unranked_targets(TABLE) == ("unheard", "flat", "least")
+    assert find_unranked_targets(TABLE.select(["cat", "holey"], TABLE.items)) == ()
 
 
 def test_known_puts_the_least_where_nothing_is_known():
-    found = known(TABLE)
+    found = fill_missing(TABLE)
     least = min(v for row in TABLE.values.tolist() for v in row if not isnan(v))
     expected = [[least if isnan(v) else v for v in row] for row in TABLE.values.tolist()]
     assert found.values.tolist() == expected
     assert (found.targets, found.items, found.source) == (TABLE.targets, TABLE.items, "me")
     whole = TABLE.select(["cat"], TABLE.items)
-    np.testing.assert_array_equal(known(whole).values, whole.values)
+    np.testing.assert_array_equal(fill_missing(whole).values, whole.values)
 
 
 def test_negative_similarities_have_a_least_too():
     table = rs.Similarity([[-0.5, NAN, 0.2]], ["cat"], ["a", "b", "c"])
-    assert known(table).values.tolist() == [[-0.5, -0.5, 0.2]]
+    assert fill_missing(table).values.tolist() == [[-0.5, -0.5, 0.2]]
 
 
 def test_first_of_ranks_the_targets_that_are_told():
-    found = first_of(TABLE)
+    found = rank_items(TABLE)
     assert found.targets.tolist() == ["cat", "holey"]
     assert found.orders() == [["a", "c", ["b", "d"]], ["d", "a", ["b", "c"]]]
     assert not found.is_subset.any()
@@ -198,9 +205,9 @@ def test_first_of_ranks_the_targets_that_are_told():
 def test_a_source_that_tells_nothing_is_refused():
     for flat in (NAN, 0.5):
         table = rs.Similarity(np.full((2, 3), flat), ["cat", "dog"], ["a", "b", "c"], "nobody")
-        assert untold(table) == ("cat", "dog")
+        assert find_unranked_targets(table) == ("cat", "dog")
         with pytest.raises(RankshotError, match="nobody tells the items of no target apart"):
-            first_of(table)
+            rank_items(table)
 
 
 def by_hand(row, k):
@@ -227,14 +234,14 @@ def test_first_of_a_source_by_hand(studies, name, part, source):
         if len({v for v in row if not isnan(v)}) > 1
     }
     least = min(v for row in told.values() for v in row if not isnan(v))
-    found = first_of(table)
+    found = rank_items(table)
     assert found.targets.tolist() == list(told)
     assert found.items == task.items
-    assert set(found.lengths) == {LISTED}
+    assert set(found.lengths) == {LIST_LENGTH}
     for z, order in zip(found.targets, found.orders(), strict=True):
         groups = [{group} if isinstance(group, str) else set(group) for group in order]
         row = [least if isnan(v) else v for v in told[z]]
-        assert groups == [{task.items[i] for i in group} for group in by_hand(row, LISTED)]
+        assert groups == [{task.items[i] for i in group} for group in by_hand(row, LIST_LENGTH)]
 
 
 @each_data_set
@@ -242,12 +249,14 @@ def test_first_of_a_source_by_hand(studies, name, part, source):
 def test_listed_is_the_panel_or_a_source(studies, name, part):
     task = getattr(studies[name], part)
     assert task.listed(PANEL) is task.panel
-    assert task.listed("GloVe").orders() == first_of(task.sources["GloVe"]).orders()
+    assert task.listed("GloVe").orders() == rank_items(task.sources["GloVe"]).orders()
     with pytest.raises(KeyError):
         task.listed("Glove")
 
 
 def test_animals_have_targets_that_some_sources_do_not_know(studies):
-    missing = {name: len(untold(t)) for name, t in studies["animals"].real.sources.items()}
+    missing = {
+        name: len(find_unranked_targets(t)) for name, t in studies["animals"].real.sources.items()
+    }
     assert {name: n for name, n in missing.items() if n} == {"Wikipedia": 4, "word2vec": 4}
-    assert not any(untold(table) for table in studies["cifar"].real.sources.values())
+    assert not any(find_unranked_targets(table) for table in studies["cifar"].real.sources.values())

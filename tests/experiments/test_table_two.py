@@ -18,7 +18,7 @@ from rankshot.experiments.paper_tables import (
     table_one,
     table_two,
 )
-from rankshot.experiments.tables import Compared
+from rankshot.experiments.tables import OursAndPaper
 from rankshot.semantics.vectors import ClassVectors
 from rankshot.zeroshot.bootstrap import Bootstrap
 from rankshot.zeroshot.scores import Scores
@@ -253,7 +253,7 @@ def test_the_papers_figure_is_beside_ours(made):
     for row in table.rows:
         figures = printed.get(row[:2], (None, None, None))
         for cell, figure in zip(row[2:], figures, strict=True):
-            assert cell is None or isinstance(cell, Compared)
+            assert cell is None or isinstance(cell, OursAndPaper)
             assert (None if cell is None else cell.paper) == figure
     assert set(printed) <= {row[:2] for row in table.rows}
     multiclass = table.row(DS, INDIVIDUAL)[2]
@@ -265,7 +265,7 @@ def test_a_figure_that_only_the_paper_has_is_shown(made, monkeypatch):
     printed = {"cifar": {(DS, INDIVIDUAL): (0.273, 0.111, None)}}
     monkeypatch.setattr(module, "TABLE_TWO", printed)
     table, _ = measured(*made)
-    assert table.row(DS, INDIVIDUAL)[1] == Compared(None, 0.111)
+    assert table.row(DS, INDIVIDUAL)[1] == OursAndPaper(None, 0.111)
     assert table.row(DS, "arithmetic mean")[0].paper is None
 
 

@@ -12,8 +12,8 @@ from rankshot.experiments.classifiers import (
     LEAST_SQUARES,
     SETTINGS,
     ClassifierCache,
-    estimator,
-    trained,
+    make_estimator,
+    train_classifier,
 )
 from rankshot.zeroshot.estimator_scores import scores_of
 
@@ -37,7 +37,7 @@ def data():
 @pytest.mark.parametrize("C", [0.01, 1.0])
 def test_scores_are_the_decision_function(data, setting, C):
     X, y = data
-    found, model = trained(setting, C, X, y), estimator(setting, C).fit(X, y)
+    found, model = train_classifier(setting, C, X, y), make_estimator(setting, C).fit(X, y)
     assert found.classes == tuple(model.classes_) == tuple(sorted(NAMES))
     scores = found.scores(X)
     np.testing.assert_allclose(scores.values, model.decision_function(X), rtol=1e-4, atol=1e-4)
@@ -49,7 +49,7 @@ def test_scores_are_the_decision_function(data, setting, C):
 def test_pairs_are_those_of_binary_classifiers(data):
     """Each trained here on its own two classes, the first of which is positive."""
     X, y = data
-    found = trained("one-vs-one", 0.1, X, y)
+    found = train_classifier("one-vs-one", 0.1, X, y)
     scores = found.scores(X)
     assert scores.kind == "one-vs-one"
     pairs = [(a, b) for i, a in enumerate(found.classes) for b in found.classes[i + 1 :]]
@@ -63,7 +63,7 @@ def test_pairs_are_those_of_binary_classifiers(data):
 def test_pairs_are_those_of_the_whole_estimator(data):
     X, y = data
     model = OneVsOneClassifier(LinearSVC(C=0.1, dual=True, random_state=0)).fit(X, y)
-    found = trained("one-vs-one", 0.1, X, y)
+    found = train_classifier("one-vs-one", 0.1, X, y)
     expected = scores_of(model, X).with_items(found.classes)
     np.testing.assert_allclose(found.scores(X).values, expected.values, rtol=1e-4, atol=1e-4)
     assert (found.predicted(X) == model.predict(X)).all()
@@ -73,7 +73,7 @@ def test_signs_of_pairs_where_the_answer_is_known():
     """On a line, from left to right: an ant, a bee, a cow."""
     X = np.array([[-4.0], [-3.6], [0.0], [0.3], [4.0], [4.2]], np.float32)
     y = np.array(["ant", "ant", "bee", "bee", "cow", "cow"])
-    found = trained("one-vs-one", 1.0, X, y)
+    found = train_classifier("one-vs-one", 1.0, X, y)
     left, middle, right = np.sign(found.scores(np.float32([[-9], [0.1], [9]])).values)
     # ant-bee, ant-cow, bee-cow: positive for the first.
     assert left.tolist() == [1, 1, 1]
@@ -85,7 +85,7 @@ def test_signs_of_pairs_where_the_answer_is_known():
 def test_a_larger_c_is_less_regularisation(data):
     X, y = data
     for setting in ALL:
-        weak, strong = (np.abs(trained(setting, C, X, y).coef).sum() for C in (1.0, 1e-4))
+        weak, strong = (np.abs(train_classifier(setting, C, X, y).coef).sum() for C in (1.0, 1e-4))
         assert strong < weak / 2, setting
 
 

@@ -13,10 +13,10 @@ from rankshot.datasets.embedded import load_panel
 from rankshot.experiments.benchmark import load_benchmark
 from rankshot.experiments.two_classes import (
     MethodScores,
-    class_pairs,
-    pairs_by_panel,
+    choose_pairs,
+    choose_pairs_by_panel,
     two_class_table,
-    two_classes,
+    evaluate_pairs,
 )
 from rankshot.zeroshot.metrics import pairwise_accuracy
 
@@ -46,7 +46,7 @@ def test_figures_are_those_of_the_metric_whatever_the_columns(study, rng):
         ("a seen class", *np.array(plain.targets)[order].tolist()),
     )
     table = pairwise_accuracy(study.images.new_label, plain.values, plain.targets)
-    found = two_classes(study, {"plain": plain, "mixed": mixed})
+    found = evaluate_pairs(study, {"plain": plain, "mixed": mixed})
     assert found.methods == ("plain", "mixed")
     for (one, other), (cell, same) in zip(found.pairs, found.accuracy, strict=True):
         expected = table[plain.targets.index(one), plain.targets.index(other)]
@@ -60,7 +60,7 @@ def test_figures_are_those_of_the_metric_whatever_the_columns(study, rng):
 
 def test_equal_scores_count_one_half(study):
     classes, n = study.images.new_classes, len(study.images.new_label)
-    found = two_classes(study, {"blind": MethodScores(np.full((n, 10), -np.inf), classes)})
+    found = evaluate_pairs(study, {"blind": MethodScores(np.full((n, 10), -np.inf), classes)})
     assert {cell for row in found.accuracy for cell in row} == {(0.5, 0.5, 0.5)}
     assert found.mean[0].estimate == pytest.approx(0.5)
 
@@ -68,7 +68,7 @@ def test_equal_scores_count_one_half(study):
 def test_intervals_are_those_of_resampling_by_hand(study, rng):
     method = scores_of(study, 0.7, rng)
     truth = study.images.new_label
-    found = two_classes(study, {"method": method})
+    found = evaluate_pairs(study, {"method": method})
     rows = [np.flatnonzero(truth == name) for name in study.images.new_classes]
     pair = tuple(method.targets.index(name) for name in found.pairs[0])
     shares, means = [], []
@@ -84,7 +84,7 @@ def test_intervals_are_those_of_resampling_by_hand(study, rng):
 
 def test_the_table_has_a_row_a_pair_and_their_mean(study, rng):
     methods = {"weak": scores_of(study, 0.3, rng), "strong": scores_of(study, 2.0, rng)}
-    found = two_classes(study, methods)
+    found = evaluate_pairs(study, methods)
     table = two_class_table(found)
     assert (table.name, table.columns) == ("figure 4", ("classes", "weak", "strong"))
     assert len(table.rows) == len(found.pairs) + 1
@@ -100,7 +100,7 @@ def test_the_table_has_a_row_a_pair_and_their_mean(study, rng):
 
 
 def test_cifar_has_the_pairs_of_the_paper(study):
-    pairs = class_pairs(study)
+    pairs = choose_pairs(study)
     assert {("automobile", "deer"), ("deer", "ship"), ("cat", "truck")} <= set(pairs)
     assert {name for pair in pairs for name in pair} <= set(study.images.new_classes)
 
@@ -138,7 +138,7 @@ def test_pairs_of_animals_are_the_most_and_the_least_alike_of_the_panel():
         for _ in range(3):
             expected.append(left[0])
             left = [pair for pair in left if not set(pair) & set(expected[-1])]
-    found = pairs_by_panel(panel)
+    found = choose_pairs_by_panel(panel)
     assert found == tuple(expected)
     assert ("humpback+whale", "seal") in found
 
@@ -146,7 +146,7 @@ def test_pairs_of_animals_are_the_most_and_the_least_alike_of_the_panel():
 def test_pairs_do_not_depend_on_the_order_of_rankings_and_items(rng):
     panel = load_panel("animals")
     shuffled = panel[rng.permutation(len(panel))].with_items(rng.permutation(panel.items).tolist())
-    assert pairs_by_panel(shuffled) == pairs_by_panel(panel)
+    assert choose_pairs_by_panel(shuffled) == choose_pairs_by_panel(panel)
 
 
 # -------------------------------------------------------------------- errors
@@ -163,9 +163,9 @@ def test_what_cannot_be_judged_is_named(study, rng):
         (short, r"PR: .* labels in y_true"),
     ):
         with pytest.raises(rs.RankshotError, match=message):
-            two_classes(study, {"PR": scores})
+            evaluate_pairs(study, {"PR": scores})
     with pytest.raises(rs.RankshotError, match="no method"):
-        two_classes(study, {})
+        evaluate_pairs(study, {})
 
 
 def test_a_class_without_inputs_is_named(study, rng):
@@ -179,4 +179,4 @@ def test_a_class_without_inputs_is_named(study, rng):
         real=SimpleNamespace(test_label=data.new_label[keep], targets=study.real.targets),
     )
     with pytest.raises(rs.RankshotError, match="no test input of 'frog'"):
-        two_classes(lame, {"PR": scores_of(lame, 1.0, rng)})
+        evaluate_pairs(lame, {"PR": scores_of(lame, 1.0, rng)})

@@ -19,7 +19,7 @@ from rankshot.datasets.features_at import images_at
 from rankshot.experiments.benchmark import load_benchmark
 from rankshot.experiments.reproduction import Reproduction
 from rankshot.experiments.reproduction import reproduce as run
-from rankshot.experiments.tables import ResultTable, text_of, write_csv, write_markdown
+from rankshot.experiments.tables import ResultTable, format_value, write_csv, write_markdown
 from rankshot.report.page import require_jinja2
 from rankshot.report.reproduction import write_reproduction
 
@@ -94,16 +94,14 @@ def reproduce(
         lambda text: say(f"{perf_counter() - start:6.0f} s  {text}", errors),
     )
     console = Console()
-    for table in found.tables:
+    for table in found.all_tables:
         console.print(shown(table))
         for note in table.notes:
             say(note, console)
-    write_csv(found.tables, folder / "numbers.csv")
-    write_markdown(found.tables, folder / "tables.md")
+    write_csv(found.all_tables, folder / "numbers.csv")
+    write_markdown(found.all_tables, folder / "tables.md")
     title, lead = words(found)
-    # The report has the numbers of Figure 4 beside it.
-    tables = [table for table in found.tables if table.name != "figure 4"]
-    write_reproduction(folder / "report.html", title, lead, tables, found.figures)
+    write_reproduction(folder / "report.html", title, lead, found.tables, found.figures)
     say(f"report.html, numbers.csv and tables.md written to {folder}", console)
 
 
@@ -122,7 +120,7 @@ def shown(table: ResultTable) -> Table:
     for number, name in enumerate(table.columns):
         view.add_column(name, justify="left" if number < table.n_labels else "right")
     for row in table.rows:
-        view.add_row(*(Text(text_of(value)) for value in row))
+        view.add_row(*(Text(format_value(value)) for value in row))
     return view
 
 

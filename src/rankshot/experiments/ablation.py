@@ -10,20 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from rankshot.experiments.benchmark import LISTED, Task
+from rankshot.experiments.benchmark import LIST_LENGTH, Task
 from rankshot.experiments.classifiers import LEAST_SQUARES
 from rankshot.experiments.evaluator import (
-    NEARLY,
+    NEARLY_BEST,
     PRIORS,
     BatchTrials,
     Configuration,
     Evaluator,
     Prior,
-    rater_weights,
-    with_estimated_frequencies,
+    weigh_raters,
+    adjust_for_frequencies,
 )
 from rankshot.experiments.methods import K, paper_head
-from rankshot.experiments.tables import ResultTable, Value, share
+from rankshot.experiments.tables import ResultTable, Value, format_share
 from rankshot.ranking.mallows import Mallows
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.bootstrap import Bootstrap, class_interval, class_weights
@@ -33,21 +33,21 @@ from rankshot.zeroshot.metrics import Interval
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.str_]
-Right = NDArray[np.bool_]
+Correct = NDArray[np.bool_]
 PLACES = (2, 4, 7, 10)
 DECAYS = (0.0, 0.25, 0.5, 0.75, 1.0)
 TEMPERATURES = (0.5, 1.0, 2.0, 4.0)
 SOURCE_WEIGHTS = (0.1, 0.2, 0.3, 0.5)
-HOW_CHOSEN = (
+CHOICE_NOTE = (
     "Chosen by the mean class accuracy on seen classes that play unseen ones; its interval is of "
     "resamples of classes. Unseen classes only report."
 )
-WHAT_IS_KEPT = (
+KEPT_NOTE = (
     "Regularisation, temperature and the settings of the batch are the best of their grid. "
     "Another classifier, other places and other sources are kept only if they gain more than one "
     "standard error over classes."
 )
-THE_DEFAULT = (
+DEFAULT_NOTE = (
     "The default head is that of both data sets together. The reference is part of it by decree: "
     "least squares has no scale of its own."
 )
@@ -64,12 +64,12 @@ class Step:
     idea: str
     chosen: str
     rehearsed: Interval | None
-    right: Right
+    right: Correct
     looks_at: str = "nothing"
 
 
 @dataclass(frozen=True, eq=False)
-class Improvements:
+class AblationResult:
     """All steps, those that use the test batch last.
 
     ``bases`` are the best classifiers by name, with the default head and a reference; ``chosen``
@@ -96,7 +96,7 @@ class Improvements:
             )
             for step in self.steps
         ]
-        low, high = map(share, self.batch_range)
+        low, high = map(format_share, self.batch_range)
         return ResultTable(
             "improvements",
             "Better than the paper: one idea after the other",
@@ -110,10 +110,10 @@ class Improvements:
             ),
             tuple(rows),
             (
-                HOW_CHOSEN,
-                WHAT_IS_KEPT,
-                THE_DEFAULT,
-                f"Settings of the batch within {NEARLY:g} of the best rehearsal: {low} to {high}.",
+                CHOICE_NOTE,
+                KEPT_NOTE,
+                DEFAULT_NOTE,
+                f"Settings of the batch within {NEARLY_BEST:g} of the best rehearsal: {low} to {high}.",
             ),
             n_labels=3,
         )
@@ -135,12 +135,12 @@ class _Ablation:
         return recipe
 
 
-def improvements(
+def run_ablation(
     kitchen: Evaluator,
     C: float,
     grid: Mapping[str, Sequence[float]],
     announce: Callable[[str], None],
-) -> Improvements:
+) -> AblationResult:
     """Try all ideas in turn.
 
     Parameters
@@ -160,13 +160,13 @@ def improvements(
     bases = _classifiers(ladder, logistic, squares)
     chosen = bases[-1] if kitchen.surely_better(bases[-1], bases[0]) else bases[0]
     chosen = _sources(ladder, _places(ladder, chosen))
-    ladder.add("all that seen classes support", _described(chosen), chosen)
+    ladder.add("all that seen classes support", _describe(chosen), chosen)
     ladder.add("the same at the paper's K = 4", "", chosen.with_head(k=K))
     announce("a ceiling: the true orders")
     ladder.steps.append(_ceiling(kitchen, chosen))
     batch = BatchTrials(kitchen, [bases[0], *squares])
     ladder.steps.extend(_batch_steps(batch, chosen, announce))
-    return Improvements(
+    return AblationResult(
         tuple(ladder.steps),
         {one.setting: one for one in bases},
         chosen,
@@ -218,8 +218,10 @@ def _places(ladder: _Ablation, chosen: Configuration) -> Configuration:
 def _sources(ladder: _Ablation, chosen: Configuration) -> Configuration:
     """Try weights of raters, and other sources beside the panel."""
     kitchen = ladder.kitchen
-    weights = rater_weights(kitchen, chosen)
-    spread = f"weights {share(min(weights.values()))} to {share(max(weights.values()))}"
+    weights = weigh_raters(kitchen, chosen)
+    spread = (
+        f"weights {format_share(min(weights.values()))} to {format_share(max(weights.values()))}"
+    )
     ladder.add("raters weigh what they are worth alone", spread, replace(chosen, raters=weights))
     best = kitchen.best(
         replace(chosen, sources={source: weight})
@@ -230,7 +232,7 @@ def _sources(ladder: _Ablation, chosen: Configuration) -> Configuration:
     return best if kitchen.surely_better(best, chosen) else chosen
 
 
-def _described(recipe: Configuration) -> str:
+def _describe(recipe: Configuration) -> str:
     merged = "".join(f", {name} at {weight:g}" for name, weight in recipe.sources.items())
     places = f"K = {recipe.head.k}, decay {recipe.head.decay:g}"
     return f"{recipe.setting}, C = {recipe.C:g}, {places}, a reference{merged}"
@@ -243,7 +245,7 @@ def _ceiling(kitchen: Evaluator, recipe: Configuration) -> Step:
     usual = kitchen.scores(recipe, task, "validation")
     values = (scores.values - usual.values.mean(axis=0)) / usual.values.std(axis=0)
     means = [values[task.test_label == name].mean(axis=0) for name in task.targets]
-    orders = Rankings.from_scores(means, items=task.items, targets=task.targets).top(LISTED)
+    orders = Rankings.from_scores(means, items=task.items, targets=task.targets).top(LIST_LENGTH)
     head = clone(recipe.head).fit(orders, usual)
     right = np.asarray(head.predict(scores) == task.test_label)
     idea = "no method: one ranking a class, the true one"
@@ -261,14 +263,14 @@ def _batch_steps(
     kitchen = trials.kitchen
     rehearsal, real = kitchen.study.rehearsal, kitchen.study.real
 
-    def reweighted(task: Task, change: Callable[[Floats], Floats]) -> Right:
+    def reweighted(task: Task, change: Callable[[Floats], Floats]) -> Correct:
         head = kitchen.fitted(chosen, task)
         log_proba = head.predict_log_proba(kitchen.scores(chosen, task, "test"))
         labels = head.classes_[change(log_proba.astype(np.float64)).argmax(axis=1)]
         return np.asarray(labels == task.test_label)
 
     changes: dict[str, Callable[[Floats], Floats]] = {
-        "how often targets occur, by EM": with_estimated_frequencies,
+        "how often targets occur, by EM": adjust_for_frequencies,
         "targets taken to occur equally often": lambda p: p + balancing(p),
     }
     for idea, change in changes.items():

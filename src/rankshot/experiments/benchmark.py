@@ -22,7 +22,7 @@ from rankshot.semantics.vectors import ClassVectors
 
 Labels = NDArray[np.str_]
 Features = NDArray[np.float32]
-LISTED = 10
+LIST_LENGTH = 10
 """How many items of a source's ranking are merged: as many as a rater of the panel ordered."""
 PANEL = "panel"
 
@@ -65,7 +65,7 @@ class Task:
 
     def listed(self, source: str) -> Rankings:
         """Return a source's rankings: its first items, or those of the panel."""
-        return self.panel if source == PANEL else first_of(self.sources[source])
+        return self.panel if source == PANEL else rank_items(self.sources[source])
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,26 +141,26 @@ def load_benchmark(images: ImageData) -> Benchmark:
     )
 
 
-def first_of(table: Similarity) -> Rankings:
+def rank_items(table: Similarity) -> Rankings:
     """Rank the items of each target that a source tells apart, and keep the first.
 
     Of other targets there is no ranking: one that ties all items says nothing.
     """
-    unknown = untold(table)
+    unknown = find_unranked_targets(table)
     told = [name for name in table.targets if name not in unknown]
     if not told:
         raise RankshotError(f"{table.source} tells the items of no target apart")
-    listed = min(LISTED, len(table.items))
-    return known(table.select(told, table.items)).to_rankings(listed)
+    listed = min(LIST_LENGTH, len(table.items))
+    return fill_missing(table.select(told, table.items)).to_rankings(listed)
 
 
-def untold(table: Similarity) -> tuple[str, ...]:
+def find_unranked_targets(table: Similarity) -> tuple[str, ...]:
     """Return the targets of which a source knows nothing, or the same of all items."""
-    flat = np.ptp(known(table).values, axis=1) == 0
+    flat = np.ptp(fill_missing(table).values, axis=1) == 0
     return tuple(name for name, same in zip(table.targets, flat, strict=True) if same)
 
 
-def known(table: Similarity) -> Similarity:
+def fill_missing(table: Similarity) -> Similarity:
     """Return a table without unknown cells: they count as the least similar."""
     there = table.values[np.isfinite(table.values)]
     values = np.nan_to_num(table.values, nan=float(there.min()) if there.size else 0.0)

@@ -79,7 +79,7 @@ class ClassTree:
         return str(self.root)
 
 
-def class_tree(study: Benchmark) -> ClassTree:
+def build_class_tree(study: Benchmark) -> ClassTree:
     """Return the tree of a study's unseen classes.
 
     Examples
@@ -91,12 +91,12 @@ def class_tree(study: Benchmark) -> ClassTree:
     >>> print(tree.root.below[0])
     vehicle (craft (airplane, ship), motor_vehicle (automobile, truck))
     """
-    senses = chosen_senses(study)
+    senses = choose_senses(study)
     hierarchy = Hierarchy(senses, WordNet(senses=senses))
     return ClassTree(study.name, _node(hierarchy.root), tuple(senses.items()))
 
 
-def chosen_senses(study: Benchmark) -> dict[str, str]:
+def choose_senses(study: Benchmark) -> dict[str, str]:
     """Return the sense of each unseen class, as the table of similarities has it.
 
     It is chosen by the company of *all* classes. Ten names alone are less company, and could
@@ -140,7 +140,7 @@ class SemanticMap:
 # -------------------------------------------------------------------- words, Figure 1
 
 
-def word_maps(study: Benchmark) -> tuple[SemanticMap, SemanticMap]:
+def build_word_maps(study: Benchmark) -> tuple[SemanticMap, SemanticMap]:
     """Place the unseen classes by WordNet, and by word vectors.
 
     The distance is 1 - similarity: Wu and Palmer's measure, and the cosine of word vectors.
@@ -154,7 +154,7 @@ def word_maps(study: Benchmark) -> tuple[SemanticMap, SemanticMap]:
     [('Wu & Palmer', (10, 2)), ('GloVe 100d', (10, 2))]
     """
     classes, vectors = study.images.new_classes, study.vectors
-    wordnet = WordNet("wup", senses=chosen_senses(study))
+    wordnet = WordNet("wup", senses=choose_senses(study))
     by_wordnet = _word_map(WU_PALMER, wordnet.similarity(classes, classes))
     return by_wordnet, _word_map(vectors.source, vectors.cosines(classes, classes))
 
@@ -173,7 +173,7 @@ def _word_map(name: str, table: Similarity) -> SemanticMap:
 # -------------------------------------------------------------------- sources, Figure 3
 
 
-def source_maps(study: Benchmark) -> tuple[SemanticMap, SemanticMap, SemanticMap]:
+def build_source_maps(study: Benchmark) -> tuple[SemanticMap, SemanticMap, SemanticMap]:
     """Place what each source says of each unseen class, by three distances of rows.
 
     The first two compare the numbers, as they are and divided by the sum of their absolute values;

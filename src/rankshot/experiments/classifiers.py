@@ -25,7 +25,15 @@ from rankshot.zeroshot.scores import Kind, Scores, count_pair_wins
 Labels = NDArray[np.str_]
 Features = NDArray[np.float32]
 ARRAYS = ("kind", "classes", "coef", "intercept", "fingerprint")
-_NONE = (OSError, EOFError, KeyError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error)
+_UNREADABLE = (
+    OSError,
+    EOFError,
+    KeyError,
+    ValueError,
+    RuntimeError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 """What reading raises where there is no file, half of one, or one that somebody else wrote."""
 Announce = Callable[[str], None]
 SETTINGS = ("one-vs-rest", "one-vs-one", "multiclass")
@@ -106,8 +114,8 @@ class LinearClassifier:
         A file that is damaged, or not ours, is none: training again mends it.
         """
         try:
-            arrays = _whole_arrays(path)
-        except _NONE:
+            arrays = _read_arrays(path)
+        except _UNREADABLE:
             return None
         if str(arrays["fingerprint"]) != fingerprint:
             return None
@@ -116,7 +124,7 @@ class LinearClassifier:
         return cls(kind, classes, arrays["coef"], arrays["intercept"])
 
 
-def _whole_arrays(path: Path) -> dict[str, NDArray[Any]]:
+def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     """Read the arrays of a file in which no byte has changed since it was written."""
     # NumPy reads as many bytes as an array's head says: a damaged head may hide damage.
     with zipfile.ZipFile(path) as archive:
@@ -130,7 +138,7 @@ def _whole_arrays(path: Path) -> dict[str, NDArray[Any]]:
 # The paper's three settings, and least squares, trained by scikit-learn on the same inputs.
 
 
-def estimator(setting: str, C: float) -> Any:
+def make_estimator(setting: str, C: float) -> Any:
     """Return a classifier, not trained. A larger ``C`` is less regularisation in all of them."""
     match setting:
         case "one-vs-rest":
@@ -142,11 +150,11 @@ def estimator(setting: str, C: float) -> Any:
     return RidgeClassifier(alpha=1 / C)
 
 
-def trained(setting: str, C: float, X: Features, y: Labels) -> LinearClassifier:
+def train_classifier(setting: str, C: float, X: Features, y: Labels) -> LinearClassifier:
     """Train a classifier, and return its numbers."""
     # A second thread makes these small matrix products slower, not faster.
     with import_module("threadpoolctl").threadpool_limits(1):
-        model = estimator(setting, C).fit(X, y)
+        model = make_estimator(setting, C).fit(X, y)
     classes = tuple(map(str, model.classes_))
     if setting == "one-vs-one":
         # scikit-learn's scores of a pair are positive for its second class; ours for the first.
@@ -188,7 +196,7 @@ class ClassifierCache:
         if (kept := LinearClassifier.load(path, mark)) is not None:
             return kept
         self.announce(f"training {setting}, C = {C:g}, on {len(set(self.y))} classes")
-        model = trained(setting, C, self.X, self.y)
+        model = train_classifier(setting, C, self.X, self.y)
         path.parent.mkdir(parents=True, exist_ok=True)
         model.save(path, mark)
         return model
@@ -196,5 +204,5 @@ class ClassifierCache:
     def _fingerprint(self, setting: str, C: float) -> str:
         """Return a mark of all that the classifier depends on."""
         digest = hashlib.sha256(np.ascontiguousarray(self.X).tobytes())
-        digest.update("\n".join([*self.y.tolist(), repr(estimator(setting, C))]).encode())
+        digest.update("\n".join([*self.y.tolist(), repr(make_estimator(setting, C))]).encode())
         return digest.hexdigest()

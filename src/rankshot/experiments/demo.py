@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rankshot.datasets.cifar import load_cifar
 from rankshot.experiments import classifiers as training
-from rankshot.experiments.benchmark import first_of, load_benchmark
+from rankshot.experiments.benchmark import rank_items, load_benchmark
 from rankshot.experiments.classifiers import LinearClassifier
 from rankshot.experiments.methods import PR, Method, paper_methods
 from rankshot.experiments.tables import Comparison, ComparisonRow
@@ -27,7 +27,7 @@ SOURCES = ("WordNet", "GloVe", "Wikipedia")
 REGULARISATION = {"one-vs-rest": 0.001, "one-vs-one": 0.001, "multiclass": 0.03}
 """Of a few C these are the best on seen classes that played unseen ones, with K = 4 and the
 panel's rankings of them: no look at unseen classes."""
-SHOWN = (PR, "panel, Plackett-Luce", "multiclass")
+REPORTED = (PR, "panel, Plackett-Luce", "multiclass")
 """The row and the column that the report looks into."""
 
 
@@ -92,7 +92,7 @@ def run_demo(announce: Announce) -> Demo:
         announce(len(trained) + len(rows), todo, f"{one.method}, {one.source}")
         found = [one.right(scores[name], task.test_label, usual[name]) for name in scores]
         rows.append(ComparisonRow(one.method, one.source, tuple(map(_interval, found))))
-    shown = next(one.head for one in field if (one.method, one.source) == SHOWN[:2])
+    shown = next(one.head for one in field if (one.method, one.source) == REPORTED[:2])
     # The report looks into one classifier's decisions.
     shown.fit(task.panel)
     announce(todo, todo, "done")
@@ -103,9 +103,9 @@ def run_demo(announce: Announce) -> Demo:
             for name, model in trained.items()
         },
         task.panel,
-        Rankings.concatenate([*map(first_of, sources.values()), task.panel]),
+        Rankings.concatenate([*map(rank_items, sources.values()), task.panel]),
         shown,
-        scores[SHOWN[2]],
+        scores[REPORTED[2]],
         task.test_label,
     )
 

@@ -24,12 +24,12 @@ from rankshot.zeroshot.scores import Scores
 
 Labels = NDArray[np.str_]
 Floats = NDArray[np.float64]
-Right = NDArray[np.bool_]
+Correct = NDArray[np.bool_]
 Prior = Literal["equal", "estimated"]
 PRIORS: tuple[Prior, ...] = ("estimated", "equal")
-TRUSTS = (0.3, 1.0, 2.0)
+HEAD_WEIGHTS = (0.3, 1.0, 2.0)
 SHRINKAGES = (0.05, 0.2)
-NEARLY = 0.01
+NEARLY_BEST = 0.01
 """Settings that rehearse so near to the best are as good as it, for all that is known."""
 
 
@@ -103,7 +103,7 @@ class Evaluator:
         if key not in self._heads:
             reference = self.scores(recipe, task, "validation") if recipe.reference else None
             head: ProbabilisticRanking = clone(recipe.head)
-            self._heads[key] = head.fit(rankings_of(recipe, task), reference)
+            self._heads[key] = head.fit(weight_rankings(recipe, task), reference)
         return self._heads[key]
 
     def predicted(self, recipe: Configuration, task: Task) -> Labels:
@@ -142,7 +142,7 @@ class Evaluator:
         return np.asarray(self.predicted(recipe, task) == task.test_label)
 
 
-def rankings_of(recipe: Configuration, task: Task) -> Rankings:
+def weight_rankings(recipe: Configuration, task: Task) -> Rankings:
     """Return the rankings of a recipe's sources, weighted."""
     panel = task.panel
     if recipe.raters:
@@ -156,7 +156,7 @@ def rankings_of(recipe: Configuration, task: Task) -> Rankings:
     return Rankings.concatenate(parts)
 
 
-def rater_weights(kitchen: Evaluator, recipe: Configuration) -> dict[str, float]:
+def weigh_raters(kitchen: Evaluator, recipe: Configuration) -> dict[str, float]:
     """Return what each rater's rankings alone are worth on the rehearsal, more than by chance."""
     task = kitchen.study.rehearsal
     scores = kitchen.scores(recipe, task, "test")
@@ -173,7 +173,7 @@ def rater_weights(kitchen: Evaluator, recipe: Configuration) -> dict[str, float]
 # How frequent targets are in a batch: what a head says of all inputs, used for each of them.
 
 
-def with_estimated_frequencies(log_proba: Floats, n_rounds: int = 50) -> Floats:
+def adjust_for_frequencies(log_proba: Floats, n_rounds: int = 50) -> Floats:
     """Return log-probabilities with the frequencies of targets that explain the batch best.
 
     Expectation and maximisation over P(z), after Saerens, Latinne and Decaestecker (2002): each
@@ -207,7 +207,7 @@ class BatchTrials:
 
     def __init__(self, kitchen: Evaluator, bases: Sequence[Configuration]) -> None:
         self.kitchen = kitchen
-        grid = product(bases, TRUSTS, SHRINKAGES, PRIORS)
+        grid = product(bases, HEAD_WEIGHTS, SHRINKAGES, PRIORS)
         self.rehearsed = {setting: self._rehearsed(setting) for setting in map(_setting, grid)}
 
     def best(self, priors: Sequence[Prior]) -> BatchSetting:
@@ -231,14 +231,14 @@ class BatchTrials:
         right = self.predicted(setting, task) == task.test_label
         return class_interval(task.test_label, right)
 
-    def right(self, setting: BatchSetting) -> Right:
+    def right(self, setting: BatchSetting) -> Correct:
         """Return which inputs of unseen classes a setting gets right."""
         task = self.kitchen.study.real
         return np.asarray(self.predicted(setting, task) == task.test_label)
 
     def range_of_nearly_best(self) -> tuple[float, float]:
         """Return the least and the most that settings as good as the best reach."""
-        least = self.rehearsed[self.best(PRIORS)].estimate - NEARLY
+        least = self.rehearsed[self.best(PRIORS)].estimate - NEARLY_BEST
         found = [
             float(self.right(setting).mean())
             for setting, rehearsed in self.rehearsed.items()

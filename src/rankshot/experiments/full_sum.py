@@ -68,21 +68,21 @@ def full_sum_table(
         raise RankshotError(f"the sum is compared on multiclass scores, not on {scores.kind} ones")
     if len(truth) != len(scores):
         raise RankshotError(f"there are scores of {len(scores)} inputs, but {len(truth)} labels")
-    drawn = sampled(len(scores), n_inputs)
+    drawn = sample_rows(len(scores), n_inputs)
     some, labels = scores[drawn], truth[drawn]
     bootstrap = Bootstrap(labels)
     rows: list[tuple[Value, ...]] = []
     for prior in (PlackettLuce(), Mallows()):
-        paper = consensus_answer(prior, task, some)
+        paper = classify_by_consensus(prior, task, some)
         answers = {CONSENSUS: paper}
         for n in DRAWS:
-            answers[f"sum, {n:,} draws"] = summed_answer(prior, task, some, n)
+            answers[f"sum, {n:,} draws"] = classify_by_sum(prior, task, some, n)
         for name, found in answers.items():
             right = (found.labels == labels).astype(np.float64)
             gain = right - (paper.labels == labels)
             rows.append(
                 (
-                    _name(prior),
+                    _prior_name(prior),
                     name,
                     bootstrap.interval(right),
                     None if name == CONSENSUS else bootstrap.interval(gain),
@@ -107,7 +107,7 @@ def full_sum_table(
     )
 
 
-def sampled(n: int, n_inputs: int) -> NDArray[np.intp]:
+def sample_rows(n: int, n_inputs: int) -> NDArray[np.intp]:
     """Return the rows of a fixed random sample, in their order.
 
     Examples
@@ -124,7 +124,7 @@ def sampled(n: int, n_inputs: int) -> NDArray[np.intp]:
     return np.sort(np.random.default_rng(SEED).choice(n, n_inputs, replace=False))
 
 
-def consensus_answer(prior: RankingModel, task: Task, scores: Scores) -> Answer:
+def classify_by_consensus(prior: RankingModel, task: Task, scores: Scores) -> Answer:
     """Classify by the one ranking of each target that its prior makes most probable."""
     head = paper_head(prior).fit(task.panel)
     start = perf_counter()
@@ -132,7 +132,7 @@ def consensus_answer(prior: RankingModel, task: Task, scores: Scores) -> Answer:
     return Answer(labels, None, perf_counter() - start)
 
 
-def summed_answer(prior: RankingModel, task: Task, scores: Scores, n_samples: int) -> Answer:
+def classify_by_sum(prior: RankingModel, task: Task, scores: Scores, n_samples: int) -> Answer:
     """Classify by the sum over all rankings, each weighted by its probability given the input."""
     head = ProbabilisticRanking(
         k=K, prior=prior, posterior="sum", n_samples=n_samples, random_state=SEED
@@ -148,7 +148,7 @@ def _microseconds(seconds: float) -> int:
     return max(1, round(1e6 * seconds))
 
 
-def _name(prior: RankingModel) -> str:
+def _prior_name(prior: RankingModel) -> str:
     return "Plackett-Luce" if isinstance(prior, PlackettLuce) else "Mallows"
 
 

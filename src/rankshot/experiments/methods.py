@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.experiments.benchmark import first_of, known, untold
+from rankshot.experiments.benchmark import rank_items, fill_missing, find_unranked_targets
 from rankshot.ranking.mallows import Mallows
 from rankshot.ranking.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
@@ -68,15 +68,19 @@ def paper_methods(sources: Mapping[str, Similarity], panel: Rankings) -> list[Me
     """
     tables = list(sources.values())
     merged = {ARITHMETIC: arithmetic_mean(tables), GEOMETRIC: geometric_mean(tables)}
-    alone = {name: known(table) for name, table in sources.items() if not untold(table)}
-    single = alone | {name: known(table) for name, table in merged.items()}
-    linguistic = Rankings.concatenate(map(first_of, tables))
+    alone = {
+        name: fill_missing(table)
+        for name, table in sources.items()
+        if not find_unranked_targets(table)
+    }
+    single = alone | {name: fill_missing(table) for name, table in merged.items()}
+    linguistic = Rankings.concatenate(map(rank_items, tables))
     field = [Method(DS, name, DirectSimilarity(), table.scaled()) for name, table in single.items()]
     field += [
-        Method(DR, name, DeterministicRanking(k=K), first_of(table))
+        Method(DR, name, DeterministicRanking(k=K), rank_items(table))
         for name, table in single.items()
     ]
-    field += [Method(PR, name, paper_head(), first_of(table)) for name, table in alone.items()]
+    field += [Method(PR, name, paper_head(), rank_items(table)) for name, table in alone.items()]
     for what, rankings in (("linguistic", linguistic), ("panel", panel)):
         field += [
             Method(PR, f"{what}, {name}", paper_head(prior()), rankings)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rankshot.experiments.benchmark import Benchmark
 from rankshot.experiments.methods import ARITHMETIC, DR, DS, GEOMETRIC, PR, Method, paper_methods
-from rankshot.experiments.tables import Compared, ResultTable, Value
+from rankshot.experiments.tables import OursAndPaper, ResultTable, Value
 from rankshot.zeroshot.bootstrap import Bootstrap
 from rankshot.zeroshot.scores import Scores
 
@@ -75,7 +75,7 @@ TABLE_ONE = {
     ),
 }
 """Features, images to train/validate/test on, classes seen/unseen, sources, surveys."""
-Right = dict[str, NDArray[np.bool_] | None]
+Correct = dict[str, NDArray[np.bool_] | None]
 """By classifier, which inputs a method gets right; None where it cannot be used."""
 
 
@@ -132,17 +132,17 @@ def table_two(
     task = study.real
     sources = {name: task.sources[name] for name in LINGUISTIC[study.name]}
     field = paper_methods(sources, task.panel)
-    right: dict[tuple[str, str], Right] = {(one.method, one.source): {} for one in field}
+    right: dict[tuple[str, str], Correct] = {(one.method, one.source): {} for one in field}
     for classifier, make in scores.items():
         announce(f"Table 2, {classifier}")
         table = make()
         for one in field:
             right[one.method, one.source][classifier] = one.right(table, task.test_label)
     alone = tuple(name for name in sources if (DS, name) in right)
-    rows = _with_averages(field, right, alone, tuple(scores), bootstrap)
+    rows = _collect_rows(field, right, alone, tuple(scores), bootstrap)
     printed = TABLE_TWO[study.name]
     compared = [
-        (*labels, *_beside(cells, printed.get(labels, (None,) * len(cells))))
+        (*labels, *_add_printed(cells, printed.get(labels, (None,) * len(cells))))
         for labels, cells in rows
     ]
     return ResultTable(
@@ -162,9 +162,9 @@ def table_two(
     )
 
 
-def _with_averages(
+def _collect_rows(
     field: Sequence[Method],
-    right: Mapping[tuple[str, str], Right],
+    right: Mapping[tuple[str, str], Correct],
     alone: tuple[str, ...],
     classifiers: tuple[str, ...],
     bootstrap: Bootstrap,
@@ -187,8 +187,8 @@ def _interval(bootstrap: Bootstrap, right: Sequence[NDArray[np.bool_] | None]) -
     return bootstrap.interval(np.mean(known, axis=0)) if known else None
 
 
-def _beside(cells: Sequence[Value], printed: Sequence[float | None]) -> list[Value]:
+def _add_printed(cells: Sequence[Value], printed: Sequence[float | None]) -> list[Value]:
     return [
-        None if ours is None and paper is None else Compared(ours, paper)  # type: ignore[arg-type]
+        None if ours is None and paper is None else OursAndPaper(ours, paper)  # type: ignore[arg-type]
         for ours, paper in zip(cells, printed, strict=True)
     ]

@@ -28,8 +28,8 @@ Floats = NDArray[np.float64]
 Labels = NDArray[np.str_]
 Setting = dict[str, Any]
 Grid = Mapping[str, tuple[Any, ...]]
-AS_THEY_ARE, UNIT = "as they are", "of length one"
-FEATURES = (AS_THEY_ARE, UNIT)
+UNCHANGED, UNIT = "as they are", "of length one"
+FEATURES = (UNCHANGED, UNIT)
 """What is done to features before they are centred; a setting like others."""
 ESZSL_GRID = {
     "features": FEATURES,
@@ -42,7 +42,7 @@ SAE_GRID = {
     "direction": DIRECTIONS,
 }
 REGRESSION_GRID = {"features": FEATURES, "penalty": (0.01, 0.1, 1.0, 10.0, 100.0)}
-DAP_GRID = {"features": (AS_THEY_ARE,), "penalty": (0.1, 1.0, 10.0)}
+DAP_GRID = {"features": (UNCHANGED,), "penalty": (0.1, 1.0, 10.0)}
 """Few: a fit takes half a minute."""
 CONSE_GRID = {"n_classes": (1, 3, 10, 30)}
 COLUMNS = (
@@ -52,7 +52,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True, eq=False)
-class Arena:
+class PeerTask:
     """A task as the peers meet it.
 
     Attributes
@@ -69,14 +69,14 @@ class Arena:
     scores: Scores
 
 
-class Contestant(NamedTuple):
+class PeerMethod(NamedTuple):
     """A method with its class vectors, what it retrains, and the settings to choose from."""
 
     method: str
     vectors: str
     retrains: str
     settings: tuple[Setting, ...]
-    predict: Callable[[Arena, Setting], Labels]
+    predict: Callable[[PeerTask, Setting], Labels]
 
 
 class Trial(NamedTuple):
@@ -104,9 +104,9 @@ def peer_table(
     for what, classifier in (("rehearsed", rehearsed), ("trained", trained)):
         if classifier.kind != "multiclass":
             raise RankshotError(f"{what} must be a multiclass classifier, not {classifier.kind}")
-    field = contestants(study)
-    trials = _rehearsals(study.rehearsal, rehearsed, field, announce)
-    arena = arena_of(study.real, trained)
+    field = peer_methods(study)
+    trials = _tune(study.rehearsal, rehearsed, field, announce)
+    arena = prepare_task(study.real, trained)
     bootstrap = Bootstrap(study.real.test_label)
     weights = class_weights(study.real.test_label)
     rows: list[tuple[Value, ...]] = []
@@ -118,7 +118,7 @@ def peer_table(
                 one.method,
                 one.vectors,
                 one.retrains,
-                setting_text(trial.setting),
+                format_setting(trial.setting),
                 trial.accuracy,
                 bootstrap.interval(right),
                 bootstrap.interval(right, weights),
@@ -134,55 +134,55 @@ def peer_table(
     )
 
 
-def contestants(study: Benchmark) -> list[Contestant]:
+def peer_methods(study: Benchmark) -> list[PeerMethod]:
     """Return the methods that the study has the vectors for, in the order of the rows."""
     words, attributes = study.vectors, study.images.attributes
     field = [
-        _retrained(ESZSL(), words, ESZSL_GRID),
-        _retrained(SAE(), words, SAE_GRID),
-        _retrained(VectorRegression(), words, REGRESSION_GRID),
+        _feature_method(ESZSL(), words, ESZSL_GRID),
+        _feature_method(SAE(), words, SAE_GRID),
+        _feature_method(VectorRegression(), words, REGRESSION_GRID),
         _conse(words),
     ]
     if attributes is not None:
         field += [
-            _retrained(ESZSL(), attributes, ESZSL_GRID),
-            _retrained(SAE(), attributes, SAE_GRID),
-            _retrained(DAP(), attributes, DAP_GRID, "a classifier of each attribute"),
+            _feature_method(ESZSL(), attributes, ESZSL_GRID),
+            _feature_method(SAE(), attributes, SAE_GRID),
+            _feature_method(DAP(), attributes, DAP_GRID, "a classifier of each attribute"),
             _iap(attributes),
         ]
     return field
 
 
-def _retrained(
+def _feature_method(
     peer: Peer, vectors: ClassVectors, grid: Grid, retrains: str = "a map of features and vectors"
-) -> Contestant:
-    def predict(arena: Arena, setting: Setting) -> Labels:
+) -> PeerMethod:
+    def predict(arena: PeerTask, setting: Setting) -> Labels:
         task, parameters = arena.task, setting.copy()
         train, test = arena.features[parameters.pop("features")]
         fitted = clone(peer).set_params(**parameters).fit(train, task.train_label, vectors)
         return np.asarray(fitted.predict(test, vectors.select(task.targets)))
 
     name = type(peer).__name__
-    return Contestant(name, vectors.source, retrains, settings_of(grid), predict)
+    return PeerMethod(name, vectors.source, retrains, expand_grid(grid), predict)
 
 
-def _conse(vectors: ClassVectors) -> Contestant:
-    def predict(arena: Arena, setting: Setting) -> Labels:
+def _conse(vectors: ClassVectors) -> PeerMethod:
+    def predict(arena: PeerTask, setting: Setting) -> Labels:
         cosines = vectors.cosines(arena.task.targets, arena.task.items)
         return ConSE(**setting).fit(cosines).predict(arena.scores)
 
-    return Contestant("ConSE", vectors.source, "nothing", settings_of(CONSE_GRID), predict)
+    return PeerMethod("ConSE", vectors.source, "nothing", expand_grid(CONSE_GRID), predict)
 
 
-def _iap(vectors: ClassVectors) -> Contestant:
-    def predict(arena: Arena, _: Setting) -> Labels:
+def _iap(vectors: ClassVectors) -> PeerMethod:
+    def predict(arena: PeerTask, _: Setting) -> Labels:
         fitted = IAP().fit(vectors.select(arena.task.items))
         return fitted.predict(arena.scores, vectors.select(arena.task.targets))
 
-    return Contestant("IAP", vectors.source, "nothing", ({},), predict)
+    return PeerMethod("IAP", vectors.source, "nothing", ({},), predict)
 
 
-def settings_of(grid: Grid) -> tuple[Setting, ...]:
+def expand_grid(grid: Grid) -> tuple[Setting, ...]:
     """Return all combinations of a grid.
 
     Examples
@@ -193,7 +193,7 @@ def settings_of(grid: Grid) -> tuple[Setting, ...]:
     return tuple(dict(zip(grid, values, strict=True)) for values in product(*grid.values()))
 
 
-def setting_text(setting: Setting) -> str:
+def format_setting(setting: Setting) -> str:
     """Return a setting for a reader.
 
     Examples
@@ -213,24 +213,24 @@ def setting_text(setting: Setting) -> str:
 # -------------------------------------------------------------------- tuning
 
 
-def _rehearsals(
-    task: Task, classifier: LinearClassifier, field: Iterable[Contestant], announce: Announce
+def _tune(
+    task: Task, classifier: LinearClassifier, field: Iterable[PeerMethod], announce: Announce
 ) -> list[Trial]:
-    arena, best = arena_of(task, classifier), []
+    arena, best = prepare_task(task, classifier), []
     for one in field:
         announce(f"tuning {one.method} with {one.vectors}, {len(one.settings)} to try")
-        best.append(best_trial(trials(one, arena)))
+        best.append(choose_best_trial(try_settings(one, arena)))
     return best
 
 
-def trials(contestant: Contestant, arena: Arena) -> Iterator[Trial]:
+def try_settings(contestant: PeerMethod, arena: PeerTask) -> Iterator[Trial]:
     """Try every setting of a method on the rehearsal."""
     for setting in contestant.settings:
         found = contestant.predict(arena, setting)
         yield Trial(setting, mean_class_accuracy(arena.task.test_label, found))
 
 
-def best_trial(tried: Iterable[Trial]) -> Trial:
+def choose_best_trial(tried: Iterable[Trial]) -> Trial:
     """Return the trial of the highest accuracy; of equals, the first of the grid.
 
     Examples
@@ -241,7 +241,7 @@ def best_trial(tried: Iterable[Trial]) -> Trial:
     return max(tried, key=lambda trial: trial.accuracy)
 
 
-def arena_of(task: Task, classifier: LinearClassifier) -> Arena:
+def prepare_task(task: Task, classifier: LinearClassifier) -> PeerTask:
     """Prepare the features and the classifier's scores."""
     features = {}
     for kind in FEATURES:
@@ -249,11 +249,11 @@ def arena_of(task: Task, classifier: LinearClassifier) -> Arena:
         if kind == UNIT:
             # A row of zeros has no direction, and stays.
             train, test = (np.nan_to_num(unit_vectors(X)) for X in (train, test))
-        features[kind] = centred(train, test)
-    return Arena(task, features, classifier.scores(task.test))
+        features[kind] = center_and_scale(train, test)
+    return PeerTask(task, features, classifier.scores(task.test))
 
 
-def centred(train: Floats, test: Floats) -> tuple[Floats, Floats]:
+def center_and_scale(train: Floats, test: Floats) -> tuple[Floats, Floats]:
     """Return both less the mean to train on, over the root mean square length there.
 
     So the decades of a penalty mean the same whatever the scale of the features.

@@ -31,7 +31,7 @@ CLASSES = {
 """Eight seen classes by data set: some of them alike, some not."""
 COLUMNS = 400
 """Points of the grid from left to right; as close together from top to bottom."""
-INPUTS = 8
+INPUTS_PER_CLASS = 8
 """How many inputs of each class are kept for a drawing."""
 MARGIN = 0.1
 """Around those inputs, as a part of the width and height that they take."""
@@ -98,7 +98,7 @@ class RankingCells:
         return float(np.append(odd, False)[self.grid].mean())
 
 
-def ranking_cells(study: Benchmark) -> RankingCells:
+def build_ranking_cells(study: Benchmark) -> RankingCells:
     """Project eight seen classes to a plane, separate each two, and find the cells.
 
     The plane is that of linear discriminant analysis, with Ledoit and Wolf's shrinkage: with
@@ -121,19 +121,19 @@ def ranking_cells(study: Benchmark) -> RankingCells:
     points = plane.transform(X)
     # The sign of an axis is arbitrary: its farthest training input is on the positive side.
     direction = np.sign(np.take_along_axis(points, np.abs(points).argmax(axis=0)[None], axis=0))
-    coef, intercept = pair_lines(points * direction, y)
+    coef, intercept = fit_pair_lines(points * direction, y)
     shown = np.concatenate(
-        [np.flatnonzero(data.seen_validation_label == name)[:INPUTS] for name in classes]
+        [np.flatnonzero(data.seen_validation_label == name)[:INPUTS_PER_CLASS] for name in classes]
     )
     inputs = direction * plane.transform(data.seen_validation[shown].astype(np.float64))
     room = MARGIN * np.ptp(inputs, axis=0)
     low, high = inputs.min(axis=0) - room, inputs.max(axis=0) + room
-    cells, grid = cells_of(coef, intercept, classes, low, high)
+    cells, grid = find_cells(coef, intercept, classes, low, high)
     labels = data.seen_validation_label[shown]
     return RankingCells(classes, coef, intercept, low, high, cells, grid, inputs, labels)
 
 
-def pair_lines(X: Floats, y: NDArray[np.str_]) -> tuple[Floats, Floats]:
+def fit_pair_lines(X: Floats, y: NDArray[np.str_]) -> tuple[Floats, Floats]:
     """Return a line for each pair of classes, w'x + b > 0 on the side of the first by name."""
     machines = OneVsOneClassifier(LinearSVC(dual=False)).fit(X, y).estimators_
     # scikit-learn's scores of a pair are positive for its second class.
@@ -141,7 +141,7 @@ def pair_lines(X: Floats, y: NDArray[np.str_]) -> tuple[Floats, Floats]:
     return coef, -np.concatenate([machine.intercept_ for machine in machines])
 
 
-def cells_of(
+def find_cells(
     coef: Floats, intercept: Floats, classes: tuple[str, ...], low: Floats, high: Floats
 ) -> tuple[tuple[Cell, ...], NDArray[np.int64]]:
     """Return the cells that the points of a fine grid are in, and the cell of each point."""
@@ -160,11 +160,11 @@ def cells_of(
     place[order] = np.arange(len(order))
     grid = np.full(len(points), ON_A_LINE)
     grid[inside] = place[number]
-    cells = tuple(cell_of(patterns[i], classes, int(size[i])) for i in order)
+    cells = tuple(make_cell(patterns[i], classes, int(size[i])) for i in order)
     return cells, grid.reshape(shape)
 
 
-def cell_of(signs: Signs, classes: tuple[str, ...], n_points: int) -> Cell:
+def make_cell(signs: Signs, classes: tuple[str, ...], n_points: int) -> Cell:
     """Return the cell on these sides of all lines, with the ranking that it assigns."""
     first, second = np.triu_indices(len(classes), 1)
     won = np.bincount(np.where(signs > 0, first, second), minlength=len(classes))

@@ -11,19 +11,31 @@ from time import perf_counter
 import numpy as np
 
 from rankshot.core.errors import RankshotError, quote_names
-from rankshot.experiments.ablation import Improvements, improvements, settings_table
-from rankshot.experiments.benchmark import Benchmark, Task, first_of
+from rankshot.experiments.ablation import AblationResult, run_ablation, settings_table
+from rankshot.experiments.benchmark import Benchmark, Task, rank_items
+from rankshot.experiments.class_maps import (
+    ClassTree,
+    SemanticMap,
+    build_class_tree,
+    build_source_maps,
+    build_word_maps,
+)
 from rankshot.experiments.classifiers import LEAST_SQUARES, SETTINGS, ClassifierCache
 from rankshot.experiments.evaluator import Configuration, Evaluator
 from rankshot.experiments.full_sum import full_sum_table
 from rankshot.experiments.methods import paper_head
-from rankshot.experiments.paper_figures import PaperFigures, paper_figures
 from rankshot.experiments.paper_tables import LINGUISTIC, table_one, table_two
 from rankshot.experiments.peer_comparison import peer_table
 from rankshot.experiments.peers.linear import VectorRegression
+from rankshot.experiments.ranking_cells import RankingCells, build_ranking_cells
 from rankshot.experiments.result_one import rater_table, source_table
 from rankshot.experiments.tables import ResultTable, Value
-from rankshot.experiments.two_classes import MethodScores, two_class_table
+from rankshot.experiments.two_classes import (
+    MethodScores,
+    TwoClasses,
+    evaluate_pairs,
+    two_class_table,
+)
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.similarity import arithmetic_mean
 from rankshot.zeroshot.bootstrap import Bootstrap
@@ -43,21 +55,63 @@ GRID: Grid = {
 
 
 @dataclass(frozen=True, eq=False)
+class PaperFigures:
+    """The four figures of the paper, of one data set.
+
+    Attributes
+    ----------
+    tree : ClassTree
+        Figure 1, left.
+    word_maps : tuple of SemanticMap
+        Figure 1, middle and right.
+    cells : RankingCells
+        Figure 2.
+    source_maps : tuple of SemanticMap
+        Figure 3.
+    two_classes : TwoClasses
+        Figure 4.
+    """
+
+    tree: ClassTree
+    word_maps: tuple[SemanticMap, ...]
+    cells: RankingCells
+    source_maps: tuple[SemanticMap, ...]
+    two_classes: TwoClasses
+
+
+@dataclass(frozen=True, eq=False)
 class Reproduction:
-    """What was found: tables in the order of the paper, figures, and how long it took."""
+    """The results of all experiments on one data set.
+
+    Attributes
+    ----------
+    name : str
+        The data set.
+    tables : tuple of ResultTable
+        In the order of the paper.
+    figures : PaperFigures
+    ablation : AblationResult
+    seconds : float
+        How long the run took.
+    """
 
     name: str
     tables: tuple[ResultTable, ...]
     figures: PaperFigures
-    improvements: Improvements
+    ablation: AblationResult
     seconds: float
+
+    @property
+    def all_tables(self) -> tuple[ResultTable, ...]:
+        """The tables, and Figure 4 as a table; a report shows that one below the figure."""
+        return (*self.tables, two_class_table(self.figures.two_classes))
 
     def table(self, name: str) -> ResultTable:
         """Return a table by its short name."""
-        for table in self.tables:
+        for table in self.all_tables:
             if table.name == name:
                 return table
-        there = quote_names(table.name for table in self.tables)
+        there = quote_names(table.name for table in self.all_tables)
         raise RankshotError(f"no table {name!r}; there are {there}")
 
 
@@ -83,9 +137,9 @@ def reproduce(
         for task in (real, rehearsal)
     }
     kitchen = Evaluator(study, workshops)
-    classifiers, by_images = _classifiers(workshops[real.name], real, grid)
+    classifiers, by_images = _choose_classifiers(workshops[real.name], real, grid)
     bootstrap = Bootstrap(real.test_label)
-    scores = {name: partial(_scores, kitchen, name, by_images[name]) for name in SETTINGS}
+    scores = {name: partial(_scaled_scores, kitchen, name, by_images[name]) for name in SETTINGS}
     tables = [table_one(study), classifiers, table_two(study, scores, bootstrap, announce)]
     announce("Result 1")
     tables += [source_table(study), rater_table(study)]
@@ -97,17 +151,18 @@ def reproduce(
         workshops[task.name].classifier("multiclass", multiclass.C) for task in (rehearsal, real)
     )
     tables.append(peer_table(study, rehearsed, trained, announce))
-    better = improvements(kitchen, multiclass.C, grid, announce)
+    better = run_ablation(kitchen, multiclass.C, grid, announce)
     tables.append(better.table(bootstrap, real.test_label))
     announce("which settings seen classes favour")
     tables.append(settings_table(kitchen, better.bases))
     announce("figures")
-    figures = paper_figures(study, _two_class_methods(study, kitchen, multiclass, better.chosen))
-    tables.append(two_class_table(figures.two_classes))
+    figures = build_paper_figures(
+        study, _two_class_methods(study, kitchen, multiclass, better.chosen)
+    )
     return Reproduction(study.name, tuple(tables), figures, better, round(perf_counter() - start))
 
 
-def _classifiers(
+def _choose_classifiers(
     workshop: ClassifierCache, task: Task, grid: Grid
 ) -> tuple[ResultTable, dict[str, float]]:
     """Train all classifiers of the grid, and choose those that know seen *images* best."""
@@ -140,7 +195,7 @@ def _classifiers(
     return table, chosen
 
 
-def _scores(kitchen: Evaluator, setting: str, C: float) -> Scores:
+def _scaled_scores(kitchen: Evaluator, setting: str, C: float) -> Scores:
     """Return what one of the paper's classifiers says of the test inputs."""
     task = kitchen.study.real
     model = kitchen.workshops[task.name].classifier(setting, C)
@@ -156,7 +211,7 @@ def _two_class_methods(
     task = study.real
     scores = kitchen.scores(multiclass, task, "test")
     tables = [task.sources[name] for name in LINGUISTIC[study.name]]
-    linguistic = paper_head().fit(Rankings.concatenate(map(first_of, tables)))
+    linguistic = paper_head().fit(Rankings.concatenate(map(rank_items, tables)))
     direct = DirectSimilarity().fit(arithmetic_mean(tables).scaled())
     regression = VectorRegression().fit(task.train, task.train_label, study.vectors)
     targets = study.vectors.select(task.targets)
@@ -175,3 +230,21 @@ def _two_class_methods(
 
 def _names(head: ProbabilisticRanking | DirectSimilarity) -> tuple[str, ...]:
     return tuple(map(str, np.asarray(head.classes_)))
+
+
+def build_paper_figures(benchmark: Benchmark, methods: Mapping[str, MethodScores]) -> PaperFigures:
+    """Compute the four figures.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    methods : mapping of str to MethodScores
+        The scores of each method of Figure 4 for the inputs ``benchmark.real.test``.
+    """
+    return PaperFigures(
+        build_class_tree(benchmark),
+        build_word_maps(benchmark),
+        build_ranking_cells(benchmark),
+        build_source_maps(benchmark),
+        evaluate_pairs(benchmark, methods),
+    )

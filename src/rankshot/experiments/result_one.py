@@ -10,8 +10,13 @@ from scipy.spatial.distance import cdist
 from sklearn.base import clone
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr
-from rankshot.experiments.benchmark import Benchmark, first_of, known, untold
-from rankshot.experiments.tables import Compared, ResultTable, Value
+from rankshot.experiments.benchmark import (
+    Benchmark,
+    rank_items,
+    fill_missing,
+    find_unranked_targets,
+)
+from rankshot.experiments.tables import OursAndPaper, ResultTable, Value
 from rankshot.ranking.distances import kendall_distance, mean_kendall_distance
 from rankshot.ranking.mallows import Mallows
 from rankshot.ranking.plackett_luce import PlackettLuce
@@ -45,9 +50,9 @@ PAPER_RATERS = {
 """The paper's accuracies of 500 rankings by people, for each of `LENGTHS`."""
 SAME_TEXT = (("GloVe", "GloVe 100d"), ("Wikipedia", "word2vec"))
 """Sources that were made from one text."""
-SAME = 1e-9
+TOLERANCE = 1e-9
 """Numbers closer than this part of them are not told apart: rounding must not decide."""
-INTERVALS = (
+INTERVAL_NOTE = (
     "Intervals: 95 % of 1,000 resamples of the targets, each drawn with all its points, because "
     "those of one target are right or wrong together. With so few targets they are rough."
 )
@@ -80,13 +85,15 @@ def source_table(study: Benchmark) -> ResultTable:
     The points are the sources' rows of similarities of the unseen classes, compared as numbers
     (Euclidean) and as rankings (Kendall).
     """
-    points = points_of(study.real.sources)
+    points = collect_points(study.real.sources)
     bootstrap = TargetBootstrap(points.targets)
     paper = PAPER_SOURCES.get(study.name, {})
     rows = [
         (
             name,
-            Compared(bootstrap.interval(nearest_is_right(table, points.targets)), paper.get(name)),
+            OursAndPaper(
+                bootstrap.interval(nearest_is_correct(table, points.targets)), paper.get(name)
+            ),
         )
         for name, table in _distances(points).items()
     ]
@@ -100,18 +107,18 @@ def source_table(study: Benchmark) -> ResultTable:
     )
 
 
-def points_of(sources: dict[str, Similarity]) -> Points:
+def collect_points(sources: dict[str, Similarity]) -> Points:
     """Gather the points of all sources, less those that rank nothing."""
     values, rankings, left_out = [], [], {}
     targets: list[str] = []
     for name, table in sources.items():
-        nothing = untold(table)
+        nothing = find_unranked_targets(table)
         if nothing:
             left_out[name] = nothing
         told = [target for target in table.targets if target not in nothing]
         if told:
-            values.append(known(table.select(told, table.items)).values)
-            rankings.append(first_of(table))
+            values.append(fill_missing(table.select(told, table.items)).values)
+            rankings.append(rank_items(table))
             targets += told
     if not targets:
         raise RankshotError(f"none of the sources {quote_names(sources)} ranks anything")
@@ -131,7 +138,7 @@ def _distances(points: Points) -> dict[str, Floats]:
     return tables
 
 
-def nearest_is_right(distance: Floats, labels: Names) -> Floats:
+def nearest_is_correct(distance: Floats, labels: Names) -> Floats:
     """Return for each point whether its nearest other has the same label: 1 or 0.
 
     Of several equally near, each is as likely to be taken: the share of them that is right.
@@ -145,11 +152,11 @@ def nearest_is_right(distance: Floats, labels: Names) -> Floats:
     """
     others = distance.copy()
     np.fill_diagonal(others, np.inf)
-    nearest = others <= others.min(axis=1, keepdims=True) * (1 + SAME)
-    return _share_right(nearest, labels[:, None] == labels)
+    nearest = others <= others.min(axis=1, keepdims=True) * (1 + TOLERANCE)
+    return _share_correct(nearest, labels[:, None] == labels)
 
 
-def _share_right(taken: NDArray[np.bool_], right: NDArray[np.bool_]) -> Floats:
+def _share_correct(taken: NDArray[np.bool_], right: NDArray[np.bool_]) -> Floats:
     """Return the part of what each row may take that is right."""
     return np.asarray((taken & right).sum(axis=1) / taken.sum(axis=1))
 
@@ -173,7 +180,7 @@ def _source_notes(points: Points, names: list[str]) -> tuple[str, ...]:
         "whatever it says. The mean over the strict lists that ties allow does not punish ties; "
         "whether it finds more, the rows tell."
     )
-    return (*notes, INTERVALS)
+    return (*notes, INTERVAL_NOTE)
 
 
 # -------------------------------------------------------------------- the panel
@@ -190,9 +197,9 @@ def rater_table(study: Benchmark) -> ResultTable:
     models: dict[str, RankingModel] = {MALLOWS: Mallows(), PLACKETT_LUCE: PlackettLuce()}
     rows: list[tuple[Value, ...]] = []
     for name, model in models.items():
-        found = [bootstrap.interval(bayes_is_right(panel.top(k), model)) for k in LENGTHS]
+        found = [bootstrap.interval(bayes_is_correct(panel.top(k), model)) for k in LENGTHS]
         printed = paper.get(name, (None,) * len(LENGTHS))
-        rows.append((name, *map(Compared, found, printed)))
+        rows.append((name, *map(OursAndPaper, found, printed)))
     return ResultTable(
         "result 1, raters",
         f"Result 1: leave-one-out Bayes accuracy of {len(panel)} rankings by a "
@@ -216,10 +223,10 @@ def _rater_notes(panel: Rankings) -> tuple[str, ...]:
         "likely to be taken. Of two targets with the same lists, the one without the left-out "
         "ranking is the more probable by Plackett-Luce: there it is always wrong."
     )
-    return raters, models, INTERVALS
+    return raters, models, INTERVAL_NOTE
 
 
-def bayes_is_right(rankings: Rankings, model: RankingModel) -> Floats:
+def bayes_is_correct(rankings: Rankings, model: RankingModel) -> Floats:
     """Return for each ranking, left out, whether its own target is the most probable: 1 or 0.
 
     Only the model of its own target must be fitted without it. Of several equally probable
@@ -240,8 +247,8 @@ def bayes_is_right(rankings: Rankings, model: RankingModel) -> Floats:
             log_prob[row, column] = clone(model).fit(others).log_prob(rankings[int(row)])[0]
     best = log_prob.max(axis=1, keepdims=True)
     # Where all are impossible, the largest is -inf, and so are all: they are alike.
-    taken = log_prob >= np.where(np.isneginf(best), best, best - SAME * np.abs(best))
-    return _share_right(taken, labels[:, None] == names)
+    taken = log_prob >= np.where(np.isneginf(best), best, best - TOLERANCE * np.abs(best))
+    return _share_correct(taken, labels[:, None] == names)
 
 
 class TargetBootstrap:

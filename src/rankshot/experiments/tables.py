@@ -16,14 +16,14 @@ from rankshot.zeroshot.metrics import ROUNDING, Interval
 # Tables of results: the same rows for the terminal, the report, Markdown and a CSV file.
 
 
-class Compared(NamedTuple):
+class OursAndPaper(NamedTuple):
     """A figure of ours, and the paper's for the same cell; None where there is none."""
 
     ours: Interval | float | None
     paper: float | None
 
 
-Value = str | int | float | Interval | Compared | None
+Value = str | int | float | Interval | OursAndPaper | None
 """What a cell holds. None is a cell that cannot be: shown as a dash."""
 
 
@@ -73,32 +73,32 @@ class ResultTable:
         raise RankshotError(f"{self.name}: no row {short_repr(labels)}")
 
 
-def share(number: float) -> str:
+def format_share(number: float) -> str:
     """Return a share with three digits and no zero before the point, as papers print them."""
     text = f"{number:.3f}".replace("-0.000", "0.000")
     return text.replace("0.", ".", 1) if abs(number) < 1 else text
 
 
-def text_of(value: Value) -> str:
+def format_value(value: Value) -> str:
     """Return a cell as text: a figure with its interval, and the paper's."""
     match value:
         case None:
             return "–"
         case Interval():
-            return f"{share(value.estimate)} [{share(value.low)}, {share(value.high)}]"
-        case Compared():
-            ours = text_of(value.ours)
-            return ours if value.paper is None else f"{ours}; paper {share(value.paper)}"
+            return f"{format_share(value.estimate)} [{format_share(value.low)}, {format_share(value.high)}]"
+        case OursAndPaper():
+            ours = format_value(value.ours)
+            return ours if value.paper is None else f"{ours}; paper {format_share(value.paper)}"
         case float():
-            return share(value)
+            return format_share(value)
     return str(value)
 
 
-def markdown_of(table: ResultTable) -> str:
+def format_markdown(table: ResultTable) -> str:
     """Return a table in Markdown, its notes below."""
     lines = [f"### {table.title}", "", _markdown_row(table.columns)]
     lines.append(_markdown_row(["---"] * len(table.columns)))
-    lines += [_markdown_row([text_of(value) for value in row]) for row in table.rows]
+    lines += [_markdown_row([format_value(value) for value in row]) for row in table.rows]
     return "\n".join([*lines, "", *(f"- {note}" for note in table.notes)]).rstrip() + "\n"
 
 
@@ -109,7 +109,7 @@ def _markdown_row(texts: Iterable[str]) -> str:
 def write_markdown(tables: Iterable[ResultTable], path: Path) -> None:
     """Write all tables as Markdown."""
     with replace_file(path) as stream:
-        stream.write("\n".join(map(markdown_of, tables)))
+        stream.write("\n".join(map(format_markdown, tables)))
 
 
 def write_csv(tables: Iterable[ResultTable], path: Path) -> None:
@@ -127,7 +127,7 @@ def _lines(table: ResultTable) -> Iterator[tuple[str | float, ...]]:
         for column, value in zip(
             table.columns[table.n_labels :], row[table.n_labels :], strict=True
         ):
-            ours, paper = value if isinstance(value, Compared) else (value, None)
+            ours, paper = value if isinstance(value, OursAndPaper) else (value, None)
             printed = "" if paper is None else paper
             if isinstance(ours, Interval):
                 yield table.name, label, column, ours.estimate, ours.low, ours.high, printed

@@ -31,7 +31,7 @@ CIFAR_PAIRS: tuple[Pair, ...] = (
     ("dog", "horse"),
 )
 """The three that the paper's text names, and four more: some alike, some not."""
-ON_EACH_SIDE = 3
+PAIRS_PER_SIDE = 3
 """Of other data sets: how many pairs of the most, and of the least, alike."""
 
 
@@ -87,7 +87,7 @@ def two_class_table(found: TwoClasses) -> ResultTable:
     )
 
 
-def two_classes(study: Benchmark, methods: Mapping[str, MethodScores]) -> TwoClasses:
+def evaluate_pairs(study: Benchmark, methods: Mapping[str, MethodScores]) -> TwoClasses:
     """Judge methods on pairs of unseen classes; the same resamples serve all of them.
 
     Examples
@@ -105,8 +105,8 @@ def two_classes(study: Benchmark, methods: Mapping[str, MethodScores]) -> TwoCla
     """
     if not methods:
         raise RankshotError("there is no method to judge on two classes")
-    task, pairs = study.real, class_pairs(study)
-    chance = {name: _chances(name, scores, study) for name, scores in methods.items()}
+    task, pairs = study.real, choose_pairs(study)
+    chance = {name: _win_probabilities(name, scores, study) for name, scores in methods.items()}
     code = {name: i for i, name in enumerate(task.targets)}
     truth = np.array([code[label] for label in task.test_label])
     sizes = np.bincount(truth, minlength=len(task.targets))
@@ -128,7 +128,7 @@ def two_classes(study: Benchmark, methods: Mapping[str, MethodScores]) -> TwoCla
     return TwoClasses(tuple(methods), pairs, tuple(rows), mean, n_pairs)
 
 
-def class_pairs(study: Benchmark) -> tuple[Pair, ...]:
+def choose_pairs(study: Benchmark) -> tuple[Pair, ...]:
     """Return the pairs to look at: a choice that no result has a part in.
 
     For CIFAR they are fixed, those that the paper's text names among them. For other data the
@@ -144,10 +144,10 @@ def class_pairs(study: Benchmark) -> tuple[Pair, ...]:
     >>> class_pairs(study_of(load_cifar()))[:2]
     (('cat', 'dog'), ('airplane', 'automobile'))
     """
-    return CIFAR_PAIRS if study.name == "cifar" else pairs_by_panel(study.panel)
+    return CIFAR_PAIRS if study.name == "cifar" else choose_pairs_by_panel(study.panel)
 
 
-def pairs_by_panel(panel: Rankings) -> tuple[Pair, ...]:
+def choose_pairs_by_panel(panel: Rankings) -> tuple[Pair, ...]:
     """Return the targets that rankings make most alike, two by two, and those least alike."""
     targets = sorted(panel.target_names)
     orders = [borda(panel.select(target=target)).order for target in targets]
@@ -156,22 +156,22 @@ def pairs_by_panel(panel: Rankings) -> tuple[Pair, ...]:
     # Sorting keeps equals in their order, which is by name.
     alike = sorted(cells, key=lambda cell: float(distance[cell]))
     unlike = sorted(cells, key=lambda cell: -float(distance[cell]))
-    chosen = dict.fromkeys([*_apart(alike), *_apart(unlike)])
+    chosen = dict.fromkeys([*_take_disjoint(alike), *_take_disjoint(unlike)])
     return tuple((targets[a], targets[b]) for a, b in chosen)
 
 
-def _apart(cells: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _take_disjoint(cells: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the first pairs that share no class."""
     used: set[int] = set()
     kept: list[tuple[int, int]] = []
     for cell in cells:
-        if len(kept) < ON_EACH_SIDE and used.isdisjoint(cell):
+        if len(kept) < PAIRS_PER_SIDE and used.isdisjoint(cell):
             kept.append(cell)
             used.update(cell)
     return kept
 
 
-def _chances(name: str, scores: MethodScores, study: Benchmark) -> Floats:
+def _win_probabilities(name: str, scores: MethodScores, study: Benchmark) -> Floats:
     """Return how likely each input's own class is to win against each class; equal is a half."""
     task = study.real
     for target in task.targets:

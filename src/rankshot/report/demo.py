@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from rankshot.experiments.benchmark import LISTED
-from rankshot.experiments.demo import SHOWN, Demo
+from rankshot.experiments.benchmark import LIST_LENGTH
+from rankshot.experiments.demo import REPORTED, Demo
 from rankshot.experiments.methods import K
 from rankshot.ranking.concordance import summarize
 from rankshot.report.contents import Report
@@ -40,7 +40,7 @@ DATA_NOTE = (
 
 def demo_report(demo: Demo) -> Report:
     """Put what the demonstration found on a page."""
-    method, source, classifier = SHOWN
+    method, source, classifier = REPORTED
     proba = demo.head.predict_proba(demo.scores)
     predicted = demo.head.predict(demo.scores)
     targets = demo.head.classes_.tolist()
@@ -64,8 +64,8 @@ def demo_report(demo: Demo) -> Report:
             ("by chance", f"{1 / len(targets):.1%}"),
         ),
         comparison=replace(demo.comparison, caption=CAPTION),
-        consensuses=consensus_cards(summarize(demo.panel, k=LISTED), demo.rankings),
-        map=class_map(demo.rankings, LISTED),
+        consensuses=consensus_cards(summarize(demo.panel, k=LIST_LENGTH), demo.rankings),
+        map=class_map(demo.rankings, LIST_LENGTH),
         evaluation=evaluation_of(demo.truth, predicted, proba, targets),
         explanations=tuple(
             explanation_card(f"Image {row}", why, str(demo.truth[row]))

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from rankshot.experiments.class_maps import ClassTree, SemanticMap
 from rankshot.experiments.ranking_cells import Cell, RankingCells
-from rankshot.experiments.tables import ResultTable
 from rankshot.experiments.two_classes import TwoClasses
 from rankshot.ranking.dense import NamedOrder
 from rankshot.report.charts import (
@@ -272,9 +271,3 @@ def two_class_drawing(found: TwoClasses) -> Html:
         f"{share_text(axis.low)} on the left to {share_text(axis.high)} on the right"
     )
     return interval_plot(lines, found.methods, axis, title)
-
-
-def two_class_table(found: TwoClasses) -> ResultTable:
-    """Return the same figures as a table."""
-    rows = tuple((row.label, *row.cells) for row in two_class_lines(found))
-    return ResultTable("figure 4", "The same as a table", ("pair", *found.methods), rows)

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rankshot.experiments.class_maps import SemanticMap
-from rankshot.experiments.paper_figures import PaperFigures
 from rankshot.experiments.ranking_cells import RankingCells
-from rankshot.experiments.tables import Compared, ResultTable, Value, share, text_of
+from rankshot.experiments.reproduction import PaperFigures
+from rankshot.experiments.tables import OursAndPaper, ResultTable, Value, format_share, format_value
+from rankshot.experiments.two_classes import two_class_table
 from rankshot.report.charts import Group
 from rankshot.report.page import rendered, write_page
 from rankshot.report.paper_figures import (
@@ -24,7 +25,6 @@ from rankshot.report.paper_figures import (
     tree_drawing,
     two_class_drawing,
     two_class_lines,
-    two_class_table,
 )
 from rankshot.report.svg import Html
 from rankshot.report.texts import percent_text
@@ -101,15 +101,15 @@ def cell_view(value: Value) -> CellView:
     CellView(text='.445', interval='.430–.461', paper='.395', is_text=False)
     """
     match value:
-        case Compared(ours, paper):
-            return cell_view(ours)._replace(paper="" if paper is None else share(paper))
+        case OursAndPaper(ours, paper):
+            return cell_view(ours)._replace(paper="" if paper is None else format_share(paper))
         case Interval(estimate, low, high):
-            return CellView(share(estimate), f"{share(low)}–{share(high)}")
+            return CellView(format_share(estimate), f"{format_share(low)}–{format_share(high)}")
         case str():
             return CellView(value, is_text=True)
         case int():
             return CellView(f"{value:,}")
-    return CellView(text_of(value))
+    return CellView(format_value(value))
 
 
 # -------------------------------------------------------------------- figures

@@ -18,8 +18,8 @@ from rankshot.experiments.peers.base import (
     MeanImputation,
     Peer,
     Training,
-    chosen,
-    positive,
+    choose_targets,
+    require_positive,
 )
 from rankshot.semantics.vectors import ClassVectors
 from rankshot.zeroshot.scores import Scores, log_class_probabilities
@@ -134,7 +134,7 @@ def fit_logistic_regressions(X: Floats, answers: Floats, penalty: float) -> Logi
     >>> fitted.log_odds(X).round(3).ravel()
     array([-0.893, -0.298,  0.298,  0.893])
     """
-    problem = _Problem.of(X, penalty)
+    problem = _RegressionProblem.of(X, penalty)
     W = np.zeros((problem.Z.shape[1], answers.shape[1]))
     active = np.arange(answers.shape[1])
     for _ in range(MAX_STEPS):
@@ -152,7 +152,7 @@ def fit_logistic_regressions(X: Floats, answers: Floats, penalty: float) -> Logi
     )
 
 
-class _Problem(NamedTuple):
+class _RegressionProblem(NamedTuple):
     """Features with a column of ones, the penalty of each row of weights, the bound's factor."""
 
     Z: Floats
@@ -160,7 +160,7 @@ class _Problem(NamedTuple):
     factor: Any
 
     @classmethod
-    def of(cls, X: Floats, penalty: float) -> _Problem:
+    def of(cls, X: Floats, penalty: float) -> _RegressionProblem:
         Z = np.column_stack([X, np.ones(len(X))])
         penalties = np.append(np.full(X.shape[1], penalty), 0.0)
         return cls(Z, penalties[:, None], cho_factor(Z.T @ Z / 4 + np.diag(penalties)))
@@ -253,7 +253,7 @@ class DAP(Peer):
         self.penalty = penalty
 
     def _learn(self, training: Training) -> None:
-        penalty = positive("penalty", self.penalty)
+        penalty = require_positive("penalty", self.penalty)
         self.attributes_ = BinaryAttributes.of(training.classes)
         present = self.attributes_.present(training.classes).astype(np.float64)
         self.regressions_ = fit_logistic_regressions(training.X, present[training.codes], penalty)
@@ -321,17 +321,17 @@ class IAP(BaseEstimator):  # type: ignore[misc]
         log_proba = log_class_probabilities(scores.values, scores.kind, "IAP")
         log_proba = log_proba - logsumexp(log_proba, axis=1, keepdims=True)
         return self.attributes_.log_posterior(
-            log_share(log_proba, self._present),
-            log_share(log_proba, ~self._present),
+            log_group_probability(log_proba, self._present),
+            log_group_probability(log_proba, ~self._present),
             self._imputation.complete(targets),
         )
 
     def predict(self, probabilities: Scores | ArrayLike, targets: ClassVectors) -> NDArray[np.str_]:
         """Return the most probable target of each input; of equals, the first by name."""
-        return chosen(self.decision_function(probabilities, targets), targets.names)
+        return choose_targets(self.decision_function(probabilities, targets), targets.names)
 
 
-def log_share(log_proba: Floats, members: NDArray[np.bool_]) -> Floats:
+def log_group_probability(log_proba: Floats, members: NDArray[np.bool_]) -> Floats:
     """Return the logarithm of what each group of classes has of the probability.
 
     Parameters

@@ -122,7 +122,7 @@ class Training(NamedTuple):
         return np.asarray(one.T @ self.X)
 
 
-def as_features(X: ArrayLike, n_features: int | None = None) -> Floats:
+def require_features(X: ArrayLike, n_features: int | None = None) -> Floats:
     """Return features as a table of finite numbers in double precision.
 
     Examples
@@ -148,7 +148,7 @@ def as_features(X: ArrayLike, n_features: int | None = None) -> Floats:
     return table
 
 
-def class_codes_of(y: ArrayLike, n: int) -> tuple[tuple[str, ...], NDArray[np.intp]]:
+def encode_classes(y: ArrayLike, n: int) -> tuple[tuple[str, ...], NDArray[np.intp]]:
     """Return the classes among n labels, sorted, and the place of each label among them."""
     labels = require_labels(y, "y")
     if len(labels) != n:
@@ -183,8 +183,8 @@ class Peer(BaseEstimator, ABC):  # type: ignore[misc]
         Of the vectors only those of the classes in ``y`` are looked at, in any order. Numbers
         that are missing (NaN) are the mean over the classes that have them.
         """
-        features = as_features(X)
-        names, codes = class_codes_of(y, len(features))
+        features = require_features(X)
+        names, codes = encode_classes(y, len(features))
         known = vectors.select(names)
         self._imputation = MeanImputation.of(known)
         self.classes_, self.n_features_in_ = names, features.shape[1]
@@ -194,12 +194,12 @@ class Peer(BaseEstimator, ABC):  # type: ignore[misc]
     def decision_function(self, X: ArrayLike, targets: ClassVectors) -> Floats:
         """Return how well each target fits, a row an input and a column a target."""
         check_is_fitted(self, "classes_")
-        features = as_features(X, self.n_features_in_)
+        features = require_features(X, self.n_features_in_)
         return self._scores(features, self._imputation.complete(targets))
 
     def predict(self, X: ArrayLike, targets: ClassVectors) -> NDArray[np.str_]:
         """Return the target that fits each input best; of equals, the first by name."""
-        return chosen(self.decision_function(X, targets), targets.names)
+        return choose_targets(self.decision_function(X, targets), targets.names)
 
     @abstractmethod
     def _learn(self, training: Training) -> None:
@@ -210,7 +210,7 @@ class Peer(BaseEstimator, ABC):  # type: ignore[misc]
         """Return the scores of checked features, a column a target."""
 
 
-def chosen(scores: Floats, names: tuple[str, ...]) -> NDArray[np.str_]:
+def choose_targets(scores: Floats, names: tuple[str, ...]) -> NDArray[np.str_]:
     """Return the name of the largest score of each row.
 
     Scores that differ by less than a billionth of the row's largest size are not told apart: the
@@ -239,7 +239,7 @@ def cosines(left: Floats, unit: Floats) -> Floats:
     return np.asarray(np.divide(products, length, out=np.zeros_like(products), where=length > 0))
 
 
-def positive(what: str, value: float) -> float:
+def require_positive(what: str, value: float) -> float:
     """Return a hyperparameter as a number, or say that it must be positive."""
     number = require_number(what, value)
     if not 0 < number < np.inf:

@@ -9,7 +9,13 @@ from numpy.typing import NDArray
 from scipy.linalg import eigvalsh, solve, solve_sylvester
 
 from rankshot.core.errors import RankshotError, short_repr
-from rankshot.experiments.peers.base import CompleteVectors, Peer, Training, cosines, positive
+from rankshot.experiments.peers.base import (
+    CompleteVectors,
+    Peer,
+    Training,
+    cosines,
+    require_positive,
+)
 from rankshot.semantics.vectors import unit_vectors
 
 Floats = NDArray[np.float64]
@@ -63,10 +69,12 @@ class ESZSL(Peer):
         X, S, sums = training.X, training.classes.unit(), training.class_sums()
         # Y is twice the table of ones and zeros, less one everywhere.
         XtY = 2 * sums.T - sums.sum(axis=0)[:, None]
-        of_features = X.T @ X + positive("feature_penalty", self.feature_penalty) * np.eye(
+        of_features = X.T @ X + require_positive("feature_penalty", self.feature_penalty) * np.eye(
             X.shape[1]
         )
-        of_vectors = S.T @ S + positive("vector_penalty", self.vector_penalty) * np.eye(S.shape[1])
+        of_vectors = S.T @ S + require_positive("vector_penalty", self.vector_penalty) * np.eye(
+            S.shape[1]
+        )
         half = solve(of_features, XtY @ S, assume_a="pos")
         self.weights_: Floats = solve(of_vectors, half.T, assume_a="pos").T
 
@@ -123,7 +131,7 @@ class SAE(Peer):
                 f"direction must be one of {', '.join(map(repr, DIRECTIONS))}, not "
                 f"{short_repr(self.direction)}"
             )
-        weight = positive("encoder_weight", self.encoder_weight)
+        weight = require_positive("encoder_weight", self.encoder_weight)
         X, S = training.X, training.classes.unit()
         A = (S.T * training.counts) @ S
         B = weight * (X.T @ X)
@@ -196,7 +204,7 @@ class VectorRegression(Peer):
         mean_x, mean_s = X.mean(axis=0), counts @ S / n
         # The features are centred before their squares are summed: afterwards digits are lost.
         centred = X - mean_x
-        gram = centred.T @ centred + positive("penalty", self.penalty) * np.eye(X.shape[1])
+        gram = centred.T @ centred + require_positive("penalty", self.penalty) * np.eye(X.shape[1])
         sums = training.class_sums() - counts[:, None] * mean_x
         self.weights_: Floats = solve(gram, sums.T @ (S - mean_s), assume_a="pos")
         self.intercept_: Floats = mean_s - mean_x @ self.weights_
