@@ -35,7 +35,7 @@ GRID = {
 PARTS = {
     "seen_train": ("seen_train", 10),
     "seen_test": ("seen_validation", 5),
-    "unseen_test": ("unseen", 10),
+    "unseen_test": ("new", 10),
 }
 """Of a file of features: where its parts are in the embedded data, and images a class."""
 

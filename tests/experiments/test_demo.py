@@ -125,11 +125,11 @@ def test_a_contender_is_measured_with_every_classifier_that_it_can_use():
     )
     of_classes, of_pairs = rs.Scores(values, items), rs.Scores(pairs, items, "one-vs-one")
     direct = Method("DS", "t", rs.DirectSimilarity(), table)
-    assert direct.right(of_classes, truth).tolist() == [True, True, False]
-    assert direct.right(of_pairs, truth) is None
+    assert direct.mark_correct(of_classes, truth).tolist() == [True, True, False]
+    assert direct.mark_correct(of_pairs, truth) is None
     ranked = Method("DR", "t", rs.DeterministicRanking(), table.to_rankings())
     for scores in (of_classes, of_pairs):
-        assert ranked.right(scores, truth).tolist() == [True, True, False]
+        assert ranked.mark_correct(scores, truth).tolist() == [True, True, False]
 
 
 def test_a_contender_gets_the_reference_only_if_it_wants_it(rng):
@@ -141,7 +141,7 @@ def test_a_contender_gets_the_reference_only_if_it_wants_it(rng):
     truth = np.array(["x"])
     for wants, expected in ((False, [False]), (True, [True])):
         one = Method("PR", "p", rs.ProbabilisticRanking(), orders, wants)
-        assert one.right(scores, truth, usual).tolist() == expected
+        assert one.mark_correct(scores, truth, usual).tolist() == expected
 
 
 def test_a_comparison_has_a_cell_for_every_classifier():

@@ -13,9 +13,9 @@ from rankshot.experiments.benchmark import Task
 from rankshot.experiments.full_sum import (
     N_INPUTS,
     classify_by_consensus,
+    classify_by_sum,
     full_sum_table,
     sample_rows,
-    classify_by_sum,
 )
 from rankshot.zeroshot.scores import Scores
 
@@ -159,7 +159,7 @@ def test_drawn_rankings_have_an_error_that_falls_with_their_number(rng):
 def test_times_are_whole_microseconds_of_at_least_one(rng, monkeypatch, seconds, time):
     task, scores, truth = made(rng, 6)
     answer = full_sum.Answer(truth, 0.0, seconds * len(truth))
-    monkeypatch.setattr(full_sum, "consensus_answer", lambda *_: answer)
+    monkeypatch.setattr(full_sum, "classify_by_consensus", lambda *_: answer)
     found = full_sum_table(scores, task, truth).row("Mallows", "consensus")[-1]
     assert found == time
     assert isinstance(found, int)
@@ -178,7 +178,7 @@ def test_the_same_inputs_every_time():
 
 def test_every_row_is_of_the_sample(rng, monkeypatch):
     task, scores, truth = made(rng, 6)
-    monkeypatch.setattr(full_sum, "sampled", lambda n, n_inputs: np.array([3, 5, 8]))
+    monkeypatch.setattr(full_sum, "sample_rows", lambda n, n_inputs: np.array([3, 5, 8]))
     table = full_sum_table(scores, task, truth)
     right = classify_by_consensus(rs.Mallows(), task, scores).labels == truth
     assert table.row("Mallows", "consensus")[0].estimate == pytest.approx(right[[3, 5, 8]].mean())

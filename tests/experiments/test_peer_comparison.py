@@ -9,17 +9,17 @@ from rankshot.datasets.features import ImageData
 from rankshot.experiments.benchmark import Benchmark
 from rankshot.experiments.classifiers import LinearClassifier, train_classifier
 from rankshot.experiments.peer_comparison import (
-    UNCHANGED,
     CONSE_GRID,
     ESZSL_GRID,
+    UNCHANGED,
     UNIT,
     Trial,
-    prepare_task,
     choose_best_trial,
+    expand_grid,
+    format_setting,
     peer_methods,
     peer_table,
-    format_setting,
-    expand_grid,
+    prepare_task,
     try_settings,
 )
 from rankshot.experiments.peers.attributes import IAP
@@ -62,15 +62,15 @@ def made_study(attributes=True):
 
 
 @pytest.fixture(scope="module")
-def study():
+def benchmark():
     return made_study()
 
 
 @pytest.fixture(scope="module")
-def classifiers(study):
+def classifiers(benchmark):
     return tuple(
         train_classifier("multiclass", 1.0, task.train, task.train_label)
-        for task in (study.rehearsal, study.real)
+        for task in (benchmark.rehearsal, benchmark.real)
     )
 
 
@@ -80,8 +80,8 @@ def said():
 
 
 @pytest.fixture(scope="module")
-def table(study, classifiers, said):
-    return peer_table(study, *classifiers, said.append)
+def table(benchmark, classifiers, said):
+    return peer_table(benchmark, *classifiers, said.append)
 
 
 # ------------------------------------------------------------------ by hand
@@ -116,15 +116,15 @@ def eszsl(task, vectors, setting):
 
 
 @pytest.mark.parametrize("source", ["words", "attributes"])
-def test_eszsl_is_tuned_on_the_rehearsal_and_judged_on_the_unseen(study, table, source):
-    vectors = study.vectors if source == "words" else study.images.attributes
-    task = study.rehearsal
+def test_eszsl_is_tuned_on_the_rehearsal_and_judged_on_the_unseen(benchmark, table, source):
+    vectors = benchmark.vectors if source == "words" else benchmark.images.attributes
+    task = benchmark.rehearsal
     accuracies = [
         mean_class(task.test_label, eszsl(task, vectors, setting))
         for setting in expand_grid(ESZSL_GRID)
     ]
     best = expand_grid(ESZSL_GRID)[int(np.argmax(accuracies))]
-    right = eszsl(study.real, vectors, best) == study.real.test_label
+    right = eszsl(benchmark.real, vectors, best) == benchmark.real.test_label
     _, setting, rehearsal, accuracy, by_class = table.row("ESZSL", source)
     assert setting == format_setting(best)
     assert rehearsal == pytest.approx(max(accuracies))
@@ -146,24 +146,26 @@ def conse(task, vectors, classifier, n):
     return np.array(found)
 
 
-def test_conse_is_tuned_and_judged_without_training(study, table, classifiers):
-    task = study.rehearsal
+def test_conse_is_tuned_and_judged_without_training(benchmark, table, classifiers):
+    task = benchmark.rehearsal
     accuracies = {
-        n: mean_class(task.test_label, conse(task, study.vectors, classifiers[0], n))
+        n: mean_class(task.test_label, conse(task, benchmark.vectors, classifiers[0], n))
         for n in CONSE_GRID["n_classes"]
     }
     best = max(accuracies, key=lambda n: accuracies[n])
-    right = conse(study.real, study.vectors, classifiers[1], best) == study.real.test_label
+    right = (
+        conse(benchmark.real, benchmark.vectors, classifiers[1], best) == benchmark.real.test_label
+    )
     trains, setting, rehearsal, accuracy, _ = table.row("ConSE", "words")
     assert (trains, setting) == ("nothing", f"n classes {best}")
     assert rehearsal == pytest.approx(accuracies[best])
     assert accuracy.estimate == pytest.approx(right.mean())
 
 
-def test_iap_has_nothing_to_tune(study, table, classifiers):
-    attributes = study.images.attributes
+def test_iap_has_nothing_to_tune(benchmark, table, classifiers):
+    attributes = benchmark.images.attributes
     figures = []
-    for task, classifier in zip((study.rehearsal, study.real), classifiers, strict=True):
+    for task, classifier in zip((benchmark.rehearsal, benchmark.real), classifiers, strict=True):
         fitted = IAP().fit(attributes.select(task.items))
         found = fitted.predict(classifier.scores(task.test), attributes.select(task.targets))
         figures.append(mean_class(task.test_label, found))
@@ -172,9 +174,9 @@ def test_iap_has_nothing_to_tune(study, table, classifiers):
     assert (rehearsal, by_class.estimate) == pytest.approx(figures)
 
 
-def test_every_method_has_its_best_trial(study, table, classifiers):
-    arena = prepare_task(study.rehearsal, classifiers[0])
-    for one in peer_methods(study):
+def test_every_method_has_its_best_trial(benchmark, table, classifiers):
+    arena = prepare_task(benchmark.rehearsal, classifiers[0])
+    for one in peer_methods(benchmark):
         tried = list(try_settings(one, arena))
         assert [trial.setting for trial in tried] == list(one.settings)
         _, setting, rehearsal, *_ = table.row(one.method, one.vectors)
@@ -205,12 +207,14 @@ def test_without_attributes_methods_that_need_them_are_left_out():
     assert methods == ["ESZSL", "SAE", "VectorRegression", "ConSE"]
 
 
-def test_unseen_labels_choose_nothing(study, table, classifiers):
-    data = study.images
+def test_unseen_labels_choose_nothing(benchmark, table, classifiers):
+    data = benchmark.images
     turned = np.roll(data.new_label, 30)
     other = ImageData(**{**vars(data), "unseen_label": turned})
     again = peer_table(
-        Benchmark(other, {}, study.panel, study.held_out_panel, study.vectors), *classifiers, str
+        Benchmark(other, {}, benchmark.panel, benchmark.held_out_panel, benchmark.vectors),
+        *classifiers,
+        str,
     )
     for row, changed in zip(table.rows, again.rows, strict=True):
         assert row[:5] == changed[:5]
@@ -222,27 +226,27 @@ def test_of_equal_trials_the_first_is_taken():
     assert choose_best_trial(tried).setting == {"a": 2}
 
 
-def test_features_are_centred_by_what_is_trained_on(study, classifiers):
-    arena = prepare_task(study.real, classifiers[1])
+def test_features_are_centred_by_what_is_trained_on(benchmark, classifiers):
+    arena = prepare_task(benchmark.real, classifiers[1])
     for kind in (UNCHANGED, UNIT):
         train, test = arena.features[kind]
         np.testing.assert_allclose(train.mean(axis=0), 0, atol=1e-12)
         assert (train**2).sum(axis=1).mean() == pytest.approx(1)
-        for found, expected in zip((train, test), prepared(study.real, kind), strict=True):
+        for found, expected in zip((train, test), prepared(benchmark.real, kind), strict=True):
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
         assert np.abs(test.mean(axis=0)).max() > 0.01
 
 
-def test_other_classifiers_are_refused(study, classifiers):
+def test_other_classifiers_are_refused(benchmark, classifiers):
     rehearsed, real = classifiers
     separate = LinearClassifier("one-vs-rest", real.classes, real.coef, real.intercept)
     with pytest.raises(RankshotError, match=r"trained must be a multiclass .* not one-vs-rest"):
-        peer_table(study, rehearsed, separate, str)
+        peer_table(benchmark, rehearsed, separate, str)
 
 
-def test_inputs_that_are_all_the_same_are_refused(study, classifiers):
-    data = study.images
+def test_inputs_that_are_all_the_same_are_refused(benchmark, classifiers):
+    data = benchmark.images
     same = ImageData(**{**vars(data), "seen_train": np.ones_like(data.seen_train)})
-    flat = Benchmark(same, {}, study.panel, study.held_out_panel, study.vectors)
+    flat = Benchmark(same, {}, benchmark.panel, benchmark.held_out_panel, benchmark.vectors)
     with pytest.raises(RankshotError, match="all 240 inputs to train on are the same"):
         prepare_task(flat.real, classifiers[1])

@@ -180,7 +180,7 @@ def test_wrong_shapes_and_values_are_named(inputs):
 def test_a_missing_number_is_the_mean_over_training_classes_that_have_it():
     nan = np.nan
     seen = ClassVectors(["ant", "bee", "cat"], [[1, nan, 5], [3, 8, nan], [nan, 2, nan]], "test")
-    imputation = MeanImputation.of(seen)
+    imputation = MeanImputation.from_training(seen)
     np.testing.assert_array_equal(
         imputation.complete(seen).values, [[1, 5, 5], [3, 8, 5], [2, 2, 5]]
     )
@@ -191,7 +191,7 @@ def test_a_missing_number_is_the_mean_over_training_classes_that_have_it():
 def test_a_column_that_no_training_class_has_is_named():
     seen = ClassVectors(["ant", "bee"], [[1, np.nan], [2, np.nan]], "test")
     with pytest.raises(RankshotError, match=r"column 1 .* missing for all training classes"):
-        MeanImputation.of(seen)
+        MeanImputation.from_training(seen)
 
 
 @peers

@@ -15,10 +15,10 @@ from rankshot.experiments.ranking_cells import (
     COLUMNS,
     INPUTS_PER_CLASS,
     ON_A_LINE,
-    make_cell,
+    build_ranking_cells,
     find_cells,
     fit_pair_lines,
-    build_ranking_cells,
+    make_cell,
 )
 
 

@@ -21,8 +21,8 @@ from rankshot.experiments.result_one import (
     PAPER_RATERS,
     TargetBootstrap,
     bayes_is_correct,
-    nearest_is_correct,
     collect_points,
+    nearest_is_correct,
     rater_table,
     source_table,
 )
@@ -37,7 +37,7 @@ def images(name, seen, unseen):
 
 
 def made_study(sources=None, panel=None, name="animals"):
-    """A study without images, of the tables or rankings given."""
+    """A benchmark without images, of the tables or rankings given."""
     said = next(iter(sources.values())) if sources else panel
     items = said.items
     targets = said.targets if sources else panel.target_names

@@ -26,7 +26,7 @@ def images(name, seen, unseen):
 
 
 def made_study(tables):
-    """Return a study of four seen and three unseen classes, with these similarities."""
+    """Return a benchmark of four seen and three unseen classes, with these similarities."""
     sources = {name: Similarity(values, UNSEEN, SEEN, name) for name, values in tables.items()}
     panel = rs.Rankings.from_orders([["bus"]], items=SEEN, targets=["truck"])
     vectors = ClassVectors(SEEN + UNSEEN, np.eye(7))
@@ -62,30 +62,32 @@ def wu_palmer(nouns, a, b):
 
 
 def test_word_maps_are_scaled_one_minus_similarities():
-    study = load_benchmark(load_cifar())
-    nouns, names = load_nouns(), study.images.new_classes
-    senses = dict(build_class_tree(study).senses)
+    benchmark = load_benchmark(load_cifar())
+    nouns, names = load_nouns(), benchmark.images.new_classes
+    senses = dict(build_class_tree(benchmark).senses)
     synsets = [nouns.synset(senses[name]) for name in names]
     by_tree = 1 - np.array([[wu_palmer(nouns, a, b) for b in synsets] for a in synsets])
-    vectors = study.vectors.select(names).values
+    vectors = benchmark.vectors.select(names).values
     lengths = np.linalg.norm(vectors, axis=1)
     by_words = 1 - vectors @ vectors.T / lengths / lengths[:, None]
-    for found, distance in zip(build_word_maps(study), (by_tree, by_words), strict=True):
+    for found, distance in zip(build_word_maps(benchmark), (by_tree, by_words), strict=True):
         assert found.targets == names
         assert found.left_out == ()
         assert_same_map(found.places, scaled(distance))
 
 
 def test_a_class_without_a_vector_is_left_out():
-    study = load_benchmark(load_cifar())
-    values = study.vectors.values.copy()
-    values[study.vectors.names.index("frog")] = NAN
-    holey = ClassVectors(study.vectors.names, values, "holey")
+    benchmark = load_benchmark(load_cifar())
+    values = benchmark.vectors.values.copy()
+    values[benchmark.vectors.names.index("frog")] = NAN
+    holey = ClassVectors(benchmark.vectors.names, values, "holey")
     by_words = build_word_maps(
-        Benchmark(study.images, study.sources, study.panel, study.held_out_panel, holey)
+        Benchmark(
+            benchmark.images, benchmark.sources, benchmark.panel, benchmark.held_out_panel, holey
+        )
     )[1]
     assert by_words.left_out == (("holey", "frog"),)
-    assert by_words.targets == tuple(n for n in study.images.new_classes if n != "frog")
+    assert by_words.targets == tuple(n for n in benchmark.images.new_classes if n != "frog")
     assert by_words.places.shape == (9, 2)
 
 
@@ -148,10 +150,10 @@ def test_three_distances_of_what_sources_say():
 
 
 def test_what_the_animals_lack_is_counted():
-    study = load_benchmark(images("animals", *class_names("animals")))
+    benchmark = load_benchmark(images("animals", *class_names("animals")))
     rare = ("giant+panda", "hippopotamus", "humpback+whale", "persian+cat")
     expected = tuple((source, name) for source in ("Wikipedia", "word2vec") for name in rare)
-    for found in build_source_maps(study):
+    for found in build_source_maps(benchmark):
         assert found.left_out == expected
         assert len(found.targets) == len(found.sources) == len(found.places) == 42
 

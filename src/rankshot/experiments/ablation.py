@@ -19,8 +19,8 @@ from rankshot.experiments.evaluator import (
     Configuration,
     Evaluator,
     Prior,
-    weigh_raters,
     adjust_for_frequencies,
+    weigh_raters,
 )
 from rankshot.experiments.methods import K, paper_head
 from rankshot.experiments.tables import ResultTable, Value, format_share
@@ -73,7 +73,7 @@ class AblationResult:
     """All steps, those that use the test batch last.
 
     ``bases`` are the best classifiers by name, with the default head and a reference; ``chosen``
-    is the recipe that seen classes support in the end.
+    is the configuration that seen classes support in the end.
     """
 
     steps: tuple[Step, ...]
@@ -90,9 +90,9 @@ class AblationResult:
                 step.idea,
                 step.chosen,
                 step.looks_at,
-                step.rehearsed,
-                bootstrap.interval(step.right),
-                bootstrap.interval(step.right, weights),
+                step.rehearsal,
+                bootstrap.interval(step.correct),
+                bootstrap.interval(step.correct, weights),
             )
             for step in self.steps
         ]
@@ -123,20 +123,23 @@ class AblationResult:
 class _Ablation:
     """The steps so far."""
 
-    kitchen: Evaluator
+    evaluator: Evaluator
     announce: Callable[[str], None]
     steps: list[Step]
 
-    def add(self, idea: str, chosen: str, recipe: Configuration) -> Configuration:
+    def add(self, idea: str, chosen: str, configuration: Configuration) -> Configuration:
         """Measure one more."""
         self.announce(idea)
-        rehearsed, right = self.kitchen.rehearsed(recipe), self.kitchen.right(recipe)
+        rehearsed, right = (
+            self.evaluator.rehearse(configuration),
+            self.evaluator.mark_correct(configuration),
+        )
         self.steps.append(Step(idea, chosen, rehearsed, right))
-        return recipe
+        return configuration
 
 
 def run_ablation(
-    kitchen: Evaluator,
+    evaluator: Evaluator,
     C: float,
     grid: Mapping[str, Sequence[float]],
     announce: Callable[[str], None],
@@ -145,7 +148,7 @@ def run_ablation(
 
     Parameters
     ----------
-    kitchen : Kitchen
+    evaluator : Evaluator
     C : float
         The regularisation of the multiclass classifier that seen validation *images* favour.
     grid : mapping of str to sequence of float
@@ -153,100 +156,104 @@ def run_ablation(
     announce : callable
         Is told what is tried next.
     """
-    ladder = _Ablation(kitchen, announce, [])
-    informed = _heads(ladder, Configuration("multiclass", C, paper_head()))
+    ablation = _Ablation(evaluator, announce, [])
+    informed = _heads(ablation, Configuration("multiclass", C, paper_head()))
     logistic = [replace(informed, C=c) for c in grid["multiclass"]]
     squares = [replace(informed, setting=LEAST_SQUARES, C=c) for c in grid[LEAST_SQUARES]]
-    bases = _classifiers(ladder, logistic, squares)
-    chosen = bases[-1] if kitchen.surely_better(bases[-1], bases[0]) else bases[0]
-    chosen = _sources(ladder, _places(ladder, chosen))
-    ladder.add("all that seen classes support", _describe(chosen), chosen)
-    ladder.add("the same at the paper's K = 4", "", chosen.with_head(k=K))
+    bases = _classifiers(ablation, logistic, squares)
+    chosen = bases[-1] if evaluator.is_clearly_better(bases[-1], bases[0]) else bases[0]
+    chosen = _sources(ablation, _places(ablation, chosen))
+    ablation.add("all that seen classes support", _describe(chosen), chosen)
+    ablation.add("the same at the paper's K = 4", "", chosen.with_head(k=K))
     announce("a ceiling: the true orders")
-    ladder.steps.append(_ceiling(kitchen, chosen))
-    batch = BatchTrials(kitchen, [bases[0], *squares])
-    ladder.steps.extend(_batch_steps(batch, chosen, announce))
+    ablation.steps.append(_ceiling(evaluator, chosen))
+    batch = BatchTrials(evaluator, [bases[0], *squares])
+    ablation.steps.extend(_batch_steps(batch, chosen, announce))
     return AblationResult(
-        tuple(ladder.steps),
+        tuple(ablation.steps),
         {one.setting: one for one in bases},
         chosen,
         batch.range_of_nearly_best(),
     )
 
 
-def _heads(ladder: _Ablation, paper: Configuration) -> Configuration:
+def _heads(ablation: _Ablation, paper: Configuration) -> Configuration:
     """Try heads on the paper's classifier; return the default one with a reference."""
-    kitchen = ladder.kitchen
-    ladder.add("the paper's: consensus, K = 4", "", paper)
-    best = kitchen.best(paper.with_head(k=k) for k in PLACES)
-    ladder.add("K chosen", f"K = {best.head.k}", best)
+    evaluator = ablation.evaluator
+    ablation.add("the paper's: consensus, K = 4", "", paper)
+    best = evaluator.choose_best(paper.with_head(k=k) for k in PLACES)
+    ablation.add("K chosen", f"K = {best.head.k}", best)
     mallows = best.with_head(prior=Mallows())
-    ladder.add("a consensus by Mallows", f"K = {best.head.k}", mallows)
-    best = kitchen.best(paper.with_head(k=k, posterior="mean") for k in PLACES)
-    ladder.add("the mean over raters, no consensus", f"K = {best.head.k}", best)
-    best = kitchen.best(
+    ablation.add("a consensus by Mallows", f"K = {best.head.k}", mallows)
+    best = evaluator.choose_best(paper.with_head(k=k, posterior="mean") for k in PLACES)
+    ablation.add("the mean over raters, no consensus", f"K = {best.head.k}", best)
+    best = evaluator.choose_best(
         paper.with_head(k=k, decay=decay, posterior="mean") for k, decay in product(PLACES, DECAYS)
     )
-    ladder.add("places lose weight", f"K = {best.head.k}, decay {best.head.decay:g}", best)
+    ablation.add("places lose weight", f"K = {best.head.k}, decay {best.head.decay:g}", best)
     default = replace(paper, head=ProbabilisticRanking())
-    ladder.add("the default head", f"K = {default.head.k}, decay {default.head.decay:g}", default)
-    best = kitchen.best(replace(default, temperature=t) for t in TEMPERATURES)
-    ladder.add("scores divided by a temperature", f"temperature {best.temperature:g}", best)
-    ladder.add("the paper's head with a reference", "", replace(paper, reference=True))
-    return ladder.add("the default head with a reference", "", replace(default, reference=True))
+    ablation.add("the default head", f"K = {default.head.k}, decay {default.head.decay:g}", default)
+    best = evaluator.choose_best(replace(default, temperature=t) for t in TEMPERATURES)
+    ablation.add("scores divided by a temperature", f"temperature {best.temperature:g}", best)
+    ablation.add("the paper's head with a reference", "", replace(paper, reference=True))
+    return ablation.add("the default head with a reference", "", replace(default, reference=True))
 
 
 def _classifiers(
-    ladder: _Ablation, logistic: Sequence[Configuration], squares: Sequence[Configuration]
+    ablation: _Ablation, logistic: Sequence[Configuration], squares: Sequence[Configuration]
 ) -> list[Configuration]:
     """Choose the regularisation of two classifiers by seen classes."""
-    best = [ladder.kitchen.best(recipes) for recipes in (logistic, squares)]
-    ladder.add("regularisation by seen classes", f"multiclass, C = {best[0].C:g}", best[0])
-    ladder.add("least squares in its place", f"C = {best[1].C:g}", best[1])
+    best = [
+        ablation.evaluator.choose_best(configurations) for configurations in (logistic, squares)
+    ]
+    ablation.add("regularisation by seen classes", f"multiclass, C = {best[0].C:g}", best[0])
+    ablation.add("least squares in its place", f"C = {best[1].C:g}", best[1])
     return best
 
 
-def _places(ladder: _Ablation, chosen: Configuration) -> Configuration:
+def _places(ablation: _Ablation, chosen: Configuration) -> Configuration:
     """Try places and their weights for this data set alone."""
-    kitchen = ladder.kitchen
-    best = kitchen.best(chosen.with_head(k=k, decay=decay) for k, decay in product(PLACES, DECAYS))
+    evaluator = ablation.evaluator
+    best = evaluator.choose_best(
+        chosen.with_head(k=k, decay=decay) for k, decay in product(PLACES, DECAYS)
+    )
     said = f"K = {best.head.k}, decay {best.head.decay:g}"
-    ladder.add("places and their weights for this data set", said, best)
-    return best if kitchen.surely_better(best, chosen) else chosen
+    ablation.add("places and their weights for this data set", said, best)
+    return best if evaluator.is_clearly_better(best, chosen) else chosen
 
 
-def _sources(ladder: _Ablation, chosen: Configuration) -> Configuration:
+def _sources(ablation: _Ablation, chosen: Configuration) -> Configuration:
     """Try weights of raters, and other sources beside the panel."""
-    kitchen = ladder.kitchen
-    weights = weigh_raters(kitchen, chosen)
+    evaluator = ablation.evaluator
+    weights = weigh_raters(evaluator, chosen)
     spread = (
         f"weights {format_share(min(weights.values()))} to {format_share(max(weights.values()))}"
     )
-    ladder.add("raters weigh what they are worth alone", spread, replace(chosen, raters=weights))
-    best = kitchen.best(
+    ablation.add("raters weigh what they are worth alone", spread, replace(chosen, raters=weights))
+    best = evaluator.choose_best(
         replace(chosen, sources={source: weight})
-        for source, weight in product(kitchen.study.sources, SOURCE_WEIGHTS)
+        for source, weight in product(evaluator.benchmark.sources, SOURCE_WEIGHTS)
     )
     said = ", ".join(f"{name} at {weight:g}" for name, weight in best.sources.items())
-    ladder.add("a linguistic source beside the panel", said, best)
-    return best if kitchen.surely_better(best, chosen) else chosen
+    ablation.add("a linguistic source beside the panel", said, best)
+    return best if evaluator.is_clearly_better(best, chosen) else chosen
 
 
-def _describe(recipe: Configuration) -> str:
-    merged = "".join(f", {name} at {weight:g}" for name, weight in recipe.sources.items())
-    places = f"K = {recipe.head.k}, decay {recipe.head.decay:g}"
-    return f"{recipe.setting}, C = {recipe.C:g}, {places}, a reference{merged}"
+def _describe(configuration: Configuration) -> str:
+    merged = "".join(f", {name} at {weight:g}" for name, weight in configuration.sources.items())
+    places = f"K = {configuration.head.k}, decay {configuration.head.decay:g}"
+    return f"{configuration.setting}, C = {configuration.C:g}, {places}, a reference{merged}"
 
 
-def _ceiling(kitchen: Evaluator, recipe: Configuration) -> Step:
+def _ceiling(evaluator: Evaluator, configuration: Configuration) -> Step:
     """Return how well the same head does with the orders that unseen *labels* would give."""
-    task = kitchen.study.real
-    scores = kitchen.scores(recipe, task, "test")
-    usual = kitchen.scores(recipe, task, "validation")
+    task = evaluator.benchmark.real
+    scores = evaluator.scores(configuration, task, "test")
+    usual = evaluator.scores(configuration, task, "validation")
     values = (scores.values - usual.values.mean(axis=0)) / usual.values.std(axis=0)
     means = [values[task.test_label == name].mean(axis=0) for name in task.targets]
     orders = Rankings.from_scores(means, items=task.items, targets=task.targets).top(LIST_LENGTH)
-    head = clone(recipe.head).fit(orders, usual)
+    head = clone(configuration.head).fit(orders, usual)
     right = np.asarray(head.predict(scores) == task.test_label)
     idea = "no method: one ranking a class, the true one"
     return Step(idea, "", None, right, "labels")
@@ -257,15 +264,15 @@ def _batch_steps(
 ) -> Iterator[Step]:
     """Yield what becomes possible when all test inputs may be looked at before any is decided.
 
-    How often targets occur is learned on top of the recipe ``chosen``; where their inputs are,
+    How often targets occur is learned on top of the configuration ``chosen``; where their inputs are,
     on top of whichever classifier rehearses best so.
     """
-    kitchen = trials.kitchen
-    rehearsal, real = kitchen.study.rehearsal, kitchen.study.real
+    evaluator = trials.evaluator
+    rehearsal, real = evaluator.benchmark.rehearsal, evaluator.benchmark.real
 
     def reweighted(task: Task, change: Callable[[Floats], Floats]) -> Correct:
-        head = kitchen.fitted(chosen, task)
-        log_proba = head.predict_log_proba(kitchen.scores(chosen, task, "test"))
+        head = evaluator.fit_head(chosen, task)
+        log_proba = head.predict_log_proba(evaluator.scores(chosen, task, "test"))
         labels = head.classes_[change(log_proba.astype(np.float64)).argmax(axis=1)]
         return np.asarray(labels == task.test_label)
 
@@ -284,16 +291,16 @@ def _batch_steps(
     }
     for idea, priors in ideas.items():
         announce(idea)
-        best = trials.best(priors)
+        best = trials.choose_best(priors)
         said = (
-            f"{best.base.setting}, C = {best.base.C:g}, trust {best.trust:g}, shrinkage "
+            f"{best.base.setting}, C = {best.base.C:g}, head weight {best.head_weight:g}, shrinkage "
             f"{best.shrinkage:g}, frequencies {best.prior}"
         )
-        yield Step(idea, said, trials.rehearsed[best], trials.right(best), "batch")
+        yield Step(idea, said, trials.rehearsals[best], trials.mark_correct(best), "batch")
 
 
-def settings_table(kitchen: Evaluator, recipes: dict[str, Configuration]) -> ResultTable:
-    """Return how K and the decay do on seen classes that play unseen ones, for some recipes.
+def settings_table(evaluator: Evaluator, configurations: dict[str, Configuration]) -> ResultTable:
+    """Return how K and the decay do on seen classes that play unseen ones, for some configurations.
 
     The default settings of `ProbabilisticRanking` are read off here.
     """
@@ -301,9 +308,9 @@ def settings_table(kitchen: Evaluator, recipes: dict[str, Configuration]) -> Res
         (
             name,
             f"{k}",
-            *(kitchen.rehearsed(recipe.with_head(k=k, decay=decay)) for decay in DECAYS),
+            *(evaluator.rehearse(configuration.with_head(k=k, decay=decay)) for decay in DECAYS),
         )
-        for name, recipe in recipes.items()
+        for name, configuration in configurations.items()
         for k in PLACES
     ]
     return ResultTable(

@@ -63,7 +63,7 @@ class Task:
     sources: dict[str, Similarity]
     panel: Rankings
 
-    def listed(self, source: str) -> Rankings:
+    def rankings(self, source: str) -> Rankings:
         """Return a source's rankings: its first items, or those of the panel."""
         return self.panel if source == PANEL else rank_items(self.sources[source])
 

@@ -79,31 +79,31 @@ class ClassTree:
         return str(self.root)
 
 
-def build_class_tree(study: Benchmark) -> ClassTree:
-    """Return the tree of a study's unseen classes.
+def build_class_tree(benchmark: Benchmark) -> ClassTree:
+    """Return the tree of a benchmark's unseen classes.
 
     Examples
     --------
     >>> from rankshot.datasets.cifar import load_cifar
     >>> from rankshot.experiments.class_maps import class_tree
-    >>> from rankshot.experiments.benchmark import study_of
-    >>> tree = class_tree(study_of(load_cifar()))
+    >>> from rankshot.experiments.benchmark import load_benchmark
+    >>> tree = class_tree(load_benchmark(load_cifar()))
     >>> print(tree.root.below[0])
     vehicle (craft (airplane, ship), motor_vehicle (automobile, truck))
     """
-    senses = choose_senses(study)
+    senses = choose_senses(benchmark)
     hierarchy = Hierarchy(senses, WordNet(senses=senses))
-    return ClassTree(study.name, _node(hierarchy.root), tuple(senses.items()))
+    return ClassTree(benchmark.name, _node(hierarchy.root), tuple(senses.items()))
 
 
-def choose_senses(study: Benchmark) -> dict[str, str]:
+def choose_senses(benchmark: Benchmark) -> dict[str, str]:
     """Return the sense of each unseen class, as the table of similarities has it.
 
     It is chosen by the company of *all* classes. Ten names alone are less company, and could
     mislead.
     """
-    data = study.images
-    found = WordNet(senses=SENSES[study.name]).senses(data.new_classes + data.seen_classes)
+    data = benchmark.images
+    found = WordNet(senses=SENSES[benchmark.name]).senses(data.new_classes + data.seen_classes)
     return {name: found[name].name for name in data.new_classes}
 
 
@@ -140,7 +140,7 @@ class SemanticMap:
 # -------------------------------------------------------------------- words, Figure 1
 
 
-def build_word_maps(study: Benchmark) -> tuple[SemanticMap, SemanticMap]:
+def build_word_maps(benchmark: Benchmark) -> tuple[SemanticMap, SemanticMap]:
     """Place the unseen classes by WordNet, and by word vectors.
 
     The distance is 1 - similarity: Wu and Palmer's measure, and the cosine of word vectors.
@@ -149,12 +149,12 @@ def build_word_maps(study: Benchmark) -> tuple[SemanticMap, SemanticMap]:
     --------
     >>> from rankshot.datasets.cifar import load_cifar
     >>> from rankshot.experiments.class_maps import word_maps
-    >>> from rankshot.experiments.benchmark import study_of
-    >>> [(one.name, one.places.shape) for one in word_maps(study_of(load_cifar()))]
+    >>> from rankshot.experiments.benchmark import load_benchmark
+    >>> [(one.name, one.places.shape) for one in word_maps(load_benchmark(load_cifar()))]
     [('Wu & Palmer', (10, 2)), ('GloVe 100d', (10, 2))]
     """
-    classes, vectors = study.images.new_classes, study.vectors
-    wordnet = WordNet("wup", senses=choose_senses(study))
+    classes, vectors = benchmark.images.new_classes, benchmark.vectors
+    wordnet = WordNet("wup", senses=choose_senses(benchmark))
     by_wordnet = _word_map(WU_PALMER, wordnet.similarity(classes, classes))
     return by_wordnet, _word_map(vectors.source, vectors.cosines(classes, classes))
 
@@ -173,7 +173,7 @@ def _word_map(name: str, table: Similarity) -> SemanticMap:
 # -------------------------------------------------------------------- sources, Figure 3
 
 
-def build_source_maps(study: Benchmark) -> tuple[SemanticMap, SemanticMap, SemanticMap]:
+def build_source_maps(benchmark: Benchmark) -> tuple[SemanticMap, SemanticMap, SemanticMap]:
     """Place what each source says of each unseen class, by three distances of rows.
 
     The first two compare the numbers, as they are and divided by the sum of their absolute values;
@@ -188,15 +188,15 @@ def build_source_maps(study: Benchmark) -> tuple[SemanticMap, SemanticMap, Seman
     --------
     >>> from rankshot.datasets.cifar import load_cifar
     >>> from rankshot.experiments.class_maps import source_maps
-    >>> from rankshot.experiments.benchmark import study_of
-    >>> maps = source_maps(study_of(load_cifar()))
+    >>> from rankshot.experiments.benchmark import load_benchmark
+    >>> maps = source_maps(load_benchmark(load_cifar()))
     >>> [(one.name, len(one.places)) for one in maps]
     [('Euclidean distance', 50), ('Euclidean distance, normalized', 50),
      ('Kendall’s distance of the first 2', 50)]
     """
-    rows, sources, targets, left_out = _known_rows(study)
+    rows, sources, targets, left_out = _known_rows(benchmark)
     scaled = rows / np.abs(rows).sum(axis=1, keepdims=True)
-    rankings = Rankings.from_scores(rows, items=study.images.seen_classes)
+    rankings = Rankings.from_scores(rows, items=benchmark.images.seen_classes)
     kendall = mean_kendall_distance(rankings, k=K)
     # A ranking with ties is at some distance of itself, on average; a point is not.
     np.fill_diagonal(kendall, 0)
@@ -209,13 +209,13 @@ def build_source_maps(study: Benchmark) -> tuple[SemanticMap, SemanticMap, Seman
 
 
 def _known_rows(
-    study: Benchmark,
+    benchmark: Benchmark,
 ) -> tuple[Floats, tuple[str, ...], tuple[str, ...], tuple[tuple[str, str], ...]]:
     """Return the rows that rank something, their sources and targets, and those that do not."""
     rows: list[Floats] = []
     kept: list[tuple[str, str]] = []
     left_out: list[tuple[str, str]] = []
-    for source, table in study.real.sources.items():
+    for source, table in benchmark.real.sources.items():
         values, known = table.values, np.isfinite(table.values)
         # Nothing is above nothing, so a row without a number is left out, too.
         highest = np.where(known, values, -np.inf).max(axis=1)
@@ -227,6 +227,8 @@ def _known_rows(
             else:
                 left_out.append((source, target))
     if not rows:
-        raise RankshotError(f"no source says anything of {quote_names(study.images.new_classes)}")
+        raise RankshotError(
+            f"no source says anything of {quote_names(benchmark.images.new_classes)}"
+        )
     sources, targets = zip(*kept, strict=True)
     return np.array(rows), sources, targets, tuple(left_out)

@@ -74,7 +74,7 @@ class LinearClassifier:
         """Return what it says of inputs."""
         return Scores(X @ self.coef.T + self.intercept, self.classes, self.kind)
 
-    def predicted(self, X: Features) -> Labels:
+    def predict(self, X: Features) -> Labels:
         """Return the class of the highest score, or of most pairs won."""
         found = np.empty(len(X), np.intp)
         for rows in row_blocks(len(X), len(self.coef)):
@@ -84,7 +84,7 @@ class LinearClassifier:
             found[rows] = values.argmax(axis=1)
         return np.array(self.classes)[found]
 
-    def scaled(self, X: Features, y: Labels) -> LinearClassifier:
+    def with_platt_scaling(self, X: Features, y: Labels) -> LinearClassifier:
         """Return it with Platt's scaling, fitted to inputs that it was not trained on.
 
         Platt's log-odds a f + b are linear in the scores, and so in the inputs.
@@ -189,7 +189,7 @@ class ClassifierCache:
     directory: Path
     announce: Announce
 
-    def classifier(self, setting: str, C: float) -> LinearClassifier:
+    def load_or_train(self, setting: str, C: float) -> LinearClassifier:
         """Return a classifier trained on the inputs, or kept from an earlier run."""
         path = self.directory / f"{self.name}-{setting.replace(' ', '-')}-{C:g}.npz"
         mark = self._fingerprint(setting, C)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rankshot.datasets.cifar import load_cifar
 from rankshot.experiments import classifiers as training
-from rankshot.experiments.benchmark import rank_items, load_benchmark
+from rankshot.experiments.benchmark import load_benchmark, rank_items
 from rankshot.experiments.classifiers import LinearClassifier
 from rankshot.experiments.methods import PR, Method, paper_methods
 from rankshot.experiments.tables import Comparison, ComparisonRow
@@ -69,8 +69,8 @@ def run_demo(announce: Announce) -> Demo:
     announce : callable
         Is told how many steps are done, of how many, and what comes next.
     """
-    study = load_benchmark(load_cifar())
-    task = study.real
+    benchmark = load_benchmark(load_cifar())
+    task = benchmark.real
     sources = {name: task.sources[name] for name in SOURCES}
     field = paper_methods(sources, task.panel)
     field.append(
@@ -83,14 +83,14 @@ def run_demo(announce: Announce) -> Demo:
         announce(len(trained), todo, f"training {setting}")
         model = training.trained(setting, C, task.train, task.train_label)
         if setting != "multiclass":
-            model = model.scaled(task.validation, task.validation_label)
+            model = model.with_platt_scaling(task.validation, task.validation_label)
         trained[setting] = model
     scores = {name: model.scores(task.test) for name, model in trained.items()}
     usual = {name: model.scores(task.validation) for name, model in trained.items()}
     rows: list[ComparisonRow] = []
     for one in field:
         announce(len(trained) + len(rows), todo, f"{one.method}, {one.source}")
-        found = [one.right(scores[name], task.test_label, usual[name]) for name in scores]
+        found = [one.mark_correct(scores[name], task.test_label, usual[name]) for name in scores]
         rows.append(ComparisonRow(one.method, one.source, tuple(map(_interval, found))))
     shown = next(one.head for one in field if (one.method, one.source) == REPORTED[:2])
     # The report looks into one classifier's decisions.
@@ -99,7 +99,7 @@ def run_demo(announce: Announce) -> Demo:
     return Demo(
         Comparison(tuple(scores), tuple(rows)),
         {
-            name: accuracy(task.validation_label, model.predicted(task.validation))
+            name: accuracy(task.validation_label, model.predict(task.validation))
             for name, model in trained.items()
         },
         task.panel,

@@ -1,4 +1,4 @@
-"""Recipes for a zero-shot classifier: chosen on the rehearsal, then measured on unseen classes."""
+"""Configurations for a zero-shot classifier: chosen on the rehearsal, then measured on unseen classes."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ NEARLY_BEST = 0.01
 """Settings that rehearse so near to the best are as good as it, for all that is known."""
 
 
-# -------------------- experiments.recipes
-# Recipes for a zero-shot classifier: chosen on the rehearsal, then measured on unseen classes.
+# -------------------- experiments.configurations
+# Configurations for a zero-shot classifier: chosen on the rehearsal, then measured on unseen classes.
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,98 +72,106 @@ class Configuration:
 
 @dataclass(frozen=True, eq=False)
 class Evaluator:
-    """A study and its classifiers: where recipes are tried."""
+    """A benchmark and its classifiers: where configurations are tried."""
 
-    study: Benchmark
-    workshops: Mapping[str, ClassifierCache]
+    benchmark: Benchmark
+    caches: Mapping[str, ClassifierCache]
     """By name of the task."""
 
     @cached_property
     def _scores(self) -> dict[tuple[str, str, float, str], Scores]:
         return {}
 
-    def scores(self, recipe: Configuration, task: Task, part: str) -> Scores:
-        """Return what the recipe's classifier says of a task's "validation" or "test" inputs."""
-        key = (task.name, recipe.setting, recipe.C, part)
+    def scores(self, configuration: Configuration, task: Task, part: str) -> Scores:
+        """Return what the configuration's classifier says of a task's "validation" or "test" inputs."""
+        key = (task.name, configuration.setting, configuration.C, part)
         if key not in self._scores:
-            model = self.workshops[task.name].classifier(recipe.setting, recipe.C)
+            model = self.caches[task.name].load_or_train(configuration.setting, configuration.C)
             self._scores[key] = model.scores(getattr(task, part))
         found = self._scores[key]
-        if recipe.temperature == 1:
+        if configuration.temperature == 1:
             return found
-        return Scores(found.values / recipe.temperature, found.items, found.kind)
+        return Scores(found.values / configuration.temperature, found.items, found.kind)
 
     @cached_property
     def _heads(self) -> dict[tuple[Configuration, str], ProbabilisticRanking]:
         return {}
 
-    def fitted(self, recipe: Configuration, task: Task) -> ProbabilisticRanking:
-        """Return the recipe's head, fitted for a task."""
-        key = (recipe, task.name)
+    def fit_head(self, configuration: Configuration, task: Task) -> ProbabilisticRanking:
+        """Return the configuration's head, fitted for a task."""
+        key = (configuration, task.name)
         if key not in self._heads:
-            reference = self.scores(recipe, task, "validation") if recipe.reference else None
-            head: ProbabilisticRanking = clone(recipe.head)
-            self._heads[key] = head.fit(weight_rankings(recipe, task), reference)
+            reference = (
+                self.scores(configuration, task, "validation") if configuration.reference else None
+            )
+            head: ProbabilisticRanking = clone(configuration.head)
+            self._heads[key] = head.fit(weight_rankings(configuration, task), reference)
         return self._heads[key]
 
-    def predicted(self, recipe: Configuration, task: Task) -> Labels:
-        """Return the targets that the recipe gives to a task's test inputs."""
-        return self.fitted(recipe, task).predict(self.scores(recipe, task, "test"))
+    def predict(self, configuration: Configuration, task: Task) -> Labels:
+        """Return the targets that the configuration gives to a task's test inputs."""
+        return self.fit_head(configuration, task).predict(self.scores(configuration, task, "test"))
 
-    def rehearsed(self, recipe: Configuration) -> Interval:
-        """Return how good a recipe is where settings are chosen: seen classes playing unseen.
+    def rehearse(self, configuration: Configuration) -> Interval:
+        """Return how good a configuration is where settings are chosen: seen classes playing unseen.
 
         It is the mean over classes, with its interval over resamples of classes.
         """
-        task = self.study.rehearsal
-        right = self.predicted(recipe, task) == task.test_label
+        task = self.benchmark.rehearsal
+        right = self.predict(configuration, task) == task.test_label
         return class_interval(task.test_label, right)
 
-    def surely_better(self, new: Configuration, old: Configuration) -> bool:
-        """Return whether a recipe rehearses better by more than one standard error over classes.
+    def is_clearly_better(self, new: Configuration, old: Configuration) -> bool:
+        """Return whether a configuration rehearses better by more than one standard error over classes.
 
-        With a few classes to rehearse on, the best of many recipes is often best by chance.
+        With a few classes to rehearse on, the best of many configurations is often best by chance.
         """
-        task = self.study.rehearsal
+        task = self.benchmark.rehearsal
         ours, theirs = (
-            np.array(list(per_class_accuracy(task.test_label, self.predicted(one, task)).values()))
+            np.array(list(per_class_accuracy(task.test_label, self.predict(one, task)).values()))
             for one in (new, old)
         )
         gain = ours - theirs
         return bool(gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)))
 
-    def best(self, recipes: Iterable[Configuration]) -> Configuration:
-        """Return the recipe that rehearses best; of equals, the first."""
-        return max(list(recipes), key=lambda recipe: self.rehearsed(recipe).estimate)
+    def choose_best(self, configurations: Iterable[Configuration]) -> Configuration:
+        """Return the configuration that rehearses best; of equals, the first."""
+        return max(
+            list(configurations), key=lambda configuration: self.rehearse(configuration).estimate
+        )
 
-    def right(self, recipe: Configuration) -> NDArray[np.bool_]:
-        """Return which inputs of *unseen* classes a recipe gets right: to report, not to choose."""
-        task = self.study.real
-        return np.asarray(self.predicted(recipe, task) == task.test_label)
+    def mark_correct(self, configuration: Configuration) -> NDArray[np.bool_]:
+        """Return which inputs of *unseen* classes a configuration gets right: to report, not to choose."""
+        task = self.benchmark.real
+        return np.asarray(self.predict(configuration, task) == task.test_label)
 
 
-def weight_rankings(recipe: Configuration, task: Task) -> Rankings:
-    """Return the rankings of a recipe's sources, weighted."""
+def weight_rankings(configuration: Configuration, task: Task) -> Rankings:
+    """Return the rankings of a configuration's sources, weighted."""
     panel = task.panel
-    if recipe.raters:
-        panel = replace(panel, weights=np.array([recipe.raters[name] for name in panel.raters]))
+    if configuration.raters:
+        panel = replace(
+            panel, weights=np.array([configuration.raters[name] for name in panel.raters])
+        )
     parts = [panel]
-    for source, weight in recipe.sources.items():
-        listed = task.listed(source)
+    for source, weight in configuration.sources.items():
+        listed = task.rankings(source)
         # The panel's rankings of a target weigh 1 together, and so do those of a source.
         of_target = panel.weights.sum() / len(task.targets)
         parts.append(replace(listed, weights=np.full(len(listed), weight * of_target)))
     return Rankings.concatenate(parts)
 
 
-def weigh_raters(kitchen: Evaluator, recipe: Configuration) -> dict[str, float]:
+def weigh_raters(evaluator: Evaluator, configuration: Configuration) -> dict[str, float]:
     """Return what each rater's rankings alone are worth on the rehearsal, more than by chance."""
-    task = kitchen.study.rehearsal
-    scores = kitchen.scores(recipe, task, "test")
-    reference = kitchen.scores(recipe, task, "validation") if recipe.reference else None
+    task = evaluator.benchmark.rehearsal
+    scores = evaluator.scores(configuration, task, "test")
+    reference = (
+        evaluator.scores(configuration, task, "validation") if configuration.reference else None
+    )
     worth = {}
     for rater in task.panel.rater_names:
-        head = clone(recipe.head).fit(task.panel.select(rater=rater), reference)
+        head = clone(configuration.head).fit(task.panel.select(rater=rater), reference)
         found = mean_class_accuracy(task.test_label, head.predict(scores))
         worth[rater] = max(found - 1 / len(task.targets), 0.01)
     return worth
@@ -191,10 +199,10 @@ def adjust_for_frequencies(log_proba: Floats, n_rounds: int = 50) -> Floats:
 
 
 class BatchSetting(NamedTuple):
-    """A recipe, refined on the whole batch."""
+    """A configuration, refined on the whole batch."""
 
     base: Configuration
-    trust: float
+    head_weight: float
     shrinkage: float
     prior: Prior
 
@@ -205,43 +213,46 @@ class BatchTrials:
     What they reach on unseen classes is looked up only for those that rehearse well.
     """
 
-    def __init__(self, kitchen: Evaluator, bases: Sequence[Configuration]) -> None:
-        self.kitchen = kitchen
+    def __init__(self, evaluator: Evaluator, bases: Sequence[Configuration]) -> None:
+        self.evaluator = evaluator
         grid = product(bases, HEAD_WEIGHTS, SHRINKAGES, PRIORS)
-        self.rehearsed = {setting: self._rehearsed(setting) for setting in map(_setting, grid)}
+        self.rehearsals = {setting: self._rehearse(setting) for setting in map(_setting, grid)}
 
-    def best(self, priors: Sequence[Prior]) -> BatchSetting:
+    def choose_best(self, priors: Sequence[Prior]) -> BatchSetting:
         """Return the setting that rehearses best, among those with some class priors."""
         return max(
-            (setting for setting in self.rehearsed if setting.prior in priors),
-            key=lambda setting: self.rehearsed[setting].estimate,
+            (setting for setting in self.rehearsals if setting.prior in priors),
+            key=lambda setting: self.rehearsals[setting].estimate,
         )
 
-    def predicted(self, setting: BatchSetting, task: Task) -> Labels:
+    def predict(self, setting: BatchSetting, task: Task) -> Labels:
         """Return the targets that a setting gives to a task's test inputs."""
-        base, trust, shrinkage, prior = setting
-        scores = self.kitchen.scores(base, task, "test")
+        base, head_weight, shrinkage, prior = setting
+        scores = self.evaluator.scores(base, task, "test")
         head = BatchRefinement(
-            self.kitchen.fitted(base, task), trust=trust, shrinkage=shrinkage, class_prior=prior
+            self.evaluator.fit_head(base, task),
+            trust=head_weight,
+            shrinkage=shrinkage,
+            class_prior=prior,
         )
         return head.fit(scores).predict(scores)
 
-    def _rehearsed(self, setting: BatchSetting) -> Interval:
-        task = self.kitchen.study.rehearsal
-        right = self.predicted(setting, task) == task.test_label
+    def _rehearse(self, setting: BatchSetting) -> Interval:
+        task = self.evaluator.benchmark.rehearsal
+        right = self.predict(setting, task) == task.test_label
         return class_interval(task.test_label, right)
 
-    def right(self, setting: BatchSetting) -> Correct:
+    def mark_correct(self, setting: BatchSetting) -> Correct:
         """Return which inputs of unseen classes a setting gets right."""
-        task = self.kitchen.study.real
-        return np.asarray(self.predicted(setting, task) == task.test_label)
+        task = self.evaluator.benchmark.real
+        return np.asarray(self.predict(setting, task) == task.test_label)
 
     def range_of_nearly_best(self) -> tuple[float, float]:
         """Return the least and the most that settings as good as the best reach."""
-        least = self.rehearsed[self.best(PRIORS)].estimate - NEARLY_BEST
+        least = self.rehearsals[self.choose_best(PRIORS)].estimate - NEARLY_BEST
         found = [
-            float(self.right(setting).mean())
-            for setting, rehearsed in self.rehearsed.items()
+            float(self.mark_correct(setting).mean())
+            for setting, rehearsed in self.rehearsals.items()
             if rehearsed.estimate >= least
         ]
         return min(found), max(found)

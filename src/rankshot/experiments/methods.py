@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.experiments.benchmark import rank_items, fill_missing, find_unranked_targets
+from rankshot.experiments.benchmark import fill_missing, find_unranked_targets, rank_items
 from rankshot.ranking.mallows import Mallows
 from rankshot.ranking.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
@@ -37,10 +37,10 @@ class Method:
     method: str
     source: str
     head: BaseHead
-    knowledge: Semantics
+    semantics: Semantics
     wants_reference: bool = False
 
-    def right(
+    def mark_correct(
         self, scores: Scores, truth: NDArray[np.str_], reference: Scores | None = None
     ) -> NDArray[np.bool_] | None:
         """Fit the head and say which inputs it gets right; None where it cannot use the scores.
@@ -50,9 +50,9 @@ class Method:
         if isinstance(self.head, DirectSimilarity | ConSE) and scores.kind == "one-vs-one":
             return None
         if isinstance(self.head, ProbabilisticRanking) and self.wants_reference:
-            self.head.fit(self.knowledge, reference)  # type: ignore[arg-type]
+            self.head.fit(self.semantics, reference)  # type: ignore[arg-type]
         else:
-            self.head.fit(self.knowledge)
+            self.head.fit(self.semantics)
         return np.asarray(self.head.predict(scores) == truth)
 
 

@@ -83,9 +83,9 @@ Correct = dict[str, NDArray[np.bool_] | None]
 # The paper's Tables 1 and 2: the data, and all methods with all sources and classifiers.
 
 
-def table_one(study: Benchmark) -> ResultTable:
+def table_one(benchmark: Benchmark) -> ResultTable:
     """Return the sizes of a data set, ours beside the paper's."""
-    data, printed = study.images, TABLE_ONE[study.name]
+    data, printed = benchmark.images, TABLE_ONE[benchmark.name]
     sizes = (len(data.seen_train), len(data.seen_validation), len(data.new))
     rows: Sequence[tuple[Value, ...]] = (
         ("features", f"{data.new.shape[1]:,}", f"{printed[0]:,}"),
@@ -95,11 +95,11 @@ def table_one(study: Benchmark) -> ResultTable:
             f"{len(data.seen_classes)} / {len(data.new_classes)}",
             printed[2],
         ),
-        ("linguistic sources", ", ".join(LINGUISTIC[study.name]), printed[3]),
-        ("rankings by a panel (the paper: by people)", f"{len(study.panel)}", f"{printed[4]}"),
+        ("linguistic sources", ", ".join(LINGUISTIC[benchmark.name]), printed[3]),
+        ("rankings by a panel (the paper: by people)", f"{len(benchmark.panel)}", f"{printed[4]}"),
         (
             "rankings of seen classes that play unseen ones",
-            f"{len(study.held_out_panel)}",
+            f"{len(benchmark.held_out_panel)}",
             "none",
         ),
     )
@@ -111,7 +111,7 @@ def table_one(study: Benchmark) -> ResultTable:
 
 
 def table_two(
-    study: Benchmark,
+    benchmark: Benchmark,
     scores: Mapping[str, Callable[[], Scores]],
     bootstrap: Bootstrap,
     announce: Callable[[str], None],
@@ -120,7 +120,7 @@ def table_two(
 
     Parameters
     ----------
-    study : Study
+    benchmark : Benchmark
     scores : mapping of str to callable
         By classifier, what it says of the test inputs: made one after the other, since those
         of pairs are large.
@@ -129,18 +129,18 @@ def table_two(
     announce : callable
         Is told what is measured next.
     """
-    task = study.real
-    sources = {name: task.sources[name] for name in LINGUISTIC[study.name]}
+    task = benchmark.real
+    sources = {name: task.sources[name] for name in LINGUISTIC[benchmark.name]}
     field = paper_methods(sources, task.panel)
     right: dict[tuple[str, str], Correct] = {(one.method, one.source): {} for one in field}
     for classifier, make in scores.items():
         announce(f"Table 2, {classifier}")
         table = make()
         for one in field:
-            right[one.method, one.source][classifier] = one.right(table, task.test_label)
+            right[one.method, one.source][classifier] = one.mark_correct(table, task.test_label)
     alone = tuple(name for name in sources if (DS, name) in right)
     rows = _collect_rows(field, right, alone, tuple(scores), bootstrap)
-    printed = TABLE_TWO[study.name]
+    printed = TABLE_TWO[benchmark.name]
     compared = [
         (*labels, *_add_printed(cells, printed.get(labels, (None,) * len(cells))))
         for labels, cells in rows
@@ -151,7 +151,7 @@ def table_two(
         ("method", "semantics", *scores),
         tuple(compared),
         (
-            SOURCE_NOTES[study.name],
+            SOURCE_NOTES[benchmark.name],
             NO_CROWD,
             (
                 "Every figure has its 95% bootstrap interval; the paper's follows where it has "

@@ -87,13 +87,13 @@ class Trial(NamedTuple):
 
 
 def peer_table(
-    study: Benchmark, rehearsed: LinearClassifier, trained: LinearClassifier, announce: Announce
+    benchmark: Benchmark, rehearsed: LinearClassifier, trained: LinearClassifier, announce: Announce
 ) -> ResultTable:
     """Train, tune and judge the peers on the features that our heads' classifiers have.
 
     Parameters
     ----------
-    study : Study
+    benchmark : Benchmark
         With attributes, methods that need them take part, too.
     rehearsed, trained : LinearClassifier
         Multiclass classifiers of the rehearsal's items and of all seen classes, for the methods
@@ -104,15 +104,15 @@ def peer_table(
     for what, classifier in (("rehearsed", rehearsed), ("trained", trained)):
         if classifier.kind != "multiclass":
             raise RankshotError(f"{what} must be a multiclass classifier, not {classifier.kind}")
-    field = peer_methods(study)
-    trials = _tune(study.rehearsal, rehearsed, field, announce)
-    arena = prepare_task(study.real, trained)
-    bootstrap = Bootstrap(study.real.test_label)
-    weights = class_weights(study.real.test_label)
+    field = peer_methods(benchmark)
+    trials = _tune(benchmark.rehearsal, rehearsed, field, announce)
+    arena = prepare_task(benchmark.real, trained)
+    bootstrap = Bootstrap(benchmark.real.test_label)
+    weights = class_weights(benchmark.real.test_label)
     rows: list[tuple[Value, ...]] = []
     for one, trial in zip(field, trials, strict=True):
         announce(f"judging {one.method} with {one.vectors}")
-        right = one.predict(arena, trial.setting) == study.real.test_label
+        right = one.predict(arena, trial.setting) == benchmark.real.test_label
         rows.append(
             (
                 one.method,
@@ -129,14 +129,14 @@ def peer_table(
         "Peers: methods that take vectors of the classes, on the same features",
         COLUMNS,
         tuple(rows),
-        _notes(study),
+        _notes(benchmark),
         n_labels=2,
     )
 
 
-def peer_methods(study: Benchmark) -> list[PeerMethod]:
-    """Return the methods that the study has the vectors for, in the order of the rows."""
-    words, attributes = study.vectors, study.images.attributes
+def peer_methods(benchmark: Benchmark) -> list[PeerMethod]:
+    """Return the methods that the benchmark has the vectors for, in the order of the rows."""
+    words, attributes = benchmark.vectors, benchmark.images.attributes
     field = [
         _feature_method(ESZSL(), words, ESZSL_GRID),
         _feature_method(SAE(), words, SAE_GRID),
@@ -272,8 +272,8 @@ def center_and_scale(train: Floats, test: Floats) -> tuple[Floats, Floats]:
     return moved / length, (test - mean) / length
 
 
-def _notes(study: Benchmark) -> tuple[str, ...]:
-    n, play = len(study.rehearsal.items), len(study.rehearsal.targets)
+def _notes(benchmark: Benchmark) -> tuple[str, ...]:
+    n, play = len(benchmark.rehearsal.items), len(benchmark.rehearsal.targets)
     tuning = (
         f"Settings are those of the highest mean class accuracy on the rehearsal: of {n + play} "
         f"seen classes {n} to train on, and {play} that play unseen ones. Then a method was "

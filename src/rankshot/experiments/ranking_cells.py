@@ -98,7 +98,7 @@ class RankingCells:
         return float(np.append(odd, False)[self.grid].mean())
 
 
-def build_ranking_cells(study: Benchmark) -> RankingCells:
+def build_ranking_cells(benchmark: Benchmark) -> RankingCells:
     """Project eight seen classes to a plane, separate each two, and find the cells.
 
     The plane is that of linear discriminant analysis, with Ledoit and Wolf's shrinkage: with
@@ -109,12 +109,12 @@ def build_ranking_cells(study: Benchmark) -> RankingCells:
     --------
     >>> from rankshot.datasets.cifar import load_cifar
     >>> from rankshot.experiments.ranking_cells import ranking_cells
-    >>> from rankshot.experiments.benchmark import study_of
-    >>> found = ranking_cells(study_of(load_cifar()))
+    >>> from rankshot.experiments.benchmark import load_benchmark
+    >>> found = ranking_cells(load_benchmark(load_cifar()))
     >>> len(found.classes), found.coef.shape, len(found.cells) > 28
     (8, (28, 2), True)
     """
-    data, classes = study.images, CLASSES[study.name]
+    data, classes = benchmark.images, CLASSES[benchmark.name]
     chosen = np.isin(data.seen_train_label, classes)
     X, y = data.seen_train[chosen].astype(np.float64), data.seen_train_label[chosen]
     plane = LinearDiscriminantAnalysis(solver="eigen", shrinkage="auto", n_components=2).fit(X, y)

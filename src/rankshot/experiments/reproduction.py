@@ -116,13 +116,13 @@ class Reproduction:
 
 
 def reproduce(
-    study: Benchmark, directory: Path, announce: Announce, grid: Grid = GRID
+    benchmark: Benchmark, directory: Path, announce: Announce, grid: Grid = GRID
 ) -> Reproduction:
     """Run all experiments on one data set.
 
     Parameters
     ----------
-    study : Study
+    benchmark : Benchmark
     directory : Path
         Where finished classifiers are kept, so that a run that was stopped goes on from there.
     announce : callable
@@ -131,39 +131,41 @@ def reproduce(
         The regularisations to try, by classifier.
     """
     start = perf_counter()
-    real, rehearsal = study.real, study.rehearsal
-    workshops = {
+    real, rehearsal = benchmark.real, benchmark.rehearsal
+    caches = {
         task.name: ClassifierCache(task.name, task.train, task.train_label, directory, announce)
         for task in (real, rehearsal)
     }
-    kitchen = Evaluator(study, workshops)
-    classifiers, by_images = _choose_classifiers(workshops[real.name], real, grid)
+    evaluator = Evaluator(benchmark, caches)
+    classifiers, by_images = _choose_classifiers(caches[real.name], real, grid)
     bootstrap = Bootstrap(real.test_label)
-    scores = {name: partial(_scaled_scores, kitchen, name, by_images[name]) for name in SETTINGS}
-    tables = [table_one(study), classifiers, table_two(study, scores, bootstrap, announce)]
+    scores = {name: partial(_scaled_scores, evaluator, name, by_images[name]) for name in SETTINGS}
+    tables = [table_one(benchmark), classifiers, table_two(benchmark, scores, bootstrap, announce)]
     announce("Result 1")
-    tables += [source_table(study), rater_table(study)]
+    tables += [source_table(benchmark), rater_table(benchmark)]
     announce("the full sum over rankings")
     multiclass = Configuration("multiclass", by_images["multiclass"], ProbabilisticRanking())
-    of_test = kitchen.scores(multiclass, real, "test")
+    of_test = evaluator.scores(multiclass, real, "test")
     tables.append(full_sum_table(of_test, real, real.test_label))
     rehearsed, trained = (
-        workshops[task.name].classifier("multiclass", multiclass.C) for task in (rehearsal, real)
+        caches[task.name].load_or_train("multiclass", multiclass.C) for task in (rehearsal, real)
     )
-    tables.append(peer_table(study, rehearsed, trained, announce))
-    better = run_ablation(kitchen, multiclass.C, grid, announce)
+    tables.append(peer_table(benchmark, rehearsed, trained, announce))
+    better = run_ablation(evaluator, multiclass.C, grid, announce)
     tables.append(better.table(bootstrap, real.test_label))
     announce("which settings seen classes favour")
-    tables.append(settings_table(kitchen, better.bases))
+    tables.append(settings_table(evaluator, better.bases))
     announce("figures")
     figures = build_paper_figures(
-        study, _two_class_methods(study, kitchen, multiclass, better.chosen)
+        benchmark, _two_class_methods(benchmark, evaluator, multiclass, better.chosen)
     )
-    return Reproduction(study.name, tuple(tables), figures, better, round(perf_counter() - start))
+    return Reproduction(
+        benchmark.name, tuple(tables), figures, better, round(perf_counter() - start)
+    )
 
 
 def _choose_classifiers(
-    workshop: ClassifierCache, task: Task, grid: Grid
+    cache: ClassifierCache, task: Task, grid: Grid
 ) -> tuple[ResultTable, dict[str, float]]:
     """Train all classifiers of the grid, and choose those that know seen *images* best."""
     bootstrap = Bootstrap(task.validation_label)
@@ -172,7 +174,7 @@ def _choose_classifiers(
     for setting, Cs in grid.items():
         accuracy = {}
         for C in Cs:
-            labels = workshop.classifier(setting, C).predicted(task.validation)
+            labels = cache.load_or_train(setting, C).predict(task.validation)
             accuracy[C] = bootstrap.interval(labels == task.validation_label)
         chosen[setting] = max(accuracy, key=lambda C: accuracy[C].estimate)
         rows += [
@@ -195,27 +197,27 @@ def _choose_classifiers(
     return table, chosen
 
 
-def _scaled_scores(kitchen: Evaluator, setting: str, C: float) -> Scores:
+def _scaled_scores(evaluator: Evaluator, setting: str, C: float) -> Scores:
     """Return what one of the paper's classifiers says of the test inputs."""
-    task = kitchen.study.real
-    model = kitchen.workshops[task.name].classifier(setting, C)
+    task = evaluator.benchmark.real
+    model = evaluator.caches[task.name].load_or_train(setting, C)
     if setting != "multiclass":
-        model = model.scaled(task.validation, task.validation_label)
+        model = model.with_platt_scaling(task.validation, task.validation_label)
     return model.scores(task.test)
 
 
 def _two_class_methods(
-    study: Benchmark, kitchen: Evaluator, multiclass: Configuration, chosen: Configuration
+    benchmark: Benchmark, evaluator: Evaluator, multiclass: Configuration, chosen: Configuration
 ) -> dict[str, MethodScores]:
     """Return what the methods of Figure 4 say of the test inputs."""
-    task = study.real
-    scores = kitchen.scores(multiclass, task, "test")
-    tables = [task.sources[name] for name in LINGUISTIC[study.name]]
+    task = benchmark.real
+    scores = evaluator.scores(multiclass, task, "test")
+    tables = [task.sources[name] for name in LINGUISTIC[benchmark.name]]
     linguistic = paper_head().fit(Rankings.concatenate(map(rank_items, tables)))
     direct = DirectSimilarity().fit(arithmetic_mean(tables).scaled())
-    regression = VectorRegression().fit(task.train, task.train_label, study.vectors)
-    targets = study.vectors.select(task.targets)
-    best = kitchen.fitted(chosen, task)
+    regression = VectorRegression().fit(task.train, task.train_label, benchmark.vectors)
+    targets = benchmark.vectors.select(task.targets)
+    best = evaluator.fit_head(chosen, task)
     return {
         "PR, linguistic": MethodScores(linguistic.predict_log_proba(scores), _names(linguistic)),
         "Direct Similarity": MethodScores(direct.predict_log_proba(scores), _names(direct)),
@@ -223,7 +225,7 @@ def _two_class_methods(
             regression.decision_function(task.test, targets), task.targets
         ),
         "PR, all that seen classes support": MethodScores(
-            best.predict_log_proba(kitchen.scores(chosen, task, "test")), _names(best)
+            best.predict_log_proba(evaluator.scores(chosen, task, "test")), _names(best)
         ),
     }
 

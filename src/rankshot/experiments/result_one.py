@@ -12,9 +12,9 @@ from sklearn.base import clone
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.experiments.benchmark import (
     Benchmark,
-    rank_items,
     fill_missing,
     find_unranked_targets,
+    rank_items,
 )
 from rankshot.experiments.tables import OursAndPaper, ResultTable, Value
 from rankshot.ranking.distances import kendall_distance, mean_kendall_distance
@@ -79,15 +79,15 @@ class Points:
     left_out: dict[str, tuple[str, ...]]
 
 
-def source_table(study: Benchmark) -> ResultTable:
+def source_table(benchmark: Benchmark) -> ResultTable:
     """Return how often the nearest point, of another source or target, is of the same target.
 
     The points are the sources' rows of similarities of the unseen classes, compared as numbers
     (Euclidean) and as rankings (Kendall).
     """
-    points = collect_points(study.real.sources)
+    points = collect_points(benchmark.real.sources)
     bootstrap = TargetBootstrap(points.targets)
-    paper = PAPER_SOURCES.get(study.name, {})
+    paper = PAPER_SOURCES.get(benchmark.name, {})
     rows = [
         (
             name,
@@ -100,10 +100,10 @@ def source_table(study: Benchmark) -> ResultTable:
     return ResultTable(
         "result 1, sources",
         "Result 1: leave-one-out 1-nearest-neighbour accuracy of what "
-        f"{len(study.real.sources)} sources say of {len(study.real.targets)} unseen classes",
+        f"{len(benchmark.real.sources)} sources say of {len(benchmark.real.targets)} unseen classes",
         ("distance", "accuracy"),
         tuple(rows),
-        _source_notes(points, list(study.real.sources)),
+        _source_notes(points, list(benchmark.real.sources)),
     )
 
 
@@ -186,13 +186,13 @@ def _source_notes(points: Points, names: list[str]) -> tuple[str, ...]:
 # -------------------------------------------------------------------- the panel
 
 
-def rater_table(study: Benchmark) -> ResultTable:
+def rater_table(benchmark: Benchmark) -> ResultTable:
     """Return how often a model of each target's rankings finds the target of one left out.
 
     Each ranking is left out in turn; the targets' models, fitted to all others, say how
     probable it is, and the most probable target is taken (uniform prior).
     """
-    panel, paper = study.panel, PAPER_RATERS.get(study.name, {})
+    panel, paper = benchmark.panel, PAPER_RATERS.get(benchmark.name, {})
     bootstrap = TargetBootstrap(panel.targets.astype(str))
     models: dict[str, RankingModel] = {MALLOWS: Mallows(), PLACKETT_LUCE: PlackettLuce()}
     rows: list[tuple[Value, ...]] = []

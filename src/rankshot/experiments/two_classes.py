@@ -87,26 +87,26 @@ def two_class_table(found: TwoClasses) -> ResultTable:
     )
 
 
-def evaluate_pairs(study: Benchmark, methods: Mapping[str, MethodScores]) -> TwoClasses:
+def evaluate_pairs(benchmark: Benchmark, methods: Mapping[str, MethodScores]) -> TwoClasses:
     """Judge methods on pairs of unseen classes; the same resamples serve all of them.
 
     Examples
     --------
     >>> import numpy as np
     >>> from rankshot.datasets.cifar import load_cifar
-    >>> from rankshot.experiments.benchmark import study_of
+    >>> from rankshot.experiments.benchmark import load_benchmark
     >>> from rankshot.experiments.two_classes import MethodScores, two_classes
-    >>> study = study_of(load_cifar())
-    >>> classes, truth = study.images.new_classes, study.images.new_label
+    >>> benchmark = load_benchmark(load_cifar())
+    >>> classes, truth = benchmark.images.new_classes, benchmark.images.new_label
     >>> blind = MethodScores(np.zeros((len(truth), 10)), classes)
-    >>> found = two_classes(study, {"blind": blind})
+    >>> found = two_classes(benchmark, {"blind": blind})
     >>> print(found.pairs[0], found.accuracy[0][0], found.n_pairs)
     ('cat', 'dog') .500 [.500, .500] 45
     """
     if not methods:
         raise RankshotError("there is no method to judge on two classes")
-    task, pairs = study.real, choose_pairs(study)
-    chance = {name: _win_probabilities(name, scores, study) for name, scores in methods.items()}
+    task, pairs = benchmark.real, choose_pairs(benchmark)
+    chance = {name: _win_probabilities(name, scores, benchmark) for name, scores in methods.items()}
     code = {name: i for i, name in enumerate(task.targets)}
     truth = np.array([code[label] for label in task.test_label])
     sizes = np.bincount(truth, minlength=len(task.targets))
@@ -128,7 +128,7 @@ def evaluate_pairs(study: Benchmark, methods: Mapping[str, MethodScores]) -> Two
     return TwoClasses(tuple(methods), pairs, tuple(rows), mean, n_pairs)
 
 
-def choose_pairs(study: Benchmark) -> tuple[Pair, ...]:
+def choose_pairs(benchmark: Benchmark) -> tuple[Pair, ...]:
     """Return the pairs to look at: a choice that no result has a part in.
 
     For CIFAR they are fixed, those that the paper's text names among them. For other data the
@@ -139,12 +139,12 @@ def choose_pairs(study: Benchmark) -> tuple[Pair, ...]:
     Examples
     --------
     >>> from rankshot.datasets.cifar import load_cifar
-    >>> from rankshot.experiments.benchmark import study_of
+    >>> from rankshot.experiments.benchmark import load_benchmark
     >>> from rankshot.experiments.two_classes import class_pairs
-    >>> class_pairs(study_of(load_cifar()))[:2]
+    >>> class_pairs(load_benchmark(load_cifar()))[:2]
     (('cat', 'dog'), ('airplane', 'automobile'))
     """
-    return CIFAR_PAIRS if study.name == "cifar" else choose_pairs_by_panel(study.panel)
+    return CIFAR_PAIRS if benchmark.name == "cifar" else choose_pairs_by_panel(benchmark.panel)
 
 
 def choose_pairs_by_panel(panel: Rankings) -> tuple[Pair, ...]:
@@ -171,9 +171,9 @@ def _take_disjoint(cells: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return kept
 
 
-def _win_probabilities(name: str, scores: MethodScores, study: Benchmark) -> Floats:
+def _win_probabilities(name: str, scores: MethodScores, benchmark: Benchmark) -> Floats:
     """Return how likely each input's own class is to win against each class; equal is a half."""
-    task = study.real
+    task = benchmark.real
     for target in task.targets:
         if target not in scores.targets:
             hint = suggest_name(target, scores.targets)

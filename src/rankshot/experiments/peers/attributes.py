@@ -63,7 +63,7 @@ class BinaryAttributes:
     prior: Floats
 
     @classmethod
-    def of(cls, training: CompleteVectors) -> BinaryAttributes:
+    def from_training(cls, training: CompleteVectors) -> BinaryAttributes:
         """Take threshold and priors from the training classes."""
         threshold = float(training.values.mean())
         mean = (training.values > threshold).mean(axis=0)
@@ -75,7 +75,7 @@ class BinaryAttributes:
             )
         return cls(threshold, differs, mean[differs])
 
-    def present(self, classes: CompleteVectors) -> NDArray[np.bool_]:
+    def has_attributes(self, classes: CompleteVectors) -> NDArray[np.bool_]:
         """Return which of the attributes that differ each class has, a row a class."""
         had: NDArray[np.bool_] = classes.values[:, self.differs] > self.threshold
         return had
@@ -93,7 +93,7 @@ class BinaryAttributes:
             log P(a_m = 1 | x) and log P(a_m = 0 | x).
         targets : CompleteVectors
         """
-        has = self.present(targets).astype(np.float64)
+        has = self.has_attributes(targets).astype(np.float64)
         for_present = (log_present - np.log(self.prior)) @ has.T
         for_absent = (log_absent - np.log1p(-self.prior)) @ (1 - has).T
         posterior: Floats = for_present + for_absent
@@ -134,7 +134,7 @@ def fit_logistic_regressions(X: Floats, answers: Floats, penalty: float) -> Logi
     >>> fitted.log_odds(X).round(3).ravel()
     array([-0.893, -0.298,  0.298,  0.893])
     """
-    problem = _RegressionProblem.of(X, penalty)
+    problem = _RegressionProblem.build(X, penalty)
     W = np.zeros((problem.Z.shape[1], answers.shape[1]))
     active = np.arange(answers.shape[1])
     for _ in range(MAX_STEPS):
@@ -160,18 +160,18 @@ class _RegressionProblem(NamedTuple):
     factor: Any
 
     @classmethod
-    def of(cls, X: Floats, penalty: float) -> _RegressionProblem:
+    def build(cls, X: Floats, penalty: float) -> _RegressionProblem:
         Z = np.column_stack([X, np.ones(len(X))])
         penalties = np.append(np.full(X.shape[1], penalty), 0.0)
         return cls(Z, penalties[:, None], cho_factor(Z.T @ Z / 4 + np.diag(penalties)))
 
-    def preconditioned(self, gradient: Floats) -> Floats:
+    def precondition(self, gradient: Floats) -> Floats:
         return np.asarray(cho_solve(self.factor, gradient))
 
     def newton_direction(self, gradient: Floats, D: Floats) -> Floats:
         """Solve (ZᵀDZ + α) x = -gradient for all columns by preconditioned conjugate gradients."""
         x, residual = np.zeros_like(gradient), -gradient
-        z = self.preconditioned(residual)
+        z = self.precondition(residual)
         size = first = (residual * z).sum(axis=0)
         enough = first * np.minimum(INNER_ACCURACY**2, first / len(D))
         q = z
@@ -181,7 +181,7 @@ class _RegressionProblem(NamedTuple):
             going = size > enough
             along = np.divide(size, (q * Hq).sum(axis=0), out=np.zeros_like(size), where=going)
             x, residual = x + along * q, residual - along * Hq
-            z = self.preconditioned(residual)
+            z = self.precondition(residual)
             size, before = (residual * z).sum(axis=0), size
             if (size <= enough).all():
                 break
@@ -254,8 +254,8 @@ class DAP(Peer):
 
     def _learn(self, training: Training) -> None:
         penalty = require_positive("penalty", self.penalty)
-        self.attributes_ = BinaryAttributes.of(training.classes)
-        present = self.attributes_.present(training.classes).astype(np.float64)
+        self.attributes_ = BinaryAttributes.from_training(training.classes)
+        present = self.attributes_.has_attributes(training.classes).astype(np.float64)
         self.regressions_ = fit_logistic_regressions(training.X, present[training.codes], penalty)
 
     def _scores(self, X: Floats, targets: CompleteVectors) -> Floats:
@@ -296,10 +296,10 @@ class IAP(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, vectors: ClassVectors) -> IAP:
         """Take the attributes of the seen classes; missing ones (NaN) are the mean over others."""
-        self._imputation = MeanImputation.of(vectors)
+        self._imputation = MeanImputation.from_training(vectors)
         seen = self._imputation.complete(vectors)
-        self.attributes_ = BinaryAttributes.of(seen)
-        self._present = self.attributes_.present(seen)
+        self.attributes_ = BinaryAttributes.from_training(seen)
+        self._present = self.attributes_.has_attributes(seen)
         self.items_ = seen.names
         return self
 

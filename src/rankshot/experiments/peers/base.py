@@ -31,7 +31,7 @@ class CompleteVectors(NamedTuple):
     names: tuple[str, ...]
     values: Floats
 
-    def unit(self) -> Floats:
+    def to_unit(self) -> Floats:
         """Return the vectors scaled to length one, or name a class whose vector is zero."""
         scaled = unit_vectors(self.values)
         nowhere = np.flatnonzero(np.isnan(scaled).any(axis=1))
@@ -55,7 +55,7 @@ class MeanImputation:
     >>> from rankshot.semantics.vectors import ClassVectors
     >>> nan = float("nan")
     >>> seen = ClassVectors(["lion", "bus"], [[1.0, nan], [0.0, 4.0]], "me")
-    >>> imputation = MeanImputation.of(seen)
+    >>> imputation = MeanImputation.from_training(seen)
     >>> imputation.complete(seen).values
     array([[1., 4.],
            [0., 4.]])
@@ -66,7 +66,7 @@ class MeanImputation:
     means: Floats
 
     @classmethod
-    def of(cls, training: ClassVectors) -> MeanImputation:
+    def from_training(cls, training: ClassVectors) -> MeanImputation:
         """Take the means of the training classes; a column that none of them has is refused."""
         values = np.asarray(training.values, np.float64)
         known = ~np.isnan(values)
@@ -186,7 +186,7 @@ class Peer(BaseEstimator, ABC):  # type: ignore[misc]
         features = require_features(X)
         names, codes = encode_classes(y, len(features))
         known = vectors.select(names)
-        self._imputation = MeanImputation.of(known)
+        self._imputation = MeanImputation.from_training(known)
         self.classes_, self.n_features_in_ = names, features.shape[1]
         self._learn(Training(features, codes, self._imputation.complete(known)))
         return self

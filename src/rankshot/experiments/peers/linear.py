@@ -66,7 +66,7 @@ class ESZSL(Peer):
         self.vector_penalty = vector_penalty
 
     def _learn(self, training: Training) -> None:
-        X, S, sums = training.X, training.classes.unit(), training.class_sums()
+        X, S, sums = training.X, training.classes.to_unit(), training.class_sums()
         # Y is twice the table of ones and zeros, less one everywhere.
         XtY = 2 * sums.T - sums.sum(axis=0)[:, None]
         of_features = X.T @ X + require_positive("feature_penalty", self.feature_penalty) * np.eye(
@@ -79,7 +79,7 @@ class ESZSL(Peer):
         self.weights_: Floats = solve(of_vectors, half.T, assume_a="pos").T
 
     def _scores(self, X: Floats, targets: CompleteVectors) -> Floats:
-        return X @ (self.weights_ @ targets.unit().T)
+        return X @ (self.weights_ @ targets.to_unit().T)
 
 
 # -------------------- experiments.peers.sae
@@ -132,14 +132,14 @@ class SAE(Peer):
                 f"{short_repr(self.direction)}"
             )
         weight = require_positive("encoder_weight", self.encoder_weight)
-        X, S = training.X, training.classes.unit()
+        X, S = training.X, training.classes.to_unit()
         A = (S.T * training.counts) @ S
         B = weight * (X.T @ X)
         _refuse_singular(A, B)
         self.weights_: Floats = solve_sylvester(A, B, (1 + weight) * S.T @ training.class_sums())
 
     def _scores(self, X: Floats, targets: CompleteVectors) -> Floats:
-        unit = targets.unit()
+        unit = targets.to_unit()
         if self.direction == "to vectors":
             return cosines(X @ self.weights_.T, unit)
         prototypes = unit_vectors(unit @ self.weights_)
@@ -199,7 +199,7 @@ class VectorRegression(Peer):
         self.penalty = penalty
 
     def _learn(self, training: Training) -> None:
-        X, S, counts = training.X, training.classes.unit(), training.counts
+        X, S, counts = training.X, training.classes.to_unit(), training.counts
         n = len(X)
         mean_x, mean_s = X.mean(axis=0), counts @ S / n
         # The features are centred before their squares are summed: afterwards digits are lost.
@@ -210,4 +210,4 @@ class VectorRegression(Peer):
         self.intercept_: Floats = mean_s - mean_x @ self.weights_
 
     def _scores(self, X: Floats, targets: CompleteVectors) -> Floats:
-        return cosines(X @ self.weights_ + self.intercept_, targets.unit())
+        return cosines(X @ self.weights_ + self.intercept_, targets.to_unit())

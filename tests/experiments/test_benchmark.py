@@ -20,10 +20,10 @@ from rankshot.datasets.features import ImageData
 from rankshot.experiments.benchmark import (
     LIST_LENGTH,
     PANEL,
-    rank_items,
     fill_missing,
-    load_benchmark,
     find_unranked_targets,
+    load_benchmark,
+    rank_items,
 )
 
 each_data_set = pytest.mark.parametrize("name", ["cifar", "animals"])
@@ -45,7 +45,7 @@ def numbered(name):
 
 
 @pytest.fixture(scope="module")
-def studies():
+def benchmarks():
     return {name: load_benchmark(numbered(name)) for name in ("cifar", "animals")}
 
 
@@ -58,8 +58,8 @@ def numbers(features):
 
 @each_data_set
 @each_task
-def test_no_image_and_no_class_is_in_two_places(studies, name, part):
-    task = getattr(studies[name], part)
+def test_no_image_and_no_class_is_in_two_places(benchmarks, name, part):
+    task = getattr(benchmarks[name], part)
     train, validation, test = map(numbers, (task.train, task.validation, task.test))
     assert not train & validation
     assert not train & test
@@ -74,9 +74,9 @@ def test_no_image_and_no_class_is_in_two_places(studies, name, part):
 
 @each_data_set
 @each_task
-def test_labels_stay_with_their_images(studies, name, part):
-    study = studies[name]
-    data, task = study.images, getattr(study, part)
+def test_labels_stay_with_their_images(benchmarks, name, part):
+    benchmark = benchmarks[name]
+    data, task = benchmark.images, getattr(benchmark, part)
     truth = dict(
         zip(
             np.concatenate([data.seen_train, data.seen_validation, data.new]).ravel().tolist(),
@@ -93,9 +93,9 @@ def test_labels_stay_with_their_images(studies, name, part):
 
 
 @each_data_set
-def test_the_real_task_is_the_data_set(studies, name):
-    study = studies[name]
-    data, task = study.images, study.real
+def test_the_real_task_is_the_data_set(benchmarks, name):
+    benchmark = benchmarks[name]
+    data, task = benchmark.images, benchmark.real
     assert task.name == f"{name}-all"
     assert task.train is data.seen_train
     assert task.validation is data.seen_validation
@@ -104,9 +104,9 @@ def test_the_real_task_is_the_data_set(studies, name):
 
 
 @each_data_set
-def test_the_rehearsal_uses_every_image_of_the_seen_classes_and_no_other(studies, name):
-    study = studies[name]
-    data, task = study.images, study.rehearsal
+def test_the_rehearsal_uses_every_image_of_the_seen_classes_and_no_other(benchmarks, name):
+    benchmark = benchmarks[name]
+    data, task = benchmark.images, benchmark.rehearsal
     assert task.name == f"{name}-others"
     everything = numbers(task.train) | numbers(task.validation) | numbers(task.test)
     assert everything == numbers(data.seen_train) | numbers(data.seen_validation)
@@ -121,8 +121,8 @@ def test_the_rehearsal_uses_every_image_of_the_seen_classes_and_no_other(studies
 
 @each_data_set
 @each_task
-def test_sources_and_panel_are_of_targets_and_items(studies, name, part):
-    task = getattr(studies[name], part)
+def test_sources_and_panel_are_of_targets_and_items(benchmarks, name, part):
+    task = getattr(benchmarks[name], part)
     whole = load_similarities(name)
     assert tuple(task.sources) == SOURCES
     for source, table in task.sources.items():
@@ -134,17 +134,19 @@ def test_sources_and_panel_are_of_targets_and_items(studies, name, part):
     assert len(task.panel) == 8 * len(task.targets)
 
 
-def test_the_panels_are_those_of_the_data_set(studies):
-    for name, study in studies.items():
-        assert study.name == name
-        assert study.real.panel.orders() == load_panel(name).orders()
-        assert study.rehearsal.panel.orders() == load_held_out_panel(name).orders()
-        assert set(study.vectors.names) == set(study.images.seen_classes + study.images.new_classes)
+def test_the_panels_are_those_of_the_data_set(benchmarks):
+    for name, benchmark in benchmarks.items():
+        assert benchmark.name == name
+        assert benchmark.real.panel.orders() == load_panel(name).orders()
+        assert benchmark.rehearsal.panel.orders() == load_held_out_panel(name).orders()
+        assert set(benchmark.vectors.names) == set(
+            benchmark.images.seen_classes + benchmark.images.new_classes
+        )
 
 
 def test_the_embedded_images_are_split_without_overlap():
-    study = load_benchmark(load_cifar())
-    for task, sizes in ((study.real, (8000, 3000, 4000)), (study.rehearsal, None)):
+    benchmark = load_benchmark(load_cifar())
+    for task, sizes in ((benchmark.real, (8000, 3000, 4000)), (benchmark.rehearsal, None)):
         train, validation, test = (
             {row.tobytes() for row in part} for part in (task.train, task.validation, task.test)
         )
@@ -152,7 +154,7 @@ def test_the_embedded_images_are_split_without_overlap():
         assert not validation & test
         if sizes:
             assert (len(task.train), len(task.validation), len(task.test)) == sizes
-    rehearsal = study.rehearsal
+    rehearsal = benchmark.rehearsal
     assert len(rehearsal.train) + len(rehearsal.validation) + len(rehearsal.test) == 11_000
 
 
@@ -224,8 +226,8 @@ def by_hand(row, k):
 @each_data_set
 @each_task
 @pytest.mark.parametrize("source", ["WordNet", "Wikipedia"])
-def test_first_of_a_source_by_hand(studies, name, part, source):
-    task = getattr(studies[name], part)
+def test_first_of_a_source_by_hand(benchmarks, name, part, source):
+    task = getattr(benchmarks[name], part)
     table = task.sources[source]
     values = table.values.tolist()
     told = {
@@ -246,17 +248,20 @@ def test_first_of_a_source_by_hand(studies, name, part, source):
 
 @each_data_set
 @each_task
-def test_listed_is_the_panel_or_a_source(studies, name, part):
-    task = getattr(studies[name], part)
-    assert task.listed(PANEL) is task.panel
-    assert task.listed("GloVe").orders() == rank_items(task.sources["GloVe"]).orders()
+def test_listed_is_the_panel_or_a_source(benchmarks, name, part):
+    task = getattr(benchmarks[name], part)
+    assert task.rankings(PANEL) is task.panel
+    assert task.rankings("GloVe").orders() == rank_items(task.sources["GloVe"]).orders()
     with pytest.raises(KeyError):
-        task.listed("Glove")
+        task.rankings("Glove")
 
 
-def test_animals_have_targets_that_some_sources_do_not_know(studies):
+def test_animals_have_targets_that_some_sources_do_not_know(benchmarks):
     missing = {
-        name: len(find_unranked_targets(t)) for name, t in studies["animals"].real.sources.items()
+        name: len(find_unranked_targets(t))
+        for name, t in benchmarks["animals"].real.sources.items()
     }
     assert {name: n for name, n in missing.items() if n} == {"Wikipedia": 4, "word2vec": 4}
-    assert not any(find_unranked_targets(table) for table in studies["cifar"].real.sources.values())
+    assert not any(
+        find_unranked_targets(table) for table in benchmarks["cifar"].real.sources.values()
+    )

@@ -5,7 +5,7 @@ import pytest
 
 import rankshot as rs
 from rankshot.datasets.embedded import class_names, load_panel, load_similarities
-from rankshot.experiments.benchmark import rank_items, fill_missing
+from rankshot.experiments.benchmark import fill_missing, rank_items
 from rankshot.experiments.methods import DR, DS, PR, Method, paper_head, paper_methods
 from rankshot.zeroshot.scores import KINDS, n_columns
 
@@ -74,11 +74,11 @@ def test_a_source_that_cannot_tell_a_target_is_not_used_alone(sources, panel, mi
     field = paper_methods(sources, panel)
     assert rows(field) == expected_rows(["web", "book"])
     # With the others it is: for the two targets that it can tell.
-    linguistic = chosen(field, PR, "linguistic, Plackett-Luce").knowledge
+    linguistic = chosen(field, PR, "linguistic, Plackett-Luce").semantics
     said = list(zip(linguistic.sources, linguistic.targets, strict=True))
     assert [target for source, target in said if source == "tree"] == ["p", "r"]
     assert len(said) == 8
-    merged = chosen(field, DS, "arithmetic mean").knowledge
+    merged = chosen(field, DS, "arithmetic mean").semantics
     assert np.isfinite(merged.values).all()
 
 
@@ -89,7 +89,7 @@ def test_a_source_with_single_holes_is_used_alone(sources, panel):
     sources["tree"] = rs.Similarity(holey, TARGETS, ITEMS, "tree")
     field = paper_methods(sources, panel)
     assert rows(field) == expected_rows(["web", "tree", "book"])
-    direct = chosen(field, DS, "tree").knowledge
+    direct = chosen(field, DS, "tree").semantics
     assert direct["q", "c"] == direct.values.min() == 0
     assert direct.values.max() == 1
 
@@ -106,11 +106,11 @@ def test_every_method_has_its_knowledge_and_its_settings(sources, panel):
         if one.method == DS:
             assert isinstance(one.head, rs.DirectSimilarity)
             table = (sources | merged)[one.source]
-            np.testing.assert_allclose(one.knowledge.values, table.scaled().values)
+            np.testing.assert_allclose(one.semantics.values, table.scaled().values)
         elif one.method == DR:
             assert isinstance(one.head, rs.DeterministicRanking)
             assert one.head.k == 4
-            assert one.knowledge.orders() == rank_items((sources | merged)[one.source]).orders()
+            assert one.semantics.orders() == rank_items((sources | merged)[one.source]).orders()
         else:
             assert (one.head.k, one.head.decay) == (4, 0)
             what, _, model = one.source.partition(", ")
@@ -119,7 +119,7 @@ def test_every_method_has_its_knowledge_and_its_settings(sources, panel):
                 "panel": panel.orders(),
                 **{name: rank_items(table).orders() for name, table in sources.items()},
             }
-            assert one.knowledge.orders() == lists[what]
+            assert one.semantics.orders() == lists[what]
             priors = {"Plackett-Luce": rs.PlackettLuce, "Mallows": rs.Mallows}
             assert one.head.posterior == ("mean" if model == MODELS[2] else "consensus")
             assert type(one.head.prior) is priors.get(model, type(None))
@@ -142,7 +142,7 @@ def test_right_by_hand():
     lists = rs.Rankings.from_orders([["a"], ["b"], ["c"]], items=ITEMS, targets=TARGETS)
     one = Method(PR, "me", paper_head(), lists)
     f = rs.Scores(np.eye(5)[[0, 1, 2, 0, 1, 2, 2, 2]] * 5, ITEMS)
-    found = one.right(f, TRUTH)
+    found = one.mark_correct(f, TRUTH)
     assert found.tolist() == [True, True, True, False, False, True, True, False]
     assert found.dtype == bool
 
@@ -151,18 +151,18 @@ def test_right_by_hand():
 def test_right_is_where_the_fitted_head_says_the_truth(rng, sources, panel, kind):
     table = scores(rng, kind)
     for one in paper_methods(sources, panel):
-        found = one.right(table, TRUTH)
+        found = one.mark_correct(table, TRUTH)
         if kind == "one-vs-one" and one.method == DS:
             assert found is None
             continue
-        head = type(one.head)(**one.head.get_params(deep=False)).fit(one.knowledge)
+        head = type(one.head)(**one.head.get_params(deep=False)).fit(one.semantics)
         assert found.tolist() == (head.predict(table) == TRUTH).tolist()
 
 
 def test_conse_cannot_use_pairs_either(rng, sources):
     one = Method("ConSE", "web", rs.ConSE(), fill_missing(sources["web"]))
-    assert one.right(scores(rng, "one-vs-one"), TRUTH) is None
-    assert one.right(scores(rng), TRUTH).shape == (8,)
+    assert one.mark_correct(scores(rng, "one-vs-one"), TRUTH) is None
+    assert one.mark_correct(scores(rng), TRUTH).shape == (8,)
 
 
 def test_names_decide_and_columns_do_not(rng, sources, panel):
@@ -171,7 +171,7 @@ def test_names_decide_and_columns_do_not(rng, sources, panel):
     moved = {name: t.select(TARGETS[::-1], ITEMS[::-1]) for name, t in sources.items()}
     others = paper_methods(moved, panel.with_items(ITEMS[::-1]))
     for one, other in zip(paper_methods(sources, panel), others, strict=True):
-        assert one.right(table, TRUTH).tolist() == other.right(turned, TRUTH).tolist()
+        assert one.mark_correct(table, TRUTH).tolist() == other.mark_correct(turned, TRUTH).tolist()
 
 
 # ------------------------------------------------------------------ the reference
@@ -188,12 +188,12 @@ def test_a_reference_goes_to_the_head_that_wants_it(rng, panel):
     assert (plain != told).any()
     wanting = Method(PR, "panel", rs.ProbabilisticRanking(), panel, wants_reference=True)
     other = Method(PR, "panel", rs.ProbabilisticRanking(), panel)
-    assert wanting.right(table, truth, skewed).tolist() == told.tolist()
-    assert other.right(table, truth, skewed).tolist() == plain.tolist()
-    assert wanting.right(table, truth).tolist() == plain.tolist()
+    assert wanting.mark_correct(table, truth, skewed).tolist() == told.tolist()
+    assert other.mark_correct(table, truth, skewed).tolist() == plain.tolist()
+    assert wanting.mark_correct(table, truth).tolist() == plain.tolist()
     # Other heads take none.
     direct = Method(DR, "panel", rs.DeterministicRanking(k=4), panel, wants_reference=True)
-    assert direct.right(table, truth, skewed) is not None
+    assert direct.mark_correct(table, truth, skewed) is not None
 
 
 # ------------------------------------------------------------------ the embedded data
@@ -206,5 +206,5 @@ def test_animals_leave_out_the_sources_that_lack_targets():
     }
     field = paper_methods(tables, load_panel("animals"))
     assert rows(field) == expected_rows(["WordNet", "GloVe", "GloVe 100d"])
-    linguistic = chosen(field, PR, "linguistic, Mallows").knowledge
+    linguistic = chosen(field, PR, "linguistic, Mallows").semantics
     assert len(linguistic) == 42
