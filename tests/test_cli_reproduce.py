@@ -141,11 +141,11 @@ def test_a_run_writes_what_it_promises(folder, done):
 
 def test_all_tables_are_printed_with_their_notes(done):
     for text in (
-        *("Table 1: the data", "Table 2: accuracy on the unseen classes, K = 4"),
+        *("Table 1: the data", "Table 2: accuracy on the new classes, K = 4"),
         *("Result 1", "The full sum over rankings", "Peers", "Better than the paper"),
         *("Which settings seen classes favour", "1,000 / 500 / 100", "50,000 / 50,000 / 10,000"),
         *("individual sources, averaged", "paper .316", "the default head"),
-        *("The paper's appendix has other figures than its table", "Figure 4 in numbers"),
+        *("The paper's appendix has other numbers than its table", "Figure 4 in numbers"),
         *("mean of all 45 pairs", "Settings of the batch within 0.01 of the best rehearsal"),
         "was never published. A language-model panel of eight raters takes its place",
     ):
@@ -169,7 +169,7 @@ def test_the_numbers_are_parsed_and_are_those_of_the_tables(lines, done):
         value = float(line["value"])
         if line["low"]:
             assert float(line["low"]) <= value <= float(line["high"])
-        if line["column"] not in {"µs an input", "gain on the consensus"}:
+        if line["column"] not in {"µs per input", "gain over the consensus"}:
             assert 0 <= value <= 1, line
     keys = [(line["table"], line["row"], line["column"]) for line in lines]
     assert len(set(keys)) == len(keys)

@@ -107,7 +107,7 @@ def test_all_tables_are_there_in_the_order_of_the_paper(whole):
     assert whole.seconds > 0
 
 
-NO_SHARES = {"µs an input", "gain on the consensus"}
+NO_SHARES = {"µs per input", "gain over the consensus"}
 
 
 def numbers(table):

@@ -39,51 +39,66 @@ DECAYS = (0.0, 0.25, 0.5, 0.75, 1.0)
 TEMPERATURES = (0.5, 1.0, 2.0, 4.0)
 SOURCE_WEIGHTS = (0.1, 0.2, 0.3, 0.5)
 CHOICE_NOTE = (
-    "Chosen by the mean class accuracy on seen classes that play unseen ones; its interval is of "
-    "resamples of classes. Unseen classes only report."
+    "Settings are chosen by the mean class accuracy on seen classes that play new ones; its "
+    "interval is from resamples of classes. New classes are only used to report."
 )
 KEPT_NOTE = (
     "Regularisation, temperature and the settings of the batch are the best of their grid. "
-    "Another classifier, other places and other sources are kept only if they gain more than one "
-    "standard error over classes."
+    "Another classifier, another K or decay and other sources are kept only if they gain more "
+    "than one standard error over classes."
 )
 DEFAULT_NOTE = (
-    "The default head is that of both data sets together. The reference is part of it by decree: "
-    "least squares has no scale of its own."
+    "The default head was chosen on both data sets together. The reference was not chosen: least "
+    "squares needs it, because its scores have no scale of their own."
 )
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One idea: what it is, what the rehearsal chose, and how it does.
+    """One idea and its results.
 
-    ``rehearsed`` is the mean class accuracy on seen classes that play unseen ones; ``right`` says
-    which inputs of unseen classes it gets right, and ``looks_at`` what of the test it is given.
+    Attributes
+    ----------
+    idea : str
+    chosen : str
+        The settings that the rehearsal chose.
+    rehearsal : Interval or None
+        The mean class accuracy on seen classes that play new ones.
+    correct : ndarray of bool
+        Which test inputs of new classes are predicted correctly.
+    looks_at : str
+        Which part of the test data the idea uses.
     """
 
     idea: str
     chosen: str
-    rehearsed: Interval | None
-    right: Correct
+    rehearsal: Interval | None
+    correct: Correct
     looks_at: str = "nothing"
 
 
 @dataclass(frozen=True, eq=False)
 class AblationResult:
-    """All steps, those that use the test batch last.
+    """All steps; those that use the test batch are last.
 
-    ``bases`` are the best classifiers by name, with the default head and a reference; ``chosen``
-    is the configuration that seen classes support in the end.
+    Attributes
+    ----------
+    steps : tuple of Step
+    bases : dict of str to Configuration
+        The best configuration of each classifier, with the default head and a reference.
+    chosen : Configuration
+        The configuration that seen classes support in the end.
+    batch_range : tuple of float
+        The lowest and the highest accuracy of the nearly best settings of the batch.
     """
 
     steps: tuple[Step, ...]
     bases: dict[str, Configuration]
     chosen: Configuration
     batch_range: tuple[float, float]
-    """What settings of the batch that rehearse nearly as well as the best reach."""
 
     def table(self, bootstrap: Bootstrap, truth: NDArray[np.str_]) -> ResultTable:
-        """Return the steps with their figures."""
+        """Return the steps with their accuracies."""
         weights = class_weights(truth)
         rows: list[tuple[Value, ...]] = [
             (
@@ -103,10 +118,10 @@ class AblationResult:
             (
                 "idea",
                 "chosen on seen classes",
-                "looks at of the test",
-                "seen classes playing unseen",
-                "unseen classes",
-                "unseen, mean over classes",
+                "test data used",
+                "seen classes playing new ones",
+                "new classes",
+                "new classes, mean over classes",
             ),
             tuple(rows),
             (
@@ -121,20 +136,18 @@ class AblationResult:
 
 @dataclass(frozen=True, eq=False)
 class _Ablation:
-    """The steps so far."""
+    """The evaluator and the steps so far."""
 
     evaluator: Evaluator
     announce: Callable[[str], None]
     steps: list[Step]
 
     def add(self, idea: str, chosen: str, configuration: Configuration) -> Configuration:
-        """Measure one more."""
+        """Evaluate one more configuration and return it."""
         self.announce(idea)
-        rehearsed, right = (
-            self.evaluator.rehearse(configuration),
-            self.evaluator.mark_correct(configuration),
-        )
-        self.steps.append(Step(idea, chosen, rehearsed, right))
+        rehearsal = self.evaluator.rehearse(configuration)
+        correct = self.evaluator.mark_correct(configuration)
+        self.steps.append(Step(idea, chosen, rehearsal, correct))
         return configuration
 
 
@@ -144,17 +157,17 @@ def run_ablation(
     grid: Mapping[str, Sequence[float]],
     announce: Callable[[str], None],
 ) -> AblationResult:
-    """Try all ideas in turn.
+    """Evaluate all ideas in turn.
 
     Parameters
     ----------
     evaluator : Evaluator
     C : float
-        The regularisation of the multiclass classifier that seen validation *images* favour.
+        The best regularisation of the multiclass classifier on seen validation *images*.
     grid : mapping of str to sequence of float
-        The regularisations to choose from by seen *classes*, of multiclass and least squares.
+        The regularisations of multiclass and least squares, to be chosen by seen *classes*.
     announce : callable
-        Is told what is tried next.
+        Called with the name of the next idea.
     """
     ablation = _Ablation(evaluator, announce, [])
     informed = _heads(ablation, Configuration("multiclass", C, paper_head()))
@@ -178,7 +191,7 @@ def run_ablation(
 
 
 def _heads(ablation: _Ablation, paper: Configuration) -> Configuration:
-    """Try heads on the paper's classifier; return the default one with a reference."""
+    """Try heads with the paper's classifier; return the default head with a reference."""
     evaluator = ablation.evaluator
     ablation.add("the paper's: consensus, K = 4", "", paper)
     best = evaluator.choose_best(paper.with_head(k=k) for k in PLACES)
@@ -190,7 +203,7 @@ def _heads(ablation: _Ablation, paper: Configuration) -> Configuration:
     best = evaluator.choose_best(
         paper.with_head(k=k, decay=decay, posterior="mean") for k, decay in product(PLACES, DECAYS)
     )
-    ablation.add("places lose weight", f"K = {best.head.k}, decay {best.head.decay:g}", best)
+    ablation.add("later places weigh less", f"K = {best.head.k}, decay {best.head.decay:g}", best)
     default = replace(paper, head=ProbabilisticRanking())
     ablation.add("the default head", f"K = {default.head.k}, decay {default.head.decay:g}", default)
     best = evaluator.choose_best(replace(default, temperature=t) for t in TEMPERATURES)
@@ -203,39 +216,37 @@ def _classifiers(
     ablation: _Ablation, logistic: Sequence[Configuration], squares: Sequence[Configuration]
 ) -> list[Configuration]:
     """Choose the regularisation of two classifiers by seen classes."""
-    best = [
-        ablation.evaluator.choose_best(configurations) for configurations in (logistic, squares)
-    ]
+    best = [ablation.evaluator.choose_best(grid) for grid in (logistic, squares)]
     ablation.add("regularisation by seen classes", f"multiclass, C = {best[0].C:g}", best[0])
     ablation.add("least squares in its place", f"C = {best[1].C:g}", best[1])
     return best
 
 
 def _places(ablation: _Ablation, chosen: Configuration) -> Configuration:
-    """Try places and their weights for this data set alone."""
+    """Try other values of K and of the decay for this data set alone."""
     evaluator = ablation.evaluator
     best = evaluator.choose_best(
         chosen.with_head(k=k, decay=decay) for k, decay in product(PLACES, DECAYS)
     )
     said = f"K = {best.head.k}, decay {best.head.decay:g}"
-    ablation.add("places and their weights for this data set", said, best)
+    ablation.add("K and decay for this data set", said, best)
     return best if evaluator.is_clearly_better(best, chosen) else chosen
 
 
 def _sources(ablation: _Ablation, chosen: Configuration) -> Configuration:
-    """Try weights of raters, and other sources beside the panel."""
+    """Try weights of raters, and other sources in addition to the panel."""
     evaluator = ablation.evaluator
     weights = weigh_raters(evaluator, chosen)
-    spread = (
+    extent = (
         f"weights {format_share(min(weights.values()))} to {format_share(max(weights.values()))}"
     )
-    ablation.add("raters weigh what they are worth alone", spread, replace(chosen, raters=weights))
+    ablation.add("raters weighted by their accuracy", extent, replace(chosen, raters=weights))
     best = evaluator.choose_best(
         replace(chosen, sources={source: weight})
         for source, weight in product(evaluator.benchmark.sources, SOURCE_WEIGHTS)
     )
     said = ", ".join(f"{name} at {weight:g}" for name, weight in best.sources.items())
-    ablation.add("a linguistic source beside the panel", said, best)
+    ablation.add("a linguistic source in addition to the panel", said, best)
     return best if evaluator.is_clearly_better(best, chosen) else chosen
 
 
@@ -246,7 +257,7 @@ def _describe(configuration: Configuration) -> str:
 
 
 def _ceiling(evaluator: Evaluator, configuration: Configuration) -> Step:
-    """Return how well the same head does with the orders that unseen *labels* would give."""
+    """Return the result of the same head with the true orders, taken from the test *labels*."""
     task = evaluator.benchmark.real
     scores = evaluator.scores(configuration, task, "test")
     usual = evaluator.scores(configuration, task, "validation")
@@ -254,55 +265,55 @@ def _ceiling(evaluator: Evaluator, configuration: Configuration) -> Step:
     means = [values[task.test_label == name].mean(axis=0) for name in task.targets]
     orders = Rankings.from_scores(means, items=task.items, targets=task.targets).top(LIST_LENGTH)
     head = clone(configuration.head).fit(orders, usual)
-    right = np.asarray(head.predict(scores) == task.test_label)
-    idea = "no method: one ranking a class, the true one"
-    return Step(idea, "", None, right, "labels")
+    correct = np.asarray(head.predict(scores) == task.test_label)
+    idea = "no method: the true ranking of each class"
+    return Step(idea, "", None, correct, "labels")
 
 
 def _batch_steps(
     trials: BatchTrials, chosen: Configuration, announce: Callable[[str], None]
 ) -> Iterator[Step]:
-    """Yield what becomes possible when all test inputs may be looked at before any is decided.
+    """Yield the steps that use all test inputs together before any is classified.
 
-    How often targets occur is learned on top of the configuration ``chosen``; where their inputs are,
-    on top of whichever classifier rehearses best so.
+    The frequencies of targets are estimated with the configuration ``chosen``. `BatchRefinement` is
+    applied to the configuration with which it has the highest rehearsal accuracy.
     """
     evaluator = trials.evaluator
     rehearsal, real = evaluator.benchmark.rehearsal, evaluator.benchmark.real
 
-    def reweighted(task: Task, change: Callable[[Floats], Floats]) -> Correct:
+    def reweight(task: Task, change: Callable[[Floats], Floats]) -> Correct:
         head = evaluator.fit_head(chosen, task)
         log_proba = head.predict_log_proba(evaluator.scores(chosen, task, "test"))
         labels = head.classes_[change(log_proba.astype(np.float64)).argmax(axis=1)]
         return np.asarray(labels == task.test_label)
 
     changes: dict[str, Callable[[Floats], Floats]] = {
-        "how often targets occur, by EM": adjust_for_frequencies,
-        "targets taken to occur equally often": lambda p: p + balancing(p),
+        "frequencies of targets, by EM": adjust_for_frequencies,
+        "equal frequencies of targets": lambda p: p + balancing(p),
     }
     for idea, change in changes.items():
         announce(idea)
-        rehearsed = class_interval(rehearsal.test_label, reweighted(rehearsal, change))
-        yield Step(idea, "", rehearsed, reweighted(real, change), "batch")
+        accuracy = class_interval(rehearsal.test_label, reweight(rehearsal, change))
+        yield Step(idea, "", accuracy, reweight(real, change), "batch")
     ideas: dict[str, tuple[Prior, ...]] = {
-        "where the inputs of targets are, frequencies estimated": ("estimated",),
-        "where the inputs of targets are, frequencies equal": ("equal",),
+        "batch refinement, frequencies estimated": ("estimated",),
+        "batch refinement, frequencies equal": ("equal",),
         "all that seen classes support, with the batch": PRIORS,
     }
     for idea, priors in ideas.items():
         announce(idea)
         best = trials.choose_best(priors)
         said = (
-            f"{best.base.setting}, C = {best.base.C:g}, head weight {best.head_weight:g}, shrinkage "
-            f"{best.shrinkage:g}, frequencies {best.prior}"
+            f"{best.base.setting}, C = {best.base.C:g}, head weight {best.head_weight:g}, "
+            f"shrinkage {best.shrinkage:g}, frequencies {best.prior}"
         )
         yield Step(idea, said, trials.rehearsals[best], trials.mark_correct(best), "batch")
 
 
 def settings_table(evaluator: Evaluator, configurations: dict[str, Configuration]) -> ResultTable:
-    """Return how K and the decay do on seen classes that play unseen ones, for some configurations.
+    """Return the rehearsal accuracy of some configurations for each K and decay.
 
-    The default settings of `ProbabilisticRanking` are read off here.
+    The default parameters of `ProbabilisticRanking` were chosen by these tables.
     """
     rows: list[tuple[Value, ...]] = [
         (
@@ -315,7 +326,7 @@ def settings_table(evaluator: Evaluator, configurations: dict[str, Configuration
     ]
     return ResultTable(
         "settings",
-        "Which settings seen classes favour: mean class accuracy where they play unseen ones",
+        "Which settings seen classes favour: mean class accuracy where they play new ones",
         ("classifier", "K", *(f"decay {decay:g}" for decay in DECAYS)),
         tuple(rows),
         ("The mean over the panel's raters, with a reference of seen validation inputs.",),

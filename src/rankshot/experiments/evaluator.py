@@ -1,4 +1,4 @@
-"""Configurations for a zero-shot classifier: chosen on the rehearsal, then measured on unseen classes."""
+"""Configurations of a zero-shot classifier: chosen in the rehearsal, measured on new classes."""
 
 from __future__ import annotations
 
@@ -30,16 +30,12 @@ PRIORS: tuple[Prior, ...] = ("estimated", "equal")
 HEAD_WEIGHTS = (0.3, 1.0, 2.0)
 SHRINKAGES = (0.05, 0.2)
 NEARLY_BEST = 0.01
-"""Settings that rehearse so near to the best are as good as it, for all that is known."""
-
-
-# -------------------- experiments.configurations
-# Configurations for a zero-shot classifier: chosen on the rehearsal, then measured on unseen classes.
+"""Settings whose rehearsal accuracy is within this of the best count as nearly best."""
 
 
 @dataclass(frozen=True, eq=False)
 class Configuration:
-    """All that a zero-shot classifier is made of.
+    """All parts and settings of a zero-shot classifier.
 
     Attributes
     ----------
@@ -48,13 +44,13 @@ class Configuration:
     head : ProbabilisticRanking
         Not fitted.
     reference : bool
-        Whether the head is told what is usual for seen validation inputs.
+        Whether the head is fitted with the scores of the seen validation inputs as reference.
     temperature : float
-        What scores are divided by.
+        The scores are divided by it.
     sources : mapping of str to float
-        What the rankings of each source weigh together, the panel's being 1.
+        The weight of each source beside the panel, whose weight is 1.
     raters : mapping of str to float
-        What each rater of the panel weighs; all the same if empty.
+        The weight of each rater of the panel; all weigh the same if empty.
     """
 
     setting: str
@@ -66,24 +62,24 @@ class Configuration:
     raters: Mapping[str, float] = field(default_factory=dict)
 
     def with_head(self, **params: object) -> Configuration:
-        """Return it with other settings of the head."""
+        """Return a configuration with other parameters of the head."""
         return replace(self, head=clone(self.head).set_params(**params))
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluator:
-    """A benchmark and its classifiers: where configurations are tried."""
+    """Evaluates configurations on the two tasks of a benchmark."""
 
     benchmark: Benchmark
     caches: Mapping[str, ClassifierCache]
-    """By name of the task."""
+    """The classifiers of each task, by name of the task."""
 
     @cached_property
     def _scores(self) -> dict[tuple[str, str, float, str], Scores]:
         return {}
 
     def scores(self, configuration: Configuration, task: Task, part: str) -> Scores:
-        """Return what the configuration's classifier says of a task's "validation" or "test" inputs."""
+        """Return the classifier's scores of the "validation" or "test" inputs of a task."""
         key = (task.name, configuration.setting, configuration.C, part)
         if key not in self._scores:
             model = self.caches[task.name].load_or_train(configuration.setting, configuration.C)
@@ -98,7 +94,7 @@ class Evaluator:
         return {}
 
     def fit_head(self, configuration: Configuration, task: Task) -> ProbabilisticRanking:
-        """Return the configuration's head, fitted for a task."""
+        """Return the head of a configuration, fitted for a task; it is fitted once and kept."""
         key = (configuration, task.name)
         if key not in self._heads:
             reference = (
@@ -109,22 +105,22 @@ class Evaluator:
         return self._heads[key]
 
     def predict(self, configuration: Configuration, task: Task) -> Labels:
-        """Return the targets that the configuration gives to a task's test inputs."""
+        """Return the predicted targets of a task's test inputs."""
         return self.fit_head(configuration, task).predict(self.scores(configuration, task, "test"))
 
     def rehearse(self, configuration: Configuration) -> Interval:
-        """Return how good a configuration is where settings are chosen: seen classes playing unseen.
+        """Return the mean class accuracy in the rehearsal, where settings are chosen.
 
-        It is the mean over classes, with its interval over resamples of classes.
+        The interval is from resamples of classes.
         """
         task = self.benchmark.rehearsal
-        right = self.predict(configuration, task) == task.test_label
-        return class_interval(task.test_label, right)
+        correct = self.predict(configuration, task) == task.test_label
+        return class_interval(task.test_label, correct)
 
     def is_clearly_better(self, new: Configuration, old: Configuration) -> bool:
-        """Return whether a configuration rehearses better by more than one standard error over classes.
+        """Return whether the gain in the rehearsal exceeds one standard error over classes.
 
-        With a few classes to rehearse on, the best of many configurations is often best by chance.
+        With few classes in the rehearsal, the best of many configurations is often best by chance.
         """
         task = self.benchmark.rehearsal
         ours, theirs = (
@@ -135,19 +131,22 @@ class Evaluator:
         return bool(gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)))
 
     def choose_best(self, configurations: Iterable[Configuration]) -> Configuration:
-        """Return the configuration that rehearses best; of equals, the first."""
+        """Return the configuration with the highest rehearsal accuracy; the first one of a tie."""
         return max(
             list(configurations), key=lambda configuration: self.rehearse(configuration).estimate
         )
 
     def mark_correct(self, configuration: Configuration) -> NDArray[np.bool_]:
-        """Return which inputs of *unseen* classes a configuration gets right: to report, not to choose."""
+        """Return which test inputs of *new* classes are predicted correctly.
+
+        Use it to report a result, never to choose a configuration.
+        """
         task = self.benchmark.real
         return np.asarray(self.predict(configuration, task) == task.test_label)
 
 
 def weight_rankings(configuration: Configuration, task: Task) -> Rankings:
-    """Return the rankings of a configuration's sources, weighted."""
+    """Return the rankings of the panel and of a configuration's sources, with their weights."""
     panel = task.panel
     if configuration.raters:
         panel = replace(
@@ -155,37 +154,37 @@ def weight_rankings(configuration: Configuration, task: Task) -> Rankings:
         )
     parts = [panel]
     for source, weight in configuration.sources.items():
-        listed = task.rankings(source)
-        # The panel's rankings of a target weigh 1 together, and so do those of a source.
-        of_target = panel.weights.sum() / len(task.targets)
-        parts.append(replace(listed, weights=np.full(len(listed), weight * of_target)))
+        rankings = task.rankings(source)
+        # A source has one ranking per target. Its weight is relative to the panel's total weight
+        # for a target.
+        panel_weight = panel.weights.sum() / len(task.targets)
+        parts.append(replace(rankings, weights=np.full(len(rankings), weight * panel_weight)))
     return Rankings.concatenate(parts)
 
 
 def weigh_raters(evaluator: Evaluator, configuration: Configuration) -> dict[str, float]:
-    """Return what each rater's rankings alone are worth on the rehearsal, more than by chance."""
+    """Return for each rater the gain over chance of its rankings alone, in the rehearsal."""
     task = evaluator.benchmark.rehearsal
     scores = evaluator.scores(configuration, task, "test")
     reference = (
         evaluator.scores(configuration, task, "validation") if configuration.reference else None
     )
-    worth = {}
+    weights = {}
     for rater in task.panel.rater_names:
         head = clone(configuration.head).fit(task.panel.select(rater=rater), reference)
         found = mean_class_accuracy(task.test_label, head.predict(scores))
-        worth[rater] = max(found - 1 / len(task.targets), 0.01)
-    return worth
+        weights[rater] = max(found - 1 / len(task.targets), 0.01)
+    return weights
 
 
-# -------------------- experiments.batch_priors
-# How frequent targets are in a batch: what a head says of all inputs, used for each of them.
+# -------------------------------------------------------------------- the whole test batch
 
 
 def adjust_for_frequencies(log_proba: Floats, n_rounds: int = 50) -> Floats:
-    """Return log-probabilities with the frequencies of targets that explain the batch best.
+    """Return log-probabilities adjusted to the target frequencies of the batch, estimated by EM.
 
-    Expectation and maximisation over P(z), after Saerens, Latinne and Decaestecker (2002): each
-    round P(z) is the mean of P(z|x) over the batch, and P(z|x) is that of the head times P(z).
+    The method of Saerens, Latinne and Decaestecker (2002): in each round P(z) is the mean of
+    P(z|x) over the batch, and P(z|x) is that of the head times P(z), normalized.
     """
     log_prior = np.zeros(log_proba.shape[1])
     for _ in range(n_rounds):
@@ -194,12 +193,8 @@ def adjust_for_frequencies(log_proba: Floats, n_rounds: int = 50) -> Floats:
     return np.asarray(log_softmax(log_proba + log_prior, axis=1))
 
 
-# -------------------- experiments.batch_trials
-# Settings of `BatchRefinement`, chosen on the rehearsal.
-
-
 class BatchSetting(NamedTuple):
-    """A configuration, refined on the whole batch."""
+    """A configuration and the parameters of its `BatchRefinement`."""
 
     base: Configuration
     head_weight: float
@@ -208,25 +203,26 @@ class BatchSetting(NamedTuple):
 
 
 class BatchTrials:
-    """Settings of `BatchRefinement`, each tried once on the rehearsal.
+    """Settings of `BatchRefinement`, each evaluated once in the rehearsal.
 
-    What they reach on unseen classes is looked up only for those that rehearse well.
+    Accuracies on new classes are computed only for the best and the nearly best settings.
     """
 
     def __init__(self, evaluator: Evaluator, bases: Sequence[Configuration]) -> None:
         self.evaluator = evaluator
         grid = product(bases, HEAD_WEIGHTS, SHRINKAGES, PRIORS)
-        self.rehearsals = {setting: self._rehearse(setting) for setting in map(_setting, grid)}
+        settings = [BatchSetting(*values) for values in grid]
+        self.rehearsals = {setting: self._rehearse(setting) for setting in settings}
 
     def choose_best(self, priors: Sequence[Prior]) -> BatchSetting:
-        """Return the setting that rehearses best, among those with some class priors."""
+        """Return the setting with the highest rehearsal accuracy among those with these priors."""
         return max(
             (setting for setting in self.rehearsals if setting.prior in priors),
             key=lambda setting: self.rehearsals[setting].estimate,
         )
 
     def predict(self, setting: BatchSetting, task: Task) -> Labels:
-        """Return the targets that a setting gives to a task's test inputs."""
+        """Return the predicted targets of a task's test inputs."""
         base, head_weight, shrinkage, prior = setting
         scores = self.evaluator.scores(base, task, "test")
         head = BatchRefinement(
@@ -239,16 +235,16 @@ class BatchTrials:
 
     def _rehearse(self, setting: BatchSetting) -> Interval:
         task = self.evaluator.benchmark.rehearsal
-        right = self.predict(setting, task) == task.test_label
-        return class_interval(task.test_label, right)
+        correct = self.predict(setting, task) == task.test_label
+        return class_interval(task.test_label, correct)
 
     def mark_correct(self, setting: BatchSetting) -> Correct:
-        """Return which inputs of unseen classes a setting gets right."""
+        """Return which test inputs of new classes are predicted correctly."""
         task = self.evaluator.benchmark.real
         return np.asarray(self.predict(setting, task) == task.test_label)
 
     def range_of_nearly_best(self) -> tuple[float, float]:
-        """Return the least and the most that settings as good as the best reach."""
+        """Return the lowest and the highest accuracy of nearly best settings on new classes."""
         least = self.rehearsals[self.choose_best(PRIORS)].estimate - NEARLY_BEST
         found = [
             float(self.mark_correct(setting).mean())
@@ -256,7 +252,3 @@ class BatchTrials:
             if rehearsed.estimate >= least
         ]
         return min(found), max(found)
-
-
-def _setting(values: tuple[Configuration, float, float, Prior]) -> BatchSetting:
-    return BatchSetting(*values)

@@ -1,4 +1,4 @@
-"""The methods of the paper's second table, with their sources, ready to be measured."""
+"""The methods of the paper's Table 2, each with its sources."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rankshot.zeroshot.prior import RankingModel
 from rankshot.zeroshot.scores import Scores
 
 K = 4
-"""As the paper reports."""
+"""The length of the top lists in the paper's Table 2."""
 DS, DR, PR = "Direct Similarity", "Deterministic Ranking", "Probabilistic Ranking"
 ARITHMETIC, GEOMETRIC = "arithmetic mean", "geometric mean"
 PRIORS = {"Plackett-Luce": PlackettLuce, "Mallows": Mallows}
@@ -32,7 +32,7 @@ MEAN = "mean of rankings"
 
 @dataclass(frozen=True, eq=False)
 class Method:
-    """A head, what it is to be fitted to, and how to name the two."""
+    """A head, the semantics to which it is fitted, and the names of both."""
 
     method: str
     source: str
@@ -43,9 +43,10 @@ class Method:
     def mark_correct(
         self, scores: Scores, truth: NDArray[np.str_], reference: Scores | None = None
     ) -> NDArray[np.bool_] | None:
-        """Fit the head and say which inputs it gets right; None where it cannot use the scores.
+        """Fit the head and return which inputs it predicts correctly.
 
-        A head that wants it is given the reference, scores of seen inputs.
+        Returns None if the head cannot use this kind of scores. The reference (scores of seen
+        inputs) is passed to heads with ``wants_reference``.
         """
         if isinstance(self.head, DirectSimilarity | ConSE) and scores.kind == "one-vs-one":
             return None
@@ -57,14 +58,14 @@ class Method:
 
 
 def paper_head(prior: RankingModel | None = None) -> ProbabilisticRanking:
-    """Return Probabilistic Ranking as the paper has it."""
+    """Return Probabilistic Ranking with the settings of the paper."""
     return ProbabilisticRanking(k=K, decay=0, prior=prior, posterior="consensus")
 
 
 def paper_methods(sources: Mapping[str, Similarity], panel: Rankings) -> list[Method]:
-    """Return all methods with all sources, in the order of the paper's second table.
+    """Return all methods with all sources, in the order of the paper's Table 2.
 
-    A source that cannot tell all targets is used with the others only.
+    A source without a ranking for some target is used only together with the others.
     """
     tables = list(sources.values())
     merged = {ARITHMETIC: arithmetic_mean(tables), GEOMETRIC: geometric_mean(tables)}

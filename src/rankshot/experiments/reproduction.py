@@ -51,7 +51,7 @@ GRID: Grid = {
     "multiclass": (0.001, 0.003, 0.01, 0.03),
     LEAST_SQUARES: (0.0001, 0.0003, 0.001, 0.01),
 }
-"""The regularisations C that are tried."""
+"""The values of C that are tried, by classifier."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,17 +118,17 @@ class Reproduction:
 def reproduce(
     benchmark: Benchmark, directory: Path, announce: Announce, grid: Grid = GRID
 ) -> Reproduction:
-    """Run all experiments on one data set.
+    """Run all experiments of the paper on one data set.
 
     Parameters
     ----------
     benchmark : Benchmark
     directory : Path
-        Where finished classifiers are kept, so that a run that was stopped goes on from there.
+        The directory of trained classifiers. A run that was stopped continues from there.
     announce : callable
-        Is told what comes next.
+        Called with a text before each part of the run.
     grid : mapping of str to tuple of float
-        The regularisations to try, by classifier.
+        The values of C to try, by classifier.
     """
     start = perf_counter()
     real, rehearsal = benchmark.real, benchmark.rehearsal
@@ -145,29 +145,33 @@ def reproduce(
     tables += [source_table(benchmark), rater_table(benchmark)]
     announce("the full sum over rankings")
     multiclass = Configuration("multiclass", by_images["multiclass"], ProbabilisticRanking())
-    of_test = evaluator.scores(multiclass, real, "test")
-    tables.append(full_sum_table(of_test, real, real.test_label))
-    rehearsed, trained = (
-        caches[task.name].load_or_train("multiclass", multiclass.C) for task in (rehearsal, real)
+    test_scores = evaluator.scores(multiclass, real, "test")
+    tables.append(full_sum_table(test_scores, real, real.test_label))
+    tables.append(
+        peer_table(
+            benchmark,
+            caches[rehearsal.name].load_or_train("multiclass", multiclass.C),
+            caches[real.name].load_or_train("multiclass", multiclass.C),
+            announce,
+        )
     )
-    tables.append(peer_table(benchmark, rehearsed, trained, announce))
-    better = run_ablation(evaluator, multiclass.C, grid, announce)
-    tables.append(better.table(bootstrap, real.test_label))
+    ablation = run_ablation(evaluator, multiclass.C, grid, announce)
+    tables.append(ablation.table(bootstrap, real.test_label))
     announce("which settings seen classes favour")
-    tables.append(settings_table(evaluator, better.bases))
+    tables.append(settings_table(evaluator, ablation.bases))
     announce("figures")
     figures = build_paper_figures(
-        benchmark, _two_class_methods(benchmark, evaluator, multiclass, better.chosen)
+        benchmark, _two_class_methods(benchmark, evaluator, multiclass, ablation.chosen)
     )
     return Reproduction(
-        benchmark.name, tuple(tables), figures, better, round(perf_counter() - start)
+        benchmark.name, tuple(tables), figures, ablation, round(perf_counter() - start)
     )
 
 
 def _choose_classifiers(
     cache: ClassifierCache, task: Task, grid: Grid
 ) -> tuple[ResultTable, dict[str, float]]:
-    """Train all classifiers of the grid, and choose those that know seen *images* best."""
+    """Train all classifiers of the grid, and choose the best C on seen validation *images*."""
     bootstrap = Bootstrap(task.validation_label)
     rows: list[tuple[Value, ...]] = []
     chosen: dict[str, float] = {}
@@ -182,14 +186,15 @@ def _choose_classifiers(
         ]
     table = ResultTable(
         "classifiers",
-        "The classifiers: accuracy on validation images of the classes they know",
+        "The classifiers: accuracy on validation images of the seen classes",
         ("classifier", "C", "seen classes", "chosen"),
         tuple(rows),
         (
-            "Table 2 takes the C that validation images favour, as the paper did.",
+            "Table 2 uses the C with the best accuracy on validation images, as the paper does.",
             (
                 "One-vs-rest and one-vs-one are linear support vector machines; their scores are "
-                "scaled by Platt's method, fitted to the validation images. Least squares is ours."
+                "scaled by Platt's method, fitted to the validation images. Least squares is not "
+                "in the paper."
             ),
         ),
         n_labels=2,
@@ -198,7 +203,7 @@ def _choose_classifiers(
 
 
 def _scaled_scores(evaluator: Evaluator, setting: str, C: float) -> Scores:
-    """Return what one of the paper's classifiers says of the test inputs."""
+    """Return the scores of the test inputs by one of the paper's classifiers."""
     task = evaluator.benchmark.real
     model = evaluator.caches[task.name].load_or_train(setting, C)
     if setting != "multiclass":
@@ -209,7 +214,7 @@ def _scaled_scores(evaluator: Evaluator, setting: str, C: float) -> Scores:
 def _two_class_methods(
     benchmark: Benchmark, evaluator: Evaluator, multiclass: Configuration, chosen: Configuration
 ) -> dict[str, MethodScores]:
-    """Return what the methods of Figure 4 say of the test inputs."""
+    """Return the scores of the test inputs by the methods of Figure 4."""
     task = benchmark.real
     scores = evaluator.scores(multiclass, task, "test")
     tables = [task.sources[name] for name in LINGUISTIC[benchmark.name]]
