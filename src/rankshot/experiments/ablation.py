@@ -112,6 +112,9 @@ class AblationResult:
             for step in self.steps
         ]
         low, high = map(format_share, self.batch_range)
+        batch = (
+            f"Settings of the batch within {NEARLY_BEST:g} of the best rehearsal: {low} to {high}."
+        )
         return ResultTable(
             "improvements",
             "Better than the paper: one idea after the other",
@@ -124,12 +127,7 @@ class AblationResult:
                 "new classes, mean over classes",
             ),
             tuple(rows),
-            (
-                CHOICE_NOTE,
-                KEPT_NOTE,
-                DEFAULT_NOTE,
-                f"Settings of the batch within {NEARLY_BEST:g} of the best rehearsal: {low} to {high}.",
-            ),
+            (CHOICE_NOTE, KEPT_NOTE, DEFAULT_NOTE, batch),
             n_labels=3,
         )
 

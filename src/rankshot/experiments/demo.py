@@ -71,12 +71,13 @@ def run_demo(announce: Announce) -> Demo:
     benchmark = load_benchmark(load_cifar())
     task = benchmark.real
     sources = {name: task.sources[name] for name in SOURCES}
-    field = paper_methods(sources, task.panel)
-    field.append(
-        Method(PR, "panel, default head", ProbabilisticRanking(), task.panel, True)  # noqa: FBT003
-    )
-    field.append(Method("ConSE", "GloVe", ConSE(), sources["GloVe"]))
-    todo = len(REGULARISATION) + len(field)
+    methods = paper_methods(sources, task.panel)
+    default = ProbabilisticRanking()
+    methods += [
+        Method(PR, "panel, default head", default, task.panel, wants_reference=True),
+        Method("ConSE", "GloVe", ConSE(), sources["GloVe"]),
+    ]
+    todo = len(REGULARISATION) + len(methods)
     trained: dict[str, LinearClassifier] = {}
     for setting, C in REGULARISATION.items():
         announce(len(trained), todo, f"training {setting}")
@@ -87,27 +88,27 @@ def run_demo(announce: Announce) -> Demo:
     scores = {name: model.scores(task.test) for name, model in trained.items()}
     reference = {name: model.scores(task.validation) for name, model in trained.items()}
     rows: list[ComparisonRow] = []
-    for one in field:
+    for one in methods:
         announce(len(trained) + len(rows), todo, f"{one.method}, {one.source}")
         found = [
             one.mark_correct(scores[name], task.test_label, reference[name]) for name in scores
         ]
         rows.append(ComparisonRow(one.method, one.source, tuple(map(_interval, found))))
-    shown = next(one.head for one in field if (one.method, one.source) == REPORTED[:2])
+    head = next(one.head for one in methods if (one.method, one.source) == REPORTED[:2])
     # The report explains the predictions with one classifier: the head must be fitted for it.
-    shown.fit(task.panel)
+    head.fit(task.panel)
     announce(todo, todo, "done")
     return Demo(
-        Comparison(tuple(scores), tuple(rows)),
-        {
+        comparison=Comparison(tuple(scores), tuple(rows)),
+        seen_accuracy={
             name: accuracy(task.validation_label, model.predict(task.validation))
             for name, model in trained.items()
         },
-        task.panel,
-        Rankings.concatenate([*map(rank_items, sources.values()), task.panel]),
-        shown,
-        scores[REPORTED[2]],
-        task.test_label,
+        panel=task.panel,
+        rankings=Rankings.concatenate([*map(rank_items, sources.values()), task.panel]),
+        head=head,
+        scores=scores[REPORTED[2]],
+        truth=task.test_label,
     )
 
 

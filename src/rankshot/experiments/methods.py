@@ -76,17 +76,19 @@ def paper_methods(sources: Mapping[str, Similarity], panel: Rankings) -> list[Me
     }
     single = alone | {name: fill_missing(table) for name, table in merged.items()}
     linguistic = Rankings.concatenate(map(rank_items, tables))
-    field = [Method(DS, name, DirectSimilarity(), table.scaled()) for name, table in single.items()]
-    field += [
+    methods = [
+        Method(DS, name, DirectSimilarity(), table.scaled()) for name, table in single.items()
+    ]
+    methods += [
         Method(DR, name, DeterministicRanking(k=K), rank_items(table))
         for name, table in single.items()
     ]
-    field += [Method(PR, name, paper_head(), rank_items(table)) for name, table in alone.items()]
+    methods += [Method(PR, name, paper_head(), rank_items(table)) for name, table in alone.items()]
     for what, rankings in (("linguistic", linguistic), ("panel", panel)):
-        field += [
+        methods += [
             Method(PR, f"{what}, {name}", paper_head(prior()), rankings)
             for name, prior in PRIORS.items()
         ]
         mean = ProbabilisticRanking(k=K, decay=0, posterior="mean")
-        field.append(Method(PR, f"{what}, {MEAN}", mean, rankings))
-    return field
+        methods.append(Method(PR, f"{what}, {MEAN}", mean, rankings))
+    return methods
