@@ -88,7 +88,7 @@ def test_the_best_is_chosen_by_the_rehearsal_alone(trials, evaluator):
     assert set(evaluator.asked) == {"others"}
 
 
-def test_what_is_right_is_that_of_unseen_classes(trials, evaluator):
+def test_what_is_right_is_that_of_new_classes(trials, evaluator):
     for setting in (trials.choose_best(["equal"]), trials.choose_best(["estimated"])):
         expected = right_by_hand(setting, evaluator.benchmark.real)
         assert trials.mark_correct(setting).tolist() == expected.tolist()

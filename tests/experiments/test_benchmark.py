@@ -32,16 +32,14 @@ each_task = pytest.mark.parametrize("part", ["rehearsal", "real"])
 
 def numbered(name):
     """Images of all classes of a data set whose only feature is their number."""
-    seen, unseen = class_names(name)
+    seen, new = class_names(name)
     rng = np.random.default_rng(0)
-    labels = [
-        rng.permutation(np.repeat(names, n)) for names, n in ((seen, 4), (seen, 2), (unseen, 3))
-    ]
+    labels = [rng.permutation(np.repeat(names, n)) for names, n in ((seen, 4), (seen, 2), (new, 3))]
     ends = np.cumsum([0, *map(len, labels)])
     parts = []
     for label, start, stop in zip(labels, ends, ends[1:], strict=False):
         parts += [np.arange(start, stop, dtype=np.float32)[:, None], label]
-    return ImageData(name, *parts, seen_classes=seen, new_classes=unseen)
+    return ImageData(name, *parts, seen_classes=seen, new_classes=new)
 
 
 @pytest.fixture(scope="module")
@@ -208,7 +206,7 @@ def test_a_source_that_tells_nothing_is_refused():
     for flat in (NAN, 0.5):
         table = rs.Similarity(np.full((2, 3), flat), ["cat", "dog"], ["a", "b", "c"], "nobody")
         assert find_unranked_targets(table) == ("cat", "dog")
-        with pytest.raises(RankshotError, match="nobody tells the items of no target apart"):
+        with pytest.raises(RankshotError, match="nobody ranks the items of no target"):
             rank_items(table)
 
 

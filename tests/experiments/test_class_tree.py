@@ -1,4 +1,4 @@
-"""The tree of the unseen classes: WordNet's, without chains, in the senses of the similarities."""
+"""The tree of the new classes: WordNet's, without chains, in the senses of the similarities."""
 
 from itertools import combinations
 
@@ -15,9 +15,9 @@ from rankshot.semantics.wordnet_nouns import load_nouns
 
 def animals():
     """Return the animals without their images, which a tree does not need."""
-    seen, unseen = class_names("animals")
+    seen, new = class_names("animals")
     nothing = np.zeros((0, 2), np.float32), np.array([], str)
-    return ImageData("animals", *nothing, *nothing, *nothing, seen, unseen)
+    return ImageData("animals", *nothing, *nothing, *nothing, seen, new)
 
 
 @pytest.fixture(scope="module", params=["cifar", "animals"])

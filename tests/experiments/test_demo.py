@@ -4,7 +4,9 @@ from io import StringIO
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from rich.console import Console
+from sklearn import config_context
 
 import rankshot as rs
 from rankshot.cli.demo import comparison_table
@@ -50,7 +52,10 @@ def said():
 
 @pytest.fixture(scope="module")
 def demo(said):
-    return run_demo(lambda done, todo, what: said.append((done, todo, what)))
+    # Of 4,950 support vector machines most of the time is spent around them.
+    quickly = config_context(assume_finite=True, skip_parameter_validation=True)
+    with quickly, parallel_config("sequential"):
+        return run_demo(lambda done, todo, what: said.append((done, todo, what)))
 
 
 def test_the_numbers(demo):

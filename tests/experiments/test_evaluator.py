@@ -43,11 +43,17 @@ def made_task(rng, name):
     usual = rng.normal(scale=np.linspace(0.5, 2, 12), size=(40, 12)) + np.linspace(-1, 2, 12)
     nothing, nobody = np.zeros((0, 12), np.float32), np.array([], str)
     return Task(
-        name,
-        *(nothing, nobody),
-        *(usual.astype(np.float32), np.resize(ITEMS, 40)),
-        *(test.astype(np.float32), np.array(TARGETS)[code]),
-        *(ITEMS, TARGETS, sources, panel),
+        name=name,
+        train=nothing,
+        train_label=nobody,
+        validation=usual.astype(np.float32),
+        validation_label=np.resize(ITEMS, 40),
+        test=test.astype(np.float32),
+        test_label=np.array(TARGETS)[code],
+        items=ITEMS,
+        targets=TARGETS,
+        sources=sources,
+        panel=panel,
     )
 
 

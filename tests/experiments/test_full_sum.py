@@ -36,7 +36,19 @@ def made(rng, n_items, n=40):
     values = 1.5 * likes[code] + rng.normal(scale=1.5, size=(n, n_items))
     truth, nothing = np.array(TARGETS)[code], np.zeros((0, 1), np.float32)
     nobody = np.array([], str)
-    task = Task("made", *(nothing, nobody) * 2, nothing, truth, items, TARGETS, {}, panel)
+    task = Task(
+        name="made",
+        train=nothing,
+        train_label=nobody,
+        validation=nothing,
+        validation_label=nobody,
+        test=nothing,
+        test_label=truth,
+        items=items,
+        targets=TARGETS,
+        sources={},
+        panel=panel,
+    )
     return task, Scores(values, items), truth
 
 

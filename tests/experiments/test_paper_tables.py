@@ -300,10 +300,10 @@ def test_the_sizes_are_those_of_the_data(made):
     assert {row[0]: row[1:] for row in table.rows} == {
         "features": ("4", "4,000"),
         "images to train / validate / test on": ("24 / 12 / 90", "50,000 / 50,000 / 10,000"),
-        "seen / unseen classes": ("12 / 3", "100 / 10"),
+        "seen / new classes": ("12 / 3", "100 / 10"),
         "linguistic sources": ("WordNet, word2vec, GloVe 100d", "WordNet, word2vec, GloVe"),
         "rankings by a panel (the paper: by people)": ("6", "500"),
-        "rankings of seen classes that play unseen ones": ("1", "none"),
+        "rankings of seen classes that play new ones": ("1", "none"),
     }
     (note,) = table.notes
     assert "The paper's appendix has other figures than its table" in note

@@ -116,7 +116,7 @@ def eszsl(task, vectors, setting):
 
 
 @pytest.mark.parametrize("source", ["words", "attributes"])
-def test_eszsl_is_tuned_on_the_rehearsal_and_judged_on_the_unseen(benchmark, table, source):
+def test_eszsl_is_tuned_on_the_rehearsal_and_judged_on_the_new(benchmark, table, source):
     vectors = benchmark.vectors if source == "words" else benchmark.images.attributes
     task = benchmark.rehearsal
     accuracies = [
@@ -196,9 +196,9 @@ def test_rows_and_progress(table, said):
         *(("ESZSL", "attributes"), ("SAE", "attributes"), ("DAP", "attributes")),
         ("IAP", "attributes"),
     ]
-    assert [text.split()[0] for text in said] == ["tuning"] * 8 + ["judging"] * 8
+    assert [text.split()[0] for text in said] == ["tuning"] * 8 + ["testing"] * 8
     assert "DAP with attributes, 3 to try" in said[6]
-    assert "of 12 seen classes 9 to train on, and 3 that play unseen ones" in table.notes[0]
+    assert "of 12 seen classes, 9 to train on and 3 that play new ones" in table.notes[0]
     assert "The panel cannot serve" in table.notes[2]
 
 
@@ -207,10 +207,10 @@ def test_without_attributes_methods_that_need_them_are_left_out():
     assert methods == ["ESZSL", "SAE", "VectorRegression", "ConSE"]
 
 
-def test_unseen_labels_choose_nothing(benchmark, table, classifiers):
+def test_new_labels_choose_nothing(benchmark, table, classifiers):
     data = benchmark.images
     turned = np.roll(data.new_label, 30)
-    other = ImageData(**{**vars(data), "unseen_label": turned})
+    other = ImageData(**{**vars(data), "new_label": turned})
     again = peer_table(
         Benchmark(other, {}, benchmark.panel, benchmark.held_out_panel, benchmark.vectors),
         *classifiers,
@@ -240,7 +240,9 @@ def test_features_are_centred_by_what_is_trained_on(benchmark, classifiers):
 def test_other_classifiers_are_refused(benchmark, classifiers):
     rehearsed, real = classifiers
     separate = LinearClassifier("one-vs-rest", real.classes, real.coef, real.intercept)
-    with pytest.raises(RankshotError, match=r"trained must be a multiclass .* not one-vs-rest"):
+    with pytest.raises(
+        RankshotError, match=r"real_classifier must be a multiclass .* not one-vs-rest"
+    ):
         peer_table(benchmark, rehearsed, separate, str)
 
 
@@ -248,5 +250,5 @@ def test_inputs_that_are_all_the_same_are_refused(benchmark, classifiers):
     data = benchmark.images
     same = ImageData(**{**vars(data), "seen_train": np.ones_like(data.seen_train)})
     flat = Benchmark(same, {}, benchmark.panel, benchmark.held_out_panel, benchmark.vectors)
-    with pytest.raises(RankshotError, match="all 240 inputs to train on are the same"):
+    with pytest.raises(RankshotError, match="all 240 training inputs are the same"):
         prepare_task(flat.real, classifiers[1])

@@ -31,9 +31,9 @@ from rankshot.semantics.vectors import ClassVectors
 ITEMS = tuple("abcdefghijkl")
 
 
-def images(name, seen, unseen):
+def images(name, seen, new):
     nothing, nobody = np.zeros((0, 2), np.float32), np.array([], str)
-    return ImageData(name, *(nothing, nobody) * 3, seen_classes=seen, new_classes=unseen)
+    return ImageData(name, *(nothing, nobody) * 3, seen_classes=seen, new_classes=new)
 
 
 def made_study(sources=None, panel=None, name="animals"):
@@ -48,9 +48,9 @@ def made_study(sources=None, panel=None, name="animals"):
 
 @pytest.fixture(scope="module")
 def animals():
-    seen, unseen = class_names("animals")
+    seen, new = class_names("animals")
     return Benchmark(
-        images("animals", seen, unseen),
+        images("animals", seen, new),
         load_similarities("animals"),
         load_panel("animals"),
         load_held_out_panel("animals"),
@@ -231,7 +231,7 @@ def test_names_and_order_do_not_matter(tied_sources):
 
 def test_sources_that_know_nothing_are_refused():
     nothing = {"me": rs.Similarity(np.full((2, 12), 0.5), ["cow", "elk"], ITEMS, "me")}
-    with pytest.raises(RankshotError, match="none of the sources 'me' ranks anything"):
+    with pytest.raises(RankshotError, match="none of the sources 'me' ranks any items"):
         collect_points(nothing)
 
 

@@ -20,13 +20,13 @@ NAN = np.nan
 SEEN, UNSEEN = ("bus", "fox", "lion", "wolf"), ("cat", "dog", "truck")
 
 
-def images(name, seen, unseen):
+def images(name, seen, new):
     nothing = np.zeros((0, 2), np.float32), np.array([], str)
-    return ImageData(name, *nothing, *nothing, *nothing, seen, unseen)
+    return ImageData(name, *nothing, *nothing, *nothing, seen, new)
 
 
 def made_study(tables):
-    """Return a benchmark of four seen and three unseen classes, with these similarities."""
+    """Return a benchmark of four seen and three new classes, with these similarities."""
     sources = {name: Similarity(values, UNSEEN, SEEN, name) for name, values in tables.items()}
     panel = rs.Rankings.from_orders([["bus"]], items=SEEN, targets=["truck"])
     vectors = ClassVectors(SEEN + UNSEEN, np.eye(7))
@@ -159,5 +159,5 @@ def test_what_the_animals_lack_is_counted():
 
 
 def test_sources_that_say_nothing_make_no_map():
-    with pytest.raises(rs.RankshotError, match="no source says anything of 'cat', 'dog'"):
+    with pytest.raises(rs.RankshotError, match="none of the sources 'empty' ranks any items"):
         build_source_maps(made_study({"empty": np.full((3, 4), NAN)}))

@@ -171,7 +171,7 @@ def test_what_cannot_be_judged_is_named(benchmark, rng):
 def test_a_class_without_inputs_is_named(benchmark, rng):
     data = benchmark.images
     keep = data.new_label != "frog"
-    labels = {"unseen_label": data.new_label[keep], "unseen_classes": data.new_classes}
+    labels = {"new_label": data.new_label[keep], "new_classes": data.new_classes}
     lame = SimpleNamespace(
         name=benchmark.name,
         panel=benchmark.panel,

@@ -104,9 +104,12 @@ def peer_table(
     announce : callable
         Called with a text before each method is tuned or tested.
     """
-    for classifier in (rehearsal_classifier, real_classifier):
+    for name, classifier in (
+        ("rehearsal_classifier", rehearsal_classifier),
+        ("real_classifier", real_classifier),
+    ):
         if classifier.kind != "multiclass":
-            raise RankshotError(f"both classifiers must be multiclass, not {classifier.kind}")
+            raise RankshotError(f"{name} must be a multiclass classifier, not {classifier.kind}")
     methods = peer_methods(benchmark)
     trials = _tune(benchmark.rehearsal, rehearsal_classifier, methods, announce)
     real = prepare_task(benchmark.real, real_classifier)
