@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from sklearn.datasets import make_blobs
 from sklearn.multiclass import OneVsOneClassifier
 from sklearn.svm import LinearSVC
@@ -28,6 +29,13 @@ def data():
     X, number = make_blobs(120, n_features=5, centers=4, cluster_std=3.0, random_state=0)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     return X.astype(np.float32), NAMES[number]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def in_this_process():
+    """Processes of joblib take longer to start than these classifiers take to train."""
+    with parallel_config("sequential"):
+        yield
 
 
 # ------------------------------------------------------------------ the numbers

@@ -199,7 +199,7 @@ def test_every_row_is_of_the_sample(rng, monkeypatch):
 def test_other_scores_are_refused(rng):
     task, scores, truth = made(rng, 6)
     separate = Scores(scores.values, scores.items, "one-vs-rest")
-    with pytest.raises(RankshotError, match="on multiclass scores, not on one-vs-rest ones"):
+    with pytest.raises(RankshotError, match="must be multiclass scores, not one-vs-rest scores"):
         full_sum_table(separate, task, truth)
-    with pytest.raises(RankshotError, match="scores of 40 inputs, but 39 labels"):
+    with pytest.raises(RankshotError, match="scores have 40 rows, but truth has 39 labels"):
         full_sum_table(scores, task, truth[:-1])

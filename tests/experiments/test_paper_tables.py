@@ -306,4 +306,4 @@ def test_the_sizes_are_those_of_the_data(made):
         "rankings of seen classes that play new ones": ("1", "none"),
     }
     (note,) = table.notes
-    assert "The paper's appendix has other figures than its table" in note
+    assert "The paper's appendix has other numbers than its table" in note

@@ -197,9 +197,9 @@ def test_rows_and_progress(table, said):
         ("IAP", "attributes"),
     ]
     assert [text.split()[0] for text in said] == ["tuning"] * 8 + ["testing"] * 8
-    assert "DAP with attributes, 3 to try" in said[6]
+    assert "DAP with attributes, 3 settings" in said[6]
     assert "of 12 seen classes, 9 to train on and 3 that play new ones" in table.notes[0]
-    assert "The panel cannot serve" in table.notes[2]
+    assert "The panel's rankings cannot replace class vectors" in table.notes[2]
 
 
 def test_without_attributes_methods_that_need_them_are_left_out():

@@ -164,7 +164,7 @@ def test_what_cannot_be_judged_is_named(benchmark, rng):
     ):
         with pytest.raises(rs.RankshotError, match=message):
             evaluate_pairs(benchmark, {"PR": scores})
-    with pytest.raises(rs.RankshotError, match="no method"):
+    with pytest.raises(rs.RankshotError, match="methods must not be empty"):
         evaluate_pairs(benchmark, {})
 
 
