@@ -8,6 +8,7 @@ import fcntl
 import pickle
 import shutil
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -18,12 +19,13 @@ from joblib import parallel_config
 from sklearn import config_context
 
 from rankshot.datasets.cifar import load_cifar
-from rankshot.experiments import ablation, evaluator
+from rankshot.experiments import ablation, evaluator, peer_comparison
 from rankshot.experiments import reproduction as module
 from rankshot.experiments.benchmark import load_benchmark
 from rankshot.experiments.classifiers import LEAST_SQUARES
 from rankshot.experiments.full_sum import full_sum_table
 from rankshot.experiments.reproduction import Reproduction, reproduce
+from rankshot.experiments.result_one import rater_table
 
 GRID = {
     "one-vs-rest": (0.001,),
@@ -35,6 +37,8 @@ PLACES = (4, 10)
 DECAYS = (0.0, 0.25, 0.5)
 TEMPERATURES = (1.0, 4.0)
 SOURCE_WEIGHTS = (0.1, 0.3)
+ENCODER_WEIGHTS = (10.0,)
+RATERS = ("lm1", "lm2", "lm3")
 PARTS = {
     "seen_train": ("seen_train", 12),
     "seen_test": ("seen_validation", 6),
@@ -90,12 +94,14 @@ def write_features(path):
 
 @contextmanager
 def small_grids():
-    """Try few settings in the ablation."""
+    """Try few settings in the ablation, and of the slowest peer."""
     with pytest.MonkeyPatch.context() as patch:
         for name in ("PLACES", "DECAYS", "TEMPERATURES", "SOURCE_WEIGHTS"):
             patch.setattr(ablation, name, globals()[name])
         for name in ("HEAD_WEIGHTS", "SHRINKAGES"):
             patch.setattr(evaluator, name, getattr(evaluator, name)[:1])
+        grid = peer_comparison.SAE_GRID | {"encoder_weight": ENCODER_WEIGHTS}
+        patch.setattr(peer_comparison, "SAE_GRID", grid)
         yield
 
 
@@ -122,7 +128,13 @@ def _run(folder):
         parallel_config("sequential"),
         pytest.MonkeyPatch.context() as patch,
     ):
-        # Thirty inputs are enough to see that the sum works, which takes long.
+        # Thirty inputs and three raters are enough to see that these tables, which take long, work.
         patch.setattr(module, "full_sum_table", partial(full_sum_table, n_inputs=30))
+        patch.setattr(module, "rater_table", _few_raters)
         result = reproduce(load_benchmark(images), directory, said.append, GRID)
     return SharedRun(data, directory, said, result)
+
+
+def _few_raters(benchmark):
+    panel = benchmark.panel
+    return rater_table(replace(benchmark, panel=panel[np.isin(panel.raters, RATERS)]))
