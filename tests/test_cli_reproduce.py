@@ -3,7 +3,6 @@
 import csv
 import os
 import shlex
-from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -14,44 +13,13 @@ import pytest
 from command_line import check_refused, rankshot
 from rankshot.core.errors import RankshotError
 from rankshot.datasets import features_at
-from rankshot.datasets.cifar import load_cifar
-from rankshot.experiments import ablation as improvements
 from rankshot.experiments import classifiers as training
-from rankshot.experiments import evaluator as batch_trials
-from rankshot.experiments import reproduction
-from rankshot.experiments.classifiers import LEAST_SQUARES, LinearClassifier
-from rankshot.experiments.full_sum import full_sum_table
-from rankshot.experiments.result_one import rater_table
+from rankshot.experiments import reproduction as module
+from rankshot.experiments.classifiers import LinearClassifier
+from shared_run import GRID
 
 # The package has the function under the same name.
 command = import_module("rankshot.cli.reproduce")
-
-GRID = {
-    "one-vs-rest": (0.001,),
-    "one-vs-one": (0.001,),
-    "multiclass": (0.03,),
-    LEAST_SQUARES: (0.001,),
-}
-PARTS = {
-    "seen_train": ("seen_train", 10),
-    "seen_test": ("seen_validation", 5),
-    "unseen_test": ("new", 10),
-}
-"""Of a file of features: where its parts are in the embedded data, and images a class."""
-
-
-def write_features(path):
-    """Write the first images of every class in the layout of the full file."""
-    data = load_cifar()
-    classes = {"seen": np.array(data.seen_classes), "unseen": np.array(data.new_classes)}
-    arrays = {f"{kind}_classes": names for kind, names in classes.items()}
-    for part, (name, n) in PARTS.items():
-        labels, names = getattr(data, f"{name}_label"), classes[part.split("_")[0]]
-        rows = np.concatenate([np.flatnonzero(labels == one)[:n] for one in names])
-        arrays[part] = getattr(data, name)[rows].astype(np.float16)
-        arrays[f"{part}_label"] = np.searchsorted(names, labels[rows]).astype(np.int16)
-    path.parent.mkdir(parents=True)
-    np.savez(path, **arrays)
 
 
 def trained_quickly(setting, C, X, y):
@@ -73,43 +41,34 @@ def trained_quickly(setting, C, X, y):
 training_trained = training.train_classifier
 
 
-def of_three_raters(study):
-    panel = study.panel
-    return rater_table(replace(study, panel=panel[np.isin(panel.raters, ("lm1", "lm2", "lm3"))]))
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("reproduce")
-    write_features(folder / "data" / "cifar" / "features.npz")
-    return folder
+    return tmp_path_factory.mktemp("reproduce")
 
 
 def patched(patch):
-    """Make a run take seconds: small grids, few inputs for the sum, few raters, quick pairs."""
-    patch.setattr(command, "run", partial(reproduction.reproduce, grid=GRID))
-    for module, names in (
-        (improvements, ("PLACES", "SOURCE_WEIGHTS")),
-        (batch_trials, ("HEAD_WEIGHTS", "SHRINKAGES")),
-    ):
-        for name in names:
-            patch.setattr(module, name, getattr(module, name)[:1])
-    patch.setattr(reproduction, "rater_table", of_three_raters)
-    patch.setattr(reproduction, "full_sum_table", partial(full_sum_table, n_inputs=20))
+    """Train the classifiers of the shared run, one-vs-one quickly, and stop at Table 2."""
+
+    def stop(*_):
+        raise RankshotError("stopped here")
+
+    patch.setattr(command, "run", partial(module.reproduce, grid=GRID))
     patch.setattr(training, "train_classifier", trained_quickly)
-    # Tables are as wide as they need to be.
-    patch.setenv("COLUMNS", "250")
+    patch.setattr(module, "table_two", stop)
 
 
-def words(folder):
-    return ["reproduce", "cifar", "--data", folder / "data", "-o", folder / "new" / "found"]
+def words(reproduction, output):
+    return ["reproduce", "cifar", "--data", reproduction.data, "-o", output]
 
 
 @pytest.fixture(scope="module")
-def done(folder):
+def done(folder, reproduction):
+    """The command with the results of the shared run, which are computed once for all tests."""
     with pytest.MonkeyPatch.context() as patch:
-        patched(patch)
-        return rankshot(words(folder))
+        patch.setattr(command, "run", reproduction.replay)
+        # Tables are as wide as they need to be.
+        patch.setenv("COLUMNS", "250")
+        return rankshot(words(reproduction, folder / "new" / "found"))
 
 
 @pytest.fixture(scope="module")
@@ -136,14 +95,14 @@ def test_a_run_writes_what_it_promises(folder, done):
         f"report.html, numbers.csv and tables.md written to {found}"
     )
     assert {path.suffix for path in (found / "classifiers").iterdir()} == {".npz"}
-    assert len(list((found / "classifiers").iterdir())) == 6
+    assert len(list((found / "classifiers").iterdir())) == 8
 
 
 def test_all_tables_are_printed_with_their_notes(done):
     for text in (
         *("Table 1: the data", "Table 2: accuracy on the new classes, K = 4"),
         *("Result 1", "The full sum over rankings", "Peers", "Better than the paper"),
-        *("Which settings seen classes favour", "1,000 / 500 / 100", "50,000 / 50,000 / 10,000"),
+        *("Which settings seen classes favour", "1,200 / 600 / 200", "50,000 / 50,000 / 10,000"),
         *("individual sources, averaged", "paper .316", "the default head"),
         *("The paper's appendix has other numbers than its table", "Figure 4 in numbers"),
         *("mean of all 45 pairs", "Settings of the batch within 0.01 of the best rehearsal"),
@@ -159,7 +118,7 @@ def test_what_comes_next_is_told_with_the_time(done):
     texts = [line.split(" s  ")[1] for line in told]
     assert texts[0] == "training one-vs-rest, C = 0.001, on 100 classes"
     assert texts[-1] == "figures"
-    assert sum(text.startswith("training") for text in texts) == 6
+    assert sum(text.startswith("training") for text in texts) == 8
 
 
 def test_the_numbers_are_parsed_and_are_those_of_the_tables(lines, done):
@@ -201,24 +160,19 @@ def test_the_tables_in_markdown_are_all_there(folder, done):
 
 
 def test_a_second_run_trains_nothing_and_one_that_stops_keeps_what_was_there(
-    folder, done, monkeypatch
+    folder, reproduction, done, monkeypatch
 ):
     """It is stopped at Table 2, before which all classifiers of the grid are asked for."""
     found = folder / "new" / "found"
     before = {path: path.read_bytes() for path in found.rglob("*") if path.is_file()}
     patched(monkeypatch)
-
-    def stop(*_):
-        raise RankshotError("stopped here")
-
-    monkeypatch.setattr(reproduction, "table_two", stop)
-    again = rankshot(words(folder))
+    again = rankshot(words(reproduction, found))
     assert (again.status, again.err) == (2, "rankshot: stopped here\n")
     assert {path: path.read_bytes() for path in found.rglob("*") if path.is_file()} == before
     # Elsewhere there are none, and those that were trained stay for the next run.
-    other = [*words(folder)[:-1], folder / "other"]
+    other = words(reproduction, folder / "other")
     told = rankshot(other).err
-    assert told.count("training") == 4
+    assert told.count("training") == 5
     assert "training" not in rankshot(other).err
 
 
@@ -319,13 +273,13 @@ def test_a_report_needs_its_extra_before_anything_is_read(here, monkeypatch):
 
 
 @pytest.mark.parametrize("asked", [False, True])
-def test_cifar_is_downloaded_only_if_asked(here, folder, monkeypatch, asked):
+def test_cifar_is_downloaded_only_if_asked(here, reproduction, monkeypatch, asked):
     built = []
 
     def build(directory, announce):
         announce(1, 2, "images")
         built.append(directory)
-        return folder / "data" / "cifar" / "features.npz"
+        return reproduction.data / "cifar" / "features.npz"
 
     def stop(study, directory, announce):
         raise RankshotError(f"{study.images!r}; classifiers go to {directory}")
@@ -339,7 +293,7 @@ def test_cifar_is_downloaded_only_if_asked(here, folder, monkeypatch, asked):
     if asked:
         # Where the output goes if nobody says.
         assert "classifiers go to reproduction-cifar/classifiers" in done.err
-        assert "cifar: 1000 + 500 images of 100 seen classes, 100 of 10 unseen ones" in done.err
+        assert "cifar: 1200 + 600 images of 100 seen classes, 200 of 10 unseen ones" in done.err
     else:
         assert "there is no such file" in done.err
         assert list(here.iterdir()) == []
