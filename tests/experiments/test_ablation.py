@@ -254,7 +254,7 @@ def test_the_rule_decides_on_classifier_places_and_sources(
         assert list(chosen.sources.values()) == [0.3]
 
 
-def test_the_last_recipe_at_the_papers_k(evaluator, found):
+def test_the_last_configuration_at_the_papers_k(evaluator, found):
     configuration = found.chosen.with_head(k=4)
     papers = step(found, PAPERS_K)
     assert papers.rehearsal == evaluator.rehearse(configuration)

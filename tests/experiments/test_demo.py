@@ -120,7 +120,7 @@ def test_the_table_fits_a_terminal(demo):
     assert "panel, default head" in text
 
 
-def test_a_contender_is_measured_with_every_classifier_that_it_can_use():
+def test_a_method_is_measured_with_every_classifier_that_it_can_use():
     items = ["a", "b", "c", "d"]
     table = rs.Similarity([[3, 2, 1, 0], [0, 1, 2, 3]], ["x", "y"], items)
     truth = np.array(["x", "y", "y"])
@@ -137,7 +137,7 @@ def test_a_contender_is_measured_with_every_classifier_that_it_can_use():
         assert ranked.mark_correct(scores, truth).tolist() == [True, True, False]
 
 
-def test_a_contender_gets_the_reference_only_if_it_wants_it(rng):
+def test_a_method_gets_the_reference_only_if_it_wants_it(rng):
     """Where c and d always score high, they say nothing."""
     items = ["a", "b", "c", "d"]
     orders = rs.Rankings.from_orders([["a", "b"], ["c", "d"]], items=items, targets=["x", "y"])

@@ -167,14 +167,14 @@ def test_a_source_is_cut_like_a_rater(task):
 
 def test_a_reference_is_what_is_said_of_validation_inputs(evaluator, task):
     configuration = replace(MEAN, reference=True)
-    usual = task.validation.astype(float) + kitchen_shift("multiclass")
+    usual = task.validation.astype(float) + setting_shift("multiclass")
     head = rs.ProbabilisticRanking(k=4, decay=0.5).fit(task.panel, reference=usual)
-    test = task.test.astype(float) + kitchen_shift("multiclass")
+    test = task.test.astype(float) + setting_shift("multiclass")
     assert evaluator.predict(configuration, task).tolist() == head.predict(test).tolist()
     assert (evaluator.predict(MEAN, task) != evaluator.predict(configuration, task)).any()
 
 
-def kitchen_shift(setting):
+def setting_shift(setting):
     return len(setting) * np.linspace(0, 1, 12)
 
 
@@ -223,7 +223,7 @@ def test_scores_are_made_once_for_each_classifier_task_and_part(evaluator):
     assert all(a is b for a, b in zip(first, again, strict=True))
     # Each is that of its own classifier and inputs.
     for (configuration, task, part), found in zip(asked, first, strict=True):
-        expected = configuration.C * getattr(task, part) + kitchen_shift(configuration.setting)
+        expected = configuration.C * getattr(task, part) + setting_shift(configuration.setting)
         np.testing.assert_allclose(found.values, expected, rtol=0, atol=1e-4)
     for cache in evaluator.caches.values():
         assert len(cache.made) == 8
@@ -236,7 +236,7 @@ def test_heads_of_one_classifier_share_its_scores(evaluator, task):
     assert evaluator.caches["all"].made == []
 
 
-def test_a_head_is_fitted_once_for_each_recipe_and_task(evaluator):
+def test_a_head_is_fitted_once_for_each_configuration_and_task(evaluator):
     tasks = evaluator.benchmark.rehearsal, evaluator.benchmark.real
     configurations = [MEAN, MEAN.with_head(k=2), replace(MEAN, temperature=2.0)]
     first = [
@@ -260,7 +260,7 @@ def test_a_head_is_fitted_once_for_each_recipe_and_task(evaluator):
 # ------------------------------------------------------------------ choosing
 
 
-def test_other_settings_make_another_recipe():
+def test_other_settings_make_another_configuration():
     other = MEAN.with_head(k=2, posterior="consensus")
     assert (other.head.k, other.head.posterior, other.head.decay) == (2, "consensus", 0.5)
     assert (MEAN.head.k, MEAN.head.posterior) == (4, "mean")
@@ -320,7 +320,7 @@ def test_of_equals_the_first_is_best(evaluator):
 def test_what_is_right_is_that_of_the_real_task(evaluator):
     real = evaluator.benchmark.real
     head = rs.ProbabilisticRanking(k=4, decay=0.5).fit(real.panel)
-    test = real.test.astype(float) + kitchen_shift("multiclass")
+    test = real.test.astype(float) + setting_shift("multiclass")
     expected = head.predict(test) == real.test_label
     assert evaluator.mark_correct(MEAN).tolist() == expected.tolist()
     assert 0 < expected.sum() < 60

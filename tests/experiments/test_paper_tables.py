@@ -29,7 +29,7 @@ CLASSIFIERS = ("one-vs-rest", "one-vs-one", "multiclass")
 
 # ------------------------------------------------------------------ what the paper printed
 
-# As it stands there: a line a classifier, a column a method and its semantics.
+# As printed: one line per classifier, one column per method and its semantics.
 PRINTED_COLUMNS = (
     *((DS, INDIVIDUAL), (DS, "arithmetic mean"), (DS, "geometric mean")),
     *((DR, INDIVIDUAL), (DR, "arithmetic mean"), (DR, "geometric mean")),
@@ -75,7 +75,7 @@ TARGETS = ("cow", "elk", "yak")
 N = 90
 
 
-def made_study(rng):
+def make_benchmark(rng):
     """Three sources that see the same likeness, each with an error of its own; two raters."""
     likeness = rng.normal(size=(3, 12))
 
@@ -132,7 +132,7 @@ def measured(benchmark, values):
 
 @pytest.fixture
 def made(rng):
-    return made_study(rng)
+    return make_benchmark(rng)
 
 
 # ------------------------------------------------------------------ Table 2

@@ -30,7 +30,7 @@ UNSEEN = ("cow", "elk", "yak")
 PLAYING = ("d", "h", "l")
 
 
-def made_study(attributes=True):
+def make_benchmark(attributes=True):
     """Features are a noisy image of the vectors of the classes, with a mean of their own."""
     rng = np.random.default_rng(20150701)
     names = SEEN + UNSEEN
@@ -63,7 +63,7 @@ def made_study(attributes=True):
 
 @pytest.fixture(scope="module")
 def benchmark():
-    return made_study()
+    return make_benchmark()
 
 
 @pytest.fixture(scope="module")
@@ -203,7 +203,7 @@ def test_rows_and_progress(table, said):
 
 
 def test_without_attributes_methods_that_need_them_are_left_out():
-    methods = [one.method for one in peer_methods(made_study(attributes=False))]
+    methods = [one.method for one in peer_methods(make_benchmark(attributes=False))]
     assert methods == ["ESZSL", "SAE", "VectorRegression", "ConSE"]
 
 

@@ -137,7 +137,7 @@ def test_the_grid_of_a_whole_run_has_all_classifiers():
     assert all(len(set(Cs)) == len(Cs) > 1 for Cs in GRID.values())
 
 
-def test_the_figures_are_of_this_study(benchmark, whole):
+def test_the_figures_are_of_this_benchmark(benchmark, whole):
     found = whole.figures.two_classes
     assert found.methods == (
         *("PR, linguistic", "Direct Similarity"),
@@ -158,7 +158,7 @@ def test_the_figures_are_of_this_study(benchmark, whole):
 
 
 def test_peers_are_tuned_without_new_images_and_labels(benchmark, whole, directory):
-    """The improvements are held to the same in their own tests."""
+    """The ablation is held to the same in their own tests."""
     data, rng = benchmark.images, np.random.default_rng(0)
     other = load_benchmark(
         replace(
@@ -209,8 +209,8 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_end(
     benchmark, whole, directory, tmp_path, monkeypatch
 ):
     """As if it had been stopped before two classifiers were there: only those are trained."""
-    # What takes long is not measured again, and of Table 2 a few rows are. (That improvements
-    # find their classifiers again is seen in their own tests.)
+    # What takes long is not measured again, and of Table 2 a few rows are. (That the ablation
+    # finds its classifiers again is seen in its own tests.)
     for name, key in zip(("source_table", "rater_table"), RESULT_ONE, strict=True):
         monkeypatch.setattr(module, name, lambda benchmark, key=key: whole.table(key))
     monkeypatch.setattr(module, "full_sum_table", lambda *_: whole.table(FULL_SUM))

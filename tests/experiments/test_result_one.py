@@ -36,7 +36,7 @@ def images(name, seen, new):
     return ImageData(name, *(nothing, nobody) * 3, seen_classes=seen, new_classes=new)
 
 
-def made_study(sources=None, panel=None, name="animals"):
+def make_benchmark(sources=None, panel=None, name="animals"):
     """A benchmark without images, of the tables or rankings given."""
     said = next(iter(sources.values())) if sources else panel
     items = said.items
@@ -165,7 +165,7 @@ def tied_sources(rng):
 def test_the_mean_over_ties_by_hand(tied_sources, k):
     points = list(filled_rows(tied_sources))
     assert "".join(target[0] for target, _ in points) == "cey" + "cy" + "cey" + "y"
-    table = source_table(made_study(tied_sources))
+    table = source_table(make_benchmark(tied_sources))
     for name, distance in (("mean over ties", mean_over_ties(k)), ("Hausdorff", hausdorff(k))):
         expected = one_nearest_neighbour(points, distance)
         got = table.row(f"Kendall, {name}, K = {k}")[0].ours.estimate
@@ -178,7 +178,7 @@ def test_without_ties_both_distances_say_the_same(rng):
         f"s{i}": rs.Similarity(v, ["cow", "elk", "yak"], ITEMS, f"s{i}")
         for i, v in enumerate(values)
     }
-    table = source_table(made_study(sources))
+    table = source_table(make_benchmark(sources))
     for k in (2, 5, 10):
         assert (
             table.row(f"Kendall, Hausdorff, K = {k}")[0].ours
@@ -213,17 +213,17 @@ def test_the_papers_figures_stand_beside_its_own_distances(found):
 
 
 def test_the_paper_has_no_figures_for_cifar(tied_sources):
-    table = source_table(made_study(tied_sources, name="cifar"))
+    table = source_table(make_benchmark(tied_sources, name="cifar"))
     assert all(row[1].paper is None for row in table.rows)
 
 
 def test_names_and_order_do_not_matter(tied_sources):
-    table = source_table(made_study(tied_sources))
+    table = source_table(make_benchmark(tied_sources))
     moved = {
         name: t.select(["yak", "cow", "elk"], ITEMS[::-1])
         for name, t in reversed(tied_sources.items())
     }
-    again = source_table(made_study(moved))
+    again = source_table(make_benchmark(moved))
     for row, other in zip(table.rows, again.rows, strict=True):
         assert row[0] == other[0]
         assert row[1].ours == pytest.approx(other[1].ours, abs=1e-12)
@@ -315,7 +315,7 @@ def test_the_table_of_raters(rng, name):
         targets=targets,
         raters=["lm1", "lm2"] * 3,
     )
-    table = rater_table(made_study(panel=panel, name=name))
+    table = rater_table(make_benchmark(panel=panel, name=name))
     assert table.columns == ("model", "K = 2", "K = 5", "K = 10")
     for row in table.rows:
         assert tuple(cell.paper for cell in row[1:]) == PAPER_RATERS[name][row[0]]

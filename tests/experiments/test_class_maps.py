@@ -25,7 +25,7 @@ def images(name, seen, new):
     return ImageData(name, *nothing, *nothing, *nothing, seen, new)
 
 
-def made_study(tables):
+def make_benchmark(tables):
     """Return a benchmark of four seen and three new classes, with these similarities."""
     sources = {name: Similarity(values, UNSEEN, SEEN, name) for name, values in tables.items()}
     panel = rs.Rankings.from_orders([["bus"]], items=SEEN, targets=["truck"])
@@ -130,7 +130,7 @@ def top_k_kendall(a, b, n):
 
 
 def test_three_distances_of_what_sources_say():
-    maps = build_source_maps(made_study(TABLES))
+    maps = build_source_maps(make_benchmark(TABLES))
     left_out = (("two", "truck"), ("three", "cat"), ("three", "dog"))
     for found in maps:
         assert found.sources == ("one", "one", "one", "two", "two", "three")
@@ -160,4 +160,4 @@ def test_what_the_animals_lack_is_counted():
 
 def test_sources_that_say_nothing_make_no_map():
     with pytest.raises(rs.RankshotError, match="none of the sources 'empty' ranks any items"):
-        build_source_maps(made_study({"empty": np.full((3, 4), NAN)}))
+        build_source_maps(make_benchmark({"empty": np.full((3, 4), NAN)}))
