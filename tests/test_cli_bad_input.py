@@ -142,8 +142,8 @@ SCORE_TYPES = [
         CLASSIFY + " --score-type probabilities",
         {},
         (
-            "scores.csv: row 0, column 'bus': -1.0 is not a probability; give the right --score-type "
-            "(one-vs-rest-probabilities if each answers a separate yes-no question)"
+            "scores.csv: row 0, column 'bus': -1.0 is not a probability; give the right "
+            "--score-type (one-vs-rest-probabilities if each answers a separate yes-no question)"
         ),
     ),
     (

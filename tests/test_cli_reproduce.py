@@ -3,7 +3,6 @@
 import csv
 import os
 import shlex
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -13,43 +12,13 @@ import pytest
 from command_line import check_refused, rankshot
 from rankshot.core.errors import RankshotError
 from rankshot.datasets import images
-from rankshot.datasets.cifar import load_cifar
-from rankshot.experiments import ablation, classifiers, evaluator, reproduction
-from rankshot.experiments.classifiers import LEAST_SQUARES, LinearClassifier
-from rankshot.experiments.full_sum import full_sum_table
-from rankshot.experiments.reproduction import reproduce
-from rankshot.experiments.result_one import rater_table
+from rankshot.experiments import classifiers
+from rankshot.experiments import reproduction as pipeline
+from rankshot.experiments.classifiers import LinearClassifier
 from rankshot.report import page
+from shared_run import GRID
 
-GRID = {
-    "one-vs-rest": (0.001,),
-    "one-vs-one": (0.001,),
-    "multiclass": (0.03,),
-    LEAST_SQUARES: (0.001,),
-}
-PARTS = {
-    "seen_train": ("seen_train", 10),
-    "seen_test": ("seen_validation", 5),
-    "unseen_test": ("new", 10),
-}
-"""The parts of a file of features: where they are in the embedded data, and images per class."""
-
-N_FEATURES = 64
-"""The features are principal components, so the first ones say most, and solvers are quick."""
-
-
-def write_features(path):
-    """Write the first images and features of every class in the layout of the full file."""
-    data = load_cifar()
-    classes = {"seen": np.array(data.seen_classes), "unseen": np.array(data.new_classes)}
-    arrays = {f"{kind}_classes": names for kind, names in classes.items()}
-    for part, (name, n) in PARTS.items():
-        labels, names = getattr(data, f"{name}_label"), classes[part.split("_")[0]]
-        rows = np.concatenate([np.flatnonzero(labels == one)[:n] for one in names])
-        arrays[part] = getattr(data, name)[rows, :N_FEATURES].astype(np.float16)
-        arrays[f"{part}_label"] = np.searchsorted(names, labels[rows]).astype(np.int16)
-    path.parent.mkdir(parents=True)
-    np.savez(path, **arrays)
+train_classifier = classifiers.train_classifier
 
 
 def train_quickly(setting, C, X, y):
@@ -58,7 +27,7 @@ def train_quickly(setting, C, X, y):
     4,950 support vector machines take ten seconds; tests of the experiments train them.
     """
     if setting != "one-vs-one":
-        return train(setting, C, X, y)
+        return train_classifier(setting, C, X, y)
     classes = np.unique(y)
     means = np.array([X[y == name].mean(axis=0) for name in classes])
     i, j = np.triu_indices(len(classes), 1)
@@ -68,46 +37,34 @@ def train_quickly(setting, C, X, y):
     )
 
 
-train = classifiers.trained
-
-
-def three_rater_table(study):
-    panel = study.panel
-    return rater_table(replace(study, panel=panel[np.isin(panel.raters, ("lm1", "lm2", "lm3"))]))
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("reproduce")
-    write_features(folder / "data" / "cifar" / "features.npz")
-    return folder
+    return tmp_path_factory.mktemp("reproduce")
 
 
-def make_quick(patch):
-    """Make a run take seconds: small grids, few inputs for the sum, few raters, quick pairs."""
-    patch.setattr(reproduction, "reproduce", partial(reproduce, grid=GRID))
-    for module, names in (
-        (ablation, ("PLACES", "SOURCE_WEIGHTS")),
-        (evaluator, ("HEAD_WEIGHTS", "SHRINKAGES")),
-    ):
-        for name in names:
-            patch.setattr(module, name, getattr(module, name)[:1])
-    patch.setattr(reproduction, "rater_table", three_rater_table)
-    patch.setattr(reproduction, "full_sum_table", partial(full_sum_table, n_inputs=20))
-    patch.setattr(classifiers, "trained", train_quickly)
-    # Tables are as wide as they need to be.
-    patch.setenv("COLUMNS", "250")
+def stop_at_table_two(patch):
+    """Train the classifiers of the shared run, one-vs-one quickly, and stop at Table 2."""
+
+    def stop(*_):
+        raise RankshotError("stopped here")
+
+    patch.setattr(pipeline, "reproduce", partial(pipeline.reproduce, grid=GRID))
+    patch.setattr(classifiers, "train_classifier", train_quickly)
+    patch.setattr(pipeline, "table_two", stop)
 
 
-def words(folder):
-    return ["reproduce", "cifar", "--data", folder / "data", "-o", folder / "new" / "found"]
+def words(reproduction, output):
+    return ["reproduce", "cifar", "--data", reproduction.data, "-o", output]
 
 
 @pytest.fixture(scope="module")
-def done(folder):
+def done(folder, reproduction):
+    """The command with the results of the shared run, which are computed once for all tests."""
     with pytest.MonkeyPatch.context() as patch:
-        make_quick(patch)
-        return rankshot(words(folder))
+        patch.setattr(pipeline, "reproduce", reproduction.replay)
+        # Tables are as wide as they need to be.
+        patch.setenv("COLUMNS", "250")
+        return rankshot(words(reproduction, folder / "new" / "found"))
 
 
 @pytest.fixture(scope="module")
@@ -134,16 +91,16 @@ def test_a_run_writes_what_it_promises(folder, done):
         f"report.html, numbers.csv and tables.md written to {found}"
     )
     assert {path.suffix for path in (found / "classifiers").iterdir()} == {".npz"}
-    assert len(list((found / "classifiers").iterdir())) == 6
+    assert len(list((found / "classifiers").iterdir())) == 8
 
 
 def test_all_tables_are_printed_with_their_notes(done):
     for text in (
-        *("Table 1: the data", "Table 2: accuracy on the unseen classes, K = 4"),
+        *("Table 1: the data", "Table 2: accuracy on the new classes, K = 4"),
         *("Result 1", "The full sum over rankings", "Peers", "Better than the paper"),
-        *("Which settings seen classes favour", "1,000 / 500 / 100", "50,000 / 50,000 / 10,000"),
+        *("Which settings seen classes favour", "1,200 / 600 / 200", "50,000 / 50,000 / 10,000"),
         *("individual sources, averaged", "paper .316", "the default head"),
-        *("The paper's appendix has other figures than its table", "Figure 4 in numbers"),
+        *("The paper's appendix has other numbers than its table", "Figure 4 in numbers"),
         *("mean of all 45 pairs", "Settings of the batch within 0.01 of the best rehearsal"),
         "was never published. A language-model panel of eight raters takes its place",
     ):
@@ -157,7 +114,7 @@ def test_what_comes_next_is_told_with_the_time(done):
     texts = [line.split(" s  ")[1] for line in told]
     assert texts[0] == "training one-vs-rest, C = 0.001, on 100 classes"
     assert texts[-1] == "figures"
-    assert sum(text.startswith("training") for text in texts) == 6
+    assert sum(text.startswith("training") for text in texts) == 8
 
 
 def test_the_numbers_are_parsed_and_are_those_of_the_tables(lines, done):
@@ -167,7 +124,7 @@ def test_the_numbers_are_parsed_and_are_those_of_the_tables(lines, done):
         value = float(line["value"])
         if line["low"]:
             assert float(line["low"]) <= value <= float(line["high"])
-        if line["column"] not in {"µs an input", "gain on the consensus"}:
+        if line["column"] not in {"µs per input", "gain over the consensus"}:
             assert 0 <= value <= 1, line
     keys = [(line["table"], line["row"], line["column"]) for line in lines]
     assert len(set(keys)) == len(keys)
@@ -199,24 +156,19 @@ def test_the_tables_in_markdown_are_all_there(folder, done):
 
 
 def test_a_second_run_trains_nothing_and_one_that_stops_keeps_what_was_there(
-    folder, done, monkeypatch
+    folder, reproduction, done, monkeypatch
 ):
     """It is stopped at Table 2, before which all classifiers of the grid are asked for."""
     found = folder / "new" / "found"
     before = {path: path.read_bytes() for path in found.rglob("*") if path.is_file()}
-    make_quick(monkeypatch)
-
-    def stop(*_):
-        raise RankshotError("stopped here")
-
-    monkeypatch.setattr(reproduction, "table_two", stop)
-    again = rankshot(words(folder))
+    stop_at_table_two(monkeypatch)
+    again = rankshot(words(reproduction, found))
     assert (again.status, again.err) == (2, "rankshot: stopped here\n")
     assert {path: path.read_bytes() for path in found.rglob("*") if path.is_file()} == before
     # Elsewhere there are none, and those that were trained stay for the next run.
-    other = [*words(folder)[:-1], folder / "other"]
+    other = words(reproduction, folder / "other")
     told = rankshot(other).err
-    assert told.count("training") == 4
+    assert told.count("training") == 5
     assert "training" not in rankshot(other).err
 
 
@@ -228,7 +180,7 @@ def here(tmp_path, monkeypatch):
     """A place where no run may begin."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("RANKSHOT_DATA", raising=False)
-    monkeypatch.setattr(reproduction, "reproduce", lambda *_: pytest.fail("the run was begun"))
+    monkeypatch.setattr(pipeline, "reproduce", lambda *_: pytest.fail("the run was begun"))
     return tmp_path
 
 
@@ -330,19 +282,19 @@ def test_a_report_needs_its_extra_before_anything_is_read(here, monkeypatch):
 
 
 @pytest.mark.parametrize("asked", [False, True])
-def test_cifar_is_downloaded_only_if_asked(here, folder, monkeypatch, asked):
+def test_cifar_is_downloaded_only_if_asked(here, reproduction, monkeypatch, asked):
     built = []
 
     def build(directory, announce):
         announce(1, 2, "images")
         built.append(directory)
-        return folder / "data" / "cifar" / "features.npz"
+        return reproduction.data / "cifar" / "features.npz"
 
     def stop(study, directory, announce):
         raise RankshotError(f"{study.images!r}; classifiers go to {directory}")
 
     monkeypatch.setattr(images, "build_cifar_features", build)
-    monkeypatch.setattr(reproduction, "reproduce", stop)
+    monkeypatch.setattr(pipeline, "reproduce", stop)
     given = shlex.split("reproduce cifar --data d" + " --download" * asked)
     done = rankshot(given)
     assert done.status == 2
@@ -350,7 +302,7 @@ def test_cifar_is_downloaded_only_if_asked(here, folder, monkeypatch, asked):
     if asked:
         # Where the output goes if nobody says.
         assert "classifiers go to reproduction-cifar/classifiers" in done.err
-        assert "cifar: 1000 + 500 images of 100 seen classes, 100 of 10 new ones" in done.err
+        assert "cifar: 1200 + 600 images of 100 seen classes, 200 of 10 new ones" in done.err
     else:
         assert "there is no such file" in done.err
         assert list(here.iterdir()) == []

@@ -1,4 +1,4 @@
-"""The tree of the unseen classes: WordNet's, without chains, in the senses of the similarities."""
+"""The tree of the new classes: WordNet's, without chains, in the senses of the similarities."""
 
 from itertools import combinations
 
@@ -9,19 +9,19 @@ from rankshot.datasets.cifar import load_cifar
 from rankshot.datasets.embedded import class_names, load_similarities
 from rankshot.datasets.features import ImageData
 from rankshot.experiments.benchmark import load_benchmark
-from rankshot.experiments.class_maps import class_tree
+from rankshot.experiments.class_maps import build_class_tree
 from rankshot.semantics.wordnet_nouns import load_nouns
 
 
 def animals():
     """Return the animals without their images, which a tree does not need."""
-    seen, unseen = class_names("animals")
+    seen, new = class_names("animals")
     nothing = np.zeros((0, 2), np.float32), np.array([], str)
-    return ImageData("animals", *nothing, *nothing, *nothing, seen, unseen)
+    return ImageData("animals", *nothing, *nothing, *nothing, seen, new)
 
 
 @pytest.fixture(scope="module", params=["cifar", "animals"])
-def study(request):
+def benchmark(request):
     return load_benchmark(load_cifar() if request.param == "cifar" else animals())
 
 
@@ -42,32 +42,32 @@ def way_up(nouns, synset):
     return way
 
 
-def test_every_class_is_there_once_and_every_word_has_a_fork(study):
-    tree = class_tree(study)
+def test_every_class_is_there_once_and_every_word_has_a_fork(benchmark):
+    tree = build_class_tree(benchmark)
     nodes = [node for _, node in tree.root.walk()]
     labels = sorted(node.label for node in nodes if node.is_class)
-    assert labels == sorted(study.images.new_classes)
+    assert labels == sorted(benchmark.images.new_classes)
     assert all(len(node.below) > 1 for node in nodes if not node.is_class)
-    assert tree.dataset == study.name
+    assert tree.dataset == benchmark.name
 
 
-def test_two_classes_meet_at_their_lowest_common_word(study):
-    tree, nouns = class_tree(study), load_nouns()
+def test_two_classes_meet_at_their_lowest_common_word(benchmark):
+    tree, nouns = build_class_tree(benchmark), load_nouns()
     ways = {name: way_up(nouns, nouns.synset(sense)) for name, sense in tree.senses}
     for one, other in combinations(ways, 2):
         common = next(synset for synset in ways[one] if synset in set(ways[other]))
         assert lowest_above(tree.root, {one, other}).label == nouns.word(common), (one, other)
 
 
-def test_senses_are_those_of_the_similarities(study):
-    notes = load_similarities(study.name)["WordNet"].notes
-    tree = class_tree(study)
-    assert [name for name, _ in tree.senses] == list(study.images.new_classes)
+def test_senses_are_those_of_the_similarities(benchmark):
+    notes = load_similarities(benchmark.name)["WordNet"].notes
+    tree = build_class_tree(benchmark)
+    assert [name for name, _ in tree.senses] == list(benchmark.images.new_classes)
     for name, sense in tree.senses:
         assert any(note.startswith(f"{name}: {sense} (") for note in notes), name
 
 
 def test_the_tree_as_text():
-    assert str(class_tree(load_benchmark(load_cifar()))).startswith(
+    assert str(build_class_tree(load_benchmark(load_cifar()))).startswith(
         "whole (vehicle (craft (airplane, "
     )

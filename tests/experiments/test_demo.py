@@ -4,7 +4,9 @@ from io import StringIO
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from rich.console import Console
+from sklearn import config_context
 
 import rankshot as rs
 from rankshot.cli.demo import comparison_table
@@ -50,7 +52,10 @@ def said():
 
 @pytest.fixture(scope="module")
 def demo(said):
-    return run_demo(lambda done, todo, what: said.append((done, todo, what)))
+    # Of 4,950 support vector machines most of the time is spent around them.
+    quickly = config_context(assume_finite=True, skip_parameter_validation=True)
+    with quickly, parallel_config("sequential"):
+        return run_demo(lambda done, todo, what: said.append((done, todo, what)))
 
 
 def test_the_numbers(demo):
@@ -115,7 +120,7 @@ def test_the_table_fits_a_terminal(demo):
     assert "panel, default head" in text
 
 
-def test_a_contender_is_measured_with_every_classifier_that_it_can_use():
+def test_a_method_is_measured_with_every_classifier_that_it_can_use():
     items = ["a", "b", "c", "d"]
     table = rs.Similarity([[3, 2, 1, 0], [0, 1, 2, 3]], ["x", "y"], items)
     truth = np.array(["x", "y", "y"])
@@ -125,14 +130,14 @@ def test_a_contender_is_measured_with_every_classifier_that_it_can_use():
     )
     of_classes, of_pairs = rs.Scores(values, items), rs.Scores(pairs, items, "one-vs-one")
     direct = Method("DS", "t", rs.DirectSimilarity(), table)
-    assert direct.right(of_classes, truth).tolist() == [True, True, False]
-    assert direct.right(of_pairs, truth) is None
+    assert direct.mark_correct(of_classes, truth).tolist() == [True, True, False]
+    assert direct.mark_correct(of_pairs, truth) is None
     ranked = Method("DR", "t", rs.DeterministicRanking(), table.to_rankings())
     for scores in (of_classes, of_pairs):
-        assert ranked.right(scores, truth).tolist() == [True, True, False]
+        assert ranked.mark_correct(scores, truth).tolist() == [True, True, False]
 
 
-def test_a_contender_gets_the_reference_only_if_it_wants_it(rng):
+def test_a_method_gets_the_reference_only_if_it_wants_it(rng):
     """Where c and d always score high, they say nothing."""
     items = ["a", "b", "c", "d"]
     orders = rs.Rankings.from_orders([["a", "b"], ["c", "d"]], items=items, targets=["x", "y"])
@@ -141,7 +146,7 @@ def test_a_contender_gets_the_reference_only_if_it_wants_it(rng):
     truth = np.array(["x"])
     for wants, expected in ((False, [False]), (True, [True])):
         one = Method("PR", "p", rs.ProbabilisticRanking(), orders, wants)
-        assert one.right(scores, truth, usual).tolist() == expected
+        assert one.mark_correct(scores, truth, usual).tolist() == expected
 
 
 def test_a_comparison_has_a_cell_for_every_classifier():

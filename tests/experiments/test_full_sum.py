@@ -12,10 +12,10 @@ from rankshot.experiments import full_sum
 from rankshot.experiments.benchmark import Task
 from rankshot.experiments.full_sum import (
     N_INPUTS,
-    consensus_answer,
+    classify_by_consensus,
+    classify_by_sum,
     full_sum_table,
-    sampled,
-    summed_answer,
+    sample_rows,
 )
 from rankshot.zeroshot.scores import Scores
 
@@ -36,7 +36,19 @@ def made(rng, n_items, n=40):
     values = 1.5 * likes[code] + rng.normal(scale=1.5, size=(n, n_items))
     truth, nothing = np.array(TARGETS)[code], np.zeros((0, 1), np.float32)
     nobody = np.array([], str)
-    task = Task("made", *(nothing, nobody) * 2, nothing, truth, items, TARGETS, {}, panel)
+    task = Task(
+        name="made",
+        train=nothing,
+        train_label=nobody,
+        validation=nothing,
+        validation_label=nobody,
+        test=nothing,
+        test_label=truth,
+        items=items,
+        targets=TARGETS,
+        sources={},
+        panel=panel,
+    )
     return task, Scores(values, items), truth
 
 
@@ -80,7 +92,7 @@ def test_the_sum_is_equation_7(rng, prior):
     task, scores, _ = made(rng, 5, n=12)
     orders = list(permutations(range(5), 4))
     likelihoods = [[exp(v) for v in log_likelihoods(prior, task, order)] for order in orders]
-    found = summed_answer(prior, task, scores, 100)
+    found = classify_by_sum(prior, task, scores, 100)
     expected = []
     for row in scores.values.tolist():
         proba = [0.0] * 3
@@ -104,7 +116,7 @@ def test_the_consensus_is_equation_16(rng, prior):
         TARGETS[int(np.argmax([plackett_luce(row, order) for order in lists]))]
         for row in scores.values.tolist()
     ]
-    found = consensus_answer(prior, task, scores)
+    found = classify_by_consensus(prior, task, scores)
     assert found.labels.tolist() == expected
     assert found.standard_error is None
 
@@ -117,8 +129,8 @@ def test_the_rows_are_the_answers(rng):
     table = full_sum_table(scores, task, truth)
     assert table.columns[:3] == ("prior", "posterior", "accuracy")
     for name, prior in (("Plackett-Luce", rs.PlackettLuce()), ("Mallows", rs.Mallows())):
-        paper = (consensus_answer(prior, task, scores).labels == truth).mean()
-        summed = (summed_answer(prior, task, scores, 100).labels == truth).mean()
+        paper = (classify_by_consensus(prior, task, scores).labels == truth).mean()
+        summed = (classify_by_sum(prior, task, scores, 100).labels == truth).mean()
         accuracy, gain, error, time = table.row(name, "consensus")
         assert (accuracy.estimate, gain, error) == (pytest.approx(paper), None, None)
         assert time > 0
@@ -148,7 +160,7 @@ def test_drawn_rankings_have_an_error_that_falls_with_their_number(rng):
         for seed in range(30)
     ]
     spread = np.std([head.fit(task.panel).predict_proba(values) for head in heads], axis=0, ddof=1)
-    assert summed_answer(rs.PlackettLuce(), task, scores, 100).standard_error == pytest.approx(
+    assert classify_by_sum(rs.PlackettLuce(), task, scores, 100).standard_error == pytest.approx(
         spread.mean(), rel=0.2
     )
 
@@ -159,35 +171,35 @@ def test_drawn_rankings_have_an_error_that_falls_with_their_number(rng):
 def test_times_are_whole_microseconds_of_at_least_one(rng, monkeypatch, seconds, time):
     task, scores, truth = made(rng, 6)
     answer = full_sum.Answer(truth, 0.0, seconds * len(truth))
-    monkeypatch.setattr(full_sum, "consensus_answer", lambda *_: answer)
+    monkeypatch.setattr(full_sum, "classify_by_consensus", lambda *_: answer)
     found = full_sum_table(scores, task, truth).row("Mallows", "consensus")[-1]
     assert found == time
     assert isinstance(found, int)
 
 
 def test_the_same_inputs_every_time():
-    rows = sampled(10_000, N_INPUTS)
+    rows = sample_rows(10_000, N_INPUTS)
     assert len(set(rows.tolist())) == N_INPUTS
     assert (np.diff(rows) > 0).all()
-    assert rows.tolist() == sampled(10_000, N_INPUTS).tolist()
+    assert rows.tolist() == sample_rows(10_000, N_INPUTS).tolist()
     assert rows.min() < 100
     assert rows.max() > 9_900
     with pytest.raises(RankshotError, match="n_inputs must be positive, not 0"):
-        sampled(5, 0)
+        sample_rows(5, 0)
 
 
 def test_every_row_is_of_the_sample(rng, monkeypatch):
     task, scores, truth = made(rng, 6)
-    monkeypatch.setattr(full_sum, "sampled", lambda n, n_inputs: np.array([3, 5, 8]))
+    monkeypatch.setattr(full_sum, "sample_rows", lambda n, n_inputs: np.array([3, 5, 8]))
     table = full_sum_table(scores, task, truth)
-    right = consensus_answer(rs.Mallows(), task, scores).labels == truth
+    right = classify_by_consensus(rs.Mallows(), task, scores).labels == truth
     assert table.row("Mallows", "consensus")[0].estimate == pytest.approx(right[[3, 5, 8]].mean())
 
 
 def test_other_scores_are_refused(rng):
     task, scores, truth = made(rng, 6)
     separate = Scores(scores.values, scores.items, "one-vs-rest")
-    with pytest.raises(RankshotError, match="on multiclass scores, not on one-vs-rest ones"):
+    with pytest.raises(RankshotError, match="must be multiclass scores, not one-vs-rest scores"):
         full_sum_table(separate, task, truth)
-    with pytest.raises(RankshotError, match="scores of 40 inputs, but 39 labels"):
+    with pytest.raises(RankshotError, match="scores have 40 rows, but truth has 39 labels"):
         full_sum_table(scores, task, truth[:-1])

@@ -57,7 +57,7 @@ def test_scores_are_sums_of_products(rng, kind):
 def test_the_class_of_the_highest_score_is_predicted(rng, kind):
     model, X = made(rng, kind), inputs(rng)
     best = [max(zip(row, CLASSES, strict=True))[1] for row in model.scores(X).values.tolist()]
-    assert model.predicted(X).tolist() == best
+    assert model.predict(X).tolist() == best
     assert len(set(best)) > 1
 
 
@@ -75,21 +75,21 @@ def most_wins(row):
 def test_the_class_that_wins_most_pairs_is_predicted(rng):
     model, X = made(rng, "one-vs-one"), inputs(rng, n=200)
     expected = [most_wins(row) for row in model.scores(X).values.tolist()]
-    assert model.predicted(X).tolist() == expected
+    assert model.predict(X).tolist() == expected
 
 
 @each_kind
 def test_a_block_at_a_time_changes_nothing(rng, monkeypatch, kind):
     model, X = made(rng, kind), inputs(rng)
-    expected = model.predicted(X)
+    expected = model.predict(X)
     blocks = [slice(0, 20), slice(20, 21), slice(21, 50)]
     monkeypatch.setattr(linear_classifier, "row_blocks", lambda n, cells: blocks)
-    np.testing.assert_array_equal(model.predicted(X), expected)
+    np.testing.assert_array_equal(model.predict(X), expected)
 
 
 @each_kind
 def test_no_inputs_no_answers(rng, kind):
-    assert made(rng, kind).predicted(inputs(rng, n=0)).shape == (0,)
+    assert made(rng, kind).predict(inputs(rng, n=0)).shape == (0,)
 
 
 # ------------------------------------------------------------------ Platt's scaling
@@ -98,8 +98,8 @@ def test_no_inputs_no_answers(rng, kind):
 @pytest.mark.parametrize("kind", ["one-vs-rest", "one-vs-one"])
 def test_scaled_scores_are_those_of_platt_scaling(rng, kind):
     model, held_out, new = made(rng, kind), inputs(rng, n=80), inputs(rng, n=30)
-    y = np.where(rng.random(80) < 0.6, model.predicted(held_out), rng.choice(CLASSES, 80))
-    scaled = model.scaled(held_out, y)
+    y = np.where(rng.random(80) < 0.6, model.predict(held_out), rng.choice(CLASSES, 80))
+    scaled = model.with_platt_scaling(held_out, y)
     platt = PlattScaling().fit(model.scores(held_out), y)
     found, expected = scaled.scores(new), platt.transform(model.scores(new))
     assert (found.kind, found.items) == (expected.kind, expected.items)
@@ -111,7 +111,7 @@ def test_scaled_scores_are_those_of_platt_scaling(rng, kind):
 def test_multiclass_scores_are_not_scaled(rng):
     model, X = made(rng), inputs(rng)
     with pytest.raises(RankshotError, match="one-vs-rest and one-vs-one scores"):
-        model.scaled(X, model.predicted(X))
+        model.with_platt_scaling(X, model.predict(X))
 
 
 # ------------------------------------------------------------------ its file

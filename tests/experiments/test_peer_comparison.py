@@ -7,20 +7,20 @@ import rankshot as rs
 from rankshot.core.errors import RankshotError
 from rankshot.datasets.features import ImageData
 from rankshot.experiments.benchmark import Benchmark
-from rankshot.experiments.classifiers import LinearClassifier, trained
+from rankshot.experiments.classifiers import LinearClassifier, train_classifier
 from rankshot.experiments.peer_comparison import (
-    AS_THEY_ARE,
     CONSE_GRID,
     ESZSL_GRID,
+    UNCHANGED,
     UNIT,
     Trial,
-    arena_of,
-    best_trial,
-    contestants,
+    choose_best_trial,
+    expand_grid,
+    format_setting,
+    peer_methods,
     peer_table,
-    setting_text,
-    settings_of,
-    trials,
+    prepare_task,
+    try_settings,
 )
 from rankshot.experiments.peers.attributes import IAP
 from rankshot.semantics.vectors import ClassVectors
@@ -30,7 +30,7 @@ UNSEEN = ("cow", "elk", "yak")
 PLAYING = ("d", "h", "l")
 
 
-def made_study(attributes=True):
+def make_benchmark(attributes=True):
     """Features are a noisy image of the vectors of the classes, with a mean of their own."""
     rng = np.random.default_rng(20150701)
     names = SEEN + UNSEEN
@@ -62,15 +62,15 @@ def made_study(attributes=True):
 
 
 @pytest.fixture(scope="module")
-def study():
-    return made_study()
+def benchmark():
+    return make_benchmark()
 
 
 @pytest.fixture(scope="module")
-def classifiers(study):
+def classifiers(benchmark):
     return tuple(
-        trained("multiclass", 1.0, task.train, task.train_label)
-        for task in (study.rehearsal, study.real)
+        train_classifier("multiclass", 1.0, task.train, task.train_label)
+        for task in (benchmark.rehearsal, benchmark.real)
     )
 
 
@@ -80,8 +80,8 @@ def said():
 
 
 @pytest.fixture(scope="module")
-def table(study, classifiers, said):
-    return peer_table(study, *classifiers, said.append)
+def table(benchmark, classifiers, said):
+    return peer_table(benchmark, *classifiers, said.append)
 
 
 # ------------------------------------------------------------------ by hand
@@ -116,17 +116,17 @@ def eszsl(task, vectors, setting):
 
 
 @pytest.mark.parametrize("source", ["words", "attributes"])
-def test_eszsl_is_tuned_on_the_rehearsal_and_judged_on_the_unseen(study, table, source):
-    vectors = study.vectors if source == "words" else study.images.attributes
-    task = study.rehearsal
+def test_eszsl_is_tuned_on_the_rehearsal_and_judged_on_the_new(benchmark, table, source):
+    vectors = benchmark.vectors if source == "words" else benchmark.images.attributes
+    task = benchmark.rehearsal
     accuracies = [
         mean_class(task.test_label, eszsl(task, vectors, setting))
-        for setting in settings_of(ESZSL_GRID)
+        for setting in expand_grid(ESZSL_GRID)
     ]
-    best = settings_of(ESZSL_GRID)[int(np.argmax(accuracies))]
-    right = eszsl(study.real, vectors, best) == study.real.test_label
+    best = expand_grid(ESZSL_GRID)[int(np.argmax(accuracies))]
+    right = eszsl(benchmark.real, vectors, best) == benchmark.real.test_label
     _, setting, rehearsal, accuracy, by_class = table.row("ESZSL", source)
-    assert setting == setting_text(best)
+    assert setting == format_setting(best)
     assert rehearsal == pytest.approx(max(accuracies))
     assert min(accuracies) < max(accuracies)
     assert accuracy.estimate == pytest.approx(right.mean())
@@ -146,24 +146,26 @@ def conse(task, vectors, classifier, n):
     return np.array(found)
 
 
-def test_conse_is_tuned_and_judged_without_training(study, table, classifiers):
-    task = study.rehearsal
+def test_conse_is_tuned_and_judged_without_training(benchmark, table, classifiers):
+    task = benchmark.rehearsal
     accuracies = {
-        n: mean_class(task.test_label, conse(task, study.vectors, classifiers[0], n))
+        n: mean_class(task.test_label, conse(task, benchmark.vectors, classifiers[0], n))
         for n in CONSE_GRID["n_classes"]
     }
     best = max(accuracies, key=lambda n: accuracies[n])
-    right = conse(study.real, study.vectors, classifiers[1], best) == study.real.test_label
+    right = (
+        conse(benchmark.real, benchmark.vectors, classifiers[1], best) == benchmark.real.test_label
+    )
     trains, setting, rehearsal, accuracy, _ = table.row("ConSE", "words")
     assert (trains, setting) == ("nothing", f"n classes {best}")
     assert rehearsal == pytest.approx(accuracies[best])
     assert accuracy.estimate == pytest.approx(right.mean())
 
 
-def test_iap_has_nothing_to_tune(study, table, classifiers):
-    attributes = study.images.attributes
+def test_iap_has_nothing_to_tune(benchmark, table, classifiers):
+    attributes = benchmark.images.attributes
     figures = []
-    for task, classifier in zip((study.rehearsal, study.real), classifiers, strict=True):
+    for task, classifier in zip((benchmark.rehearsal, benchmark.real), classifiers, strict=True):
         fitted = IAP().fit(attributes.select(task.items))
         found = fitted.predict(classifier.scores(task.test), attributes.select(task.targets))
         figures.append(mean_class(task.test_label, found))
@@ -172,15 +174,15 @@ def test_iap_has_nothing_to_tune(study, table, classifiers):
     assert (rehearsal, by_class.estimate) == pytest.approx(figures)
 
 
-def test_every_method_has_its_best_trial(study, table, classifiers):
-    arena = arena_of(study.rehearsal, classifiers[0])
-    for one in contestants(study):
-        tried = list(trials(one, arena))
+def test_every_method_has_its_best_trial(benchmark, table, classifiers):
+    arena = prepare_task(benchmark.rehearsal, classifiers[0])
+    for one in peer_methods(benchmark):
+        tried = list(try_settings(one, arena))
         assert [trial.setting for trial in tried] == list(one.settings)
         _, setting, rehearsal, *_ = table.row(one.method, one.vectors)
         assert rehearsal == max(trial.accuracy for trial in tried)
         first = next(trial for trial in tried if trial.accuracy == rehearsal)
-        assert setting == setting_text(first.setting)
+        assert setting == format_setting(first.setting)
 
 
 # ------------------------------------------------------------------ the table
@@ -194,23 +196,25 @@ def test_rows_and_progress(table, said):
         *(("ESZSL", "attributes"), ("SAE", "attributes"), ("DAP", "attributes")),
         ("IAP", "attributes"),
     ]
-    assert [text.split()[0] for text in said] == ["tuning"] * 8 + ["judging"] * 8
-    assert "DAP with attributes, 3 to try" in said[6]
-    assert "of 12 seen classes 9 to train on, and 3 that play unseen ones" in table.notes[0]
-    assert "The panel cannot serve" in table.notes[2]
+    assert [text.split()[0] for text in said] == ["tuning"] * 8 + ["testing"] * 8
+    assert "DAP with attributes, 3 settings" in said[6]
+    assert "of 12 seen classes, 9 to train on and 3 that play new ones" in table.notes[0]
+    assert "The panel's rankings cannot replace class vectors" in table.notes[2]
 
 
 def test_without_attributes_methods_that_need_them_are_left_out():
-    methods = [one.method for one in contestants(made_study(attributes=False))]
+    methods = [one.method for one in peer_methods(make_benchmark(attributes=False))]
     assert methods == ["ESZSL", "SAE", "VectorRegression", "ConSE"]
 
 
-def test_unseen_labels_choose_nothing(study, table, classifiers):
-    data = study.images
+def test_new_labels_choose_nothing(benchmark, table, classifiers):
+    data = benchmark.images
     turned = np.roll(data.new_label, 30)
-    other = ImageData(**{**vars(data), "unseen_label": turned})
+    other = ImageData(**{**vars(data), "new_label": turned})
     again = peer_table(
-        Benchmark(other, {}, study.panel, study.held_out_panel, study.vectors), *classifiers, str
+        Benchmark(other, {}, benchmark.panel, benchmark.held_out_panel, benchmark.vectors),
+        *classifiers,
+        str,
     )
     for row, changed in zip(table.rows, again.rows, strict=True):
         assert row[:5] == changed[:5]
@@ -219,30 +223,32 @@ def test_unseen_labels_choose_nothing(study, table, classifiers):
 
 def test_of_equal_trials_the_first_is_taken():
     tried = [Trial({"a": 1}, 0.3), Trial({"a": 2}, 0.7), Trial({"a": 3}, 0.7)]
-    assert best_trial(tried).setting == {"a": 2}
+    assert choose_best_trial(tried).setting == {"a": 2}
 
 
-def test_features_are_centred_by_what_is_trained_on(study, classifiers):
-    arena = arena_of(study.real, classifiers[1])
-    for kind in (AS_THEY_ARE, UNIT):
+def test_features_are_centred_by_what_is_trained_on(benchmark, classifiers):
+    arena = prepare_task(benchmark.real, classifiers[1])
+    for kind in (UNCHANGED, UNIT):
         train, test = arena.features[kind]
         np.testing.assert_allclose(train.mean(axis=0), 0, atol=1e-12)
         assert (train**2).sum(axis=1).mean() == pytest.approx(1)
-        for found, expected in zip((train, test), prepared(study.real, kind), strict=True):
+        for found, expected in zip((train, test), prepared(benchmark.real, kind), strict=True):
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
         assert np.abs(test.mean(axis=0)).max() > 0.01
 
 
-def test_other_classifiers_are_refused(study, classifiers):
+def test_other_classifiers_are_refused(benchmark, classifiers):
     rehearsed, real = classifiers
     separate = LinearClassifier("one-vs-rest", real.classes, real.coef, real.intercept)
-    with pytest.raises(RankshotError, match=r"trained must be a multiclass .* not one-vs-rest"):
-        peer_table(study, rehearsed, separate, str)
+    with pytest.raises(
+        RankshotError, match=r"real_classifier must be a multiclass .* not one-vs-rest"
+    ):
+        peer_table(benchmark, rehearsed, separate, str)
 
 
-def test_inputs_that_are_all_the_same_are_refused(study, classifiers):
-    data = study.images
+def test_inputs_that_are_all_the_same_are_refused(benchmark, classifiers):
+    data = benchmark.images
     same = ImageData(**{**vars(data), "seen_train": np.ones_like(data.seen_train)})
-    flat = Benchmark(same, {}, study.panel, study.held_out_panel, study.vectors)
-    with pytest.raises(RankshotError, match="all 240 inputs to train on are the same"):
-        arena_of(flat.real, classifiers[1])
+    flat = Benchmark(same, {}, benchmark.panel, benchmark.held_out_panel, benchmark.vectors)
+    with pytest.raises(RankshotError, match="all 240 training inputs are the same"):
+        prepare_task(flat.real, classifiers[1])

@@ -8,7 +8,7 @@ from sklearn.exceptions import NotFittedError
 from rankshot.core.errors import RankshotError
 from rankshot.datasets.cifar import load_cifar
 from rankshot.experiments.peers.attributes import DAP, IAP
-from rankshot.experiments.peers.base import MeanImputation, chosen
+from rankshot.experiments.peers.base import MeanImputation, choose_targets
 from rankshot.experiments.peers.linear import ESZSL, SAE, VectorRegression
 from rankshot.semantics.vectors import ClassVectors
 
@@ -94,9 +94,9 @@ def test_targets_with_one_vector_tie_and_the_first_by_name_is_taken(peer, inputs
 @pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
 def test_rounding_does_not_decide_whatever_the_scale_of_the_scores(scale):
     scores = scale * np.array([[1.0, 1.0 + 1e-14], [-1.0 - 1e-14, -1.0], [1.0, 1.0 + 1e-6]])
-    assert chosen(scores, ("auk", "owl")).tolist() == ["auk", "auk", "owl"]
-    assert chosen(scores[:, ::-1], ("owl", "auk")).tolist() == ["auk", "auk", "owl"]
-    assert chosen(np.zeros((1, 2)), ("owl", "auk")).tolist() == ["auk"]
+    assert choose_targets(scores, ("auk", "owl")).tolist() == ["auk", "auk", "owl"]
+    assert choose_targets(scores[:, ::-1], ("owl", "auk")).tolist() == ["auk", "auk", "owl"]
+    assert choose_targets(np.zeros((1, 2)), ("owl", "auk")).tolist() == ["auk"]
 
 
 @peers
@@ -180,7 +180,7 @@ def test_wrong_shapes_and_values_are_named(inputs):
 def test_a_missing_number_is_the_mean_over_training_classes_that_have_it():
     nan = np.nan
     seen = ClassVectors(["ant", "bee", "cat"], [[1, nan, 5], [3, 8, nan], [nan, 2, nan]], "test")
-    imputation = MeanImputation.of(seen)
+    imputation = MeanImputation.from_training(seen)
     np.testing.assert_array_equal(
         imputation.complete(seen).values, [[1, 5, 5], [3, 8, 5], [2, 2, 5]]
     )
@@ -191,7 +191,7 @@ def test_a_missing_number_is_the_mean_over_training_classes_that_have_it():
 def test_a_column_that_no_training_class_has_is_named():
     seen = ClassVectors(["ant", "bee"], [[1, np.nan], [2, np.nan]], "test")
     with pytest.raises(RankshotError, match=r"column 1 .* missing for all training classes"):
-        MeanImputation.of(seen)
+        MeanImputation.from_training(seen)
 
 
 @peers

@@ -13,18 +13,18 @@ from rankshot.experiments.benchmark import load_benchmark
 from rankshot.experiments.ranking_cells import (
     CLASSES,
     COLUMNS,
-    INPUTS,
+    INPUTS_PER_CLASS,
     ON_A_LINE,
-    cell_of,
-    cells_of,
-    pair_lines,
-    ranking_cells,
+    build_ranking_cells,
+    find_cells,
+    fit_pair_lines,
+    make_cell,
 )
 
 
 @pytest.fixture(scope="module")
 def found():
-    return ranking_cells(load_benchmark(load_cifar()))
+    return build_ranking_cells(load_benchmark(load_cifar()))
 
 
 def beaten_by(classes, coef, intercept, point):
@@ -75,7 +75,7 @@ def test_inputs_are_some_of_each_class_and_inside(found):
     assert found.classes == CLASSES["cifar"]
     names, counts = np.unique(found.input_labels, return_counts=True)
     assert tuple(names) == found.classes
-    assert set(counts) == {INPUTS}
+    assert set(counts) == {INPUTS_PER_CLASS}
     assert (found.inputs > found.low).all()
     assert (found.inputs < found.high).all()
     # The plane tells the classes apart: chance is 1/8, and these inputs were not trained on.
@@ -97,11 +97,11 @@ def test_lines_are_positive_on_the_side_of_the_first_class(rng):
     names = np.array(["ant", "bee", "cat", "dog"])
     y = np.repeat(names, 40)
     X = rng.normal(size=(160, 2)) + np.repeat([[0, 0], [6, 0], [0, 6], [5, 5]], 40, axis=0)
-    coef, intercept = pair_lines(X, y)
+    coef, intercept = fit_pair_lines(X, y)
     for (one, other), w, b in zip(combinations(names, 2), coef, intercept, strict=True):
         assert (X[y == one] @ w + b > 0).mean() > 0.9
         assert (X[y == other] @ w + b < 0).mean() > 0.9
-    cells, grid = cells_of(coef, intercept, tuple(names), np.zeros(2), np.full(2, 6.0))
+    cells, grid = find_cells(coef, intercept, tuple(names), np.zeros(2), np.full(2, 6.0))
     middles = (np.arange(COLUMNS) + 0.5) * 6 / COLUMNS
     points = np.column_stack([np.tile(middles, COLUMNS), np.repeat(middles, COLUMNS)])
     voted = OneVsOneClassifier(LinearSVC(dual=False)).fit(X, y).predict(points)
@@ -112,10 +112,10 @@ def test_lines_are_positive_on_the_side_of_the_first_class(rng):
 
 def test_a_circle_is_a_tie_and_is_said():
     # a beats b, c beats a, b beats c.
-    circle = cell_of(np.array([1, -1, 1], np.int8), ("a", "b", "c"), 5)
+    circle = make_cell(np.array([1, -1, 1], np.int8), ("a", "b", "c"), 5)
     assert circle.ranking == (("a", "b", "c"),)
     assert not circle.transitive
-    straight = cell_of(np.array([-1, 1, 1], np.int8), ("a", "b", "c"), 5)
+    straight = make_cell(np.array([-1, 1, 1], np.int8), ("a", "b", "c"), 5)
     assert straight.ranking == ("b", "a", "c")
     assert straight.transitive
 
@@ -123,7 +123,9 @@ def test_a_circle_is_a_tie_and_is_said():
 def test_a_point_on_a_line_is_in_no_cell():
     # The line x = 1/2 goes through the first column of middles.
     high = np.array([float(COLUMNS), 2.0])
-    cells, grid = cells_of(np.array([[1.0, 0.0]]), np.array([-0.5]), ("a", "b"), np.zeros(2), high)
+    cells, grid = find_cells(
+        np.array([[1.0, 0.0]]), np.array([-0.5]), ("a", "b"), np.zeros(2), high
+    )
     assert (grid[:, 0] == ON_A_LINE).all()
     assert (grid[:, 1:] == 0).all()
     assert [cell.ranking for cell in cells] == [("a", "b")]

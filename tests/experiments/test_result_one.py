@@ -20,9 +20,9 @@ from rankshot.experiments.benchmark import Benchmark
 from rankshot.experiments.result_one import (
     PAPER_RATERS,
     TargetBootstrap,
-    bayes_is_right,
-    nearest_is_right,
-    points_of,
+    bayes_is_correct,
+    collect_points,
+    nearest_is_correct,
     rater_table,
     source_table,
 )
@@ -31,13 +31,13 @@ from rankshot.semantics.vectors import ClassVectors
 ITEMS = tuple("abcdefghijkl")
 
 
-def images(name, seen, unseen):
+def images(name, seen, new):
     nothing, nobody = np.zeros((0, 2), np.float32), np.array([], str)
-    return ImageData(name, *(nothing, nobody) * 3, seen_classes=seen, new_classes=unseen)
+    return ImageData(name, *(nothing, nobody) * 3, seen_classes=seen, new_classes=new)
 
 
-def made_study(sources=None, panel=None, name="animals"):
-    """A study without images, of the tables or rankings given."""
+def make_benchmark(sources=None, panel=None, name="animals"):
+    """A benchmark without images, of the tables or rankings given."""
     said = next(iter(sources.values())) if sources else panel
     items = said.items
     targets = said.targets if sources else panel.target_names
@@ -48,9 +48,9 @@ def made_study(sources=None, panel=None, name="animals"):
 
 @pytest.fixture(scope="module")
 def animals():
-    seen, unseen = class_names("animals")
+    seen, new = class_names("animals")
     return Benchmark(
-        images("animals", seen, unseen),
+        images("animals", seen, new),
         load_similarities("animals"),
         load_panel("animals"),
         load_held_out_panel("animals"),
@@ -165,7 +165,7 @@ def tied_sources(rng):
 def test_the_mean_over_ties_by_hand(tied_sources, k):
     points = list(filled_rows(tied_sources))
     assert "".join(target[0] for target, _ in points) == "cey" + "cy" + "cey" + "y"
-    table = source_table(made_study(tied_sources))
+    table = source_table(make_benchmark(tied_sources))
     for name, distance in (("mean over ties", mean_over_ties(k)), ("Hausdorff", hausdorff(k))):
         expected = one_nearest_neighbour(points, distance)
         got = table.row(f"Kendall, {name}, K = {k}")[0].ours.estimate
@@ -178,7 +178,7 @@ def test_without_ties_both_distances_say_the_same(rng):
         f"s{i}": rs.Similarity(v, ["cow", "elk", "yak"], ITEMS, f"s{i}")
         for i, v in enumerate(values)
     }
-    table = source_table(made_study(sources))
+    table = source_table(make_benchmark(sources))
     for k in (2, 5, 10):
         assert (
             table.row(f"Kendall, Hausdorff, K = {k}")[0].ours
@@ -187,9 +187,9 @@ def test_without_ties_both_distances_say_the_same(rng):
 
 
 def test_agrees_with_source_agreement(tied_sources):
-    points = points_of(tied_sources)
+    points = collect_points(tied_sources)
     for k in (2, 5, 10):
-        right = nearest_is_right(rs.kendall_distance(points.rankings, k=k), points.targets)
+        right = nearest_is_correct(rs.kendall_distance(points.rankings, k=k), points.targets)
         assert right.mean() == pytest.approx(rs.source_agreement(points.rankings, k).accuracy)
 
 
@@ -213,17 +213,17 @@ def test_the_papers_figures_stand_beside_its_own_distances(found):
 
 
 def test_the_paper_has_no_figures_for_cifar(tied_sources):
-    table = source_table(made_study(tied_sources, name="cifar"))
+    table = source_table(make_benchmark(tied_sources, name="cifar"))
     assert all(row[1].paper is None for row in table.rows)
 
 
 def test_names_and_order_do_not_matter(tied_sources):
-    table = source_table(made_study(tied_sources))
+    table = source_table(make_benchmark(tied_sources))
     moved = {
         name: t.select(["yak", "cow", "elk"], ITEMS[::-1])
         for name, t in reversed(tied_sources.items())
     }
-    again = source_table(made_study(moved))
+    again = source_table(make_benchmark(moved))
     for row, other in zip(table.rows, again.rows, strict=True):
         assert row[0] == other[0]
         assert row[1].ours == pytest.approx(other[1].ours, abs=1e-12)
@@ -231,8 +231,8 @@ def test_names_and_order_do_not_matter(tied_sources):
 
 def test_sources_that_know_nothing_are_refused():
     nothing = {"me": rs.Similarity(np.full((2, 12), 0.5), ["cow", "elk"], ITEMS, "me")}
-    with pytest.raises(RankshotError, match="none of the sources 'me' ranks anything"):
-        points_of(nothing)
+    with pytest.raises(RankshotError, match="none of the sources 'me' ranks any items"):
+        collect_points(nothing)
 
 
 # ------------------------------------------------------------------ intervals
@@ -266,7 +266,7 @@ def panel(rng):
 @pytest.mark.parametrize("k", [1, 2, 4, 6])
 def test_bayes_by_refitting_everything(panel, model, k):
     cut = panel.top(k)
-    found = bayes_is_right(cut, model())
+    found = bayes_is_correct(cut, model())
     expected = []
     for row in range(len(cut)):
         others = cut[np.arange(len(cut)) != row]
@@ -288,21 +288,21 @@ def test_targets_with_the_same_lists():
         items=list("abcd"),
         targets=["cow"] * 3 + ["elk"] * 3 + ["yak"] * 3,
     )
-    assert bayes_is_right(twins, rs.Mallows()).tolist() == [0.5] * 6 + [1.0] * 3
-    assert bayes_is_right(twins, rs.PlackettLuce()).tolist() == [0.0] * 6 + [1.0] * 3
+    assert bayes_is_correct(twins, rs.Mallows()).tolist() == [0.5] * 6 + [1.0] * 3
+    assert bayes_is_correct(twins, rs.PlackettLuce()).tolist() == [0.0] * 6 + [1.0] * 3
 
 
 def test_a_ranking_that_no_target_could_have_is_a_guess():
     odd = rs.Rankings.from_orders(
         [["a"], ["a"], ["c"], ["b"], ["b"]], items=list("abc"), targets=["cow"] * 3 + ["elk"] * 2
     )
-    assert bayes_is_right(odd, rs.Mallows())[2] == 0.5
+    assert bayes_is_correct(odd, rs.Mallows())[2] == 0.5
 
 
 def test_one_ranking_is_too_few():
     alone = rs.Rankings.from_orders([["a"], ["b"], ["b"]], targets=["cow", "elk", "elk"])
     with pytest.raises(RankshotError, match="target 'cow' has one ranking"):
-        bayes_is_right(alone, rs.Mallows())
+        bayes_is_correct(alone, rs.Mallows())
 
 
 @pytest.mark.parametrize("name", ["animals", "cifar"])
@@ -315,7 +315,7 @@ def test_the_table_of_raters(rng, name):
         targets=targets,
         raters=["lm1", "lm2"] * 3,
     )
-    table = rater_table(made_study(panel=panel, name=name))
+    table = rater_table(make_benchmark(panel=panel, name=name))
     assert table.columns == ("model", "K = 2", "K = 5", "K = 10")
     for row in table.rows:
         assert tuple(cell.paper for cell in row[1:]) == PAPER_RATERS[name][row[0]]

@@ -8,11 +8,11 @@ import pytest
 
 from rankshot.core.errors import RankshotError
 from rankshot.experiments.tables import (
-    Compared,
+    OursAndPaper,
     ResultTable,
-    markdown_of,
-    share,
-    text_of,
+    format_markdown,
+    format_share,
+    format_value,
     write_csv,
     write_markdown,
 )
@@ -91,7 +91,7 @@ def test_a_table_may_be_empty_and_is_never_changed():
     ],
 )
 def test_a_share_has_three_digits_and_no_zero_before_the_point(number, text):
-    assert share(number) == text
+    assert format_share(number) == text
 
 
 @pytest.mark.parametrize(
@@ -104,15 +104,15 @@ def test_a_share_has_three_digits_and_no_zero_before_the_point(number, text):
         (0.5, ".500"),
         (np.float64(0.5), ".500"),
         (Interval(0.445, 0.43, 0.461), ".445 [.430, .461]"),
-        (Compared(Interval(0.445, 0.43, 0.461), 0.72), ".445 [.430, .461]; paper .720"),
-        (Compared(0.5, None), ".500"),
-        (Compared(0.5, 0.0), ".500; paper .000"),
-        (Compared(None, 0.72), "–; paper .720"),
-        (Compared(None, None), "–"),
+        (OursAndPaper(Interval(0.445, 0.43, 0.461), 0.72), ".445 [.430, .461]; paper .720"),
+        (OursAndPaper(0.5, None), ".500"),
+        (OursAndPaper(0.5, 0.0), ".500; paper .000"),
+        (OursAndPaper(None, 0.72), "–; paper .720"),
+        (OursAndPaper(None, None), "–"),
     ],
 )
 def test_a_cell_as_text(value, text):
-    assert text_of(value) == text
+    assert format_value(value) == text
 
 
 # ------------------------------------------------------------------ the file
@@ -122,8 +122,8 @@ def test_every_cell_with_a_number_is_a_line(tmp_path):
     one = table(
         [
             ("PR", Interval(0.445, 0.43, 0.461), 0.1 + 0.2),
-            ("DS", Compared(Interval(0.4, 0.3, 0.5), 0.72), Compared(0.25, None)),
-            ("DR", Compared(None, 0.5), Compared(None, None)),
+            ("DS", OursAndPaper(Interval(0.4, 0.3, 0.5), 0.72), OursAndPaper(0.25, None)),
+            ("DR", OursAndPaper(None, 0.5), OursAndPaper(None, None)),
             ("no", None, "yes"),
             ("n", 12, np.float64(1 / 3)),
         ]
@@ -202,7 +202,9 @@ def test_a_place_where_nothing_can_be_written_is_named(tmp_path):
 
 
 def test_a_table_in_markdown(tmp_path):
-    one = table([("P(π|x)", 0.5, None), ("DS", Compared(0.25, 0.3), "x")], notes=("One.", "Two."))
+    one = table(
+        [("P(π|x)", 0.5, None), ("DS", OursAndPaper(0.25, 0.3), "x")], notes=("One.", "Two.")
+    )
     expected = """### Table 2
 
 | method | one | two |
@@ -213,7 +215,7 @@ def test_a_table_in_markdown(tmp_path):
 - One.
 - Two.
 """
-    assert markdown_of(one) == expected
+    assert format_markdown(one) == expected
     write_markdown(iter([one, table([])]), tmp_path / "results.md")
     both = (tmp_path / "results.md").read_text(encoding="utf-8")
-    assert both == expected + "\n" + markdown_of(table([]))
+    assert both == expected + "\n" + format_markdown(table([]))

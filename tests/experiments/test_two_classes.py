@@ -13,40 +13,40 @@ from rankshot.datasets.embedded import load_panel
 from rankshot.experiments.benchmark import load_benchmark
 from rankshot.experiments.two_classes import (
     MethodScores,
-    class_pairs,
-    pairs_by_panel,
+    choose_pairs,
+    choose_pairs_by_panel,
+    evaluate_pairs,
     two_class_table,
-    two_classes,
 )
 from rankshot.zeroshot.metrics import pairwise_accuracy
 
 
 @pytest.fixture(scope="module")
-def study():
+def benchmark():
     """Return a part of the embedded data, with classes of different sizes."""
     data = load_cifar()
     number = {name: i for i, name in enumerate(data.new_classes)}
     keep = np.array([i % (4 + number[name]) == 0 for i, name in enumerate(data.new_label)])
-    part = replace(data, unseen=data.new[keep], new_label=data.new_label[keep])
+    part = replace(data, new=data.new[keep], new_label=data.new_label[keep])
     return load_benchmark(part)
 
 
-def scores_of(study, strength, rng):
+def scores_of(benchmark, strength, rng):
     """Return scores in few steps, so that many tie."""
-    truth, classes = study.images.new_label, np.array(study.images.new_classes)
+    truth, classes = benchmark.images.new_label, np.array(benchmark.images.new_classes)
     values = rng.normal(size=(len(truth), 10)) + strength * (truth[:, None] == classes)
     return MethodScores(np.round(values), tuple(classes.tolist()))
 
 
-def test_figures_are_those_of_the_metric_whatever_the_columns(study, rng):
-    plain = scores_of(study, 1.0, rng)
+def test_figures_are_those_of_the_metric_whatever_the_columns(benchmark, rng):
+    plain = scores_of(benchmark, 1.0, rng)
     order = rng.permutation(10)
     mixed = MethodScores(
         np.column_stack([np.full(len(plain.values), 9.0), plain.values[:, order]]),
         ("a seen class", *np.array(plain.targets)[order].tolist()),
     )
-    table = pairwise_accuracy(study.images.new_label, plain.values, plain.targets)
-    found = two_classes(study, {"plain": plain, "mixed": mixed})
+    table = pairwise_accuracy(benchmark.images.new_label, plain.values, plain.targets)
+    found = evaluate_pairs(benchmark, {"plain": plain, "mixed": mixed})
     assert found.methods == ("plain", "mixed")
     for (one, other), (cell, same) in zip(found.pairs, found.accuracy, strict=True):
         expected = table[plain.targets.index(one), plain.targets.index(other)]
@@ -58,18 +58,18 @@ def test_figures_are_those_of_the_metric_whatever_the_columns(study, rng):
     assert found.mean[0].estimate == pytest.approx(np.nanmean(table))
 
 
-def test_equal_scores_count_one_half(study):
-    classes, n = study.images.new_classes, len(study.images.new_label)
-    found = two_classes(study, {"blind": MethodScores(np.full((n, 10), -np.inf), classes)})
+def test_equal_scores_count_one_half(benchmark):
+    classes, n = benchmark.images.new_classes, len(benchmark.images.new_label)
+    found = evaluate_pairs(benchmark, {"blind": MethodScores(np.full((n, 10), -np.inf), classes)})
     assert {cell for row in found.accuracy for cell in row} == {(0.5, 0.5, 0.5)}
     assert found.mean[0].estimate == pytest.approx(0.5)
 
 
-def test_intervals_are_those_of_resampling_by_hand(study, rng):
-    method = scores_of(study, 0.7, rng)
-    truth = study.images.new_label
-    found = two_classes(study, {"method": method})
-    rows = [np.flatnonzero(truth == name) for name in study.images.new_classes]
+def test_intervals_are_those_of_resampling_by_hand(benchmark, rng):
+    method = scores_of(benchmark, 0.7, rng)
+    truth = benchmark.images.new_label
+    found = evaluate_pairs(benchmark, {"method": method})
+    rows = [np.flatnonzero(truth == name) for name in benchmark.images.new_classes]
     pair = tuple(method.targets.index(name) for name in found.pairs[0])
     shares, means = [], []
     for _ in range(300):
@@ -82,9 +82,9 @@ def test_intervals_are_those_of_resampling_by_hand(study, rng):
         assert 0.8 * spread < cell.high - cell.low < 1.25 * spread
 
 
-def test_the_table_has_a_row_a_pair_and_their_mean(study, rng):
-    methods = {"weak": scores_of(study, 0.3, rng), "strong": scores_of(study, 2.0, rng)}
-    found = two_classes(study, methods)
+def test_the_table_has_a_row_a_pair_and_their_mean(benchmark, rng):
+    methods = {"weak": scores_of(benchmark, 0.3, rng), "strong": scores_of(benchmark, 2.0, rng)}
+    found = evaluate_pairs(benchmark, methods)
     table = two_class_table(found)
     assert (table.name, table.columns) == ("figure 4", ("classes", "weak", "strong"))
     assert len(table.rows) == len(found.pairs) + 1
@@ -99,10 +99,10 @@ def test_the_table_has_a_row_a_pair_and_their_mean(study, rng):
 # -------------------------------------------------------------------- pairs
 
 
-def test_cifar_has_the_pairs_of_the_paper(study):
-    pairs = class_pairs(study)
+def test_cifar_has_the_pairs_of_the_paper(benchmark):
+    pairs = choose_pairs(benchmark)
     assert {("automobile", "deer"), ("deer", "ship"), ("cat", "truck")} <= set(pairs)
-    assert {name for pair in pairs for name in pair} <= set(study.images.new_classes)
+    assert {name for pair in pairs for name in pair} <= set(benchmark.images.new_classes)
 
 
 def mean_places(panel, target):
@@ -138,7 +138,7 @@ def test_pairs_of_animals_are_the_most_and_the_least_alike_of_the_panel():
         for _ in range(3):
             expected.append(left[0])
             left = [pair for pair in left if not set(pair) & set(expected[-1])]
-    found = pairs_by_panel(panel)
+    found = choose_pairs_by_panel(panel)
     assert found == tuple(expected)
     assert ("humpback+whale", "seal") in found
 
@@ -146,14 +146,14 @@ def test_pairs_of_animals_are_the_most_and_the_least_alike_of_the_panel():
 def test_pairs_do_not_depend_on_the_order_of_rankings_and_items(rng):
     panel = load_panel("animals")
     shuffled = panel[rng.permutation(len(panel))].with_items(rng.permutation(panel.items).tolist())
-    assert pairs_by_panel(shuffled) == pairs_by_panel(panel)
+    assert choose_pairs_by_panel(shuffled) == choose_pairs_by_panel(panel)
 
 
 # -------------------------------------------------------------------- errors
 
 
-def test_what_cannot_be_judged_is_named(study, rng):
-    good = scores_of(study, 1.0, rng)
+def test_what_cannot_be_judged_is_named(benchmark, rng):
+    good = scores_of(benchmark, 1.0, rng)
     renamed = MethodScores(good.values, ("airplanes", *good.targets[1:]))
     holey = MethodScores(np.where(good.values > 2, np.nan, good.values), good.targets)
     short = MethodScores(good.values[1:], good.targets)
@@ -163,20 +163,20 @@ def test_what_cannot_be_judged_is_named(study, rng):
         (short, r"PR: .* labels in y_true"),
     ):
         with pytest.raises(rs.RankshotError, match=message):
-            two_classes(study, {"PR": scores})
-    with pytest.raises(rs.RankshotError, match="no method"):
-        two_classes(study, {})
+            evaluate_pairs(benchmark, {"PR": scores})
+    with pytest.raises(rs.RankshotError, match="methods must not be empty"):
+        evaluate_pairs(benchmark, {})
 
 
-def test_a_class_without_inputs_is_named(study, rng):
-    data = study.images
+def test_a_class_without_inputs_is_named(benchmark, rng):
+    data = benchmark.images
     keep = data.new_label != "frog"
-    labels = {"unseen_label": data.new_label[keep], "unseen_classes": data.new_classes}
+    labels = {"new_label": data.new_label[keep], "new_classes": data.new_classes}
     lame = SimpleNamespace(
-        name=study.name,
-        panel=study.panel,
+        name=benchmark.name,
+        panel=benchmark.panel,
         images=SimpleNamespace(**labels),
-        real=SimpleNamespace(test_label=data.new_label[keep], targets=study.real.targets),
+        real=SimpleNamespace(test_label=data.new_label[keep], targets=benchmark.real.targets),
     )
     with pytest.raises(rs.RankshotError, match="no test input of 'frog'"):
-        two_classes(lame, {"PR": scores_of(lame, 1.0, rng)})
+        evaluate_pairs(lame, {"PR": scores_of(lame, 1.0, rng)})

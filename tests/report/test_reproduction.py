@@ -12,9 +12,9 @@ from rankshot import RankshotError
 from rankshot.datasets.cifar import load_cifar
 from rankshot.experiments.benchmark import load_benchmark
 from rankshot.experiments.class_maps import ClassTree, TreeNode
-from rankshot.experiments.paper_figures import paper_figures
 from rankshot.experiments.ranking_cells import ON_A_LINE
-from rankshot.experiments.tables import Compared, ResultTable
+from rankshot.experiments.reproduction import build_paper_figures
+from rankshot.experiments.tables import OursAndPaper, ResultTable
 from rankshot.experiments.two_classes import MethodScores
 from rankshot.report.page import write_page
 from rankshot.report.paper_figures import (
@@ -39,7 +39,7 @@ def figures():
     own = truth[:, None] == classes
     names = tuple(classes.tolist())
     methods = {f"method {i}": MethodScores(noise + i * own, names) for i in (1, 2)}
-    return paper_figures(study, methods)
+    return build_paper_figures(study, methods)
 
 
 TABLE = ResultTable(
@@ -48,11 +48,11 @@ TABLE = ResultTable(
     ("method", "source", "one-vs-rest", "multiclass", "remark", "inputs"),
     (
         (
-            *("DS", "mean", Compared(Interval(0.311, 0.302, 0.321), 0.287)),
-            *(Compared(None, 0.316), "slow & sure", 4000),
+            *("DS", "mean", OursAndPaper(Interval(0.311, 0.302, 0.321), 0.287)),
+            *(OursAndPaper(None, 0.316), "slow & sure", 4000),
         ),
         ("DS", "GloVe", None, 0.25, "", 17),
-        ("PR", "GloVe", Interval(0.4, 0.39, 0.41), Compared(0.445, None), "quick", 0),
+        ("PR", "GloVe", Interval(0.4, 0.39, 0.41), OursAndPaper(0.445, None), "quick", 0),
     ),
     ("A whole sentence.",),
     n_labels=2,

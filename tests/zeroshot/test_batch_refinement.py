@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 import rankshot as rs
 from rankshot import RankshotError
-from rankshot.experiments.evaluator import with_estimated_frequencies
+from rankshot.experiments.evaluator import adjust_for_frequencies
 from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
 from rankshot.zeroshot.scores import KINDS
 
@@ -260,7 +260,7 @@ def test_inputs_that_are_all_alike_leave_frequencies_alone_to_learn(dtype):
     np.testing.assert_allclose(equal.predict_proba(values), 0.25, atol=1e-5)
     estimated = BatchRefinement(head, class_prior="estimated", n_iterations=4).fit(values)
     said = head.predict_log_proba(values).astype(np.float64)
-    expected = with_estimated_frequencies(said, 4)
+    expected = adjust_for_frequencies(said, 4)
     np.testing.assert_allclose(estimated.predict_log_proba(values), expected, atol=1e-5)
 
 

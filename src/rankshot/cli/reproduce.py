@@ -114,16 +114,14 @@ def reproduce(
         lambda text: say(f"{perf_counter() - start:6.0f} s  {text}", errors),
     )
     console = Console()
-    for table in found.tables:
+    for table in found.all_tables:
         console.print(_format_table(table))
         for note in table.notes:
             say(note, console)
-    write_csv(found.tables, folder / "numbers.csv")
-    write_markdown(found.tables, folder / "tables.md")
+    write_csv(found.all_tables, folder / "numbers.csv")
+    write_markdown(found.all_tables, folder / "tables.md")
     title = f"Zero-shot classification with semantic rankings: {NAMES[dataset]}"
-    # The report has the numbers of Figure 4 beside it.
-    tables = [table for table in found.tables if table.name != "figure 4"]
-    page = render_reproduction(title, LEAD, tables, found.figures)
+    page = render_reproduction(title, LEAD, found.tables, found.figures)
     write_page(page, folder / "report.html")
     say(f"report.html, numbers.csv and tables.md written to {folder}", console)
 
@@ -151,11 +149,11 @@ def _format_table(table: ResultTable) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from rankshot.experiments.tables import text_of
+    from rankshot.experiments.tables import format_value
 
     view = Table(title=table.title, title_justify="left")
     for number, name in enumerate(table.columns):
         view.add_column(name, justify="left" if number < table.n_labels else "right")
     for row in table.rows:
-        view.add_row(*(Text(text_of(value)) for value in row))
+        view.add_row(*(Text(format_value(value)) for value in row))
     return view

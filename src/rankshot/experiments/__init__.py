@@ -1,1 +1,1 @@
-"""The paper's comparisons, measured."""
+"""The experiments of the paper, its tables and figures, and the peers measured beside them."""

@@ -10,20 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from rankshot.experiments.benchmark import LISTED, Task
+from rankshot.experiments.benchmark import LIST_LENGTH, Task
 from rankshot.experiments.classifiers import LEAST_SQUARES
 from rankshot.experiments.evaluator import (
-    NEARLY,
+    NEARLY_BEST,
     PRIORS,
     BatchTrials,
     Configuration,
     Evaluator,
     Prior,
-    rater_weights,
-    with_estimated_frequencies,
+    adjust_for_frequencies,
+    weigh_raters,
 )
 from rankshot.experiments.methods import K, paper_head
-from rankshot.experiments.tables import ResultTable, Value, share
+from rankshot.experiments.tables import ResultTable, Value, format_share
 from rankshot.ranking.mallows import Mallows
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.bootstrap import Bootstrap, class_interval, class_weights
@@ -33,280 +33,298 @@ from rankshot.zeroshot.metrics import Interval
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.str_]
-Right = NDArray[np.bool_]
+Correct = NDArray[np.bool_]
 PLACES = (2, 4, 7, 10)
 DECAYS = (0.0, 0.25, 0.5, 0.75, 1.0)
 TEMPERATURES = (0.5, 1.0, 2.0, 4.0)
 SOURCE_WEIGHTS = (0.1, 0.2, 0.3, 0.5)
-HOW_CHOSEN = (
-    "Chosen by the mean class accuracy on seen classes that play unseen ones; its interval is of "
-    "resamples of classes. Unseen classes only report."
+CHOICE_NOTE = (
+    "Settings are chosen by the mean class accuracy on seen classes that play new ones; its "
+    "interval is from resamples of classes. New classes are only used to report."
 )
-WHAT_IS_KEPT = (
+KEPT_NOTE = (
     "Regularisation, temperature and the settings of the batch are the best of their grid. "
-    "Another classifier, other places and other sources are kept only if they gain more than one "
-    "standard error over classes."
+    "Another classifier, another K or decay and other sources are kept only if they gain more "
+    "than one standard error over classes."
 )
-THE_DEFAULT = (
-    "The default head is that of both data sets together. The reference is part of it by decree: "
-    "least squares has no scale of its own."
+DEFAULT_NOTE = (
+    "The default head was chosen on both data sets together. The reference was not chosen: least "
+    "squares needs it, because its scores have no scale of their own."
 )
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One idea: what it is, what the rehearsal chose, and how it does.
+    """One idea and its results.
 
-    ``rehearsed`` is the mean class accuracy on seen classes that play unseen ones; ``right`` says
-    which inputs of unseen classes it gets right, and ``looks_at`` what of the test it is given.
+    Attributes
+    ----------
+    idea : str
+    chosen : str
+        The settings that the rehearsal chose.
+    rehearsal : Interval or None
+        The mean class accuracy on seen classes that play new ones.
+    correct : ndarray of bool
+        Which test inputs of new classes are predicted correctly.
+    looks_at : str
+        Which part of the test data the idea uses.
     """
 
     idea: str
     chosen: str
-    rehearsed: Interval | None
-    right: Right
+    rehearsal: Interval | None
+    correct: Correct
     looks_at: str = "nothing"
 
 
 @dataclass(frozen=True, eq=False)
-class Improvements:
-    """All steps, those that use the test batch last.
+class AblationResult:
+    """All steps; those that use the test batch are last.
 
-    ``bases`` are the best classifiers by name, with the default head and a reference; ``chosen``
-    is the recipe that seen classes support in the end.
+    Attributes
+    ----------
+    steps : tuple of Step
+    bases : dict of str to Configuration
+        The best configuration of each classifier, with the default head and a reference.
+    chosen : Configuration
+        The configuration that seen classes support in the end.
+    batch_range : tuple of float
+        The lowest and the highest accuracy of the nearly best settings of the batch.
     """
 
     steps: tuple[Step, ...]
     bases: dict[str, Configuration]
     chosen: Configuration
     batch_range: tuple[float, float]
-    """What settings of the batch that rehearse nearly as well as the best reach."""
 
     def table(self, bootstrap: Bootstrap, truth: NDArray[np.str_]) -> ResultTable:
-        """Return the steps with their figures."""
+        """Return the steps with their accuracies."""
         weights = class_weights(truth)
         rows: list[tuple[Value, ...]] = [
             (
                 step.idea,
                 step.chosen,
                 step.looks_at,
-                step.rehearsed,
-                bootstrap.interval(step.right),
-                bootstrap.interval(step.right, weights),
+                step.rehearsal,
+                bootstrap.interval(step.correct),
+                bootstrap.interval(step.correct, weights),
             )
             for step in self.steps
         ]
-        low, high = map(share, self.batch_range)
+        low, high = map(format_share, self.batch_range)
+        batch = (
+            f"Settings of the batch within {NEARLY_BEST:g} of the best rehearsal: {low} to {high}."
+        )
         return ResultTable(
             "improvements",
             "Better than the paper: one idea after the other",
             (
                 "idea",
                 "chosen on seen classes",
-                "looks at of the test",
-                "seen classes playing unseen",
-                "unseen classes",
-                "unseen, mean over classes",
+                "test data used",
+                "seen classes playing new ones",
+                "new classes",
+                "new classes, mean over classes",
             ),
             tuple(rows),
-            (
-                HOW_CHOSEN,
-                WHAT_IS_KEPT,
-                THE_DEFAULT,
-                f"Settings of the batch within {NEARLY:g} of the best rehearsal: {low} to {high}.",
-            ),
+            (CHOICE_NOTE, KEPT_NOTE, DEFAULT_NOTE, batch),
             n_labels=3,
         )
 
 
 @dataclass(frozen=True, eq=False)
 class _Ablation:
-    """The steps so far."""
+    """The evaluator and the steps so far."""
 
-    kitchen: Evaluator
+    evaluator: Evaluator
     announce: Callable[[str], None]
     steps: list[Step]
 
-    def add(self, idea: str, chosen: str, recipe: Configuration) -> Configuration:
-        """Measure one more."""
+    def add(self, idea: str, chosen: str, configuration: Configuration) -> Configuration:
+        """Evaluate one more configuration and return it."""
         self.announce(idea)
-        rehearsed, right = self.kitchen.rehearsed(recipe), self.kitchen.right(recipe)
-        self.steps.append(Step(idea, chosen, rehearsed, right))
-        return recipe
+        rehearsal = self.evaluator.rehearse(configuration)
+        correct = self.evaluator.mark_correct(configuration)
+        self.steps.append(Step(idea, chosen, rehearsal, correct))
+        return configuration
 
 
-def improvements(
-    kitchen: Evaluator,
+def run_ablation(
+    evaluator: Evaluator,
     C: float,
     grid: Mapping[str, Sequence[float]],
     announce: Callable[[str], None],
-) -> Improvements:
-    """Try all ideas in turn.
+) -> AblationResult:
+    """Evaluate all ideas in turn.
 
     Parameters
     ----------
-    kitchen : Kitchen
+    evaluator : Evaluator
     C : float
-        The regularisation of the multiclass classifier that seen validation *images* favour.
+        The best regularisation of the multiclass classifier on seen validation *images*.
     grid : mapping of str to sequence of float
-        The regularisations to choose from by seen *classes*, of multiclass and least squares.
+        The regularisations of multiclass and least squares, to be chosen by seen *classes*.
     announce : callable
-        Is told what is tried next.
+        Called with the name of the next idea.
     """
-    ladder = _Ablation(kitchen, announce, [])
-    informed = _heads(ladder, Configuration("multiclass", C, paper_head()))
+    ablation = _Ablation(evaluator, announce, [])
+    informed = _heads(ablation, Configuration("multiclass", C, paper_head()))
     logistic = [replace(informed, C=c) for c in grid["multiclass"]]
     squares = [replace(informed, setting=LEAST_SQUARES, C=c) for c in grid[LEAST_SQUARES]]
-    bases = _classifiers(ladder, logistic, squares)
-    chosen = bases[-1] if kitchen.surely_better(bases[-1], bases[0]) else bases[0]
-    chosen = _sources(ladder, _places(ladder, chosen))
-    ladder.add("all that seen classes support", _described(chosen), chosen)
-    ladder.add("the same at the paper's K = 4", "", chosen.with_head(k=K))
+    bases = _classifiers(ablation, logistic, squares)
+    chosen = bases[-1] if evaluator.is_clearly_better(bases[-1], bases[0]) else bases[0]
+    chosen = _sources(ablation, _places(ablation, chosen))
+    ablation.add("all that seen classes support", _describe(chosen), chosen)
+    ablation.add("the same at the paper's K = 4", "", chosen.with_head(k=K))
     announce("a ceiling: the true orders")
-    ladder.steps.append(_ceiling(kitchen, chosen))
-    batch = BatchTrials(kitchen, [bases[0], *squares])
-    ladder.steps.extend(_batch_steps(batch, chosen, announce))
-    return Improvements(
-        tuple(ladder.steps),
+    ablation.steps.append(_ceiling(evaluator, chosen))
+    batch = BatchTrials(evaluator, [bases[0], *squares])
+    ablation.steps.extend(_batch_steps(batch, chosen, announce))
+    return AblationResult(
+        tuple(ablation.steps),
         {one.setting: one for one in bases},
         chosen,
         batch.range_of_nearly_best(),
     )
 
 
-def _heads(ladder: _Ablation, paper: Configuration) -> Configuration:
-    """Try heads on the paper's classifier; return the default one with a reference."""
-    kitchen = ladder.kitchen
-    ladder.add("the paper's: consensus, K = 4", "", paper)
-    best = kitchen.best(paper.with_head(k=k) for k in PLACES)
-    ladder.add("K chosen", f"K = {best.head.k}", best)
+def _heads(ablation: _Ablation, paper: Configuration) -> Configuration:
+    """Try heads with the paper's classifier; return the default head with a reference."""
+    evaluator = ablation.evaluator
+    ablation.add("the paper's: consensus, K = 4", "", paper)
+    best = evaluator.choose_best(paper.with_head(k=k) for k in PLACES)
+    ablation.add("K chosen", f"K = {best.head.k}", best)
     mallows = best.with_head(prior=Mallows())
-    ladder.add("a consensus by Mallows", f"K = {best.head.k}", mallows)
-    best = kitchen.best(paper.with_head(k=k, posterior="mean") for k in PLACES)
-    ladder.add("the mean over raters, no consensus", f"K = {best.head.k}", best)
-    best = kitchen.best(
+    ablation.add("a consensus by Mallows", f"K = {best.head.k}", mallows)
+    best = evaluator.choose_best(paper.with_head(k=k, posterior="mean") for k in PLACES)
+    ablation.add("the mean over raters, no consensus", f"K = {best.head.k}", best)
+    best = evaluator.choose_best(
         paper.with_head(k=k, decay=decay, posterior="mean") for k, decay in product(PLACES, DECAYS)
     )
-    ladder.add("places lose weight", f"K = {best.head.k}, decay {best.head.decay:g}", best)
+    ablation.add("later places weigh less", f"K = {best.head.k}, decay {best.head.decay:g}", best)
     default = replace(paper, head=ProbabilisticRanking())
-    ladder.add("the default head", f"K = {default.head.k}, decay {default.head.decay:g}", default)
-    best = kitchen.best(replace(default, temperature=t) for t in TEMPERATURES)
-    ladder.add("scores divided by a temperature", f"temperature {best.temperature:g}", best)
-    ladder.add("the paper's head with a reference", "", replace(paper, reference=True))
-    return ladder.add("the default head with a reference", "", replace(default, reference=True))
+    ablation.add("the default head", f"K = {default.head.k}, decay {default.head.decay:g}", default)
+    best = evaluator.choose_best(replace(default, temperature=t) for t in TEMPERATURES)
+    ablation.add("scores divided by a temperature", f"temperature {best.temperature:g}", best)
+    ablation.add("the paper's head with a reference", "", replace(paper, reference=True))
+    return ablation.add("the default head with a reference", "", replace(default, reference=True))
 
 
 def _classifiers(
-    ladder: _Ablation, logistic: Sequence[Configuration], squares: Sequence[Configuration]
+    ablation: _Ablation, logistic: Sequence[Configuration], squares: Sequence[Configuration]
 ) -> list[Configuration]:
     """Choose the regularisation of two classifiers by seen classes."""
-    best = [ladder.kitchen.best(recipes) for recipes in (logistic, squares)]
-    ladder.add("regularisation by seen classes", f"multiclass, C = {best[0].C:g}", best[0])
-    ladder.add("least squares in its place", f"C = {best[1].C:g}", best[1])
+    best = [ablation.evaluator.choose_best(grid) for grid in (logistic, squares)]
+    ablation.add("regularisation by seen classes", f"multiclass, C = {best[0].C:g}", best[0])
+    ablation.add("least squares in its place", f"C = {best[1].C:g}", best[1])
     return best
 
 
-def _places(ladder: _Ablation, chosen: Configuration) -> Configuration:
-    """Try places and their weights for this data set alone."""
-    kitchen = ladder.kitchen
-    best = kitchen.best(chosen.with_head(k=k, decay=decay) for k, decay in product(PLACES, DECAYS))
+def _places(ablation: _Ablation, chosen: Configuration) -> Configuration:
+    """Try other values of K and of the decay for this data set alone."""
+    evaluator = ablation.evaluator
+    best = evaluator.choose_best(
+        chosen.with_head(k=k, decay=decay) for k, decay in product(PLACES, DECAYS)
+    )
     said = f"K = {best.head.k}, decay {best.head.decay:g}"
-    ladder.add("places and their weights for this data set", said, best)
-    return best if kitchen.surely_better(best, chosen) else chosen
+    ablation.add("K and decay for this data set", said, best)
+    return best if evaluator.is_clearly_better(best, chosen) else chosen
 
 
-def _sources(ladder: _Ablation, chosen: Configuration) -> Configuration:
-    """Try weights of raters, and other sources beside the panel."""
-    kitchen = ladder.kitchen
-    weights = rater_weights(kitchen, chosen)
-    spread = f"weights {share(min(weights.values()))} to {share(max(weights.values()))}"
-    ladder.add("raters weigh what they are worth alone", spread, replace(chosen, raters=weights))
-    best = kitchen.best(
+def _sources(ablation: _Ablation, chosen: Configuration) -> Configuration:
+    """Try weights of raters, and other sources in addition to the panel."""
+    evaluator = ablation.evaluator
+    weights = weigh_raters(evaluator, chosen)
+    extent = (
+        f"weights {format_share(min(weights.values()))} to {format_share(max(weights.values()))}"
+    )
+    ablation.add("raters weighted by their accuracy", extent, replace(chosen, raters=weights))
+    best = evaluator.choose_best(
         replace(chosen, sources={source: weight})
-        for source, weight in product(kitchen.study.sources, SOURCE_WEIGHTS)
+        for source, weight in product(evaluator.benchmark.sources, SOURCE_WEIGHTS)
     )
     said = ", ".join(f"{name} at {weight:g}" for name, weight in best.sources.items())
-    ladder.add("a linguistic source beside the panel", said, best)
-    return best if kitchen.surely_better(best, chosen) else chosen
+    ablation.add("a linguistic source in addition to the panel", said, best)
+    return best if evaluator.is_clearly_better(best, chosen) else chosen
 
 
-def _described(recipe: Configuration) -> str:
-    merged = "".join(f", {name} at {weight:g}" for name, weight in recipe.sources.items())
-    places = f"K = {recipe.head.k}, decay {recipe.head.decay:g}"
-    return f"{recipe.setting}, C = {recipe.C:g}, {places}, a reference{merged}"
+def _describe(configuration: Configuration) -> str:
+    merged = "".join(f", {name} at {weight:g}" for name, weight in configuration.sources.items())
+    places = f"K = {configuration.head.k}, decay {configuration.head.decay:g}"
+    return f"{configuration.setting}, C = {configuration.C:g}, {places}, a reference{merged}"
 
 
-def _ceiling(kitchen: Evaluator, recipe: Configuration) -> Step:
-    """Return how well the same head does with the orders that unseen *labels* would give."""
-    task = kitchen.study.real
-    scores = kitchen.scores(recipe, task, "test")
-    usual = kitchen.scores(recipe, task, "validation")
+def _ceiling(evaluator: Evaluator, configuration: Configuration) -> Step:
+    """Return the result of the same head with the true orders, taken from the test *labels*."""
+    task = evaluator.benchmark.real
+    scores = evaluator.scores(configuration, task, "test")
+    usual = evaluator.scores(configuration, task, "validation")
     values = (scores.values - usual.values.mean(axis=0)) / usual.values.std(axis=0)
     means = [values[task.test_label == name].mean(axis=0) for name in task.targets]
-    orders = Rankings.from_scores(means, items=task.items, targets=task.targets).top(LISTED)
-    head = clone(recipe.head).fit(orders, usual)
-    right = np.asarray(head.predict(scores) == task.test_label)
-    idea = "no method: one ranking a class, the true one"
-    return Step(idea, "", None, right, "labels")
+    orders = Rankings.from_scores(means, items=task.items, targets=task.targets).top(LIST_LENGTH)
+    head = clone(configuration.head).fit(orders, usual)
+    correct = np.asarray(head.predict(scores) == task.test_label)
+    idea = "no method: the true ranking of each class"
+    return Step(idea, "", None, correct, "labels")
 
 
 def _batch_steps(
     trials: BatchTrials, chosen: Configuration, announce: Callable[[str], None]
 ) -> Iterator[Step]:
-    """Yield what becomes possible when all test inputs may be looked at before any is decided.
+    """Yield the steps that use all test inputs together before any is classified.
 
-    How often targets occur is learned on top of the recipe ``chosen``; where their inputs are,
-    on top of whichever classifier rehearses best so.
+    The frequencies of targets are estimated with the configuration ``chosen``. `BatchRefinement` is
+    applied to the configuration with which it has the highest rehearsal accuracy.
     """
-    kitchen = trials.kitchen
-    rehearsal, real = kitchen.study.rehearsal, kitchen.study.real
+    evaluator = trials.evaluator
+    rehearsal, real = evaluator.benchmark.rehearsal, evaluator.benchmark.real
 
-    def reweighted(task: Task, change: Callable[[Floats], Floats]) -> Right:
-        head = kitchen.fitted(chosen, task)
-        log_proba = head.predict_log_proba(kitchen.scores(chosen, task, "test"))
+    def reweight(task: Task, change: Callable[[Floats], Floats]) -> Correct:
+        head = evaluator.fit_head(chosen, task)
+        log_proba = head.predict_log_proba(evaluator.scores(chosen, task, "test"))
         labels = head.classes_[change(log_proba.astype(np.float64)).argmax(axis=1)]
         return np.asarray(labels == task.test_label)
 
     changes: dict[str, Callable[[Floats], Floats]] = {
-        "how often targets occur, by EM": with_estimated_frequencies,
-        "targets taken to occur equally often": lambda p: p + balancing_offsets(p),
+        "frequencies of targets, by EM": adjust_for_frequencies,
+        "equal frequencies of targets": lambda p: p + balancing_offsets(p),
     }
     for idea, change in changes.items():
         announce(idea)
-        rehearsed = class_interval(rehearsal.test_label, reweighted(rehearsal, change))
-        yield Step(idea, "", rehearsed, reweighted(real, change), "batch")
+        accuracy = class_interval(rehearsal.test_label, reweight(rehearsal, change))
+        yield Step(idea, "", accuracy, reweight(real, change), "batch")
     ideas: dict[str, tuple[Prior, ...]] = {
-        "where the inputs of targets are, frequencies estimated": ("estimated",),
-        "where the inputs of targets are, frequencies equal": ("equal",),
+        "batch refinement, frequencies estimated": ("estimated",),
+        "batch refinement, frequencies equal": ("equal",),
         "all that seen classes support, with the batch": PRIORS,
     }
     for idea, priors in ideas.items():
         announce(idea)
-        best = trials.best(priors)
+        best = trials.choose_best(priors)
         said = (
             f"{best.base.setting}, C = {best.base.C:g}, head weight {best.head_weight:g}, "
             f"shrinkage {best.shrinkage:g}, frequencies {best.prior}"
         )
-        yield Step(idea, said, trials.rehearsed[best], trials.right(best), "batch")
+        yield Step(idea, said, trials.rehearsals[best], trials.mark_correct(best), "batch")
 
 
-def settings_table(kitchen: Evaluator, recipes: dict[str, Configuration]) -> ResultTable:
-    """Return how K and the decay do on seen classes that play unseen ones, for some recipes.
+def settings_table(evaluator: Evaluator, configurations: dict[str, Configuration]) -> ResultTable:
+    """Return the rehearsal accuracy of some configurations for each K and decay.
 
-    The default settings of `ProbabilisticRanking` are read off here.
+    The default parameters of `ProbabilisticRanking` were chosen by these tables.
     """
     rows: list[tuple[Value, ...]] = [
         (
             name,
             f"{k}",
-            *(kitchen.rehearsed(recipe.with_head(k=k, decay=decay)) for decay in DECAYS),
+            *(evaluator.rehearse(configuration.with_head(k=k, decay=decay)) for decay in DECAYS),
         )
-        for name, recipe in recipes.items()
+        for name, configuration in configurations.items()
         for k in PLACES
     ]
     return ResultTable(
         "settings",
-        "Which settings seen classes favour: mean class accuracy where they play unseen ones",
+        "Which settings seen classes favour: mean class accuracy where they play new ones",
         ("classifier", "K", *(f"decay {decay:g}" for decay in DECAYS)),
         tuple(rows),
         ("The mean over the panel's raters, with a reference of seen validation inputs.",),

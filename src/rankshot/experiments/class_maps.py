@@ -1,4 +1,4 @@
-"""Where the unseen classes stand in WordNet: the paper's Figure 1, left."""
+"""The new classes as a tree and on maps: the paper's Figures 1 and 3."""
 
 from __future__ import annotations
 
@@ -10,38 +10,35 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.manifold import ClassicalMDS
 
-from rankshot.core.errors import RankshotError, quote_names
 from rankshot.datasets.embedded import ANIMAL_SENSES, CIFAR_SENSES
-from rankshot.experiments.benchmark import Benchmark
+from rankshot.experiments.benchmark import Benchmark, collect_points
 from rankshot.ranking.distances import mean_kendall_distance
-from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.similarity import Similarity
 from rankshot.semantics.wordnet import WordNet
 from rankshot.semantics.wordnet_tree import Branch, Hierarchy
 
 SENSES = {"cifar": CIFAR_SENSES, "animals": ANIMAL_SENSES}
-"""The pins with which the package's table of WordNet similarities was made, by data set."""
+"""By data set, the fixed WordNet senses with which the package's similarities were computed."""
 Floats = NDArray[np.float64]
 WU_PALMER = "Wu & Palmer"
 EUCLIDEAN = "Euclidean distance"
 NORMALIZED = "Euclidean distance, normalized"
 KENDALL = "Kendall’s distance of the first 2"
 K = 2
-"""The paper's, in its Figure 3."""
+"""The length of the top lists in the paper's Figure 3."""
 
 
-# -------------------- experiments.class_tree
-# Where the unseen classes stand in WordNet: the paper's Figure 1, left.
+# -------------------------------------------------------------------- tree, Figure 1
 
 
 @dataclass(frozen=True)
 class TreeNode:
-    """A class, or a word of WordNet that several classes are kinds of.
+    """A class, or a WordNet word of which several classes are kinds.
 
     Attributes
     ----------
     label : str
-        Classes of one sense share a node, and are joined by " = ".
+        Classes with the same sense share a node; their names are joined by " = ".
     is_class : bool
     below : tuple of TreeNode
     """
@@ -51,7 +48,7 @@ class TreeNode:
     below: tuple[TreeNode, ...] = ()
 
     def walk(self, depth: int = 0) -> Iterator[tuple[int, TreeNode]]:
-        """Yield every node and its depth, from the top, each before what is below it."""
+        """Yield the depth of every node and the node, parents before their children."""
         yield depth, self
         for child in self.below:
             yield from child.walk(depth + 1)
@@ -63,14 +60,14 @@ class TreeNode:
 
 @dataclass(frozen=True)
 class ClassTree:
-    """The unseen classes and what they are kinds of; a chain without a fork is one node.
+    """The new classes and the words above them in WordNet; a chain without a fork is one node.
 
     Attributes
     ----------
     dataset : str
     root : TreeNode
     senses : tuple of (str, str)
-        Each class, and the sense of WordNet that it was taken in.
+        Each class and its WordNet sense.
     """
 
     dataset: str
@@ -81,31 +78,31 @@ class ClassTree:
         return str(self.root)
 
 
-def class_tree(study: Benchmark) -> ClassTree:
-    """Return the tree of a study's unseen classes.
+def build_class_tree(benchmark: Benchmark) -> ClassTree:
+    """Return the WordNet tree of the new classes.
 
     Examples
     --------
     >>> from rankshot.datasets.cifar import load_cifar
-    >>> from rankshot.experiments.class_maps import class_tree
-    >>> from rankshot.experiments.benchmark import study_of
-    >>> tree = class_tree(study_of(load_cifar()))
+    >>> from rankshot.experiments.class_maps import build_class_tree
+    >>> from rankshot.experiments.benchmark import load_benchmark
+    >>> tree = build_class_tree(load_benchmark(load_cifar()))
     >>> print(tree.root.below[0])
     vehicle (craft (airplane, ship), motor_vehicle (automobile, truck))
     """
-    senses = chosen_senses(study)
+    senses = choose_senses(benchmark)
     hierarchy = Hierarchy(senses, WordNet(senses=senses))
-    return ClassTree(study.name, _node(hierarchy.root), tuple(senses.items()))
+    return ClassTree(benchmark.name, _node(hierarchy.root), tuple(senses.items()))
 
 
-def chosen_senses(study: Benchmark) -> dict[str, str]:
-    """Return the sense of each unseen class, as the table of similarities has it.
+def choose_senses(benchmark: Benchmark) -> dict[str, str]:
+    """Return the WordNet sense of each new class, the same as in the table of similarities.
 
-    It is chosen by the company of *all* classes. Ten names alone are less company, and could
-    mislead.
+    Senses are chosen in the context of *all* classes. Ten names alone are less context, and other
+    senses could be chosen.
     """
-    data = study.images
-    found = WordNet(senses=SENSES[study.name]).senses(data.new_classes + data.seen_classes)
+    data = benchmark.images
+    found = WordNet(senses=SENSES[benchmark.name]).senses(data.new_classes + data.seen_classes)
     return {name: found[name].name for name in data.new_classes}
 
 
@@ -113,23 +110,19 @@ def _node(branch: Branch) -> TreeNode:
     return TreeNode(branch.label, branch.is_name, tuple(map(_node, branch.below)))
 
 
-# -------------------- experiments.semantic_maps
-# Classes on maps, near what they are like: the paper's Figure 1, right, and Figure 3.
-
-
 @dataclass(frozen=True, eq=False)
 class SemanticMap:
-    """Points in the plane, each for what one source says of one target.
+    """Points in the plane, one per source and target.
 
     Attributes
     ----------
     name : str
-        By what distance the points were placed.
+        The distance by which the points were placed.
     targets, sources : tuples of str
-        Of the points.
+        The target and the source of each point.
     places : ndarray of shape (points, 2)
     left_out : tuple of (str, str)
-        Sources and targets without a point: the source knows nothing of the target.
+        Pairs of source and target without a point: the source has no ranking for the target.
     """
 
     name: str
@@ -139,30 +132,30 @@ class SemanticMap:
     left_out: tuple[tuple[str, str], ...] = ()
 
 
-# -------------------------------------------------------------------- words, Figure 1
+# -------------------------------------------------------------------- maps of words, Figure 1
 
 
-def word_maps(study: Benchmark) -> tuple[SemanticMap, SemanticMap]:
-    """Place the unseen classes by WordNet, and by word vectors.
+def build_word_maps(benchmark: Benchmark) -> tuple[SemanticMap, SemanticMap]:
+    """Place the new classes on two maps: by WordNet, and by word vectors.
 
     The distance is 1 - similarity: Wu and Palmer's measure, and the cosine of word vectors.
 
     Examples
     --------
     >>> from rankshot.datasets.cifar import load_cifar
-    >>> from rankshot.experiments.class_maps import word_maps
-    >>> from rankshot.experiments.benchmark import study_of
-    >>> [(one.name, one.places.shape) for one in word_maps(study_of(load_cifar()))]
+    >>> from rankshot.experiments.class_maps import build_word_maps
+    >>> from rankshot.experiments.benchmark import load_benchmark
+    >>> [(one.name, one.places.shape) for one in build_word_maps(load_benchmark(load_cifar()))]
     [('Wu & Palmer', (10, 2)), ('GloVe 100d', (10, 2))]
     """
-    classes, vectors = study.images.new_classes, study.vectors
-    wordnet = WordNet("wup", senses=chosen_senses(study))
+    classes, vectors = benchmark.images.new_classes, benchmark.vectors
+    wordnet = WordNet("wup", senses=choose_senses(benchmark))
     by_wordnet = _word_map(WU_PALMER, wordnet.similarity(classes, classes))
     return by_wordnet, _word_map(vectors.source, vectors.cosines(classes, classes))
 
 
 def _word_map(name: str, table: Similarity) -> SemanticMap:
-    """Place names by how alike they are; one without a vector is like nothing, itself included."""
+    """Place names by their similarity; a name without a vector is left out."""
     known = np.isfinite(np.diagonal(table.values))
     distances = 1 - table.values[np.ix_(known, known)]
     targets = tuple(np.array(table.targets)[known].tolist())
@@ -181,63 +174,39 @@ def place_points(distances: Floats) -> Floats:
     return np.asarray(np.nan_to_num(points))
 
 
-# -------------------------------------------------------------------- sources, Figure 3
+# -------------------------------------------------------------------- maps of sources, Figure 3
 
 
-def source_maps(study: Benchmark) -> tuple[SemanticMap, SemanticMap, SemanticMap]:
-    """Place what each source says of each unseen class, by three distances of rows.
+def build_source_maps(benchmark: Benchmark) -> tuple[SemanticMap, SemanticMap, SemanticMap]:
+    """Place the points of `collect_points` on three maps, by three distances.
 
-    The first two compare the numbers, as they are and divided by the sum of their absolute values;
-    the third their order, by Kendall's distance of the first 2. It is the mean over the strict
-    lists that ties allow, and not the Hausdorff distance of the paper, which takes the worst of
-    them: WordNet ties so many items that its rows would then be far from all rows, those of the
-    same class and one another included.
-
-    Of a row that is known, what is unknown inside is put last, as for the rankings of a `Task`.
+    The first two distances compare similarities, unchanged and divided by the sum of their
+    absolute values. The third compares rankings, by Kendall's distance of the first 2. It is the
+    mean over the strict lists that ties allow. The paper's Hausdorff distance takes the worst
+    case; because WordNet ties many items, its rankings would then be far from all others, even
+    from those of the same class.
 
     Examples
     --------
     >>> from rankshot.datasets.cifar import load_cifar
-    >>> from rankshot.experiments.class_maps import source_maps
-    >>> from rankshot.experiments.benchmark import study_of
-    >>> maps = source_maps(study_of(load_cifar()))
+    >>> from rankshot.experiments.class_maps import build_source_maps
+    >>> from rankshot.experiments.benchmark import load_benchmark
+    >>> maps = build_source_maps(load_benchmark(load_cifar()))
     >>> [(one.name, len(one.places)) for one in maps]
     [('Euclidean distance', 50), ('Euclidean distance, normalized', 50),
      ('Kendall’s distance of the first 2', 50)]
     """
-    rows, sources, targets, left_out = _known_rows(study)
+    points = collect_points(benchmark.real.sources)
+    rows = points.values
     scaled = rows / np.abs(rows).sum(axis=1, keepdims=True)
-    rankings = Rankings.from_scores(rows, items=study.images.seen_classes)
-    kendall = mean_kendall_distance(rankings, k=K)
-    # A ranking with ties is at some distance of itself, on average; a point is not.
+    kendall = mean_kendall_distance(points.rankings, k=K)
+    # The mean distance of a ranking with ties to itself is not 0; that of a point is.
     np.fill_diagonal(kendall, 0)
     distances = {EUCLIDEAN: cdist(rows, rows), NORMALIZED: cdist(scaled, scaled), KENDALL: kendall}
+    targets, sources = tuple(points.targets.tolist()), tuple(points.sources.tolist())
+    left_out = tuple((name, target) for name, lost in points.left_out.items() for target in lost)
     first, second, third = (
         SemanticMap(name, targets, sources, place_points(distance), left_out)
         for name, distance in distances.items()
     )
     return first, second, third
-
-
-def _known_rows(
-    study: Benchmark,
-) -> tuple[Floats, tuple[str, ...], tuple[str, ...], tuple[tuple[str, str], ...]]:
-    """Return the rows that rank something, their sources and targets, and those that do not."""
-    rows: list[Floats] = []
-    kept: list[tuple[str, str]] = []
-    left_out: list[tuple[str, str]] = []
-    for source, table in study.real.sources.items():
-        values, known = table.values, np.isfinite(table.values)
-        # Nothing is above nothing, so a row without a number is left out, too.
-        highest = np.where(known, values, -np.inf).max(axis=1)
-        lowest = np.where(known, values, np.inf).min(axis=1)
-        for row, target in enumerate(table.targets):
-            if highest[row] > lowest[row]:
-                rows.append(np.where(known[row], values[row], lowest.min()))
-                kept.append((source, target))
-            else:
-                left_out.append((source, target))
-    if not rows:
-        raise RankshotError(f"no source says anything of {quote_names(study.images.new_classes)}")
-    sources, targets = zip(*kept, strict=True)
-    return np.array(rows), sources, targets, tuple(left_out)

@@ -1,4 +1,4 @@
-"""A trained linear classifier as numbers: what it says of inputs, and how it is kept in a file."""
+"""Linear classifiers of the seen classes: trained, scored, and cached in files."""
 
 from __future__ import annotations
 
@@ -25,13 +25,22 @@ from rankshot.zeroshot.scores import Kind, Scores, score_by_pair_wins
 Labels = NDArray[np.str_]
 Features = NDArray[np.float32]
 ARRAYS = ("kind", "classes", "coef", "intercept", "fingerprint")
-_NONE = (OSError, EOFError, KeyError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error)
-"""What reading raises where there is no file, half of one, or one that somebody else wrote."""
+_UNREADABLE = (
+    OSError,
+    EOFError,
+    KeyError,
+    ValueError,
+    RuntimeError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""Errors of reading a file that is missing, incomplete or not a saved classifier."""
 Announce = Callable[[str], None]
 SETTINGS = ("one-vs-rest", "one-vs-one", "multiclass")
-"""The paper's: support vector machines with Platt's scaling, twice, and logistic regression."""
+"""The paper's classifiers: two kinds of support vector machines with Platt scaling, and logistic
+regression."""
 LEAST_SQUARES = "least squares"
-"""One-vs-rest by ridge regression to ±1: a classifier that trains in less than a second."""
+"""One-vs-rest by ridge regression to ±1; training takes less than a second."""
 KINDS: dict[str, Kind] = {
     "one-vs-rest": "one-vs-rest",
     "one-vs-one": "one-vs-one",
@@ -40,18 +49,14 @@ KINDS: dict[str, Kind] = {
 }
 
 
-# -------------------- experiments.linear_classifier
-# A trained linear classifier as numbers: what it says of inputs, and how it is kept in a file.
-
-
 @dataclass(frozen=True, eq=False)
 class LinearClassifier:
-    """Scores w'x + b, a column a class or a pair of classes.
+    """A trained linear classifier: scores w'x + b, one column per class or per pair of classes.
 
     Attributes
     ----------
     kind : str
-        That of its scores.
+        The kind of its scores.
     classes : tuple of str
     coef : ndarray of shape (columns, d)
     intercept : ndarray of shape (columns,)
@@ -63,11 +68,11 @@ class LinearClassifier:
     intercept: NDArray[np.float32]
 
     def scores(self, X: Features) -> Scores:
-        """Return what it says of inputs."""
+        """Return the scores of inputs."""
         return Scores(X @ self.coef.T + self.intercept, self.classes, self.kind)
 
-    def predicted(self, X: Features) -> Labels:
-        """Return the class of the highest score, or of most pairs won."""
+    def predict(self, X: Features) -> Labels:
+        """Return the class with the highest score, or with the most pairs won."""
         found = np.empty(len(X), np.intp)
         for rows in row_blocks(len(X), len(self.coef)):
             values = self.scores(X[rows]).values
@@ -76,10 +81,10 @@ class LinearClassifier:
             found[rows] = values.argmax(axis=1)
         return np.array(self.classes)[found]
 
-    def scaled(self, X: Features, y: Labels) -> LinearClassifier:
-        """Return it with Platt's scaling, fitted to inputs that it was not trained on.
+    def with_platt_scaling(self, X: Features, y: Labels) -> LinearClassifier:
+        """Return the classifier with Platt scaling, fitted to inputs not used for training.
 
-        Platt's log-odds a f + b are linear in the scores, and so in the inputs.
+        Platt's log-odds a f + b are linear in the scores, and therefore in the inputs.
         """
         platt = PlattScaling().fit(self.scores(X), y)
         slopes = platt.slopes_.astype(np.float32)
@@ -87,7 +92,7 @@ class LinearClassifier:
         return LinearClassifier(self.kind, self.classes, slopes[:, None] * self.coef, intercept)
 
     def save(self, path: Path, fingerprint: str) -> None:
-        """Write it to a .npz, with a mark of what it was trained on."""
+        """Write the classifier to an .npz file, with a fingerprint of its training data."""
         with replace_file(path) as stream:
             np.savez(
                 stream.buffer,
@@ -101,13 +106,13 @@ class LinearClassifier:
 
     @classmethod
     def load(cls, path: Path, fingerprint: str) -> LinearClassifier | None:
-        """Read it back; None where there is none, or one that was trained on something else.
+        """Read a classifier; None if there is none with this fingerprint.
 
-        A file that is damaged, or not ours, is none: training again mends it.
+        A damaged or foreign file also gives None, so that the classifier is trained again.
         """
         try:
-            arrays = _whole_arrays(path)
-        except _NONE:
+            arrays = _read_arrays(path)
+        except _UNREADABLE:
             return None
         if str(arrays["fingerprint"]) != fingerprint:
             return None
@@ -116,9 +121,9 @@ class LinearClassifier:
         return cls(kind, classes, arrays["coef"], arrays["intercept"])
 
 
-def _whole_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """Read the arrays of a file in which no byte has changed since it was written."""
-    # NumPy reads as many bytes as an array's head says: a damaged head may hide damage.
+def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """Read the arrays of a file after checking that it is not damaged."""
+    # NumPy reads as many bytes as an array's header says; a damaged header could hide damage.
     with zipfile.ZipFile(path) as archive:
         if (damaged := archive.testzip()) is not None:
             raise zipfile.BadZipFile(f"{path}: {damaged} is damaged")
@@ -126,12 +131,11 @@ def _whole_arrays(path: Path) -> dict[str, NDArray[Any]]:
         return {name: found[name] for name in ARRAYS}
 
 
-# -------------------- experiments.training
-# The paper's three settings, and least squares, trained by scikit-learn on the same inputs.
+# -------------------------------------------------------------------- training
 
 
-def estimator(setting: str, C: float) -> Any:
-    """Return a classifier, not trained. A larger ``C`` is less regularisation in all of them."""
+def make_estimator(setting: str, C: float) -> Any:
+    """Return an untrained classifier. A larger ``C`` means less regularisation for all of them."""
     match setting:
         case "one-vs-rest":
             return LinearSVC(C=C, dual=True, random_state=0)
@@ -142,14 +146,14 @@ def estimator(setting: str, C: float) -> Any:
     return RidgeClassifier(alpha=1 / C)
 
 
-def trained(setting: str, C: float, X: Features, y: Labels) -> LinearClassifier:
-    """Train a classifier, and return its numbers."""
-    # A second thread makes these small matrix products slower, not faster.
+def train_classifier(setting: str, C: float, X: Features, y: Labels) -> LinearClassifier:
+    """Train a classifier and return it in its own linear form."""
+    # These matrix products are small; a second thread would make them slower.
     with import_module("threadpoolctl").threadpool_limits(1):
-        model = estimator(setting, C).fit(X, y)
+        model = make_estimator(setting, C).fit(X, y)
     classes = tuple(map(str, model.classes_))
     if setting == "one-vs-one":
-        # scikit-learn's scores of a pair are positive for its second class; ours for the first.
+        # In scikit-learn the score of a pair is positive for its second class, here for the first.
         coef = -np.concatenate([pair.coef_ for pair in model.estimators_])
         intercept = -np.concatenate([pair.intercept_ for pair in model.estimators_])
     else:
@@ -161,18 +165,18 @@ def trained(setting: str, C: float, X: Features, y: Labels) -> LinearClassifier:
 
 @dataclass(frozen=True, eq=False)
 class ClassifierCache:
-    """Trains classifiers on some inputs, and keeps those that are finished.
+    """Trains classifiers on one set of inputs, and caches them in files.
 
     Attributes
     ----------
     name : str
-        Of the inputs, for the names of files.
+        The name of the inputs, used in file names.
     X, y : ndarrays
         The inputs and their classes.
     directory : Path
-        Where finished classifiers are kept.
+        The directory of the files.
     announce : callable
-        Is told what is trained next.
+        Called with a text before each training.
     """
 
     name: str
@@ -181,20 +185,20 @@ class ClassifierCache:
     directory: Path
     announce: Announce
 
-    def classifier(self, setting: str, C: float) -> LinearClassifier:
-        """Return a classifier trained on the inputs, or kept from an earlier run."""
+    def load_or_train(self, setting: str, C: float) -> LinearClassifier:
+        """Return a classifier from its file, or train it and write the file."""
         path = self.directory / f"{self.name}-{setting.replace(' ', '-')}-{C:g}.npz"
-        mark = self._fingerprint(setting, C)
-        if (kept := LinearClassifier.load(path, mark)) is not None:
-            return kept
+        fingerprint = self._fingerprint(setting, C)
+        if (saved := LinearClassifier.load(path, fingerprint)) is not None:
+            return saved
         self.announce(f"training {setting}, C = {C:g}, on {len(set(self.y))} classes")
-        model = trained(setting, C, self.X, self.y)
+        model = train_classifier(setting, C, self.X, self.y)
         path.parent.mkdir(parents=True, exist_ok=True)
-        model.save(path, mark)
+        model.save(path, fingerprint)
         return model
 
     def _fingerprint(self, setting: str, C: float) -> str:
-        """Return a mark of all that the classifier depends on."""
+        """Return a hash of all that the classifier depends on."""
         digest = hashlib.sha256(np.ascontiguousarray(self.X).tobytes())
-        digest.update("\n".join([*self.y.tolist(), repr(estimator(setting, C))]).encode())
+        digest.update("\n".join([*self.y.tolist(), repr(make_estimator(setting, C))]).encode())
         return digest.hexdigest()

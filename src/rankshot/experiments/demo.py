@@ -1,4 +1,4 @@
-"""The paper's comparison in a minute, on the data inside the package."""
+"""The demonstration: the paper's comparison in a minute, on the data in the package."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.datasets.cifar import load_cifar
-from rankshot.experiments import classifiers as training
-from rankshot.experiments.benchmark import first_of, load_benchmark
-from rankshot.experiments.classifiers import LinearClassifier
+from rankshot.experiments.benchmark import load_benchmark, rank_items
+from rankshot.experiments.classifiers import LinearClassifier, train_classifier
 from rankshot.experiments.methods import PR, Method, paper_methods
 from rankshot.experiments.tables import Comparison, ComparisonRow
 from rankshot.ranking.rankings import Rankings
@@ -23,33 +22,33 @@ from rankshot.zeroshot.scores import Scores
 
 Announce = Callable[[int, int, str], None]
 SOURCES = ("WordNet", "GloVe", "Wikipedia")
-"""The linguistic sources that are compared and merged."""
+"""The linguistic sources that are compared and combined."""
 REGULARISATION = {"one-vs-rest": 0.001, "one-vs-one": 0.001, "multiclass": 0.03}
-"""Of a few C these are the best on seen classes that played unseen ones, with K = 4 and the
-panel's rankings of them: no look at unseen classes."""
-SHOWN = (PR, "panel, Plackett-Luce", "multiclass")
-"""The row and the column that the report looks into."""
+"""The best of a few C on seen classes that play new ones, with K = 4 and the panel's rankings of
+these classes. New classes were not used."""
+REPORTED = (PR, "panel, Plackett-Luce", "multiclass")
+"""The method, source and classifier whose predictions the report explains."""
 
 
 @dataclass(frozen=True, eq=False)
 class Demo:
-    """What the demonstration found.
+    """The results of the demonstration.
 
     Attributes
     ----------
     comparison : Comparison
     seen_accuracy : dict of str to float
-        Of each classifier, on held-out inputs of the classes it knows.
+        The accuracy of each classifier on validation inputs of seen classes.
     panel : Rankings
-        What the head of `SHOWN` was fitted to.
+        The rankings to which the head of `REPORTED` was fitted.
     rankings : Rankings
-        Of all sources, the panel included.
+        The rankings of all sources, including the panel.
     head : ProbabilisticRanking
-        That of `SHOWN`, fitted.
+        The head of `REPORTED`, fitted.
     scores : Scores
-        What the classifier of `SHOWN` says of the unseen inputs.
+        The scores of the new inputs by the classifier of `REPORTED`.
     truth : ndarray of str
-        Their classes.
+        The classes of the new inputs.
     """
 
     comparison: Comparison
@@ -62,53 +61,56 @@ class Demo:
 
 
 def run_demo(announce: Announce) -> Demo:
-    """Train on seen classes, learn from the sources, classify the unseen images.
+    """Train classifiers on seen classes, fit heads to the sources, and classify new images.
 
     Parameters
     ----------
     announce : callable
-        Is told how many steps are done, of how many, and what comes next.
+        Called with the number of steps done, the number of all steps, and the next step.
     """
-    study = load_benchmark(load_cifar())
-    task = study.real
+    benchmark = load_benchmark(load_cifar())
+    task = benchmark.real
     sources = {name: task.sources[name] for name in SOURCES}
-    field = paper_methods(sources, task.panel)
-    field.append(
-        Method(PR, "panel, default head", ProbabilisticRanking(), task.panel, True)  # noqa: FBT003
-    )
-    field.append(Method("ConSE", "GloVe", ConSE(), sources["GloVe"]))
-    todo = len(REGULARISATION) + len(field)
+    methods = paper_methods(sources, task.panel)
+    default = ProbabilisticRanking()
+    methods += [
+        Method(PR, "panel, default head", default, task.panel, wants_reference=True),
+        Method("ConSE", "GloVe", ConSE(), sources["GloVe"]),
+    ]
+    todo = len(REGULARISATION) + len(methods)
     trained: dict[str, LinearClassifier] = {}
     for setting, C in REGULARISATION.items():
         announce(len(trained), todo, f"training {setting}")
-        model = training.trained(setting, C, task.train, task.train_label)
+        model = train_classifier(setting, C, task.train, task.train_label)
         if setting != "multiclass":
-            model = model.scaled(task.validation, task.validation_label)
+            model = model.with_platt_scaling(task.validation, task.validation_label)
         trained[setting] = model
     scores = {name: model.scores(task.test) for name, model in trained.items()}
-    usual = {name: model.scores(task.validation) for name, model in trained.items()}
+    reference = {name: model.scores(task.validation) for name, model in trained.items()}
     rows: list[ComparisonRow] = []
-    for one in field:
+    for one in methods:
         announce(len(trained) + len(rows), todo, f"{one.method}, {one.source}")
-        found = [one.right(scores[name], task.test_label, usual[name]) for name in scores]
+        found = [
+            one.mark_correct(scores[name], task.test_label, reference[name]) for name in scores
+        ]
         rows.append(ComparisonRow(one.method, one.source, tuple(map(_interval, found))))
-    shown = next(one.head for one in field if (one.method, one.source) == SHOWN[:2])
-    # The report looks into one classifier's decisions.
-    shown.fit(task.panel)
+    head = next(one.head for one in methods if (one.method, one.source) == REPORTED[:2])
+    # The report explains the predictions with one classifier: the head must be fitted for it.
+    head.fit(task.panel)
     announce(todo, todo, "done")
     return Demo(
-        Comparison(tuple(scores), tuple(rows)),
-        {
-            name: accuracy(task.validation_label, model.predicted(task.validation))
+        comparison=Comparison(tuple(scores), tuple(rows)),
+        seen_accuracy={
+            name: accuracy(task.validation_label, model.predict(task.validation))
             for name, model in trained.items()
         },
-        task.panel,
-        Rankings.concatenate([*map(first_of, sources.values()), task.panel]),
-        shown,
-        scores[SHOWN[2]],
-        task.test_label,
+        panel=task.panel,
+        rankings=Rankings.concatenate([*map(rank_items, sources.values()), task.panel]),
+        head=head,
+        scores=scores[REPORTED[2]],
+        truth=task.test_label,
     )
 
 
-def _interval(right: NDArray[np.bool_] | None) -> Interval | None:
-    return None if right is None else wilson_interval(int(right.sum()), len(right))
+def _interval(correct: NDArray[np.bool_] | None) -> Interval | None:
+    return None if correct is None else wilson_interval(int(correct.sum()), len(correct))

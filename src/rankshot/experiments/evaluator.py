@@ -1,4 +1,4 @@
-"""Recipes for a zero-shot classifier: chosen on the rehearsal, then measured on unseen classes."""
+"""Configurations of a zero-shot classifier: chosen in the rehearsal, measured on new classes."""
 
 from __future__ import annotations
 
@@ -24,22 +24,18 @@ from rankshot.zeroshot.scores import Scores
 
 Labels = NDArray[np.str_]
 Floats = NDArray[np.float64]
-Right = NDArray[np.bool_]
+Correct = NDArray[np.bool_]
 Prior = Literal["equal", "estimated"]
 PRIORS: tuple[Prior, ...] = ("estimated", "equal")
 HEAD_WEIGHTS = (0.3, 1.0, 2.0)
 SHRINKAGES = (0.05, 0.2)
-NEARLY = 0.01
-"""Settings that rehearse so near to the best are as good as it, for all that is known."""
-
-
-# -------------------- experiments.recipes
-# Recipes for a zero-shot classifier: chosen on the rehearsal, then measured on unseen classes.
+NEARLY_BEST = 0.01
+"""Settings whose rehearsal accuracy is within this of the best count as nearly best."""
 
 
 @dataclass(frozen=True, eq=False)
 class Configuration:
-    """All that a zero-shot classifier is made of.
+    """All parts and settings of a zero-shot classifier.
 
     Attributes
     ----------
@@ -48,13 +44,13 @@ class Configuration:
     head : ProbabilisticRanking
         Not fitted.
     reference : bool
-        Whether the head is told what is usual for seen validation inputs.
+        Whether the head is fitted with the scores of the seen validation inputs as reference.
     temperature : float
-        What scores are divided by.
+        The scores are divided by it.
     sources : mapping of str to float
-        What the rankings of each source weigh together, the panel's being 1.
+        The weight of each source beside the panel, whose weight is 1.
     raters : mapping of str to float
-        What each rater of the panel weighs; all the same if empty.
+        The weight of each rater of the panel; all weigh the same if empty.
     """
 
     setting: str
@@ -66,118 +62,129 @@ class Configuration:
     raters: Mapping[str, float] = field(default_factory=dict)
 
     def with_head(self, **params: object) -> Configuration:
-        """Return it with other settings of the head."""
+        """Return a configuration with other parameters of the head."""
         return replace(self, head=clone(self.head).set_params(**params))
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluator:
-    """A study and its classifiers: where recipes are tried."""
+    """Evaluates configurations on the two tasks of a benchmark."""
 
-    study: Benchmark
-    workshops: Mapping[str, ClassifierCache]
-    """By name of the task."""
+    benchmark: Benchmark
+    caches: Mapping[str, ClassifierCache]
+    """The classifiers of each task, by name of the task."""
 
     @cached_property
     def _scores(self) -> dict[tuple[str, str, float, str], Scores]:
         return {}
 
-    def scores(self, recipe: Configuration, task: Task, part: str) -> Scores:
-        """Return what the recipe's classifier says of a task's "validation" or "test" inputs."""
-        key = (task.name, recipe.setting, recipe.C, part)
+    def scores(self, configuration: Configuration, task: Task, part: str) -> Scores:
+        """Return the classifier's scores of the "validation" or "test" inputs of a task."""
+        key = (task.name, configuration.setting, configuration.C, part)
         if key not in self._scores:
-            model = self.workshops[task.name].classifier(recipe.setting, recipe.C)
+            model = self.caches[task.name].load_or_train(configuration.setting, configuration.C)
             self._scores[key] = model.scores(getattr(task, part))
         found = self._scores[key]
-        if recipe.temperature == 1:
+        if configuration.temperature == 1:
             return found
-        return Scores(found.values / recipe.temperature, found.items, found.kind)
+        return Scores(found.values / configuration.temperature, found.items, found.kind)
 
     @cached_property
     def _heads(self) -> dict[tuple[Configuration, str], ProbabilisticRanking]:
         return {}
 
-    def fitted(self, recipe: Configuration, task: Task) -> ProbabilisticRanking:
-        """Return the recipe's head, fitted for a task."""
-        key = (recipe, task.name)
+    def fit_head(self, configuration: Configuration, task: Task) -> ProbabilisticRanking:
+        """Return the head of a configuration, fitted for a task; it is fitted once and kept."""
+        key = (configuration, task.name)
         if key not in self._heads:
-            reference = self.scores(recipe, task, "validation") if recipe.reference else None
-            head: ProbabilisticRanking = clone(recipe.head)
-            self._heads[key] = head.fit(rankings_of(recipe, task), reference)
+            reference = (
+                self.scores(configuration, task, "validation") if configuration.reference else None
+            )
+            head: ProbabilisticRanking = clone(configuration.head)
+            self._heads[key] = head.fit(weight_rankings(configuration, task), reference)
         return self._heads[key]
 
-    def predicted(self, recipe: Configuration, task: Task) -> Labels:
-        """Return the targets that the recipe gives to a task's test inputs."""
-        return self.fitted(recipe, task).predict(self.scores(recipe, task, "test"))
+    def predict(self, configuration: Configuration, task: Task) -> Labels:
+        """Return the predicted targets of a task's test inputs."""
+        return self.fit_head(configuration, task).predict(self.scores(configuration, task, "test"))
 
-    def rehearsed(self, recipe: Configuration) -> Interval:
-        """Return how good a recipe is where settings are chosen: seen classes playing unseen.
+    def rehearse(self, configuration: Configuration) -> Interval:
+        """Return the mean class accuracy in the rehearsal, where settings are chosen.
 
-        It is the mean over classes, with its interval over resamples of classes.
+        The interval is from resamples of classes.
         """
-        task = self.study.rehearsal
-        right = self.predicted(recipe, task) == task.test_label
-        return class_interval(task.test_label, right)
+        task = self.benchmark.rehearsal
+        correct = self.predict(configuration, task) == task.test_label
+        return class_interval(task.test_label, correct)
 
-    def surely_better(self, new: Configuration, old: Configuration) -> bool:
-        """Return whether a recipe rehearses better by more than one standard error over classes.
+    def is_clearly_better(self, new: Configuration, old: Configuration) -> bool:
+        """Return whether the gain in the rehearsal exceeds one standard error over classes.
 
-        With a few classes to rehearse on, the best of many recipes is often best by chance.
+        With few classes in the rehearsal, the best of many configurations is often best by chance.
         """
-        task = self.study.rehearsal
+        task = self.benchmark.rehearsal
         ours, theirs = (
-            np.array(list(per_class_accuracy(task.test_label, self.predicted(one, task)).values()))
+            np.array(list(per_class_accuracy(task.test_label, self.predict(one, task)).values()))
             for one in (new, old)
         )
         gain = ours - theirs
         return bool(gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)))
 
-    def best(self, recipes: Iterable[Configuration]) -> Configuration:
-        """Return the recipe that rehearses best; of equals, the first."""
-        return max(list(recipes), key=lambda recipe: self.rehearsed(recipe).estimate)
+    def choose_best(self, configurations: Iterable[Configuration]) -> Configuration:
+        """Return the configuration with the highest rehearsal accuracy; the first one of a tie."""
+        return max(
+            list(configurations), key=lambda configuration: self.rehearse(configuration).estimate
+        )
 
-    def right(self, recipe: Configuration) -> NDArray[np.bool_]:
-        """Return which inputs of *unseen* classes a recipe gets right: to report, not to choose."""
-        task = self.study.real
-        return np.asarray(self.predicted(recipe, task) == task.test_label)
+    def mark_correct(self, configuration: Configuration) -> NDArray[np.bool_]:
+        """Return which test inputs of *new* classes are predicted correctly.
+
+        Use it to report a result, never to choose a configuration.
+        """
+        task = self.benchmark.real
+        return np.asarray(self.predict(configuration, task) == task.test_label)
 
 
-def rankings_of(recipe: Configuration, task: Task) -> Rankings:
-    """Return the rankings of a recipe's sources, weighted."""
+def weight_rankings(configuration: Configuration, task: Task) -> Rankings:
+    """Return the rankings of the panel and of a configuration's sources, with their weights."""
     panel = task.panel
-    if recipe.raters:
-        panel = replace(panel, weights=np.array([recipe.raters[name] for name in panel.raters]))
+    if configuration.raters:
+        panel = replace(
+            panel, weights=np.array([configuration.raters[name] for name in panel.raters])
+        )
     parts = [panel]
-    for source, weight in recipe.sources.items():
-        listed = task.listed(source)
-        # The panel's rankings of a target weigh 1 together, and so do those of a source.
-        of_target = panel.weights.sum() / len(task.targets)
-        parts.append(replace(listed, weights=np.full(len(listed), weight * of_target)))
+    for source, weight in configuration.sources.items():
+        rankings = task.rankings(source)
+        # A source has one ranking per target. Its weight is relative to the panel's total weight
+        # for a target.
+        panel_weight = panel.weights.sum() / len(task.targets)
+        parts.append(replace(rankings, weights=np.full(len(rankings), weight * panel_weight)))
     return Rankings.concatenate(parts)
 
 
-def rater_weights(kitchen: Evaluator, recipe: Configuration) -> dict[str, float]:
-    """Return what each rater's rankings alone are worth on the rehearsal, more than by chance."""
-    task = kitchen.study.rehearsal
-    scores = kitchen.scores(recipe, task, "test")
-    reference = kitchen.scores(recipe, task, "validation") if recipe.reference else None
-    worth = {}
+def weigh_raters(evaluator: Evaluator, configuration: Configuration) -> dict[str, float]:
+    """Return for each rater the gain over chance of its rankings alone, in the rehearsal."""
+    task = evaluator.benchmark.rehearsal
+    scores = evaluator.scores(configuration, task, "test")
+    reference = (
+        evaluator.scores(configuration, task, "validation") if configuration.reference else None
+    )
+    weights = {}
     for rater in task.panel.rater_names:
-        head = clone(recipe.head).fit(task.panel.select(rater=rater), reference)
+        head = clone(configuration.head).fit(task.panel.select(rater=rater), reference)
         found = mean_class_accuracy(task.test_label, head.predict(scores))
-        worth[rater] = max(found - 1 / len(task.targets), 0.01)
-    return worth
+        weights[rater] = max(found - 1 / len(task.targets), 0.01)
+    return weights
 
 
-# -------------------- experiments.batch_priors
-# How frequent targets are in a batch: what a head says of all inputs, used for each of them.
+# -------------------------------------------------------------------- the whole test batch
 
 
-def with_estimated_frequencies(log_proba: Floats, n_rounds: int = 50) -> Floats:
-    """Return log-probabilities with the frequencies of targets that explain the batch best.
+def adjust_for_frequencies(log_proba: Floats, n_rounds: int = 50) -> Floats:
+    """Return log-probabilities adjusted to the target frequencies of the batch, estimated by EM.
 
-    Expectation and maximisation over P(z), after Saerens, Latinne and Decaestecker (2002): each
-    round P(z) is the mean of P(z|x) over the batch, and P(z|x) is that of the head times P(z).
+    The method of Saerens, Latinne and Decaestecker (2002): in each round P(z) is the mean of
+    P(z|x) over the batch, and P(z|x) is that of the head times P(z), normalized.
     """
     log_prior = np.zeros(log_proba.shape[1])
     for _ in range(n_rounds):
@@ -186,12 +193,8 @@ def with_estimated_frequencies(log_proba: Floats, n_rounds: int = 50) -> Floats:
     return np.asarray(log_softmax(log_proba + log_prior, axis=1))
 
 
-# -------------------- experiments.batch_trials
-# Settings of `BatchRefinement`, chosen on the rehearsal.
-
-
 class BatchSetting(NamedTuple):
-    """A recipe, refined on the whole batch."""
+    """A configuration and the parameters of its `BatchRefinement`."""
 
     base: Configuration
     head_weight: float
@@ -200,55 +203,52 @@ class BatchSetting(NamedTuple):
 
 
 class BatchTrials:
-    """Settings of `BatchRefinement`, each tried once on the rehearsal.
+    """Settings of `BatchRefinement`, each evaluated once in the rehearsal.
 
-    What they reach on unseen classes is looked up only for those that rehearse well.
+    Accuracies on new classes are computed only for the best and the nearly best settings.
     """
 
-    def __init__(self, kitchen: Evaluator, bases: Sequence[Configuration]) -> None:
-        self.kitchen = kitchen
+    def __init__(self, evaluator: Evaluator, bases: Sequence[Configuration]) -> None:
+        self.evaluator = evaluator
         grid = product(bases, HEAD_WEIGHTS, SHRINKAGES, PRIORS)
-        self.rehearsed = {setting: self._rehearsed(setting) for setting in map(_setting, grid)}
+        settings = [BatchSetting(*values) for values in grid]
+        self.rehearsals = {setting: self._rehearse(setting) for setting in settings}
 
-    def best(self, priors: Sequence[Prior]) -> BatchSetting:
-        """Return the setting that rehearses best, among those with some class priors."""
+    def choose_best(self, priors: Sequence[Prior]) -> BatchSetting:
+        """Return the setting with the highest rehearsal accuracy among those with these priors."""
         return max(
-            (setting for setting in self.rehearsed if setting.prior in priors),
-            key=lambda setting: self.rehearsed[setting].estimate,
+            (setting for setting in self.rehearsals if setting.prior in priors),
+            key=lambda setting: self.rehearsals[setting].estimate,
         )
 
-    def predicted(self, setting: BatchSetting, task: Task) -> Labels:
-        """Return the targets that a setting gives to a task's test inputs."""
+    def predict(self, setting: BatchSetting, task: Task) -> Labels:
+        """Return the predicted targets of a task's test inputs."""
         base, head_weight, shrinkage, prior = setting
-        scores = self.kitchen.scores(base, task, "test")
+        scores = self.evaluator.scores(base, task, "test")
         head = BatchRefinement(
-            self.kitchen.fitted(base, task),
+            self.evaluator.fit_head(base, task),
             head_weight=head_weight,
             shrinkage=shrinkage,
             class_prior=prior,
         )
         return head.fit(scores).predict(scores)
 
-    def _rehearsed(self, setting: BatchSetting) -> Interval:
-        task = self.kitchen.study.rehearsal
-        right = self.predicted(setting, task) == task.test_label
-        return class_interval(task.test_label, right)
+    def _rehearse(self, setting: BatchSetting) -> Interval:
+        task = self.evaluator.benchmark.rehearsal
+        correct = self.predict(setting, task) == task.test_label
+        return class_interval(task.test_label, correct)
 
-    def right(self, setting: BatchSetting) -> Right:
-        """Return which inputs of unseen classes a setting gets right."""
-        task = self.kitchen.study.real
-        return np.asarray(self.predicted(setting, task) == task.test_label)
+    def mark_correct(self, setting: BatchSetting) -> Correct:
+        """Return which test inputs of new classes are predicted correctly."""
+        task = self.evaluator.benchmark.real
+        return np.asarray(self.predict(setting, task) == task.test_label)
 
     def range_of_nearly_best(self) -> tuple[float, float]:
-        """Return the least and the most that settings as good as the best reach."""
-        least = self.rehearsed[self.best(PRIORS)].estimate - NEARLY
+        """Return the lowest and the highest accuracy of nearly best settings on new classes."""
+        least = self.rehearsals[self.choose_best(PRIORS)].estimate - NEARLY_BEST
         found = [
-            float(self.right(setting).mean())
-            for setting, rehearsed in self.rehearsed.items()
+            float(self.mark_correct(setting).mean())
+            for setting, rehearsed in self.rehearsals.items()
             if rehearsed.estimate >= least
         ]
         return min(found), max(found)
-
-
-def _setting(values: tuple[Configuration, float, float, Prior]) -> BatchSetting:
-    return BatchSetting(*values)

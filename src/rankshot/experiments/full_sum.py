@@ -1,4 +1,4 @@
-"""The sum over rankings that the paper left out, against the classifier that it reports."""
+"""The sum over all rankings, which the paper left out, compared with the paper's classifier."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from rankshot.zeroshot.scores import Scores
 
 Labels = NDArray[np.str_]
 DRAWS = (100, 1_000)
-"""How many rankings are drawn for an input."""
+"""How many rankings are drawn for each input."""
 N_INPUTS = 2_000
-"""So many are classified: with 1,000 draws an input takes some milliseconds."""
+"""How many inputs are classified: with 1,000 draws, one takes some milliseconds."""
 SEED = 20150701
 CONSENSUS = "consensus"
 
 
 class Answer(NamedTuple):
-    """What a head says of inputs.
+    """The predictions of a head.
 
     Attributes
     ----------
     labels : ndarray of str
     standard_error : float or None
-        The mean of that of P(z|x), over inputs and targets; None where nothing is drawn.
+        The mean standard error of P(z|x) over inputs and targets; None where nothing is drawn.
     seconds : float
-        What the answer took, without fitting.
+        The time for prediction, without fitting.
     """
 
     labels: Labels
@@ -51,40 +51,40 @@ def full_sum_table(
 ) -> ResultTable:
     """Compare equation 7, summed over rankings, with the paper's classifier, equation 16.
 
-    Both take the same priors, fitted to the panel, and the same inputs: a fixed random sample.
+    Both use the same priors, fitted to the panel, and the same inputs, a fixed random sample.
 
     Parameters
     ----------
     scores : Scores
-        Of the task's inputs by a multiclass classifier.
+        Scores of the task's test inputs by a multiclass classifier.
     task : Task
-        Whose panel and targets are meant.
+        The task with the panel and the targets.
     truth : ndarray of str
         The classes of the inputs.
     n_inputs : int
-        How many inputs are drawn; all of them, where there are no more.
+        How many inputs are drawn, or all if there are fewer.
     """
     if scores.kind != "multiclass":
-        raise RankshotError(f"the sum is compared on multiclass scores, not on {scores.kind} ones")
+        raise RankshotError(f"scores must be multiclass scores, not {scores.kind} scores")
     if len(truth) != len(scores):
-        raise RankshotError(f"there are scores of {len(scores)} inputs, but {len(truth)} labels")
-    drawn = sampled(len(scores), n_inputs)
+        raise RankshotError(f"scores have {len(scores)} rows, but truth has {len(truth)} labels")
+    drawn = sample_rows(len(scores), n_inputs)
     some, labels = scores[drawn], truth[drawn]
     bootstrap = Bootstrap(labels)
     rows: list[tuple[Value, ...]] = []
     for prior in (PlackettLuce(), Mallows()):
-        paper = consensus_answer(prior, task, some)
+        paper = classify_by_consensus(prior, task, some)
         answers = {CONSENSUS: paper}
         for n in DRAWS:
-            answers[f"sum, {n:,} draws"] = summed_answer(prior, task, some, n)
+            answers[f"sum, {n:,} draws"] = classify_by_sum(prior, task, some, n)
         for name, found in answers.items():
-            right = (found.labels == labels).astype(np.float64)
-            gain = right - (paper.labels == labels)
+            correct = (found.labels == labels).astype(np.float64)
+            gain = correct - (paper.labels == labels)
             rows.append(
                 (
-                    _name(prior),
+                    _prior_name(prior),
                     name,
-                    bootstrap.interval(right),
+                    bootstrap.interval(correct),
                     None if name == CONSENSUS else bootstrap.interval(gain),
                     found.standard_error,
                     _microseconds(found.seconds / len(labels)),
@@ -97,9 +97,9 @@ def full_sum_table(
             "prior",
             "posterior",
             "accuracy",
-            "gain on the consensus",
+            "gain over the consensus",
             "standard error of P(z|x)",
-            "µs an input",
+            "µs per input",
         ),
         tuple(rows),
         _notes(len(labels), len(scores)),
@@ -107,14 +107,14 @@ def full_sum_table(
     )
 
 
-def sampled(n: int, n_inputs: int) -> NDArray[np.intp]:
-    """Return the rows of a fixed random sample, in their order.
+def sample_rows(n: int, n_inputs: int) -> NDArray[np.intp]:
+    """Return the row numbers of a fixed random sample, in ascending order.
 
     Examples
     --------
-    >>> sampled(3, 10)
+    >>> sample_rows(3, 10)
     array([0, 1, 2])
-    >>> len(set(sampled(1000, 10)))
+    >>> len(set(sample_rows(1000, 10)))
     10
     """
     if n_inputs < 1:
@@ -124,15 +124,15 @@ def sampled(n: int, n_inputs: int) -> NDArray[np.intp]:
     return np.sort(np.random.default_rng(SEED).choice(n, n_inputs, replace=False))
 
 
-def consensus_answer(prior: RankingModel, task: Task, scores: Scores) -> Answer:
-    """Classify by the one ranking of each target that its prior makes most probable."""
+def classify_by_consensus(prior: RankingModel, task: Task, scores: Scores) -> Answer:
+    """Classify by the consensus ranking of each target: the most probable one under its prior."""
     head = paper_head(prior).fit(task.panel)
     start = perf_counter()
     labels = head.predict(scores)
     return Answer(labels, None, perf_counter() - start)
 
 
-def summed_answer(prior: RankingModel, task: Task, scores: Scores, n_samples: int) -> Answer:
+def classify_by_sum(prior: RankingModel, task: Task, scores: Scores, n_samples: int) -> Answer:
     """Classify by the sum over all rankings, each weighted by its probability given the input."""
     head = ProbabilisticRanking(
         k=K, prior=prior, posterior="sum", n_samples=n_samples, random_state=SEED
@@ -144,23 +144,26 @@ def summed_answer(prior: RankingModel, task: Task, scores: Scores, n_samples: in
 
 
 def _microseconds(seconds: float) -> int:
-    """Return a time in whole microseconds: more would change with every run."""
+    """Return a time in whole microseconds."""
     return max(1, round(1e6 * seconds))
 
 
-def _name(prior: RankingModel) -> str:
+def _prior_name(prior: RankingModel) -> str:
     return "Plackett-Luce" if isinstance(prior, PlackettLuce) else "Mallows"
 
 
-def _notes(n: int, of: int) -> tuple[str, ...]:
-    which = f"All {n:,} inputs" if n == of else f"{n:,} of {of:,} inputs, drawn once at random"
+def _notes(n: int, n_all: int) -> tuple[str, ...]:
+    which = (
+        f"All {n:,} inputs" if n == n_all else f"{n:,} of {n_all:,} inputs, drawn once at random"
+    )
     inputs = (
-        f"{which}: the same for every row. Intervals: 95 % of 1,000 resamples inside each class; "
-        "the gain is that on the same inputs."
+        f"{which}, the same for every row. Intervals: 95 % of 1,000 resamples within each class; "
+        "the gain is measured on the same inputs."
     )
     methods = (
-        "The consensus is the paper's classifier (equation 16), the sum its equation 7, which it "
-        "found to be worse and left out. Rankings are drawn exactly from P(π|x), without a "
-        "Markov chain; the standard error is that of the drawing, a mean over inputs and targets."
+        "The consensus is the paper's classifier (equation 16). The sum is its equation 7, which "
+        "the paper found to be worse and left out. Rankings are drawn exactly from P(π|x), without "
+        "a Markov chain. The standard error is the Monte Carlo error, averaged over inputs and "
+        "targets."
     )
-    return inputs, methods, "Times are of this machine and run, without fitting."
+    return inputs, methods, "Times are those of this machine and run, without fitting."

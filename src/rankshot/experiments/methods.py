@@ -1,4 +1,4 @@
-"""The methods of the paper's second table, with their sources, ready to be measured."""
+"""The methods of the paper's Table 2, each with its sources."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.experiments.benchmark import first_of, known, untold
+from rankshot.experiments.benchmark import fill_missing, find_unranked_targets, rank_items
 from rankshot.ranking.mallows import Mallows
 from rankshot.ranking.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
@@ -23,7 +23,7 @@ from rankshot.zeroshot.prior import RankingModel
 from rankshot.zeroshot.scores import Scores
 
 K = 4
-"""As the paper reports."""
+"""The length of the top lists in the paper's Table 2."""
 DS, DR, PR = "Direct Similarity", "Deterministic Ranking", "Probabilistic Ranking"
 ARITHMETIC, GEOMETRIC = "arithmetic mean", "geometric mean"
 PRIORS = {"Plackett-Luce": PlackettLuce, "Mallows": Mallows}
@@ -32,7 +32,7 @@ MEAN = "mean of rankings"
 
 @dataclass(frozen=True, eq=False)
 class Method:
-    """A head, what it is to be fitted to, and how to name the two."""
+    """A head, the semantics to which it is fitted, and the names of both."""
 
     method: str
     source: str
@@ -40,12 +40,13 @@ class Method:
     semantics: Semantics
     wants_reference: bool = False
 
-    def right(
+    def mark_correct(
         self, scores: Scores, truth: NDArray[np.str_], reference: Scores | None = None
     ) -> NDArray[np.bool_] | None:
-        """Fit the head and say which inputs it gets right; None where it cannot use the scores.
+        """Fit the head and return which inputs it predicts correctly.
 
-        A head that wants it is given the reference, scores of seen inputs.
+        Returns None if the head cannot use this kind of scores. The reference (scores of seen
+        inputs) is passed to heads with ``wants_reference``.
         """
         if isinstance(self.head, DirectSimilarity | ConSE) and scores.kind == "one-vs-one":
             return None
@@ -57,33 +58,37 @@ class Method:
 
 
 def paper_head(prior: RankingModel | None = None) -> ProbabilisticRanking:
-    """Return Probabilistic Ranking as the paper has it."""
+    """Return Probabilistic Ranking with the settings of the paper."""
     return ProbabilisticRanking(k=K, decay=0, prior=prior, posterior="consensus")
 
 
 def paper_methods(sources: Mapping[str, Similarity], panel: Rankings) -> list[Method]:
-    """Return all methods with all sources, in the order of the paper's second table.
+    """Return all methods with all sources, in the order of the paper's Table 2.
 
-    A source that cannot tell all targets is used with the others only.
+    A source without a ranking for some target is used only together with the others.
     """
     tables = list(sources.values())
     merged = {ARITHMETIC: arithmetic_mean(tables), GEOMETRIC: geometric_mean(tables)}
-    alone = {name: known(table) for name, table in sources.items() if not untold(table)}
-    single = alone | {name: known(table) for name, table in merged.items()}
-    linguistic = Rankings.concatenate(map(first_of, tables))
-    field = [
+    alone = {
+        name: fill_missing(table)
+        for name, table in sources.items()
+        if not find_unranked_targets(table)
+    }
+    single = alone | {name: fill_missing(table) for name, table in merged.items()}
+    linguistic = Rankings.concatenate(map(rank_items, tables))
+    methods = [
         Method(DS, name, DirectSimilarity(), table.rescale()) for name, table in single.items()
     ]
-    field += [
-        Method(DR, name, DeterministicRanking(k=K), first_of(table))
+    methods += [
+        Method(DR, name, DeterministicRanking(k=K), rank_items(table))
         for name, table in single.items()
     ]
-    field += [Method(PR, name, paper_head(), first_of(table)) for name, table in alone.items()]
+    methods += [Method(PR, name, paper_head(), rank_items(table)) for name, table in alone.items()]
     for what, rankings in (("linguistic", linguistic), ("panel", panel)):
-        field += [
+        methods += [
             Method(PR, f"{what}, {name}", paper_head(prior()), rankings)
             for name, prior in PRIORS.items()
         ]
         mean = ProbabilisticRanking(k=K, decay=0, posterior="mean")
-        field.append(Method(PR, f"{what}, {MEAN}", mean, rankings))
-    return field
+        methods.append(Method(PR, f"{what}, {MEAN}", mean, rankings))
+    return methods

@@ -1,4 +1,4 @@
-"""What the paper printed: its Table 2, and the sources that it had."""
+"""The paper's Tables 1 and 2, our results beside the printed ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rankshot.experiments.benchmark import Benchmark
 from rankshot.experiments.methods import ARITHMETIC, DR, DS, GEOMETRIC, PR, Method, paper_methods
-from rankshot.experiments.tables import Compared, ResultTable, Value
+from rankshot.experiments.tables import OursAndPaper, ResultTable, Value
 from rankshot.zeroshot.bootstrap import Bootstrap
 from rankshot.zeroshot.scores import Scores
 
@@ -42,15 +42,16 @@ TABLE_TWO: dict[str, dict[tuple[str, str], tuple[float | None, float | None, flo
         (PR, PANEL_MALLOWS): (0.282, 0.261, 0.292),
     },
 }
-"""By data set and row: one-vs-rest, one-vs-one, multiclass. Its "crowd" is our "panel"."""
+"""The printed accuracies by data set and row: one-vs-rest, one-vs-one, multiclass. The paper's
+"crowd" is our "panel"."""
 LINGUISTIC = {
     "cifar": ("WordNet", "word2vec", "GloVe 100d"),
     "animals": ("WordNet", "Wikipedia", "word2vec", "GloVe 100d"),
 }
-"""Our linguistic sources for each data set: the paper's where they can be had."""
+"""Our linguistic sources for each data set: the paper's where they are available."""
 NO_CROWD = (
     "The paper's crowd (500 answers of people) was never published. A language-model panel of "
-    "eight raters takes its place: not people."
+    "eight raters takes its place; they are not people."
 )
 SOURCE_NOTES = {
     "cifar": (
@@ -58,10 +59,10 @@ SOURCE_NOTES = {
         "on a slice of Wikipedia of 9 million words, not on news; GloVe is 6B, 100 dimensions."
     ),
     "animals": (
-        "Of the paper's linguistic sources Yahoo web search, Yahoo image search and Flickr cannot "
-        "be had. Wikipedia is a slice, in which four of the ten animals do not or hardly occur: "
-        "it and word2vec, trained on it, are not used alone. GloVe (6B, 100 dimensions) and "
-        "word2vec are added."
+        "Of the paper's linguistic sources, Yahoo web search, Yahoo image search and Flickr are no "
+        "longer available. Wikipedia is a slice in which four of the ten animals are rare or "
+        "absent; it and word2vec, which was trained on it, are not used alone. GloVe (6B, 100 "
+        "dimensions) and word2vec are added."
     ),
 }
 TABLE_ONE = {
@@ -74,121 +75,117 @@ TABLE_ONE = {
         500,
     ),
 }
-"""Features, images to train/validate/test on, classes seen/unseen, sources, surveys."""
-Right = dict[str, NDArray[np.bool_] | None]
-"""By classifier, which inputs a method gets right; None where it cannot be used."""
+"""Features, images to train/validate/test on, seen/new classes, sources, surveys."""
+Correct = dict[str, NDArray[np.bool_] | None]
+"""By classifier, which inputs a method predicts correctly; None where it cannot be used."""
 
 
-# -------------------- experiments.table_two
-# The paper's Tables 1 and 2: the data, and all methods with all sources and classifiers.
-
-
-def table_one(study: Benchmark) -> ResultTable:
-    """Return the sizes of a data set, ours beside the paper's."""
-    data, printed = study.images, TABLE_ONE[study.name]
+def table_one(benchmark: Benchmark) -> ResultTable:
+    """Return Table 1: the sizes of a data set, ours beside the paper's."""
+    data, printed = benchmark.images, TABLE_ONE[benchmark.name]
     sizes = (len(data.seen_train), len(data.seen_validation), len(data.new))
     rows: Sequence[tuple[Value, ...]] = (
         ("features", f"{data.new.shape[1]:,}", f"{printed[0]:,}"),
         ("images to train / validate / test on", " / ".join(f"{n:,}" for n in sizes), printed[1]),
         (
-            "seen / unseen classes",
+            "seen / new classes",
             f"{len(data.seen_classes)} / {len(data.new_classes)}",
             printed[2],
         ),
-        ("linguistic sources", ", ".join(LINGUISTIC[study.name]), printed[3]),
-        ("rankings by a panel (the paper: by people)", f"{len(study.panel)}", f"{printed[4]}"),
+        ("linguistic sources", ", ".join(LINGUISTIC[benchmark.name]), printed[3]),
+        ("rankings by a panel (the paper: by people)", f"{len(benchmark.panel)}", f"{printed[4]}"),
         (
-            "rankings of seen classes that play unseen ones",
-            f"{len(study.held_out_panel)}",
+            "rankings of seen classes that play new ones",
+            f"{len(benchmark.held_out_panel)}",
             "none",
         ),
     )
     note = (
-        "The paper's appendix has other figures than its table: 10,000 validation images of "
+        "The paper's appendix has other numbers than its table: 10,000 validation images of "
         "CIFAR, and 10,942 features of Animals."
     )
     return ResultTable("table 1", "Table 1: the data", ("", "here", "paper"), tuple(rows), (note,))
 
 
 def table_two(
-    study: Benchmark,
+    benchmark: Benchmark,
     scores: Mapping[str, Callable[[], Scores]],
     bootstrap: Bootstrap,
     announce: Callable[[str], None],
 ) -> ResultTable:
-    """Return the accuracy of all methods, sources and classifiers on the unseen classes.
+    """Return Table 2: the accuracy of all methods, sources and classifiers on the new classes.
 
     Parameters
     ----------
-    study : Study
+    benchmark : Benchmark
     scores : mapping of str to callable
-        By classifier, what it says of the test inputs: made one after the other, since those
-        of pairs are large.
+        For each classifier, a function that returns the scores of the test inputs. They are
+        computed one after the other, because one-vs-one scores are large.
     bootstrap : Bootstrap
-        Of the test inputs.
+        The resamples of the test inputs.
     announce : callable
-        Is told what is measured next.
+        Called with a text before each classifier is evaluated.
     """
-    task = study.real
-    sources = {name: task.sources[name] for name in LINGUISTIC[study.name]}
-    field = paper_methods(sources, task.panel)
-    right: dict[tuple[str, str], Right] = {(one.method, one.source): {} for one in field}
+    task = benchmark.real
+    sources = {name: task.sources[name] for name in LINGUISTIC[benchmark.name]}
+    methods = paper_methods(sources, task.panel)
+    correct: dict[tuple[str, str], Correct] = {(one.method, one.source): {} for one in methods}
     for classifier, make in scores.items():
         announce(f"Table 2, {classifier}")
         table = make()
-        for one in field:
-            right[one.method, one.source][classifier] = one.right(table, task.test_label)
-    alone = tuple(name for name in sources if (DS, name) in right)
-    rows = _with_averages(field, right, alone, tuple(scores), bootstrap)
-    printed = TABLE_TWO[study.name]
+        for one in methods:
+            correct[one.method, one.source][classifier] = one.mark_correct(table, task.test_label)
+    alone = tuple(name for name in sources if (DS, name) in correct)
+    rows = _collect_rows(methods, correct, alone, tuple(scores), bootstrap)
+    printed = TABLE_TWO[benchmark.name]
     compared = [
-        (*labels, *_beside(cells, printed.get(labels, (None,) * len(cells))))
+        (*labels, *_add_printed(cells, printed.get(labels, (None,) * len(cells))))
         for labels, cells in rows
     ]
     return ResultTable(
         "table 2",
-        "Table 2: accuracy on the unseen classes, K = 4",
+        "Table 2: accuracy on the new classes, K = 4",
         ("method", "semantics", *scores),
         tuple(compared),
         (
-            SOURCE_NOTES[study.name],
+            SOURCE_NOTES[benchmark.name],
             NO_CROWD,
             (
-                "Every figure has its 95% bootstrap interval; the paper's follows where it has "
-                "one. “Mean of rankings” is ours: no consensus, the mean of log P(π|x)."
+                "Every number has its 95% bootstrap interval; the paper's number follows where "
+                "there is one. “Mean of rankings” is ours: no consensus, the mean of log P(π|x)."
             ),
         ),
         n_labels=2,
     )
 
 
-def _with_averages(
-    field: Sequence[Method],
-    right: Mapping[tuple[str, str], Right],
+def _collect_rows(
+    methods: Sequence[Method],
+    correct: Mapping[tuple[str, str], Correct],
     alone: tuple[str, ...],
     classifiers: tuple[str, ...],
     bootstrap: Bootstrap,
 ) -> list[tuple[tuple[str, str], list[Value]]]:
-    """Return a row a contender, and after the single sources of a method their average."""
+    """Return one row per method and source, and the average of the single sources after them."""
     rows: list[tuple[tuple[str, str], list[Value]]] = []
-    for one in field:
+    for one in methods:
         key = (one.method, one.source)
-        cells = [_interval(bootstrap, [right[key][name]]) for name in classifiers]
+        cells = [_interval(bootstrap, [correct[key][name]]) for name in classifiers]
         rows.append((key, cells))
         if alone and one.source == alone[-1]:
-            each = [right[one.method, source] for source in alone]
+            each = [correct[one.method, source] for source in alone]
             mean = [_interval(bootstrap, [found[name] for found in each]) for name in classifiers]
             rows.append(((one.method, INDIVIDUAL), mean))
     return rows
 
 
-def _interval(bootstrap: Bootstrap, right: Sequence[NDArray[np.bool_] | None]) -> Value:
-    known = [found for found in right if found is not None]
-    return bootstrap.interval(np.mean(known, axis=0)) if known else None
+def _interval(bootstrap: Bootstrap, correct: Sequence[NDArray[np.bool_] | None]) -> Value:
+    usable = [found for found in correct if found is not None]
+    return bootstrap.interval(np.mean(usable, axis=0)) if usable else None
 
 
-def _beside(cells: Sequence[Value], printed: Sequence[float | None]) -> list[Value]:
+def _add_printed(cells: Sequence[Value], printed: Sequence[float | None]) -> list[Value]:
     return [
-        None if ours is None and paper is None else Compared(ours, paper)  # type: ignore[arg-type]
+        None if ours is None and paper is None else OursAndPaper(ours, paper)  # type: ignore[arg-type]
         for ours, paper in zip(cells, printed, strict=True)
     ]

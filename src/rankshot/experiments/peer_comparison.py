@@ -1,4 +1,4 @@
-"""The peers beside our heads: tuned on the rehearsal, judged on the unseen classes."""
+"""Zero-shot methods of others: tuned in the rehearsal, tested on the new classes."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ Floats = NDArray[np.float64]
 Labels = NDArray[np.str_]
 Setting = dict[str, Any]
 Grid = Mapping[str, tuple[Any, ...]]
-AS_THEY_ARE, UNIT = "as they are", "of length one"
-FEATURES = (AS_THEY_ARE, UNIT)
-"""What is done to features before they are centred; a setting like others."""
+UNCHANGED, UNIT = "as they are", "of length one"
+FEATURES = (UNCHANGED, UNIT)
+"""The scaling of features before they are centred; tuned like other settings."""
 ESZSL_GRID = {
     "features": FEATURES,
     "feature_penalty": (1.0, 10.0, 100.0, 1000.0),
@@ -42,8 +42,8 @@ SAE_GRID = {
     "direction": DIRECTIONS,
 }
 REGRESSION_GRID = {"features": FEATURES, "penalty": (0.01, 0.1, 1.0, 10.0, 100.0)}
-DAP_GRID = {"features": (AS_THEY_ARE,), "penalty": (0.1, 1.0, 10.0)}
-"""Few: a fit takes half a minute."""
+DAP_GRID = {"features": (UNCHANGED,), "penalty": (0.1, 1.0, 10.0)}
+"""Few values, because one fit takes half a minute."""
 CONSE_GRID = {"n_classes": (1, 3, 10, 30)}
 COLUMNS = (
     *("method", "class vectors", "what it trains", "settings"),
@@ -52,16 +52,16 @@ COLUMNS = (
 
 
 @dataclass(frozen=True, eq=False)
-class Arena:
-    """A task as the peers meet it.
+class PeerTask:
+    """A task with the inputs of the peers.
 
     Attributes
     ----------
     task : Task
     features : dict of str to pair of ndarrays
-        For each of `FEATURES`, those of the inputs to train on and to judge on.
+        For each of `FEATURES`, the features of the training inputs and of the test inputs.
     scores : Scores
-        What a classifier, trained already, says of the inputs to judge on.
+        The scores of the test inputs by a classifier that is already trained.
     """
 
     task: Task
@@ -69,59 +69,65 @@ class Arena:
     scores: Scores
 
 
-class Contestant(NamedTuple):
-    """A method with its class vectors, what it retrains, and the settings to choose from."""
+class PeerMethod(NamedTuple):
+    """A method with its class vectors, what it trains, and the settings to choose from."""
 
     method: str
     vectors: str
-    retrains: str
+    trains: str
     settings: tuple[Setting, ...]
-    predict: Callable[[Arena, Setting], Labels]
+    predict: Callable[[PeerTask, Setting], Labels]
 
 
 class Trial(NamedTuple):
-    """A setting, and the mean class accuracy that it reached on the rehearsal."""
+    """A setting and its mean class accuracy in the rehearsal."""
 
     setting: Setting
     accuracy: float
 
 
 def peer_table(
-    study: Benchmark, rehearsed: LinearClassifier, trained: LinearClassifier, announce: Announce
+    benchmark: Benchmark,
+    rehearsal_classifier: LinearClassifier,
+    real_classifier: LinearClassifier,
+    announce: Announce,
 ) -> ResultTable:
-    """Train, tune and judge the peers on the features that our heads' classifiers have.
+    """Tune, train and test the peers on the features that our classifiers use.
 
     Parameters
     ----------
-    study : Study
-        With attributes, methods that need them take part, too.
-    rehearsed, trained : LinearClassifier
+    benchmark : Benchmark
+        If it has attributes, the methods that need them are included.
+    rehearsal_classifier, real_classifier : LinearClassifier
         Multiclass classifiers of the rehearsal's items and of all seen classes, for the methods
-        that retrain nothing.
+        that train nothing.
     announce : callable
-        Is told what comes next.
+        Called with a text before each method is tuned or tested.
     """
-    for what, classifier in (("rehearsed", rehearsed), ("trained", trained)):
+    for name, classifier in (
+        ("rehearsal_classifier", rehearsal_classifier),
+        ("real_classifier", real_classifier),
+    ):
         if classifier.kind != "multiclass":
-            raise RankshotError(f"{what} must be a multiclass classifier, not {classifier.kind}")
-    field = contestants(study)
-    trials = _rehearsals(study.rehearsal, rehearsed, field, announce)
-    arena = arena_of(study.real, trained)
-    bootstrap = Bootstrap(study.real.test_label)
-    weights = class_weights(study.real.test_label)
+            raise RankshotError(f"{name} must be a multiclass classifier, not {classifier.kind}")
+    methods = peer_methods(benchmark)
+    trials = _tune(benchmark.rehearsal, rehearsal_classifier, methods, announce)
+    real = prepare_task(benchmark.real, real_classifier)
+    bootstrap = Bootstrap(benchmark.real.test_label)
+    weights = class_weights(benchmark.real.test_label)
     rows: list[tuple[Value, ...]] = []
-    for one, trial in zip(field, trials, strict=True):
-        announce(f"judging {one.method} with {one.vectors}")
-        right = one.predict(arena, trial.setting) == study.real.test_label
+    for one, trial in zip(methods, trials, strict=True):
+        announce(f"testing {one.method} with {one.vectors}")
+        correct = one.predict(real, trial.setting) == benchmark.real.test_label
         rows.append(
             (
                 one.method,
                 one.vectors,
-                one.retrains,
-                setting_text(trial.setting),
+                one.trains,
+                format_setting(trial.setting),
                 trial.accuracy,
-                bootstrap.interval(right),
-                bootstrap.interval(right, weights),
+                bootstrap.interval(correct),
+                bootstrap.interval(correct, weights),
             )
         )
     return ResultTable(
@@ -129,78 +135,78 @@ def peer_table(
         "Peers: methods that take vectors of the classes, on the same features",
         COLUMNS,
         tuple(rows),
-        _notes(study),
+        _notes(benchmark),
         n_labels=2,
     )
 
 
-def contestants(study: Benchmark) -> list[Contestant]:
-    """Return the methods that the study has the vectors for, in the order of the rows."""
-    words, attributes = study.vectors, study.images.attributes
-    field = [
-        _retrained(ESZSL(), words, ESZSL_GRID),
-        _retrained(SAE(), words, SAE_GRID),
-        _retrained(VectorRegression(), words, REGRESSION_GRID),
+def peer_methods(benchmark: Benchmark) -> list[PeerMethod]:
+    """Return the methods for whose class vectors the benchmark has data, in the order of rows."""
+    words, attributes = benchmark.vectors, benchmark.images.attributes
+    methods = [
+        _feature_method(ESZSL(), words, ESZSL_GRID),
+        _feature_method(SAE(), words, SAE_GRID),
+        _feature_method(VectorRegression(), words, REGRESSION_GRID),
         _conse(words),
     ]
     if attributes is not None:
-        field += [
-            _retrained(ESZSL(), attributes, ESZSL_GRID),
-            _retrained(SAE(), attributes, SAE_GRID),
-            _retrained(DAP(), attributes, DAP_GRID, "a classifier of each attribute"),
+        methods += [
+            _feature_method(ESZSL(), attributes, ESZSL_GRID),
+            _feature_method(SAE(), attributes, SAE_GRID),
+            _feature_method(DAP(), attributes, DAP_GRID, "a classifier of each attribute"),
             _iap(attributes),
         ]
-    return field
+    return methods
 
 
-def _retrained(
-    peer: Peer, vectors: ClassVectors, grid: Grid, retrains: str = "a map of features and vectors"
-) -> Contestant:
-    def predict(arena: Arena, setting: Setting) -> Labels:
-        task, parameters = arena.task, setting.copy()
-        train, test = arena.features[parameters.pop("features")]
+def _feature_method(
+    peer: Peer, vectors: ClassVectors, grid: Grid, trains: str = "a map of features and vectors"
+) -> PeerMethod:
+    def predict(given: PeerTask, setting: Setting) -> Labels:
+        task, parameters = given.task, setting.copy()
+        train, test = given.features[parameters.pop("features")]
         fitted = clone(peer).set_params(**parameters).fit(train, task.train_label, vectors)
         return np.asarray(fitted.predict(test, vectors.select(task.targets)))
 
     name = type(peer).__name__
-    return Contestant(name, vectors.source, retrains, settings_of(grid), predict)
+    return PeerMethod(name, vectors.source, trains, expand_grid(grid), predict)
 
 
-def _conse(vectors: ClassVectors) -> Contestant:
-    def predict(arena: Arena, setting: Setting) -> Labels:
-        cosines = vectors.cosines(arena.task.targets, arena.task.items)
-        return ConSE(**setting).fit(cosines).predict(arena.scores)
+def _conse(vectors: ClassVectors) -> PeerMethod:
+    def predict(given: PeerTask, setting: Setting) -> Labels:
+        cosines = vectors.cosines(given.task.targets, given.task.items)
+        return ConSE(**setting).fit(cosines).predict(given.scores)
 
-    return Contestant("ConSE", vectors.source, "nothing", settings_of(CONSE_GRID), predict)
-
-
-def _iap(vectors: ClassVectors) -> Contestant:
-    def predict(arena: Arena, _: Setting) -> Labels:
-        fitted = IAP().fit(vectors.select(arena.task.items))
-        return fitted.predict(arena.scores, vectors.select(arena.task.targets))
-
-    return Contestant("IAP", vectors.source, "nothing", ({},), predict)
+    return PeerMethod("ConSE", vectors.source, "nothing", expand_grid(CONSE_GRID), predict)
 
 
-def settings_of(grid: Grid) -> tuple[Setting, ...]:
-    """Return all combinations of a grid.
+def _iap(vectors: ClassVectors) -> PeerMethod:
+    def predict(given: PeerTask, _: Setting) -> Labels:
+        fitted = IAP().fit(vectors.select(given.task.items))
+        return fitted.predict(given.scores, vectors.select(given.task.targets))
+
+    return PeerMethod("IAP", vectors.source, "nothing", ({},), predict)
+
+
+def expand_grid(grid: Grid) -> tuple[Setting, ...]:
+    """Return all combinations of the values of a grid.
 
     Examples
     --------
-    >>> settings_of({"penalty": (1.0, 10.0), "direction": ("up",)})
+    >>> expand_grid({"penalty": (1.0, 10.0), "direction": ("up",)})
     ({'penalty': 1.0, 'direction': 'up'}, {'penalty': 10.0, 'direction': 'up'})
     """
     return tuple(dict(zip(grid, values, strict=True)) for values in product(*grid.values()))
 
 
-def setting_text(setting: Setting) -> str:
-    """Return a setting for a reader.
+def format_setting(setting: Setting) -> str:
+    """Return a setting as text.
 
     Examples
     --------
-    >>> setting_text({"features": "of length one", "feature_penalty": 10.0})
+    >>> format_setting({"features": "of length one", "feature_penalty": 10.0})
     'features of length one, feature penalty 10'
-    >>> setting_text({})
+    >>> format_setting({})
     'none'
     """
     parts = [
@@ -213,78 +219,79 @@ def setting_text(setting: Setting) -> str:
 # -------------------------------------------------------------------- tuning
 
 
-def _rehearsals(
-    task: Task, classifier: LinearClassifier, field: Iterable[Contestant], announce: Announce
+def _tune(
+    task: Task, classifier: LinearClassifier, methods: Iterable[PeerMethod], announce: Announce
 ) -> list[Trial]:
-    arena, best = arena_of(task, classifier), []
-    for one in field:
-        announce(f"tuning {one.method} with {one.vectors}, {len(one.settings)} to try")
-        best.append(best_trial(trials(one, arena)))
+    rehearsal, best = prepare_task(task, classifier), []
+    for one in methods:
+        announce(f"tuning {one.method} with {one.vectors}, {len(one.settings)} settings")
+        best.append(choose_best_trial(try_settings(one, rehearsal)))
     return best
 
 
-def trials(contestant: Contestant, arena: Arena) -> Iterator[Trial]:
-    """Try every setting of a method on the rehearsal."""
-    for setting in contestant.settings:
-        found = contestant.predict(arena, setting)
-        yield Trial(setting, mean_class_accuracy(arena.task.test_label, found))
+def try_settings(method: PeerMethod, rehearsal: PeerTask) -> Iterator[Trial]:
+    """Evaluate every setting of a method in the rehearsal."""
+    for setting in method.settings:
+        found = method.predict(rehearsal, setting)
+        yield Trial(setting, mean_class_accuracy(rehearsal.task.test_label, found))
 
 
-def best_trial(tried: Iterable[Trial]) -> Trial:
-    """Return the trial of the highest accuracy; of equals, the first of the grid.
+def choose_best_trial(tried: Iterable[Trial]) -> Trial:
+    """Return the trial with the highest accuracy; the first one of a tie.
 
     Examples
     --------
-    >>> best_trial([Trial({"T": 1}, 0.2), Trial({"T": 3}, 0.4), Trial({"T": 10}, 0.4)]).setting
+    >>> trials = [Trial({"T": 1}, 0.2), Trial({"T": 3}, 0.4), Trial({"T": 10}, 0.4)]
+    >>> choose_best_trial(trials).setting
     {'T': 3}
     """
     return max(tried, key=lambda trial: trial.accuracy)
 
 
-def arena_of(task: Task, classifier: LinearClassifier) -> Arena:
-    """Prepare the features and the classifier's scores."""
+def prepare_task(task: Task, classifier: LinearClassifier) -> PeerTask:
+    """Compute the features and the classifier's scores of a task."""
     features = {}
     for kind in FEATURES:
         train, test = (X.astype(np.float64) for X in (task.train, task.test))
         if kind == UNIT:
-            # A row of zeros has no direction, and stays.
+            # A row of zeros has no direction; it stays zero.
             train, test = (np.nan_to_num(unit_vectors(X)) for X in (train, test))
-        features[kind] = centred(train, test)
-    return Arena(task, features, classifier.scores(task.test))
+        features[kind] = center_and_scale(train, test)
+    return PeerTask(task, features, classifier.scores(task.test))
 
 
-def centred(train: Floats, test: Floats) -> tuple[Floats, Floats]:
-    """Return both less the mean to train on, over the root mean square length there.
+def center_and_scale(train: Floats, test: Floats) -> tuple[Floats, Floats]:
+    """Center both by the training mean, and divide them by the root mean square training length.
 
-    So the decades of a penalty mean the same whatever the scale of the features.
+    A penalty then has the same meaning whatever the scale of the features.
 
     Examples
     --------
-    >>> train, test = centred(np.array([[1.0, 0.0], [5.0, 0.0]]), np.array([[3.0, 4.0]]))
+    >>> train, test = center_and_scale(np.array([[1.0, 0.0], [5.0, 0.0]]), np.array([[3.0, 4.0]]))
     >>> train.tolist(), test.tolist()
     ([[-1.0, 0.0], [1.0, 0.0]], [[0.0, 2.0]])
     """
     mean = train.mean(axis=0)
-    moved = train - mean
-    length = float(np.sqrt((moved**2).sum(axis=1).mean()))
+    centered = train - mean
+    length = float(np.sqrt((centered**2).sum(axis=1).mean()))
     if length == 0:
-        raise RankshotError(f"all {len(train)} inputs to train on are the same")
-    return moved / length, (test - mean) / length
+        raise RankshotError(f"all {len(train)} training inputs are the same")
+    return centered / length, (test - mean) / length
 
 
-def _notes(study: Benchmark) -> tuple[str, ...]:
-    n, play = len(study.rehearsal.items), len(study.rehearsal.targets)
+def _notes(benchmark: Benchmark) -> tuple[str, ...]:
+    n, play = len(benchmark.rehearsal.items), len(benchmark.rehearsal.targets)
     tuning = (
-        f"Settings are those of the highest mean class accuracy on the rehearsal: of {n + play} "
-        f"seen classes {n} to train on, and {play} that play unseen ones. Then a method was "
-        "trained on all of them; nothing was chosen on unseen classes."
+        "Settings are those with the highest mean class accuracy in the rehearsal: of "
+        f"{n + play} seen classes, {n} to train on and {play} that play new ones. Then each method "
+        "was trained on all of them. Nothing was chosen on new classes."
     )
     features = (
-        "Features are centred by the mean to train on, and divided by their root mean square "
-        "length, which penalties refer to. Intervals: 95 % of 1,000 resamples inside each class."
+        "Features are centred by the training mean and divided by their root mean square length; "
+        "penalties refer to this scale. Intervals: 95 % of 1,000 resamples within each class."
     )
     panel = (
-        "The panel cannot serve these methods for class vectors: they need one of every seen "
-        "class, too, and the panel ranked only some of those, against the others."
+        "The panel's rankings cannot replace class vectors: these methods need a vector of every "
+        "seen class, and the panel ranked only some seen classes, against the others."
     )
     return tuning, features, panel

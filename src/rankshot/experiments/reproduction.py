@@ -11,19 +11,31 @@ from time import perf_counter
 import numpy as np
 
 from rankshot.core.errors import RankshotError, quote_names
-from rankshot.experiments.ablation import Improvements, improvements, settings_table
-from rankshot.experiments.benchmark import Benchmark, Task, first_of
+from rankshot.experiments.ablation import AblationResult, run_ablation, settings_table
+from rankshot.experiments.benchmark import Benchmark, Task, rank_items
+from rankshot.experiments.class_maps import (
+    ClassTree,
+    SemanticMap,
+    build_class_tree,
+    build_source_maps,
+    build_word_maps,
+)
 from rankshot.experiments.classifiers import LEAST_SQUARES, SETTINGS, ClassifierCache
 from rankshot.experiments.evaluator import Configuration, Evaluator
 from rankshot.experiments.full_sum import full_sum_table
 from rankshot.experiments.methods import paper_head
-from rankshot.experiments.paper_figures import PaperFigures, paper_figures
 from rankshot.experiments.paper_tables import LINGUISTIC, table_one, table_two
 from rankshot.experiments.peer_comparison import peer_table
 from rankshot.experiments.peers.linear import VectorRegression
+from rankshot.experiments.ranking_cells import RankingCells, build_ranking_cells
 from rankshot.experiments.result_one import rater_table, source_table
 from rankshot.experiments.tables import ResultTable, Value
-from rankshot.experiments.two_classes import MethodScores, two_class_table
+from rankshot.experiments.two_classes import (
+    MethodScores,
+    TwoClasses,
+    evaluate_pairs,
+    two_class_table,
+)
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.similarity import arithmetic_mean
 from rankshot.zeroshot.bootstrap import Bootstrap
@@ -39,85 +51,134 @@ GRID: Grid = {
     "multiclass": (0.001, 0.003, 0.01, 0.03),
     LEAST_SQUARES: (0.0001, 0.0003, 0.001, 0.01),
 }
-"""The regularisations C that are tried."""
+"""The values of C that are tried, by classifier."""
+
+
+@dataclass(frozen=True, eq=False)
+class PaperFigures:
+    """The four figures of the paper, of one data set.
+
+    Attributes
+    ----------
+    tree : ClassTree
+        Figure 1, left.
+    word_maps : tuple of SemanticMap
+        Figure 1, middle and right.
+    cells : RankingCells
+        Figure 2.
+    source_maps : tuple of SemanticMap
+        Figure 3.
+    two_classes : TwoClasses
+        Figure 4.
+    """
+
+    tree: ClassTree
+    word_maps: tuple[SemanticMap, ...]
+    cells: RankingCells
+    source_maps: tuple[SemanticMap, ...]
+    two_classes: TwoClasses
 
 
 @dataclass(frozen=True, eq=False)
 class Reproduction:
-    """What was found: tables in the order of the paper, figures, and how long it took."""
+    """The results of all experiments on one data set.
+
+    Attributes
+    ----------
+    name : str
+        The data set.
+    tables : tuple of ResultTable
+        In the order of the paper.
+    figures : PaperFigures
+    ablation : AblationResult
+    seconds : float
+        How long the run took.
+    """
 
     name: str
     tables: tuple[ResultTable, ...]
     figures: PaperFigures
-    improvements: Improvements
+    ablation: AblationResult
     seconds: float
+
+    @property
+    def all_tables(self) -> tuple[ResultTable, ...]:
+        """The tables, and Figure 4 as a table; a report shows that one below the figure."""
+        return (*self.tables, two_class_table(self.figures.two_classes))
 
     def table(self, name: str) -> ResultTable:
         """Return a table by its short name."""
-        for table in self.tables:
+        for table in self.all_tables:
             if table.name == name:
                 return table
-        there = quote_names(table.name for table in self.tables)
+        there = quote_names(table.name for table in self.all_tables)
         raise RankshotError(f"no table {name!r}; there are {there}")
 
 
 def reproduce(
-    study: Benchmark, directory: Path, announce: Announce, grid: Grid = GRID
+    benchmark: Benchmark, directory: Path, announce: Announce, grid: Grid = GRID
 ) -> Reproduction:
-    """Run all experiments on one data set.
+    """Run all experiments of the paper on one data set.
 
     Parameters
     ----------
-    study : Study
+    benchmark : Benchmark
     directory : Path
-        Where finished classifiers are kept, so that a run that was stopped goes on from there.
+        The directory of trained classifiers. A run that was stopped continues from there.
     announce : callable
-        Is told what comes next.
+        Called with a text before each part of the run.
     grid : mapping of str to tuple of float
-        The regularisations to try, by classifier.
+        The values of C to try, by classifier.
     """
     start = perf_counter()
-    real, rehearsal = study.real, study.rehearsal
-    workshops = {
+    real, rehearsal = benchmark.real, benchmark.rehearsal
+    caches = {
         task.name: ClassifierCache(task.name, task.train, task.train_label, directory, announce)
         for task in (real, rehearsal)
     }
-    kitchen = Evaluator(study, workshops)
-    classifiers, by_images = _classifiers(workshops[real.name], real, grid)
+    evaluator = Evaluator(benchmark, caches)
+    classifiers, by_images = _choose_classifiers(caches[real.name], real, grid)
     bootstrap = Bootstrap(real.test_label)
-    scores = {name: partial(_scores, kitchen, name, by_images[name]) for name in SETTINGS}
-    tables = [table_one(study), classifiers, table_two(study, scores, bootstrap, announce)]
+    scores = {name: partial(_scaled_scores, evaluator, name, by_images[name]) for name in SETTINGS}
+    tables = [table_one(benchmark), classifiers, table_two(benchmark, scores, bootstrap, announce)]
     announce("Result 1")
-    tables += [source_table(study), rater_table(study)]
+    tables += [source_table(benchmark), rater_table(benchmark)]
     announce("the full sum over rankings")
     multiclass = Configuration("multiclass", by_images["multiclass"], ProbabilisticRanking())
-    of_test = kitchen.scores(multiclass, real, "test")
-    tables.append(full_sum_table(of_test, real, real.test_label))
-    rehearsed, trained = (
-        workshops[task.name].classifier("multiclass", multiclass.C) for task in (rehearsal, real)
+    test_scores = evaluator.scores(multiclass, real, "test")
+    tables.append(full_sum_table(test_scores, real, real.test_label))
+    tables.append(
+        peer_table(
+            benchmark,
+            caches[rehearsal.name].load_or_train("multiclass", multiclass.C),
+            caches[real.name].load_or_train("multiclass", multiclass.C),
+            announce,
+        )
     )
-    tables.append(peer_table(study, rehearsed, trained, announce))
-    better = improvements(kitchen, multiclass.C, grid, announce)
-    tables.append(better.table(bootstrap, real.test_label))
+    ablation = run_ablation(evaluator, multiclass.C, grid, announce)
+    tables.append(ablation.table(bootstrap, real.test_label))
     announce("which settings seen classes favour")
-    tables.append(settings_table(kitchen, better.bases))
+    tables.append(settings_table(evaluator, ablation.bases))
     announce("figures")
-    figures = paper_figures(study, _two_class_methods(study, kitchen, multiclass, better.chosen))
-    tables.append(two_class_table(figures.two_classes))
-    return Reproduction(study.name, tuple(tables), figures, better, round(perf_counter() - start))
+    figures = build_paper_figures(
+        benchmark, _two_class_methods(benchmark, evaluator, multiclass, ablation.chosen)
+    )
+    return Reproduction(
+        benchmark.name, tuple(tables), figures, ablation, round(perf_counter() - start)
+    )
 
 
-def _classifiers(
-    workshop: ClassifierCache, task: Task, grid: Grid
+def _choose_classifiers(
+    cache: ClassifierCache, task: Task, grid: Grid
 ) -> tuple[ResultTable, dict[str, float]]:
-    """Train all classifiers of the grid, and choose those that know seen *images* best."""
+    """Train all classifiers of the grid, and choose the best C on seen validation *images*."""
     bootstrap = Bootstrap(task.validation_label)
     rows: list[tuple[Value, ...]] = []
     chosen: dict[str, float] = {}
     for setting, Cs in grid.items():
         accuracy = {}
         for C in Cs:
-            labels = workshop.classifier(setting, C).predicted(task.validation)
+            labels = cache.load_or_train(setting, C).predict(task.validation)
             accuracy[C] = bootstrap.interval(labels == task.validation_label)
         chosen[setting] = max(accuracy, key=lambda C: accuracy[C].estimate)
         rows += [
@@ -125,14 +186,15 @@ def _classifiers(
         ]
     table = ResultTable(
         "classifiers",
-        "The classifiers: accuracy on validation images of the classes they know",
+        "The classifiers: accuracy on validation images of the seen classes",
         ("classifier", "C", "seen classes", "chosen"),
         tuple(rows),
         (
-            "Table 2 takes the C that validation images favour, as the paper did.",
+            "Table 2 uses the C with the best accuracy on validation images, as the paper does.",
             (
                 "One-vs-rest and one-vs-one are linear support vector machines; their scores are "
-                "scaled by Platt's method, fitted to the validation images. Least squares is ours."
+                "scaled by Platt's method, fitted to the validation images. Least squares is not "
+                "in the paper."
             ),
         ),
         n_labels=2,
@@ -140,27 +202,27 @@ def _classifiers(
     return table, chosen
 
 
-def _scores(kitchen: Evaluator, setting: str, C: float) -> Scores:
-    """Return what one of the paper's classifiers says of the test inputs."""
-    task = kitchen.study.real
-    model = kitchen.workshops[task.name].classifier(setting, C)
+def _scaled_scores(evaluator: Evaluator, setting: str, C: float) -> Scores:
+    """Return the scores of the test inputs by one of the paper's classifiers."""
+    task = evaluator.benchmark.real
+    model = evaluator.caches[task.name].load_or_train(setting, C)
     if setting != "multiclass":
-        model = model.scaled(task.validation, task.validation_label)
+        model = model.with_platt_scaling(task.validation, task.validation_label)
     return model.scores(task.test)
 
 
 def _two_class_methods(
-    study: Benchmark, kitchen: Evaluator, multiclass: Configuration, chosen: Configuration
+    benchmark: Benchmark, evaluator: Evaluator, multiclass: Configuration, chosen: Configuration
 ) -> dict[str, MethodScores]:
-    """Return what the methods of Figure 4 say of the test inputs."""
-    task = study.real
-    scores = kitchen.scores(multiclass, task, "test")
-    tables = [task.sources[name] for name in LINGUISTIC[study.name]]
-    linguistic = paper_head().fit(Rankings.concatenate(map(first_of, tables)))
+    """Return the scores of the test inputs by the methods of Figure 4."""
+    task = benchmark.real
+    scores = evaluator.scores(multiclass, task, "test")
+    tables = [task.sources[name] for name in LINGUISTIC[benchmark.name]]
+    linguistic = paper_head().fit(Rankings.concatenate(map(rank_items, tables)))
     direct = DirectSimilarity().fit(arithmetic_mean(tables).rescale())
-    regression = VectorRegression().fit(task.train, task.train_label, study.vectors)
-    targets = study.vectors.select(task.targets)
-    best = kitchen.fitted(chosen, task)
+    regression = VectorRegression().fit(task.train, task.train_label, benchmark.vectors)
+    targets = benchmark.vectors.select(task.targets)
+    best = evaluator.fit_head(chosen, task)
     return {
         "PR, linguistic": MethodScores(linguistic.predict_log_proba(scores), _names(linguistic)),
         "Direct Similarity": MethodScores(direct.predict_log_proba(scores), _names(direct)),
@@ -168,10 +230,28 @@ def _two_class_methods(
             regression.decision_function(task.test, targets), task.targets
         ),
         "PR, all that seen classes support": MethodScores(
-            best.predict_log_proba(kitchen.scores(chosen, task, "test")), _names(best)
+            best.predict_log_proba(evaluator.scores(chosen, task, "test")), _names(best)
         ),
     }
 
 
 def _names(head: ProbabilisticRanking | DirectSimilarity) -> tuple[str, ...]:
     return tuple(map(str, np.asarray(head.classes_)))
+
+
+def build_paper_figures(benchmark: Benchmark, methods: Mapping[str, MethodScores]) -> PaperFigures:
+    """Compute the four figures.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    methods : mapping of str to MethodScores
+        The scores of each method of Figure 4 for the inputs ``benchmark.real.test``.
+    """
+    return PaperFigures(
+        build_class_tree(benchmark),
+        build_word_maps(benchmark),
+        build_ranking_cells(benchmark),
+        build_source_maps(benchmark),
+        evaluate_pairs(benchmark, methods),
+    )

@@ -1,22 +1,19 @@
-"""The paper's Result 1: whether the ranking of a class tells which class it is."""
+"""The paper's Result 1: how well a ranking identifies the class for which it was made."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
 
-from rankshot.core.errors import RankshotError, quote_names, short_repr
-from rankshot.experiments.benchmark import Benchmark, first_of, known, untold
-from rankshot.experiments.tables import Compared, ResultTable, Value
+from rankshot.core.errors import RankshotError, short_repr
+from rankshot.experiments.benchmark import Benchmark, SourcePoints, collect_points
+from rankshot.experiments.tables import OursAndPaper, ResultTable, Value
 from rankshot.ranking.distances import kendall_distance, mean_kendall_distance
 from rankshot.ranking.mallows import Mallows
 from rankshot.ranking.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
-from rankshot.semantics.similarity import Similarity
 from rankshot.zeroshot.bootstrap import Bootstrap
 from rankshot.zeroshot.metrics import Interval
 from rankshot.zeroshot.prior import RankingModel
@@ -37,91 +34,52 @@ PAPER_SOURCES = {
         f"{HAUSDORFF}, K = 10": 0.64,
     }
 }
-"""The paper's accuracies of linguistic sources; it has none for CIFAR."""
+"""The accuracies of linguistic sources that the paper reports; it reports none for CIFAR."""
 PAPER_RATERS = {
     "animals": {MALLOWS: (0.91, 0.99, 0.99), PLACKETT_LUCE: (0.79, 0.84, 0.96)},
     "cifar": {MALLOWS: (0.73, 0.79, 0.84), PLACKETT_LUCE: (0.72, 0.77, 0.74)},
 }
-"""The paper's accuracies of 500 rankings by people, for each of `LENGTHS`."""
+"""The accuracies that the paper reports for 500 rankings by people, for each of `LENGTHS`."""
 SAME_TEXT = (("GloVe", "GloVe 100d"), ("Wikipedia", "word2vec"))
-"""Sources that were made from one text."""
-SAME = 1e-9
-"""Numbers closer than this part of them are not told apart: rounding must not decide."""
-INTERVALS = (
+"""Pairs of sources that were computed from the same text."""
+TOLERANCE = 1e-9
+"""Relative differences below this count as ties, so that rounding does not decide."""
+INTERVAL_NOTE = (
     "Intervals: 95 % of 1,000 resamples of the targets, each drawn with all its points, because "
-    "those of one target are right or wrong together. With so few targets they are rough."
+    "the points of one target are not independent. With so few targets the intervals are rough."
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Points:
-    """What the sources say of each target that they know: a point a source and target.
+def source_table(benchmark: Benchmark) -> ResultTable:
+    """Return the leave-one-out 1-nearest-neighbour accuracy of the points of all sources.
 
-    Attributes
-    ----------
-    values : ndarray of shape (points, items)
-        Similarities; what a source does not know is as small as its smallest.
-    rankings : Rankings
-        The same as rankings, cut to as many items as a rater of the panel ordered.
-    targets : ndarray of shape (points,)
-    left_out : dict of str to tuple of str
-        For each source that lacks any, the targets that it ranks nothing for.
+    A point is the row of similarities of a new class by one source. Points are compared as
+    numbers (Euclidean) and as rankings (Kendall).
     """
-
-    values: Floats
-    rankings: Rankings
-    targets: Names
-    left_out: dict[str, tuple[str, ...]]
-
-
-def source_table(study: Benchmark) -> ResultTable:
-    """Return how often the nearest point, of another source or target, is of the same target.
-
-    The points are the sources' rows of similarities of the unseen classes, compared as numbers
-    (Euclidean) and as rankings (Kendall).
-    """
-    points = points_of(study.real.sources)
+    points = collect_points(benchmark.real.sources)
     bootstrap = TargetBootstrap(points.targets)
-    paper = PAPER_SOURCES.get(study.name, {})
+    paper = PAPER_SOURCES.get(benchmark.name, {})
     rows = [
         (
             name,
-            Compared(bootstrap.interval(nearest_is_right(table, points.targets)), paper.get(name)),
+            OursAndPaper(
+                bootstrap.interval(nearest_is_correct(table, points.targets)), paper.get(name)
+            ),
         )
         for name, table in _distances(points).items()
     ]
     return ResultTable(
         "result 1, sources",
-        "Result 1: leave-one-out 1-nearest-neighbour accuracy of what "
-        f"{len(study.real.sources)} sources say of {len(study.real.targets)} unseen classes",
+        "Result 1: leave-one-out 1-nearest-neighbour accuracy of the rankings of "
+        f"{len(benchmark.real.targets)} new classes by {len(benchmark.real.sources)} sources",
         ("distance", "accuracy"),
         tuple(rows),
-        _source_notes(points, list(study.real.sources)),
+        _source_notes(points, list(benchmark.real.sources)),
     )
 
 
-def points_of(sources: dict[str, Similarity]) -> Points:
-    """Gather the points of all sources, less those that rank nothing."""
-    values, rankings, left_out = [], [], {}
-    targets: list[str] = []
-    for name, table in sources.items():
-        nothing = untold(table)
-        if nothing:
-            left_out[name] = nothing
-        told = [target for target in table.targets if target not in nothing]
-        if told:
-            values.append(known(table.select(told, table.items)).values)
-            rankings.append(first_of(table))
-            targets += told
-    if not targets:
-        raise RankshotError(f"none of the sources {quote_names(sources)} ranks anything")
-    return Points(
-        np.concatenate(values), Rankings.concatenate(rankings), np.array(targets), left_out
-    )
-
-
-def _distances(points: Points) -> dict[str, Floats]:
-    """Return the distances between all points, by each way to measure them."""
+def _distances(points: SourcePoints) -> dict[str, Floats]:
+    """Return the distances between all points, by name of the distance."""
     sums = np.abs(points.values).sum(axis=1, keepdims=True)
     shares = points.values / sums
     tables = {EUCLIDEAN: cdist(points.values, points.values), NORMALIZED: cdist(shares, shares)}
@@ -131,68 +89,67 @@ def _distances(points: Points) -> dict[str, Floats]:
     return tables
 
 
-def nearest_is_right(distance: Floats, labels: Names) -> Floats:
-    """Return for each point whether its nearest other has the same label: 1 or 0.
+def nearest_is_correct(distance: Floats, labels: Names) -> Floats:
+    """Return for each point whether its nearest neighbour has the same label: 1 or 0.
 
-    Of several equally near, each is as likely to be taken: the share of them that is right.
+    Where several neighbours are equally near, it is the share of them with the same label.
 
     Examples
     --------
     >>> places = np.array([0.0, 1.0, 2.0, 9.0])
     >>> distance = np.abs(places[:, None] - places)
-    >>> nearest_is_right(distance, np.array(["cat", "cat", "dog", "dog"]))
+    >>> nearest_is_correct(distance, np.array(["cat", "cat", "dog", "dog"]))
     array([1. , 0.5, 0. , 1. ])
     """
     others = distance.copy()
     np.fill_diagonal(others, np.inf)
-    nearest = others <= others.min(axis=1, keepdims=True) * (1 + SAME)
-    return _share_right(nearest, labels[:, None] == labels)
+    nearest = others <= others.min(axis=1, keepdims=True) * (1 + TOLERANCE)
+    return _share_correct(nearest, labels[:, None] == labels)
 
 
-def _share_right(taken: NDArray[np.bool_], right: NDArray[np.bool_]) -> Floats:
-    """Return the part of what each row may take that is right."""
-    return np.asarray((taken & right).sum(axis=1) / taken.sum(axis=1))
+def _share_correct(taken: NDArray[np.bool_], correct: NDArray[np.bool_]) -> Floats:
+    """Return the share of correct choices among the equally good choices of each row."""
+    return np.asarray((taken & correct).sum(axis=1) / taken.sum(axis=1))
 
 
-def _source_notes(points: Points, names: list[str]) -> tuple[str, ...]:
+def _source_notes(points: SourcePoints, names: list[str]) -> tuple[str, ...]:
     notes = [f"{len(points.targets)} points of {', '.join(names)}; the paper had other sources."]
     missing = [
         f"{source} lacks {len(targets)} ({', '.join(targets)})"
         for source, targets in points.left_out.items()
     ]
     if missing:
-        notes.append(f"Targets that a source ranks nothing for are left out: {'; '.join(missing)}.")
+        notes.append(f"Targets without a ranking by a source are left out: {'; '.join(missing)}.")
     notes += [
-        f"{one} and {other} are of the same text, and no independent witnesses of each other."
+        f"{one} and {other} are of the same text, so they are not independent."
         for one, other in SAME_TEXT
         if {one, other} <= set(names)
     ]
     notes.append(
         "Hausdorff's distance, the paper's, takes the worst case of what ties allow. WordNet's "
-        "large ties make it unfit: a ranking with large ties is far from every strict one, "
-        "whatever it says. The mean over the strict lists that ties allow does not punish ties; "
-        "whether it finds more, the rows tell."
+        "large ties make it unsuitable: a ranking with large ties is far from every strict "
+        "ranking. The mean over the strict lists that ties allow does not punish ties."
     )
-    return (*notes, INTERVALS)
+    return (*notes, INTERVAL_NOTE)
 
 
 # -------------------------------------------------------------------- the panel
 
 
-def rater_table(study: Benchmark) -> ResultTable:
-    """Return how often a model of each target's rankings finds the target of one left out.
+def rater_table(benchmark: Benchmark) -> ResultTable:
+    """Return the leave-one-out Bayes accuracy of ranking models of the targets.
 
-    Each ranking is left out in turn; the targets' models, fitted to all others, say how
-    probable it is, and the most probable target is taken (uniform prior).
+    Each ranking is left out in turn. One model per target, fitted to the other rankings, gives its
+    probability, and the most probable target is chosen (uniform prior).
     """
-    panel, paper = study.panel, PAPER_RATERS.get(study.name, {})
+    panel, paper = benchmark.panel, PAPER_RATERS.get(benchmark.name, {})
     bootstrap = TargetBootstrap(panel.targets.astype(str))
     models: dict[str, RankingModel] = {MALLOWS: Mallows(), PLACKETT_LUCE: PlackettLuce()}
     rows: list[tuple[Value, ...]] = []
     for name, model in models.items():
-        found = [bootstrap.interval(bayes_is_right(panel.top(k), model)) for k in LENGTHS]
+        found = [bootstrap.interval(bayes_is_correct(panel.top(k), model)) for k in LENGTHS]
         printed = paper.get(name, (None,) * len(LENGTHS))
-        rows.append((name, *map(Compared, found, printed)))
+        rows.append((name, *map(OursAndPaper, found, printed)))
     return ResultTable(
         "result 1, raters",
         f"Result 1: leave-one-out Bayes accuracy of {len(panel)} rankings by a "
@@ -206,24 +163,24 @@ def rater_table(study: Benchmark) -> ResultTable:
 def _rater_notes(panel: Rankings) -> tuple[str, ...]:
     raters = (
         f"The raters are {len(panel.rater_names)} of a language-model panel, not people, and chose "
-        f"from all {panel.n_items} items. The paper's were people, 50 answers a target, who "
+        f"from all {panel.n_items} items. In the paper people gave 50 answers per target; they "
         "ordered 10 items that were chosen beforehand."
     )
     models = (
-        "All is cut to K, also what the models are fitted to. Plackett-Luce is regularised "
-        f"(η = {PlackettLuce().regularization:g}); to Mallows nothing but their list is possible "
-        "where all rankings that are left agree. Of several equally probable targets, each is as "
-        "likely to be taken. Of two targets with the same lists, the one without the left-out "
-        "ranking is the more probable by Plackett-Luce: there it is always wrong."
+        "All rankings are cut to K, also those to which the models are fitted. Plackett-Luce is "
+        f"regularised (η = {PlackettLuce().regularization:g}). Where all remaining rankings of a "
+        "target are the same, Mallows gives every other ranking the probability 0. Equally "
+        "probable targets share the decision. If two targets have the same lists, Plackett-Luce "
+        "prefers the target without the left-out ranking, so it is always wrong there."
     )
-    return raters, models, INTERVALS
+    return raters, models, INTERVAL_NOTE
 
 
-def bayes_is_right(rankings: Rankings, model: RankingModel) -> Floats:
+def bayes_is_correct(rankings: Rankings, model: RankingModel) -> Floats:
     """Return for each ranking, left out, whether its own target is the most probable: 1 or 0.
 
-    Only the model of its own target must be fitted without it. Of several equally probable
-    targets, each is as likely to be taken.
+    Only the model of its own target must be fitted without it. Where several targets are equally
+    probable, it is the share of them that is correct.
     """
     labels = rankings.targets
     names = np.array(rankings.target_names)
@@ -232,20 +189,20 @@ def bayes_is_right(rankings: Rankings, model: RankingModel) -> Floats:
         own = np.flatnonzero(labels == name)
         if own.size < 2:
             raise RankshotError(
-                f"target {short_repr(str(name))} has one ranking: with it left out, nothing is known"
+                f"target {short_repr(str(name))} has one ranking; the accuracy needs two or more"
             )
         log_prob[:, column] = clone(model).fit(rankings[own]).log_prob(rankings)
         for row in own:
             others = rankings[own[own != row]]
             log_prob[row, column] = clone(model).fit(others).log_prob(rankings[int(row)])[0]
     best = log_prob.max(axis=1, keepdims=True)
-    # Where all are impossible, the largest is -inf, and so are all: they are alike.
-    taken = log_prob >= np.where(np.isneginf(best), best, best - SAME * np.abs(best))
-    return _share_right(taken, labels[:, None] == names)
+    # Where all targets are impossible, all values are -inf, and all targets tie.
+    taken = log_prob >= np.where(np.isneginf(best), best, best - TOLERANCE * np.abs(best))
+    return _share_correct(taken, labels[:, None] == names)
 
 
 class TargetBootstrap:
-    """Resamples of targets, each drawn with all its points.
+    """Bootstrap over targets, each drawn with all its points.
 
     Parameters
     ----------
@@ -261,10 +218,10 @@ class TargetBootstrap:
     def __init__(self, targets: Names) -> None:
         self._code = np.unique(targets, return_inverse=True)[1]
         self._sizes = np.bincount(self._code).astype(np.float64)
-        # For the resamples, a target is an input, and all are of one kind.
+        # The units of the resamples are targets, all of one class.
         self._bootstrap = Bootstrap(["target"] * len(self._sizes))
 
-    def interval(self, right: Floats) -> Interval:
-        """Return the mean over points, and the interval that resamples put it in."""
-        means = np.bincount(self._code, right) / self._sizes
+    def interval(self, values: Floats) -> Interval:
+        """Return the mean over points with its bootstrap interval."""
+        means = np.bincount(self._code, values) / self._sizes
         return self._bootstrap.interval(means, self._sizes)

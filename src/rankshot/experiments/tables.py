@@ -12,19 +12,16 @@ from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.text_files import replace_file
 from rankshot.zeroshot.metrics import ROUNDING, Interval
 
-# -------------------- experiments.tables
-# Tables of results: the same rows for the terminal, the report, Markdown and a CSV file.
 
-
-class Compared(NamedTuple):
-    """A figure of ours, and the paper's for the same cell; None where there is none."""
+class OursAndPaper(NamedTuple):
+    """Our number and the paper's number of the same cell; None where there is none."""
 
     ours: Interval | float | None
     paper: float | None
 
 
-Value = str | int | float | Interval | Compared | None
-"""What a cell holds. None is a cell that cannot be: shown as a dash."""
+Value = str | int | float | Interval | OursAndPaper | None
+"""The value of a cell. None is an impossible cell, which is displayed as a dash."""
 
 
 @dataclass(frozen=True)
@@ -34,15 +31,15 @@ class ResultTable:
     Attributes
     ----------
     name : str
-        A short one, for the CSV: "table 2".
+        A short name for the CSV file: "table 2".
     title : str
-        What is shown above it.
+        The text above the table.
     columns : tuple of str
-        The heads; the first ``n_labels`` are those of the rows' labels.
+        The column headings; the first ``n_labels`` are those of the row labels.
     rows : tuple of tuples
-        The first ``n_labels`` values of a row are texts that name it.
+        The first ``n_labels`` values of each row are its labels, which are texts.
     notes : tuple of str
-        Whole sentences, shown below.
+        Whole sentences below the table.
     n_labels : int
     """
 
@@ -73,32 +70,33 @@ class ResultTable:
         raise RankshotError(f"{self.name}: no row {short_repr(labels)}")
 
 
-def share(number: float) -> str:
-    """Return a share with three digits and no zero before the point, as papers print them."""
+def format_share(number: float) -> str:
+    """Return a share with three digits and no zero before the decimal point."""
     text = f"{number:.3f}".replace("-0.000", "0.000")
     return text.replace("0.", ".", 1) if abs(number) < 1 else text
 
 
-def text_of(value: Value) -> str:
-    """Return a cell as text: a figure with its interval, and the paper's."""
+def format_value(value: Value) -> str:
+    """Return a cell as text: a number with its interval, and the paper's number."""
     match value:
         case None:
             return "–"
         case Interval():
-            return f"{share(value.estimate)} [{share(value.low)}, {share(value.high)}]"
-        case Compared():
-            ours = text_of(value.ours)
-            return ours if value.paper is None else f"{ours}; paper {share(value.paper)}"
+            estimate, low, high = map(format_share, value)
+            return f"{estimate} [{low}, {high}]"
+        case OursAndPaper():
+            ours = format_value(value.ours)
+            return ours if value.paper is None else f"{ours}; paper {format_share(value.paper)}"
         case float():
-            return share(value)
+            return format_share(value)
     return str(value)
 
 
-def markdown_of(table: ResultTable) -> str:
-    """Return a table in Markdown, its notes below."""
+def format_markdown(table: ResultTable) -> str:
+    """Return a table in Markdown, with its notes below."""
     lines = [f"### {table.title}", "", _markdown_row(table.columns)]
     lines.append(_markdown_row(["---"] * len(table.columns)))
-    lines += [_markdown_row([text_of(value) for value in row]) for row in table.rows]
+    lines += [_markdown_row([format_value(value) for value in row]) for row in table.rows]
     return "\n".join([*lines, "", *(f"- {note}" for note in table.notes)]).rstrip() + "\n"
 
 
@@ -109,11 +107,11 @@ def _markdown_row(texts: Iterable[str]) -> str:
 def write_markdown(tables: Iterable[ResultTable], path: Path) -> None:
     """Write all tables as Markdown."""
     with replace_file(path) as stream:
-        stream.write("\n".join(map(markdown_of, tables)))
+        stream.write("\n".join(map(format_markdown, tables)))
 
 
 def write_csv(tables: Iterable[ResultTable], path: Path) -> None:
-    """Write every cell that has a number: a line a cell, all tables in one file."""
+    """Write all tables to one CSV file, one line per cell with a number."""
     with replace_file(path) as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(["table", "row", "column", "value", "low", "high", "paper"])
@@ -127,7 +125,7 @@ def _lines(table: ResultTable) -> Iterator[tuple[str | float, ...]]:
         for column, value in zip(
             table.columns[table.n_labels :], row[table.n_labels :], strict=True
         ):
-            ours, paper = value if isinstance(value, Compared) else (value, None)
+            ours, paper = value if isinstance(value, OursAndPaper) else (value, None)
             printed = "" if paper is None else paper
             if isinstance(ours, Interval):
                 yield table.name, label, column, ours.estimate, ours.low, ours.high, printed
@@ -137,8 +135,7 @@ def _lines(table: ResultTable) -> Iterator[tuple[str | float, ...]]:
                 yield table.name, label, column, "", "", "", printed
 
 
-# -------------------- experiments.comparison
-# Methods and sources against classifiers: a table of accuracies.
+# -------------------------------------------------------------------- comparisons
 
 
 @dataclass(frozen=True)
@@ -150,7 +147,7 @@ class ComparisonRow:
     method, source : str
         Rows of one method are shown together.
     cells : tuple of Interval or None
-        One for each classifier; None where the method cannot be used or was not.
+        One per classifier; None where the method cannot be used or was not.
     """
 
     method: str
@@ -161,8 +158,9 @@ class ComparisonRow:
         for place, cell in enumerate(self.cells):
             if cell is not None and not -ROUNDING <= cell.low <= cell.high <= 1 + ROUNDING:
                 raise RankshotError(
-                    f"{short_repr(self.method)}, {short_repr(self.source)}: cell {place}: {cell.estimate} "
-                    f"from {cell.low} to {cell.high} is a void interval of shares from 0 to 1"
+                    f"{short_repr(self.method)}, {short_repr(self.source)}: cell {place}: "
+                    f"{cell.estimate} from {cell.low} to {cell.high} is no interval of shares "
+                    "between 0 and 1"
                 )
 
 

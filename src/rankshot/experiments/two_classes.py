@@ -1,4 +1,4 @@
-"""Two unseen classes at a time: the paper's Figure 4."""
+"""Accuracy on pairs of new classes: the paper's Figure 4."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ CIFAR_PAIRS: tuple[Pair, ...] = (
     ("airplane", "ship"),
     ("dog", "horse"),
 )
-"""The three that the paper's text names, and four more: some alike, some not."""
-ON_EACH_SIDE = 3
-"""Of other data sets: how many pairs of the most, and of the least, alike."""
+"""The three pairs of the paper's text, and four more: some similar, some not."""
+PAIRS_PER_SIDE = 3
+"""For other data sets: how many of the most similar and of the least similar pairs."""
 
 
 class MethodScores(NamedTuple):
-    """What a method says of the test inputs: the larger of two numbers of a row wins.
+    """The scores of a method for the test inputs; of two classes, the larger score wins.
 
     Attributes
     ----------
     values : ndarray of shape (n, Z)
         Log-probabilities, probabilities or any scores.
     targets : tuple of str
-        The names of the columns, all unseen classes among them.
+        The names of the columns; all new classes must be among them.
     """
 
     values: NDArray[np.floating]
@@ -52,18 +52,18 @@ class MethodScores(NamedTuple):
 
 @dataclass(frozen=True)
 class TwoClasses:
-    """How often the right one of two unseen classes is found, where only those two could be.
+    """The accuracy of choosing between two new classes, for inputs of these two classes.
 
     Attributes
     ----------
     methods : tuple of str
     pairs : tuple of (str, str)
     accuracy : tuple of tuples of Interval
-        A row a pair, a column a method.
+        One row per pair and one column per method.
     mean : tuple of Interval
-        Over all pairs of unseen classes, for each method.
+        The mean over all pairs of new classes, for each method.
     n_pairs : int
-        How many those are.
+        The number of all pairs.
     """
 
     methods: tuple[str, ...]
@@ -74,39 +74,39 @@ class TwoClasses:
 
 
 def two_class_table(found: TwoClasses) -> ResultTable:
-    """Return Figure 4 as a table: a row a pair, and the mean over all pairs."""
+    """Return Figure 4 as a table: one row per pair, and the mean over all pairs."""
     rows: list[tuple[Value, ...]] = [
         (" or ".join(pair), *cells) for pair, cells in zip(found.pairs, found.accuracy, strict=True)
     ]
     rows.append((f"mean of all {found.n_pairs} pairs", *found.mean))
     return ResultTable(
         "figure 4",
-        "Figure 4 in numbers: two unseen classes at a time",
+        "Figure 4 in numbers: two new classes at a time",
         ("classes", *found.methods),
         tuple(rows),
     )
 
 
-def two_classes(study: Benchmark, methods: Mapping[str, MethodScores]) -> TwoClasses:
-    """Judge methods on pairs of unseen classes; the same resamples serve all of them.
+def evaluate_pairs(benchmark: Benchmark, methods: Mapping[str, MethodScores]) -> TwoClasses:
+    """Evaluate methods on pairs of new classes, all with the same resamples.
 
     Examples
     --------
     >>> import numpy as np
     >>> from rankshot.datasets.cifar import load_cifar
-    >>> from rankshot.experiments.benchmark import study_of
-    >>> from rankshot.experiments.two_classes import MethodScores, two_classes
-    >>> study = study_of(load_cifar())
-    >>> classes, truth = study.images.new_classes, study.images.new_label
+    >>> from rankshot.experiments.benchmark import load_benchmark
+    >>> from rankshot.experiments.two_classes import MethodScores, evaluate_pairs
+    >>> benchmark = load_benchmark(load_cifar())
+    >>> classes, truth = benchmark.images.new_classes, benchmark.images.new_label
     >>> blind = MethodScores(np.zeros((len(truth), 10)), classes)
-    >>> found = two_classes(study, {"blind": blind})
+    >>> found = evaluate_pairs(benchmark, {"blind": blind})
     >>> print(found.pairs[0], found.accuracy[0][0], found.n_pairs)
     ('cat', 'dog') .500 [.500, .500] 45
     """
     if not methods:
-        raise RankshotError("there is no method to judge on two classes")
-    task, pairs = study.real, class_pairs(study)
-    chance = {name: _chances(name, scores, study) for name, scores in methods.items()}
+        raise RankshotError("methods must not be empty")
+    task, pairs = benchmark.real, choose_pairs(benchmark)
+    wins = {name: _win_probabilities(name, scores, benchmark) for name, scores in methods.items()}
     code = {name: i for i, name in enumerate(task.targets)}
     truth = np.array([code[label] for label in task.test_label])
     sizes = np.bincount(truth, minlength=len(task.targets))
@@ -119,61 +119,59 @@ def two_classes(study: Benchmark, methods: Mapping[str, MethodScores]) -> TwoCla
         a, b = code[one], code[other]
         judged = np.isin(truth, (a, b))
         rival = np.where(truth == a, b, a)
-        own = {name: table[np.arange(len(truth)), rival] for name, table in chance.items()}
+        own = {name: table[np.arange(len(truth)), rival] for name, table in wins.items()}
         rows.append(tuple(bootstrap.interval(own[name], weights=judged) for name in methods))
-    mean = tuple(
-        bootstrap.interval(_share_of_mean(table, truth, sizes)) for table in chance.values()
-    )
+    mean = tuple(bootstrap.interval(_share_of_mean(table, truth, sizes)) for table in wins.values())
     n_pairs = len(task.targets) * (len(task.targets) - 1) // 2
     return TwoClasses(tuple(methods), pairs, tuple(rows), mean, n_pairs)
 
 
-def class_pairs(study: Benchmark) -> tuple[Pair, ...]:
-    """Return the pairs to look at: a choice that no result has a part in.
+def choose_pairs(benchmark: Benchmark) -> tuple[Pair, ...]:
+    """Return the pairs of the figure; they do not depend on any result.
 
-    For CIFAR they are fixed, those that the paper's text names among them. For other data the
-    panel decides: Kendall's distance of its orders of the seen classes, merged by Borda's rule.
-    The three pairs that are most alike are taken, and the three that are least, no class twice
-    among either three; of equals, the first by name.
+    For CIFAR they are fixed and include those of the paper's text. For other data they are chosen
+    by Kendall's distance of the panel's rankings, combined by Borda's rule: the three most similar
+    and the three least similar pairs, without a repeated class within each three. Of equal
+    distances, the first by name is taken.
 
     Examples
     --------
     >>> from rankshot.datasets.cifar import load_cifar
-    >>> from rankshot.experiments.benchmark import study_of
-    >>> from rankshot.experiments.two_classes import class_pairs
-    >>> class_pairs(study_of(load_cifar()))[:2]
+    >>> from rankshot.experiments.benchmark import load_benchmark
+    >>> from rankshot.experiments.two_classes import choose_pairs
+    >>> choose_pairs(load_benchmark(load_cifar()))[:2]
     (('cat', 'dog'), ('airplane', 'automobile'))
     """
-    return CIFAR_PAIRS if study.name == "cifar" else pairs_by_panel(study.panel)
+    return CIFAR_PAIRS if benchmark.name == "cifar" else choose_pairs_by_panel(benchmark.panel)
 
 
-def pairs_by_panel(panel: Rankings) -> tuple[Pair, ...]:
-    """Return the targets that rankings make most alike, two by two, and those least alike."""
+def choose_pairs_by_panel(panel: Rankings) -> tuple[Pair, ...]:
+    """Return the pairs of targets with the most and with the least similar rankings."""
     targets = sorted(panel.target_names)
     orders = [borda(panel.select(target=target)).order for target in targets]
     distance = kendall_distance(Rankings.from_orders(orders, items=panel.items))
     cells = list(combinations(range(len(targets)), 2))
-    # Sorting keeps equals in their order, which is by name.
-    alike = sorted(cells, key=lambda cell: float(distance[cell]))
-    unlike = sorted(cells, key=lambda cell: -float(distance[cell]))
-    chosen = dict.fromkeys([*_apart(alike), *_apart(unlike)])
+    # Sorting is stable: equal distances stay in the order of names.
+    nearest = sorted(cells, key=lambda cell: float(distance[cell]))
+    farthest = sorted(cells, key=lambda cell: -float(distance[cell]))
+    chosen = dict.fromkeys([*_take_disjoint(nearest), *_take_disjoint(farthest)])
     return tuple((targets[a], targets[b]) for a, b in chosen)
 
 
-def _apart(cells: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _take_disjoint(cells: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the first pairs that share no class."""
     used: set[int] = set()
     kept: list[tuple[int, int]] = []
     for cell in cells:
-        if len(kept) < ON_EACH_SIDE and used.isdisjoint(cell):
+        if len(kept) < PAIRS_PER_SIDE and used.isdisjoint(cell):
             kept.append(cell)
             used.update(cell)
     return kept
 
 
-def _chances(name: str, scores: MethodScores, study: Benchmark) -> Floats:
-    """Return how likely each input's own class is to win against each class; equal is a half."""
-    task = study.real
+def _win_probabilities(name: str, scores: MethodScores, benchmark: Benchmark) -> Floats:
+    """Return the probability that each input's own class wins against each class; a tie is 1/2."""
+    task = benchmark.real
     for target in task.targets:
         if target not in scores.targets:
             hint = suggest_name(target, scores.targets)
@@ -187,14 +185,14 @@ def _chances(name: str, scores: MethodScores, study: Benchmark) -> Floats:
     return np.asarray(((own > others) + (own >= others).astype(np.float64)) / 2)
 
 
-def _share_of_mean(chance: Floats, truth: NDArray[np.intp], sizes: NDArray[np.intp]) -> Floats:
-    """Return numbers, one an input, whose mean is the mean accuracy over all pairs of classes.
+def _share_of_mean(wins: Floats, truth: NDArray[np.intp], sizes: NDArray[np.intp]) -> Floats:
+    """Return one number per input; their mean is the mean accuracy over all pairs of classes.
 
-    The accuracy of a pair is a sum over its inputs, divided by how many they are; resamples
-    inside classes leave that number as it is. So the mean over pairs is a sum over inputs, too.
+    The accuracy of a pair is a sum over its inputs, divided by their number. Resamples within
+    classes do not change that number, so the mean over pairs is also a sum over inputs.
     """
-    n, L = chance.shape
+    n, L = wins.shape
     n_pairs = L * (L - 1) / 2
     own = np.arange(L) == truth[:, None]
-    parts = np.where(own, 0.0, chance) / (sizes[truth][:, None] + sizes)
+    parts = np.where(own, 0.0, wins) / (sizes[truth][:, None] + sizes)
     return np.asarray(parts.sum(axis=1) * n / n_pairs)

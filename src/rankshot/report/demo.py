@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from rankshot.experiments.benchmark import LISTED
-from rankshot.experiments.demo import SHOWN, Demo
+from rankshot.experiments.benchmark import LIST_LENGTH
+from rankshot.experiments.demo import REPORTED, Demo
 from rankshot.experiments.methods import K
 from rankshot.ranking.concordance import TargetSummary, disagreement, summarize
 from rankshot.ranking.rankings import Rankings
@@ -40,7 +40,7 @@ DATA_NOTE = (
 
 def demo_report(demo: Demo) -> Report:
     """Return the report of what the demonstration found."""
-    method, source, classifier = SHOWN
+    method, source, classifier = REPORTED
     proba = demo.head.predict_proba(demo.scores)
     predicted = demo.head.predict(demo.scores)
     targets = demo.head.classes_.tolist()
@@ -67,9 +67,9 @@ def demo_report(demo: Demo) -> Report:
         comparison=replace(demo.comparison, caption=CAPTION),
         consensuses=tuple(
             measure_source_agreement(summary, demo.rankings)
-            for summary in summarize(demo.panel, k=LISTED)
+            for summary in summarize(demo.panel, k=LIST_LENGTH)
         ),
-        map=map_rankings(demo.rankings, LISTED),
+        map=map_rankings(demo.rankings, LIST_LENGTH),
         evaluation=evaluate_predictions(demo.truth, predicted, proba, targets),
         explanations=tuple(
             ExplainedInput(f"Image {row}", why, str(demo.truth[row]))

@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from rankshot.experiments.class_maps import ClassTree, SemanticMap
 from rankshot.experiments.ranking_cells import Cell, RankingCells
-from rankshot.experiments.tables import ResultTable
 from rankshot.experiments.two_classes import TwoClasses
 from rankshot.ranking.layouts import NamedOrder
 from rankshot.report.charts import (
@@ -261,9 +260,3 @@ def draw_two_classes(found: TwoClasses) -> Html:
         f"{format_share(axis.low)} on the left to {format_share(axis.high)} on the right"
     )
     return draw_intervals(lines, found.methods, axis, title)
-
-
-def two_class_table(found: TwoClasses) -> ResultTable:
-    """Return the same figures as a table."""
-    rows = tuple((row.label, *row.cells) for row in two_class_lines(found))
-    return ResultTable("figure 4", "The same as a table", ("pair", *found.methods), rows)

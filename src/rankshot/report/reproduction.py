@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from rankshot.experiments.class_maps import SemanticMap
-from rankshot.experiments.paper_figures import PaperFigures
 from rankshot.experiments.ranking_cells import RankingCells
-from rankshot.experiments.tables import Compared, ResultTable, Value, text_of
+from rankshot.experiments.reproduction import PaperFigures
+from rankshot.experiments.tables import OursAndPaper, ResultTable, Value, format_value
+from rankshot.experiments.two_classes import two_class_table
 from rankshot.report.charts import Group
 from rankshot.report.page import render_template
 from rankshot.report.paper_figures import (
@@ -25,7 +26,6 @@ from rankshot.report.paper_figures import (
     format_ranking,
     map_legend,
     two_class_lines,
-    two_class_table,
 )
 from rankshot.report.svg import Html
 from rankshot.report.texts import format_percent, format_share
@@ -125,14 +125,14 @@ def format_cell(value: Value) -> FormattedCell:
 
     Examples
     --------
-    >>> from rankshot.experiments.tables import Compared
+    >>> from rankshot.experiments.tables import OursAndPaper
     >>> from rankshot.report.reproduction import format_cell
     >>> from rankshot.zeroshot.metrics import Interval
-    >>> format_cell(Compared(Interval(0.445, 0.43, 0.461), 0.395))
+    >>> format_cell(OursAndPaper(Interval(0.445, 0.43, 0.461), 0.395))
     FormattedCell(text='.445', interval='.430–.461', paper='.395', is_text=False)
     """
     match value:
-        case Compared(ours, paper):
+        case OursAndPaper(ours, paper):
             return format_cell(ours)._replace(paper="" if paper is None else format_share(paper))
         case Interval(estimate, low, high):
             return FormattedCell(
@@ -142,7 +142,7 @@ def format_cell(value: Value) -> FormattedCell:
             return FormattedCell(value, is_text=True)
         case int():
             return FormattedCell(f"{value:,}")
-    return FormattedCell(text_of(value))
+    return FormattedCell(format_value(value))
 
 
 # -------------------------------------------------------------------- figures

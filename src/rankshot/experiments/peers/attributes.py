@@ -1,4 +1,4 @@
-"""From the probabilities of attributes to those of classes: what DAP and IAP share."""
+"""Peers that predict attributes first, and targets from attributes: DAP and IAP."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from rankshot.experiments.peers.base import (
     MeanImputation,
     Peer,
     Training,
-    chosen,
-    positive,
+    choose_targets,
+    require_positive,
 )
 from rankshot.semantics.vectors import ClassVectors
 from rankshot.zeroshot.scores import Scores, log_class_probabilities
@@ -27,33 +27,29 @@ from rankshot.zeroshot.scores import Scores, log_class_probabilities
 Floats = NDArray[np.float64]
 MAX_STEPS = 100
 LEAST_GAIN = 1e-8
-"""A regression is done with the step that promises less than this of log-likelihood an input."""
+"""A regression ends when the expected gain of log-likelihood per input is below this."""
 INNER_ACCURACY = 0.1
-"""Newton's equations are solved to this part, and better near the optimum."""
+"""The relative accuracy of Newton's equations; it is higher near the optimum."""
 SMALLEST_LOG = -600.0
-"""Sums of probabilities below its exponential have lost digits, or are zero."""
-
-
-# -------------------- experiments.peers.binary_attributes
-# From the probabilities of attributes to those of classes: what DAP and IAP share.
+"""Sums of probabilities below the exponential of this lose digits or are zero."""
 
 
 @dataclass(frozen=True, eq=False)
 class BinaryAttributes:
-    """Attributes that a class has or has not, as the training classes tell.
+    """Binary attributes of classes.
 
     A class has an attribute if its number is above the mean over all entries of the training
-    classes' table, as Lampert et al. took it; a table of zeros and ones stays what it is.
+    classes' table, as in Lampert et al. A table of zeros and ones does not change.
 
-    An attribute that all training classes have, or none, is left out: nothing can be learned of
-    it, so P(a|x) = P(a), and the factor is one. This also keeps priors from 0 and 1: among C
-    classes they are from 1/C to 1 - 1/C.
+    An attribute that all training classes have, or none, is left out: it cannot be learned, so
+    P(a|x) = P(a), and its factor is one. Therefore priors are never 0 or 1: with C classes they
+    are between 1/C and 1 - 1/C.
 
     Attributes
     ----------
     threshold : float
     differs : ndarray of bool
-        Which attributes are not the same for all training classes.
+        Which attributes differ between training classes.
     prior : ndarray
         P(a_m = 1) of those that differ, the mean over training classes.
     """
@@ -63,27 +59,26 @@ class BinaryAttributes:
     prior: Floats
 
     @classmethod
-    def of(cls, training: CompleteVectors) -> BinaryAttributes:
-        """Take threshold and priors from the training classes."""
+    def from_training(cls, training: CompleteVectors) -> BinaryAttributes:
+        """Compute threshold and priors from the training classes."""
         threshold = float(training.values.mean())
         mean = (training.values > threshold).mean(axis=0)
         differs = (mean > 0) & (mean < 1)
         if not differs.any():
             raise RankshotError(
-                f"no attribute tells the {len(training.names)} training classes apart: none is "
+                f"no attribute differs between the {len(training.names)} training classes: none is "
                 f"above the mean, {threshold:.3g}, for some of them and not for others"
             )
         return cls(threshold, differs, mean[differs])
 
-    def present(self, classes: CompleteVectors) -> NDArray[np.bool_]:
-        """Return which of the attributes that differ each class has, a row a class."""
-        had: NDArray[np.bool_] = classes.values[:, self.differs] > self.threshold
-        return had
+    def has_attributes(self, classes: CompleteVectors) -> NDArray[np.bool_]:
+        """Return which of the attributes that differ each class has, one row per class."""
+        return np.asarray(classes.values[:, self.differs] > self.threshold)
 
     def log_posterior(
         self, log_present: Floats, log_absent: Floats, targets: CompleteVectors
     ) -> Floats:
-        r"""Return log P(z|x) up to what depends on x alone, a column a target.
+        r"""Return log P(z|x) up to a constant for each x, one column per target.
 
         .. math:: P(z|x) ∝ \prod_m P(a_m^z | x) / P(a_m^z)
 
@@ -93,15 +88,14 @@ class BinaryAttributes:
             log P(a_m = 1 | x) and log P(a_m = 0 | x).
         targets : CompleteVectors
         """
-        has = self.present(targets).astype(np.float64)
+        has = self.has_attributes(targets).astype(np.float64)
         for_present = (log_present - np.log(self.prior)) @ has.T
         for_absent = (log_absent - np.log1p(-self.prior)) @ (1 - has).T
         posterior: Floats = for_present + for_absent
         return posterior
 
 
-# -------------------- experiments.peers.logistic_regressions
-# Many logistic regressions on the same features, at once.
+# -------------------------------------------------------------------- logistic regressions
 
 
 class LogisticRegressions(NamedTuple):
@@ -116,16 +110,16 @@ class LogisticRegressions(NamedTuple):
 
 
 def fit_logistic_regressions(X: Floats, answers: Floats, penalty: float) -> LogisticRegressions:
-    r"""Fit a logistic regression to each column of answers (n, M), zeros and ones.
+    r"""Fit one logistic regression to each column of answers (n, M), which are zeros and ones.
 
     Each minimises, with the intercept not penalised,
 
     .. math:: \sum_i \log(1 + e^{f_i}) - a_i f_i + \frac{α}{2} |w|^2, \qquad f_i = w^T x_i + b.
 
-    Newton's method for all columns together, its equations solved by conjugate gradients: a
-    Hessian XᵀDX for each column and step would cost d products with X, this costs two for each
-    of a few iterations, and they are products of large matrices. Since D ≤ 1/4, one matrix
-    XᵀX/4 + αI bounds all Hessians; its factor is the preconditioner.
+    Newton's method is run for all columns together, and its equations are solved by conjugate
+    gradients. A Hessian XᵀDX for each column and step would cost d products with X; this costs two
+    for each of a few iterations, and they are products of large matrices. Since D ≤ 1/4, one
+    matrix XᵀX/4 + αI bounds all Hessians; its factor is the preconditioner.
 
     Examples
     --------
@@ -134,7 +128,7 @@ def fit_logistic_regressions(X: Floats, answers: Floats, penalty: float) -> Logi
     >>> fitted.log_odds(X).round(3).ravel()
     array([-0.893, -0.298,  0.298,  0.893])
     """
-    problem = _Problem.of(X, penalty)
+    problem = _RegressionProblem.build(X, penalty)
     W = np.zeros((problem.Z.shape[1], answers.shape[1]))
     active = np.arange(answers.shape[1])
     for _ in range(MAX_STEPS):
@@ -147,41 +141,41 @@ def fit_logistic_regressions(X: Floats, answers: Floats, penalty: float) -> Logi
         if active.size == 0:
             return LogisticRegressions(W[:-1], W[-1])
     raise RankshotError(
-        f"{len(active)} of {answers.shape[1]} logistic regressions are not done after {MAX_STEPS} "
-        f"steps: take a larger penalty than {penalty:g}, or features of a common scale"
+        f"{len(active)} of {answers.shape[1]} logistic regressions did not converge in {MAX_STEPS} "
+        f"steps: use a penalty larger than {penalty:g}, or scale the features"
     )
 
 
-class _Problem(NamedTuple):
-    """Features with a column of ones, the penalty of each row of weights, the bound's factor."""
+class _RegressionProblem(NamedTuple):
+    """Features with a column of ones, the penalty of each row of weights, the preconditioner."""
 
     Z: Floats
     penalties: Floats
     factor: Any
 
     @classmethod
-    def of(cls, X: Floats, penalty: float) -> _Problem:
+    def build(cls, X: Floats, penalty: float) -> _RegressionProblem:
         Z = np.column_stack([X, np.ones(len(X))])
         penalties = np.append(np.full(X.shape[1], penalty), 0.0)
         return cls(Z, penalties[:, None], cho_factor(Z.T @ Z / 4 + np.diag(penalties)))
 
-    def preconditioned(self, gradient: Floats) -> Floats:
+    def precondition(self, gradient: Floats) -> Floats:
         return np.asarray(cho_solve(self.factor, gradient))
 
     def newton_direction(self, gradient: Floats, D: Floats) -> Floats:
         """Solve (ZᵀDZ + α) x = -gradient for all columns by preconditioned conjugate gradients."""
         x, residual = np.zeros_like(gradient), -gradient
-        z = self.preconditioned(residual)
+        z = self.precondition(residual)
         size = first = (residual * z).sum(axis=0)
         enough = first * np.minimum(INNER_ACCURACY**2, first / len(D))
         q = z
         for _ in range(len(gradient)):
             Hq = self.Z.T @ (D * (self.Z @ q)) + self.penalties * q
-            # A column that is done rests: its next quotient could be 0 / 0.
+            # A finished column is not updated: its next quotient could be 0 / 0.
             going = size > enough
             along = np.divide(size, (q * Hq).sum(axis=0), out=np.zeros_like(size), where=going)
             x, residual = x + along * q, residual - along * Hq
-            z = self.preconditioned(residual)
+            z = self.precondition(residual)
             size, before = (residual * z).sum(axis=0), size
             if (size <= enough).all():
                 break
@@ -189,11 +183,11 @@ class _Problem(NamedTuple):
         return x
 
     def step(self, W: Floats, direction: Floats, gradient: Floats, answers: Floats) -> Floats:
-        """Return the direction, halved for each column until its objective falls enough."""
+        """Return the direction, halved for each column until its objective decreases enough."""
         f, df = self.Z @ W, self.Z @ direction
         now = self._objective(W, f, answers)
         slope = (gradient * direction).sum(axis=0)
-        # Near the optimum the objective cannot show a fall that is lost in its last digits.
+        # Near the optimum the decrease can be smaller than the rounding error of the objective.
         lost = 1e-12 * np.abs(now)
         length = np.ones(W.shape[1])
         for _ in range(50):
@@ -209,22 +203,20 @@ class _Problem(NamedTuple):
         return np.asarray(loss + (self.penalties * W**2).sum(axis=0) / 2)
 
 
-# -------------------- experiments.peers.dap
-# DAP: attributes predicted from features, and targets from attributes.
+# -------------------------------------------------------------------- methods
 
 
 class DAP(Peer):
     r"""Direct attribute prediction of Lampert, Nickisch & Harmeling (2009).
 
-    The class vectors are attributes: yes or no, or numbers, which count as yes above the mean
-    of all entries of the training classes' table. A logistic regression for each attribute
-    learns P(a_m|x), and
+    The class vectors are attributes. They are binary, or numbers that count as 1 above the mean of
+    all entries of the training classes' table. One logistic regression per attribute learns
+    P(a_m|x), and
 
     .. math:: P(z|x) ∝ \prod_m \frac{P(a_m^z | x)}{P(a_m^z)},
 
     where the prior P(a_m) is the mean over training classes. An attribute that is the same for
-    all training classes has the factor 1, which keeps priors from 0 and 1. `decision_function`
-    is the logarithm of the product.
+    all training classes has the factor 1. `decision_function` is the logarithm of the product.
 
     Parameters
     ----------
@@ -253,9 +245,9 @@ class DAP(Peer):
         self.penalty = penalty
 
     def _learn(self, training: Training) -> None:
-        penalty = positive("penalty", self.penalty)
-        self.attributes_ = BinaryAttributes.of(training.classes)
-        present = self.attributes_.present(training.classes).astype(np.float64)
+        penalty = require_positive("penalty", self.penalty)
+        self.attributes_ = BinaryAttributes.from_training(training.classes)
+        present = self.attributes_.has_attributes(training.classes).astype(np.float64)
         self.regressions_ = fit_logistic_regressions(training.X, present[training.codes], penalty)
 
     def _scores(self, X: Floats, targets: CompleteVectors) -> Floats:
@@ -263,19 +255,15 @@ class DAP(Peer):
         return self.attributes_.log_posterior(log_expit(f), log_expit(-f), targets)
 
 
-# -------------------- experiments.peers.iap
-# IAP: attributes predicted from the probabilities of the seen classes.
-
-
 class IAP(BaseEstimator):  # type: ignore[misc]
     r"""Indirect attribute prediction of Lampert, Nickisch & Harmeling (2009).
 
-    From what a classifier says of the classes it knows, without another training,
+    It uses the probabilities of a classifier of the seen classes, without further training:
 
     .. math:: P(a_m|x) = \sum_y P(a_m|y)\, P(y|x), \qquad
         P(z|x) ∝ \prod_m \frac{P(a_m^z | x)}{P(a_m^z)}.
 
-    P(a_m|y) is 1 or 0: attributes are made binary, and their priors taken, as in `DAP`.
+    P(a_m|y) is 1 or 0: attributes are made binary, and their priors are computed, as in `DAP`.
 
     Attributes
     ----------
@@ -295,23 +283,23 @@ class IAP(BaseEstimator):  # type: ignore[misc]
     """
 
     def fit(self, vectors: ClassVectors) -> IAP:
-        """Take the attributes of the seen classes; missing ones (NaN) are the mean over others."""
-        self._imputation = MeanImputation.of(vectors)
+        """Learn the attributes of the seen classes; missing ones (NaN) get the mean over others."""
+        self._imputation = MeanImputation.from_training(vectors)
         seen = self._imputation.complete(vectors)
-        self.attributes_ = BinaryAttributes.of(seen)
-        self._present = self.attributes_.present(seen)
+        self.attributes_ = BinaryAttributes.from_training(seen)
+        self._present = self.attributes_.has_attributes(seen)
         self.items_ = seen.names
         return self
 
     def decision_function(self, probabilities: Scores | ArrayLike, targets: ClassVectors) -> Floats:
-        """Return log P(z|x) up to what depends on x alone, a column a target.
+        """Return log P(z|x) up to a constant for each x, one column per target.
 
         Parameters
         ----------
         probabilities : Scores or array-like of shape (n, C)
-            P(y|x): a table whose rows add up to one, with its columns in the order of
-            ``items_``; or scores, of which the softmax is taken (one-vs-rest: the sigmoid,
-            divided by its sum over classes).
+            P(y|x): a table whose rows sum to one, with its columns in the order of ``items_``; or
+            scores, which are converted by softmax (one-vs-rest: by the sigmoid, divided by its sum
+            over classes).
         targets : ClassVectors
         """
         check_is_fitted(self, "items_")
@@ -321,33 +309,34 @@ class IAP(BaseEstimator):  # type: ignore[misc]
         log_proba = log_class_probabilities(scores.values, scores.kind, "IAP")
         log_proba = log_proba - logsumexp(log_proba, axis=1, keepdims=True)
         return self.attributes_.log_posterior(
-            log_share(log_proba, self._present),
-            log_share(log_proba, ~self._present),
+            log_group_probability(log_proba, self._present),
+            log_group_probability(log_proba, ~self._present),
             self._imputation.complete(targets),
         )
 
     def predict(self, probabilities: Scores | ArrayLike, targets: ClassVectors) -> NDArray[np.str_]:
-        """Return the most probable target of each input; of equals, the first by name."""
-        return chosen(self.decision_function(probabilities, targets), targets.names)
+        """Return the most probable target of each input; the first by name if several tie."""
+        return choose_targets(self.decision_function(probabilities, targets), targets.names)
 
 
-def log_share(log_proba: Floats, members: NDArray[np.bool_]) -> Floats:
-    """Return the logarithm of what each group of classes has of the probability.
+def log_group_probability(log_proba: Floats, members: NDArray[np.bool_]) -> Floats:
+    """Return the logarithm of the total probability of each group of classes.
 
     Parameters
     ----------
     log_proba : ndarray of shape (n, C)
     members : ndarray of bool of shape (C, groups)
-        No group may be empty.
+        The classes of each group; no group may be empty.
 
     Examples
     --------
-    >>> log_share(np.array([[0.0, -1000.0, -1000.0]]), np.array([[False], [True], [True]])).round(3)
+    >>> log_proba = np.array([[0.0, -1000.0, -1000.0]])
+    >>> log_group_probability(log_proba, np.array([[False], [True], [True]])).round(3)
     array([[-999.307]])
     """
     with np.errstate(divide="ignore"):
         logs: Floats = np.log(np.exp(log_proba) @ members.astype(np.float64))
-    # A confident classifier leaves less than can be written for a group: there, one by one.
+    # Very small probabilities underflow: these are summed as logarithms, group by group.
     low = logs < SMALLEST_LOG
     for group in np.flatnonzero(low.any(axis=0)):
         rows = low[:, group]

@@ -1,4 +1,4 @@
-"""The vectors of classes as peers compute with them: no number missing, of length one if asked."""
+"""The common interface of the peers: features and class vectors in, predicted targets out."""
 
 from __future__ import annotations
 
@@ -21,41 +21,38 @@ from rankshot.zeroshot.metrics import require_labels
 Floats = NDArray[np.float64]
 
 
-# -------------------- experiments.peers.complete_vectors
-# The vectors of classes as peers compute with them: no number missing, of length one if asked.
-
-
 class CompleteVectors(NamedTuple):
-    """Names of classes and their vectors, a row a class, all numbers known."""
+    """Names of classes and their vectors, one row per class, without missing numbers."""
 
     names: tuple[str, ...]
     values: Floats
 
-    def unit(self) -> Floats:
-        """Return the vectors scaled to length one, or name a class whose vector is zero."""
+    def to_unit(self) -> Floats:
+        """Return the vectors scaled to length one; a vector of zeros is refused."""
         scaled = unit_vectors(self.values)
         nowhere = np.flatnonzero(np.isnan(scaled).any(axis=1))
         if nowhere.size:
             name = self.names[nowhere[0]]
             raise RankshotError(
                 f"class {name!r}: its vector is zero and has no direction; leave the class out, or "
-                "give it a vector"
+                "give it another vector"
             )
         return scaled
 
 
 @dataclass(frozen=True, eq=False)
 class MeanImputation:
-    """Fills what is missing (NaN) with the mean over the training classes that have it.
+    """Replaces missing numbers (NaN) by the mean over the training classes.
 
-    Targets are filled with the same means: what is chosen among must not change what a target is.
+    Targets are filled with the same means, so that the vector of a target does not depend on the
+    other targets.
 
     Examples
     --------
     >>> from rankshot.semantics.vectors import ClassVectors
     >>> nan = float("nan")
     >>> seen = ClassVectors(["lion", "bus"], [[1.0, nan], [0.0, 4.0]], "me")
-    >>> imputation = MeanImputation.of(seen)
+    >>> imputation = MeanImputation.from_training(seen)
     >>> imputation.complete(seen).values
     array([[1., 4.],
            [0., 4.]])
@@ -66,8 +63,8 @@ class MeanImputation:
     means: Floats
 
     @classmethod
-    def of(cls, training: ClassVectors) -> MeanImputation:
-        """Take the means of the training classes; a column that none of them has is refused."""
+    def from_training(cls, training: ClassVectors) -> MeanImputation:
+        """Compute the means of the training classes; a column without any number is refused."""
         values = np.asarray(training.values, np.float64)
         known = ~np.isnan(values)
         unknown = np.flatnonzero(~known.any(axis=0))
@@ -79,7 +76,7 @@ class MeanImputation:
         return cls(np.where(known, values, 0.0).sum(axis=0) / known.sum(axis=0))
 
     def complete(self, vectors: ClassVectors) -> CompleteVectors:
-        """Return vectors with all numbers known; a class that has none is refused."""
+        """Return vectors without missing numbers; a class without any number is refused."""
         values = np.asarray(vectors.values, np.float64)
         if values.shape[1] != len(self.means):
             raise RankshotError(
@@ -95,12 +92,8 @@ class MeanImputation:
         return CompleteVectors(tuple(vectors.names), np.where(missing, self.means, values))
 
 
-# -------------------- experiments.peers.training
-# What a peer is trained on: features, labels and the vectors of the labels' classes, checked.
-
-
 class Training(NamedTuple):
-    """Features (n, d), the place of each input's class, and the vectors of the classes."""
+    """Features (n, d), the index of each input's class, and the vectors of the classes."""
 
     X: Floats
     codes: NDArray[np.intp]
@@ -112,22 +105,25 @@ class Training(NamedTuple):
         return np.bincount(self.codes, minlength=len(self.classes.names))
 
     def class_sums(self) -> Floats:
-        """Return the sum of the features of each class, a row a class.
+        """Return the sum of the features of each class, one row per class.
 
-        With Y of a one for the class of each input and zeros, this is YᵀX; and where S has a
-        vector a class, and so Y S one an input, XᵀY S is the product of the sums and S.
+        This is YᵀX, where Y (n, classes) is 1 for the class of each input and 0 elsewhere. If S
+        has one vector per class, Y S has one per input, and XᵀY S is the product of the transposed
+        sums and S.
         """
         n = len(self.codes)
-        one = csr_array((np.ones(n), self.codes, np.arange(n + 1)), (n, len(self.classes.names)))
-        return np.asarray(one.T @ self.X)
+        indicator = csr_array(
+            (np.ones(n), self.codes, np.arange(n + 1)), (n, len(self.classes.names))
+        )
+        return np.asarray(indicator.T @ self.X)
 
 
-def as_features(X: ArrayLike, n_features: int | None = None) -> Floats:
-    """Return features as a table of finite numbers in double precision.
+def require_features(X: ArrayLike, n_features: int | None = None) -> Floats:
+    """Return features as a table of finite numbers in double precision, or raise an error.
 
     Examples
     --------
-    >>> as_features([[1, float("nan")]])
+    >>> require_features([[1, float("nan")]])
     Traceback (most recent call last):
         ...
     rankshot.core.errors.RankshotError: X: row 0, column 1 is nan; features must be finite
@@ -148,8 +144,8 @@ def as_features(X: ArrayLike, n_features: int | None = None) -> Floats:
     return table
 
 
-def class_codes_of(y: ArrayLike, n: int) -> tuple[tuple[str, ...], NDArray[np.intp]]:
-    """Return the classes among n labels, sorted, and the place of each label among them."""
+def encode_classes(y: ArrayLike, n: int) -> tuple[tuple[str, ...], NDArray[np.intp]]:
+    """Return the sorted classes of n labels, and the index of the class of each label."""
     labels = require_labels(y, "y")
     if len(labels) != n:
         raise RankshotError(f"X has {n} rows, but y has {len(labels)} labels")
@@ -157,20 +153,16 @@ def class_codes_of(y: ArrayLike, n: int) -> tuple[tuple[str, ...], NDArray[np.in
     return tuple(names.tolist()), codes
 
 
-# -------------------- experiments.peers.peer
-# The one face of the peers: features and class vectors in, a choice among targets out.
-
-
 class Peer(BaseEstimator, ABC):  # type: ignore[misc]
-    """A method that learns from features, and meets new classes by their vectors.
+    """A method that is trained on features and recognises new classes by their vectors.
 
-    Whatever a method needs beyond its equations is here. It says in `_learn` how it is trained,
-    and in `_scores` how well each target fits each input.
+    Subclasses have only the equations: `_learn` trains the method, and `_scores` returns how well
+    each target fits each input. Validation and missing numbers are handled here.
 
     Attributes
     ----------
     classes_ : tuple of str
-        The classes it was trained on, sorted.
+        The classes in the training data, sorted.
     n_features_in_ : int
     """
 
@@ -180,45 +172,45 @@ class Peer(BaseEstimator, ABC):  # type: ignore[misc]
     def fit(self, X: ArrayLike, y: ArrayLike, vectors: ClassVectors) -> Self:
         """Train on features (n, d) and the names of their classes.
 
-        Of the vectors only those of the classes in ``y`` are looked at, in any order. Numbers
-        that are missing (NaN) are the mean over the classes that have them.
+        Only the vectors of the classes in ``y`` are used; their order does not matter. Missing
+        numbers (NaN) are replaced by the mean over the classes that have them.
         """
-        features = as_features(X)
-        names, codes = class_codes_of(y, len(features))
-        known = vectors.select(names)
-        self._imputation = MeanImputation.of(known)
+        features = require_features(X)
+        names, codes = encode_classes(y, len(features))
+        seen = vectors.select(names)
+        self._imputation = MeanImputation.from_training(seen)
         self.classes_, self.n_features_in_ = names, features.shape[1]
-        self._learn(Training(features, codes, self._imputation.complete(known)))
+        self._learn(Training(features, codes, self._imputation.complete(seen)))
         return self
 
     def decision_function(self, X: ArrayLike, targets: ClassVectors) -> Floats:
-        """Return how well each target fits, a row an input and a column a target."""
+        """Return how well each target fits, one row per input and one column per target."""
         check_is_fitted(self, "classes_")
-        features = as_features(X, self.n_features_in_)
+        features = require_features(X, self.n_features_in_)
         return self._scores(features, self._imputation.complete(targets))
 
     def predict(self, X: ArrayLike, targets: ClassVectors) -> NDArray[np.str_]:
-        """Return the target that fits each input best; of equals, the first by name."""
-        return chosen(self.decision_function(X, targets), targets.names)
+        """Return the best target of each input; the first by name if several tie."""
+        return choose_targets(self.decision_function(X, targets), targets.names)
 
     @abstractmethod
     def _learn(self, training: Training) -> None:
-        """Learn from checked features and complete vectors."""
+        """Train on validated features and complete vectors."""
 
     @abstractmethod
     def _scores(self, X: Floats, targets: CompleteVectors) -> Floats:
-        """Return the scores of checked features, a column a target."""
+        """Return the scores of validated features, one column per target."""
 
 
-def chosen(scores: Floats, names: tuple[str, ...]) -> NDArray[np.str_]:
+def choose_targets(scores: Floats, names: tuple[str, ...]) -> NDArray[np.str_]:
     """Return the name of the largest score of each row.
 
-    Scores that differ by less than a billionth of the row's largest size are not told apart: the
-    order in which sums were taken must not decide. The first name in the alphabet does.
+    Scores that differ by less than a billionth of the row's largest absolute value count as ties,
+    so that rounding does not decide. The first name in alphabetical order wins a tie.
 
     Examples
     --------
-    >>> chosen(np.array([[1.0 + 1e-15, 1.0], [2.0, 1.0]]), ("dog", "cat"))
+    >>> choose_targets(np.array([[1.0 + 1e-15, 1.0], [2.0, 1.0]]), ("dog", "cat"))
     array(['cat', 'dog'], dtype='<U3')
     """
     order = np.argsort(names)
@@ -232,15 +224,15 @@ def chosen(scores: Floats, names: tuple[str, ...]) -> NDArray[np.str_]:
 def cosines(left: Floats, unit: Floats) -> Floats:
     """Return the cosine of each row with each of some vectors of length one.
 
-    A row of zeros is as near to one as to another: 0.
+    The cosine of a row of zeros is 0.
     """
     length = np.linalg.norm(left, axis=1, keepdims=True)
     products: Floats = left @ unit.T
     return np.asarray(np.divide(products, length, out=np.zeros_like(products), where=length > 0))
 
 
-def positive(what: str, value: float) -> float:
-    """Return a hyperparameter as a number, or say that it must be positive."""
+def require_positive(what: str, value: float) -> float:
+    """Return a hyperparameter as a positive finite number, or raise an error."""
     number = require_number(what, value)
     if not 0 < number < np.inf:
         raise RankshotError(f"{what} must be positive, not {short_repr(value)}")

@@ -1,4 +1,4 @@
-"""ESZSL: a bilinear fit of features and class vectors."""
+"""Peers that are linear in the features: ESZSL, SAE and regression to class vectors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ from numpy.typing import NDArray
 from scipy.linalg import eigvalsh, solve, solve_sylvester
 
 from rankshot.core.errors import RankshotError, short_repr
-from rankshot.experiments.peers.base import CompleteVectors, Peer, Training, cosines, positive
+from rankshot.experiments.peers.base import (
+    CompleteVectors,
+    Peer,
+    Training,
+    cosines,
+    require_positive,
+)
 from rankshot.semantics.vectors import unit_vectors
 
 Floats = NDArray[np.float64]
@@ -17,16 +23,12 @@ Direction = Literal["to vectors", "to features"]
 DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 
 
-# -------------------- experiments.peers.eszsl
-# ESZSL: a bilinear fit of features and class vectors.
-
-
 class ESZSL(Peer):
     r"""The embarrassingly simple zero-shot learning of Romera-Paredes & Torr (2015).
 
-    A class fits an input by xᵀV s. With features X (n, d), class vectors S (C, a) of length
-    one, and Y (n, C) of 1 for the class of an input and -1 for all others, as in their paper, V
-    is the one minimiser of
+    The score of a class for an input is xᵀV s. With features X (n, d), class vectors S (C, a) of
+    length one, and Y (n, C) of 1 for the class of an input and -1 for all others, as in their
+    paper, V is the unique minimiser of
 
     .. math:: |X V S^T - Y|^2 + γ |V S^T|^2 + λ |X V|^2 + γλ |V|^2,
 
@@ -60,22 +62,20 @@ class ESZSL(Peer):
         self.vector_penalty = vector_penalty
 
     def _learn(self, training: Training) -> None:
-        X, S, sums = training.X, training.classes.unit(), training.class_sums()
-        # Y is twice the table of ones and zeros, less one everywhere.
+        X, S, sums = training.X, training.classes.to_unit(), training.class_sums()
+        # Y is 2 times the indicator matrix of classes, minus 1.
         XtY = 2 * sums.T - sums.sum(axis=0)[:, None]
-        of_features = X.T @ X + positive("feature_penalty", self.feature_penalty) * np.eye(
+        of_features = X.T @ X + require_positive("feature_penalty", self.feature_penalty) * np.eye(
             X.shape[1]
         )
-        of_vectors = S.T @ S + positive("vector_penalty", self.vector_penalty) * np.eye(S.shape[1])
+        of_vectors = S.T @ S + require_positive("vector_penalty", self.vector_penalty) * np.eye(
+            S.shape[1]
+        )
         half = solve(of_features, XtY @ S, assume_a="pos")
         self.weights_: Floats = solve(of_vectors, half.T, assume_a="pos").T
 
     def _scores(self, X: Floats, targets: CompleteVectors) -> Floats:
-        return X @ (self.weights_ @ targets.unit().T)
-
-
-# -------------------- experiments.peers.sae
-# SAE: a linear autoencoder whose code is the class vector.
+        return X @ (self.weights_ @ targets.to_unit().T)
 
 
 class SAE(Peer):
@@ -93,9 +93,9 @@ class SAE(Peer):
     Parameters
     ----------
     encoder_weight : float
-        λ: how much encoding counts, against decoding.
+        λ: the weight of encoding relative to decoding.
     direction : {"to vectors", "to features"}
-        Where inputs and targets are compared, by cosine: W x with s, or x with Wᵀs.
+        The space in which inputs and targets are compared by cosine: W x with s, or x with Wᵀs.
 
     Attributes
     ----------
@@ -123,24 +123,24 @@ class SAE(Peer):
                 f"direction must be one of {', '.join(map(repr, DIRECTIONS))}, not "
                 f"{short_repr(self.direction)}"
             )
-        weight = positive("encoder_weight", self.encoder_weight)
-        X, S = training.X, training.classes.unit()
+        weight = require_positive("encoder_weight", self.encoder_weight)
+        X, S = training.X, training.classes.to_unit()
         A = (S.T * training.counts) @ S
         B = weight * (X.T @ X)
         _refuse_singular(A, B)
         self.weights_: Floats = solve_sylvester(A, B, (1 + weight) * S.T @ training.class_sums())
 
     def _scores(self, X: Floats, targets: CompleteVectors) -> Floats:
-        unit = targets.unit()
+        unit = targets.to_unit()
         if self.direction == "to vectors":
             return cosines(X @ self.weights_.T, unit)
         prototypes = unit_vectors(unit @ self.weights_)
-        # A target that is decoded to nothing is near to no input.
+        # A target that is decoded to zeros has the cosine 0 with all inputs.
         return cosines(X, np.nan_to_num(prototypes))
 
 
 def _refuse_singular(A: Floats, B: Floats) -> None:
-    """Raise where the equation has many solutions: the solver would return one, and not say so."""
+    """Raise an error if the equation has many solutions; the solver would return one of them."""
     a, b = eigvalsh(A), eigvalsh(B)
     if a[0] + b[0] <= (a[-1] + b[-1]) * np.finfo(float).eps * max(len(a), len(b)):
         raise RankshotError(
@@ -150,19 +150,15 @@ def _refuse_singular(A: Floats, B: Floats) -> None:
         )
 
 
-# -------------------- experiments.peers.vector_regression
-# Ridge regression from features to class vectors.
-
-
 class VectorRegression(Peer):
-    r"""Ridge regression of the class vector on the features; the nearest target by cosine.
+    r"""Ridge regression from features to class vectors; the nearest target by cosine wins.
 
-    With features X and the vector of each input's class S (scaled to length one), both less
+    With features X and the vector of each input's class S (scaled to length one), both minus
     their means x̄ and s̄, it minimises
 
     .. math:: |X W - S|^2 + α |W|^2, \qquad W = (X^T X + α I)^{-1} X^T S,
 
-    and places an input at s̄ + (x - x̄)ᵀ W.
+    and maps an input to s̄ + (x - x̄)ᵀ W.
 
     Parameters
     ----------
@@ -191,15 +187,17 @@ class VectorRegression(Peer):
         self.penalty = penalty
 
     def _learn(self, training: Training) -> None:
-        X, S, counts = training.X, training.classes.unit(), training.counts
+        X, S, counts = training.X, training.classes.to_unit(), training.counts
         n = len(X)
         mean_x, mean_s = X.mean(axis=0), counts @ S / n
-        # The features are centred before their squares are summed: afterwards digits are lost.
-        centred = X - mean_x
-        gram = centred.T @ centred + positive("penalty", self.penalty) * np.eye(X.shape[1])
+        # Centering after the squares are summed would lose digits.
+        centered = X - mean_x
+        gram = centered.T @ centered + require_positive("penalty", self.penalty) * np.eye(
+            X.shape[1]
+        )
         sums = training.class_sums() - counts[:, None] * mean_x
         self.weights_: Floats = solve(gram, sums.T @ (S - mean_s), assume_a="pos")
         self.intercept_: Floats = mean_s - mean_x @ self.weights_
 
     def _scores(self, X: Floats, targets: CompleteVectors) -> Floats:
-        return cosines(X @ self.weights_ + self.intercept_, targets.unit())
+        return cosines(X @ self.weights_ + self.intercept_, targets.to_unit())

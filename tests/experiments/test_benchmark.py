@@ -17,7 +17,14 @@ from rankshot.datasets.embedded import (
     load_similarities,
 )
 from rankshot.datasets.features import ImageData
-from rankshot.experiments.benchmark import LISTED, PANEL, first_of, known, load_benchmark, untold
+from rankshot.experiments.benchmark import (
+    LIST_LENGTH,
+    PANEL,
+    fill_missing,
+    find_unranked_targets,
+    load_benchmark,
+    rank_items,
+)
 
 each_data_set = pytest.mark.parametrize("name", ["cifar", "animals"])
 each_task = pytest.mark.parametrize("part", ["rehearsal", "real"])
@@ -25,20 +32,18 @@ each_task = pytest.mark.parametrize("part", ["rehearsal", "real"])
 
 def numbered(name):
     """Images of all classes of a data set whose only feature is their number."""
-    seen, unseen = class_names(name)
+    seen, new = class_names(name)
     rng = np.random.default_rng(0)
-    labels = [
-        rng.permutation(np.repeat(names, n)) for names, n in ((seen, 4), (seen, 2), (unseen, 3))
-    ]
+    labels = [rng.permutation(np.repeat(names, n)) for names, n in ((seen, 4), (seen, 2), (new, 3))]
     ends = np.cumsum([0, *map(len, labels)])
     parts = []
     for label, start, stop in zip(labels, ends, ends[1:], strict=False):
         parts += [np.arange(start, stop, dtype=np.float32)[:, None], label]
-    return ImageData(name, *parts, seen_classes=seen, new_classes=unseen)
+    return ImageData(name, *parts, seen_classes=seen, new_classes=new)
 
 
 @pytest.fixture(scope="module")
-def studies():
+def benchmarks():
     return {name: load_benchmark(numbered(name)) for name in ("cifar", "animals")}
 
 
@@ -51,8 +56,8 @@ def numbers(features):
 
 @each_data_set
 @each_task
-def test_no_image_and_no_class_is_in_two_places(studies, name, part):
-    task = getattr(studies[name], part)
+def test_no_image_and_no_class_is_in_two_places(benchmarks, name, part):
+    task = getattr(benchmarks[name], part)
     train, validation, test = map(numbers, (task.train, task.validation, task.test))
     assert not train & validation
     assert not train & test
@@ -67,9 +72,9 @@ def test_no_image_and_no_class_is_in_two_places(studies, name, part):
 
 @each_data_set
 @each_task
-def test_labels_stay_with_their_images(studies, name, part):
-    study = studies[name]
-    data, task = study.images, getattr(study, part)
+def test_labels_stay_with_their_images(benchmarks, name, part):
+    benchmark = benchmarks[name]
+    data, task = benchmark.images, getattr(benchmark, part)
     truth = dict(
         zip(
             np.concatenate([data.seen_train, data.seen_validation, data.new]).ravel().tolist(),
@@ -86,9 +91,9 @@ def test_labels_stay_with_their_images(studies, name, part):
 
 
 @each_data_set
-def test_the_real_task_is_the_data_set(studies, name):
-    study = studies[name]
-    data, task = study.images, study.real
+def test_the_real_task_is_the_data_set(benchmarks, name):
+    benchmark = benchmarks[name]
+    data, task = benchmark.images, benchmark.real
     assert task.name == f"{name}-all"
     assert task.train is data.seen_train
     assert task.validation is data.seen_validation
@@ -97,9 +102,9 @@ def test_the_real_task_is_the_data_set(studies, name):
 
 
 @each_data_set
-def test_the_rehearsal_uses_every_image_of_the_seen_classes_and_no_other(studies, name):
-    study = studies[name]
-    data, task = study.images, study.rehearsal
+def test_the_rehearsal_uses_every_image_of_the_seen_classes_and_no_other(benchmarks, name):
+    benchmark = benchmarks[name]
+    data, task = benchmark.images, benchmark.rehearsal
     assert task.name == f"{name}-others"
     everything = numbers(task.train) | numbers(task.validation) | numbers(task.test)
     assert everything == numbers(data.seen_train) | numbers(data.seen_validation)
@@ -114,8 +119,8 @@ def test_the_rehearsal_uses_every_image_of_the_seen_classes_and_no_other(studies
 
 @each_data_set
 @each_task
-def test_sources_and_panel_are_of_targets_and_items(studies, name, part):
-    task = getattr(studies[name], part)
+def test_sources_and_panel_are_of_targets_and_items(benchmarks, name, part):
+    task = getattr(benchmarks[name], part)
     whole = load_similarities(name)
     assert tuple(task.sources) == SOURCES
     for source, table in task.sources.items():
@@ -127,17 +132,19 @@ def test_sources_and_panel_are_of_targets_and_items(studies, name, part):
     assert len(task.panel) == 8 * len(task.targets)
 
 
-def test_the_panels_are_those_of_the_data_set(studies):
-    for name, study in studies.items():
-        assert study.name == name
-        assert study.real.panel.orders() == load_panel(name).orders()
-        assert study.rehearsal.panel.orders() == load_held_out_panel(name).orders()
-        assert set(study.vectors.names) == set(study.images.seen_classes + study.images.new_classes)
+def test_the_panels_are_those_of_the_data_set(benchmarks):
+    for name, benchmark in benchmarks.items():
+        assert benchmark.name == name
+        assert benchmark.real.panel.orders() == load_panel(name).orders()
+        assert benchmark.rehearsal.panel.orders() == load_held_out_panel(name).orders()
+        assert set(benchmark.vectors.names) == set(
+            benchmark.images.seen_classes + benchmark.images.new_classes
+        )
 
 
 def test_the_embedded_images_are_split_without_overlap():
-    study = load_benchmark(load_cifar())
-    for task, sizes in ((study.real, (8000, 3000, 4000)), (study.rehearsal, None)):
+    benchmark = load_benchmark(load_cifar())
+    for task, sizes in ((benchmark.real, (8000, 3000, 4000)), (benchmark.rehearsal, None)):
         train, validation, test = (
             {row.tobytes() for row in part} for part in (task.train, task.validation, task.test)
         )
@@ -145,7 +152,7 @@ def test_the_embedded_images_are_split_without_overlap():
         assert not validation & test
         if sizes:
             assert (len(task.train), len(task.validation), len(task.test)) == sizes
-    rehearsal = study.rehearsal
+    rehearsal = benchmark.rehearsal
     assert len(rehearsal.train) + len(rehearsal.validation) + len(rehearsal.test) == 11_000
 
 
@@ -168,27 +175,27 @@ TABLE = rs.Similarity(
 
 def test_untold_are_targets_of_which_all_items_are_alike():
     """Unknown cells count as the least of the table: so does the target that has nothing else."""
-    assert untold(TABLE) == ("unheard", "flat", "least")
-    assert untold(TABLE.select(["cat", "holey"], TABLE.items)) == ()
+    assert find_unranked_targets(TABLE) == ("unheard", "flat", "least")
+    assert find_unranked_targets(TABLE.select(["cat", "holey"], TABLE.items)) == ()
 
 
 def test_known_puts_the_least_where_nothing_is_known():
-    found = known(TABLE)
+    found = fill_missing(TABLE)
     least = min(v for row in TABLE.values.tolist() for v in row if not isnan(v))
     expected = [[least if isnan(v) else v for v in row] for row in TABLE.values.tolist()]
     assert found.values.tolist() == expected
     assert (found.targets, found.items, found.source) == (TABLE.targets, TABLE.items, "me")
     whole = TABLE.select(["cat"], TABLE.items)
-    np.testing.assert_array_equal(known(whole).values, whole.values)
+    np.testing.assert_array_equal(fill_missing(whole).values, whole.values)
 
 
 def test_negative_similarities_have_a_least_too():
     table = rs.Similarity([[-0.5, NAN, 0.2]], ["cat"], ["a", "b", "c"])
-    assert known(table).values.tolist() == [[-0.5, -0.5, 0.2]]
+    assert fill_missing(table).values.tolist() == [[-0.5, -0.5, 0.2]]
 
 
 def test_first_of_ranks_the_targets_that_are_told():
-    found = first_of(TABLE)
+    found = rank_items(TABLE)
     assert found.targets.tolist() == ["cat", "holey"]
     assert found.orders() == [["a", "c", ["b", "d"]], ["d", "a", ["b", "c"]]]
     assert not found.is_subset.any()
@@ -198,9 +205,9 @@ def test_first_of_ranks_the_targets_that_are_told():
 def test_a_source_that_tells_nothing_is_refused():
     for flat in (NAN, 0.5):
         table = rs.Similarity(np.full((2, 3), flat), ["cat", "dog"], ["a", "b", "c"], "nobody")
-        assert untold(table) == ("cat", "dog")
-        with pytest.raises(RankshotError, match="nobody tells the items of no target apart"):
-            first_of(table)
+        assert find_unranked_targets(table) == ("cat", "dog")
+        with pytest.raises(RankshotError, match="nobody ranks the items of no target"):
+            rank_items(table)
 
 
 def by_hand(row, k):
@@ -217,8 +224,8 @@ def by_hand(row, k):
 @each_data_set
 @each_task
 @pytest.mark.parametrize("source", ["WordNet", "Wikipedia"])
-def test_first_of_a_source_by_hand(studies, name, part, source):
-    task = getattr(studies[name], part)
+def test_first_of_a_source_by_hand(benchmarks, name, part, source):
+    task = getattr(benchmarks[name], part)
     table = task.sources[source]
     values = table.values.tolist()
     told = {
@@ -227,27 +234,32 @@ def test_first_of_a_source_by_hand(studies, name, part, source):
         if len({v for v in row if not isnan(v)}) > 1
     }
     least = min(v for row in told.values() for v in row if not isnan(v))
-    found = first_of(table)
+    found = rank_items(table)
     assert found.targets.tolist() == list(told)
     assert found.items == task.items
-    assert set(found.lengths) == {LISTED}
+    assert set(found.lengths) == {LIST_LENGTH}
     for z, order in zip(found.targets, found.orders(), strict=True):
         groups = [{group} if isinstance(group, str) else set(group) for group in order]
         row = [least if isnan(v) else v for v in told[z]]
-        assert groups == [{task.items[i] for i in group} for group in by_hand(row, LISTED)]
+        assert groups == [{task.items[i] for i in group} for group in by_hand(row, LIST_LENGTH)]
 
 
 @each_data_set
 @each_task
-def test_listed_is_the_panel_or_a_source(studies, name, part):
-    task = getattr(studies[name], part)
-    assert task.listed(PANEL) is task.panel
-    assert task.listed("GloVe").orders() == first_of(task.sources["GloVe"]).orders()
+def test_listed_is_the_panel_or_a_source(benchmarks, name, part):
+    task = getattr(benchmarks[name], part)
+    assert task.rankings(PANEL) is task.panel
+    assert task.rankings("GloVe").orders() == rank_items(task.sources["GloVe"]).orders()
     with pytest.raises(KeyError):
-        task.listed("Glove")
+        task.rankings("Glove")
 
 
-def test_animals_have_targets_that_some_sources_do_not_know(studies):
-    missing = {name: len(untold(t)) for name, t in studies["animals"].real.sources.items()}
+def test_animals_have_targets_that_some_sources_do_not_know(benchmarks):
+    missing = {
+        name: len(find_unranked_targets(t))
+        for name, t in benchmarks["animals"].real.sources.items()
+    }
     assert {name: n for name, n in missing.items() if n} == {"Wikipedia": 4, "word2vec": 4}
-    assert not any(untold(table) for table in studies["cifar"].real.sources.values())
+    assert not any(
+        find_unranked_targets(table) for table in benchmarks["cifar"].real.sources.values()
+    )

@@ -18,7 +18,7 @@ from rankshot.experiments.paper_tables import (
     table_one,
     table_two,
 )
-from rankshot.experiments.tables import Compared
+from rankshot.experiments.tables import OursAndPaper
 from rankshot.semantics.vectors import ClassVectors
 from rankshot.zeroshot.bootstrap import Bootstrap
 from rankshot.zeroshot.scores import Scores
@@ -29,7 +29,7 @@ CLASSIFIERS = ("one-vs-rest", "one-vs-one", "multiclass")
 
 # ------------------------------------------------------------------ what the paper printed
 
-# As it stands there: a line a classifier, a column a method and its semantics.
+# As printed: one line per classifier, one column per method and its semantics.
 PRINTED_COLUMNS = (
     *((DS, INDIVIDUAL), (DS, "arithmetic mean"), (DS, "geometric mean")),
     *((DR, INDIVIDUAL), (DR, "arithmetic mean"), (DR, "geometric mean")),
@@ -68,14 +68,14 @@ def test_the_papers_data_are_those_that_it_printed():
     assert sources == "WordNet, Wikipedia, Yahoo, YahooImage, Flicker"
 
 
-# ------------------------------------------------------------------ a made study
+# ------------------------------------------------------------------ a made benchmark
 
 ITEMS = tuple("abcdefghijkl")
 TARGETS = ("cow", "elk", "yak")
 N = 90
 
 
-def made_study(rng):
+def make_benchmark(rng):
     """Three sources that see the same likeness, each with an error of its own; two raters."""
     likeness = rng.normal(size=(3, 12))
 
@@ -100,10 +100,10 @@ def made_study(rng):
     )
     sources = dict(zip(LINGUISTIC["cifar"], tables, strict=True))
     held_out = rs.Rankings.from_orders([["a", "b"]], items=ITEMS[:11], targets=["l"])
-    study = Benchmark(images, sources, panel, held_out, ClassVectors(ITEMS, np.eye(12), "made"))
+    benchmark = Benchmark(images, sources, panel, held_out, ClassVectors(ITEMS, np.eye(12), "made"))
     means = likeness[np.searchsorted(TARGETS, truth)]
     values = 1.5 * means + rng.normal(scale=1.5, size=(N, 12))
-    return study, values
+    return benchmark, values
 
 
 def scores_of(values):
@@ -115,7 +115,7 @@ def scores_of(values):
     }
 
 
-def measured(study, values):
+def measured(benchmark, values):
     said = []
 
     def maker(name, table):
@@ -126,13 +126,13 @@ def measured(study, values):
         return make
 
     makers = {name: maker(name, table) for name, table in scores_of(values).items()}
-    bootstrap = Bootstrap(study.images.new_label)
-    return table_two(study, makers, bootstrap, said.append), said
+    bootstrap = Bootstrap(benchmark.images.new_label)
+    return table_two(benchmark, makers, bootstrap, said.append), said
 
 
 @pytest.fixture
 def made(rng):
-    return made_study(rng)
+    return make_benchmark(rng)
 
 
 # ------------------------------------------------------------------ Table 2
@@ -161,10 +161,10 @@ def expected_heads(sources, panel):
 
 
 def test_every_cell_is_its_heads_accuracy(made):
-    study, values = made
-    table, _ = measured(study, values)
-    heads = expected_heads(study.sources, study.panel)
-    truth = study.images.new_label
+    benchmark, values = made
+    table, _ = measured(benchmark, values)
+    heads = expected_heads(benchmark.sources, benchmark.panel)
+    truth = benchmark.images.new_label
     rows = {row[:2]: row[2:] for row in table.rows}
     assert set(rows) == set(heads) | {(method, INDIVIDUAL) for method in (DS, DR, PR)}
     assert len(table.rows) == len(rows)
@@ -180,11 +180,11 @@ def test_every_cell_is_its_heads_accuracy(made):
 
 
 def test_the_average_is_that_of_the_single_sources_and_follows_them(made):
-    study, values = made
-    table, _ = measured(study, values)
+    benchmark, values = made
+    table, _ = measured(benchmark, values)
     labels = [row[:2] for row in table.rows]
     for method in (DS, DR, PR):
-        alone = [(method, source) for source in study.sources]
+        alone = [(method, source) for source in benchmark.sources]
         place = labels.index((method, INDIVIDUAL))
         assert labels[place - 3 : place] == alone
         for column, name in enumerate(CLASSIFIERS):
@@ -204,12 +204,12 @@ def test_the_average_is_that_of_the_single_sources_and_follows_them(made):
 @pytest.mark.parametrize("place", [0, 2])
 def test_a_source_that_does_not_know_a_target_is_not_used_alone(made, place):
     """Neither in a row of its own nor in the average, be it the first or the last."""
-    study, values = made
+    benchmark, values = made
     name = LINGUISTIC["cifar"][place]
-    ignorant = study.sources[name].values.copy()
+    ignorant = benchmark.sources[name].values.copy()
     ignorant[1] = np.nan
-    sources = study.sources | {name: rs.Similarity(ignorant, TARGETS, ITEMS, name)}
-    table, _ = measured(replace(study, sources=sources), values)
+    sources = benchmark.sources | {name: rs.Similarity(ignorant, TARGETS, ITEMS, name)}
+    table, _ = measured(replace(benchmark, sources=sources), values)
     others = [source for source in sources if source != name]
     assert {row[1] for row in table.rows} & set(sources) == set(others)
     for method in (DS, DR, PR):
@@ -220,17 +220,17 @@ def test_a_source_that_does_not_know_a_target_is_not_used_alone(made, place):
 
 def test_where_no_source_knows_all_targets_there_is_no_average(made):
     """Each lacks another target, so that together they still know all."""
-    study, values = made
+    benchmark, values = made
     sources = {}
-    for place, (name, table) in enumerate(study.sources.items()):
+    for place, (name, table) in enumerate(benchmark.sources.items()):
         ignorant = table.values.copy()
         ignorant[place] = np.nan
         sources[name] = rs.Similarity(ignorant, TARGETS, ITEMS, name)
-    table, _ = measured(replace(study, sources=sources), values)
+    table, _ = measured(replace(benchmark, sources=sources), values)
     found = {row[1] for row in table.rows}
     assert not found & {*sources, INDIVIDUAL}
     assert {"arithmetic mean", "linguistic, Plackett-Luce", "panel, Mallows"} <= found
-    truth, merged = study.images.new_label, rs.arithmetic_mean(list(sources.values()))
+    truth, merged = benchmark.images.new_label, rs.arithmetic_mean(list(sources.values()))
     head = rs.DeterministicRanking(k=4).fit(merged.to_rankings(10))
     cell = table.row(DR, "arithmetic mean")[2]
     right = np.mean(head.predict(scores_of(values)["multiclass"]) == truth)
@@ -253,7 +253,7 @@ def test_the_papers_figure_is_beside_ours(made):
     for row in table.rows:
         figures = printed.get(row[:2], (None, None, None))
         for cell, figure in zip(row[2:], figures, strict=True):
-            assert cell is None or isinstance(cell, Compared)
+            assert cell is None or isinstance(cell, OursAndPaper)
             assert (None if cell is None else cell.paper) == figure
     assert set(printed) <= {row[:2] for row in table.rows}
     multiclass = table.row(DS, INDIVIDUAL)[2]
@@ -265,15 +265,15 @@ def test_a_figure_that_only_the_paper_has_is_shown(made, monkeypatch):
     printed = {"cifar": {(DS, INDIVIDUAL): (0.273, 0.111, None)}}
     monkeypatch.setattr(module, "TABLE_TWO", printed)
     table, _ = measured(*made)
-    assert table.row(DS, INDIVIDUAL)[1] == Compared(None, 0.111)
+    assert table.row(DS, INDIVIDUAL)[1] == OursAndPaper(None, 0.111)
     assert table.row(DS, "arithmetic mean")[0].paper is None
 
 
 def test_only_the_sources_of_the_table_are_merged(made):
-    study, values = made
-    odd = rs.Similarity(study.sources["WordNet"].values[::-1], TARGETS, ITEMS, "rumour")
-    more = replace(study, sources={"rumour": odd, **study.sources})
-    assert measured(more, values)[0].rows == measured(study, values)[0].rows
+    benchmark, values = made
+    odd = rs.Similarity(benchmark.sources["WordNet"].values[::-1], TARGETS, ITEMS, "rumour")
+    more = replace(benchmark, sources={"rumour": odd, **benchmark.sources})
+    assert measured(more, values)[0].rows == measured(benchmark, values)[0].rows
 
 
 def test_classifiers_are_asked_one_after_the_other(made):
@@ -294,16 +294,16 @@ def test_the_table_says_what_is_not_the_papers(made):
 
 
 def test_the_sizes_are_those_of_the_data(made):
-    study, _ = made
-    table = table_one(study)
+    benchmark, _ = made
+    table = table_one(benchmark)
     assert table.columns == ("", "here", "paper")
     assert {row[0]: row[1:] for row in table.rows} == {
         "features": ("4", "4,000"),
         "images to train / validate / test on": ("24 / 12 / 90", "50,000 / 50,000 / 10,000"),
-        "seen / unseen classes": ("12 / 3", "100 / 10"),
+        "seen / new classes": ("12 / 3", "100 / 10"),
         "linguistic sources": ("WordNet, word2vec, GloVe 100d", "WordNet, word2vec, GloVe"),
         "rankings by a panel (the paper: by people)": ("6", "500"),
-        "rankings of seen classes that play unseen ones": ("1", "none"),
+        "rankings of seen classes that play new ones": ("1", "none"),
     }
     (note,) = table.notes
-    assert "The paper's appendix has other figures than its table" in note
+    assert "The paper's appendix has other numbers than its table" in note

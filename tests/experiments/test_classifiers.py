@@ -1,7 +1,8 @@
-"""Classifiers by scikit-learn as numbers, and a workshop that trains none of them twice."""
+"""Classifiers by scikit-learn as numbers, and a cache that trains none of them twice."""
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from sklearn.datasets import make_blobs
 from sklearn.multiclass import OneVsOneClassifier
 from sklearn.svm import LinearSVC
@@ -12,8 +13,8 @@ from rankshot.experiments.classifiers import (
     LEAST_SQUARES,
     SETTINGS,
     ClassifierCache,
-    estimator,
-    trained,
+    make_estimator,
+    train_classifier,
 )
 from rankshot.zeroshot.estimator_scores import scores_of
 
@@ -30,6 +31,13 @@ def data():
     return X.astype(np.float32), NAMES[number]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def in_this_process():
+    """Processes of joblib take longer to start than these classifiers take to train."""
+    with parallel_config("sequential"):
+        yield
+
+
 # ------------------------------------------------------------------ the numbers
 
 
@@ -37,19 +45,19 @@ def data():
 @pytest.mark.parametrize("C", [0.01, 1.0])
 def test_scores_are_the_decision_function(data, setting, C):
     X, y = data
-    found, model = trained(setting, C, X, y), estimator(setting, C).fit(X, y)
+    found, model = train_classifier(setting, C, X, y), make_estimator(setting, C).fit(X, y)
     assert found.classes == tuple(model.classes_) == tuple(sorted(NAMES))
     scores = found.scores(X)
     np.testing.assert_allclose(scores.values, model.decision_function(X), rtol=1e-4, atol=1e-4)
     assert scores.kind == KINDS[setting] == scores_of(model, X).kind
     assert (found.coef.dtype, found.intercept.dtype) == (np.float32, np.float32)
-    assert (found.predicted(X) == model.predict(X)).mean() > 0.99
+    assert (found.predict(X) == model.predict(X)).mean() > 0.99
 
 
 def test_pairs_are_those_of_binary_classifiers(data):
     """Each trained here on its own two classes, the first of which is positive."""
     X, y = data
-    found = trained("one-vs-one", 0.1, X, y)
+    found = train_classifier("one-vs-one", 0.1, X, y)
     scores = found.scores(X)
     assert scores.kind == "one-vs-one"
     pairs = [(a, b) for i, a in enumerate(found.classes) for b in found.classes[i + 1 :]]
@@ -63,45 +71,45 @@ def test_pairs_are_those_of_binary_classifiers(data):
 def test_pairs_are_those_of_the_whole_estimator(data):
     X, y = data
     model = OneVsOneClassifier(LinearSVC(C=0.1, dual=True, random_state=0)).fit(X, y)
-    found = trained("one-vs-one", 0.1, X, y)
+    found = train_classifier("one-vs-one", 0.1, X, y)
     expected = scores_of(model, X).with_items(found.classes)
     np.testing.assert_allclose(found.scores(X).values, expected.values, rtol=1e-4, atol=1e-4)
-    assert (found.predicted(X) == model.predict(X)).all()
+    assert (found.predict(X) == model.predict(X)).all()
 
 
 def test_signs_of_pairs_where_the_answer_is_known():
     """On a line, from left to right: an ant, a bee, a cow."""
     X = np.array([[-4.0], [-3.6], [0.0], [0.3], [4.0], [4.2]], np.float32)
     y = np.array(["ant", "ant", "bee", "bee", "cow", "cow"])
-    found = trained("one-vs-one", 1.0, X, y)
+    found = train_classifier("one-vs-one", 1.0, X, y)
     left, middle, right = np.sign(found.scores(np.float32([[-9], [0.1], [9]])).values)
     # ant-bee, ant-cow, bee-cow: positive for the first.
     assert left.tolist() == [1, 1, 1]
     assert right.tolist() == [-1, -1, -1]
     assert middle[[0, 2]].tolist() == [-1, 1]
-    assert found.predicted(X).tolist() == y.tolist()
+    assert found.predict(X).tolist() == y.tolist()
 
 
 def test_a_larger_c_is_less_regularisation(data):
     X, y = data
     for setting in ALL:
-        weak, strong = (np.abs(trained(setting, C, X, y).coef).sum() for C in (1.0, 1e-4))
+        weak, strong = (np.abs(train_classifier(setting, C, X, y).coef).sum() for C in (1.0, 1e-4))
         assert strong < weak / 2, setting
 
 
-# ------------------------------------------------------------------ the workshop
+# ------------------------------------------------------------------ the cache
 
 
 @pytest.fixture
 def trainings(monkeypatch):
     """What was trained, one (setting, C) after the other."""
-    done, real = [], training.trained
+    done, real = [], training.train_classifier
 
     def counted(setting, C, X, y):
         done.append((setting, C))
         return real(setting, C, X, y)
 
-    monkeypatch.setattr(training, "trained", counted)
+    monkeypatch.setattr(training, "train_classifier", counted)
     return done
 
 
@@ -109,15 +117,15 @@ def numbers(model):
     return model.kind, model.classes, model.coef.tolist(), model.intercept.tolist()
 
 
-def workshop(data, directory, name="some", said=None):
+def make_cache(data, directory, name="some", said=None):
     return ClassifierCache(name, *data, directory, (said if said is not None else []).append)
 
 
 @each_setting
 def test_what_is_kept_is_not_trained_again(data, tmp_path, trainings, setting):
     said, place = [], tmp_path / "deep" / "down"
-    first = workshop(data, place, said=said).classifier(setting, 0.1)
-    again = workshop(data, place, said=said).classifier(setting, 0.1)
+    first = make_cache(data, place, said=said).load_or_train(setting, 0.1)
+    again = make_cache(data, place, said=said).load_or_train(setting, 0.1)
     assert trainings == [(setting, 0.1)]
     assert said == [f"training {setting}, C = 0.1, on 4 classes"]
     assert numbers(again) == numbers(first)
@@ -127,18 +135,18 @@ def test_what_is_kept_is_not_trained_again(data, tmp_path, trainings, setting):
 
 def test_every_setting_and_every_c_is_kept_apart(data, tmp_path, trainings):
     pairs = [(setting, C) for setting in (LEAST_SQUARES, "multiclass") for C in (0.1, 0.01)]
-    shop = workshop(data, tmp_path)
-    found = {pair: numbers(shop.classifier(*pair)) for pair in pairs}
-    assert {pair: numbers(shop.classifier(*pair)) for pair in pairs} == found
+    cache = make_cache(data, tmp_path)
+    found = {pair: numbers(cache.load_or_train(*pair)) for pair in pairs}
+    assert {pair: numbers(cache.load_or_train(*pair)) for pair in pairs} == found
     assert trainings == pairs
     assert len(list(tmp_path.iterdir())) == 4
 
 
 def test_cs_that_look_alike_are_told_apart(data, tmp_path, trainings):
     """Their files have one name: what is in it decides."""
-    shop = workshop(data, tmp_path)
-    shop.classifier(LEAST_SQUARES, 0.1)
-    shop.classifier(LEAST_SQUARES, 0.10000001)
+    cache = make_cache(data, tmp_path)
+    cache.load_or_train(LEAST_SQUARES, 0.1)
+    cache.load_or_train(LEAST_SQUARES, 0.10000001)
     assert len(trainings) == 2
 
 
@@ -148,39 +156,39 @@ def test_other_inputs_are_trained_on(data, tmp_path, trainings):
     moved[7, 3] += 1e-3
     renamed[y == "elk"] = "cow"
     others = [(moved, y), (X, renamed), (X, turned), (X[:-1], y[:-1]), (X[:, :-1], y)]
-    workshop(data, tmp_path).classifier(LEAST_SQUARES, 0.1)
+    make_cache(data, tmp_path).load_or_train(LEAST_SQUARES, 0.1)
     for n, other in enumerate(others):
-        shop = workshop(other, tmp_path)
-        found = shop.classifier(LEAST_SQUARES, 0.1)
+        cache = make_cache(other, tmp_path)
+        found = cache.load_or_train(LEAST_SQUARES, 0.1)
         assert len(trainings) == n + 2
-        assert numbers(found) == numbers(training.trained(LEAST_SQUARES, 0.1, *other))
+        assert numbers(found) == numbers(training.train_classifier(LEAST_SQUARES, 0.1, *other))
         trainings.pop()
     # The file is that of the last one: the first is trained once more.
-    workshop(data, tmp_path).classifier(LEAST_SQUARES, 0.1)
+    make_cache(data, tmp_path).load_or_train(LEAST_SQUARES, 0.1)
     assert len(trainings) == len(others) + 2
 
 
 def test_the_same_inputs_laid_out_otherwise_are_the_same(data, tmp_path, trainings):
     X, y = data
-    workshop(data, tmp_path).classifier(LEAST_SQUARES, 0.1)
-    workshop((np.asfortranarray(X), y.copy()), tmp_path).classifier(LEAST_SQUARES, 0.1)
+    make_cache(data, tmp_path).load_or_train(LEAST_SQUARES, 0.1)
+    make_cache((np.asfortranarray(X), y.copy()), tmp_path).load_or_train(LEAST_SQUARES, 0.1)
     assert len(trainings) == 1
 
 
 def test_names_keep_files_apart(data, tmp_path, trainings):
     for name in ("rehearsal", "real", "rehearsal", "real"):
-        workshop(data, tmp_path, name).classifier(LEAST_SQUARES, 0.1)
+        make_cache(data, tmp_path, name).load_or_train(LEAST_SQUARES, 0.1)
     assert len(trainings) == 2
 
 
 def test_a_damaged_file_is_trained_again_and_mended(data, tmp_path, trainings):
-    shop = workshop(data, tmp_path)
-    first = shop.classifier(LEAST_SQUARES, 0.1)
+    cache = make_cache(data, tmp_path)
+    first = cache.load_or_train(LEAST_SQUARES, 0.1)
     (path,) = tmp_path.iterdir()
     path.write_bytes(path.read_bytes()[:100])
-    assert numbers(shop.classifier(LEAST_SQUARES, 0.1)) == numbers(first)
+    assert numbers(cache.load_or_train(LEAST_SQUARES, 0.1)) == numbers(first)
     assert len(trainings) == 2
-    shop.classifier(LEAST_SQUARES, 0.1)
+    cache.load_or_train(LEAST_SQUARES, 0.1)
     assert len(trainings) == 2
 
 
@@ -189,5 +197,5 @@ def test_training_that_fails_keeps_nothing(data, tmp_path):
     bad = X.copy()
     bad[3, 2] = np.nan
     with pytest.raises(ValueError, match="NaN"):
-        workshop((bad, y), tmp_path).classifier(LEAST_SQUARES, 0.1)
+        make_cache((bad, y), tmp_path).load_or_train(LEAST_SQUARES, 0.1)
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""Recipes: weights, reference and temperature by hand, and choices that never see the real task."""
+"""Configurations: weights, reference and temperature by hand; choices never see the real task."""
 
 from dataclasses import replace
 from math import exp, log
@@ -11,7 +11,7 @@ from scipy.stats import sem
 import rankshot as rs
 from rankshot.experiments.benchmark import Task
 from rankshot.experiments.classifiers import LinearClassifier
-from rankshot.experiments.evaluator import Configuration, Evaluator, rankings_of, rater_weights
+from rankshot.experiments.evaluator import Configuration, Evaluator, weigh_raters, weight_rankings
 from rankshot.zeroshot.metrics import Interval
 
 ITEMS = tuple("abcdefghijkl")
@@ -43,21 +43,27 @@ def made_task(rng, name):
     usual = rng.normal(scale=np.linspace(0.5, 2, 12), size=(40, 12)) + np.linspace(-1, 2, 12)
     nothing, nobody = np.zeros((0, 12), np.float32), np.array([], str)
     return Task(
-        name,
-        *(nothing, nobody),
-        *(usual.astype(np.float32), np.resize(ITEMS, 40)),
-        *(test.astype(np.float32), np.array(TARGETS)[code]),
-        *(ITEMS, TARGETS, sources, panel),
+        name=name,
+        train=nothing,
+        train_label=nobody,
+        validation=usual.astype(np.float32),
+        validation_label=np.resize(ITEMS, 40),
+        test=test.astype(np.float32),
+        test_label=np.array(TARGETS)[code],
+        items=ITEMS,
+        targets=TARGETS,
+        sources=sources,
+        panel=panel,
     )
 
 
-class Workshop:
+class FakeCache:
     """Hands out classifiers: the inputs times C, plus a number for the setting."""
 
     def __init__(self):
         self.made = []
 
-    def classifier(self, setting, C):
+    def load_or_train(self, setting, C):
         self.made.append((setting, C))
         shift = np.full(12, len(setting), np.float32) * np.linspace(0, 1, 12, dtype=np.float32)
         return LinearClassifier(
@@ -66,14 +72,14 @@ class Workshop:
 
 
 @pytest.fixture
-def kitchen(rng):
-    study = SimpleNamespace(rehearsal=made_task(rng, "others"), real=made_task(rng, "all"))
-    return Evaluator(study, {"others": Workshop(), "all": Workshop()})
+def evaluator(rng):
+    benchmark = SimpleNamespace(rehearsal=made_task(rng, "others"), real=made_task(rng, "all"))
+    return Evaluator(benchmark, {"others": FakeCache(), "all": FakeCache()})
 
 
 @pytest.fixture
-def task(kitchen):
-    return kitchen.study.rehearsal
+def task(evaluator):
+    return evaluator.benchmark.rehearsal
 
 
 MEAN = Configuration("multiclass", 1.0, rs.ProbabilisticRanking(k=4, decay=0.5))
@@ -122,11 +128,11 @@ def mean_by_hand(task, f, k, decay, raters, sources):
 @pytest.mark.parametrize(
     "sources", [{}, {"web": 0.3}, {"web": 0.3, "book": 0.1}, {"half": 0.5}], ids=" ".join
 )
-def test_weights_reach_the_mean(kitchen, task, decay, raters, sources):
+def test_weights_reach_the_mean(evaluator, task, decay, raters, sources):
     """A source's one ranking of a target weighs so many times what all of the panel's do."""
-    recipe = replace(MEAN, raters=raters, sources=sources).with_head(decay=decay)
-    head = kitchen.fitted(recipe, task)
-    scores = kitchen.scores(recipe, task, "test")
+    configuration = replace(MEAN, raters=raters, sources=sources).with_head(decay=decay)
+    head = evaluator.fit_head(configuration, task)
+    scores = evaluator.scores(configuration, task, "test")
     found = head.predict_log_proba(scores)
     assert head.classes_.tolist() == list(TARGETS)
     for row, f in zip(found[::7], scores.values[::7].astype(float).tolist(), strict=True):
@@ -137,13 +143,13 @@ def test_weights_reach_the_mean(kitchen, task, decay, raters, sources):
 
 def test_the_weights_are_those_written_down(task):
     """By hand: the panel's three rankings of a target weigh 3, or what their raters do."""
-    found = rankings_of(replace(MEAN, sources={"web": 0.5, "half": 0.1}), task)
+    found = weight_rankings(replace(MEAN, sources={"web": 0.5, "half": 0.1}), task)
     assert found.weights[:9].tolist() == [1.0] * 9
     # Of web three rankings, of half two.
     np.testing.assert_allclose(found.weights[9:], [1.5] * 3 + [0.3] * 2)
     assert found.targets[9:].tolist() == [*TARGETS, "cow", "yak"]
     weights = {"ann": 1.0, "bob": 0.5, "eve": 0.25}
-    found = rankings_of(replace(MEAN, raters=weights, sources={"web": 2.0}), task)
+    found = weight_rankings(replace(MEAN, raters=weights, sources={"web": 2.0}), task)
     assert found.weights[:9].tolist() == [weights[name] for name in task.panel.raters]
     np.testing.assert_allclose(found.weights[9:], [3.5] * 3)
     # The task's own rankings stay as they are.
@@ -152,46 +158,50 @@ def test_the_weights_are_those_written_down(task):
 
 def test_a_source_is_cut_like_a_rater(task):
     """Ten of twelve items are listed."""
-    found = rankings_of(replace(MEAN, sources={"web": 0.5}), task)
+    found = weight_rankings(replace(MEAN, sources={"web": 0.5}), task)
     assert found.lengths[9:].tolist() == [10] * 3
 
 
 # ------------------------------------------------------------------ reference and temperature
 
 
-def test_a_reference_is_what_is_said_of_validation_inputs(kitchen, task):
-    recipe = replace(MEAN, reference=True)
-    usual = task.validation.astype(float) + kitchen_shift("multiclass")
+def test_a_reference_is_what_is_said_of_validation_inputs(evaluator, task):
+    configuration = replace(MEAN, reference=True)
+    usual = task.validation.astype(float) + setting_shift("multiclass")
     head = rs.ProbabilisticRanking(k=4, decay=0.5).fit(task.panel, reference=usual)
-    test = task.test.astype(float) + kitchen_shift("multiclass")
-    assert kitchen.predicted(recipe, task).tolist() == head.predict(test).tolist()
-    assert (kitchen.predicted(MEAN, task) != kitchen.predicted(recipe, task)).any()
+    test = task.test.astype(float) + setting_shift("multiclass")
+    assert evaluator.predict(configuration, task).tolist() == head.predict(test).tolist()
+    assert (evaluator.predict(MEAN, task) != evaluator.predict(configuration, task)).any()
 
 
-def kitchen_shift(setting):
+def setting_shift(setting):
     return len(setting) * np.linspace(0, 1, 12)
 
 
-def test_scores_are_divided_by_the_temperature(kitchen, task):
+def test_scores_are_divided_by_the_temperature(evaluator, task):
     cold, warm = (replace(MEAN, temperature=t) for t in (0.5, 4.0))
-    plain = kitchen.scores(MEAN, task, "test")
-    for recipe in (cold, warm):
-        found = kitchen.scores(recipe, task, "test")
-        np.testing.assert_allclose(found.values, plain.values / recipe.temperature, rtol=1e-6)
+    plain = evaluator.scores(MEAN, task, "test")
+    for configuration in (cold, warm):
+        found = evaluator.scores(configuration, task, "test")
+        np.testing.assert_allclose(
+            found.values, plain.values / configuration.temperature, rtol=1e-6
+        )
         assert (found.items, found.kind) == (plain.items, plain.kind)
         head = rs.ProbabilisticRanking(k=4, decay=0.5).fit(task.panel)
-        expected = head.predict(plain.values / recipe.temperature)
-        assert kitchen.predicted(recipe, task).tolist() == expected.tolist()
-    assert (kitchen.predicted(cold, task) != kitchen.predicted(warm, task)).any()
-    assert kitchen.workshops["others"].made == [("multiclass", 1.0)]
+        expected = head.predict(plain.values / configuration.temperature)
+        assert evaluator.predict(configuration, task).tolist() == expected.tolist()
+    assert (evaluator.predict(cold, task) != evaluator.predict(warm, task)).any()
+    assert evaluator.caches["others"].made == [("multiclass", 1.0)]
 
 
-def test_a_reference_makes_the_temperature_irrelevant(kitchen, task):
+def test_a_reference_makes_the_temperature_irrelevant(evaluator, task):
     """Scores are measured in standard deviations of the reference, divided as they are."""
     one, other = (replace(MEAN, reference=True, temperature=t) for t in (1.0, 4.0))
     log_proba = [
-        kitchen.fitted(recipe, task).predict_log_proba(kitchen.scores(recipe, task, "test"))
-        for recipe in (one, other)
+        evaluator.fit_head(configuration, task).predict_log_proba(
+            evaluator.scores(configuration, task, "test")
+        )
+        for configuration in (one, other)
     ]
     np.testing.assert_allclose(*log_proba, rtol=0, atol=1e-4)
 
@@ -199,8 +209,8 @@ def test_a_reference_makes_the_temperature_irrelevant(kitchen, task):
 # ------------------------------------------------------------------ scores
 
 
-def test_scores_are_made_once_for_each_classifier_task_and_part(kitchen):
-    tasks = kitchen.study.rehearsal, kitchen.study.real
+def test_scores_are_made_once_for_each_classifier_task_and_part(evaluator):
+    tasks = evaluator.benchmark.rehearsal, evaluator.benchmark.real
     asked = [
         (replace(MEAN, setting=setting, C=C), task, part)
         for setting in ("multiclass", "least squares")
@@ -208,63 +218,71 @@ def test_scores_are_made_once_for_each_classifier_task_and_part(kitchen):
         for task in tasks
         for part in ("validation", "test")
     ]
-    first = [kitchen.scores(*one) for one in asked]
-    again = [kitchen.scores(*one) for one in asked]
+    first = [evaluator.scores(*one) for one in asked]
+    again = [evaluator.scores(*one) for one in asked]
     assert all(a is b for a, b in zip(first, again, strict=True))
     # Each is that of its own classifier and inputs.
-    for (recipe, task, part), found in zip(asked, first, strict=True):
-        expected = recipe.C * getattr(task, part) + kitchen_shift(recipe.setting)
+    for (configuration, task, part), found in zip(asked, first, strict=True):
+        expected = configuration.C * getattr(task, part) + setting_shift(configuration.setting)
         np.testing.assert_allclose(found.values, expected, rtol=0, atol=1e-4)
-    for workshop in kitchen.workshops.values():
-        assert len(workshop.made) == 8
+    for cache in evaluator.caches.values():
+        assert len(cache.made) == 8
 
 
-def test_heads_of_one_classifier_share_its_scores(kitchen, task):
+def test_heads_of_one_classifier_share_its_scores(evaluator, task):
     for k in (2, 4, 5):
-        kitchen.rehearsed(MEAN.with_head(k=k))
-    assert kitchen.workshops["others"].made == [("multiclass", 1.0)]
-    assert kitchen.workshops["all"].made == []
+        evaluator.rehearse(MEAN.with_head(k=k))
+    assert evaluator.caches["others"].made == [("multiclass", 1.0)]
+    assert evaluator.caches["all"].made == []
 
 
-def test_a_head_is_fitted_once_for_each_recipe_and_task(kitchen):
-    tasks = kitchen.study.rehearsal, kitchen.study.real
-    recipes = [MEAN, MEAN.with_head(k=2), replace(MEAN, temperature=2.0)]
-    first = [kitchen.fitted(recipe, task) for recipe in recipes for task in tasks]
-    again = [kitchen.fitted(recipe, task) for recipe in recipes for task in tasks]
+def test_a_head_is_fitted_once_for_each_configuration_and_task(evaluator):
+    tasks = evaluator.benchmark.rehearsal, evaluator.benchmark.real
+    configurations = [MEAN, MEAN.with_head(k=2), replace(MEAN, temperature=2.0)]
+    first = [
+        evaluator.fit_head(configuration, task)
+        for configuration in configurations
+        for task in tasks
+    ]
+    again = [
+        evaluator.fit_head(configuration, task)
+        for configuration in configurations
+        for task in tasks
+    ]
     assert all(a is b for a, b in zip(first, again, strict=True))
     assert len(set(map(id, first))) == 6
     for head, task in zip(first, tasks * 3, strict=True):
         assert head.rankings_.orders() == task.panel.top(head.k).orders()
-    # The recipe's own head is never fitted.
+    # The configuration's own head is never fitted.
     assert not hasattr(MEAN.head, "classes_")
 
 
 # ------------------------------------------------------------------ choosing
 
 
-def test_other_settings_make_another_recipe():
+def test_other_settings_make_another_configuration():
     other = MEAN.with_head(k=2, posterior="consensus")
     assert (other.head.k, other.head.posterior, other.head.decay) == (2, "consensus", 0.5)
     assert (MEAN.head.k, MEAN.head.posterior) == (4, "mean")
     assert (other.setting, other.C) == (MEAN.setting, MEAN.C)
 
 
-def test_the_rehearsal_is_judged_by_the_mean_over_classes(kitchen, task):
+def test_the_rehearsal_is_judged_by_the_mean_over_classes(evaluator, task):
     """Its classes have 10, 20 and 30 inputs, and count alike."""
-    found = kitchen.predicted(MEAN, task)
+    found = evaluator.predict(MEAN, task)
     shares = [np.mean(found[task.test_label == name] == name) for name in TARGETS]
-    rehearsed = kitchen.rehearsed(MEAN)
+    rehearsed = evaluator.rehearse(MEAN)
     assert isinstance(rehearsed, Interval)
     assert rehearsed.estimate == pytest.approx(sum(shares) / 3)
     assert rehearsed.estimate != pytest.approx(np.mean(found == task.test_label))
     # Of a thousand resamples of three classes some have the best one only, some the worst.
     assert (rehearsed.low, rehearsed.high) == pytest.approx((min(shares), max(shares)))
     assert rehearsed.low < rehearsed.high
-    assert kitchen.rehearsed(MEAN) == rehearsed
+    assert evaluator.rehearse(MEAN) == rehearsed
 
 
 class Blind:
-    """A study whose real task must not be looked at."""
+    """A benchmark whose real task must not be looked at."""
 
     def __init__(self, rehearsal):
         self.rehearsal = rehearsal
@@ -274,37 +292,37 @@ class Blind:
         raise AssertionError("the real task was looked at")
 
 
-def test_the_best_is_chosen_without_a_look_at_the_real_task(kitchen, task):
-    blind = Evaluator(Blind(task), {"others": Workshop()})
-    recipes = [
+def test_the_best_is_chosen_without_a_look_at_the_real_task(evaluator, task):
+    blind = Evaluator(Blind(task), {"others": FakeCache()})
+    configurations = [
         replace(MEAN, C=C, reference=reference).with_head(k=k)
         for C in (0.2, 1.0)
         for reference in (False, True)
         for k in (1, 2, 4)
     ]
-    found = blind.best(iter(recipes))
-    figures = [kitchen.rehearsed(recipe).estimate for recipe in recipes]
-    assert found is recipes[int(np.argmax(figures))]
+    found = blind.choose_best(iter(configurations))
+    figures = [evaluator.rehearse(configuration).estimate for configuration in configurations]
+    assert found is configurations[int(np.argmax(figures))]
     assert len(set(figures)) > 3
     # The others can be asked for, too.
-    assert isinstance(blind.surely_better(found, recipes[0]), bool)
-    assert set(rater_weights(blind, found)) == set(RATERS)
+    assert isinstance(blind.is_clearly_better(found, configurations[0]), bool)
+    assert set(weigh_raters(blind, found)) == set(RATERS)
     with pytest.raises(AssertionError, match="looked at"):
-        blind.right(found)
+        blind.mark_correct(found)
 
 
-def test_of_equals_the_first_is_best(kitchen):
-    recipes = [MEAN, replace(MEAN), MEAN.with_head(k=4)]
-    assert kitchen.best(recipes) is recipes[0]
-    assert kitchen.best(recipes[::-1]) is recipes[-1]
+def test_of_equals_the_first_is_best(evaluator):
+    configurations = [MEAN, replace(MEAN), MEAN.with_head(k=4)]
+    assert evaluator.choose_best(configurations) is configurations[0]
+    assert evaluator.choose_best(configurations[::-1]) is configurations[-1]
 
 
-def test_what_is_right_is_that_of_the_real_task(kitchen):
-    real = kitchen.study.real
+def test_what_is_right_is_that_of_the_real_task(evaluator):
+    real = evaluator.benchmark.real
     head = rs.ProbabilisticRanking(k=4, decay=0.5).fit(real.panel)
-    test = real.test.astype(float) + kitchen_shift("multiclass")
+    test = real.test.astype(float) + setting_shift("multiclass")
     expected = head.predict(test) == real.test_label
-    assert kitchen.right(MEAN).tolist() == expected.tolist()
+    assert evaluator.mark_correct(MEAN).tolist() == expected.tolist()
     assert 0 < expected.sum() < 60
 
 
@@ -317,13 +335,13 @@ RIGHT = {
     "worse": (4, 4, 5, 4),
     "up and down": (9, 3, 8, 2),
 }
-"""By the setting of a recipe, how many of ten inputs it gets right, class by class."""
+"""By the setting of a configuration, how many of ten inputs it gets right, class by class."""
 
 
 class Told(Evaluator):
-    def predicted(self, recipe, task):
+    def predict(self, configuration, task):
         labels = task.test_label.copy()
-        for name, n in zip("abcd", RIGHT[recipe.setting], strict=True):
+        for name, n in zip("abcd", RIGHT[configuration.setting], strict=True):
             labels[np.flatnonzero(task.test_label == name)[n:]] = "wrong"
         return labels
 
@@ -331,10 +349,10 @@ class Told(Evaluator):
 @pytest.mark.parametrize("new", RIGHT)
 def test_a_gain_must_exceed_its_standard_error_over_classes(new):
     labels = np.repeat(np.array(list("abcd"), "<U5"), 10)
-    kitchen = Told(SimpleNamespace(rehearsal=SimpleNamespace(test_label=labels)), {})
+    evaluator = Told(SimpleNamespace(rehearsal=SimpleNamespace(test_label=labels)), {})
     gain = (np.array(RIGHT[new]) - RIGHT["old"]) / 10
     expected = gain.mean() > sem(gain)
-    found = kitchen.surely_better(replace(MEAN, setting=new), replace(MEAN, setting="old"))
+    found = evaluator.is_clearly_better(replace(MEAN, setting=new), replace(MEAN, setting="old"))
     assert found is bool(expected)
     assert found is (new in {"all a little", "three of four"})
 
@@ -343,27 +361,27 @@ def test_a_gain_must_exceed_its_standard_error_over_classes(new):
 
 
 @pytest.mark.parametrize("reference", [False, True])
-def test_raters_are_worth_what_they_reach_alone(kitchen, task, reference):
-    recipe = replace(MEAN, reference=reference, sources={"web": 0.5})
-    found = rater_weights(kitchen, recipe)
+def test_raters_are_worth_what_they_reach_alone(evaluator, task, reference):
+    configuration = replace(MEAN, reference=reference, sources={"web": 0.5})
+    found = weigh_raters(evaluator, configuration)
     assert list(found) == list(RATERS)
-    usual = kitchen.scores(MEAN, task, "validation") if reference else None
+    usual = evaluator.scores(MEAN, task, "validation") if reference else None
     for rater in RATERS:
         head = rs.ProbabilisticRanking(k=4, decay=0.5).fit(task.panel.select(rater=rater), usual)
-        labels = head.predict(kitchen.scores(MEAN, task, "test"))
+        labels = head.predict(evaluator.scores(MEAN, task, "test"))
         shares = [np.mean(labels[task.test_label == name] == name) for name in TARGETS]
         assert found[rater] == pytest.approx(max(sum(shares) / 3 - 1 / 3, 0.01))
     assert found["eve"] < found["ann"]
 
 
-def test_a_rater_who_does_worse_than_chance_keeps_a_little_weight(kitchen, task):
+def test_a_rater_who_does_worse_than_chance_keeps_a_little_weight(evaluator, task):
     """With no weight at all some targets might have no ranking left."""
     orders = [order[::-1] for order in task.panel.select(rater="ann").orders()]
     # Every target gets what is said of another.
     wrong = rs.Rankings.from_orders(
         orders[1:] + orders[:1], items=ITEMS, targets=TARGETS, raters=["liar"] * 3
     )
-    study = SimpleNamespace(rehearsal=replace(task, panel=wrong))
-    alone = Evaluator(study, {"others": Workshop()})
-    worth = rater_weights(alone, MEAN)["liar"]
-    assert alone.rehearsed(MEAN).estimate - 1 / 3 < worth == 0.01
+    benchmark = SimpleNamespace(rehearsal=replace(task, panel=wrong))
+    alone = Evaluator(benchmark, {"others": FakeCache()})
+    worth = weigh_raters(alone, MEAN)["liar"]
+    assert alone.rehearse(MEAN).estimate - 1 / 3 < worth == 0.01

@@ -5,7 +5,7 @@ import pytest
 
 import rankshot as rs
 from rankshot.datasets.embedded import class_names, load_panel, load_similarities
-from rankshot.experiments.benchmark import first_of, known
+from rankshot.experiments.benchmark import fill_missing, rank_items
 from rankshot.experiments.methods import DR, DS, PR, Method, paper_head, paper_methods
 from rankshot.zeroshot.scores import KINDS, n_columns
 
@@ -96,7 +96,7 @@ def test_a_source_with_single_holes_is_used_alone(sources, panel):
 
 def test_every_method_has_its_semantics_and_its_settings(sources, panel):
     field = paper_methods(sources, panel)
-    linguistic = [order for table in sources.values() for order in first_of(table).orders()]
+    linguistic = [order for table in sources.values() for order in rank_items(table).orders()]
     merged = {
         "arithmetic mean": rs.arithmetic_mean(list(sources.values())),
         "geometric mean": rs.geometric_mean(list(sources.values())),
@@ -110,14 +110,14 @@ def test_every_method_has_its_semantics_and_its_settings(sources, panel):
         elif one.method == DR:
             assert isinstance(one.head, rs.DeterministicRanking)
             assert one.head.k == 4
-            assert one.semantics.orders() == first_of((sources | merged)[one.source]).orders()
+            assert one.semantics.orders() == rank_items((sources | merged)[one.source]).orders()
         else:
             assert (one.head.k, one.head.decay) == (4, 0)
             what, _, model = one.source.partition(", ")
             lists = {
                 "linguistic": linguistic,
                 "panel": panel.orders(),
-                **{name: first_of(table).orders() for name, table in sources.items()},
+                **{name: rank_items(table).orders() for name, table in sources.items()},
             }
             assert one.semantics.orders() == lists[what]
             priors = {"Plackett-Luce": rs.PlackettLuce, "Mallows": rs.Mallows}
@@ -142,7 +142,7 @@ def test_right_by_hand():
     lists = rs.Rankings.from_orders([["a"], ["b"], ["c"]], items=ITEMS, targets=TARGETS)
     one = Method(PR, "me", paper_head(), lists)
     f = rs.Scores(np.eye(5)[[0, 1, 2, 0, 1, 2, 2, 2]] * 5, ITEMS)
-    found = one.right(f, TRUTH)
+    found = one.mark_correct(f, TRUTH)
     assert found.tolist() == [True, True, True, False, False, True, True, False]
     assert found.dtype == bool
 
@@ -151,7 +151,7 @@ def test_right_by_hand():
 def test_right_is_where_the_fitted_head_says_the_truth(rng, sources, panel, kind):
     table = scores(rng, kind)
     for one in paper_methods(sources, panel):
-        found = one.right(table, TRUTH)
+        found = one.mark_correct(table, TRUTH)
         if kind == "one-vs-one" and one.method == DS:
             assert found is None
             continue
@@ -160,9 +160,9 @@ def test_right_is_where_the_fitted_head_says_the_truth(rng, sources, panel, kind
 
 
 def test_conse_cannot_use_pairs_either(rng, sources):
-    one = Method("ConSE", "web", rs.ConSE(), known(sources["web"]))
-    assert one.right(scores(rng, "one-vs-one"), TRUTH) is None
-    assert one.right(scores(rng), TRUTH).shape == (8,)
+    one = Method("ConSE", "web", rs.ConSE(), fill_missing(sources["web"]))
+    assert one.mark_correct(scores(rng, "one-vs-one"), TRUTH) is None
+    assert one.mark_correct(scores(rng), TRUTH).shape == (8,)
 
 
 def test_names_decide_and_columns_do_not(rng, sources, panel):
@@ -171,7 +171,7 @@ def test_names_decide_and_columns_do_not(rng, sources, panel):
     moved = {name: t.select(TARGETS[::-1], ITEMS[::-1]) for name, t in sources.items()}
     others = paper_methods(moved, panel.with_items(ITEMS[::-1]))
     for one, other in zip(paper_methods(sources, panel), others, strict=True):
-        assert one.right(table, TRUTH).tolist() == other.right(turned, TRUTH).tolist()
+        assert one.mark_correct(table, TRUTH).tolist() == other.mark_correct(turned, TRUTH).tolist()
 
 
 # ------------------------------------------------------------------ the reference
@@ -188,22 +188,20 @@ def test_a_reference_goes_to_the_head_that_wants_it(rng, panel):
     assert (plain != told).any()
     wanting = Method(PR, "panel", rs.ProbabilisticRanking(), panel, wants_reference=True)
     other = Method(PR, "panel", rs.ProbabilisticRanking(), panel)
-    assert wanting.right(table, truth, skewed).tolist() == told.tolist()
-    assert other.right(table, truth, skewed).tolist() == plain.tolist()
-    assert wanting.right(table, truth).tolist() == plain.tolist()
+    assert wanting.mark_correct(table, truth, skewed).tolist() == told.tolist()
+    assert other.mark_correct(table, truth, skewed).tolist() == plain.tolist()
+    assert wanting.mark_correct(table, truth).tolist() == plain.tolist()
     # Other heads take none.
     direct = Method(DR, "panel", rs.DeterministicRanking(k=4), panel, wants_reference=True)
-    assert direct.right(table, truth, skewed) is not None
+    assert direct.mark_correct(table, truth, skewed) is not None
 
 
 # ------------------------------------------------------------------ the embedded data
 
 
 def test_animals_leave_out_the_sources_that_lack_targets():
-    seen, unseen = class_names("animals")
-    tables = {
-        name: table.select(unseen, seen) for name, table in load_similarities("animals").items()
-    }
+    seen, new = class_names("animals")
+    tables = {name: table.select(new, seen) for name, table in load_similarities("animals").items()}
     field = paper_methods(tables, load_panel("animals"))
     assert rows(field) == expected_rows(["WordNet", "GloVe", "GloVe 100d"])
     linguistic = chosen(field, PR, "linguistic, Mallows").semantics

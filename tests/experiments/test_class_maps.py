@@ -11,7 +11,7 @@ from rankshot.datasets.cifar import load_cifar
 from rankshot.datasets.embedded import class_names
 from rankshot.datasets.features import ImageData
 from rankshot.experiments.benchmark import Benchmark, load_benchmark
-from rankshot.experiments.class_maps import class_tree, source_maps, word_maps
+from rankshot.experiments.class_maps import build_class_tree, build_source_maps, build_word_maps
 from rankshot.semantics.similarity import Similarity
 from rankshot.semantics.vectors import ClassVectors
 from rankshot.semantics.wordnet_nouns import load_nouns
@@ -20,13 +20,13 @@ NAN = np.nan
 SEEN, UNSEEN = ("bus", "fox", "lion", "wolf"), ("cat", "dog", "truck")
 
 
-def images(name, seen, unseen):
+def images(name, seen, new):
     nothing = np.zeros((0, 2), np.float32), np.array([], str)
-    return ImageData(name, *nothing, *nothing, *nothing, seen, unseen)
+    return ImageData(name, *nothing, *nothing, *nothing, seen, new)
 
 
-def made_study(tables):
-    """Return a study of four seen and three unseen classes, with these similarities."""
+def make_benchmark(tables):
+    """Return a benchmark of four seen and three new classes, with these similarities."""
     sources = {name: Similarity(values, UNSEEN, SEEN, name) for name, values in tables.items()}
     panel = rs.Rankings.from_orders([["bus"]], items=SEEN, targets=["truck"])
     vectors = ClassVectors(SEEN + UNSEEN, np.eye(7))
@@ -62,30 +62,32 @@ def wu_palmer(nouns, a, b):
 
 
 def test_word_maps_are_scaled_one_minus_similarities():
-    study = load_benchmark(load_cifar())
-    nouns, names = load_nouns(), study.images.new_classes
-    senses = dict(class_tree(study).senses)
+    benchmark = load_benchmark(load_cifar())
+    nouns, names = load_nouns(), benchmark.images.new_classes
+    senses = dict(build_class_tree(benchmark).senses)
     synsets = [nouns.synset(senses[name]) for name in names]
     by_tree = 1 - np.array([[wu_palmer(nouns, a, b) for b in synsets] for a in synsets])
-    vectors = study.vectors.select(names).values
+    vectors = benchmark.vectors.select(names).values
     lengths = np.linalg.norm(vectors, axis=1)
     by_words = 1 - vectors @ vectors.T / lengths / lengths[:, None]
-    for found, distance in zip(word_maps(study), (by_tree, by_words), strict=True):
+    for found, distance in zip(build_word_maps(benchmark), (by_tree, by_words), strict=True):
         assert found.targets == names
         assert found.left_out == ()
         assert_same_map(found.places, scaled(distance))
 
 
 def test_a_class_without_a_vector_is_left_out():
-    study = load_benchmark(load_cifar())
-    values = study.vectors.values.copy()
-    values[study.vectors.names.index("frog")] = NAN
-    holey = ClassVectors(study.vectors.names, values, "holey")
-    by_words = word_maps(
-        Benchmark(study.images, study.sources, study.panel, study.held_out_panel, holey)
+    benchmark = load_benchmark(load_cifar())
+    values = benchmark.vectors.values.copy()
+    values[benchmark.vectors.names.index("frog")] = NAN
+    holey = ClassVectors(benchmark.vectors.names, values, "holey")
+    by_words = build_word_maps(
+        Benchmark(
+            benchmark.images, benchmark.sources, benchmark.panel, benchmark.held_out_panel, holey
+        )
     )[1]
     assert by_words.left_out == (("holey", "frog"),)
-    assert by_words.targets == tuple(n for n in study.images.new_classes if n != "frog")
+    assert by_words.targets == tuple(n for n in benchmark.images.new_classes if n != "frog")
     assert by_words.places.shape == (9, 2)
 
 
@@ -128,7 +130,7 @@ def top_k_kendall(a, b, n):
 
 
 def test_three_distances_of_what_sources_say():
-    maps = source_maps(made_study(TABLES))
+    maps = build_source_maps(make_benchmark(TABLES))
     left_out = (("two", "truck"), ("three", "cat"), ("three", "dog"))
     for found in maps:
         assert found.sources == ("one", "one", "one", "two", "two", "three")
@@ -148,14 +150,14 @@ def test_three_distances_of_what_sources_say():
 
 
 def test_what_the_animals_lack_is_counted():
-    study = load_benchmark(images("animals", *class_names("animals")))
+    benchmark = load_benchmark(images("animals", *class_names("animals")))
     rare = ("giant+panda", "hippopotamus", "humpback+whale", "persian+cat")
     expected = tuple((source, name) for source in ("Wikipedia", "word2vec") for name in rare)
-    for found in source_maps(study):
+    for found in build_source_maps(benchmark):
         assert found.left_out == expected
         assert len(found.targets) == len(found.sources) == len(found.places) == 42
 
 
 def test_sources_that_say_nothing_make_no_map():
-    with pytest.raises(rs.RankshotError, match="no source says anything of 'cat', 'dog'"):
-        source_maps(made_study({"empty": np.full((3, 4), NAN)}))
+    with pytest.raises(rs.RankshotError, match="none of the sources 'empty' ranks any items"):
+        build_source_maps(make_benchmark({"empty": np.full((3, 4), NAN)}))

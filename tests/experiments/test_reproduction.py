@@ -1,81 +1,42 @@
 """All experiments in one run, on a part of the embedded data: the same code, in seconds."""
 
+import shutil
 from dataclasses import replace
-from functools import partial
 from math import isfinite
 
 import numpy as np
 import pytest
-from joblib import parallel_config
-from sklearn import config_context
 
-from rankshot.datasets.cifar import load_cifar
-from rankshot.experiments import ablation as improvements
-from rankshot.experiments import evaluator as batch_trials
 from rankshot.experiments import paper_tables as table_two
-from rankshot.experiments import reproduction
+from rankshot.experiments import reproduction as module
 from rankshot.experiments.benchmark import load_benchmark
 from rankshot.experiments.classifiers import LEAST_SQUARES, SETTINGS, ClassifierCache
-from rankshot.experiments.full_sum import full_sum_table
 from rankshot.experiments.peer_comparison import peer_table
 from rankshot.experiments.reproduction import GRID, reproduce
-from rankshot.experiments.tables import Compared
+from rankshot.experiments.tables import OursAndPaper
 from rankshot.experiments.two_classes import two_class_table
 from rankshot.zeroshot.bootstrap import Bootstrap
 from rankshot.zeroshot.metrics import Interval
-
-SMALL = {
-    "one-vs-rest": (0.001,),
-    "one-vs-one": (0.001,),
-    "multiclass": (0.003, 0.03),
-    LEAST_SQUARES: (0.001,),
-}
-PARTS = {"seen_train": 12, "seen_validation": 6, "unseen": 20}
-"""How many images of each class there are."""
+from shared_run import GRID as SHARED_GRID
+from shared_run import PLACES, small_grids
 
 FULL_SUM, PEERS = "full sum", "peers"
 RESULT_ONE = ("result 1, sources", "result 1, raters")
 
 
-def few_images():
-    """The first images of every class."""
-    data, chosen = load_cifar(), {}
-    for part, n in PARTS.items():
-        labels = getattr(data, f"{part}_label")
-        rows = np.sort(
-            np.concatenate([np.flatnonzero(labels == name)[:n] for name in np.unique(labels)])
-        )
-        chosen |= {part: getattr(data, part)[rows], f"{part}_label": labels[rows]}
-    return replace(data, **chosen)
+@pytest.fixture(scope="module")
+def benchmark(reproduction):
+    return load_benchmark(reproduction.images)
 
 
 @pytest.fixture(scope="module")
-def study():
-    return load_benchmark(few_images())
+def directory(reproduction):
+    return reproduction.directory
 
 
 @pytest.fixture(scope="module")
-def directory(tmp_path_factory):
-    return tmp_path_factory.mktemp("run") / "classifiers"
-
-
-@pytest.fixture(scope="module")
-def said():
-    return []
-
-
-@pytest.fixture(scope="module")
-def whole(study, directory, said):
-    # Of 4,950 support vector machines most of the time is spent around them.
-    quickly = config_context(assume_finite=True, skip_parameter_validation=True)
-    with quickly, parallel_config("sequential"), pytest.MonkeyPatch.context() as patch:
-        # A thousand draws an input take long, and 30 inputs are enough to see that they work.
-        patch.setattr(reproduction, "full_sum_table", partial(full_sum_table, n_inputs=30))
-        # All settings to choose from are tried in the tests of the improvements.
-        patch.setattr(improvements, "SOURCE_WEIGHTS", improvements.SOURCE_WEIGHTS[:1])
-        for name in ("HEAD_WEIGHTS", "SHRINKAGES"):
-            patch.setattr(batch_trials, name, getattr(batch_trials, name)[:1])
-        return reproduce(study, directory, said.append, SMALL)
+def whole(reproduction):
+    return reproduction.result
 
 
 def trainings(said):
@@ -87,7 +48,7 @@ def trainings(said):
 
 def test_all_tables_are_there_in_the_order_of_the_paper(whole):
     assert whole.name == "cifar"
-    assert [(table.name, len(table.rows)) for table in whole.tables] == [
+    assert [(table.name, len(table.rows)) for table in whole.all_tables] == [
         ("table 1", 6),
         ("classifiers", 5),
         # DS, DR: three sources, their average and two means; PR: three, their average and six.
@@ -96,32 +57,33 @@ def test_all_tables_are_there_in_the_order_of_the_paper(whole):
         (RESULT_ONE[1], 2),
         (FULL_SUM, 6),
         (PEERS, 4),
-        ("improvements", len(whole.improvements.steps)),
-        ("settings", 8),
+        ("improvements", len(whole.ablation.steps)),
+        ("settings", 2 * len(PLACES)),
         # The pairs of the paper's figure, and the mean of all.
         ("figure 4", len(whole.figures.two_classes.pairs) + 1),
     ]
-    assert all(table.title and table.columns for table in whole.tables)
-    # Figure 4 has nothing that its figure does not say.
-    assert all(table.notes for table in whole.tables[:-1])
+    assert all(table.title and table.columns for table in whole.all_tables)
+    # Figure 4 has no notes, and is not among the tables of a report.
+    assert all(table.notes for table in whole.tables)
+    assert whole.all_tables[:-1] == whole.tables
     assert whole.table("table 2") is whole.tables[2]
     assert whole.seconds > 0
 
 
-NO_SHARES = {"µs an input", "gain on the consensus"}
+NO_SHARES = {"µs per input", "gain over the consensus"}
 
 
 def numbers(table):
     """All figures of a table, with the heads of their columns."""
     for row in table.rows:
         for column, value in zip(table.columns, row, strict=True):
-            ours = value.ours if isinstance(value, Compared) else value
+            ours = value.ours if isinstance(value, OursAndPaper) else value
             if isinstance(ours, int | float | Interval):
                 yield column, ours
 
 
 def test_all_figures_are_shares_inside_their_intervals(whole):
-    for table in whole.tables[1:]:
+    for table in whole.all_tables[1:]:
         found = list(numbers(table))
         assert found, table.name
         for column, value in found:
@@ -143,39 +105,39 @@ def test_every_cell_of_table_2_is_measured_but_those_that_cannot_be(whole):
             assert cell is None or cell.ours.estimate > 0.12, row
 
 
-def test_the_classifiers_know_seen_images(study, whole, directory):
+def test_the_classifiers_know_seen_images(benchmark, whole, directory):
     """And those chosen are the best of their grids, by the accuracy on validation images."""
     table = whole.table("classifiers")
     assert [row[:2] for row in table.rows] == [
-        (setting, f"{C:g}") for setting, Cs in SMALL.items() for C in Cs
+        (setting, f"{C:g}") for setting, Cs in SHARED_GRID.items() for C in Cs
     ]
-    task = study.real
+    task = benchmark.real
     nothing = ClassifierCache(task.name, task.train, task.train_label, directory, pytest.fail)
-    for setting, Cs in SMALL.items():
+    for setting, Cs in SHARED_GRID.items():
         best = max(Cs, key=lambda C: table.row(setting, f"{C:g}")[0].estimate)
         for C in Cs:
             accuracy, chosen = table.row(setting, f"{C:g}")
             assert chosen == ("yes" if best == C else "")
-            labels = nothing.classifier(setting, C).predicted(task.validation)
+            labels = nothing.load_or_train(setting, C).predict(task.validation)
             right = np.mean(labels == task.validation_label)
             assert accuracy.estimate == pytest.approx(right)
             # One in a hundred is right by chance.
             assert accuracy.low > 0.3
 
 
-def test_the_default_head_on_the_panel_beats_chance_and_the_papers_sources(study, whole):
-    (default,) = (one for one in whole.improvements.steps if one.idea == "the default head")
-    assert Bootstrap(study.real.test_label).interval(default.right).low > 0.3
+def test_the_default_head_on_the_panel_beats_chance_and_the_papers_sources(benchmark, whole):
+    (default,) = (one for one in whole.ablation.steps if one.idea == "the default head")
+    assert Bootstrap(benchmark.real.test_label).interval(default.correct).low > 0.3
     wordnet = whole.table("table 2").row("Direct Similarity", "WordNet")[2]
-    assert default.right.mean() > wordnet.ours.estimate
+    assert default.correct.mean() > wordnet.ours.estimate
 
 
 def test_the_grid_of_a_whole_run_has_all_classifiers():
-    assert set(GRID) == set(SMALL) == {*SETTINGS, LEAST_SQUARES}
+    assert set(GRID) == set(SHARED_GRID) == {*SETTINGS, LEAST_SQUARES}
     assert all(len(set(Cs)) == len(Cs) > 1 for Cs in GRID.values())
 
 
-def test_the_figures_are_of_this_study(study, whole):
+def test_the_figures_are_of_this_benchmark(benchmark, whole):
     found = whole.figures.two_classes
     assert found.methods == (
         *("PR, linguistic", "Direct Similarity"),
@@ -187,31 +149,32 @@ def test_the_figures_are_of_this_study(study, whole):
         assert 0.5 < cell.low <= cell.estimate <= cell.high < 1
     assert whole.table("figure 4") == two_class_table(found)
     names = {node.label for _, node in whole.figures.tree.root.walk() if node.is_class}
-    assert names == set(study.images.new_classes)
+    assert names == set(benchmark.images.new_classes)
     for points in (*whole.figures.word_maps, *whole.figures.source_maps):
-        assert set(points.targets) <= set(study.images.new_classes)
+        assert set(points.targets) <= set(benchmark.images.new_classes)
 
 
-# ------------------------------------------------------------------ unseen classes only report
+# ------------------------------------------------------------------ new classes only report
 
 
-def test_peers_are_tuned_without_unseen_images_and_labels(study, whole, directory):
-    """The improvements are held to the same in their own tests."""
-    data, rng = study.images, np.random.default_rng(0)
+def test_peers_are_tuned_without_new_images_and_labels(benchmark, whole, directory):
+    """The ablation is held to the same in their own tests."""
+    data, rng = benchmark.images, np.random.default_rng(0)
     other = load_benchmark(
         replace(
             data,
-            unseen=rng.normal(size=data.new.shape).astype(np.float32),
+            new=rng.normal(size=data.new.shape).astype(np.float32),
             new_label=rng.permutation(data.new_label),
         )
     )
     models = [
-        ClassifierCache(task.name, task.train, task.train_label, directory, pytest.fail).classifier(
-            "multiclass", 0.03
-        )
+        ClassifierCache(
+            task.name, task.train, task.train_label, directory, pytest.fail
+        ).load_or_train("multiclass", 0.03)
         for task in (other.rehearsal, other.real)
     ]
-    table = peer_table(other, *models, lambda text: None)
+    with small_grids():
+        table = peer_table(other, *models, lambda text: None)
     ours = whole.table(PEERS)
     assert [row[:5] for row in table.rows] == [row[:5] for row in ours.rows]
     for row, expected in zip(table.rows, ours.rows, strict=True):
@@ -221,13 +184,17 @@ def test_peers_are_tuned_without_unseen_images_and_labels(study, whole, director
 # ------------------------------------------------------------------ runs that were stopped
 
 
-def test_every_classifier_is_trained_once(whole, said, directory):
+def test_every_classifier_is_trained_once(reproduction, directory):
     expected = [
-        *(f"{setting}, C = {C:g}, on 100 classes" for setting, Cs in SMALL.items() for C in Cs),
+        *(
+            f"{setting}, C = {C:g}, on 100 classes"
+            for setting, Cs in SHARED_GRID.items()
+            for C in Cs
+        ),
         *("multiclass, C = 0.003, on 80 classes", "multiclass, C = 0.03, on 80 classes"),
         "least squares, C = 0.001, on 80 classes",
     ]
-    assert sorted(trainings(said)) == sorted(expected)
+    assert sorted(trainings(reproduction.said)) == sorted(expected)
     assert sorted(path.name for path in directory.iterdir()) == sorted(
         [
             *("cifar-all-one-vs-rest-0.001.npz", "cifar-all-one-vs-one-0.001.npz"),
@@ -238,21 +205,26 @@ def test_every_classifier_is_trained_once(whole, said, directory):
     )
 
 
-def test_a_run_that_was_stopped_goes_on_to_the_same_end(study, whole, directory, monkeypatch):
+def test_a_run_that_was_stopped_goes_on_to_the_same_end(
+    benchmark, whole, directory, tmp_path, monkeypatch
+):
     """As if it had been stopped before two classifiers were there: only those are trained."""
-    # What takes long is not measured again, and of Table 2 a few rows are. (That improvements
-    # find their classifiers again is seen in their own tests.)
+    # What takes long is not measured again, and of Table 2 a few rows are. (That the ablation
+    # finds its classifiers again is seen in its own tests.)
     for name, key in zip(("source_table", "rater_table"), RESULT_ONE, strict=True):
-        monkeypatch.setattr(reproduction, name, lambda study, key=key: whole.table(key))
-    monkeypatch.setattr(reproduction, "full_sum_table", lambda *_: whole.table(FULL_SUM))
-    monkeypatch.setattr(reproduction, "improvements", lambda *_: whole.improvements)
-    monkeypatch.setattr(reproduction, "paper_figures", lambda *_: whole.figures)
-    contenders = table_two.contenders
-    monkeypatch.setattr(table_two, "contenders", lambda *given: contenders(*given)[:7])
-    (directory / "cifar-all-one-vs-rest-0.001.npz").unlink()
-    (directory / "cifar-others-multiclass-0.03.npz").unlink()
+        monkeypatch.setattr(module, name, lambda benchmark, key=key: whole.table(key))
+    monkeypatch.setattr(module, "full_sum_table", lambda *_: whole.table(FULL_SUM))
+    monkeypatch.setattr(module, "run_ablation", lambda *_: whole.ablation)
+    monkeypatch.setattr(module, "build_paper_figures", lambda *_: whole.figures)
+    paper_methods = table_two.paper_methods
+    monkeypatch.setattr(table_two, "paper_methods", lambda *given: paper_methods(*given)[:7])
+    place = tmp_path / "classifiers"
+    shutil.copytree(directory, place)
+    (place / "cifar-all-one-vs-rest-0.001.npz").unlink()
+    (place / "cifar-others-multiclass-0.03.npz").unlink()
     said = []
-    again = reproduce(study, directory, said.append, SMALL)
+    with small_grids():
+        again = reproduce(benchmark, place, said.append, SHARED_GRID)
     assert trainings(said) == [
         "one-vs-rest, C = 0.001, on 100 classes",
         "multiclass, C = 0.03, on 80 classes",

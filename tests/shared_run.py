@@ -1,0 +1,140 @@
+"""One run of all experiments on a part of the embedded data, for all tests that need one.
+
+The fixture `reproduction` of ``conftest.py`` provides it. Workers of pytest-xdist share the run
+through a file: the first worker that needs it computes it, and the others wait and read it.
+"""
+
+import fcntl
+import pickle
+import shutil
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from sklearn import config_context
+
+from rankshot.datasets.cifar import load_cifar
+from rankshot.experiments import ablation, evaluator, peer_comparison
+from rankshot.experiments import reproduction as module
+from rankshot.experiments.benchmark import load_benchmark
+from rankshot.experiments.classifiers import LEAST_SQUARES
+from rankshot.experiments.full_sum import full_sum_table
+from rankshot.experiments.reproduction import Reproduction, reproduce
+from rankshot.experiments.result_one import rater_table
+
+GRID = {
+    "one-vs-rest": (0.001,),
+    "one-vs-one": (0.001,),
+    "multiclass": (0.003, 0.03),
+    LEAST_SQUARES: (0.001,),
+}
+PLACES = (4, 10)
+DECAYS = (0.0, 0.25, 0.5)
+TEMPERATURES = (1.0, 4.0)
+SOURCE_WEIGHTS = (0.1, 0.3)
+ENCODER_WEIGHTS = (10.0,)
+RATERS = ("lm1", "lm2", "lm3")
+PARTS = {
+    "seen_train": ("seen_train", 12),
+    "seen_test": ("seen_validation", 6),
+    "unseen_test": ("new", 20),
+}
+"""For each part of a feature file: its name in the embedded data, and the images per class."""
+
+
+class SharedRun(NamedTuple):
+    """The results of the run, and what it was made from.
+
+    Attributes
+    ----------
+    data : Path
+        The directory with ``cifar/features.npz``.
+    directory : Path
+        The trained classifiers. Tests must not change it.
+    said : list of str
+        All messages of the run.
+    result : Reproduction
+    """
+
+    data: Path
+    directory: Path
+    said: list[str]
+    result: Reproduction
+
+    @property
+    def images(self):
+        return load_cifar(self.data / "cifar" / "features.npz")
+
+    def replay(self, benchmark, directory, announce):
+        """Stand in for `reproduce`: the same files, messages and results, without computation."""
+        shutil.copytree(self.directory, directory)
+        for text in self.said:
+            announce(text)
+        return self.result
+
+
+def write_features(path):
+    """Write the first images of every class in the layout of the full file."""
+    data = load_cifar()
+    classes = {"seen": np.array(data.seen_classes), "unseen": np.array(data.new_classes)}
+    arrays = {f"{kind}_classes": names for kind, names in classes.items()}
+    for part, (name, n) in PARTS.items():
+        labels, names = getattr(data, f"{name}_label"), classes[part.split("_")[0]]
+        rows = np.sort(np.concatenate([np.flatnonzero(labels == one)[:n] for one in names]))
+        arrays[part] = getattr(data, name)[rows].astype(np.float16)
+        arrays[f"{part}_label"] = np.searchsorted(names, labels[rows]).astype(np.int16)
+    path.parent.mkdir(parents=True)
+    np.savez(path, **arrays)
+
+
+@contextmanager
+def small_grids():
+    """Try few settings in the ablation, and of the slowest peer."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("PLACES", "DECAYS", "TEMPERATURES", "SOURCE_WEIGHTS"):
+            patch.setattr(ablation, name, globals()[name])
+        for name in ("HEAD_WEIGHTS", "SHRINKAGES"):
+            patch.setattr(evaluator, name, getattr(evaluator, name)[:1])
+        grid = peer_comparison.SAE_GRID | {"encoder_weight": ENCODER_WEIGHTS}
+        patch.setattr(peer_comparison, "SAE_GRID", grid)
+        yield
+
+
+def run_once(folder):
+    """Return the run of a folder, computed by the first caller of all processes."""
+    folder.mkdir(exist_ok=True)
+    path = folder / "run.pickle"
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            path.write_bytes(pickle.dumps(_run(folder)))
+    return pickle.loads(path.read_bytes())
+
+
+def _run(folder):
+    data, directory, said = folder / "data", folder / "classifiers", []
+    write_features(data / "cifar" / "features.npz")
+    images = load_cifar(data / "cifar" / "features.npz")
+    # Of 4,950 support vector machines most of the time is spent around them.
+    quickly = config_context(assume_finite=True, skip_parameter_validation=True)
+    with (
+        small_grids(),
+        quickly,
+        parallel_config("sequential"),
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        # Thirty inputs and three raters are enough to see that these tables, which take long, work.
+        patch.setattr(module, "full_sum_table", partial(full_sum_table, n_inputs=30))
+        patch.setattr(module, "rater_table", _few_raters)
+        result = reproduce(load_benchmark(images), directory, said.append, GRID)
+    return SharedRun(data, directory, said, result)
+
+
+def _few_raters(benchmark):
+    panel = benchmark.panel
+    return rater_table(replace(benchmark, panel=panel[np.isin(panel.raters, RATERS)]))
