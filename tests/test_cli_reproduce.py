@@ -238,7 +238,7 @@ def test_animals_cannot_be_downloaded(here, monkeypatch):
 def test_a_broken_file_of_features_is_named(here):
     (here / "cifar").mkdir()
     files = {"cifar/features.npz": b"no archive"}
-    message = "cifar/features.npz: not a whole .npz file of plain arrays"
+    message = "cifar/features.npz: not a complete .npz file of plain arrays"
     check_refused(here, "reproduce cifar --data .", files, message)
 
 

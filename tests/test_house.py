@@ -117,7 +117,14 @@ def test_importing_a_module_needs_the_core_dependencies_alone():
 
 
 @pytest.mark.parametrize(
-    "package", ["rankshot", *(f"rankshot.{floor}" for floor in FLOORS[:4]), "rankshot.datasets"]
+    "package",
+    [
+        "rankshot",
+        *(
+            f"rankshot.{floor}"
+            for floor in (*FLOORS[:4], "datasets", "survey", "experiments", "report")
+        ),
+    ],
 )
 def test_every_public_name_is_there_and_documented(package):
     module = importlib.import_module(package)

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from rankshot.report.from_results import class_map
 from scipy.spatial.distance import cdist
 
 import rankshot as rs
 from rankshot.experiments.class_maps import place_points
+from rankshot.report.contents import map_rankings
 
 
 def test_points_of_a_plane_are_found_but_for_a_turn(rng):
@@ -46,7 +46,7 @@ def test_distances_must_be_symmetric():
 @pytest.mark.parametrize("n_reversed", [0, 1, 2])
 def test_the_map_of_a_report_needs_no_second_axis(n_reversed):
     orders = [["b", "a"]] * n_reversed + [["a", "b"]] * (4 - n_reversed)
-    found = class_map(rs.Rankings.from_orders(orders, items=["a", "b"], targets="x"), k=2)
+    found = map_rankings(rs.Rankings.from_orders(orders, items=["a", "b"], targets="x"), k=2)
     distance = np.abs(np.subtract.outer(found.x, found.x))
     same = np.equal.outer(np.arange(4) < n_reversed, np.arange(4) < n_reversed)
     np.testing.assert_allclose(distance, np.where(same, 0.0, 1.0), atol=1e-6)

@@ -225,7 +225,7 @@ def test_iap_names_a_class_that_has_no_attributes(rng):
 
 def test_iap_refuses_what_is_no_probability():
     peer, targets = IAP().fit(class_vectors(SEEN)), class_vectors(TARGETS)
-    with pytest.raises(RankshotError, match="row 1: multiclass probabilities add up to one"):
+    with pytest.raises(RankshotError, match="row 1: multiclass probabilities must add up to one"):
         peer.predict([[0.25] * 4, [0.5] * 4], targets)
     with pytest.raises(RankshotError, match="4 classes need a table of 4 columns"):
         peer.predict([[0.5, 0.5]], targets)
