@@ -66,7 +66,9 @@ def classify(
         ),
     ] = None,
 ) -> None:
-    """Classify inputs as new classes, from a classifier's scores for the seen classes.
+    """Classify inputs as new classes.
+
+    The inputs are given by a classifier's scores for the seen classes.
 
     Example: rankshot classify scores.parquet --rankings rankings.jsonl -o predictions.parquet
     """

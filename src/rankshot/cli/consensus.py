@@ -46,7 +46,9 @@ def consensus(
         ),
     ] = None,
 ) -> None:
-    """Merge the rankings of each target, and show how much they agree.
+    """Merge the rankings of each target.
+
+    A table shows the consensus and how much the rankings agree.
 
     Example: rankshot consensus rankings.jsonl --prior mallows
     """

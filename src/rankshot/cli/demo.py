@@ -22,7 +22,7 @@ def demo(
         Path, typer.Option("--output", "-o", help="The report to write (.html).")
     ] = Path("rankshot-demo.html"),
 ) -> None:
-    """Compare all methods on images that come with the package, and write a report.
+    """Compare all methods on images inside the package.
 
     The demo trains three classifiers on the classes of CIFAR-100 and uses them to recognise the
     classes of CIFAR-10. It takes less than a minute and needs no network.

@@ -62,7 +62,9 @@ def explain(
     reference: ReferenceOption = None,
     score_type: ScoreTypeOption = ScoreType.AUTO,
 ) -> None:
-    """Show how much each seen class and each source contributes to the class of an input.
+    """Show why inputs got their classes.
+
+    For each input, the output says how much each seen class and each source contributes.
 
     Example: rankshot explain scores.parquet --rankings rankings.jsonl --id img17 --against dog
     """

@@ -69,7 +69,9 @@ def report(
     score_type: ScoreTypeOption = ScoreType.AUTO,
     title: Annotated[str, typer.Option(help="The heading of the page.")] = "Zero-shot predictions",
 ) -> None:
-    """Compare predictions with the true classes, and write one self-contained HTML page.
+    """Write a page that compares predictions with the true classes.
+
+    The page is one self-contained HTML file.
 
     With --rankings, the page shows what the rankings of each class agree on. With --scores as
     well, it explains why some inputs were given their classes; then give --k, --decay,

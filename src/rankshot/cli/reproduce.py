@@ -78,7 +78,9 @@ def reproduce(
         ),
     ] = False,
 ) -> None:
-    """Run the paper's experiments on real data, print its tables and write a report.
+    """Run the paper's experiments on real data.
+
+    The tables are printed, and a report with all tables and figures is written.
 
     A run takes up to half an hour on two cores. The trained classifiers are kept, so a second run
     takes minutes.
