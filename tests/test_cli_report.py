@@ -23,7 +23,7 @@ from command_line import (
     write_small_run,
 )
 from rankshot.cli.demo import comparison_table
-from rankshot.experiments.tables import Comparison, ComparisonRow
+from rankshot.experiments.result_tables import Comparison, ComparisonRow
 from rankshot.zeroshot.files.predictions import read_predictions
 from rankshot.zeroshot.metrics import Interval
 

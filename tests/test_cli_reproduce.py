@@ -11,7 +11,7 @@ import pytest
 
 from command_line import check_refused, rankshot
 from rankshot.core.errors import RankshotError
-from rankshot.datasets import images
+from rankshot.datasets import loading
 from rankshot.experiments import classifiers
 from rankshot.experiments import reproduction as pipeline
 from rankshot.experiments.classifiers import LinearClassifier
@@ -230,7 +230,9 @@ def test_the_environment_says_where_data_are(here, monkeypatch):
 
 
 def test_animals_cannot_be_downloaded(here, monkeypatch):
-    monkeypatch.setattr(images, "load_images", lambda *_, **__: pytest.fail("data were looked for"))
+    monkeypatch.setattr(
+        loading, "load_images", lambda *_, **__: pytest.fail("data were looked for")
+    )
     message = "--download fetches CIFAR only; for animals give --data DIR"
     check_refused(here, "reproduce animals --download", {}, message)
 
@@ -244,7 +246,9 @@ def test_a_broken_file_of_features_is_named(here):
 
 @pytest.mark.parametrize("output", ["file", "file/deeper", "file/deeper/still"])
 def test_an_output_that_is_no_folder_is_refused_before_anything_is_read(here, output, monkeypatch):
-    monkeypatch.setattr(images, "load_images", lambda *_, **__: pytest.fail("data were looked for"))
+    monkeypatch.setattr(
+        loading, "load_images", lambda *_, **__: pytest.fail("data were looked for")
+    )
     message = f"{output}: cannot write there: "
     check_refused(here, f"reproduce cifar --data . -o {output}", {"file": "mine"}, message)
 
@@ -259,7 +263,9 @@ def test_an_output_that_is_no_folder_is_refused_before_anything_is_read(here, ou
 )
 def test_a_place_of_others_is_refused_before_anything_is_read(here, options, place, monkeypatch):
     """So is the one that a download would go to."""
-    monkeypatch.setattr(images, "load_images", lambda *_, **__: pytest.fail("data were looked for"))
+    monkeypatch.setattr(
+        loading, "load_images", lambda *_, **__: pytest.fail("data were looked for")
+    )
     (here / "out").mkdir()
     # Root may write anywhere, so rights alone would not do.
     monkeypatch.setattr(
@@ -293,7 +299,7 @@ def test_cifar_is_downloaded_only_if_asked(here, reproduction, monkeypatch, aske
     def stop(study, directory, announce):
         raise RankshotError(f"{study.images!r}; classifiers go to {directory}")
 
-    monkeypatch.setattr(images, "build_cifar_features", build)
+    monkeypatch.setattr(loading, "build_cifar_features", build)
     monkeypatch.setattr(pipeline, "reproduce", stop)
     given = shlex.split("reproduce cifar --data d" + " --download" * asked)
     done = rankshot(given)

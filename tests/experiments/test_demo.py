@@ -12,7 +12,7 @@ import rankshot as rs
 from rankshot.cli.demo import comparison_table
 from rankshot.experiments.demo import run_demo
 from rankshot.experiments.methods import DR, DS, PR, Method
-from rankshot.experiments.tables import Comparison, ComparisonRow
+from rankshot.experiments.result_tables import Comparison, ComparisonRow
 from rankshot.report.demo import demo_report
 from rankshot.report.page import render_report
 

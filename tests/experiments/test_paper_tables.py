@@ -18,8 +18,8 @@ from rankshot.experiments.paper_tables import (
     table_one,
     table_two,
 )
-from rankshot.experiments.tables import OursAndPaper
-from rankshot.semantics.vectors import ClassVectors
+from rankshot.experiments.result_tables import OursAndPaper
+from rankshot.semantics.class_vectors import ClassVectors
 from rankshot.zeroshot.bootstrap import Bootstrap
 from rankshot.zeroshot.scores import Scores
 

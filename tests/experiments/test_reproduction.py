@@ -13,7 +13,7 @@ from rankshot.experiments.benchmark import load_benchmark
 from rankshot.experiments.classifiers import LEAST_SQUARES, SETTINGS, ClassifierCache
 from rankshot.experiments.peer_comparison import peer_table
 from rankshot.experiments.reproduction import GRID, reproduce
-from rankshot.experiments.tables import OursAndPaper
+from rankshot.experiments.result_tables import OursAndPaper
 from rankshot.experiments.two_classes import two_class_table
 from rankshot.zeroshot.bootstrap import Bootstrap
 from rankshot.zeroshot.metrics import Interval

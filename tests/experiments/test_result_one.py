@@ -26,7 +26,7 @@ from rankshot.experiments.result_one import (
     rater_table,
     source_table,
 )
-from rankshot.semantics.vectors import ClassVectors
+from rankshot.semantics.class_vectors import ClassVectors
 
 ITEMS = tuple("abcdefghijkl")
 

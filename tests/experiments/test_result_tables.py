@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rankshot.core.errors import RankshotError
-from rankshot.experiments.tables import (
+from rankshot.experiments.result_tables import (
     OursAndPaper,
     ResultTable,
     format_markdown,

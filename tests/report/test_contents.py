@@ -8,7 +8,7 @@ import pytest
 from report_samples import EVALUATION, EXAMPLE, summary
 
 import rankshot as rs
-from rankshot.experiments.tables import Comparison, ComparisonRow
+from rankshot.experiments.result_tables import Comparison, ComparisonRow
 from rankshot.report.contents import (
     ClassMap,
     ExplainedInput,

@@ -12,7 +12,7 @@ from html_walker import HOSTILE, Walker, check_accessible, check_same_markup, ch
 from report_samples import EVALUATION, EXAMPLE, summary
 
 from rankshot import RankshotError
-from rankshot.experiments.tables import Comparison, ComparisonRow
+from rankshot.experiments.result_tables import Comparison, ComparisonRow
 from rankshot.report.contents import ClassMap, Evaluation, ExplainedInput, Report
 from rankshot.report.page import render_report, write_page
 from rankshot.report.sections import (

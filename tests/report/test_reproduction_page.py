@@ -14,7 +14,7 @@ from rankshot.experiments.benchmark import load_benchmark
 from rankshot.experiments.class_maps import ClassTree, TreeNode
 from rankshot.experiments.ranking_cells import ON_A_LINE
 from rankshot.experiments.reproduction import build_paper_figures
-from rankshot.experiments.tables import OursAndPaper, ResultTable
+from rankshot.experiments.result_tables import OursAndPaper, ResultTable
 from rankshot.experiments.two_classes import MethodScores
 from rankshot.report.page import write_page
 from rankshot.report.paper_figures import (

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rankshot.semantics.associations import dice, normalized_web_similarity, pmi, ppmi
-from rankshot.semantics.vectors import cosine
+from rankshot.semantics.class_vectors import cosine
 
 
 def test_by_hand():

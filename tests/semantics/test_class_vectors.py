@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rankshot.core.errors import RankshotError
-from rankshot.semantics.vectors import ClassVectors
+from rankshot.semantics.class_vectors import ClassVectors
 from rankshot.semantics.word_vectors import WordVectors
 
 NAMES = ["cat", "dog", "bus", "tree"]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from rankshot import RankshotError
-from rankshot.semantics.vectors import Embedding, cosine
+from rankshot.semantics.class_vectors import Embedding, cosine
 
 
 class Model:

@@ -21,8 +21,8 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.utils import get_tags
 
 import rankshot as rs
+from rankshot.zeroshot.heads.base import describe_indistinguishable
 from rankshot.zeroshot.metrics import generalized_accuracy
-from rankshot.zeroshot.prior import describe_indistinguishable
 
 # By angle, in eighths of a turn. Names are not in the order of angles.
 SEEN = {"tiger": 0, "bus": 1, "ant": 2, "fox": 3, "whale": 4, "leopard": 5, "oak": 6, "pen": 7}

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from rankshot.experiments.tables import Comparison
+    from rankshot.experiments.result_tables import Comparison
     from rankshot.zeroshot.metrics import Interval
 
 

@@ -173,7 +173,7 @@ def _check_options(
 
 def _fit(model: Any, semantics: Semantics, *files: Path, **options: Scores) -> BaseHead:
     """Fit a head, and print which new classes it cannot distinguish; errors name the files."""
-    from rankshot.zeroshot.prior import describe_indistinguishable
+    from rankshot.zeroshot.heads.base import describe_indistinguishable
 
     try:
         head: BaseHead = model.fit(semantics, **options)
@@ -198,8 +198,7 @@ def _fit_similarity(model: BaseHead, path: Path, scores: ScoreTable) -> BaseHead
 def _read_rankings(path: Path, scores: ScoreTable) -> Semantics:
     """Read the rankings of new classes, and print what is left out or missing."""
     from rankshot.ranking import read_rankings
-    from rankshot.zeroshot.alignment import only_new
-    from rankshot.zeroshot.prior import require_targets
+    from rankshot.zeroshot.alignment import only_new, require_targets
 
     try:
         rankings = read_rankings(path, items=scores.items)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from rankshot.datasets.features import ImageData
-    from rankshot.experiments.tables import ResultTable
+    from rankshot.experiments.result_tables import ResultTable
 
 DATA = "RANKSHOT_DATA"
 """The environment variable that names the directory of the data."""
@@ -91,7 +91,7 @@ def reproduce(
 
     from rankshot.experiments import reproduction
     from rankshot.experiments.benchmark import load_benchmark
-    from rankshot.experiments.tables import write_csv, write_markdown
+    from rankshot.experiments.result_tables import write_csv, write_markdown
     from rankshot.report.page import require_jinja2, write_page
     from rankshot.report.reproduction import render_reproduction
 
@@ -129,12 +129,12 @@ def reproduce(
 
 
 def _load_images(dataset: DataSet, data: Path, *, download: bool) -> ImageData:
-    from rankshot.datasets import images
+    from rankshot.datasets import loading
 
     with progress_bar() as bar:
         task = bar.add_task("reading", total=None)
         try:
-            return images.load_images(
+            return loading.load_images(
                 dataset.value,
                 data,
                 lambda done, total, what: bar.update(
@@ -142,7 +142,7 @@ def _load_images(dataset: DataSet, data: Path, *, download: bool) -> ImageData:
                 ),
                 download=download,
             )
-        except images.MissingFeaturesError as error:
+        except loading.MissingFeaturesError as error:
             raise RankshotError(f"{error}; {MISSING[dataset]}") from None
 
 
@@ -151,7 +151,7 @@ def _format_table(table: ResultTable) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from rankshot.experiments.tables import format_value
+    from rankshot.experiments.result_tables import format_value
 
     view = Table(title=table.title, title_justify="left")
     for number, name in enumerate(table.columns):

@@ -14,5 +14,5 @@ from .embedded import load_held_out_panel as load_held_out_panel
 from .embedded import load_panel as load_panel
 from .embedded import load_similarities as load_similarities
 from .features import ImageData as ImageData
-from .images import MissingFeaturesError as MissingFeaturesError
-from .images import load_images as load_images
+from .loading import MissingFeaturesError as MissingFeaturesError
+from .loading import load_images as load_images

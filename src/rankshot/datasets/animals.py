@@ -19,7 +19,7 @@ from rankshot.core.names import as_names
 from rankshot.core.text_files import replace_file
 from rankshot.datasets.embedded import ClassNames, class_names
 from rankshot.datasets.features import FeatureFile, ImageData, fit_pca, read_only
-from rankshot.semantics.vectors import ClassVectors
+from rankshot.semantics.class_vectors import ClassVectors
 
 ARRAYS = ("features", "label", "classes", "unseen", "attributes")
 VALIDATION_IMAGES, SEEN_IMAGES = 2_448, 24_295

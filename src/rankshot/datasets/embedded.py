@@ -13,8 +13,8 @@ import numpy as np
 from rankshot.core.errors import RankshotError, short_repr, suggest_name
 from rankshot.ranking.files import read_rankings
 from rankshot.ranking.rankings import Rankings
+from rankshot.semantics.class_vectors import ClassVectors
 from rankshot.semantics.similarity import Similarity
-from rankshot.semantics.vectors import ClassVectors
 
 CLASS_FILES = {
     "cifar": ("cifar100_classes.txt", "cifar10_classes.txt"),

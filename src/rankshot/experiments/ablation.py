@@ -23,7 +23,7 @@ from rankshot.experiments.evaluator import (
     weigh_raters,
 )
 from rankshot.experiments.methods import K, paper_head
-from rankshot.experiments.tables import ResultTable, Value, format_share
+from rankshot.experiments.result_tables import ResultTable, Value, format_share
 from rankshot.ranking.mallows import Mallows
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.bootstrap import Bootstrap, class_interval, class_weights

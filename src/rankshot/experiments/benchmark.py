@@ -18,8 +18,8 @@ from rankshot.datasets.embedded import (
 )
 from rankshot.datasets.features import ImageData
 from rankshot.ranking.rankings import Rankings
+from rankshot.semantics.class_vectors import ClassVectors
 from rankshot.semantics.similarity import Similarity
-from rankshot.semantics.vectors import ClassVectors
 
 Labels = NDArray[np.str_]
 Features = NDArray[np.float32]

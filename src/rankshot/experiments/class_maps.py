@@ -90,12 +90,12 @@ def build_class_tree(benchmark: Benchmark) -> ClassTree:
     >>> print(tree.root.below[0])
     vehicle (craft (airplane, ship), motor_vehicle (automobile, truck))
     """
-    senses = choose_senses(benchmark)
+    senses = look_up_senses(benchmark)
     hierarchy = Hierarchy(senses, WordNet(senses=senses))
     return ClassTree(benchmark.name, _node(hierarchy.root), tuple(senses.items()))
 
 
-def choose_senses(benchmark: Benchmark) -> dict[str, str]:
+def look_up_senses(benchmark: Benchmark) -> dict[str, str]:
     """Return the WordNet sense of each new class, the same as in the table of similarities.
 
     Senses are chosen in the context of *all* classes. Ten names alone are less context, and other
@@ -149,7 +149,7 @@ def build_word_maps(benchmark: Benchmark) -> tuple[SemanticMap, SemanticMap]:
     [('Wu & Palmer', (10, 2)), ('GloVe 100d', (10, 2))]
     """
     classes, vectors = benchmark.images.new_classes, benchmark.vectors
-    wordnet = WordNet("wup", senses=choose_senses(benchmark))
+    wordnet = WordNet("wup", senses=look_up_senses(benchmark))
     by_wordnet = _word_map(WU_PALMER, wordnet.similarity(classes, classes))
     return by_wordnet, _word_map(vectors.source, vectors.cosines(classes, classes))
 

@@ -12,7 +12,7 @@ from rankshot.datasets.cifar import load_cifar
 from rankshot.experiments.benchmark import load_benchmark, rank_items
 from rankshot.experiments.classifiers import LinearClassifier, train_classifier
 from rankshot.experiments.methods import PR, Method, paper_methods
-from rankshot.experiments.tables import Comparison, ComparisonRow
+from rankshot.experiments.result_tables import Comparison, ComparisonRow
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.heads.conse import ConSE

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.experiments.benchmark import Task
 from rankshot.experiments.methods import K, paper_head
-from rankshot.experiments.tables import ResultTable, Value
+from rankshot.experiments.result_tables import ResultTable, Value
 from rankshot.ranking.mallows import Mallows
 from rankshot.ranking.plackett_luce import PlackettLuce
 from rankshot.zeroshot.bootstrap import Bootstrap

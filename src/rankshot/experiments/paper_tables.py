@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rankshot.experiments.benchmark import Benchmark
 from rankshot.experiments.methods import ARITHMETIC, DR, DS, GEOMETRIC, PR, Method, paper_methods
-from rankshot.experiments.tables import OursAndPaper, ResultTable, Value
+from rankshot.experiments.result_tables import OursAndPaper, ResultTable, Value
 from rankshot.zeroshot.bootstrap import Bootstrap
 from rankshot.zeroshot.scores import Scores
 

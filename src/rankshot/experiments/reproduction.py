@@ -29,7 +29,7 @@ from rankshot.experiments.peer_comparison import peer_table
 from rankshot.experiments.peers.linear import VectorRegression
 from rankshot.experiments.ranking_cells import RankingCells, build_ranking_cells
 from rankshot.experiments.result_one import rater_table, source_table
-from rankshot.experiments.tables import ResultTable, Value
+from rankshot.experiments.result_tables import ResultTable, Value
 from rankshot.experiments.two_classes import (
     MethodScores,
     TwoClasses,

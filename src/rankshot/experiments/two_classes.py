@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, suggest_name
 from rankshot.experiments.benchmark import Benchmark
-from rankshot.experiments.tables import ResultTable, Value
+from rankshot.experiments.result_tables import ResultTable, Value
 from rankshot.ranking.consensus import borda
 from rankshot.ranking.distances import kendall_distance
 from rankshot.ranking.rankings import Rankings

@@ -24,7 +24,6 @@ from rankshot.core.errors import RankshotError
 from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import Seed, require_number, require_whole_number
-from rankshot.ranking.building import require_number_table
 from rankshot.ranking.checks import (
     refuse_partial,
     require_one_subject,
@@ -32,6 +31,7 @@ from rankshot.ranking.checks import (
     require_sample_length,
 )
 from rankshot.ranking.consensus import precedence
+from rankshot.ranking.encoding import require_number_table
 from rankshot.ranking.kemeny_solvers import solve_exactly
 from rankshot.ranking.layouts import completed_orders, iterate_choices
 from rankshot.ranking.rankings import Rankings

@@ -13,12 +13,11 @@ from sklearn.base import clone
 from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_whole_number
-from rankshot.ranking.checks import require_one_subject, require_rankings
+from rankshot.ranking.checks import only_complete, require_one_subject, require_rankings
 from rankshot.ranking.distances import kendall_distance, mean_kendall_distance
 from rankshot.ranking.layouts import ABSENT, levels, mean_places
 from rankshot.ranking.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.restriction import only_complete
 
 MOST_COMPARED = 10
 """How many places are compared by default; fewer if the lists are shorter."""

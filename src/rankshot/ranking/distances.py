@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from rankshot.core.blocks import BLOCK_CELLS, row_blocks
-from rankshot.ranking.building import require_lengths
 from rankshot.ranking.checks import refuse_partial, require_rankings
+from rankshot.ranking.encoding import require_lengths
 from rankshot.ranking.layouts import levels
 from rankshot.ranking.rankings import Rankings
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.errors import RankshotError, UnknownItemError, format_count, suggest_name
 from rankshot.core.names import Where, as_names, describe_row
-from rankshot.ranking.building import (
+from rankshot.ranking.encoding import (
     Entries,
     Kind,
     Labels,

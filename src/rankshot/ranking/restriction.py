@@ -9,15 +9,10 @@ from typing import Any
 import numpy as np
 
 from rankshot.core.names import as_names
-from rankshot.ranking.building import Entries, row_starts
 from rankshot.ranking.checks import require_rankings
+from rankshot.ranking.encoding import Entries, row_starts
 from rankshot.ranking.layouts import group_by_place
 from rankshot.ranking.rankings import Rankings
-
-
-def only_complete(rankings: Rankings) -> Rankings:
-    """Return the rankings that compare all items: those that a distance is defined for."""
-    return rankings[~rankings.is_subset | (rankings.n_listed == rankings.n_items)]
 
 
 def restrict_items(rankings: Rankings, items: Iterable[Any]) -> Rankings:

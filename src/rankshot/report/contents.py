@@ -16,11 +16,11 @@ from sklearn.metrics import confusion_matrix
 
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.experiments.class_maps import place_points
-from rankshot.experiments.tables import Comparison
+from rankshot.experiments.result_tables import Comparison
+from rankshot.ranking.checks import only_complete
 from rankshot.ranking.concordance import TargetSummary
 from rankshot.ranking.distances import mean_kendall_distance
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.restriction import only_complete
 from rankshot.zeroshot.explanation import Explanation
 from rankshot.zeroshot.metrics import (
     ROUNDING,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from rankshot.experiments.class_maps import SemanticMap
 from rankshot.experiments.ranking_cells import RankingCells
 from rankshot.experiments.reproduction import PaperFigures
-from rankshot.experiments.tables import OursAndPaper, ResultTable, Value, format_value
+from rankshot.experiments.result_tables import OursAndPaper, ResultTable, Value, format_value
 from rankshot.experiments.two_classes import two_class_table
 from rankshot.report.charts import Group
 from rankshot.report.page import render_template
@@ -125,7 +125,7 @@ def format_cell(value: Value) -> FormattedCell:
 
     Examples
     --------
-    >>> from rankshot.experiments.tables import OursAndPaper
+    >>> from rankshot.experiments.result_tables import OursAndPaper
     >>> from rankshot.report.reproduction import format_cell
     >>> from rankshot.zeroshot.metrics import Interval
     >>> format_cell(OursAndPaper(Interval(0.445, 0.43, 0.461), 0.395))

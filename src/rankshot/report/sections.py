@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.experiments.tables import Comparison, ComparisonRow
+from rankshot.experiments.result_tables import Comparison, ComparisonRow
 from rankshot.ranking.concordance import TargetSummary
 from rankshot.report.charts import (
     MAX_POINTS,

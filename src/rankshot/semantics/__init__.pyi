@@ -2,6 +2,8 @@ from .associations import dice as dice
 from .associations import normalized_web_similarity as normalized_web_similarity
 from .associations import pmi as pmi
 from .associations import ppmi as ppmi
+from .class_vectors import ClassVectors as ClassVectors
+from .class_vectors import Embedding as Embedding
 from .corpus import Corpus as Corpus
 from .hit_count_files import read_hit_counts as read_hit_counts
 from .language_model import CostEstimate as CostEstimate
@@ -33,8 +35,6 @@ from .source_comparison import (
 from .source_comparison import (
     source_agreement as source_agreement,
 )
-from .vectors import ClassVectors as ClassVectors
-from .vectors import Embedding as Embedding
 from .word2vec import train_word2vec as train_word2vec
 from .word_vectors import WordVectors as WordVectors
 from .wordnet import WordNet as WordNet

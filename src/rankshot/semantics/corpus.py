@@ -23,6 +23,7 @@ from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
 from rankshot.core.text_files import MARK
 from rankshot.semantics.associations import dice, ppmi
+from rankshot.semantics.class_vectors import cosine
 from rankshot.semantics.cooccurrence import (
     BlockCounts,
     ContextCounts,
@@ -31,7 +32,6 @@ from rankshot.semantics.cooccurrence import (
     count_block,
 )
 from rankshot.semantics.similarity import Similarity
-from rankshot.semantics.vectors import cosine
 
 Unit = Literal["window", "document", "paragraph"]
 Measure = Literal["dice", "ppmi", "cosine"]

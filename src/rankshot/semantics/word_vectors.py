@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.names import as_names
+from rankshot.semantics.class_vectors import ClassVectors, cosine, unit_vectors
 from rankshot.semantics.similarity import Similarity
-from rankshot.semantics.vector_files import (
+from rankshot.semantics.word_vector_files import (
     Vectors,
     detect_format,
     map_matrix,
@@ -24,7 +25,6 @@ from rankshot.semantics.vector_files import (
     read_word2vec_binary,
     take_rows,
 )
-from rankshot.semantics.vectors import ClassVectors, cosine, unit_vectors
 
 Floats = NDArray[np.float64]
 Lookup = Callable[[Collection[str]], Vectors]

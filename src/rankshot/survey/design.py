@@ -14,8 +14,8 @@ from rankshot.ranking.checks import require_rankings
 from rankshot.ranking.consensus import average_order
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.wordnet import WordNet
-from rankshot.survey.bounds import MOST_ITEMS, check_count
 from rankshot.survey.study import CONSENT_PLACEHOLDER, DEFAULT_PROMPT, Question, Study
+from rankshot.survey.validation import MOST_ITEMS, check_count
 
 MOST_SHOWN = 10
 """The default number of items that a question shows, as in the paper; fewer if there are fewer."""

@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 
 from rankshot.core.errors import RankshotError, short_repr, suggest_name
 from rankshot.core.text_files import MARK
-from rankshot.survey import bounds
+from rankshot.survey import validation
 
 Unshown = Literal["after", "unknown"]
 Platform = Literal["none", "prolific", "mturk"]
@@ -49,13 +49,13 @@ class Question:
     first: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        bounds.check_line("target", self.target, bounds.NAME_LENGTH)
+        validation.check_line("target", self.target, validation.NAME_LENGTH)
         # Lists become tuples, so that a question can be a key of a dictionary.
-        object.__setattr__(self, "items", bounds.require_names("items", self.items))
-        object.__setattr__(self, "first", bounds.require_names("first", self.first))
-        if not 2 <= len(self.items) <= bounds.MOST_ITEMS:
+        object.__setattr__(self, "items", validation.require_names("items", self.items))
+        object.__setattr__(self, "first", validation.require_names("first", self.first))
+        if not 2 <= len(self.items) <= validation.MOST_ITEMS:
             raise RankshotError(
-                f"items has {len(self.items)}: a question shows from 2 to {bounds.MOST_ITEMS}"
+                f"items has {len(self.items)}: a question shows from 2 to {validation.MOST_ITEMS}"
             )
         if self.target in self.items:
             raise RankshotError(
@@ -105,10 +105,10 @@ class QualityRules:
     gold_failures: int = 0
 
     def __post_init__(self) -> None:
-        bounds.check_number("[quality] seconds", self.seconds, 0, 3_600)
-        bounds.check_number("[quality] repeat_distance", self.repeat_distance, 0, 1)
-        bounds.check_number("[quality] consensus_distance", self.consensus_distance, 0, 1)
-        bounds.check_count("[quality] gold_failures", self.gold_failures, 0)
+        validation.check_number("[quality] seconds", self.seconds, 0, 3_600)
+        validation.check_number("[quality] repeat_distance", self.repeat_distance, 0, 1)
+        validation.check_number("[quality] consensus_distance", self.consensus_distance, 0, 1)
+        validation.check_count("[quality] gold_failures", self.gold_failures, 0)
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ class Study:
     quality: QualityRules = QualityRules()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "items", bounds.require_names("[items] names", self.items))
+        object.__setattr__(self, "items", validation.require_names("[items] names", self.items))
         object.__setattr__(self, "questions", tuple(self.questions))
         object.__setattr__(self, "gold", tuple(self.gold))
         self._check_texts()
@@ -171,18 +171,18 @@ class Study:
         self._check_questions()
 
     def _check_texts(self) -> None:
-        bounds.check_line("title", self.title, bounds.TITLE_LENGTH)
-        bounds.check_line("prompt", self.prompt, bounds.PROMPT_LENGTH)
+        validation.check_line("title", self.title, validation.TITLE_LENGTH)
+        validation.check_line("prompt", self.prompt, validation.PROMPT_LENGTH)
         if "{target}" not in self.prompt:
             raise RankshotError(
                 f"prompt {short_repr(self.prompt)} does not contain {{target}}: write it in the "
                 f'place of the target, as in "{DEFAULT_PROMPT}"'
             )
-        bounds.check_text("consent", self.consent, bounds.CONSENT_LENGTH)
-        bounds.check_choice("[items] unshown", self.unshown, get_args(Unshown))
-        bounds.check_choice("[platform] name", self.platform, get_args(Platform))
+        validation.check_text("consent", self.consent, validation.CONSENT_LENGTH)
+        validation.check_choice("[items] unshown", self.unshown, get_args(Unshown))
+        validation.check_choice("[platform] name", self.platform, get_args(Platform))
         if self.completion_url is not None:
-            bounds.check_url("[platform] completion_url", self.completion_url)
+            validation.check_url("[platform] completion_url", self.completion_url)
             if self.platform == "mturk":
                 raise RankshotError(
                     f"[platform] completion_url is {short_repr(self.completion_url)}: remove it, "
@@ -190,21 +190,25 @@ class Study:
                 )
 
     def _check_plan(self) -> None:
-        bounds.check_count("[plan] answers_per_question", self.answers_per_question, 1)
-        bounds.check_count("[plan] questions_per_participant", self.questions_per_participant, 1)
-        bounds.check_count("[plan] repeats", self.repeats, 0)
+        validation.check_count("[plan] answers_per_question", self.answers_per_question, 1)
+        validation.check_count(
+            "[plan] questions_per_participant", self.questions_per_participant, 1
+        )
+        validation.check_count("[plan] repeats", self.repeats, 0)
         if self.repeats > self.questions_per_participant // 2:
             raise RankshotError(
                 f"[plan] repeats is {self.repeats}, more than half of the "
                 f"{self.questions_per_participant} questions_per_participant: lower it, so that "
                 "other questions come between a question and its repeat"
             )
-        bounds.check_number("[plan] return_after_minutes", self.return_after_minutes, 0.01, 10_080)
+        validation.check_number(
+            "[plan] return_after_minutes", self.return_after_minutes, 0.01, 10_080
+        )
 
     def _check_questions(self) -> None:
         for table, asked in (("questions", self.questions), ("gold", self.gold)):
-            if len(asked) > bounds.MOST_QUESTIONS:
-                most = f"{bounds.MOST_QUESTIONS:,}"
+            if len(asked) > validation.MOST_QUESTIONS:
+                most = f"{validation.MOST_QUESTIONS:,}"
                 raise RankshotError(f"{len(asked):,} [[{table}]] are too many: at most {most}")
         if not self.questions:
             raise RankshotError("there is no question: add at least one")

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
+from rankshot.ranking.checks import require_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.similarity import Similarity
-from rankshot.zeroshot.prior import require_targets
 from rankshot.zeroshot.scores import Scores, score_by_pair_wins
 
 Semantics = Rankings | Similarity
@@ -27,7 +27,8 @@ SOURCE = "classifier"
 def align_to(semantics: Semantics | None, items: tuple[str, ...]) -> Semantics:
     """Return the same semantics with the seen classes of a classifier as items.
 
-    Rankings that name only some of these classes become top-K rankings of all of them.
+    Rankings that name only some of these classes become top-K rankings of all of them. A ranking
+    that lists another class is refused: nothing is dropped.
     """
     semantics = require_semantics(semantics)
     if isinstance(semantics, Similarity):
@@ -135,3 +136,22 @@ def rank_seen_classes(scores: Scores, y: Any, targets: Sequence[str]) -> Ranking
         means[row] = values[theirs].mean(axis=0, dtype=np.float64)
         means[row, scores.items.index(target)] = np.inf
     return Rankings.from_scores(means, items=scores.items, targets=targets, sources=SOURCE)
+
+
+def require_targets(rankings: Rankings) -> Rankings:
+    """Return the rankings with a weight above 0; each must have a target."""
+    if isinstance(rankings, Similarity):
+        raise RankshotError(
+            f"expected Rankings, not the similarities of {rankings.source!r}: use its to_rankings()"
+        )
+    require_rankings(rankings)
+    nameless = np.flatnonzero([target is None for target in rankings.targets])
+    if nameless.size:
+        raise RankshotError(
+            f"ranking {nameless[0]} has no target: name the target of each ranking with targets=, "
+            'or with "target" in a file'
+        )
+    used = rankings[rankings.weights > 0]
+    if len(used) == 0:
+        raise RankshotError("there are no rankings (or all have weight 0)")
+    return used

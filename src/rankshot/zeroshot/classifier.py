@@ -22,12 +22,12 @@ from rankshot.zeroshot.heads.base import (
     BaseHead,
     Candidates,
     Top,
+    describe_indistinguishable,
     label_or_reject,
     normalize_log_proba,
     take_top,
 )
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
-from rankshot.zeroshot.prior import describe_indistinguishable
 from rankshot.zeroshot.scores import Scores
 
 Floats = NDArray[np.floating]

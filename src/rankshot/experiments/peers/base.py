@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.validation import require_number
-from rankshot.semantics.vectors import ClassVectors, unit_vectors
+from rankshot.semantics.class_vectors import ClassVectors, unit_vectors
 from rankshot.zeroshot.heads.base import most_probable
 from rankshot.zeroshot.metrics import require_labels
 
@@ -49,7 +49,7 @@ class MeanImputation:
 
     Examples
     --------
-    >>> from rankshot.semantics.vectors import ClassVectors
+    >>> from rankshot.semantics.class_vectors import ClassVectors
     >>> nan = float("nan")
     >>> seen = ClassVectors(["lion", "bus"], [[1.0, nan], [0.0, 4.0]], "me")
     >>> imputation = MeanImputation.from_training(seen)

@@ -10,7 +10,6 @@ from pydantic import Field, StringConstraints
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from rankshot.core.errors import RankshotError
-from rankshot.survey.bounds import MOST_ITEMS
 from rankshot.survey.platforms import (
     ID_PARAMETER,
     ID_PATTERN,
@@ -27,6 +26,7 @@ from rankshot.survey.store.participation import (
     Participation,
 )
 from rankshot.survey.study import Study
+from rankshot.survey.validation import MOST_ITEMS
 from rankshot.survey.web.pages import (
     FormNonce,
     FormToken,

@@ -11,8 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.blocks import CACHED_CELLS, row_blocks
-from rankshot.core.errors import RankshotError, short_repr, suggest_name
+from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
+from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.scores import Kind, Scores, as_scores
+
+DEFAULT_K = 10
+"""The number of places of each ranking that count, by default in all heads."""
 
 Floats = NDArray[np.floating]
 Candidates = ArrayLike | Sequence[Iterable[str]] | None
@@ -202,3 +206,44 @@ def _mask_of_names(candidates: Any, n: int, classes: NDArray[Any]) -> NDArray[np
                 )
             mask[row, code[name]] = True
     return mask
+
+
+def require_k(k: int | None, n_items: int) -> int:
+    """Return the number of places that count: ``k``, but at most all items; all for None."""
+    if k is None:
+        return n_items
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise RankshotError(f"k must be a positive integer, or None for all, not {short_repr(k)}")
+    return min(int(k), n_items)
+
+
+def describe_indistinguishable(head: Any) -> list[str]:
+    """Return one warning per group of targets that a fitted head cannot distinguish."""
+    names = [str(name) for name in head.classes_]
+    if len(names) == 1:
+        return [f"{names[0]!r} is the only class: every input will be given it"]
+    used = getattr(head, "consensus_", None)
+    if used is None:
+        used = getattr(head, "rankings_", None)
+    if used is None:
+        return []
+    return [
+        f"the rankings of {quote_names(same)} are the same in all places that count: inputs of "
+        "these classes cannot be distinguished"
+        for same in _group_equal_targets(used)
+    ]
+
+
+def _group_equal_targets(rankings: Rankings) -> list[list[str]]:
+    """Return groups of targets with the same rankings and the same shares of the weight."""
+    numbers = rankings.lists.number_equal_rows([rankings.lengths, rankings.is_subset])
+    shares: dict[str, dict[int, float]] = {}
+    for target, number, weight in zip(rankings.targets, numbers, rankings.weights, strict=True):
+        theirs = shares.setdefault(str(target), {})
+        theirs[int(number)] = theirs.get(int(number), 0.0) + float(weight)
+    groups: dict[frozenset[tuple[int, float]], list[str]] = {}
+    for target in sorted(shares):
+        total = sum(shares[target].values())
+        key = frozenset((n, round(share / total, 9)) for n, share in shares[target].items())
+        groups.setdefault(key, []).append(target)
+    return [same for same in groups.values() if len(same) > 1]

@@ -12,15 +12,9 @@ from rankshot.ranking.checks import refuse_partial
 from rankshot.ranking.distances import kendall_distance, mean_kendall_distance
 from rankshot.ranking.layouts import rows_with_tied_choices
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.heads.base import BaseHead
-from rankshot.zeroshot.prior import (
-    DEFAULT_K,
-    RankingModel,
-    consensus_rankings,
-    fit_priors,
-    require_k,
-    require_targets,
-)
+from rankshot.zeroshot.alignment import require_targets
+from rankshot.zeroshot.heads.base import DEFAULT_K, BaseHead, require_k
+from rankshot.zeroshot.prior import RankingModel, consensus_rankings, fit_priors
 from rankshot.zeroshot.scores import Kind, score_by_pair_wins
 
 Floats = NDArray[np.floating]

@@ -14,18 +14,11 @@ from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import Seed
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.heads.base import BaseHead
+from rankshot.zeroshot.alignment import require_targets
+from rankshot.zeroshot.heads.base import DEFAULT_K, BaseHead, require_k
 from rankshot.zeroshot.heads.reference import Reference, fit_reference
 from rankshot.zeroshot.heads.sum_over_rankings import PosteriorSum, SumOverRankings
-from rankshot.zeroshot.prior import (
-    DEFAULT_K,
-    RankingModel,
-    consensus_rankings,
-    fit_priors,
-    require_k,
-    require_prior,
-    require_targets,
-)
+from rankshot.zeroshot.prior import RankingModel, consensus_rankings, fit_priors, require_prior
 from rankshot.zeroshot.scorers import Scorers, require_decay
 from rankshot.zeroshot.scores import Kind, Scores, as_scores
 

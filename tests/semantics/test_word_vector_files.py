@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rankshot import RankshotError
-from rankshot.semantics import vector_files
-from rankshot.semantics import vector_files as word2vec_binary
-from rankshot.semantics.vector_files import detect_format
+from rankshot.semantics import word_vector_files
+from rankshot.semantics import word_vector_files as word2vec_binary
+from rankshot.semantics.word_vector_files import detect_format
 from rankshot.semantics.word_vectors import WordVectors
 
 rng = np.random.default_rng(0)
@@ -389,7 +389,7 @@ def test_a_line_without_end_takes_no_memory(tmp_path, start):
 
 
 def test_a_gzip_bomb_of_short_lines_ends(tmp_path, monkeypatch):
-    monkeypatch.setattr(vector_files, "MAX_WORDS", 10**5)
+    monkeypatch.setattr(word_vector_files, "MAX_WORDS", 10**5)
     path = tmp_path / "vectors"
     path.write_bytes(gzip.compress(GOOD) + zeros_packed(2, b"\n" * 2**20))
 
@@ -429,7 +429,7 @@ contents = st.one_of(
 )
 
 
-@given(contents, st.sampled_from([None, *vector_files.FORMATS]), st.sampled_from("pgz"))
+@given(contents, st.sampled_from([None, *word_vector_files.FORMATS]), st.sampled_from("pgz"))
 @settings(
     max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from rankshot.core.errors import RankshotError
-from rankshot.datasets import images
+from rankshot.datasets import loading
 from rankshot.datasets.animals import animals_classes
 from rankshot.datasets.cifar import cifar10_classes, cifar100_classes
-from rankshot.datasets.images import MissingFeaturesError, load_images
+from rankshot.datasets.loading import MissingFeaturesError, load_images
 
 
 @pytest.fixture
@@ -65,11 +65,11 @@ def builders(monkeypatch):
     def refuse(*_):
         pytest.fail("nothing was to be built")
 
-    monkeypatch.setattr(images, "build_animals_features", refuse)
-    monkeypatch.setattr(images, "build_cifar_features", refuse)
+    monkeypatch.setattr(loading, "build_animals_features", refuse)
+    monkeypatch.setattr(loading, "build_cifar_features", refuse)
     return SimpleNamespace(
-        animals=lambda build: monkeypatch.setattr(images, "build_animals_features", build),
-        cifar=lambda build: monkeypatch.setattr(images, "build_cifar_features", build),
+        animals=lambda build: monkeypatch.setattr(loading, "build_animals_features", build),
+        cifar=lambda build: monkeypatch.setattr(loading, "build_cifar_features", build),
     )
 
 
