@@ -50,7 +50,7 @@ def show_models(target: str, panel: rs.Rankings) -> None:
 
 
 def guess_targets(panel: rs.Rankings) -> None:
-    """Leave out one list at a time, fit one model per target to the rest, and predict its target."""
+    """Leave out one list at a time, fit models to the rest, and predict its target."""
     print("Which class does a list describe? Guessed by models that are fitted to all other lists:")
     for model in (rs.PlackettLuce(regularization=0.1), rs.Mallows()):
         fitted = {t: clone(model).fit(rankings) for t, rankings in panel.by_target().items()}
