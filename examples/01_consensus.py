@@ -1,9 +1,9 @@
-"""What does a cat look most like? One answer from many rankings.
+"""Merge the rankings of several raters: Kemeny consensus, agreement and ranking models.
 
 Eight raters (a panel of language models) listed, for each class of CIFAR-10, the 10 classes of
-CIFAR-100 that look most like it. This example merges their lists, shows how much they agree and who
-disagrees, fits ranking models, and lets the models guess from one rater's list which class the
-list describes.
+CIFAR-100 that look most like it. This example computes a consensus for each class, shows how much
+the raters agree and which rater disagrees most, and fits Plackett-Luce and Mallows models. At the
+end the models predict, from one rater's list alone, which class the list describes.
 """
 
 import sys
@@ -19,7 +19,7 @@ N_SHOWN = 5
 
 
 def show_consensus(panel: rs.Rankings) -> None:
-    """Print each target's consensus order and the agreement behind it."""
+    """Print the consensus order of each target, and how much the raters agree."""
     print(f"{'target':<11}{f'consensus, first {N_SHOWN}':<53}{'W':>5}{'distance':>10}  odd one out")
     for target, rankings in panel.by_target().items():
         found = rs.kemeny(rankings, method="exact")
@@ -36,7 +36,7 @@ def show_consensus(panel: rs.Rankings) -> None:
 
 
 def show_models(target: str, panel: rs.Rankings) -> None:
-    """Print what two ranking models learn about one target."""
+    """Print the parameters of two ranking models fitted to the rankings of one target."""
     rankings = panel.select(target=target)
     model = rs.PlackettLuce(regularization=0.1).fit(rankings)
     errors = model.standard_errors(rankings)
@@ -50,7 +50,7 @@ def show_models(target: str, panel: rs.Rankings) -> None:
 
 
 def guess_targets(panel: rs.Rankings) -> None:
-    """Hide one list at a time, fit one model per target to the rest, and guess its target."""
+    """Leave out one list at a time, fit models to the rest, and predict its target."""
     print("Which class does a list describe? Guessed by models that are fitted to all other lists:")
     for model in (rs.PlackettLuce(regularization=0.1), rs.Mallows()):
         fitted = {t: clone(model).fit(rankings) for t, rankings in panel.by_target().items()}

@@ -1,8 +1,9 @@
-"""Recognise classes that a classifier was not trained on, in a dozen lines.
+"""Zero-shot classification with a scikit-learn classifier.
 
-A classifier is trained on the classes of CIFAR-100. It recognises those of CIFAR-10 by rankings
-from a panel of language models. The number of places of each ranking that count is chosen on
-held-out seen classes, without images of new classes. At the end one decision is explained.
+A classifier is trained on the classes of CIFAR-100. With rankings from a panel of language models,
+it recognises the classes of CIFAR-10, on which it was not trained. How many places of each ranking
+are used (k) is chosen on held-out seen classes, without images of new classes. At the end, one
+prediction is explained.
 """
 
 from sklearn.linear_model import LogisticRegression
@@ -16,7 +17,8 @@ from rankshot.zeroshot.metrics import per_class_accuracy
 def main() -> None:
     data, held_out = load_cifar(), load_held_out_panel()
     classifier = LogisticRegression(C=0.01, max_iter=500)
-    # The paper's classifier: the raters are merged into one ranking, and all places count the same.
+    # As in the paper: the rankings of all raters are merged into one, and all places have the same
+    # weight.
     head = rs.ProbabilisticRanking(posterior="consensus", decay=0)
     zero_shot = rs.ZeroShotClassifier(classifier, head=head, rankings=load_panel())
     search = rs.SeenClassSearch(
