@@ -13,8 +13,10 @@ import corankco
 import numpy as np
 from corankco.algorithms.bioconsert import BioConsert
 from corankco.algorithms.exact.exactalgorithmpulp import ExactAlgorithmPulp
-from prefsampling.ordinal import mallows as prefsampling_mallows
-from prefsampling.ordinal import plackett_luce as prefsampling_plackett_luce
+from prefsampling.ordinal import (
+    mallows as prefsampling_mallows,
+    plackett_luce as prefsampling_plackett_luce,
+)
 from scipy.stats import kendalltau
 
 import rankshot as rs

@@ -19,8 +19,7 @@ from joblib import parallel_config
 from sklearn import config_context
 
 from rankshot.datasets.cifar import load_cifar
-from rankshot.experiments import ablation, evaluator, peer_comparison
-from rankshot.experiments import reproduction as module
+from rankshot.experiments import ablation, evaluator, peer_comparison, reproduction as module
 from rankshot.experiments.benchmark import load_benchmark
 from rankshot.experiments.classifiers import LEAST_SQUARES
 from rankshot.experiments.full_sum import full_sum_table

@@ -12,8 +12,7 @@ import pytest
 from command_line import check_refused, rankshot
 from rankshot.core.errors import RankshotError
 from rankshot.datasets import loading
-from rankshot.experiments import classifiers
-from rankshot.experiments import reproduction as pipeline
+from rankshot.experiments import classifiers, reproduction as pipeline
 from rankshot.experiments.classifiers import LinearClassifier
 from rankshot.report import page
 from shared_run import GRID

@@ -8,8 +8,7 @@ import pytest
 from sklearn.base import clone
 
 import rankshot as rs
-from rankshot.experiments import ablation as module
-from rankshot.experiments import evaluator as evaluator_module
+from rankshot.experiments import ablation as module, evaluator as evaluator_module
 from rankshot.experiments.ablation import run_ablation, settings_table
 from rankshot.experiments.benchmark import load_benchmark
 from rankshot.experiments.classifiers import LEAST_SQUARES, ClassifierCache

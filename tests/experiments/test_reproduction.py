@@ -7,8 +7,7 @@ from math import isfinite
 import numpy as np
 import pytest
 
-from rankshot.experiments import paper_tables as table_two
-from rankshot.experiments import reproduction as module
+from rankshot.experiments import paper_tables as table_two, reproduction as module
 from rankshot.experiments.benchmark import load_benchmark
 from rankshot.experiments.classifiers import LEAST_SQUARES, SETTINGS, ClassifierCache
 from rankshot.experiments.peer_comparison import peer_table
@@ -17,8 +16,7 @@ from rankshot.experiments.result_tables import OursAndPaper
 from rankshot.experiments.two_classes import two_class_table
 from rankshot.zeroshot.bootstrap import Bootstrap
 from rankshot.zeroshot.metrics import Interval
-from shared_run import GRID as SHARED_GRID
-from shared_run import PLACES, small_grids
+from shared_run import GRID as SHARED_GRID, PLACES, small_grids
 
 FULL_SUM, PEERS = "full sum", "peers"
 RESULT_ONE = ("result 1, sources", "result 1, raters")

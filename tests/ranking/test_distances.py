@@ -5,8 +5,7 @@ from itertools import combinations, permutations, product
 import numpy as np
 import pytest
 from brute import hausdorff, kendall
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.stats import kendalltau
 
 import rankshot as rs

@@ -7,8 +7,7 @@ import stat
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from rankshot import Rankings, RankshotError, read_rankings, write_rankings
 from rankshot.ranking import files

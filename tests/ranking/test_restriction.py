@@ -1,8 +1,7 @@
 """Taking items away from rankings."""
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.restriction import restrict_items

@@ -9,8 +9,7 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from rankshot import RankshotError, Similarity
 from rankshot.semantics.similarity_files import (

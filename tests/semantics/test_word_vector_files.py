@@ -8,12 +8,10 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from rankshot import RankshotError
-from rankshot.semantics import word_vector_files
-from rankshot.semantics import word_vector_files as word2vec_binary
+from rankshot.semantics import word_vector_files, word_vector_files as word2vec_binary
 from rankshot.semantics.word_vector_files import detect_format
 from rankshot.semantics.word_vectors import WordVectors
 

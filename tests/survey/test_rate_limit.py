@@ -6,8 +6,7 @@ from fractions import Fraction
 import pytest
 import uvicorn
 from asgi_client import Client, Form, begin, form_of, open_survey
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from server_process import TOKEN
 from small_studies import small_study
 from starlette.responses import PlainTextResponse

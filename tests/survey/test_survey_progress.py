@@ -6,8 +6,7 @@ from math import inf
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from survey_answers import Simulation, answer, scattered, study_of
 
 from rankshot.ranking.concordance import concordance

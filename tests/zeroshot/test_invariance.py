@@ -11,8 +11,7 @@ from head_cases import (
     permuted,
     random_scores,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from sklearn.base import clone
 
 import rankshot as rs

@@ -8,8 +8,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from rankshot import RankshotError
 from rankshot.zeroshot.files.predictions import open_predictions, read_predictions

@@ -11,8 +11,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from rankshot import RankshotError
 from rankshot.zeroshot.files.score_tables import open_scores

@@ -168,8 +168,13 @@ def serve(
     _require_extra()
     from rankshot.survey.store.results import count_other_answers
     from rankshot.survey.study import CONSENT_PLACEHOLDER, read_study
-    from rankshot.survey.web.app import Rates, create_app, is_loopback, open_port
-    from rankshot.survey.web.app import serve as serve_app
+    from rankshot.survey.web.app import (
+        Rates,
+        create_app,
+        is_loopback,
+        open_port,
+        serve as serve_app,
+    )
 
     if root and (not root.startswith("/") or root.endswith("/")):
         raise RankshotError(f"--root is {root!r}: begin it with a slash and end it without one")

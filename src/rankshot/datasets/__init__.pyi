@@ -1,18 +1,23 @@
-from .animals import animals_classes as animals_classes
-from .animals import build_animals_features as build_animals_features
-from .animals import load_animals as load_animals
-from .cifar import build_cifar_features as build_cifar_features
-from .cifar import cifar10_classes as cifar10_classes
-from .cifar import cifar100_classes as cifar100_classes
-from .cifar import load_cifar as load_cifar
-from .embedded import ANIMAL_SENSES as ANIMAL_SENSES
-from .embedded import CIFAR_SENSES as CIFAR_SENSES
-from .embedded import ClassNames as ClassNames
-from .embedded import class_names as class_names
-from .embedded import load_class_vectors as load_class_vectors
-from .embedded import load_held_out_panel as load_held_out_panel
-from .embedded import load_panel as load_panel
-from .embedded import load_similarities as load_similarities
+from .animals import (
+    animals_classes as animals_classes,
+    build_animals_features as build_animals_features,
+    load_animals as load_animals,
+)
+from .cifar import (
+    build_cifar_features as build_cifar_features,
+    cifar10_classes as cifar10_classes,
+    cifar100_classes as cifar100_classes,
+    load_cifar as load_cifar,
+)
+from .embedded import (
+    ANIMAL_SENSES as ANIMAL_SENSES,
+    CIFAR_SENSES as CIFAR_SENSES,
+    ClassNames as ClassNames,
+    class_names as class_names,
+    load_class_vectors as load_class_vectors,
+    load_held_out_panel as load_held_out_panel,
+    load_panel as load_panel,
+    load_similarities as load_similarities,
+)
 from .features import ImageData as ImageData
-from .loading import MissingFeaturesError as MissingFeaturesError
-from .loading import load_images as load_images
+from .loading import MissingFeaturesError as MissingFeaturesError, load_images as load_images

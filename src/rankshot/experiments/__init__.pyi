@@ -1,6 +1,3 @@
-from .benchmark import Benchmark as Benchmark
-from .benchmark import load_benchmark as load_benchmark
-from .demo import Demo as Demo
-from .demo import run_demo as run_demo
-from .reproduction import Reproduction as Reproduction
-from .reproduction import reproduce as reproduce
+from .benchmark import Benchmark as Benchmark, load_benchmark as load_benchmark
+from .demo import Demo as Demo, run_demo as run_demo
+from .reproduction import Reproduction as Reproduction, reproduce as reproduce

@@ -1,10 +1,11 @@
-from .contents import ClassMap as ClassMap
-from .contents import Evaluation as Evaluation
-from .contents import ExplainedInput as ExplainedInput
-from .contents import Report as Report
-from .contents import choose_examples as choose_examples
-from .contents import evaluate_predictions as evaluate_predictions
-from .contents import map_rankings as map_rankings
-from .page import render_report as render_report
-from .page import write_page as write_page
+from .contents import (
+    ClassMap as ClassMap,
+    Evaluation as Evaluation,
+    ExplainedInput as ExplainedInput,
+    Report as Report,
+    choose_examples as choose_examples,
+    evaluate_predictions as evaluate_predictions,
+    map_rankings as map_rankings,
+)
+from .page import render_report as render_report, write_page as write_page
 from .reproduction import render_reproduction as render_reproduction

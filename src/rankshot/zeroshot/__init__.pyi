@@ -1,7 +1,6 @@
 from .classifier import ZeroShotClassifier as ZeroShotClassifier
 from .estimator_scores import scores_of as scores_of
-from .explanation import Explanation as Explanation
-from .explanation import explain as explain
+from .explanation import Explanation as Explanation, explain as explain
 from .heads.base import BaseHead as BaseHead
 from .heads.batch_refinement import BatchRefinement as BatchRefinement
 from .heads.conse import ConSE as ConSE
