@@ -4,8 +4,9 @@ from pages import Watch, launch_chromium, serve_study, small_study
 PHONE = {"width": 360, "height": 740}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium():
+    """A browser for one file: while Playwright runs, no test of this process can use asyncio."""
     with launch_chromium() as browser:
         yield browser
 
