@@ -1,6 +1,7 @@
 """The command ``rankshot survey``, and what its export is good for."""
 
 import json
+import socket
 import sys
 from itertools import combinations
 from random import Random
@@ -174,7 +175,7 @@ def test_a_participant_is_found_by_the_id_of_the_platform(folder):
         ("export {0}/study.toml -o {0}/study.toml", "is an input file as well"),
         ("export {0}/study.toml -o {0}/no/x.jsonl", "is not a folder"),
         ("export {0}/study.toml -o {0}/x.jsonl", "there is no such database"),
-        ("status {0}/study.toml", "there is no such database"),
+        ("status {0}/study.toml", "no such database; `rankshot survey serve` creates"),
         ("status {0}/gone.toml", "gone.toml: No such file"),
         (
             "serve {0}/study.toml --host 0.0.0.0",
@@ -214,6 +215,17 @@ def test_an_export_is_json_lines(folder):
     assert done.status == 2
     assert "x.csv: an export is JSON lines; give the file the ending .jsonl" in done.err
     assert not (folder / "x.csv").exists()
+
+
+def test_a_port_that_is_in_use_is_named_with_the_options_that_change_it(folder):
+    assert new(folder).status == 0
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = rankshot(f"survey serve {folder}/study.toml --port {port}")
+    assert done.status == 2
+    assert f"cannot listen at 127.0.0.1:{port} (" in done.err
+    assert "; give another --port or --host" in done.err
+    assert not (folder / "study.sqlite").exists()
 
 
 def test_a_short_token_is_refused(folder, monkeypatch):

@@ -18,6 +18,8 @@ from rankshot.cli.console import SHOWN, check_writable, say
 from rankshot.core.errors import RankshotError, format_count
 
 if TYPE_CHECKING:
+    from socket import socket
+
     from rich.table import Table
 
     from rankshot.survey.progress import Overview
@@ -96,7 +98,9 @@ def new(
         typer.Option(show_default=False, help="The title that participants see on every page."),
     ] = None,
 ) -> None:
-    """Write a new study: which items each question shows, and how many answers are needed.
+    """Write the file of a new study.
+
+    The file says which seen classes each question shows, and how many answers are needed.
 
     Example: rankshot survey new study.toml --seen seen.txt --new new.txt
     """
@@ -168,7 +172,7 @@ def serve(
     _require_extra()
     from rankshot.survey.store.results import count_other_answers
     from rankshot.survey.study import CONSENT_PLACEHOLDER, read_study
-    from rankshot.survey.web.app import Rates, create_app, is_loopback, open_port
+    from rankshot.survey.web.app import Rates, create_app, is_loopback
     from rankshot.survey.web.app import serve as serve_app
 
     if root and (not root.startswith("/") or root.endswith("/")):
@@ -184,7 +188,7 @@ def serve(
     token = os.environ.get(TOKEN)
     rates = Rates(requests=requests, starts=starts)
     with (
-        open_port(host, port) as listening,
+        _open_port(host, port) as listening,
         closing(_open_database(study, database, create=True)) as answers,
     ):
         app = create_app(definition, answers, token=token, rates=rates, root=root)
@@ -206,7 +210,10 @@ def serve(
 
 @survey.command()
 def status(study: StudyFile, database: DatabaseOption = None) -> None:
-    """Show the progress of a survey: answers, consensus, agreement, flagged raters.
+    """Show the progress of a survey.
+
+    A table shows the answers to the questions of each new class, their consensus and how much
+    they agree. Below it are the flagged raters.
 
     Example: rankshot survey status study.toml
     """
@@ -273,7 +280,9 @@ def rater(
     participant: Annotated[str, typer.Argument(help="The platform's id, or a completion code.")],
     database: DatabaseOption = None,
 ) -> None:
-    """Show the rater name of a participant, and whether they have finished.
+    """Show the rater name of a participant.
+
+    The output also says whether the participant has finished.
 
     Example: rankshot survey rater study.toml 5f1e2d3c
     """
@@ -301,12 +310,25 @@ def _require_extra() -> None:
             raise RankshotError(f"the survey needs {name}: pip install 'rankshot[survey]'")
 
 
-def _open_database(study: Path, database: str | None, *, create: bool = False) -> Database:
-    from rankshot.survey.store.database import Database
+def _open_port(host: str, port: int) -> socket:
+    from rankshot.survey.web.app import open_port
 
-    if database is not None and "://" in database:
-        return Database(database, create=create)
-    return Database(Path(database or study.with_suffix(".sqlite")), create=create)
+    try:
+        return open_port(host, port)
+    except RankshotError as error:
+        raise RankshotError(f"{error}; give another --port or --host") from None
+
+
+def _open_database(study: Path, database: str | None, *, create: bool = False) -> Database:
+    from rankshot.survey.store.database import Database, MissingDatabaseError
+
+    place: Path | str = study.with_suffix(".sqlite")
+    if database:
+        place = database if "://" in database else Path(database)
+    try:
+        return Database(place, create=create)
+    except MissingDatabaseError as error:
+        raise RankshotError(f"{error}; `rankshot survey serve` creates it") from None
 
 
 def _read_overview(study: Path, database: str | None) -> Overview:
