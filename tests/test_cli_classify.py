@@ -385,7 +385,7 @@ def test_what_the_rankings_do_not_say_is_said(folder):
     )
     out = rankshot(f"{CLASSIFY} --k 1").out
     assert "rankings of 'bus' are left out: they are seen classes" in out
-    assert "scores.csv: no ranking lists 'bus', 'leopard', 'tiger'" in out
+    assert "these seen classes occur in no ranking: 'bus', 'leopard', 'tiger'" in out
     assert "the rankings of 'cat', 'dog' are the same" in out
     (folder / "rankings.jsonl").write_text('{"target": "cat", "ranking": ["fox"]}\n')
     assert "'cat' is the only class" in rankshot(CLASSIFY).out

@@ -184,9 +184,15 @@ def test_a_participant_is_found_by_the_id_of_the_platform(folder):
         ("serve {0}/study.toml --port 99999", "less than or equal to 65535"),
         ("serve {0}/study.toml --database mysql://x/y", "not mysql://"),
         ("serve {0}/study.toml --root survey", "--root is 'survey'"),
-        ("new {0}/x.txt --seen {0}/seen.txt --new {0}/new.txt", "a study is a .toml file"),
+        (
+            "new {0}/x.txt --seen {0}/seen.txt --new {0}/new.txt",
+            "unknown ending '.txt'; known are .toml",
+        ),
         ("new {0}/x.toml --seen {0}/gone.txt --new {0}/new.txt", "gone.txt: No such file"),
-        ("new {0}/x.toml --seen {0}/seen.txt --new {0}/new.txt --show 99", "show is 99"),
+        (
+            "new {0}/x.toml --seen {0}/seen.txt --new {0}/new.txt --show 99",
+            "show must be a whole number from 2 to 7, not 99",
+        ),
     ],
 )
 def test_the_wrong_thing_says_what_to_do_and_leaves_nothing_behind(folder, words, says):
@@ -213,7 +219,7 @@ def test_an_export_is_json_lines(folder):
     take_part(folder, 1, lambda _person, _question, shown: list(shown))
     done = rankshot(f"survey export {folder}/study.toml -o {folder}/x.csv")
     assert done.status == 2
-    assert "x.csv: an export is JSON lines; give the file the ending .jsonl" in done.err
+    assert "x.csv: unknown ending '.csv'; known are .jsonl" in done.err
     assert not (folder / "x.csv").exists()
 
 

@@ -12,6 +12,7 @@ from sqlalchemy import func, inspect, select, text
 
 from rankshot.core.errors import RankshotError
 from rankshot.survey.answers import order_from_places
+from rankshot.survey.progress import count_participants, read_answers
 from rankshot.survey.store.assignment import (
     arrange_turns,
     assign_questions,
@@ -33,7 +34,6 @@ from rankshot.survey.store.participation import (
     NotAssignedError,
     Participation,
 )
-from rankshot.survey.store.results import count_participants, read_answers
 from rankshot.survey.study import Question
 
 ITEMS = ("bus", "fox", "leopard", "tiger", "truck")

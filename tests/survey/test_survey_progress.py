@@ -46,7 +46,7 @@ def test_answers_skips_repeats_and_gold_questions_are_counted_apart():
     ]
     found = summarize_progress(STUDY, said, {DOG.key: 3}, {})
     rows = [
-        (row.question, row.answered, row.planned, row.live, row.skipped, row.is_asked)
+        (row.question, row.answered, row.planned, row.in_progress, row.skipped, row.is_asked)
         for row in found.questions
     ]
     assert rows == [
@@ -55,7 +55,7 @@ def test_answers_skips_repeats_and_gold_questions_are_counted_apart():
         (DOG, 0, 7, 3, 1, True),
     ]
     assert (found.n_answers, found.n_planned) == (2, 21)
-    targets = [(row.target, row.n_answers, row.planned, row.live) for row in found.targets]
+    targets = [(row.target, row.n_answers, row.planned, row.in_progress) for row in found.targets]
     assert targets == [("cat", 2, 14, 0), ("dog", 0, 7, 3)]
 
 
@@ -74,7 +74,7 @@ def test_answers_to_questions_that_the_study_no_longer_has_are_kept_and_shown_as
     said = [answer("x", old, "ab"), answer("x", older_dog, "xb"), answer("y", DOG, "ba")]
     found = summarize_progress(STUDY, said, {DOG.key: 2, older_dog.key: 5}, {})
     # Somebody may still have an old question before them, but nobody is asked it any more.
-    assert [(row.planned, row.live) for row in found.targets] == [(14, 0), (7, 2), (0, 0)]
+    assert [(row.planned, row.in_progress) for row in found.targets] == [(14, 0), (7, 2), (0, 0)]
     assert [(row.question.target, row.is_asked) for row in found.questions[3:]] == [
         ("dog", False),
         ("owl", False),

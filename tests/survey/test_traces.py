@@ -16,8 +16,8 @@ from server_process import TOKEN, wait_until
 from small_studies import small_study
 
 from rankshot.survey.design import format_study
+from rankshot.survey.progress import read_answers
 from rankshot.survey.store.database import Database
-from rankshot.survey.store.results import read_answers
 
 DONE = "https://app.prolific.com/submissions/complete?cc=C1A2B3"
 STUDY = small_study(platform="prolific", completion_url=DONE)

@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 import pytest
 import uvicorn
 
+from rankshot.survey.progress import read_answers
 from rankshot.survey.store.database import Database
 from rankshot.survey.store.participation import CurrentQuestion, Participation
-from rankshot.survey.store.results import read_answers
 from rankshot.survey.study import Question, Study
 from rankshot.survey.web.app import Rates, create_app, open_port
 

@@ -52,36 +52,40 @@ def new(
     study: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="The file to write.")],
     seen: Annotated[
         Path,
-        typer.Option(help="A file with the seen classes, one name per line. They are the items."),
+        typer.Option(
+            help="A text file that names the seen classes, one per line. Participants order them."
+        ),
     ],
     new_classes: Annotated[
         Path,
         typer.Option(
-            "--new", help="A file with the new classes, one name per line. They are the targets."
+            "--new",
+            help="A text file that names the new classes, one per line. Each question asks which "
+            "seen classes are most like one of them.",
         ),
     ],
     show: Annotated[
         int | None,
         typer.Option(
             show_default=False,
-            help="The number of items that a question shows. The default is 10, or all if there "
-            "are fewer.",
+            help="The number of seen classes that a question shows. The default is 10, or all if "
+            "there are fewer.",
         ),
     ] = None,
     preselect: Annotated[
         Path | None,
         typer.Option(
             show_default=False,
-            help="A rankings file that says which items are nearest to each target, for example "
-            "from rankshot rank. By default, WordNet selects them.",
+            help="A rankings file that says which seen classes are nearest to each new class, for "
+            "example from `rankshot rank`. By default, WordNet selects them.",
         ),
     ] = None,
     pool: Annotated[
         int | None,
         typer.Option(
             show_default=False,
-            help="The number of nearest items that the questions of a target cover. If it is "
-            "larger than --show, each target gets several questions.",
+            help="The number of nearest seen classes that the questions of a new class cover. If "
+            "it is larger than --show, each new class gets several questions.",
         ),
     ] = None,
     answers: Annotated[int, typer.Option(help="The number of answers per question.")] = 50,
@@ -104,23 +108,22 @@ def new(
 
     Example: rankshot survey new study.toml --seen seen.txt --new new.txt
     """
-    from rankshot.core.text_files import read_names, replace_file
+    from rankshot.core.text_files import read_names, replace_file, require_ending
     from rankshot.ranking.files import read_rankings
     from rankshot.survey.design import DEFAULT_TITLE, format_study, new_study
     from rankshot.survey.study import CONSENT_PLACEHOLDER
 
-    if study.suffix != ".toml":
-        raise RankshotError(f"{study}: unknown ending {study.suffix!r}; a study is a .toml file")
+    require_ending(study, (".toml",))
     if study.exists():
         raise RankshotError(f"{study}: the file exists already; give another name, or remove it")
     check_writable(study)
-    items = read_names(seen)
+    seen_classes = read_names(seen)
     designed = new_study(
         read_names(new_classes),
-        items,
+        seen_classes,
         show=show,
         pool=pool,
-        rankings=None if preselect is None else read_rankings(preselect, items=items),
+        rankings=None if preselect is None else read_rankings(preselect, items=seen_classes),
         title=DEFAULT_TITLE if title is None else title,
         answers_per_question=answers,
         questions_per_participant=questions,
@@ -130,8 +133,9 @@ def new(
     say(f"{study}: {_describe_plan(designed)}")
     if preselect is None:
         say(
-            "WordNet selected the items: please check them. If it uses the wrong sense of a name, "
-            "choose the sense in rankshot rank, and give its rankings with --preselect."
+            "WordNet selected the seen classes of each question: please check them. If it uses "
+            "the wrong sense of a name, choose the sense with `rankshot rank --sense`, and give "
+            "its rankings with --preselect."
         )
     say(f"In the file, replace {CONSENT_PLACEHOLDER}. Then start the survey with")
     say(f"    rankshot survey serve {study}")
@@ -170,7 +174,7 @@ def serve(
     Example: rankshot survey serve study.toml
     """
     _require_extra()
-    from rankshot.survey.store.results import count_other_answers
+    from rankshot.survey.progress import count_other_answers
     from rankshot.survey.study import CONSENT_PLACEHOLDER, read_study
     from rankshot.survey.web.app import Rates, create_app, is_loopback
     from rankshot.survey.web.app import serve as serve_app
@@ -288,7 +292,7 @@ def rater(
     """
     _require_extra()
     from rankshot.survey.platforms import participant_name
-    from rankshot.survey.store.results import read_raters
+    from rankshot.survey.progress import read_raters
     from rankshot.survey.study import read_study
 
     platform = read_study(study).platform
@@ -355,7 +359,7 @@ def _make_table(view: Overview) -> Table:
     from rich.text import Text
 
     table = Table(title=Text(view.study.title))
-    table.add_column("target", style="bold", overflow="fold")
+    table.add_column("new class", style="bold", overflow="fold")
     table.add_column("answers", justify="right")
     table.add_column("in progress", justify="right")
     table.add_column("consensus so far", overflow="fold")
@@ -372,7 +376,7 @@ def _make_table(view: Overview) -> Table:
         cells = [
             row.target,
             f"{answered:,} of {row.planned:,}",
-            f"{row.live:,}",
+            f"{row.in_progress:,}",
             " > ".join(order[:SHOWN]) + (" > …" if len(order) > SHOWN else ""),
             *("-" if share is None else f"{share:.2f}" for share in shares),
         ]

@@ -2,12 +2,15 @@ from .answers import Answer as Answer
 from .design import format_study as format_study
 from .design import new_study as new_study
 from .export import Export as Export
+from .export import export_lines as export_lines
 from .export import write_export as write_export
 from .progress import Overview as Overview
 from .progress import read_overview as read_overview
 from .quality import Flag as Flag
 from .quality import find_flags as find_flags
+from .store.database import Database as Database
 from .study import QualityRules as QualityRules
 from .study import Question as Question
 from .study import Study as Study
 from .study import read_study as read_study
+from .web.app import create_app as create_app

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rankshot.core.errors import RankshotError, short_repr, suggest_name
-from rankshot.core.text_files import replace_file
+from rankshot.core.text_files import replace_file, require_ending
 from rankshot.ranking.files import JSONL_ENDINGS
 from rankshot.survey.answers import Answer, is_counted
 from rankshot.survey.quality import Flag
@@ -120,9 +120,7 @@ def write_export(
     `rankshot.read_rankings` reads it, with ``items=study.items``.
     """
     path = Path(path)
-    if path.suffix not in JSONL_ENDINGS:
-        known = " or ".join(JSONL_ENDINGS)
-        raise RankshotError(f"{path}: an export is JSON lines; give the file the ending {known}")
+    require_ending(path, JSONL_ENDINGS)
     export = export_lines(study, answers, flags, exclude_flagged=exclude_flagged)
     with replace_file(path) as stream:
         stream.writelines(f"{line}\n" for line in export.lines)
