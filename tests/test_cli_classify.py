@@ -274,12 +274,12 @@ def test_an_interrupted_run_leaves_what_was_there(folder, monkeypatch, output, o
     batches = iter(range(9))
     label_or_reject = base.label_or_reject
 
-    def interrupted(*arguments):
+    def interrupt(*arguments):
         if next(batches) == 2:
             raise KeyboardInterrupt
         return label_or_reject(*arguments)
 
-    monkeypatch.setattr(base, "label_or_reject", interrupted)
+    monkeypatch.setattr(base, "label_or_reject", interrupt)
     done = rankshot(f"classify scores.csv --rankings rankings.jsonl -o {output} --batch-rows 2")
     assert next(batches) == 3
     assert done.status not in {0, 2}

@@ -80,11 +80,11 @@ def test_the_centres_of_mallows_raters_are_recovered(folder):
     centers = {"cat": SEEN[::-1], "dog": sorted(SEEN, key=len), "truck": SEEN[3:] + SEEN[:3]}
     rng = np.random.default_rng(5)
 
-    def said(_person, question, _shown):
+    def choose_order(_person, question, _shown):
         rater = rs.Mallows.from_center(centers[question.target], spread=1.2)
         return rater.sample(1, k=int(rng.integers(5, 8)), random_state=rng).orders()[0]
 
-    take_part(folder, 80, said)
+    take_part(folder, 80, choose_order)
     done = rankshot(f"survey export {folder}/study.toml -o {folder}/rankings.jsonl")
     assert done.status == 0, done.err
     assert "240 answers written" in done.out
@@ -112,13 +112,13 @@ def test_answers_to_several_item_sets_make_one_consensus(folder):
     center = sorted(SEEN)
     rng = np.random.default_rng(8)
 
-    def said(_person, question, _shown):
+    def choose_order(_person, question, _shown):
         items = [name for name in center if name in question.items]
         return (
             rs.Mallows.from_center(items, spread=1.5).sample(1, k=3, random_state=rng).orders()[0]
         )
 
-    take_part(folder, 90, said)
+    take_part(folder, 90, choose_order)
     assert rankshot(f"survey export {folder}/study.toml -o {folder}/r.jsonl").status == 0
     rankings = rs.read_rankings(folder / "r.jsonl", items=SEEN)
     assert len(rankings) == 360
@@ -136,10 +136,10 @@ def test_flagged_raters_are_exported_unless_told_and_counted(folder):
     assert new(folder, "--show 7 --answers 12").status == 0
     rng = np.random.default_rng(2)
 
-    def said(person, _question, shown):
+    def choose_order(person, _question, shown):
         return rng.permutation(shown).tolist() if person >= 10 else SEEN
 
-    take_part(folder, 12, said)
+    take_part(folder, 12, choose_order)
     everything = rankshot(f"survey export {folder}/study.toml -o {folder}/all.jsonl")
     assert "36 answers written" in everything.out
     clean = rankshot(f"survey export {folder}/study.toml -o {folder}/clean.jsonl --exclude-flagged")

@@ -523,7 +523,7 @@ def test_a_target_without_rankings_and_other_items_are_named():
         select_nearest_items([list("abc")], ["dolphin"], list("abc"), 2)
 
 
-def connected(sets):
+def are_connected(sets):
     """Whether one can get from any set to any other over shared items."""
     reached, rest = set(sets[0]), list(sets[1:])
     while near := [s for s in rest if reached & set(s)]:
@@ -547,9 +547,9 @@ def test_sets_cover_the_pool_twice_and_hang_together(size, show, seed):
     assert sum(times) - 2 * size < show
     assert max(times) <= 3
     assert len({frozenset(s) for s in sets}) == len(sets)
-    assert connected(sets)
+    assert are_connected(sets)
     # And still, if any one of the sets gets no answers.
-    assert all(connected(sets[:i] + sets[i + 1 :]) for i in range(len(sets)))
+    assert all(are_connected(sets[:i] + sets[i + 1 :]) for i in range(len(sets)))
 
 
 def test_sets_depend_on_the_seed_and_not_on_the_order_of_the_pool():
@@ -620,7 +620,7 @@ def test_a_larger_pool_is_split_and_says_nothing_of_the_unshown():
         sets = [question.items for question in study.questions if question.target == target]
         assert len(sets) == 4
         assert set().union(*sets) == nearest[target]
-        assert connected(sets)
+        assert are_connected(sets)
     other = new_study(["dolphin", "tiger"], ANIMALS[::-1], show=4, pool=7)
     assert {q.key for q in other.questions} == {q.key for q in study.questions}
     reseeded = new_study(["tiger", "dolphin"], ANIMALS, show=4, pool=7, seed=1)

@@ -120,7 +120,7 @@ def test_the_server_says_nothing_of_its_visitors(visited):
     assert "/p/" not in said
 
 
-def written(text):
+def encodings_of(text):
     """Return the ways in which a text may be found again."""
     data = text.encode()
     yield data
@@ -137,7 +137,7 @@ def test_the_files_on_disk_name_nobody(visited):
     assert {"study.sqlite", "study.sqlite-wal"} <= set(files), "it was read while it was in use"
     for name, content in files.items():
         for secret, text in secrets.items():
-            assert not any(form in content for form in written(text)), (name, secret)
+            assert not any(form in content for form in encodings_of(text)), (name, secret)
 
 
 def test_an_answer_that_broke_off_on_its_way_is_not_there(visited):
