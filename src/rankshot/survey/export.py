@@ -91,7 +91,7 @@ def export_lines(
     counted = [answer for answer in given if is_counted(answer)]
     kept = [a for a in counted if not (exclude_flagged and flags.get(a.rater))]
     if not kept:
-        raise RankshotError(_nothing_to_export(study, len(answers), len(counted)))
+        raise RankshotError(_explain_empty_export(study, len(answers), len(counted)))
     _check_items(study, kept)
     n_gold = sum(answer.question.is_gold for answer in given)
     # Of all answers: leaving out flagged participants does not change what an answer means.
@@ -168,7 +168,7 @@ def _format_line(study: Study, answer: Answer, flags: Sequence[Flag], several: s
     return json.dumps(record, ensure_ascii=False)
 
 
-def _nothing_to_export(study: Study, n_given: int, n_counted: int) -> str:
+def _explain_empty_export(study: Study, n_given: int, n_counted: int) -> str:
     if n_counted:
         return (
             f"{study.title}: all {n_counted} answers are from flagged participants, and these "
