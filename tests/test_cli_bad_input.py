@@ -239,44 +239,21 @@ SEMANTICS = [
 ]
 
 OPTIONS = [
-    (
-        CLASSIFY + " --k 0",
-        {},
-        "Invalid value for '--k': Input should be greater than or equal to 1",
-    ),
-    (
-        CLASSIFY + " --k -1",
-        {},
-        "Invalid value for '--k': Input should be greater than or equal to 1",
-    ),
+    (CLASSIFY + " --k 0", {}, "rankshot: --k must be a whole number from 1 on, not 0"),
+    (CLASSIFY + " --k -1", {}, "rankshot: --k must be a whole number from 1 on, not -1"),
+    (REPORT + " --k 0", {}, "rankshot: --k must be a whole number from 1 on, not 0"),
     (CLASSIFY + " --k four", {}, "Invalid value for '--k'"),
-    (
-        CLASSIFY + " --batch-rows 0",
-        {},
-        "Invalid value for '--batch-rows': Input should be greater than or",
-    ),
+    (CLASSIFY + " --batch-rows 0", {}, "--batch-rows must be a whole number from 1 on, not 0"),
     (CLASSIFY + " --reject-below 2", {}, "--reject-below must be a probability, not 2.0"),
     (CLASSIFY + " --reject-below nan", {}, "--reject-below must be a probability, not nan"),
     (CLASSIFY + " --head probabilistik", {}, "'probabilistik' is not one of 'probabilistic',"),
     (CLASSIFY + " --prior borda", {}, "'borda' is not one of 'plackett-luce', 'mallows'"),
     (CLASSIFY + " --posterior median", {}, "'median' is not one of 'mean', 'consensus', 'sum'"),
-    (
-        CLASSIFY + " --decay -0.5",
-        {},
-        "Invalid value for '--decay': Input should be greater than or equal to 0",
-    ),
-    (
-        CLASSIFY + " --decay nan",
-        {},
-        "Invalid value for '--decay': Input should be greater than or equal to 0",
-    ),
-    (CLASSIFY + " --decay inf", {}, "rankings.jsonl: decay must be 0 or more, and finite, not inf"),
+    (CLASSIFY + " --decay -0.5", {}, "rankshot: --decay must be 0 or more and finite, not -0.5"),
+    (CLASSIFY + " --decay nan", {}, "rankshot: --decay must be 0 or more and finite, not nan"),
+    (CLASSIFY + " --decay inf", {}, "rankshot: --decay must be 0 or more and finite, not inf"),
     (CLASSIFY + " --decay fast", {}, "Invalid value for '--decay'"),
-    (
-        EXPLAIN + " --decay -1",
-        {},
-        "Invalid value for '--decay': Input should be greater than or equal to 0",
-    ),
+    (EXPLAIN + " --decay -1", {}, "rankshot: --decay must be 0 or more and finite, not -1.0"),
     (
         CLASSIFY + " --prior mallows",
         {},
@@ -295,8 +272,8 @@ OPTIONS = [
     (CLASSIFY + " --rejekt-below 1", {}, "No such option: --rejekt-below"),
     ("classify scores.csv --rankings rankings.jsonl", {}, "Missing option '--output' / '-o'"),
     ("clasify scores.csv", {}, "No such command 'clasify'. Did you mean 'classify'?"),
-    (CONSENSUS + " --k 0", {}, "rankings.jsonl: k must be a whole number from 1 to 5, not 0"),
-    (CONSENSUS + " --k 9", {}, "rankings.jsonl: k must be a whole number from 1 to 5, not 9"),
+    (CONSENSUS + " --k 0", {}, "rankshot: --k must be a whole number from 1 to 5, not 0"),
+    (CONSENSUS + " --k 9", {}, "rankshot: --k must be a whole number from 1 to 5, not 9"),
 ]
 
 OUTPUTS = [
@@ -317,9 +294,9 @@ OUTPUTS = [
     (CONSENSUS + " -o rankings.jsonl", {}, "rankings.jsonl: is an input file as well"),
     (CONSENSUS + " -o out.json", {}, "out.json: unknown ending '.json'; known are .jsonl"),
     (CONSENSUS + " -o no/out.jsonl", {}, "no/out.jsonl: cannot write there: "),
-    (REPORT.replace(".html", ".pdf"), {}, "out.pdf: unknown ending '.pdf'; a report is .html"),
+    (REPORT.replace(".html", ".pdf"), {}, "out.pdf: unknown ending '.pdf'; known are .html, .htm"),
     (REPORT.replace("out", "no/out"), {}, "no/out.html: cannot write there: "),
-    ("demo -o out.pdf", {}, "out.pdf: unknown ending '.pdf'; a report is .html"),
+    ("demo -o out.pdf", {}, "out.pdf: unknown ending '.pdf'; known are .html, .htm"),
     ("demo -o no/out.html", {}, "no/out.html: cannot write there: "),
 ]
 
@@ -346,7 +323,7 @@ EXPLANATIONS = [
         {"plain.csv": "bus,fox,leopard,tiger,tram\n1,2,3,4,5\n"},
         "plain.csv: there is no input 'x1'; without a column id, inputs are numbered from 0",
     ),
-    (EXPLAIN + " --target catt", {}, "no target 'catt' (did you mean 'cat'?)"),
+    (EXPLAIN + " --new-class catt", {}, "no target 'catt' (did you mean 'cat'?)"),
     (EXPLAIN + " --against dgo", {}, "no target 'dgo' (did you mean 'dog'?)"),
     (EXPLAIN + " --head deterministic", {}, "--head deterministic cannot be explained"),
 ]

@@ -274,12 +274,12 @@ def test_an_interrupted_run_leaves_what_was_there(folder, monkeypatch, output, o
     batches = iter(range(9))
     label_or_reject = base.label_or_reject
 
-    def interrupted(*arguments):
+    def interrupt(*arguments):
         if next(batches) == 2:
             raise KeyboardInterrupt
         return label_or_reject(*arguments)
 
-    monkeypatch.setattr(base, "label_or_reject", interrupted)
+    monkeypatch.setattr(base, "label_or_reject", interrupt)
     done = rankshot(f"classify scores.csv --rankings rankings.jsonl -o {output} --batch-rows 2")
     assert next(batches) == 3
     assert done.status not in {0, 2}
@@ -385,7 +385,7 @@ def test_what_the_rankings_do_not_say_is_said(folder):
     )
     out = rankshot(f"{CLASSIFY} --k 1").out
     assert "rankings of 'bus' are left out: they are seen classes" in out
-    assert "scores.csv: no ranking lists 'bus', 'leopard', 'tiger'" in out
+    assert "these seen classes occur in no ranking: 'bus', 'leopard', 'tiger'" in out
     assert "the rankings of 'cat', 'dog' are the same" in out
     (folder / "rankings.jsonl").write_text('{"target": "cat", "ranking": ["fox"]}\n')
     assert "'cat' is the only class" in rankshot(CLASSIFY).out

@@ -139,7 +139,7 @@ def test_consensus_of_a_preflib_file(folder):
 
 @pytest.mark.parametrize(
     ("options", "how"),
-    [("", {}), ("--target dog", {"target": "dog"}), ("--against truck", {"against": "truck"})],
+    [("", {}), ("--new-class dog", {"target": "dog"}), ("--against truck", {"against": "truck"})],
 )
 def test_explain_says_what_python_says(folder, options, how):
     out = run_well(f"explain scores.csv --rankings rankings.jsonl --id x5 --id x2 {options}")

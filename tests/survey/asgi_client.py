@@ -198,7 +198,7 @@ class Survey:
         self.nonce = form_of(self.client.get("/").text).fields["form"]
 
     @contextmanager
-    def unchanged(self, ignored=()):
+    def hold_unchanged(self, ignored=()):
         """Hold that the block stores nothing."""
         before = dump(self.database, ignored)
         yield

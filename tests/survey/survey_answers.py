@@ -21,7 +21,7 @@ def study_of(questions, *, unshown="unknown", items=None, **settings):
     return small_study(**plan | study | settings)
 
 
-def scattered(orders, spread, rng):
+def sample_around(orders, spread, rng):
     """Orders drawn from Mallows models around the rows of ``orders``."""
     n, n_items = orders.shape
     around = Mallows.from_center([f"{i:03d}" for i in range(n_items)], spread)
@@ -62,11 +62,11 @@ class Simulation:
 
     def _all(self, assigned, between, within, shortest, longest):
         n_raters = len(assigned)
-        opinions = scattered(np.tile(self.centers, (n_raters, 1)), between, self.rng)
+        opinions = sample_around(np.tile(self.centers, (n_raters, 1)), between, self.rng)
         opinions = opinions.reshape(n_raters, *self.centers.shape)
         opinions[-1] = opinions[-3]
         first, again = (
-            scattered(opinions.reshape(-1, opinions.shape[2]), within, self.rng).reshape(
+            sample_around(opinions.reshape(-1, opinions.shape[2]), within, self.rng).reshape(
                 opinions.shape
             )
             for _ in range(2)
@@ -91,6 +91,6 @@ class Simulation:
                     repeat=repeat,
                     seconds=seconds[number],
                 )
-            right = scattered(np.arange(4)[None], 0.0 if is_random else 4.0, self.rng)[0]
+            right = sample_around(np.arange(4)[None], 0.0 if is_random else 4.0, self.rng)[0]
             names = [self.gold.items[i] for i in right]
             yield answer(rater, self.gold, names, number=12, seconds=seconds[11])

@@ -1,6 +1,7 @@
 """The command ``rankshot survey``, and what its export is good for."""
 
 import json
+import socket
 import sys
 from itertools import combinations
 from random import Random
@@ -79,11 +80,11 @@ def test_the_centres_of_mallows_raters_are_recovered(folder):
     centers = {"cat": SEEN[::-1], "dog": sorted(SEEN, key=len), "truck": SEEN[3:] + SEEN[:3]}
     rng = np.random.default_rng(5)
 
-    def said(_person, question, _shown):
+    def choose_order(_person, question, _shown):
         rater = rs.Mallows.from_center(centers[question.target], spread=1.2)
         return rater.sample(1, k=int(rng.integers(5, 8)), random_state=rng).orders()[0]
 
-    take_part(folder, 80, said)
+    take_part(folder, 80, choose_order)
     done = rankshot(f"survey export {folder}/study.toml -o {folder}/rankings.jsonl")
     assert done.status == 0, done.err
     assert "240 answers written" in done.out
@@ -111,13 +112,13 @@ def test_answers_to_several_item_sets_make_one_consensus(folder):
     center = sorted(SEEN)
     rng = np.random.default_rng(8)
 
-    def said(_person, question, _shown):
+    def choose_order(_person, question, _shown):
         items = [name for name in center if name in question.items]
         return (
             rs.Mallows.from_center(items, spread=1.5).sample(1, k=3, random_state=rng).orders()[0]
         )
 
-    take_part(folder, 90, said)
+    take_part(folder, 90, choose_order)
     assert rankshot(f"survey export {folder}/study.toml -o {folder}/r.jsonl").status == 0
     rankings = rs.read_rankings(folder / "r.jsonl", items=SEEN)
     assert len(rankings) == 360
@@ -135,10 +136,10 @@ def test_flagged_raters_are_exported_unless_told_and_counted(folder):
     assert new(folder, "--show 7 --answers 12").status == 0
     rng = np.random.default_rng(2)
 
-    def said(person, _question, shown):
+    def choose_order(person, _question, shown):
         return rng.permutation(shown).tolist() if person >= 10 else SEEN
 
-    take_part(folder, 12, said)
+    take_part(folder, 12, choose_order)
     everything = rankshot(f"survey export {folder}/study.toml -o {folder}/all.jsonl")
     assert "36 answers written" in everything.out
     clean = rankshot(f"survey export {folder}/study.toml -o {folder}/clean.jsonl --exclude-flagged")
@@ -174,7 +175,7 @@ def test_a_participant_is_found_by_the_id_of_the_platform(folder):
         ("export {0}/study.toml -o {0}/study.toml", "is an input file as well"),
         ("export {0}/study.toml -o {0}/no/x.jsonl", "is not a folder"),
         ("export {0}/study.toml -o {0}/x.jsonl", "there is no such database"),
-        ("status {0}/study.toml", "there is no such database"),
+        ("status {0}/study.toml", "no such database; `rankshot survey serve` creates"),
         ("status {0}/gone.toml", "gone.toml: No such file"),
         (
             "serve {0}/study.toml --host 0.0.0.0",
@@ -183,9 +184,15 @@ def test_a_participant_is_found_by_the_id_of_the_platform(folder):
         ("serve {0}/study.toml --port 99999", "less than or equal to 65535"),
         ("serve {0}/study.toml --database mysql://x/y", "not mysql://"),
         ("serve {0}/study.toml --root survey", "--root is 'survey'"),
-        ("new {0}/x.txt --seen {0}/seen.txt --new {0}/new.txt", "a study is a .toml file"),
+        (
+            "new {0}/x.txt --seen {0}/seen.txt --new {0}/new.txt",
+            "unknown ending '.txt'; known are .toml",
+        ),
         ("new {0}/x.toml --seen {0}/gone.txt --new {0}/new.txt", "gone.txt: No such file"),
-        ("new {0}/x.toml --seen {0}/seen.txt --new {0}/new.txt --show 99", "show is 99"),
+        (
+            "new {0}/x.toml --seen {0}/seen.txt --new {0}/new.txt --show 99",
+            "show must be a whole number from 2 to 7, not 99",
+        ),
     ],
 )
 def test_the_wrong_thing_says_what_to_do_and_leaves_nothing_behind(folder, words, says):
@@ -212,8 +219,19 @@ def test_an_export_is_json_lines(folder):
     take_part(folder, 1, lambda _person, _question, shown: list(shown))
     done = rankshot(f"survey export {folder}/study.toml -o {folder}/x.csv")
     assert done.status == 2
-    assert "x.csv: an export is JSON lines; give the file the ending .jsonl" in done.err
+    assert "x.csv: unknown ending '.csv'; known are .jsonl" in done.err
     assert not (folder / "x.csv").exists()
+
+
+def test_a_port_that_is_in_use_is_named_with_the_options_that_change_it(folder):
+    assert new(folder).status == 0
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = rankshot(f"survey serve {folder}/study.toml --port {port}")
+    assert done.status == 2
+    assert f"cannot listen at 127.0.0.1:{port} (" in done.err
+    assert "; give another --port or --host" in done.err
+    assert not (folder / "study.sqlite").exists()
 
 
 def test_a_short_token_is_refused(folder, monkeypatch):

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from survey_answers import Simulation, answer, scattered, study_of
+from survey_answers import Simulation, answer, sample_around, study_of
 
 import rankshot as rs
 from command_line import rankshot
@@ -74,21 +74,24 @@ def test_what_another_question_of_the_target_shows_need_not_come_after():
     asked = study_of([new, ALL], unshown="after", items=[*ITEMS, "rose"])
     of_old, of_new = answer("x", old, ["fox"]), answer("y", new, ["cup", "fox"])
 
-    def exported(study, *answers):
+    def export_orders(study, *answers):
         lines = map(json.loads, export_lines(study, answers, FAST).lines)
         return [(line.get("kind"), line["ranking"]) for line in lines]
 
     as_subset = ("subset", ["fox", ["bus", "leopard"]])
-    assert exported(asked, of_old, of_new) == [as_subset, ("subset", ["cup", "fox", "leopard"])]
+    assert export_orders(asked, of_old, of_new) == [
+        as_subset,
+        ("subset", ["cup", "fox", "leopard"]),
+    ]
     # The new question is asked, if not yet answered; an old one counts where it has answers.
-    assert exported(asked, of_old) == [as_subset]
-    assert exported(asked, of_new) == [(None, ["cup", "fox"])]
+    assert export_orders(asked, of_old) == [as_subset]
+    assert export_orders(asked, of_new) == [(None, ["cup", "fox"])]
     # Other targets are not concerned, nor are skips, nor the order in which items are listed.
     dog = answer("x", ALL, ["cup"])
-    assert exported(asked, of_old, dog)[1] == (None, ["cup"])
-    assert exported(asked, replace(of_old, order=()), of_new) == [(None, ["cup", "fox"])]
+    assert export_orders(asked, of_old, dog)[1] == (None, ["cup"])
+    assert export_orders(asked, replace(of_old, order=()), of_new) == [(None, ["cup", "fox"])]
     turned = replace(new, items=new.items[::-1])
-    assert exported(asked, answer("x", turned, ["fox"]), of_new)[0] == (None, ["fox"])
+    assert export_orders(asked, answer("x", turned, ["fox"]), of_new)[0] == (None, ["fox"])
 
 
 def test_who_is_excluded_does_not_change_what_the_others_say():
@@ -176,7 +179,7 @@ def test_the_file_appears_whole_or_not_at_all(tmp_path):
 
 
 def test_another_ending_is_refused_before_anything_is_written(tmp_path):
-    with pytest.raises(RankshotError, match=r"out\.csv: an export is JSON lines"):
+    with pytest.raises(RankshotError, match=r"out\.csv: unknown ending '.csv'; known are .jsonl"):
         write_export(tmp_path / "out.csv", study("after"), everything(), FAST)
     assert list(tmp_path.iterdir()) == []
 
@@ -241,7 +244,7 @@ def test_a_pool_in_several_sets_is_put_together_again(tmp_path):
     said = []
     for number, question in enumerate(questions):
         center = np.array([i for i, item in enumerate(pool) if item in question.items])
-        orders = scattered(np.tile(center, (40, 1)), 0.8, rng)
+        orders = sample_around(np.tile(center, (40, 1)), 0.8, rng)
         for rater, order in enumerate(orders):
             names = [pool[i] for i in order[: rng.integers(6, 13)]]
             said.append(answer(f"{number} {rater}", question, names))

@@ -32,7 +32,7 @@ def test_a_body_that_is_too_large_is_refused_as_soon_as_that_is_known(survey):
         body = urlencode(fields, doseq=True).encode()
         padded = body + b"&x=" + b"x" * (MOST_BYTES - len(body) - 2)
         assert len(padded) == MOST_BYTES + 1
-        with survey.unchanged():
+        with survey.hold_unchanged():
             assert survey.client.post(action, padded).status == 413
             # It says so before it comes: nothing of it is read.
             told = {"content-type": URLENCODED, "content-length": str(MOST_BYTES + 1)}
@@ -44,7 +44,7 @@ def test_a_body_that_is_too_large_is_refused_as_soon_as_that_is_known(survey):
 def test_a_body_of_unknown_length_is_read_up_to_the_bound(survey):
     for action, _ in survey.forms():
         chunks = iter([b"x" * 1024] * 1000)
-        with survey.unchanged():
+        with survey.hold_unchanged():
             reply = survey.client.send("POST", action, {"content-type": URLENCODED}, chunks)
         assert reply.status == 413
         assert len(list(chunks)) >= 1000 - MOST_BYTES // 1024 - 1, "the rest was not read"
@@ -54,7 +54,7 @@ def test_a_body_of_unknown_length_is_read_up_to_the_bound(survey):
 @pytest.mark.parametrize("length", ["-1", "+5", "1e3", "\xb2", "9" * 5000, "", "5, 5", "0x10"])
 def test_a_length_that_is_no_number_is_refused(survey, length):
     for action, fields in survey.forms():
-        with survey.unchanged():
+        with survey.hold_unchanged():
             assert survey.client.post(action, fields, {"content-length": length}).status == 413
 
 
@@ -63,7 +63,7 @@ def test_an_answer_that_breaks_off_is_no_answer(fresh):
     body = urlencode(fresh.form.answer("1", "2", "3", skip="yes"), doseq=True).encode()
     headers = {"content-type": URLENCODED, "content-length": str(len(body))}
     action = fresh.form.action
-    with fresh.unchanged():
+    with fresh.hold_unchanged():
         for end in range(len(body) + 1):
             reply = fresh.client.send("POST", action, headers, [body[:end]], breaks_off=True)
             assert reply.status is None
@@ -94,7 +94,7 @@ def test_an_answer_that_breaks_off_is_no_answer(fresh):
 def test_fields_that_our_pages_do_not_send_are_refused(survey, more, status):
     for action, fields in survey.forms():
         body = urlencode(fields, doseq=True) + more
-        with survey.unchanged(ignored={"seen_at"}):
+        with survey.hold_unchanged(ignored={"seen_at"}):
             assert survey.client.post(action, body.encode()).status == status
 
 
@@ -104,7 +104,7 @@ def test_a_field_given_twice_is_refused_even_if_both_are_right(survey):
         for name in set(fields) - {"place"}:
             for value in (fields[name], "0" * len(fields[name])):
                 for twice in (f"{body}&{name}={value}", f"{name}={value}&{body}"):
-                    with survey.unchanged():
+                    with survey.hold_unchanged():
                         assert survey.client.post(action, twice.encode()).status == 422
 
 
@@ -132,7 +132,7 @@ def multipart(fields):
 )
 def test_only_forms_as_our_pages_send_them_are_read(survey, kind, written):
     for action, fields in survey.forms():
-        with survey.unchanged():
+        with survey.hold_unchanged():
             reply = survey.client.post(action, written(fields), {"content-type": kind})
         assert reply.status == 415
 
@@ -155,7 +155,7 @@ def test_bytes_that_are_no_text_are_refused_in_every_field(survey, hostile):
         for name in fields:
             others = urlencode({k: v for k, v in fields.items() if k != name}, doseq=True)
             body = f"{others}&{name}=".encode() + hostile
-            with survey.unchanged(ignored={"seen_at"}):
+            with survey.hold_unchanged(ignored={"seen_at"}):
                 assert survey.client.post(action, body).status in {400, 422}
 
 
@@ -172,7 +172,7 @@ PLACES = [
 def test_places_that_are_none_are_refused(survey, place):
     fields = survey.form.answer(place)
     # A sign of life is one, whatever the answer.
-    with survey.unchanged(ignored={"seen_at"}):
+    with survey.hold_unchanged(ignored={"seen_at"}):
         reply = survey.client.post(survey.form.action, fields)
     assert reply.status == 422
     assert "<script>alert" not in reply.text
@@ -181,13 +181,13 @@ def test_places_that_are_none_are_refused(survey, place):
 @pytest.mark.parametrize("n", [0, 1, len(ITEMS) - 1, len(ITEMS) + 1, 50, 51, MOST_FIELDS - 2])
 def test_too_few_and_too_many_places_are_refused(survey, n):
     fields = {**survey.form.fields, "place": ["1", *[""] * (n - 1)] if n else []}
-    with survey.unchanged(ignored={"seen_at"}):
+    with survey.hold_unchanged(ignored={"seen_at"}):
         assert survey.client.post(survey.form.action, fields).status == 422
 
 
 @pytest.mark.parametrize("places", ["111", "122", "133", "23 ", "3  ", "   "])
 def test_places_that_make_no_ranking_are_refused(survey, places):
-    with survey.unchanged(ignored={"seen_at"}):
+    with survey.hold_unchanged(ignored={"seen_at"}):
         fields = survey.form.answer(*places.replace(" ", ""))
         assert survey.client.post(survey.form.action, fields).status == 422
 
@@ -215,7 +215,7 @@ def test_forged_and_foreign_tokens_of_answers_are_refused(survey, elsewhere):
     malformed = ["", token[:-1], token + "0", token.upper() + "g", "g" * 32, SCRIPT, token + "\n"]
     for status, some in ((403, tokens.values()), (422, malformed)):
         for forged in some:
-            with survey.unchanged():
+            with survey.hold_unchanged():
                 fields = survey.form.answer("1", form=forged)
                 assert survey.client.post(survey.form.action, fields).status == status, forged
 
@@ -226,7 +226,7 @@ def test_forged_and_foreign_tokens_of_the_start_are_refused(survey, elsewhere):
     malformed = ["", nonce[:-1], nonce + "0", "G" * 64, SCRIPT, nonce + "\n"]
     for status, some in ((403, forged), (422, malformed)):
         for form in some:
-            with survey.unchanged():
+            with survey.hold_unchanged():
                 reply = survey.client.post("/start", survey.start(form=form))
                 assert reply.status == status, form
 
@@ -241,18 +241,18 @@ def test_a_form_is_over_when_its_question_went_to_somebody_else(tmp_path):
             with database.begin_write() as connection:
                 connection.execute(PARTICIPANT.update().values(seen_at=PARTICIPANT.c.seen_at - 61))
 
-        def asked(home):
+        def read_question(home):
             return re.search(r"<h1[^>]*>([^<]+)", client.get(home).text)[1]
 
-        before = asked(survey.home)
+        before = read_question(survey.home)
         minutes_pass()
         homes = [begin(client, f"participant=p{i}") for i in range(4)]
-        (same,) = [home for home in homes if asked(home) == before]
+        (same,) = [home for home in homes if read_question(home) == before]
         form = form_of(client.get(same).text)
         assert client.post(form.action, form.answer("1")).status == 303
         minutes_pass()
-        assert asked(survey.home) != before
-        with survey.unchanged():
+        assert read_question(survey.home) != before
+        with survey.hold_unchanged():
             assert client.post(survey.form.action, survey.form.answer("1")).status == 403
 
 
@@ -263,7 +263,7 @@ def test_an_answer_to_a_question_that_was_not_shown_yet_is_refused(fresh):
         key = connection.execute(select(ASSIGNMENT.c.question).where(second)).scalar_one()
     # Not even with the token that its form is going to have.
     fields = fresh.form.answer("1", form=fresh.identity.form_token(rater, 2, key))
-    with fresh.unchanged():
+    with fresh.hold_unchanged():
         assert fresh.client.post(f"{fresh.home}/2", fields).status == 403
         assert fresh.client.post(f"{fresh.home}/2", fresh.form.answer("1")).status == 403
         assert fresh.client.post(f"{fresh.home}/5", fields).status == 403
@@ -282,7 +282,7 @@ def test_links_of_others_and_links_that_were_made_up_lead_nowhere(survey, elsewh
         "a participant who never began": survey.identity.link(survey.identity.rater("none:id:x")),
     }
     for name, forged in links.items():
-        with survey.unchanged():
+        with survey.hold_unchanged():
             assert survey.client.get(f"/p/{forged}").status == 404, name
             fields = survey.form.answer("1")
             assert survey.client.post(f"/p/{forged}/1", fields).status in {403, 404}, name

@@ -69,7 +69,7 @@ PATHS = [
 
 @pytest.mark.parametrize("path", PATHS)
 def test_addresses_that_are_not_ours_lead_nowhere(survey, path):
-    with survey.unchanged():
+    with survey.hold_unchanged():
         for method in ("GET", "POST"):
             reply = survey.client.send(method, path, {"host": "evil.example"})
             assert reply.status in {404, 405, 422}, method
@@ -82,7 +82,7 @@ def test_addresses_that_are_not_ours_lead_nowhere(survey, path):
     "99999999999", "9" * 5000, "NaN", "1'", "1;", "1%00", "2147483648", "18446744073709551617",
 ])  # fmt: skip
 def test_numbers_in_addresses_are_plain_and_small(survey, number):
-    with survey.unchanged():
+    with survey.hold_unchanged():
         reply = survey.client.post(f"{survey.home}/{number}", survey.form.answer("1"))
     assert reply.status == 422
 
@@ -92,7 +92,7 @@ def test_numbers_in_addresses_are_plain_and_small(survey, number):
 ])  # fmt: skip
 def test_methods_that_are_not_ours_are_told_which_are(survey, method):
     paths = {"/": "GET", "/start": "POST", survey.form.action: "POST", survey.home: "GET"}
-    with survey.unchanged():
+    with survey.hold_unchanged():
         for path, allowed in paths.items():
             reply = survey.client.send(method, path, {"content-type": URLENCODED})
             assert (reply.status, reply["allow"]) == (405, allowed), path
@@ -118,7 +118,7 @@ def test_methods_that_are_not_ours_are_told_which_are(survey, method):
 )
 def test_forms_from_other_sites_are_refused(survey, headers):
     for action, fields in survey.forms():
-        with survey.unchanged():
+        with survey.hold_unchanged():
             reply = survey.client.post(action, fields, headers)
             assert reply.status == 403
             assert "another site" in reply.text

@@ -100,7 +100,7 @@ def pages(tmp_path_factory):
         yield found, client.get("/researcher/rankings.jsonl", AS_RESEARCHER)
 
 
-def spoken(name):
+def display_name(name):
     """Return a name as participants read it: without underscores."""
     return name.replace("_", " ")
 
@@ -118,14 +118,14 @@ def test_names_are_read_as_they_were_written(pages):
     found, _ = pages
     for page in ("question", "no ranking", "no place", "answered"):
         read = Read(found[page].text)
-        assert all(spoken(name) in read.text for name in NAMES), page
+        assert all(display_name(name) in read.text for name in NAMES), page
     assert any(PROMPT.replace("{target}", t) in Read(found["question"].text).text for t in TARGETS)
     assert CONSENT in Read(found["consent"].text).text
     for page in ("researcher", "progress"):
         read = Read(found[page].text)
         assert all(name in read.text for name in (*NAMES, *TARGETS)), page
     labels = [a.get("data-name") for tag, a in Read(found["question"].text).elements]
-    assert sorted(filter(None, labels)) == sorted(map(spoken, NAMES))
+    assert sorted(filter(None, labels)) == sorted(map(display_name, NAMES))
 
 
 def test_a_full_survey_and_an_error_are_safe_as_well(tmp_path):

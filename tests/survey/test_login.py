@@ -44,7 +44,7 @@ def cookie_of(reply):
     return cookie
 
 
-def having(value):
+def cookie_header(value):
     return {"cookie": f"{COOKIE}={value}"}
 
 
@@ -59,7 +59,7 @@ def test_without_a_token_there_is_no_researchers_page(tmp_path):
                 assert client.send(method, path).status == 404
             bearer = {"authorization": f"Bearer {TOKEN}"}
             assert client.get(path, bearer).status == 404
-            assert client.get(path, having("1.2")).status == 404
+            assert client.get(path, cookie_header("1.2")).status == 404
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -122,8 +122,8 @@ def test_logging_in_sets_a_cookie_with_one_purpose(client):
     assert not cookie["domain"]
     assert not cookie["secure"], "over http, a browser would not send it back"
     assert TOKEN not in str(reply.headers)
-    assert "Progress of the survey" in client.get("/researcher", having(cookie.value)).text
-    assert {client.get(path, having(cookie.value)).status for path in PATHS} == {200}
+    assert "Progress of the survey" in client.get("/researcher", cookie_header(cookie.value)).text
+    assert {client.get(path, cookie_header(cookie.value)).status for path in PATHS} == {200}
 
 
 def test_over_https_the_cookie_is_secure_and_below_a_root_it_stays_there(tmp_path):
@@ -161,7 +161,7 @@ def test_a_token_that_none_can_be_is_malformed(client, token):
 
 
 def test_forms_are_good_for_one_purpose(client):
-    cookie = having(cookie_of(log_in(client)).value)
+    cookie = cookie_header(cookie_of(log_in(client)).value)
     start = form_of(client.get("/").text).fields["form"]
     login = form_of(client.get("/researcher").text).fields["form"]
     logout = form_of(client.get("/researcher", cookie).text).fields["form"]
@@ -176,7 +176,7 @@ def test_forms_are_good_for_one_purpose(client):
 
 
 def test_logging_out_takes_the_cookie_away(client):
-    cookie = having(cookie_of(log_in(client)).value)
+    cookie = cookie_header(cookie_of(log_in(client)).value)
     form = form_of(client.get("/researcher", cookie).text)
     assert client.post(form.action, form.fields).status == 401, "who is not logged in cannot"
     reply = client.post(form.action, form.fields, cookie)
@@ -190,7 +190,7 @@ def test_logging_out_takes_the_cookie_away(client):
 
 def test_a_cookie_ends(client, monkeypatch):
     start = time.time()
-    cookie = having(cookie_of(log_in(client)).value)
+    cookie = cookie_header(cookie_of(log_in(client)).value)
 
     class Later:
         now = start + SECONDS - 60
@@ -225,14 +225,17 @@ def test_forged_cookies_open_nothing_and_break_nothing(client):
         "a" * 50_000,
     ]
     for value in forged:
-        assert client.get(PATHS[0], having(value)).status == 401, value[:50]
-        assert 'type="password"' in client.get("/researcher", having(value)).text
+        assert client.get(PATHS[0], cookie_header(value)).status == 401, value[:50]
+        assert 'type="password"' in client.get("/researcher", cookie_header(value)).text
 
 
 def test_cookies_of_another_token_or_another_survey_open_nothing(survey, tmp_path):
     client, database = Client(survey[0]), survey[1]
     now = time.time()
-    assert client.get(PATHS[0], having(Login(TOKEN, database.identity).cookie(now))).status == 200
+    assert (
+        client.get(PATHS[0], cookie_header(Login(TOKEN, database.identity).cookie(now))).status
+        == 200
+    )
     (tmp_path / "other").mkdir()
     with open_survey(STUDY, tmp_path / "other") as (_, other):
         for login in (
@@ -241,7 +244,7 @@ def test_cookies_of_another_token_or_another_survey_open_nothing(survey, tmp_pat
             Login(TOKEN, other.identity),
             Login(TOKEN, Identity(b"")),
         ):
-            assert client.get(PATHS[0], having(login.cookie(now))).status == 401
+            assert client.get(PATHS[0], cookie_header(login.cookie(now))).status == 401
 
 
 # ---- The token itself ----

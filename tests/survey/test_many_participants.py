@@ -10,8 +10,8 @@ from server_process import Server, hidden_fields
 from small_studies import questions_about, small_study
 
 from rankshot.survey.answers import order_from_places
+from rankshot.survey.progress import count_participants, read_answers
 from rankshot.survey.store.database import Database
-from rankshot.survey.store.results import count_participants, read_answers
 
 N_QUESTIONS = 4
 ITEMS = ("bus", "fox", "leopard", "tiger", "truck", "wolf")

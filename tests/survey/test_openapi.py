@@ -98,13 +98,13 @@ def _app(tmp_path_factory):
         yield
 
 
-def _described(document):
+def _load_schema(document):
     schema = schemathesis.openapi.from_dict(document, config=SchemathesisConfig.from_dict(CONFIG))
     schema.app = DOOR
     return schema
 
 
-def _made_real(case):
+def _make_real(case):
     """Put links that exist, and tokens of real forms, into a request: so it gets further."""
     client = Client(DOOR.app)
     page = FORMS.get(case.operation.label)
@@ -127,7 +127,7 @@ def _test_of(label):
 
     def every_answer_is_described(case):
         if case.meta.generation.mode.is_positive:
-            _made_real(case)
+            _make_real(case)
         response = case.call_and_validate(headers=AS_RESEARCHER)
         SEEN.setdefault(label, set()).add(response.status_code)
         if "security" in OPERATIONS[label]:
@@ -135,7 +135,7 @@ def _test_of(label):
 
     method, path = label.split()
     alone = {**DOCUMENT, "paths": {path: {method.lower(): OPERATIONS[label]}}}
-    return _described(alone).parametrize()(every_answer_is_described)
+    return _load_schema(alone).parametrize()(every_answer_is_described)
 
 
 for number, operation in enumerate(OPERATIONS):
@@ -152,7 +152,7 @@ def test_every_operation_was_tried_to_its_end():
 
 
 def test_the_document_is_valid():
-    _described(DOCUMENT).validate()
+    _load_schema(DOCUMENT).validate()
 
 
 def test_forms_redirects_and_pages_are_described_as_they_are():

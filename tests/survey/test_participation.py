@@ -12,6 +12,7 @@ from sqlalchemy import func, inspect, select, text
 
 from rankshot.core.errors import RankshotError
 from rankshot.survey.answers import order_from_places
+from rankshot.survey.progress import count_participants, read_answers
 from rankshot.survey.store.assignment import (
     arrange_turns,
     assign_questions,
@@ -33,7 +34,6 @@ from rankshot.survey.store.participation import (
     NotAssignedError,
     Participation,
 )
-from rankshot.survey.store.results import count_participants, read_answers
 from rankshot.survey.study import Question
 
 ITEMS = ("bus", "fox", "leopard", "tiger", "truck")
@@ -61,7 +61,7 @@ def database(place):
     opened.close()
 
 
-def taking_part(study, database, seed=0):
+def open_participation(study, database, seed=0):
     clock = Clock()
     return Participation(study, database, clock, Random(seed)), clock
 
@@ -78,13 +78,13 @@ def answer_all(survey, rater):
     return asked
 
 
-def stored(database):
+def read_stored_answers(database):
     with database.begin_read() as connection:
         return read_answers(connection)
 
 
 def test_a_participant_goes_through_all_questions_and_gets_a_code(database):
-    survey, _ = taking_part(STUDY, database)
+    survey, _ = open_participation(STUDY, database)
     rater = survey.start("none:ann")
     seen = []
     while isinstance(asked := survey.current_question(rater), CurrentQuestion):
@@ -97,13 +97,13 @@ def test_a_participant_goes_through_all_questions_and_gets_a_code(database):
     assert isinstance(asked, Finished)
     assert asked.n_answers == 3
     assert asked.code == database.identity.code(rater)
-    answers = stored(database)
+    answers = read_stored_answers(database)
     assert [a.question for a in answers] == seen
     assert all(a.order == a.shown[:3] and a.rater == rater for a in answers)
 
 
 def test_the_shown_order_is_random_and_kept(database):
-    survey, _ = taking_part(STUDY, database)
+    survey, _ = open_participation(STUDY, database)
     raters = [survey.start(f"none:{i}") for i in range(8)]
     firsts = Counter(survey.current_question(rater).shown for rater in raters)
     assert len(firsts) > 4
@@ -135,18 +135,18 @@ def test_repeats_come_last_with_something_between_and_gold_is_never_repeated():
 
 
 def test_every_question_reaches_its_plan_and_then_the_survey_is_full(database):
-    survey, _ = taking_part(STUDY, database)
+    survey, _ = open_participation(STUDY, database)
     for person in range(8):
         answer_all(survey, survey.start(f"none:{person}"))
     assert survey.start("none:late") is None
-    answers = stored(database)
+    answers = read_stored_answers(database)
     assert set(Counter(a.question.target for a in answers).values()) == {4}
     pairs = Counter((a.rater, a.question.key) for a in answers)
     assert set(pairs.values()) == {1}
 
 
 def test_people_who_start_at_once_are_spread_evenly(database):
-    survey, clock = taking_part(STUDY, database)
+    survey, clock = open_participation(STUDY, database)
     with ThreadPoolExecutor(8) as pool:
         raters = list(pool.map(survey.start, [f"none:{i}" for i in range(7)] * 2))
     assert raters[:7] == raters[7:], "who starts twice is the same participant"
@@ -159,7 +159,7 @@ def test_people_who_start_at_once_are_spread_evenly(database):
 
 def test_abandoned_questions_return_to_the_pool(database):
     study = replace(STUDY, answers_per_question=1, questions_per_participant=6)
-    survey, clock = taking_part(study, database)
+    survey, clock = open_participation(study, database)
     first = survey.start("none:first")
     submit(survey, first, survey.current_question(first))
     assert survey.start("none:second") is None, "all are under way"
@@ -171,12 +171,12 @@ def test_abandoned_questions_return_to_the_pool(database):
         assert count_participants(connection, study, clock.now).left == 1
     assert answer_all(survey, second).n_answers == 5
     assert survey.current_question(first) == Finished(database.identity.code(first), 1, None)
-    assert set(Counter(a.question.target for a in stored(database)).values()) == {1}
+    assert set(Counter(a.question.target for a in read_stored_answers(database)).values()) == {1}
 
 
 def test_who_comes_back_keeps_what_is_free_and_gets_others_for_what_is_not(database):
     study = replace(STUDY, answers_per_question=1, questions_per_participant=2)
-    survey, clock = taking_part(study, database)
+    survey, clock = open_participation(study, database)
     first = survey.start("none:first")
     before = survey.current_question(first)
     clock.now += 31 * 60
@@ -189,14 +189,14 @@ def test_who_comes_back_keeps_what_is_free_and_gets_others_for_what_is_not(datab
     clock.now += 31 * 60
     finished = answer_all(survey, first)
     assert finished.n_answers == 2
-    counts = Counter(a.question.target for a in stored(database))
+    counts = Counter(a.question.target for a in read_stored_answers(database))
     assert set(counts) == set(TARGETS)
     assert set(counts.values()) == {1}
 
 
 def test_a_second_tab_of_somebody_who_comes_back_changes_nothing(database):
     study = replace(STUDY, answers_per_question=1, questions_per_participant=6)
-    survey, clock = taking_part(study, database)
+    survey, clock = open_participation(study, database)
     rater = survey.start("none:two-tabs")
     clock.now += 31 * 60
     first = survey.current_question(rater)
@@ -209,17 +209,17 @@ def test_a_second_tab_of_somebody_who_comes_back_changes_nothing(database):
 
 def test_an_exchanged_question_takes_its_repeat_along_in_another_order(database):
     study = replace(STUDY, answers_per_question=1, questions_per_participant=2, repeats=1)
-    survey, clock = taking_part(study, database)
+    survey, clock = open_participation(study, database)
     away = survey.start("none:away")
     had = {survey.current_question(away).question}
     clock.now += 31 * 60
     others = [survey.start(f"none:{i}") for i in range(2)]
     for rater in others:
         answer_all(survey, rater)
-    taken = {a.question for a in stored(database)}
+    taken = {a.question for a in read_stored_answers(database)}
     assert len(taken) == 4
     answer_all(survey, away)
-    mine = [a for a in stored(database) if a.rater == away]
+    mine = [a for a in read_stored_answers(database) if a.rater == away]
     assert [a.repeat for a in mine] == [False, False, True]
     assert mine[2].question == mine[0].question
     assert had <= taken, "somebody else has answered what was before them"
@@ -229,7 +229,7 @@ def test_an_exchanged_question_takes_its_repeat_along_in_another_order(database)
 
 def test_who_had_no_question_left_may_start_anew(database):
     study = replace(STUDY, answers_per_question=1, questions_per_participant=6)
-    survey, clock = taking_part(study, database)
+    survey, clock = open_participation(study, database)
     away = survey.start("none:away")
     survey.current_question(away)
     clock.now += 31 * 60
@@ -256,7 +256,7 @@ def test_who_had_no_question_left_may_start_anew(database):
 def test_gold_questions_alone_are_not_asked(database):
     gold = Question("lorry", ("rose", "truck", "fox"), first=("truck",))
     study = replace(STUDY, gold=(gold,), answers_per_question=1, questions_per_participant=6)
-    survey, clock = taking_part(study, database)
+    survey, clock = open_participation(study, database)
     away = survey.start("none:away")
     clock.now += 31 * 60
     answer_all(survey, survey.start("none:other"))
@@ -266,26 +266,26 @@ def test_gold_questions_alone_are_not_asked(database):
 
 def test_what_somebody_skips_is_not_repeated(database):
     study = replace(STUDY, questions_per_participant=4, repeats=2)
-    survey, _ = taking_part(study, database)
+    survey, _ = open_participation(study, database)
     rater = survey.start("none:ann")
     asked = survey.current_question(rater)
     assert asked.total == 6
     submit(survey, rater, asked, skip=True)
     assert survey.current_question(rater).total == 5
     answer_all(survey, rater)
-    mine = [(a.question.key, a.repeat, a.order != ()) for a in stored(database)]
+    mine = [(a.question.key, a.repeat, a.order != ()) for a in read_stored_answers(database)]
     assert mine[0] == (asked.question.key, False, False)
     assert [key for key, repeat, _ in mine if repeat] == [mine[1][0]]
 
 
 def test_an_answer_from_a_page_that_was_open_too_long_is_kept(database):
     study = replace(STUDY, answers_per_question=1, questions_per_participant=6)
-    survey, clock = taking_part(study, database)
+    survey, clock = open_participation(study, database)
     slow = survey.start("none:slow")
     asked = survey.current_question(slow)
     clock.now += 31 * 60
     submit(survey, slow, asked)
-    assert [a.rater for a in stored(database)] == [slow]
+    assert [a.rater for a in read_stored_answers(database)] == [slow]
     quick = survey.start("none:quick")
     assert answer_all(survey, quick).n_answers == 5, "what slow has not answered is free"
     assert survey.current_question(slow).n_answers == 1
@@ -293,10 +293,10 @@ def test_an_answer_from_a_page_that_was_open_too_long_is_kept(database):
 
 def test_planned_repeats_are_the_only_ones(database):
     study = replace(STUDY, repeats=1, questions_per_participant=4)
-    survey, _ = taking_part(study, database)
+    survey, _ = open_participation(study, database)
     for person in range(6):
         answer_all(survey, survey.start(f"none:{person}"))
-    answers = stored(database)
+    answers = read_stored_answers(database)
     for rater in {a.rater for a in answers}:
         theirs = [a for a in answers if a.rater == rater]
         assert len(theirs) == 5
@@ -312,15 +312,15 @@ def test_planned_repeats_are_the_only_ones(database):
 def test_gold_questions_are_asked_of_everybody_and_fill_no_plan(database):
     gold = Question("lorry", ("rose", "truck", "fox"), first=("truck",))
     study = replace(STUDY, gold=(gold,), answers_per_question=1)
-    survey, _ = taking_part(study, database)
+    survey, _ = open_participation(study, database)
     for person in range(2):
         assert answer_all(survey, survey.start(f"none:{person}")).n_answers == 4
-    assert sum(a.question == gold for a in stored(database)) == 2
+    assert sum(a.question == gold for a in read_stored_answers(database)) == 2
     assert survey.start("none:late") is None
 
 
 def test_the_same_answer_twice_is_one_and_another_one_is_told_so(database):
-    survey, _ = taking_part(STUDY, database)
+    survey, _ = open_participation(STUDY, database)
     rater = survey.start("none:ann")
     asked = survey.current_question(rater)
     submit(survey, rater, asked, order=asked.shown[:2])
@@ -328,11 +328,11 @@ def test_the_same_answer_twice_is_one_and_another_one_is_told_so(database):
     with pytest.raises(AlreadyAnsweredError) as error:
         submit(survey, rater, asked, order=asked.shown[2:4])
     assert error.value.order == asked.shown[:2]
-    assert [a.order for a in stored(database)] == [asked.shown[:2]]
+    assert [a.order for a in read_stored_answers(database)] == [asked.shown[:2]]
 
 
 def test_one_of_many_simultaneous_answers_is_kept(database):
-    survey, _ = taking_part(STUDY, database)
+    survey, _ = open_participation(STUDY, database)
     rater = survey.start("none:ann")
     asked = survey.current_question(rater)
 
@@ -345,24 +345,24 @@ def test_one_of_many_simultaneous_answers_is_kept(database):
 
     with ThreadPoolExecutor(8) as pool:
         kept = set(pool.map(send, list(combinations(asked.shown, 2))))
-    assert kept == {stored(database)[0].order}
+    assert kept == {read_stored_answers(database)[0].order}
 
 
 def test_a_skip_is_kept_but_fills_no_place_in_the_plan(database):
     study = replace(STUDY, answers_per_question=1, questions_per_participant=6)
-    survey, clock = taking_part(study, database)
+    survey, clock = open_participation(study, database)
     unsure = survey.start("none:unsure")
     asked = survey.current_question(unsure)
     survey.submit(unsure, asked.number, asked.form, [], skip=True)
     answer_all(survey, unsure)
-    assert [a.order for a in stored(database)].count(()) == 1
+    assert [a.order for a in read_stored_answers(database)].count(()) == 1
     with database.begin_read() as connection:
         assert count_answers(connection, study, clock.now)[asked.question.key] == 0
     assert answer_all(survey, survey.start("none:next")).n_answers == 1
 
 
 def test_an_answer_to_what_was_not_asked_is_refused(database):
-    survey, _ = taking_part(STUDY, database)
+    survey, _ = open_participation(STUDY, database)
     ann, bob = survey.start("none:ann"), survey.start("none:bob")
     asked, other = survey.current_question(ann), survey.current_question(bob)
     places = ["1", *[""] * 4]
@@ -381,7 +381,7 @@ def test_an_answer_to_what_was_not_asked_is_refused(database):
         token = database.identity.form_token(ann, 2, connection.execute(row).scalar())
     with pytest.raises(NotAssignedError):
         survey.submit(ann, 2, token, places)
-    assert stored(database) == []
+    assert read_stored_answers(database) == []
     with pytest.raises(NotAssignedError):
         survey.current_question("nobody")
 
@@ -408,7 +408,7 @@ def test_places_that_are_no_ranking_say_what_to_change(places, says):
 
 
 def test_seconds_run_from_the_first_sight(database):
-    survey, clock = taking_part(STUDY, database)
+    survey, clock = open_participation(STUDY, database)
     rater = survey.start("none:ann")
     clock.now += 100
     asked = survey.current_question(rater)
@@ -416,21 +416,21 @@ def test_seconds_run_from_the_first_sight(database):
     survey.current_question(rater)
     clock.now += 7
     submit(survey, rater, asked)
-    assert [a.seconds for a in stored(database)] == [12.0]
+    assert [a.seconds for a in read_stored_answers(database)] == [12.0]
 
 
 def test_a_question_that_leaves_the_study_keeps_its_answers(database):
-    survey, _ = taking_part(STUDY, database)
+    survey, _ = open_participation(STUDY, database)
     answer_all(survey, survey.start("none:ann"))
-    before = stored(database)
+    before = read_stored_answers(database)
     smaller = replace(STUDY, questions=STUDY.questions[:1])
-    later, _ = taking_part(smaller, database)
+    later, _ = open_participation(smaller, database)
     assert answer_all(later, later.start("none:bob")).n_answers == 1
-    assert [a for a in stored(database) if a.rater == before[0].rater] == before
+    assert [a for a in read_stored_answers(database) if a.rater == before[0].rater] == before
 
 
 def test_ids_are_hashed_and_the_hash_differs_between_surveys(database, tmp_path):
-    survey, _ = taking_part(STUDY, database)
+    survey, _ = open_participation(STUDY, database)
     rater = survey.start("prolific:id:5f1e2d3c")
     with database.begin_read() as connection:
         kept = [str(row) for row in connection.execute(select(PARTICIPANT))]
@@ -442,14 +442,14 @@ def test_ids_are_hashed_and_the_hash_differs_between_surveys(database, tmp_path)
 
 def test_a_database_is_opened_again_with_its_answers_and_links(place):
     first = Database(place, create=True)
-    survey, _ = taking_part(STUDY, first)
+    survey, _ = open_participation(STUDY, first)
     rater = survey.start("none:ann")
     link = first.identity.link(rater)
     answer_all(survey, rater)
-    before = stored(first)
+    before = read_stored_answers(first)
     first.close()
     second = Database(place)
-    assert stored(second) == before
+    assert read_stored_answers(second) == before
     assert second.identity.verify_link(link) == rater
     second.close()
 
@@ -469,9 +469,9 @@ def test_the_migrations_make_the_tables_that_the_code_uses(database):
 
 
 def test_an_older_schema_is_brought_up_to_date_with_its_answers(database):
-    survey, _ = taking_part(STUDY, database)
+    survey, _ = open_participation(STUDY, database)
     answer_all(survey, survey.start("none:ann"))
-    before = stored(database)
+    before = read_stored_answers(database)
     more = (*MIGRATIONS, ("ALTER TABLE participant ADD COLUMN remark TEXT",))
     with database.begin_write() as connection:
         assert migrate(connection, more) == len(MIGRATIONS)
@@ -479,7 +479,7 @@ def test_an_older_schema_is_brought_up_to_date_with_its_answers(database):
         assert migrate(connection, more) == len(MIGRATIONS) + 1, "a second time does nothing"
         names = [c["name"] for c in inspect(connection).get_columns("participant")]
     assert "remark" in names
-    assert stored(database) == before
+    assert read_stored_answers(database) == before
 
 
 def test_a_failing_migration_leaves_the_database_as_it_was(database):

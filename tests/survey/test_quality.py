@@ -297,18 +297,18 @@ def test_twins_agree_in_all_that_they_share_and_fill_eight_places():
     letters = [chr(97 + i) for i in range(26)]
     asked = [Question(f"target {i}", letters) for i in range(6)]
 
-    def said(length, n_questions=6, last=None):
+    def make_answers(length, n_questions=6, last=None):
         """Twenty who all say something else, and x who says what the last of them does."""
         rows = [letters[i : i + length] for i in range(20)]
         people = zip([f"r{i}" for i in range(20)] + ["x"], [*rows, rows[-1]], strict=True)
         all_said = [answer(r, q, row) for r, row in people for q in asked[:n_questions]]
         return [*all_said[:-1], replace(all_said[-1], order=tuple(last or all_said[-1].order))]
 
-    assert find_identical_raters(said(2)).keys() == {"r19", "x"}
-    assert find_identical_raters(said(2, last="ab")) == {}
-    assert find_identical_raters(said(2, n_questions=4)).keys() == {"r19", "x"}
-    assert find_identical_raters(said(1, n_questions=5)) == {}
-    assert find_identical_raters(said(6, n_questions=2)) == {}
+    assert find_identical_raters(make_answers(2)).keys() == {"r19", "x"}
+    assert find_identical_raters(make_answers(2, last="ab")) == {}
+    assert find_identical_raters(make_answers(2, n_questions=4)).keys() == {"r19", "x"}
+    assert find_identical_raters(make_answers(1, n_questions=5)) == {}
+    assert find_identical_raters(make_answers(6, n_questions=2)) == {}
 
 
 def test_robots_that_sort_by_name_are_identical():

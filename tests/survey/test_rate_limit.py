@@ -28,21 +28,21 @@ class Clock:
         return self.now
 
 
-def allowed(limit, times, address="192.0.2.1"):
+def count_allowed(limit, times, address="192.0.2.1"):
     return sum(limit.wait(address) == 0 for _ in range(times))
 
 
 def test_so_many_a_minute_all_at_once_and_then_one_by_one():
     clock = Clock()
     limit = RateLimit(15, clock)
-    assert allowed(limit, 20) == 15
+    assert count_allowed(limit, 20) == 15
     assert limit.wait("192.0.2.1") == 4.0
     clock.now += 3.75
     assert limit.wait("192.0.2.1") == 0.25, "who was refused loses nothing by asking"
     clock.now += 0.25
     assert [limit.wait("192.0.2.1") for _ in range(2)] == [0.0, 4.0]
     clock.now += 3600
-    assert allowed(limit, 20) == 15, "what is not used is not saved up"
+    assert count_allowed(limit, 20) == 15, "what is not used is not saved up"
 
 
 class Scheduled:
@@ -78,7 +78,7 @@ def test_it_agrees_with_another_algorithm(per_minute, quarters):
 def test_who_waits_as_long_as_told_is_let_in(per_minute, steps):
     clock = Clock()
     limit = RateLimit(per_minute, clock)
-    allowed(limit, per_minute)
+    count_allowed(limit, per_minute)
     for step in steps:
         clock.now += step
         wait = limit.wait("192.0.2.1")
@@ -118,7 +118,7 @@ def test_a_household_has_one_bucket(one, other, same):
 def test_memory_does_not_grow(monkeypatch):
     monkeypatch.setattr(rate_limit, "MOST_ADDRESSES", 50)
     limit = RateLimit(2, Clock())
-    allowed(limit, 2)
+    count_allowed(limit, 2)
     for i in range(1000):
         limit.wait(f"2001:db8:0:{i:x}::1")
         limit.wait(f"{i} " + "x" * 10_000)
@@ -129,7 +129,7 @@ def test_memory_does_not_grow(monkeypatch):
     assert limit.wait("192.0.2.1") == 0, "who has been silent longest is forgotten"
 
 
-def guarded(limit, clock):
+def make_guard(limit, clock):
     return Guard(
         PlainTextResponse("hello"),
         headers={"x-guard": "yes"},
@@ -143,7 +143,7 @@ def guarded(limit, clock):
 @pytest.mark.parametrize(("per_minute", "seconds"), [(1, "60"), (7, "9"), (60, "1"), (600, "1")])
 def test_a_refusal_says_how_many_seconds_to_wait(per_minute, seconds):
     clock = Clock()
-    client = Client(guarded(per_minute, clock))
+    client = Client(make_guard(per_minute, clock))
     assert {client.get("/").status for _ in range(per_minute)} == {200}
     refused = client.get("/")
     assert (refused.status, refused["retry-after"], refused["x-guard"]) == (429, seconds, "yes")
@@ -176,7 +176,7 @@ def test_starting_is_limited_more_strictly_and_answering_is_not(tmp_path):
         begin(Client(app, "192.0.2.2"), "participant=p2")
 
 
-def tried(client):
+def token_attempts(client):
     """Return the ways to try a token: by the form, and in a header."""
     form = form_of(client.get("/researcher").text)
     wrong = Form(form.action, {**form.fields, "token": "not the token"}, 0)
@@ -192,11 +192,11 @@ def tried(client):
 def test_tokens_cannot_be_tried_quickly_in_any_way(tmp_path, way):
     with open_survey(STUDY, tmp_path, rates=Rates(logins=3)) as (app, _):
         client = Client(app)
-        attempt = tried(client)[way]
+        attempt = token_attempts(client)[way]
         assert [attempt().status == 429 for _ in range(4)] == [False, False, False, True]
         # Not even the right one: otherwise an answer would tell.
         assert client.get("/researcher/progress", AS_RESEARCHER).status == 429
-        assert {again().status for again in tried(client).values()} == {429}
+        assert {again().status for again in token_attempts(client).values()} == {429}
         assert client.get("/").status == 200
         assert Client(app, "192.0.2.2").get("/researcher/progress", AS_RESEARCHER).status == 200
 

@@ -7,7 +7,7 @@ from math import inf
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from survey_answers import Simulation, answer, scattered, study_of
+from survey_answers import Simulation, answer, sample_around, study_of
 
 from rankshot.ranking.concordance import concordance
 from rankshot.ranking.consensus import kemeny
@@ -25,7 +25,7 @@ GOLD = Question("wolf", list("abc"), ["a"])
 STUDY = study_of([CAT, OTHER_CAT, DOG], gold=[GOLD], answers_per_question=7)
 
 
-def of_target(answers, target="cat"):
+def progress_of(answers, target="cat"):
     found = summarize_progress(STUDY, answers, {}, {}).targets
     return next(row for row in found if row.target == target)
 
@@ -45,7 +45,7 @@ def test_answers_skips_repeats_and_gold_questions_are_counted_apart():
     ]
     found = summarize_progress(STUDY, said, {DOG.key: 3}, {})
     rows = [
-        (row.question, row.answered, row.planned, row.live, row.skipped, row.is_asked)
+        (row.question, row.answered, row.planned, row.in_progress, row.skipped, row.is_asked)
         for row in found.questions
     ]
     assert rows == [
@@ -54,7 +54,7 @@ def test_answers_skips_repeats_and_gold_questions_are_counted_apart():
         (DOG, 0, 7, 3, 1, True),
     ]
     assert (found.n_answers, found.n_planned) == (2, 21)
-    targets = [(row.target, row.n_answers, row.planned, row.live) for row in found.targets]
+    targets = [(row.target, row.n_answers, row.planned, row.in_progress) for row in found.targets]
     assert targets == [("cat", 2, 14, 0), ("dog", 0, 7, 3)]
 
 
@@ -73,7 +73,7 @@ def test_answers_to_questions_that_the_study_no_longer_has_are_kept_and_shown_as
     said = [answer("x", old, "ab"), answer("x", older_dog, "xb"), answer("y", DOG, "ba")]
     found = summarize_progress(STUDY, said, {DOG.key: 2, older_dog.key: 5}, {})
     # Somebody may still have an old question before them, but nobody is asked it any more.
-    assert [(row.planned, row.live) for row in found.targets] == [(14, 0), (7, 2), (0, 0)]
+    assert [(row.planned, row.in_progress) for row in found.targets] == [(14, 0), (7, 2), (0, 0)]
     assert [(row.question.target, row.is_asked) for row in found.questions[3:]] == [
         ("dog", False),
         ("owl", False),
@@ -110,22 +110,22 @@ def test_the_consensus_of_one_set_is_kemenys():
     orders = ["abcd", "bac", "b", "bdc"]
     said = [answer(r, CAT, order) for r, order in zip("wxyz", orders, strict=True)]
     rankings = Rankings.from_orders([a.order for a in said], items=list("abcd"))
-    found = of_target(said)
+    found = progress_of(said)
     assert found.consensus == kemeny(rankings, "exact").order == ("b", "a", "c", "d")
     assert found.concordance == pytest.approx(concordance(rankings))
 
 
 def test_items_that_nobody_ranked_are_tied_at_the_end():
-    assert of_target([answer("x", CAT, "c")]).consensus == ("c", ("a", "b", "d"))
-    assert of_target([answer("x", CAT, "c"), answer("y", CAT, "bd")]).consensus[-1] == "a"
+    assert progress_of([answer("x", CAT, "c")]).consensus == ("c", ("a", "b", "d"))
+    assert progress_of([answer("x", CAT, "c"), answer("y", CAT, "bd")]).consensus[-1] == "a"
 
 
 def test_several_sets_of_items_are_merged_over_their_union():
     said = [answer("x", CAT, "abcd"), answer("y", OTHER_CAT, "dcef"), answer("z", CAT, "abdc")]
-    assert of_target(said).consensus == ("a", "b", "d", "c", "e", "f")
+    assert progress_of(said).consensus == ("a", "b", "d", "c", "e", "f")
     # Neither set has both a and e, nor was e or f ever ranked.
     said = [answer("x", CAT, "abcd"), answer("y", OTHER_CAT, "cd")]
-    assert of_target(said).consensus == ("a", "b", "c", "d", ("e", "f"))
+    assert progress_of(said).consensus == ("a", "b", "c", "d", ("e", "f"))
 
 
 def test_agreement_is_measured_within_questions_and_averaged_over_answers():
@@ -133,10 +133,10 @@ def test_agreement_is_measured_within_questions_and_averaged_over_answers():
     other = [answer("x", OTHER_CAT, "cd"), answer("y", OTHER_CAT, "cd")]
     within = concordance(Rankings.from_orders([a.order for a in cat], items=list("abcd")))
     assert within == pytest.approx(1 / 9)
-    assert of_target(cat).concordance == pytest.approx(within)
-    assert of_target(cat + other).concordance == pytest.approx((3 * within + 2 * 1) / 5)
-    assert of_target(cat + other[:1]).concordance == pytest.approx(within)
-    assert of_target(cat[:1] + other[:1]).concordance is None
+    assert progress_of(cat).concordance == pytest.approx(within)
+    assert progress_of(cat + other).concordance == pytest.approx((3 * within + 2 * 1) / 5)
+    assert progress_of(cat + other[:1]).concordance == pytest.approx(within)
+    assert progress_of(cat[:1] + other[:1]).concordance is None
 
 
 # -------------------------------------------------------------------- stability
@@ -180,18 +180,18 @@ def some_answers(draw):
 @given(some_answers())
 @settings(max_examples=60)
 def test_every_order_that_the_consensus_allows_is_a_best_one(said):
-    allowed = allowed_orders(of_target(said).consensus, said)
+    allowed = allowed_orders(progress_of(said).consensus, said)
     best = min(reversed_pairs(p, said) for p in permutations(allowed[0]))
     assert {reversed_pairs(order, said) for order in allowed} == {best}
 
 
 def test_the_consensus_is_a_best_order_also_where_the_search_misses_it():
     said = [answer("x", HALF_CAT, "ec"), answer("y", CAT, "dab"), answer("z", HALF_CAT, "ced")]
-    orders = allowed_orders(of_target(said).consensus, said)
+    orders = allowed_orders(progress_of(said).consensus, said)
     assert {reversed_pairs(order, said) for order in orders} == {3}
 
 
-def beginning(consensus, n_places=3):
+def first_groups(consensus, n_places=3):
     """The first places of a consensus, with every tie that begins in them."""
     found, taken = [], 0
     for group in consensus:
@@ -202,20 +202,20 @@ def beginning(consensus, n_places=3):
     return found
 
 
-def really_left_out(answers):
+def leave_out_each(answers):
     """The shares without which the same consensus is shown, by summing up the others alone."""
-    consensus = of_target(answers).consensus
+    consensus = progress_of(answers).consensus
     without = [
-        of_target(answers[:row] + answers[row + 1 :]).consensus for row in range(len(answers))
+        progress_of(answers[:row] + answers[row + 1 :]).consensus for row in range(len(answers))
     ]
     return (
         np.mean([other == consensus for other in without]),
-        np.mean([beginning(other) == beginning(consensus) for other in without]),
+        np.mean([first_groups(other) == first_groups(consensus) for other in without]),
     )
 
 
 def stabilities(answers):
-    found = of_target(answers)
+    found = progress_of(answers)
     return found.stability, found.first_stability
 
 
@@ -226,7 +226,7 @@ def test_stability_is_that_of_really_leaving_out(most_solved, said):
     """Also where every circle is searched for, and the items shown differ."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(solver, "MOST_SOLVED", most_solved)
-        assert stabilities(said) == pytest.approx(really_left_out(said))
+        assert stabilities(said) == pytest.approx(leave_out_each(said))
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_stability_is_that_of_really_leaving_out(most_solved, said):
 def test_stability_of_noisy_answers_is_that_of_really_leaving_out(rng, n_items, n_answers, spread):
     question = Question("cat", [f"{i:02d}" for i in range(n_items)])
     for _ in range(5):
-        orders = scattered(np.tile(np.arange(n_items), (n_answers, 1)), spread, rng)
+        orders = sample_around(np.tile(np.arange(n_items), (n_answers, 1)), spread, rng)
         said = [
             answer(
                 "x", question, [question.items[i] for i in order[: rng.integers(1, n_items + 1)]]
@@ -244,7 +244,7 @@ def test_stability_of_noisy_answers_is_that_of_really_leaving_out(rng, n_items, 
             for order in orders
         ]
         said += said[:2]
-        assert stabilities(said) == pytest.approx(really_left_out(said))
+        assert stabilities(said) == pytest.approx(leave_out_each(said))
 
 
 @pytest.mark.parametrize(
@@ -263,18 +263,18 @@ def test_stability_by_hand():
     assert stabilities(agreed) == (1, 1)
     # One against one decides nothing, and without either the other one does.
     even = [agreed[0], answer("x", CAT, down)]
-    assert of_target(even).consensus == (("a", "b", "c", "d"),)
+    assert progress_of(even).consensus == (("a", "b", "c", "d"),)
     assert stabilities(even) == (0, 0)
     # The last places are undecided, and every answer has a say; the first three are clear.
     last = Question("cat", list("abcde"))
     tail = [answer("x", last, "abcde"), answer("y", last, "abced")] * 2
     assert stabilities(tail) == (0, 1)
-    assert of_target(tail).consensus == ("a", "b", "c", ("d", "e"))
+    assert progress_of(tail).consensus == ("a", "b", "c", ("d", "e"))
     # A tie that begins in the third place belongs to the first three.
     tail = [answer("x", last, "abcde"), answer("y", last, "abdce")] * 2
-    assert of_target(tail).consensus == ("a", "b", ("c", "d"), "e")
+    assert progress_of(tail).consensus == ("a", "b", ("c", "d"), "e")
     assert stabilities(tail) == (0, 0)
-    assert of_target(agreed[:1]).stability is None
+    assert progress_of(agreed[:1]).stability is None
 
 
 def test_an_item_that_one_answer_alone_ranks_or_was_shown():
@@ -282,11 +282,11 @@ def test_an_item_that_one_answer_alone_ranks_or_was_shown():
     said = [answer("x", CAT, "abc"), answer("y", CAT, "abc"), answer("z", CAT, "abcd")]
     assert stabilities(said) == (1, 1)
     said = [answer("x", CAT, "ab"), answer("y", CAT, "ab"), answer("w", CAT, "abc")]
-    assert of_target(said).consensus == ("a", "b", "c", "d")
+    assert progress_of(said).consensus == ("a", "b", "c", "d")
     assert stabilities(said) == pytest.approx((2 / 3, 2 / 3))
     # Without the only answer to the other question, e and f are not there at all.
     said = [answer("x", CAT, "abcd"), answer("y", CAT, "abcd"), answer("z", OTHER_CAT, "cdef")]
-    assert of_target(said).consensus == ("a", "b", "c", "d", "e", "f")
+    assert progress_of(said).consensus == ("a", "b", "c", "d", "e", "f")
     assert stabilities(said) == pytest.approx((2 / 3, 1))
 
 
@@ -328,7 +328,7 @@ def test_orders_of_many_items_are_as_good_as_integer_programming_finds(rng, n_it
     for _ in range(3):
         said = [answer("x", question, rng.permutation(question.items)) for _ in range(9)]
         rankings = Rankings.from_orders([a.order for a in said], items=question.items)
-        for order in allowed_orders(of_target(said).consensus, said)[:2]:
+        for order in allowed_orders(progress_of(said).consensus, said)[:2]:
             assert reversed_pairs(order, said) == kemeny(rankings, "exact").score
 
 
@@ -350,7 +350,7 @@ def test_many_items_that_nearly_all_agree_on():
     swapped = [*items[:20], items[21], items[20], *items[22:]]
     said = [answer("x", question, items), answer("y", question, swapped)]
     said += [answer("z", question, items)]
-    assert of_target(said).consensus == tuple(items)
+    assert progress_of(said).consensus == tuple(items)
     assert stabilities(said) == pytest.approx((1 / 3, 1))
     assert stabilities(said[:2]) == (0, 1)
 

@@ -238,30 +238,43 @@ WRONG = [
     ('first = ["dog"]', "first = []", r"\[\[gold\]\] number 1 .target 'wolf'.: first is empty"),
     # wrong types
     ('title = "Which animals are alike?"', "title = 3", "title must be text in quotes.*not 3"),
-    ("answers_per_question = 50", "answers_per_question = 5.5", r"\[plan\] answers.* is 5.5: .*wh"),
-    ("answers_per_question = 50", "answers_per_question = true", r"\[plan\] answers.* is True"),
-    ("answers_per_question = 50", "answers_per_question = 0", r"\[plan\] answers.* is 0: .*from 1"),
-    ("questions_per_participant = 2", "questions_per_participant = -1", r"\[plan\] quest.* is -1"),
-    ("repeats = 1", "repeats = -1", r"\[plan\] repeats is -1"),
+    (
+        "answers_per_question = 50",
+        "answers_per_question = 5.5",
+        r"\[plan\] answers.* must be a whole.* not 5.5",
+    ),
+    ("answers_per_question = 50", "answers_per_question = true", r"\[plan\] answers.*, not True"),
+    ("answers_per_question = 50", "answers_per_question = 0", r"\[plan\] answers.* from 1 .*not 0"),
+    (
+        "questions_per_participant = 2",
+        "questions_per_participant = -1",
+        r"\[plan\] quest.*, not -1",
+    ),
+    ("repeats = 1", "repeats = -1", r"\[plan\] repeats must .*, not -1"),
     (
         "repeats = 1",
         "repeats = 3",
         r"repeats is 3, more than half of the 2 questions_per_participant",
     ),
-    ("= 12.5", "= nan", r"\[plan\] return_after_minutes is nan"),
-    ("= 12.5", "= inf", r"\[plan\] return_after_minutes is inf"),
-    ("= 12.5", "= 0", r"\[plan\] return_after_minutes is 0"),
-    ("= 12.5", '= "soon"', r"\[plan\] return_after_minutes is 'soon'"),
-    ("seconds = 2", "seconds = -1", r"\[quality\] seconds is -1"),
-    ("= 0.3\n", "= 1.5\n", r"\[quality\] repeat_distance is 1.5: .* from 0 to 1"),
-    ("= 0.35", "= true", r"\[quality\] consensus_distance is True"),
-    ("gold_failures = 1", "gold_failures = 0.5", r"\[quality\] gold_failures is 0.5"),
+    ("= 12.5", "= nan", r"\[plan\] return_after_minutes must .*, not nan"),
+    ("= 12.5", "= inf", r"\[plan\] return_after_minutes must .*, not inf"),
+    ("= 12.5", "= 0", r"\[plan\] return_after_minutes must .*, not 0"),
+    ("= 12.5", '= "soon"', r"\[plan\] return_after_minutes must .*, not 'soon'"),
+    ("= 12.5", '= "30"', r"\[plan\] return_after_minutes must be a number, not '30'"),
+    ("seconds = 2", "seconds = -1", r"\[quality\] seconds must .*, not -1"),
+    ("= 0.3\n", "= 1.5\n", r"\[quality\] repeat_distance must be 0 or more and at most 1, not 1.5"),
+    ("= 0.35", "= true", r"\[quality\] consensus_distance must .*, not True"),
+    ("gold_failures = 1", "gold_failures = 0.5", r"\[quality\] gold_failures must .*, not 0.5"),
     ("[plan]", "[[plan]]", r"plan is \[.*must be a table, \[plan\]"),
     ("[[gold]]", "[gold]", r"gold is \{.*write \[\[gold\]\] above each"),
     # words
-    ('"after"', '"aftr"', r"\[items\] unshown is 'aftr' .did you mean 'after'.*\"unknown\""),
-    ('"prolific"', '"Prolific"', r"\[platform\] name is 'Prolific' .did you mean 'prolific'"),
-    ('"prolific"', "2", r"\[platform\] name is 2: .*\"none\", \"prolific\", \"mturk\""),
+    ('"after"', '"aftr"', r"\[items\] unshown must .*'unknown', not 'aftr' .did you mean 'after'"),
+    (
+        '"prolific"',
+        '"Prolific"',
+        r"\[platform\] name must .*, not 'Prolific' .did you mean 'prolific'",
+    ),
+    ('"prolific"', "2", r"\[platform\] name must be one of 'none', 'prolific', 'mturk', not 2"),
     ('"prolific"', '"mturk"', r"completion_url is .*remove it"),
     # texts
     ("{target}", "it", r"prompt 'What is most like it\?' does not contain \{target\}"),
@@ -503,13 +516,13 @@ def test_a_target_without_rankings_and_other_items_are_named():
         select_nearest_items(rankings, ["dolfin"], list("abc"), 2)
     with pytest.raises(RankshotError, match="not over 'd'"):
         select_nearest_items(rankings, ["dolphin"], list("abcd"), 2)
-    with pytest.raises(RankshotError, match="n is 0"):
+    with pytest.raises(RankshotError, match="n must be a whole number from 1 on, not 0"):
         select_nearest_items(rankings, ["dolphin"], list("abc"), 0)
     with pytest.raises(RankshotError, match="expected Rankings"):
         select_nearest_items([list("abc")], ["dolphin"], list("abc"), 2)
 
 
-def connected(sets):
+def are_connected(sets):
     """Whether one can get from any set to any other over shared items."""
     reached, rest = set(sets[0]), list(sets[1:])
     while near := [s for s in rest if reached & set(s)]:
@@ -533,9 +546,9 @@ def test_sets_cover_the_pool_twice_and_hang_together(size, show, seed):
     assert sum(times) - 2 * size < show
     assert max(times) <= 3
     assert len({frozenset(s) for s in sets}) == len(sets)
-    assert connected(sets)
+    assert are_connected(sets)
     # And still, if any one of the sets gets no answers.
-    assert all(connected(sets[:i] + sets[i + 1 :]) for i in range(len(sets)))
+    assert all(are_connected(sets[:i] + sets[i + 1 :]) for i in range(len(sets)))
 
 
 def test_sets_depend_on_the_seed_and_not_on_the_order_of_the_pool():
@@ -549,7 +562,8 @@ def test_sets_depend_on_the_seed_and_not_on_the_order_of_the_pool():
 
 
 @pytest.mark.parametrize(
-    ("show", "message"), [(4, "a pool of 3 items cannot fill sets of 4"), (1, "show is 1")]
+    ("show", "message"),
+    [(4, "a pool of 3 items cannot fill sets of 4"), (1, "show must .*, not 1")],
 )
 def test_sets_that_cannot_be_made_are_refused(show, message):
     with pytest.raises(RankshotError, match=message):
@@ -605,7 +619,7 @@ def test_a_larger_pool_is_split_and_says_nothing_of_the_unshown():
         sets = [question.items for question in study.questions if question.target == target]
         assert len(sets) == 4
         assert set().union(*sets) == nearest[target]
-        assert connected(sets)
+        assert are_connected(sets)
     other = new_study(["dolphin", "tiger"], ANIMALS[::-1], show=4, pool=7)
     assert {q.key for q in other.questions} == {q.key for q in study.questions}
     reseeded = new_study(["tiger", "dolphin"], ANIMALS, show=4, pool=7, seed=1)
@@ -641,15 +655,15 @@ def test_sizes_by_default_are_those_of_the_paper_or_what_there_is():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"show": 11}, "show is 11: it must be a whole number from 2 to 10"),
-        ({"show": 1}, "show is 1"),
-        ({"show": 2.5}, "show is 2.5"),
-        ({"pool": 11}, "pool is 11: it must be a whole number from 2 to 10"),
+        ({"show": 11}, "show must be a whole number from 2 to 10, not 11"),
+        ({"show": 1}, "show must .*, not 1"),
+        ({"show": 2.5}, "show must .*, not 2.5"),
+        ({"pool": 11}, "pool must be a whole number from 2 to 10, not 11"),
         ({"show": 5, "pool": 4}, "a pool of 4 is smaller than the 5 items shown"),
         ({"items": ["fox"]}, "a target needs at least 2 items, and there is 1"),
         ({"items": ["fox", "fox"]}, "items names 'fox' more than once"),
         ({"targets": []}, "targets is empty"),
-        ({"answers_per_question": 0}, "answers_per_question is 0"),
+        ({"answers_per_question": 0}, "answers_per_question must .*, not 0"),
         ({"rankings": "wordnet"}, "expected Rankings, not 'wordnet'"),
     ],
 )

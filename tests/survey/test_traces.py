@@ -16,8 +16,8 @@ from server_process import TOKEN, wait_until
 from small_studies import small_study
 
 from rankshot.survey.design import format_study
+from rankshot.survey.progress import read_answers
 from rankshot.survey.store.database import Database
-from rankshot.survey.store.results import read_answers
 
 DONE = "https://app.prolific.com/submissions/complete?cc=C1A2B3"
 STUDY = small_study(platform="prolific", completion_url=DONE)
@@ -120,7 +120,7 @@ def test_the_server_says_nothing_of_its_visitors(visited):
     assert "/p/" not in said
 
 
-def written(text):
+def encodings_of(text):
     """Return the ways in which a text may be found again."""
     data = text.encode()
     yield data
@@ -137,7 +137,7 @@ def test_the_files_on_disk_name_nobody(visited):
     assert {"study.sqlite", "study.sqlite-wal"} <= set(files), "it was read while it was in use"
     for name, content in files.items():
         for secret, text in secrets.items():
-            assert not any(form in content for form in written(text)), (name, secret)
+            assert not any(form in content for form in encodings_of(text)), (name, secret)
 
 
 def test_an_answer_that_broke_off_on_its_way_is_not_there(visited):

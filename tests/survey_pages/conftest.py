@@ -25,14 +25,14 @@ def open_page(chromium):
     """Return a function that opens a page in a new context; nothing may go wrong in any."""
     contexts = []
 
-    def opened(**options):
+    def open_new_page(**options):
         settings = {"viewport": PHONE, "reduced_motion": "reduce", **options}
         context = chromium.new_context(**settings)
         context.set_default_timeout(10_000)
         contexts.append((context, Watch(context)))
         return context.new_page()
 
-    yield opened
+    yield open_new_page
     wrong = [problem for _, watch in contexts for problem in watch.wrong]
     for context, _ in contexts:
         context.close()

@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 import pytest
 import uvicorn
 
+from rankshot.survey.progress import read_answers
 from rankshot.survey.store.database import Database
 from rankshot.survey.store.participation import CurrentQuestion, Participation
-from rankshot.survey.store.results import read_answers
 from rankshot.survey.study import Question, Study
 from rankshot.survey.web.app import Rates, create_app, open_port
 
@@ -148,12 +148,12 @@ def arrive(page, number):
     page.wait_for_load_state("load")
 
 
-def ranked(page):
+def ranked_names(page):
     """Return the names in the ranking, best first."""
     return tuple(page.locator("#ranking .name").all_inner_texts())
 
 
-def left(page):
+def unranked_names(page):
     """Return the names that are not ranked, as they are shown."""
     return tuple(page.locator("#choices .choice:visible").all_inner_texts())
 
@@ -179,7 +179,7 @@ def drag(page, source, target, *, below=False):
     page.mouse.up()
 
 
-def focused(page):
+def focus_name(page):
     """Return the accessible name of what has the focus: its label, or its text."""
     return page.evaluate(
         "() => document.activeElement.getAttribute('aria-label')"
@@ -242,7 +242,7 @@ def fingers(page):
 def tab_to(page, name, key="Tab"):
     """Press Tab until something of this name has the focus."""
     seen = []
-    while focused(page) != name:
+    while focus_name(page) != name:
         assert len(seen) < 80, f"{name!r} is not reached, only {seen}"
         page.keyboard.press(key)
-        seen.append(focused(page))
+        seen.append(focus_name(page))

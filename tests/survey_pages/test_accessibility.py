@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from axe import check
-from pages import arrive, begin, choose, left, send, serve_study, skip, small_study
+from pages import arrive, begin, choose, send, serve_study, skip, small_study, unranked_names
 
 from rankshot.survey.study import Question
 
@@ -31,13 +31,13 @@ def test_every_page_of_a_survey(open_page, survey):
     check(page)
     send(page)
     check(page)
-    a, b, *_ = left(page)
+    a, b, *_ = unranked_names(page)
     choose(page, a, b)
     check(page)
     send(page)
     arrive(page, 2)
     # One of the two questions has long names.
-    choose(page, *left(page))
+    choose(page, *unranked_names(page))
     check(page)
     choose(other, b)
     send(other)
@@ -112,7 +112,7 @@ def test_what_has_the_focus_is_seen_and_what_can_be_pressed_is_large(open_page, 
     page = open_page(viewport={"width": 360, "height": 560})
     begin(page, survey.url, "focus")
     assert page.locator(".bar").evaluate("bar => getComputedStyle(bar).position") == "sticky"
-    choose(page, *left(page)[:3])
+    choose(page, *unranked_names(page)[:3])
     # The order stays, and Tab begins at the top.
     page.reload()
     stops = 0
@@ -139,4 +139,4 @@ def test_what_has_the_focus_is_seen_and_what_can_be_pressed_is_large(open_page, 
         assert found["height"] >= 40, found
         assert found["width"] >= 40, found
     # The instructions, what is not ranked, four buttons a row, and the two that send.
-    assert stops == 1 + len(left(page)) + 3 * 4 + 2
+    assert stops == 1 + len(unranked_names(page)) + 3 * 4 + 2

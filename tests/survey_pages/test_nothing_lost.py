@@ -5,12 +5,12 @@ from pages import (
     begin,
     choice,
     choose,
-    left,
-    ranked,
+    ranked_names,
     send,
     skip,
     status,
     tab_to,
+    unranked_names,
 )
 
 
@@ -19,16 +19,16 @@ def test_an_unsent_order_outlives_reload_and_instructions_and_goes_when_it_is_se
 ):
     page = open_page()
     begin(page, survey.url, "reload")
-    a, b, c, *_ = left(page)
+    a, b, c, *_ = unranked_names(page)
     choose(page, c, a, b)
     page.reload()
-    assert ranked(page) == (c, a, b)
+    assert ranked_names(page) == (c, a, b)
     page.get_by_role("link", name="How it works").click()
     page.get_by_role("link", name="Continue to the question").click()
-    assert ranked(page) == (c, a, b)
+    assert ranked_names(page) == (c, a, b)
     send(page)
     arrive(page, 2)
-    assert ranked(page) == ()
+    assert ranked_names(page) == ()
     assert page.evaluate("sessionStorage.length") == 0
     assert survey.orders("reload") == [(c, a, b)]
 
@@ -36,14 +36,14 @@ def test_an_unsent_order_outlives_reload_and_instructions_and_goes_when_it_is_se
 def test_a_lost_connection_loses_nothing(open_page, survey):
     page = open_page()
     begin(page, survey.url, "offline")
-    a, b, *_ = left(page)
+    a, b, *_ = unranked_names(page)
     choose(page, b, a)
     page.context.set_offline(True)
     send(page)
     page.wait_for_url("chrome-error://**")
     page.context.set_offline(False)
     page.go_back()
-    assert ranked(page) == (b, a)
+    assert ranked_names(page) == (b, a)
     send(page)
     arrive(page, 2)
     assert survey.orders("offline") == [(b, a)]
@@ -52,15 +52,15 @@ def test_a_lost_connection_loses_nothing(open_page, survey):
 def test_a_double_click_means_one_item_and_sends_one_answer(open_page, survey):
     page = open_page()
     begin(page, survey.url, "double")
-    a, b, c, *_ = left(page)
+    a, b, c, *_ = unranked_names(page)
     choice(page, a).dblclick()
-    assert ranked(page) == (a,)
+    assert ranked_names(page) == (a,)
     choose(page, b, c)
     # Another row comes under the pointer with the first click.
     page.get_by_role("button", name=f"Move {c} up", exact=True).dblclick()
-    assert ranked(page) == (c, a, b)
+    assert ranked_names(page) == (c, a, b)
     page.get_by_role("button", name=f"Remove {c}", exact=True).dblclick()
-    assert ranked(page) == (a, b)
+    assert ranked_names(page) == (a, b)
     posts = []
     page.on("request", lambda request: posts.append(request) if request.method == "POST" else None)
     page.get_by_role("button", name="Next").dblclick()
@@ -74,7 +74,7 @@ def test_a_double_click_means_one_item_and_sends_one_answer(open_page, survey):
 def test_a_slow_connection_sends_one_answer(open_page, survey):
     page = open_page()
     begin(page, survey.url, "slow")
-    first, *_ = left(page)
+    first, *_ = unranked_names(page)
     choose(page, first)
     waiting = []
 
@@ -97,8 +97,8 @@ def test_the_back_button_leads_on_and_the_first_of_two_tabs_counts(open_page, su
     begin(page, survey.url, "tabs")
     other = page.context.new_page()
     other.goto(page.url)
-    a, b, *_ = left(page)
-    assert left(other)[:2] == (a, b)
+    a, b, *_ = unranked_names(page)
+    assert unranked_names(other)[:2] == (a, b)
     choose(page, a, b)
     choose(other, b, a)
     send(page)
@@ -112,7 +112,7 @@ def test_the_back_button_leads_on_and_the_first_of_two_tabs_counts(open_page, su
     arrive(other, 2)
     page.go_back()
     arrive(page, 2)
-    assert ranked(page) == ()
+    assert ranked_names(page) == ()
     assert survey.orders("tabs") == [(a, b)]
 
 
@@ -124,7 +124,7 @@ def test_nothing_ranked_is_not_sent_and_a_ranking_is_not_skipped_by_mistake(open
     message = "Nothing is ranked yet. Choose at least one item, or press “Skip: I do not know”."
     assert group.evaluate("group => group === document.activeElement")
     expect_description(group, message)
-    a, b, *_ = left(page)
+    a, b, *_ = unranked_names(page)
     choose(page, a)
     expect_description(group, "")
     skip(page)

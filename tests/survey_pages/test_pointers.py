@@ -1,7 +1,18 @@
 """Second fingers, clicks beside a button, releases that nobody hears of: the right item moves."""
 
 import pytest
-from pages import begin, choice, choose, finger, fingers, left, middle, ranked, row, status
+from pages import (
+    begin,
+    choice,
+    choose,
+    finger,
+    fingers,
+    middle,
+    ranked_names,
+    row,
+    status,
+    unranked_names,
+)
 
 DESKTOP = {"width": 1280, "height": 900}
 
@@ -20,7 +31,7 @@ OTHERS = {"name": ".name", "dots": ".handle svg", "button": "[data-action='remov
 def test_a_second_finger_leaves_a_drag_alone(open_page, survey, other):
     page = open_page(has_touch=True, is_mobile=True)
     begin(page, survey.url, f"fingers-{other}")
-    c, b, a, *_ = left(page)
+    c, b, a, *_ = unranked_names(page)
     for name in (a, b, c):
         choice(page, name).tap()
     row(page, b).evaluate("row => row.scrollIntoView({block: 'center'})")
@@ -37,12 +48,12 @@ def test_a_second_finger_leaves_a_drag_alone(open_page, survey, other):
     # The first finger goes, the second one stays for a while.
     touch("touchEnd", {**one, "y": end})
     assert not is_dragging(page)
-    assert (ranked(page), status(page)) == ((b, a, c), f"{a} moved to place 2")
+    assert (ranked_names(page), status(page)) == ((b, a, c), f"{a} moved to place 2")
     touch("touchEnd", two)
     assert not is_dragging(page)
-    assert ranked(page) == (b, a, c)
+    assert ranked_names(page) == (b, a, c)
     row(page, a).get_by_role("button", name=f"Move {a} up", exact=True).tap()
-    assert ranked(page) == (a, b, c)
+    assert ranked_names(page) == (a, b, c)
 
 
 @pytest.mark.parametrize("beside", ["left", "right"])
@@ -51,7 +62,7 @@ def test_a_click_beside_a_button_is_not_the_first_of_two_on_it(open_page, survey
     action = {"left": "Move {} up", "right": "Remove {}"}[beside]
     page = open_page(viewport=DESKTOP)
     begin(page, survey.url, f"beside-{beside}")
-    a, b, c, d, *_ = left(page)
+    a, b, c, d, *_ = unranked_names(page)
     choose(page, a, b, c, d)
     page.get_by_role("button", name=action.format(d), exact=True).click()
     if beside == "right":
@@ -65,13 +76,13 @@ def test_a_click_beside_a_button_is_not_the_first_of_two_on_it(open_page, survey
     # The browser counts this click as the second one.
     page.mouse.down(click_count=2)
     page.mouse.up(click_count=2)
-    assert ranked(page) == {"left": (b, a, d, c), "right": (a, c, d)}[beside]
+    assert ranked_names(page) == {"left": (b, a, d, c), "right": (a, c, d)}[beside]
 
 
 def test_an_unheard_release_ends_a_drag(open_page, survey):
     page = open_page(viewport=DESKTOP)
     begin(page, survey.url, "unheard")
-    a, b, c, *_ = left(page)
+    a, b, c, *_ = unranked_names(page)
     choose(page, a, b, c)
     press = """name => {
       const { x, y } = name.getBoundingClientRect();
@@ -85,20 +96,20 @@ def test_an_unheard_release_ends_a_drag(open_page, survey):
     page.mouse.move(below["x"] + 60, below["y"] + 10)
     page.mouse.move(below["x"] + 60, below["y"] + 50, steps=4)
     assert not is_dragging(page)
-    assert ranked(page) == (a, b, c)
+    assert ranked_names(page) == (a, b, c)
     # Nor is the next press taken for the one before.
     row(page, a).locator(".name").evaluate(press)
     page.mouse.move(below["x"] + 60, middle(row(page, c)))
     page.mouse.down()
     page.mouse.move(below["x"] + 60, middle(row(page, b)) - 5, steps=4)
     page.mouse.up()
-    assert (ranked(page), status(page)) == ((a, c, b), f"{c} moved to place 2")
+    assert (ranked_names(page), status(page)) == ((a, c, b), f"{c} moved to place 2")
 
 
 def test_a_press_ends_a_drag_whose_release_was_unheard(open_page, survey):
     page = open_page(viewport=DESKTOP)
     begin(page, survey.url, "pressed-again")
-    a, b, c, *_ = left(page)
+    a, b, c, *_ = unranked_names(page)
     choose(page, a, b, c)
     box = row(page, a).bounding_box()
     page.mouse.move(box["x"] + 60, middle(row(page, a)))
@@ -110,6 +121,6 @@ def test_a_press_ends_a_drag_whose_release_was_unheard(open_page, survey):
         " bubbles: true, pointerId: 1, pointerType: 'mouse', isPrimary: true, buttons: 1 }))"
     )
     assert not is_dragging(page)
-    assert ranked(page) == (a, b, c)
+    assert ranked_names(page) == (a, b, c)
     page.mouse.up()
-    assert ranked(page) == (a, b, c)
+    assert ranked_names(page) == (a, b, c)

@@ -30,7 +30,7 @@ def figure(page, name):
     return page.locator(".figures div").filter(has_text=name).locator("dd").inner_text()
 
 
-def downloaded(page, name):
+def download_lines(page, name):
     """Follow a link to a file, and return its lines."""
     with page.expect_download() as download:
         page.get_by_role("link", name=name).click()
@@ -88,8 +88,8 @@ def test_answers_flagged_raters_and_downloads(open_page, served):
     left_out = "Without flagged raters, 2 of 6 answers are left out. They are from 1 rater."
     assert page.get_by_text(left_out).is_visible()
     check(page)
-    assert len(downloaded(page, "Download rankings")) == 6
-    kept = downloaded(page, "Download without flagged raters")
+    assert len(download_lines(page, "Download rankings")) == 6
+    kept = download_lines(page, "Download without flagged raters")
     assert len(kept) == 4
     assert hasty not in {line["rater"] for line in kept}
 

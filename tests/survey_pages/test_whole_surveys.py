@@ -8,16 +8,16 @@ from pages import (
     choice,
     choose,
     drag,
-    focused,
-    left,
+    focus_name,
     middle,
-    ranked,
+    ranked_names,
     row,
     send,
     skip,
     status,
     swipe,
     tab_to,
+    unranked_names,
 )
 
 
@@ -34,40 +34,40 @@ def code_of(page):
 def test_a_whole_survey_by_mouse(open_page, survey):
     page = open_page(viewport={"width": 1280, "height": 900})
     begin(page, survey.url, "mouse")
-    a, b, c, d, *rest = left(page)
+    a, b, c, d, *rest = unranked_names(page)
     n = 4 + len(rest)
-    assert ranked(page) == ()
+    assert ranked_names(page) == ()
     choose(page, a, b, c)
-    assert (ranked(page), left(page), status(page)) == (
+    assert (ranked_names(page), unranked_names(page), status(page)) == (
         (a, b, c),
         (d, *rest),
         f"{c} placed 3 of {n}",
     )
     drag(page, row(page, c), row(page, a))
-    assert (ranked(page), status(page)) == ((c, a, b), f"{c} moved to place 1")
+    assert (ranked_names(page), status(page)) == ((c, a, b), f"{c} moved to place 1")
     drag(page, choice(page, d), row(page, a))
-    assert (ranked(page), status(page)) == ((c, d, a, b), f"{d} placed 2 of {n}")
+    assert (ranked_names(page), status(page)) == ((c, d, a, b), f"{d} placed 2 of {n}")
     drag(page, row(page, b), page.locator("#pool-title"))
-    assert (ranked(page), status(page)) == ((c, d, a), f"{b} removed")
-    assert left(page) == (b, *rest)
+    assert (ranked_names(page), status(page)) == ((c, d, a), f"{b} removed")
+    assert unranked_names(page) == (b, *rest)
     drag(page, row(page, c), row(page, a), below=True)
-    assert (ranked(page), status(page)) == ((d, a, c), f"{c} moved to place 3")
+    assert (ranked_names(page), status(page)) == ((d, a, c), f"{c} moved to place 3")
     row(page, c).get_by_role("button", name=f"Move {c} up", exact=True).click()
     row(page, c).get_by_role("button", name="to the first place").click()
     row(page, d).get_by_role("button", name=f"Move {d} down", exact=True).click()
-    assert (ranked(page), status(page)) == ((c, a, d), f"{d} moved to place 3")
+    assert (ranked_names(page), status(page)) == ((c, a, d), f"{d} moved to place 3")
     row(page, a).get_by_role("button", name=f"Remove {a}").click()
-    assert (ranked(page), left(page)) == ((c, d), (a, b, *rest))
+    assert (ranked_names(page), unranked_names(page)) == ((c, d), (a, b, *rest))
     send(page)
 
     arrive(page, 2)
-    assert ranked(page) == ()
-    everything = left(page)
+    assert ranked_names(page) == ()
+    everything = unranked_names(page)
     choose(page, *everything)
-    assert left(page) == ()
+    assert unranked_names(page) == ()
     send(page)
     arrive(page, 3)
-    assert ranked(page) == ()
+    assert ranked_names(page) == ()
     skip(page)
     code_of(page)
     assert survey.orders("mouse") == [(c, d), everything, ()]
@@ -83,23 +83,23 @@ def test_a_whole_survey_by_touch(open_page, survey):
     orders = []
     for number in (1, 2, 3):
         arrive(page, number)
-        c, b, a, *_ = left(page)
+        c, b, a, *_ = unranked_names(page)
         # From the last to the first: else the next one comes under the finger, which is too fast.
         for name in (a, b, c):
             choice(page, name).tap()
         page.get_by_role("button", name=f"Move {b} up", exact=True).tap()
-        assert ranked(page) == (b, a, c)
+        assert ranked_names(page) == (b, a, c)
         page.get_by_role("button", name=f"Remove {a}", exact=True).tap()
         choice(page, a).tap()
-        assert ranked(page) == (b, c, a)
+        assert ranked_names(page) == (b, c, a)
         # A finger drags by the dots, and scrolls everywhere else.
         row(page, b).evaluate("row => row.scrollIntoView({block: 'center'})")
         handle, below = row(page, b).locator(".handle svg"), row(page, c)
         swipe(page, handle, middle(below) + 5 - middle(handle))
-        assert (ranked(page), status(page)) == ((c, b, a), f"{b} moved to place 2")
+        assert (ranked_names(page), status(page)) == ((c, b, a), f"{b} moved to place 2")
         swipe(page, row(page, c).locator(".name"), -60)
-        swipe(page, choice(page, left(page)[0]), -60)
-        assert ranked(page) == (c, b, a)
+        swipe(page, choice(page, unranked_names(page)[0]), -60)
+        assert ranked_names(page) == (c, b, a)
         orders.append((c, b, a))
         page.get_by_role("button", name="Next").tap()
     code_of(page)
@@ -120,40 +120,40 @@ def test_a_whole_survey_by_keyboard_alone(open_page, survey):
     tab_to(page, "Continue to the question")
     press("Enter")
     arrive(page, 1)
-    a, b, c, d, *rest = left(page)
+    a, b, c, d, *rest = unranked_names(page)
     tab_to(page, b)
     press("Enter")
-    assert (focused(page), status(page)) == (c, f"{b} placed 1 of {4 + len(rest)}")
+    assert (focus_name(page), status(page)) == (c, f"{b} placed 1 of {4 + len(rest)}")
     press("Space", "Enter")
-    assert (ranked(page), focused(page)) == ((b, c, d), (*rest, a)[0])
+    assert (ranked_names(page), focus_name(page)) == ((b, c, d), (*rest, a)[0])
     tab_to(page, f"Move {d} up")
     press("ArrowUp")
-    assert (ranked(page), focused(page)) == ((b, d, c), f"Move {d} up")
+    assert (ranked_names(page), focus_name(page)) == ((b, d, c), f"Move {d} up")
     press("Enter")
-    assert (ranked(page), focused(page)) == ((d, b, c), f"Move {d} up")
+    assert (ranked_names(page), focus_name(page)) == ((d, b, c), f"Move {d} up")
     press("ArrowUp")
-    assert (ranked(page), status(page)) == ((d, b, c), f"{d} stays at place 1")
+    assert (ranked_names(page), status(page)) == ((d, b, c), f"{d} stays at place 1")
     press("ArrowDown", "ArrowDown", "ArrowDown")
-    assert (ranked(page), status(page)) == ((b, c, d), f"{d} stays at place 3")
+    assert (ranked_names(page), status(page)) == ((b, c, d), f"{d} stays at place 3")
     press("Home")
-    assert (ranked(page), status(page)) == ((d, b, c), f"{d} moved to place 1")
+    assert (ranked_names(page), status(page)) == ((d, b, c), f"{d} moved to place 1")
     press("Delete")
-    assert (ranked(page), focused(page)) == ((b, c), f"Remove {b}")
+    assert (ranked_names(page), focus_name(page)) == ((b, c), f"Remove {b}")
     tab_to(page, "Next")
     press("Enter")
 
     arrive(page, 2)
-    everything = left(page)
+    everything = unranked_names(page)
     tab_to(page, everything[0])
     # One Enter too many does nothing.
     press("Enter", *("Enter" for _ in everything))
-    assert ranked(page) == everything
+    assert ranked_names(page) == everything
     tab_to(page, f"Remove {everything[-1]}")
     for name in reversed(everything):
-        assert focused(page) == f"Remove {name}"
+        assert focus_name(page) == f"Remove {name}"
         press("Backspace")
     # Nothing is left to take out: the focus is on what went last.
-    assert (ranked(page), focused(page)) == ((), everything[0])
+    assert (ranked_names(page), focus_name(page)) == ((), everything[0])
     press("Enter")
     tab_to(page, "Next")
     press("Enter")

@@ -14,6 +14,7 @@ from rankshot.cli.head_options import (
     DecayOption,
     Head,
     HeadOption,
+    HeadOptions,
     HeadPriorOption,
     K,
     KOption,
@@ -60,7 +61,6 @@ def classify(
     batch_rows: Annotated[
         int | None,
         typer.Option(
-            min=1,
             help="How many rows are read at a time. The default is as many as have a million "
             "scores.",
         ),
@@ -74,17 +74,18 @@ def classify(
     """
     import numpy as np
 
+    from rankshot.core.validation import require_whole_number
     from rankshot.zeroshot.files.predictions import open_predictions
     from rankshot.zeroshot.files.score_tables import open_scores
     from rankshot.zeroshot.heads.base import REJECTED, label_or_reject
 
     if reject_below is not None and not 0 <= reject_below <= 1:
         raise RankshotError(f"--reject-below must be a probability, not {reject_below}")
+    if batch_rows is not None:
+        # Here the message names the option, as in `HeadOptions`.
+        require_whole_number("--batch-rows", batch_rows)
     check_writable(output, scores, rankings, similarity, reference)
-    table = open_scores(scores, batch_rows)
-    model, score_type = fit_head(
-        table,
-        score_type,
+    options = HeadOptions(
         rankings=rankings,
         similarity=similarity,
         head=head,
@@ -94,19 +95,21 @@ def classify(
         posterior=posterior,
         reference=reference,
     )
-    targets = model.classes_
-    if reject_below is not None and REJECTED in targets:
+    table = open_scores(scores, batch_rows)
+    model, score_type = fit_head(table, score_type, options)
+    new_classes = model.classes_
+    if reject_below is not None and REJECTED in new_classes:
         raise RankshotError(f"--reject-below: a class is called {REJECTED!r}; rename it")
     counts: Counter[str] = Counter()
     done = 0
-    with open_predictions(output, targets) as writer, progress_bar() as bar:
+    with open_predictions(output, new_classes) as writer, progress_bar() as bar:
         task = bar.add_task("classifying", total=table.n_rows)
         for ids, batch in table.batches():
             if score_type is ScoreType.AUTO:
                 score_type = infer_score_type(batch.values, table)
             rows = range(done, done + len(batch))
             log_proba = model.predict_log_proba(build_scores(batch.values, table, score_type, rows))
-            labels = label_or_reject(log_proba, targets, reject_below, REJECTED)
+            labels = label_or_reject(log_proba, new_classes, reject_below, REJECTED)
             writer.write(ids, labels, np.exp(log_proba))
             counts.update(labels.tolist())
             done += len(batch)

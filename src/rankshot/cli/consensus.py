@@ -33,8 +33,8 @@ def consensus(
     seen: Annotated[
         Path | None,
         typer.Option(
-            help="A text file that names all items, one per line. The default is the items that "
-            "occur in the rankings."
+            help="A text file that names the seen classes, one per line. The default is the "
+            "classes that occur in the rankings."
         ),
     ] = None,
     output: Annotated[
@@ -42,19 +42,21 @@ def consensus(
         typer.Option(
             "--output",
             "-o",
-            help="The consensus rankings to write, one per target (.jsonl).",
+            help="The consensus rankings to write, one per new class (.jsonl).",
         ),
     ] = None,
 ) -> None:
-    """Merge the rankings of each target.
+    """Merge the rankings of each new class.
 
-    A table shows the consensus and how much the rankings agree.
+    A table shows the consensus and how much the rankings agree. Rankings without a target are
+    merged into one.
 
     Example: rankshot consensus rankings.jsonl --prior mallows
     """
     from rich.console import Console
 
     from rankshot.core.text_files import read_names, require_ending
+    from rankshot.core.validation import require_whole_number
     from rankshot.ranking import read_rankings, summarize, write_rankings
     from rankshot.ranking.files import ENDINGS
 
@@ -62,6 +64,8 @@ def consensus(
         require_ending(output, ENDINGS)
         check_writable(output, rankings, seen)
     given = read_rankings(rankings, items=None if seen is None else read_names(seen))
+    if k is not None:
+        require_whole_number("--k", k, most=given.n_items)
     try:
         summaries = summarize(given, build_prior(prior), k)
     except RankshotError as error:
@@ -84,8 +88,8 @@ def _summary_table(summaries: list[TargetSummary], prior: Prior) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title="Consensus of each target")
-    table.add_column("target", style="bold", overflow="fold")
+    table = Table(title="Consensus of each new class")
+    table.add_column("new class", style="bold", overflow="fold")
     table.add_column("rankings", justify="right")
     worths = ", with worths" if prior is Prior.PLACKETT_LUCE else ""
     table.add_column(f"consensus{worths}", overflow="fold")

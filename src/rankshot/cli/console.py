@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 SHOWN = 5
-"""How many items of a ranking are shown."""
+"""How many classes of a ranking are shown."""
 
 
 def say(text: str, console: Console | None = None) -> None:
@@ -71,10 +71,10 @@ def check_writable(path: Path, *inputs: Path | None) -> None:
 
 def check_page(path: Path) -> None:
     """Refuse a file that a report cannot be written to."""
+    from rankshot.core.text_files import require_ending
     from rankshot.report.page import require_jinja2
 
-    if path.suffix not in {".html", ".htm"}:
-        raise RankshotError(f"{path}: unknown ending {path.suffix!r}; a report is .html")
+    require_ending(path, (".html", ".htm"))
     require_jinja2()
     check_writable(path)
 

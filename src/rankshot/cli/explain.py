@@ -13,6 +13,7 @@ from rankshot.cli.head_options import (
     DecayOption,
     Head,
     HeadOption,
+    HeadOptions,
     HeadPriorOption,
     K,
     KOption,
@@ -44,7 +45,7 @@ def explain(
             "be repeated. The default is the first three inputs.",
         ),
     ] = None,
-    target: Annotated[
+    new_class: Annotated[
         str | None,
         typer.Option(help="The new class to explain. The default is the predicted class."),
     ] = None,
@@ -76,10 +77,7 @@ def explain(
             "--head deterministic cannot be explained because it compares whole rankings; the "
             "other heads can"
         )
-    table = open_scores(scores)
-    model, score_type = fit_head(
-        table,
-        score_type,
+    options = HeadOptions(
         rankings=rankings,
         similarity=similarity,
         head=head,
@@ -89,7 +87,9 @@ def explain(
         posterior=posterior,
         reference=reference,
     )
+    table = open_scores(scores)
+    model, score_type = fit_head(table, score_type, options)
     ids = id or read_first_ids(table, FIRST)
     for name, scores_of_one in find_inputs(table, ids, score_type):
-        why = explain_scores(model, scores_of_one, target=target, against=against)[0]
+        why = explain_scores(model, scores_of_one, target=new_class, against=against)[0]
         say(f"{name}: {why}\n")

@@ -1,7 +1,13 @@
-"""The options that choose and configure a head, shared by several commands, and its fitting."""
+"""The options that choose and configure a head, shared by several commands, and its fitting.
+
+Typer reads options from the parameters of a function, so each command lists its own. It passes
+them on as one `HeadOptions`.
+"""
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -36,7 +42,7 @@ class Head(StrEnum):
 
 
 class Prior(StrEnum):
-    """The model that merges the rankings of a target."""
+    """The model that merges the rankings of a new class."""
 
     PLACKETT_LUCE = "plackett-luce"
     MALLOWS = "mallows"
@@ -65,13 +71,10 @@ SimilarityOption = Annotated[
     ),
 ]
 HeadOption = Annotated[Head, typer.Option(help="The method that decides between new classes.")]
-KOption = Annotated[
-    int, typer.Option("--k", min=1, help="How many places of each ranking are used.")
-]
+KOption = Annotated[int, typer.Option("--k", help="How many places of each ranking are used.")]
 DecayOption = Annotated[
     float,
     typer.Option(
-        min=0,
         help="How fast the weight of a place decreases: place r has the weight r^-decay, and 0 "
         "gives all places the same weight. For --head probabilistic, except with --posterior sum.",
     ),
@@ -84,7 +87,7 @@ PosteriorOption = Annotated[
     ),
 ]
 PriorOption = Annotated[
-    Prior, typer.Option(help="The model that merges the rankings of each target.")
+    Prior, typer.Option(help="The model that merges the rankings of each new class.")
 ]
 HeadPriorOption = Annotated[
     Prior | None,
@@ -110,18 +113,41 @@ def build_prior(prior: Prior) -> Any:
     return {Prior.PLACKETT_LUCE: PlackettLuce, Prior.MALLOWS: Mallows}[prior]()
 
 
+@dataclass(frozen=True)
+class HeadOptions:
+    """The options of a head, checked before any file is read."""
+
+    rankings: Path | None
+    k: int
+    decay: float
+    prior: Prior | None
+    posterior: Posterior
+    reference: Path | None
+    similarity: Path | None = None
+    head: Head = Head.PROBABILISTIC
+
+    def __post_init__(self) -> None:
+        from rankshot.core.validation import require_number, require_whole_number
+
+        # Not bounds of Typer: they let an infinite decay through. Not left to the head either: it
+        # checks its parameters in `fit`, where an error may also be about the rankings, so that
+        # the message could not name the option.
+        require_whole_number("--k", self.k)
+        require_number("--decay", self.decay, least=0, below=math.inf)
+        if self.reference is not None and self.head is not Head.PROBABILISTIC:
+            raise RankshotError(f"--reference is for --head probabilistic, not {self.head}")
+        if self.reference is not None and self.posterior is Posterior.SUM:
+            raise RankshotError("--reference is for --posterior mean and consensus, not sum")
+        uses_mean = self.head is Head.PROBABILISTIC and self.posterior is Posterior.MEAN
+        if self.prior is not None and uses_mean:
+            raise RankshotError(
+                f"--prior {self.prior}: --posterior mean does not merge rankings; use --posterior "
+                "consensus, or leave out --prior"
+            )
+
+
 def fit_head(
-    scores: ScoreTable,
-    score_type: ScoreType,
-    *,
-    rankings: Path | None,
-    similarity: Path | None = None,
-    head: Head = Head.PROBABILISTIC,
-    k: int,
-    decay: float,
-    prior: Prior | None,
-    posterior: Posterior,
-    reference: Path | None,
+    scores: ScoreTable, score_type: ScoreType, options: HeadOptions
 ) -> tuple[BaseHead, ScoreType]:
     """Read the semantics of a table's classes and fit a head to them.
 
@@ -129,9 +155,9 @@ def fit_head(
     """
     from rankshot import zeroshot
 
-    _check_options(head, prior, posterior, reference)
+    head = options.head
     if head in {Head.DIRECT, Head.CONSE}:
-        if similarity is None:
+        if options.similarity is None:
             raise RankshotError(f"--head {head} needs --similarity FILE")
         if scores.kind == "one-vs-one":
             raise RankshotError(
@@ -139,40 +165,33 @@ def fit_head(
                 "per class; --head probabilistic and --head deterministic take pairs"
             )
         model: BaseHead = zeroshot.DirectSimilarity() if head is Head.DIRECT else zeroshot.ConSE()
-        return _fit_similarity(model, similarity, scores), score_type
-    if rankings is None:
+        return _fit_similarity(model, options.similarity, scores), score_type
+    if options.rankings is None:
         raise RankshotError(f"--head {head} needs --rankings FILE; `rankshot rank` writes one")
-    merging = None if prior is None else build_prior(prior)
+    prior = None if options.prior is None else build_prior(options.prior)
     if head is Head.DETERMINISTIC:
-        model = zeroshot.DeterministicRanking(k=k, prior=merging)
+        model = zeroshot.DeterministicRanking(k=options.k, prior=prior)
     else:
         model = zeroshot.ProbabilisticRanking(
-            k=k, decay=decay, prior=merging, posterior=posterior.value, random_state=SEED
+            k=options.k,
+            decay=options.decay,
+            prior=prior,
+            posterior=options.posterior.value,
+            random_state=SEED,
         )
-    semantics = _read_rankings(rankings, scores)
-    if reference is None:
-        return _fit(model, semantics, rankings), score_type
-    seen_scores, score_type = _read_reference(reference, scores, score_type)
-    return _fit(model, semantics, rankings, reference, reference=seen_scores), score_type
-
-
-def _check_options(
-    head: Head, prior: Prior | None, posterior: Posterior, reference: Path | None
-) -> None:
-    """Refuse options that do not go together; the head checks the value of each."""
-    if reference is not None and head is not Head.PROBABILISTIC:
-        raise RankshotError(f"--reference is for --head probabilistic, not {head}")
-    if reference is not None and posterior is Posterior.SUM:
-        raise RankshotError("--reference is for --posterior mean and consensus, not sum")
-    if prior is not None and head is Head.PROBABILISTIC and posterior is Posterior.MEAN:
-        raise RankshotError(
-            f"--prior {prior}: --posterior mean does not merge rankings; use --posterior "
-            "consensus, or leave out --prior"
-        )
+    semantics = _read_rankings(options.rankings, scores)
+    if options.reference is None:
+        return _fit(model, semantics, options.rankings), score_type
+    seen_scores, score_type = _read_reference(options.reference, scores, score_type)
+    files = (options.rankings, options.reference)
+    return _fit(model, semantics, *files, reference=seen_scores), score_type
 
 
 def _fit(model: Any, semantics: Semantics, *files: Path, **options: Scores) -> BaseHead:
-    """Fit a head, and print which new classes it cannot distinguish; errors name the files."""
+    """Fit a head, and print which new classes it cannot distinguish; errors name the files.
+
+    The options are checked already, so an error is about the content of the files.
+    """
     from rankshot.zeroshot.heads.base import describe_indistinguishable
 
     try:
@@ -213,7 +232,7 @@ def _read_rankings(path: Path, scores: ScoreTable) -> Semantics:
         say(f"{path}: rankings of {quote_names(seen)} are left out: they are seen classes")
     listed = set(rankings.codes.tolist())
     if unlisted := [item for i, item in enumerate(rankings.items) if i not in listed]:
-        say(f"{scores.path}: no ranking lists {quote_names(unlisted, 4)}")
+        say(f"{path}: these seen classes occur in no ranking: {quote_names(unlisted, 4)}")
     return new
 
 

@@ -12,6 +12,7 @@ from rankshot.cli.console import check_page, say
 from rankshot.cli.head_options import (
     DECAY,
     DecayOption,
+    HeadOptions,
     HeadPriorOption,
     K,
     KOption,
@@ -90,6 +91,14 @@ def report(
         raise RankshotError("--scores needs --rankings as well: explanations use both")
     if reference is not None and scores is None:
         raise RankshotError("--reference needs --scores as well: only explanations use it")
+    options = HeadOptions(
+        rankings=rankings,
+        k=k,
+        decay=decay,
+        prior=prior,
+        posterior=posterior,
+        reference=reference,
+    )
     predicted = read_predictions(predictions)
     labels = read_truth(truth, predicted.ids.tolist()).astype(str)
     _check_classes(labels, predicted, truth)
@@ -110,16 +119,7 @@ def report(
         page = _add_rankings(page, rankings, predicted)
     if scores is not None:
         table = open_scores(scores)
-        model, score_type = fit_head(
-            table,
-            score_type,
-            rankings=rankings,
-            k=k,
-            decay=decay,
-            prior=prior,
-            posterior=posterior,
-            reference=reference,
-        )
+        model, score_type = fit_head(table, score_type, options)
         page = _add_examples(page, predicted, labels, table, model, score_type)
     write_page(render_report(page), output)
     right = float((predicted.labels == labels).mean())

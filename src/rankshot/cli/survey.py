@@ -18,6 +18,8 @@ from rankshot.cli.console import SHOWN, check_writable, say
 from rankshot.core.errors import RankshotError, format_count
 
 if TYPE_CHECKING:
+    from socket import socket
+
     from rich.table import Table
 
     from rankshot.survey.progress import Overview
@@ -50,36 +52,40 @@ def new(
     study: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="The file to write.")],
     seen: Annotated[
         Path,
-        typer.Option(help="A file with the seen classes, one name per line. They are the items."),
+        typer.Option(
+            help="A text file that names the seen classes, one per line. Participants order them."
+        ),
     ],
     new_classes: Annotated[
         Path,
         typer.Option(
-            "--new", help="A file with the new classes, one name per line. They are the targets."
+            "--new",
+            help="A text file that names the new classes, one per line. Each question asks which "
+            "seen classes are most like one of them.",
         ),
     ],
     show: Annotated[
         int | None,
         typer.Option(
             show_default=False,
-            help="The number of items that a question shows. The default is 10, or all if there "
-            "are fewer.",
+            help="The number of seen classes that a question shows. The default is 10, or all if "
+            "there are fewer.",
         ),
     ] = None,
     preselect: Annotated[
         Path | None,
         typer.Option(
             show_default=False,
-            help="A rankings file that says which items are nearest to each target, for example "
-            "from rankshot rank. By default, WordNet selects them.",
+            help="A rankings file that says which seen classes are nearest to each new class, for "
+            "example from `rankshot rank`. By default, WordNet selects them.",
         ),
     ] = None,
     pool: Annotated[
         int | None,
         typer.Option(
             show_default=False,
-            help="The number of nearest items that the questions of a target cover. If it is "
-            "larger than --show, each target gets several questions.",
+            help="The number of nearest seen classes that the questions of a new class cover. If "
+            "it is larger than --show, each new class gets several questions.",
         ),
     ] = None,
     answers: Annotated[int, typer.Option(help="The number of answers per question.")] = 50,
@@ -96,27 +102,28 @@ def new(
         typer.Option(show_default=False, help="The title that participants see on every page."),
     ] = None,
 ) -> None:
-    """Write a new study: which items each question shows, and how many answers are needed.
+    """Write the file of a new study.
+
+    The file says which seen classes each question shows, and how many answers are needed.
 
     Example: rankshot survey new study.toml --seen seen.txt --new new.txt
     """
-    from rankshot.core.text_files import read_names, replace_file
+    from rankshot.core.text_files import read_names, replace_file, require_ending
     from rankshot.ranking.files import read_rankings
     from rankshot.survey.design import DEFAULT_TITLE, format_study, new_study
     from rankshot.survey.study import CONSENT_PLACEHOLDER
 
-    if study.suffix != ".toml":
-        raise RankshotError(f"{study}: unknown ending {study.suffix!r}; a study is a .toml file")
+    require_ending(study, (".toml",))
     if study.exists():
         raise RankshotError(f"{study}: the file exists already; give another name, or remove it")
     check_writable(study)
-    items = read_names(seen)
+    seen_classes = read_names(seen)
     designed = new_study(
         read_names(new_classes),
-        items,
+        seen_classes,
         show=show,
         pool=pool,
-        rankings=None if preselect is None else read_rankings(preselect, items=items),
+        rankings=None if preselect is None else read_rankings(preselect, items=seen_classes),
         title=DEFAULT_TITLE if title is None else title,
         answers_per_question=answers,
         questions_per_participant=questions,
@@ -126,8 +133,9 @@ def new(
     say(f"{study}: {_describe_plan(designed)}")
     if preselect is None:
         say(
-            "WordNet selected the items: please check them. If it uses the wrong sense of a name, "
-            "choose the sense in rankshot rank, and give its rankings with --preselect."
+            "WordNet selected the seen classes of each question: please check them. If it uses "
+            "the wrong sense of a name, choose the sense with `rankshot rank --sense`, and give "
+            "its rankings with --preselect."
         )
     say(f"In the file, replace {CONSENT_PLACEHOLDER}. Then start the survey with")
     say(f"    rankshot survey serve {study}")
@@ -166,15 +174,9 @@ def serve(
     Example: rankshot survey serve study.toml
     """
     _require_extra()
-    from rankshot.survey.store.results import count_other_answers
+    from rankshot.survey.progress import count_other_answers
     from rankshot.survey.study import CONSENT_PLACEHOLDER, read_study
-    from rankshot.survey.web.app import (
-        Rates,
-        create_app,
-        is_loopback,
-        open_port,
-        serve as serve_app,
-    )
+    from rankshot.survey.web.app import Rates, create_app, is_loopback, serve as serve_app
 
     if root and (not root.startswith("/") or root.endswith("/")):
         raise RankshotError(f"--root is {root!r}: begin it with a slash and end it without one")
@@ -189,7 +191,7 @@ def serve(
     token = os.environ.get(TOKEN)
     rates = Rates(requests=requests, starts=starts)
     with (
-        open_port(host, port) as listening,
+        _open_port(host, port) as listening,
         closing(_open_database(study, database, create=True)) as answers,
     ):
         app = create_app(definition, answers, token=token, rates=rates, root=root)
@@ -211,7 +213,10 @@ def serve(
 
 @survey.command()
 def status(study: StudyFile, database: DatabaseOption = None) -> None:
-    """Show the progress of a survey: answers, consensus, agreement, flagged raters.
+    """Show the progress of a survey.
+
+    A table shows the answers to the questions of each new class, their consensus and how much
+    they agree. Below it are the flagged raters.
 
     Example: rankshot survey status study.toml
     """
@@ -278,13 +283,15 @@ def rater(
     participant: Annotated[str, typer.Argument(help="The platform's id, or a completion code.")],
     database: DatabaseOption = None,
 ) -> None:
-    """Show the rater name of a participant, and whether they have finished.
+    """Show the rater name of a participant.
+
+    The output also says whether the participant has finished.
 
     Example: rankshot survey rater study.toml 5f1e2d3c
     """
     _require_extra()
     from rankshot.survey.platforms import participant_name
-    from rankshot.survey.store.results import read_raters
+    from rankshot.survey.progress import read_raters
     from rankshot.survey.study import read_study
 
     platform = read_study(study).platform
@@ -306,12 +313,25 @@ def _require_extra() -> None:
             raise RankshotError(f"the survey needs {name}: pip install 'rankshot[survey]'")
 
 
-def _open_database(study: Path, database: str | None, *, create: bool = False) -> Database:
-    from rankshot.survey.store.database import Database
+def _open_port(host: str, port: int) -> socket:
+    from rankshot.survey.web.app import open_port
 
-    if database is not None and "://" in database:
-        return Database(database, create=create)
-    return Database(Path(database or study.with_suffix(".sqlite")), create=create)
+    try:
+        return open_port(host, port)
+    except RankshotError as error:
+        raise RankshotError(f"{error}; give another --port or --host") from None
+
+
+def _open_database(study: Path, database: str | None, *, create: bool = False) -> Database:
+    from rankshot.survey.store.database import Database, MissingDatabaseError
+
+    place: Path | str = study.with_suffix(".sqlite")
+    if database:
+        place = database if "://" in database else Path(database)
+    try:
+        return Database(place, create=create)
+    except MissingDatabaseError as error:
+        raise RankshotError(f"{error}; `rankshot survey serve` creates it") from None
 
 
 def _read_overview(study: Path, database: str | None) -> Overview:
@@ -338,7 +358,7 @@ def _make_table(view: Overview) -> Table:
     from rich.text import Text
 
     table = Table(title=Text(view.study.title))
-    table.add_column("target", style="bold", overflow="fold")
+    table.add_column("new class", style="bold", overflow="fold")
     table.add_column("answers", justify="right")
     table.add_column("in progress", justify="right")
     table.add_column("consensus so far", overflow="fold")
@@ -355,7 +375,7 @@ def _make_table(view: Overview) -> Table:
         cells = [
             row.target,
             f"{answered:,} of {row.planned:,}",
-            f"{row.live:,}",
+            f"{row.in_progress:,}",
             " > ".join(order[:SHOWN]) + (" > …" if len(order) > SHOWN else ""),
             *("-" if share is None else f"{share:.2f}" for share in shares),
         ]

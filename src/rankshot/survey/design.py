@@ -10,12 +10,13 @@ from typing import Any
 
 from rankshot.core.errors import RankshotError, suggest_name
 from rankshot.core.names import as_names
+from rankshot.core.validation import require_whole_number
 from rankshot.ranking.checks import require_rankings
 from rankshot.ranking.consensus import average_order
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.wordnet import WordNet
 from rankshot.survey.study import CONSENT_PLACEHOLDER, DEFAULT_PROMPT, Question, Study
-from rankshot.survey.validation import MOST_ITEMS, check_count
+from rankshot.survey.validation import MOST_ITEMS
 
 MOST_SHOWN = 10
 """The default number of items that a question shows, as in the paper; fewer if there are fewer."""
@@ -111,10 +112,10 @@ def _require_sizes(show: int | None, pool: int | None, available: int) -> tuple[
     if available < 2:
         raise RankshotError(f"a target needs at least 2 items, and there is {available}: add more")
     if pool is not None:
-        check_count("pool", pool, 2, available)
+        require_whole_number("pool", pool, available, least=2)
     if show is None:
         show = min(MOST_SHOWN, available if pool is None else pool)
-    check_count("show", show, 2, min(available, MOST_ITEMS))
+    require_whole_number("show", show, min(available, MOST_ITEMS), least=2)
     if pool is None:
         return show, show
     if pool < show:
@@ -174,7 +175,7 @@ def select_nearest_items(
     """
     require_rankings(rankings)
     target_names, item_names = as_names(targets, "targets"), as_names(items)
-    check_count("n", n, 1)
+    require_whole_number("n", n)
     counted = rankings.with_items(item_names)
     counted = counted[counted.weights > 0]
     return [_select_nearest(counted, target, n) for target in target_names]
@@ -227,7 +228,7 @@ def split_pool(pool: Sequence[str], show: int, rng: Random) -> list[tuple[str, .
     [('a', 'd'), ('a', 'c'), ('b', 'c'), ('b', 'd')]
     """
     names = as_names(pool, "pool")
-    check_count("show", show, 2, MOST_ITEMS)
+    require_whole_number("show", show, MOST_ITEMS, least=2)
     size = len(names)
     if size < show:
         raise RankshotError(f"a pool of {size} items cannot fill sets of {show}: show fewer")

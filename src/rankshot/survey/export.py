@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rankshot.core.errors import RankshotError, short_repr, suggest_name
-from rankshot.core.text_files import replace_file
+from rankshot.core.text_files import replace_file, require_ending
 from rankshot.ranking.files import JSONL_ENDINGS
 from rankshot.survey.answers import Answer, is_counted
 from rankshot.survey.quality import Flag
@@ -91,7 +91,7 @@ def export_lines(
     counted = [answer for answer in given if is_counted(answer)]
     kept = [a for a in counted if not (exclude_flagged and flags.get(a.rater))]
     if not kept:
-        raise RankshotError(_nothing_to_export(study, len(answers), len(counted)))
+        raise RankshotError(_explain_empty_export(study, len(answers), len(counted)))
     _check_items(study, kept)
     n_gold = sum(answer.question.is_gold for answer in given)
     # Of all answers: leaving out flagged participants does not change what an answer means.
@@ -120,9 +120,7 @@ def write_export(
     `rankshot.read_rankings` reads it, with ``items=study.items``.
     """
     path = Path(path)
-    if path.suffix not in JSONL_ENDINGS:
-        known = " or ".join(JSONL_ENDINGS)
-        raise RankshotError(f"{path}: an export is JSON lines; give the file the ending {known}")
+    require_ending(path, JSONL_ENDINGS)
     export = export_lines(study, answers, flags, exclude_flagged=exclude_flagged)
     with replace_file(path) as stream:
         stream.writelines(f"{line}\n" for line in export.lines)
@@ -170,7 +168,7 @@ def _format_line(study: Study, answer: Answer, flags: Sequence[Flag], several: s
     return json.dumps(record, ensure_ascii=False)
 
 
-def _nothing_to_export(study: Study, n_given: int, n_counted: int) -> str:
+def _explain_empty_export(study: Study, n_given: int, n_counted: int) -> str:
     if n_counted:
         return (
             f"{study.title}: all {n_counted} answers are from flagged participants, and these "

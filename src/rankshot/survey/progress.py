@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
+from sqlalchemy import Connection, func, select
 
 from rankshot.ranking.concordance import concordance
 from rankshot.ranking.layouts import ABSENT, NamedOrder, levels, name_groups
@@ -18,11 +20,15 @@ from rankshot.survey.consensus import (
     leave_one_out_stability,
     pairwise_margins,
 )
-from rankshot.survey.export import Export, export_lines, rank_shown_items
+from rankshot.survey.export import rank_shown_items
 from rankshot.survey.quality import Flag, find_flags
-from rankshot.survey.store.assignment import count_in_progress
-from rankshot.survey.store.database import Database
-from rankshot.survey.store.results import ParticipantCounts, count_participants, read_answers
+from rankshot.survey.store.assignment import (
+    NO_ANSWER,
+    count_in_progress,
+    idle_cutoff,
+    question_from_row,
+)
+from rankshot.survey.store.database import ASSIGNMENT, PARTICIPANT, QUESTION, Database
 from rankshot.survey.study import Question, Study
 
 FIRST_PLACES = 3
@@ -40,7 +46,7 @@ class QuestionProgress:
         Answers, without skips and repeats.
     planned : int
         The number of answers that the study plans.
-    live : int
+    in_progress : int
         How many active participants have the question assigned and have not answered it yet.
     skipped : int
         How many participants skipped it.
@@ -51,7 +57,7 @@ class QuestionProgress:
     question: Question
     answered: int
     planned: int
-    live: int
+    in_progress: int
     skipped: int
     is_asked: bool
 
@@ -64,7 +70,7 @@ class TargetProgress:
     ----------
     target : str
     n_answers : int
-    planned, live : int
+    planned, in_progress : int
         How many answers are planned, and how many active participants are still to answer:
         sums over the questions of the target that the study asks.
     consensus : tuple
@@ -87,7 +93,7 @@ class TargetProgress:
     target: str
     n_answers: int
     planned: int
-    live: int
+    in_progress: int
     consensus: NamedOrder
     stability: float | None
     first_stability: float | None
@@ -152,7 +158,7 @@ class Progress:
 def summarize_progress(
     study: Study,
     answers: Sequence[Answer],
-    live: Mapping[str, int],
+    in_progress: Mapping[str, int],
     flags: Mapping[str, Sequence[Flag]],
 ) -> Progress:
     """Summarize a survey. Flagged participants count like all others.
@@ -162,7 +168,7 @@ def summarize_progress(
     study : Study
     answers : sequence of Answer
         All answers, skips included.
-    live : mapping
+    in_progress : mapping
         For the key of a question: how many active participants are still to answer it.
     flags : mapping
         The flags of each participant; see `rankshot.survey.quality.find_flags`.
@@ -174,13 +180,13 @@ def summarize_progress(
     >>> said = [Answer(rater, cat, 1, False, cat.items, ("fox", "leopard"), 7.0, 0.0)
     ...         for rater in ("a1", "a2")]
     >>> found = summarize_progress(study, said, {cat.key: 1}, {})
-    >>> found.n_answers, found.n_planned, found.questions[0].live
+    >>> found.n_answers, found.n_planned, found.questions[0].in_progress
     (2, 20, 1)
     >>> found.targets[0].consensus, found.targets[0].stability, found.targets[0].concordance
     (('fox', 'leopard', 'bus'), 1.0, 1.0)
     """
     counted = [answer for answer in answers if is_counted(answer)]
-    questions = _summarize_questions(study, answers, live)
+    questions = _summarize_questions(study, answers, in_progress)
     rows: dict[str, list[QuestionProgress]] = defaultdict(list)
     for row in questions:
         rows[row.question.target].append(row)
@@ -195,7 +201,7 @@ def summarize_progress(
 
 
 def _summarize_questions(
-    study: Study, answers: Iterable[Answer], live: Mapping[str, int]
+    study: Study, answers: Iterable[Answer], in_progress: Mapping[str, int]
 ) -> tuple[QuestionProgress, ...]:
     answered: Counter[str] = Counter()
     skipped: Counter[str] = Counter()
@@ -214,7 +220,7 @@ def _summarize_questions(
             question,
             answered[question.key],
             study.answers_per_question if question.key in asked else 0,
-            live.get(question.key, 0),
+            in_progress.get(question.key, 0),
             skipped[question.key],
             is_asked=question.key in asked,
         )
@@ -250,7 +256,7 @@ def _summarize_target(
         target,
         len(answers),
         sum(row.planned for row in asked),
-        sum(row.live for row in asked),
+        sum(row.in_progress for row in asked),
         consensus,
         stability,
         first_stability,
@@ -290,6 +296,16 @@ def _mean_concordance(answers: Iterable[Answer]) -> float | None:
 
 
 @dataclass(frozen=True)
+class ParticipantCounts:
+    """How many participants started, are active, left before the end, and finished."""
+
+    started: int
+    active: int
+    left: int
+    finished: int
+
+
+@dataclass(frozen=True)
 class Overview:
     """What the researcher sees, all from one state of the database.
 
@@ -312,17 +328,13 @@ class Overview:
     codes: dict[str, str]
     progress: Progress
 
-    def export(self, *, exclude_flagged: bool = False) -> Export:
-        """Return the answers as lines of a rankings file."""
-        return export_lines(self.study, self.answers, self.flags, exclude_flagged=exclude_flagged)
-
 
 def read_overview(study: Study, database: Database, now: float) -> Overview:
     """Read the database of a survey, and summarize it."""
     with database.begin_read() as connection:
         answers = read_answers(connection)
         people = count_participants(connection, study, now)
-        live = count_in_progress(connection, study, now)
+        in_progress = count_in_progress(connection, study, now)
     found = find_flags(answers, study.quality)
     return Overview(
         study,
@@ -330,5 +342,59 @@ def read_overview(study: Study, database: Database, now: float) -> Overview:
         people,
         found,
         {rater: database.identity.code(rater) for rater in found},
-        summarize_progress(study, answers, live, found),
+        summarize_progress(study, answers, in_progress, found),
     )
+
+
+def read_answers(connection: Connection) -> list[Answer]:
+    """Return all answers, including skips, gold questions and repeats."""
+    rows = connection.execute(
+        select(ASSIGNMENT, QUESTION)
+        .join(QUESTION)
+        .where(ASSIGNMENT.c.answered_at.is_not(None))
+        .order_by(ASSIGNMENT.c.rater, ASSIGNMENT.c.number)
+    )
+    return [
+        Answer(
+            row.rater,
+            question_from_row(row),
+            row.number,
+            bool(row.repeat),
+            tuple(json.loads(row.shown)),
+            tuple(json.loads(row.answer)),
+            row.answered_at - row.shown_at,
+            row.answered_at,
+        )
+        for row in rows
+    ]
+
+
+def count_participants(connection: Connection, study: Study, now: float) -> ParticipantCounts:
+    """Count the participants."""
+    is_active = PARTICIPANT.c.seen_at >= idle_cutoff(study, now)
+    unfinished = PARTICIPANT.c.finished_at.is_(None)
+    started, finished, active = connection.execute(
+        select(
+            func.count(),
+            func.count(PARTICIPANT.c.finished_at),
+            func.count().filter(unfinished & is_active),
+        ).select_from(PARTICIPANT)
+    ).one()
+    return ParticipantCounts(started, active, started - finished - active, finished)
+
+
+def read_raters(connection: Connection) -> dict[str, bool]:
+    """Return all participants who have started, and whether each has finished."""
+    rows = connection.execute(select(PARTICIPANT.c.rater, PARTICIPANT.c.finished_at))
+    return {row.rater: row.finished_at is not None for row in rows}
+
+
+def count_other_answers(connection: Connection, study: Study) -> int:
+    """Count the answers to questions that the study does not contain."""
+    keys = {question.key for question in (*study.questions, *study.gold)}
+    rows = connection.execute(
+        select(ASSIGNMENT.c.question, func.count().label("n"))
+        .where(ASSIGNMENT.c.answer != NO_ANSWER, ASSIGNMENT.c.repeat == 0)
+        .group_by(ASSIGNMENT.c.question)
+    )
+    return sum(row.n for row in rows if row.question not in keys)

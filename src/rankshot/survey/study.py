@@ -14,10 +14,13 @@ from typing import Any, Literal, get_args
 
 from rankshot.core.errors import RankshotError, short_repr, suggest_name
 from rankshot.core.text_files import MARK
+from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.survey import validation
 
 Unshown = Literal["after", "unknown"]
 Platform = Literal["none", "prolific", "mturk"]
+MOST_COUNTED = 1_000_000
+"""The largest count that a study may have, such as its answers per question."""
 DEFAULT_PROMPT = "Which of these are most like “{target}”?"
 CONSENT_PLACEHOLDER = "[name and e-mail address of the researcher]"
 """The text in a new study's consent that the researcher must replace before it is published."""
@@ -108,7 +111,7 @@ class QualityRules:
         validation.check_number("[quality] seconds", self.seconds, 0, 3_600)
         validation.check_number("[quality] repeat_distance", self.repeat_distance, 0, 1)
         validation.check_number("[quality] consensus_distance", self.consensus_distance, 0, 1)
-        validation.check_count("[quality] gold_failures", self.gold_failures, 0)
+        require_whole_number("[quality] gold_failures", self.gold_failures, MOST_COUNTED, least=0)
 
 
 @dataclass(frozen=True)
@@ -179,8 +182,8 @@ class Study:
                 f'place of the target, as in "{DEFAULT_PROMPT}"'
             )
         validation.check_text("consent", self.consent, validation.CONSENT_LENGTH)
-        validation.check_choice("[items] unshown", self.unshown, get_args(Unshown))
-        validation.check_choice("[platform] name", self.platform, get_args(Platform))
+        require_choice("[items] unshown", self.unshown, get_args(Unshown))
+        require_choice("[platform] name", self.platform, get_args(Platform))
         if self.completion_url is not None:
             validation.check_url("[platform] completion_url", self.completion_url)
             if self.platform == "mturk":
@@ -190,11 +193,12 @@ class Study:
                 )
 
     def _check_plan(self) -> None:
-        validation.check_count("[plan] answers_per_question", self.answers_per_question, 1)
-        validation.check_count(
-            "[plan] questions_per_participant", self.questions_per_participant, 1
-        )
-        validation.check_count("[plan] repeats", self.repeats, 0)
+        for name, least in (
+            ("answers_per_question", 1),
+            ("questions_per_participant", 1),
+            ("repeats", 0),
+        ):
+            require_whole_number(f"[plan] {name}", getattr(self, name), MOST_COUNTED, least=least)
         if self.repeats > self.questions_per_participant // 2:
             raise RankshotError(
                 f"[plan] repeats is {self.repeats}, more than half of the "
@@ -214,7 +218,7 @@ class Study:
             raise RankshotError("there is no question: add at least one")
         known = set(self.items)
         places: dict[tuple[str, frozenset[str]], str] = {}
-        first_of: dict[str, str] = {}
+        first_places: dict[str, str] = {}
         for place, question in self._places():
             if question.is_gold != place.startswith("[[gold]]"):
                 raise RankshotError(
@@ -235,7 +239,7 @@ class Study:
                     f"{place}: items has {short_repr(odd[0])}, which is not among [items] "
                     f"names{hint}: add it there, or correct it here"
                 )
-            other = first_of.setdefault(question.target, place)
+            other = first_places.setdefault(question.target, place)
             if other != place and self.unshown == "after":
                 raise RankshotError(
                     f"{place} shows other items than {other}: so the items that a question does "

@@ -1,13 +1,13 @@
-"""Validation of the texts, names and numbers of a study."""
+"""Validation of the texts, names and URLs of a study, and of numbers as TOML has them."""
 
 from __future__ import annotations
 
-import math
 import re
 from typing import Any
 from urllib.parse import urlsplit
 
-from rankshot.core.errors import RankshotError, short_repr, suggest_name
+from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.validation import require_number
 
 NAME_LENGTH = 200
 TITLE_LENGTH = 200
@@ -16,7 +16,6 @@ CONSENT_LENGTH = 20_000
 URL_LENGTH = 2_000
 MOST_ITEMS = 50
 MOST_QUESTIONS = 10_000
-MOST_COUNTED = 1_000_000
 # A name is one line of a page. Lone surrogates cannot be written to a file.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _UNPRINTABLE_IN_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -67,30 +66,12 @@ def require_names(what: str, value: Any) -> tuple[str, ...]:
     return names
 
 
-def check_choice(what: str, value: Any, choices: tuple[str, ...]) -> None:
-    """Refuse a value that is not one of the choices."""
-    if not isinstance(value, str) or value not in choices:
-        words = ", ".join(f'"{choice}"' for choice in choices)
-        hint = suggest_name(value, choices) if isinstance(value, str) else ""
-        raise RankshotError(f"{what} is {short_repr(value)}{hint}: it must be one of {words}")
-
-
-def check_count(what: str, value: Any, least: int, most: int = MOST_COUNTED) -> None:
-    """Refuse a value that is not a whole number from ``least`` to ``most``."""
-    # TOML's true is a bool in Python, and a bool is an int.
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise RankshotError(
-            f"{what} is {short_repr(value)}: it must be a whole number from {least:,} to {most:,}"
-        )
-
-
 def check_number(what: str, value: Any, least: float, most: float) -> None:
-    """Refuse a value that is not a finite number from ``least`` to ``most``."""
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not is_number or not math.isfinite(value) or not least <= value <= most:
-        raise RankshotError(
-            f"{what} is {short_repr(value)}: it must be a number from {least:,} to {most:,}"
-        )
+    """Refuse a value that is not a number from ``least`` to ``most``."""
+    # `require_number` converts text and truth values to numbers. In study.toml they are mistakes.
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise RankshotError(f"{what} must be a number, not {short_repr(value)}")
+    require_number(what, value, least=least, most=most)
 
 
 def check_url(what: str, value: Any) -> None:

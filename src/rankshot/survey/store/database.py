@@ -113,6 +113,10 @@ POSTGRESQL = "postgresql+psycopg"
 _MIGRATION_LOCK = 7_261_001
 
 
+class MissingDatabaseError(RankshotError):
+    """The file of a database does not exist, and is not to be created."""
+
+
 class Database:
     """The database of a survey: an SQLite file or a PostgreSQL database.
 
@@ -236,9 +240,7 @@ def _read_version(connection: Connection) -> int:
 
 def _create_sqlite(path: Path, create: bool) -> Engine:  # noqa: FBT001
     if not create and not path.exists():
-        raise RankshotError(
-            f"{path}: there is no such database; `rankshot survey serve` creates it"
-        )
+        raise MissingDatabaseError(f"{path}: there is no such database")
     if path.is_dir() or not path.resolve().parent.is_dir():
         raise RankshotError(
             f"{path}: cannot create a database there: it is a folder, or its folder is missing"

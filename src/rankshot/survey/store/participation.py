@@ -163,7 +163,7 @@ class Participation:
 
         Raises
         ------
-        NotAskedError
+        NotAssignedError
             If there is no such participant.
         """
         now = self._clock()
@@ -274,9 +274,9 @@ class Participation:
 
         Raises
         ------
-        NotAskedError
+        NotAssignedError
             If the question was never shown to this participant, or the form token is wrong.
-        AnsweredBeforeError
+        AlreadyAnsweredError
             If the question has a different answer, which is kept.
         RankshotError
             If the places are not a ranking. The message says what to change.

@@ -133,21 +133,21 @@ def _add_error_pages(app: FastAPI, pages: Pages) -> None:
     """Answer every error with a page that a person can read."""
 
     @app.exception_handler(RefusedError)
-    def refused(_request: Request, error: RefusedError) -> HTMLResponse:
+    def show_refusal(_request: Request, error: RefusedError) -> HTMLResponse:
         page = pages.render(error.template, error.status, **error.values)
         if error.status == 401:
             page.headers["www-authenticate"] = "Bearer"
         return page
 
     @app.exception_handler(RequestValidationError)
-    def malformed(_request: Request, _error: RequestValidationError) -> HTMLResponse:
+    def show_malformed_request(_request: Request, _error: RequestValidationError) -> HTMLResponse:
         # The page does not repeat what was sent, since nothing of it is trusted.
         return pages.render_message(
             422, "Malformed", "This request does not come from our pages. Nothing was stored."
         )
 
     @app.exception_handler(StarletteHTTPException)
-    def http_error(_request: Request, error: HTTPException) -> HTMLResponse:
+    def show_http_error(_request: Request, error: HTTPException) -> HTMLResponse:
         phrase = HTTPStatus(error.status_code).phrase
         page = pages.render_message(error.status_code, phrase, "Please check the address.")
         page.headers.update(error.headers or {})
@@ -163,9 +163,7 @@ def open_port(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=1024)
     except OSError as error:
-        raise RankshotError(
-            f"cannot listen at {host}:{port} ({error.strerror}): give another --port or --host"
-        ) from None
+        raise RankshotError(f"cannot listen at {host}:{port} ({error.strerror})") from None
 
 
 def is_loopback(host: str) -> bool:

@@ -12,6 +12,7 @@ from pydantic import StringConstraints
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from rankshot.core.errors import RankshotError
+from rankshot.survey.export import export_lines
 from rankshot.survey.progress import Overview, read_overview
 from rankshot.survey.store.database import Database
 from rankshot.survey.store.identity import Identity
@@ -206,8 +207,11 @@ class ResearcherRoutes:
         exclude_flagged: Annotated[bool, Query()] = False,  # noqa: FBT002
     ) -> Response:
         """Return the answers as a rankings file."""
+        view = self._read_overview()
         try:
-            export = self._read_overview().export(exclude_flagged=exclude_flagged)
+            export = export_lines(
+                view.study, view.answers, view.flags, exclude_flagged=exclude_flagged
+            )
         except RankshotError as error:
             raise RefusedError(404, "Nothing to download", f"{error}.", link=self._home) from None
         return Response(
