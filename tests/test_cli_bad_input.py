@@ -270,7 +270,7 @@ OPTIONS = [
         {},
         "Invalid value for '--decay': Input should be greater than or equal to 0",
     ),
-    (CLASSIFY + " --decay inf", {}, "rankings.jsonl: decay must be 0 or more, and finite, not inf"),
+    (CLASSIFY + " --decay inf", {}, "rankings.jsonl: decay must be 0 or more and finite, not inf"),
     (CLASSIFY + " --decay fast", {}, "Invalid value for '--decay'"),
     (
         EXPLAIN + " --decay -1",
@@ -346,8 +346,8 @@ EXPLANATIONS = [
         {"plain.csv": "bus,fox,leopard,tiger,tram\n1,2,3,4,5\n"},
         "plain.csv: there is no input 'x1'; without a column id, inputs are numbered from 0",
     ),
-    (EXPLAIN + " --target catt", {}, "no target 'catt' (did you mean 'cat'?)"),
-    (EXPLAIN + " --against dgo", {}, "no target 'dgo' (did you mean 'dog'?)"),
+    (EXPLAIN + " --target catt", {}, "no class 'catt' (did you mean 'cat'?)"),
+    (EXPLAIN + " --against dgo", {}, "no class 'dgo' (did you mean 'dog'?)"),
     (EXPLAIN + " --head deterministic", {}, "--head deterministic cannot be explained"),
 ]
 

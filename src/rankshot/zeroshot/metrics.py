@@ -132,11 +132,8 @@ def wilson_interval(correct: float, n: int, level: float = 0.95) -> Interval:
     .445 [.430, .460]
     """
     n = require_whole_number("n", n)
-    correct, level = require_number("correct", correct), require_number("level", level)
-    if not 0 <= correct <= n:
-        raise RankshotError(f"correct={correct} is not between 0 and n={n}")
-    if not 0 < level < 1:
-        raise RankshotError(f"level={level} must be above 0 and below 1; 0.95 is usual")
+    correct = require_number("correct", correct, least=0, most=n)
+    level = require_number("level", level, above=0, below=1)
     h = float(ndtri((1 - level) / 2)) ** 2 / (2 * n)
     p, q = correct / n, (n - correct) / n
     return Interval(p, _wilson_low(p, h), 1 - _wilson_low(q, h))

@@ -15,9 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 from scipy.special import log_softmax
 
-from rankshot.core.errors import RankshotError, RowError, quote_names, short_repr, suggest_name
+from rankshot.core.errors import RankshotError, RowError, quote_names, suggest_name
 from rankshot.core.names import as_names
 from rankshot.core.tables import as_frame, frame_to_matrix
+from rankshot.core.validation import require_choice
 
 Floats = NDArray[np.floating]
 Kind = Literal["multiclass", "one-vs-rest", "one-vs-one"]
@@ -60,8 +61,7 @@ class Scores:
     kind: Kind = "multiclass"
 
     def __init__(self, values: ArrayLike, items: Iterable[Any], kind: Kind = "multiclass") -> None:
-        if kind not in KINDS:
-            raise RankshotError(f"kind must be one of {', '.join(KINDS)}, not {short_repr(kind)}")
+        require_choice("kind", kind, KINDS)
         names = as_names(items)
         table = _as_floats(values)
         wanted = n_columns(len(names), kind)
