@@ -101,12 +101,12 @@ SCORES = [
     (
         CLASSIFY.replace(".csv", ".parquet"),
         {"scores.parquet": HEADER + ROW},
-        "scores.parquet: not a whole Parquet file",
+        "scores.parquet: not a complete Parquet file",
     ),
     (
         CLASSIFY.replace(".csv", ".parquet"),
         {"scores.parquet": parquet(**{name: [1.0, 2.0, None] for name in SEEN})},
-        "scores.parquet: row 2, column 'bus': nan; scores must be finite",
+        "scores.parquet: row 2, column 'bus': the score is nan; scores must be finite",
     ),
     (
         CLASSIFY.replace(".csv", ".parquet"),
@@ -118,7 +118,7 @@ SCORES = [
         {"scores.parquet": parquet(**{name: np.zeros(0) for name in SEEN})},
         "scores.parquet: the table has no rows",
     ),
-    (CLASSIFY.replace(".csv", ".npz"), {"scores.npz": b"PK\3\4junk"}, "scores.npz: not a whole"),
+    (CLASSIFY.replace(".csv", ".npz"), {"scores.npz": b"PK\3\4junk"}, "scores.npz: not a complete"),
     (CLASSIFY.replace(".csv", ".npz"), {"scores.npz": empty_archive()}, "no array 'scores'; the"),
     (
         CLASSIFY.replace(".csv", ".npz"),
@@ -133,7 +133,7 @@ SCORES = [
     (
         CLASSIFY.replace("scores.csv", "pairs.npz"),
         {"pairs.npz": archive(scores=np.full((2, 10), np.inf), classes=np.array(SEEN))},
-        "pairs.npz: row 0, column 'bus' against 'fox': inf; scores must be finite",
+        "pairs.npz: row 0, column 'bus' against 'fox': the score is inf; scores must be finite",
     ),
 ]
 
@@ -372,14 +372,14 @@ REPORTS = [
     (
         REPORT,
         {"predictions.csv": PREDICTIONS + PREDICTED.replace(".2", "1.2")},
-        "predictions.csv:2: 'P(dog)' is 1.2, which is no probability",
+        "predictions.csv:2: 'P(dog)' is 1.2, which is not a probability",
     ),
     (REPORT, {"predictions.csv": PREDICTIONS}, "predictions.csv: there are no predictions in it"),
     (REPORT.replace("predictions.csv", "scores.npz"), {}, "scores.npz: unknown ending '.npz'"),
     (
         REPORT.replace("predictions.csv", "predictions.parquet"),
         {"predictions.parquet": b"PAR1 and no more"},
-        "predictions.parquet: not a whole Parquet file",
+        "predictions.parquet: not a complete Parquet file",
     ),
     (
         REPORT,
