@@ -328,7 +328,10 @@ def test_bad_csv_is_named_by_file_and_line(tmp_path, content, message):
             {"id": ["x", "y"], "label": ["a", "a"], "P(a)": [1.0, None]},
             r"p\.parquet: row 1: 'P\(a\)' is nan, which is not a probability",
         ),
-        ({"id": ["x"], "label": ["a"], "P(a)": [-1.0]}, r"row 0: 'P\(a\)' is -1.0, which is not a pr"),
+        (
+            {"id": ["x"], "label": ["a"], "P(a)": [-1.0]},
+            r"row 0: 'P\(a\)' is -1.0, which is not a pr",
+        ),
     ],
 )
 def test_bad_parquet_is_named_by_file_and_row(tmp_path, columns, message):
