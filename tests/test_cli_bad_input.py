@@ -101,12 +101,12 @@ SCORES = [
     (
         CLASSIFY.replace(".csv", ".parquet"),
         {"scores.parquet": HEADER + ROW},
-        "scores.parquet: not a whole Parquet file",
+        "scores.parquet: not a complete Parquet file",
     ),
     (
         CLASSIFY.replace(".csv", ".parquet"),
         {"scores.parquet": parquet(**{name: [1.0, 2.0, None] for name in SEEN})},
-        "scores.parquet: row 2, column 'bus': nan; scores must be finite",
+        "scores.parquet: row 2, column 'bus': the score is nan; scores must be finite",
     ),
     (
         CLASSIFY.replace(".csv", ".parquet"),
@@ -118,7 +118,7 @@ SCORES = [
         {"scores.parquet": parquet(**{name: np.zeros(0) for name in SEEN})},
         "scores.parquet: the table has no rows",
     ),
-    (CLASSIFY.replace(".csv", ".npz"), {"scores.npz": b"PK\3\4junk"}, "scores.npz: not a whole"),
+    (CLASSIFY.replace(".csv", ".npz"), {"scores.npz": b"PK\3\4junk"}, "scores.npz: not a complete"),
     (CLASSIFY.replace(".csv", ".npz"), {"scores.npz": empty_archive()}, "no array 'scores'; the"),
     (
         CLASSIFY.replace(".csv", ".npz"),
@@ -133,7 +133,7 @@ SCORES = [
     (
         CLASSIFY.replace("scores.csv", "pairs.npz"),
         {"pairs.npz": archive(scores=np.full((2, 10), np.inf), classes=np.array(SEEN))},
-        "pairs.npz: row 0, column 'bus' against 'fox': inf; scores must be finite",
+        "pairs.npz: row 0, column 'bus' against 'fox': the score is inf; scores must be finite",
     ),
 ]
 
@@ -249,9 +249,17 @@ OPTIONS = [
     (CLASSIFY + " --head probabilistik", {}, "'probabilistik' is not one of 'probabilistic',"),
     (CLASSIFY + " --prior borda", {}, "'borda' is not one of 'plackett-luce', 'mallows'"),
     (CLASSIFY + " --posterior median", {}, "'median' is not one of 'mean', 'consensus', 'sum'"),
-    (CLASSIFY + " --decay -0.5", {}, "rankshot: --decay must be 0 or more and finite, not -0.5"),
-    (CLASSIFY + " --decay nan", {}, "rankshot: --decay must be 0 or more and finite, not nan"),
-    (CLASSIFY + " --decay inf", {}, "rankshot: --decay must be 0 or more and finite, not inf"),
+    (
+        CLASSIFY + " --decay -0.5",
+        {},
+        "Invalid value for '--decay': Input should be greater than or equal to 0",
+    ),
+    (
+        CLASSIFY + " --decay nan",
+        {},
+        "Invalid value for '--decay': Input should be greater than or equal to 0",
+    ),
+    (CLASSIFY + " --decay inf", {}, "rankings.jsonl: decay must be 0 or more and finite, not inf"),
     (CLASSIFY + " --decay fast", {}, "Invalid value for '--decay'"),
     (EXPLAIN + " --decay -1", {}, "rankshot: --decay must be 0 or more and finite, not -1.0"),
     (
@@ -323,8 +331,8 @@ EXPLANATIONS = [
         {"plain.csv": "bus,fox,leopard,tiger,tram\n1,2,3,4,5\n"},
         "plain.csv: there is no input 'x1'; without a column id, inputs are numbered from 0",
     ),
-    (EXPLAIN + " --new-class catt", {}, "no target 'catt' (did you mean 'cat'?)"),
-    (EXPLAIN + " --against dgo", {}, "no target 'dgo' (did you mean 'dog'?)"),
+    (EXPLAIN + " --target catt", {}, "no class 'catt' (did you mean 'cat'?)"),
+    (EXPLAIN + " --against dgo", {}, "no class 'dgo' (did you mean 'dog'?)"),
     (EXPLAIN + " --head deterministic", {}, "--head deterministic cannot be explained"),
 ]
 
@@ -349,14 +357,14 @@ REPORTS = [
     (
         REPORT,
         {"predictions.csv": PREDICTIONS + PREDICTED.replace(".2", "1.2")},
-        "predictions.csv:2: 'P(dog)' is 1.2, which is no probability",
+        "predictions.csv:2: 'P(dog)' is 1.2, which is not a probability",
     ),
     (REPORT, {"predictions.csv": PREDICTIONS}, "predictions.csv: there are no predictions in it"),
     (REPORT.replace("predictions.csv", "scores.npz"), {}, "scores.npz: unknown ending '.npz'"),
     (
         REPORT.replace("predictions.csv", "predictions.parquet"),
         {"predictions.parquet": b"PAR1 and no more"},
-        "predictions.parquet: not a whole Parquet file",
+        "predictions.parquet: not a complete Parquet file",
     ),
     (
         REPORT,

@@ -32,4 +32,4 @@ def test_a_dozen_lines_recognise_new_classes():
     right = float(text.split("% of the images of new classes")[0].split()[-1])
     assert 46 < right < 52
     assert "an image of a cat: cat" in text
-    assert "why cat rather than the average target" in text
+    assert "why cat rather than the average class" in text

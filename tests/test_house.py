@@ -153,4 +153,5 @@ def test_no_module_hides_a_public_name_of_its_package():
         names = {file.stem for file in path.parent.glob("*.py")} & set(
             importlib.import_module(dotted(path)).__all__
         )
-        assert names == set()
+        # One module is public itself: `rankshot.zeroshot.metrics`.
+        assert names == ({"metrics"} if path.parent.name == "zeroshot" else set())

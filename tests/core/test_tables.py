@@ -33,8 +33,13 @@ def test_other_cells_are_refused(cell, allow_missing):
         parse_numbers(["1", cell], "ab", RULE, "t.csv:2", allow_missing=allow_missing)
 
 
-def test_a_sum_that_overflows_refuses_nothing():
-    assert parse_numbers(["1e308"] * 2, "ab", RULE, "t.csv:2") == [1e308, 1e308]
+def test_large_numbers_are_refused_only_from_the_limit_on():
+    assert parse_numbers(["1e308"] * 4, "abcd", RULE, "t.csv:2") == [1e308] * 4
+    assert parse_numbers(["9", "-9"], "ab", RULE, "t.csv:2", limit=10) == [9, -9]
+    for cell in ("10", "-1e3"):
+        with pytest.raises(RankshotError) as error:
+            parse_numbers(["1", cell], "ab", RULE, "t.csv:2", limit=10)
+        assert str(error.value) == f"t.csv:2: 'b' is '{cell}'; numbers must be less than 10 in size"
 
 
 def test_lines_without_cells_are_skipped(tmp_path):

@@ -27,7 +27,7 @@ def strict_lists(order, taken=None):
 
 def first_lists(order, items, k):
     """All strict lists of k items that an order allows."""
-    rest = [item for item in items if item not in listed(order)]
+    rest = [item for item in items if item not in list_items(order)]
     return strict_lists([*order, rest] if rest else order, k)
 
 
@@ -49,7 +49,8 @@ def top_k_distance(one, two, items):
     return total
 
 
-def listed(order):
+def list_items(order):
+    """All items of an order, without its ties."""
     return [x for g in order for x in (g if isinstance(g, list | tuple) else [g])]
 
 
@@ -101,15 +102,15 @@ def weighted(prob, order, taken, decay):
         after = prob(order[:n], end)
         result *= (after / before) ** power
         before, begin = after, end
-    assert begin == (taken or len(listed(order)))
+    assert begin == (taken or len(list_items(order)))
     return result
 
 
 def stages(order, taken, decay):
     """Each group: how many groups and how many places there are with it, and its power."""
-    begin, taken = 0, taken or len(listed(order))
+    begin, taken = 0, taken or len(list_items(order))
     for n in range(1, len(order) + 1):
-        end = min(len(listed(order[:n])), taken)
+        end = min(len(list_items(order[:n])), taken)
         if end > begin:
             powers = [mpf(r) ** -mpf(decay) for r in range(begin + 1, end + 1)]
             yield n, end, mp.fsum(powers) / len(powers)
@@ -130,7 +131,7 @@ def prob_of(ranking, row, items, kind, decay=0):
     taken = int(ranking.lengths[0])
     if kind == "one-vs-one":
         return babington_smith(order, by_pair(row, items), items, taken, decay)
-    compared = listed(order) if ranking.is_subset[0] else list(items)
+    compared = list_items(order) if ranking.is_subset[0] else list(items)
     f, alike = dict(zip(items, row, strict=True)), dict.fromkeys(items, 0.0)
     chance = plackett_luce(order, alike, taken, compared, decay)
     if decay == 0:

@@ -9,6 +9,7 @@ from sklearn.svm import SVC
 import rankshot as rs
 from rankshot import ConSE, PlattScaling, Rankings, RankshotError, Scores, Similarity
 from rankshot.zeroshot import metrics as m
+from rankshot.zeroshot.alignment import only_new
 
 PR, DR, DS = rs.ProbabilisticRanking, rs.DeterministicRanking, rs.DirectSimilarity
 NAN, INF = np.nan, np.inf
@@ -55,7 +56,8 @@ def bad(call, message):
 SCORES = [
     bad(
         lambda: Scores(ROW, ITEMS, "one vs one"),
-        "kind must be one of multiclass, one-vs-rest, one-vs-one, not 'one vs one'",
+        "kind must be one of 'multiclass', 'one-vs-rest', 'one-vs-one', not 'one vs one' "
+        "(did you mean 'one-vs-one'?)",
     ),
     bad(
         lambda: Scores(ROW, ITEMS[:3]),
@@ -104,14 +106,12 @@ SCORES = [
 ]
 
 HEADS = [
-    bad(lambda: PR(k=0).fit(RANKINGS), "k must be a positive integer, or None for all, not 0"),
-    bad(lambda: PR(k=2.5).fit(RANKINGS), "k must be a positive integer, or None for all, not 2.5"),
-    bad(
-        lambda: DR(k=True).fit(RANKINGS), "k must be a positive integer, or None for all, not True"
-    ),
+    bad(lambda: PR(k=0).fit(RANKINGS), "k must be a whole number from 1 on, not 0"),
+    bad(lambda: PR(k=2.5).fit(RANKINGS), "k must be a whole number from 1 on, not 2.5"),
+    bad(lambda: DR(k=True).fit(RANKINGS), "k must be a whole number from 1 on, not True"),
     bad(
         lambda: PR(posterior="max").fit(RANKINGS),
-        "posterior must be one of consensus, mean, sum, not 'max'",
+        "posterior must be one of 'consensus', 'mean', 'sum', not 'max'",
     ),
     bad(
         lambda: PR(prior="Mallows").fit(RANKINGS),
@@ -121,9 +121,9 @@ HEADS = [
         lambda: PR(posterior="consensus", prior="borda").fit(RANKINGS),
         "the prior must be a ranking model such as PlackettLuce(), not 'borda'",
     ),
-    bad(lambda: PR(decay=-0.5).fit(RANKINGS), "decay must be 0 or more, and finite, not -0.5"),
-    bad(lambda: PR(decay=NAN).fit(RANKINGS), "decay must be 0 or more, and finite, not nan"),
-    bad(lambda: PR(decay=INF).fit(RANKINGS), "decay must be 0 or more, and finite, not inf"),
+    bad(lambda: PR(decay=-0.5).fit(RANKINGS), "decay must be 0 or more and finite, not -0.5"),
+    bad(lambda: PR(decay=NAN).fit(RANKINGS), "decay must be 0 or more and finite, not nan"),
+    bad(lambda: PR(decay=INF).fit(RANKINGS), "decay must be 0 or more and finite, not inf"),
     bad(lambda: PR(decay="fast").fit(RANKINGS), "decay must be a number, not 'fast'"),
     bad(lambda: PR(decay="0.5").fit(RANKINGS), "decay must be a number, not '0.5'"),
     bad(lambda: PR(decay=True).fit(RANKINGS), "decay must be a number, not True"),
@@ -150,7 +150,7 @@ HEADS = [
     ),
     bad(
         lambda: PR(posterior="sum", n_samples=1).fit(RANKINGS),
-        "n_samples must be 2 or more, not 1",
+        "n_samples must be a whole number from 2 on, not 1",
     ),
     bad(
         lambda: HEAD.sum_over_rankings(ROW),
@@ -175,15 +175,15 @@ HEADS = [
         "one-vs-one scores need rankings of one length: ranking 1 (of 'truck') has 2 items, "
         "others have 3. Use k=2, or scores with one column per class",
     ),
-    bad(lambda: DR(spread=0).fit(RANKINGS), "spread must be positive, not 0"),
-    bad(lambda: DR(spread=NAN).fit(RANKINGS), "spread must be positive, not nan"),
+    bad(lambda: DR(spread=0).fit(RANKINGS), "spread must be positive and finite, not 0"),
+    bad(lambda: DR(spread=NAN).fit(RANKINGS), "spread must be positive and finite, not nan"),
     bad(lambda: DR(spread="wide").fit(RANKINGS), "spread must be a number, not 'wide'"),
     bad(
         lambda: DR().fit(lists(kind=["top", "subset"])),
         "ranking 1 compares only a subset of the items: no distance is defined to it. Use "
         "ProbabilisticRanking",
     ),
-    bad(lambda: DS(n_similar=0).fit(TABLE), "n_similar must be a positive integer, not 0"),
+    bad(lambda: DS(n_similar=0).fit(TABLE), "n_similar must be a whole number from 1 on, not 0"),
     bad(
         lambda: DS().fit(Similarity([[0.1, -0.5]], ["cat"], ["bus", "fox"])),
         "the similarity of 'cat' and 'fox' is negative (-0.5): use similarity.rescale()",
@@ -199,7 +199,7 @@ HEADS = [
     ),
     bad(
         lambda: DS(class_prior=PRIOR | {"fox": 0}).fit(TABLE),
-        "class_prior['fox'] must be a positive number, not 0",
+        "class_prior['fox'] must be positive and finite, not 0",
     ),
     bad(
         lambda: DS(class_prior=PRIOR | {"fox": "half"}).fit(TABLE),
@@ -210,11 +210,14 @@ HEADS = [
         "DirectSimilarity needs one score per class, not one per pair: one-vs-one scores are "
         "for ProbabilisticRanking and DeterministicRanking",
     ),
-    bad(lambda: ConSE(n_classes=2.0).fit(TABLE), "n_classes must be a positive integer, not 2.0"),
-    bad(lambda: ConSE(temperature=0).fit(TABLE), "temperature must be positive, not 0"),
+    bad(
+        lambda: ConSE(n_classes=2.0).fit(TABLE),
+        "n_classes must be a whole number from 1 on, not 2.0",
+    ),
+    bad(lambda: ConSE(temperature=0).fit(TABLE), "temperature must be positive and finite, not 0"),
     bad(lambda: ConSE(temperature=None).fit(TABLE), "temperature must be a number, not None"),
-    bad(lambda: HEAD.top(ROW, 3), "k must be between 1 and the 2 classes, not 3"),
-    bad(lambda: HEAD.top(ROW, "2"), "k must be between 1 and the 2 classes, not '2'"),
+    bad(lambda: HEAD.top(ROW, 3), "k must be a whole number from 1 to 2, not 3"),
+    bad(lambda: HEAD.top(ROW, "2"), "k must be a whole number from 1 to 2, not '2'"),
     bad(
         lambda: HEAD.predict(ROW, [["cat"], ["cat"]]),
         "candidates: 1 inputs need 1 lists of names, not 2",
@@ -223,7 +226,7 @@ HEADS = [
         lambda: HEAD.predict(ROW, ["cat"]),
         "candidates: input 0 needs a list of names, not 'cat'",
     ),
-    bad(lambda: HEAD.predict(ROW, [["dog"]]), "candidates: input 0: no target 'dog'"),
+    bad(lambda: HEAD.predict(ROW, [["dog"]]), "candidates: input 0: no class 'dog'"),
     bad(lambda: HEAD.predict(ROW * 2, [["cat"], []]), "candidates: input 1 has no candidate"),
     bad(
         lambda: HEAD.predict(ROW, np.ones((1, 3), bool)),
@@ -231,11 +234,11 @@ HEADS = [
     ),
     bad(
         lambda: rs.explain(HEAD, ROW, against="lorry"),
-        "no target 'lorry'; the targets are 'cat', 'truck'",
+        "no class 'lorry'; the classes are 'cat', 'truck'",
     ),
     bad(
         lambda: rs.explain(DR().fit(RANKINGS), ROW),
-        "DeterministicRanking cannot be explained by items and sources",
+        "DeterministicRanking cannot be explained by seen classes and sources",
     ),
 ]
 
@@ -245,15 +248,23 @@ CLASSIFIER = [
         "rankings must be Rankings (see Rankings.from_orders and read_rankings), or a Similarity "
         "for heads that take one, not 'rankings.jsonl'",
     ),
-    bad(lambda: fit(classes="both"), "classes must be 'new' or 'all', not 'both'"),
+    bad(lambda: fit(classes="both"), "classes must be one of 'new', 'all', not 'both'"),
     bad(lambda: fit(calibration=NAN), "calibration must be finite, not nan"),
     bad(lambda: fit(calibration="much"), "calibration must be a number, not 'much'"),
-    bad(lambda: fit(reject_below=1.5), "reject_below must be a probability, not 1.5"),
-    bad(lambda: fit(reject_below=-0.1), "reject_below must be a probability, not -0.1"),
+    bad(lambda: fit(reject_below=1.5), "reject_below must be 0 or more and at most 1, not 1.5"),
+    bad(lambda: fit(reject_below=-0.1), "reject_below must be 0 or more and at most 1, not -0.1"),
     bad(lambda: fit(reject_below="high"), "reject_below must be a number, not 'high'"),
     bad(
         lambda: fit(rankings=lists([["leopard"], ["tigre"]], items=None)),
         "ranking 1: unknown item 'tigre' (did you mean 'tiger'?)",
+    ),
+    bad(
+        lambda: fit(rankings=lists(targets=["fox", "tiger"])),
+        "there are rankings of seen classes only ('fox', 'tiger'); classes='all' includes them",
+    ),
+    bad(
+        lambda: only_new(lists(targets=["fox", "tiger"])),
+        "there are rankings of seen classes only ('fox', 'tiger')",
     ),
     bad(
         lambda: fit(rankings=lists([["tiger", "leopard"]], ["leopard"]), classes="all"),
@@ -289,10 +300,10 @@ METRICS = [
         "y_true has no seen class, only 'a'; the seen classes are 'c'. For classes of one kind use "
         "mean_class_accuracy",
     ),
-    bad(lambda: m.wilson_interval(5, 3), "correct=5.0 is not between 0 and n=3"),
+    bad(lambda: m.wilson_interval(5, 3), "correct must be 0 or more and at most 3, not 5"),
     bad(
         lambda: m.wilson_interval(1, 3, level=95),
-        "level=95.0 must be above 0 and below 1; 0.95 is usual",
+        "level must be positive and below 1, not 95",
     ),
     bad(
         lambda: m.top_k_accuracy(["cta"], [[0.5, 0.5]], ["cat", "dog"], k=1),
@@ -363,7 +374,7 @@ WITH_A_FRAGMENT = [
     (lambda: HEAD.predict(ROW, [None]), "None"),
     (lambda: HEAD.predict(ROW, [[["cat"]]]), "cat"),
     (lambda: HEAD.predict(np.array(ROW, np.complex128)), "complex"),
-    (lambda: rs.explain(HEAD, ROW, target="cta"), "no target 'cta' (did you mean 'cat'?)"),
+    (lambda: rs.explain(HEAD, ROW, target="cta"), "no class 'cta' (did you mean 'cat'?)"),
     (lambda: DS(class_prior=0.5).fit(TABLE), "0.5"),
     (lambda: DS(class_prior=[0.25] * 4).fit(TABLE), "0.25"),
     (lambda: DS(class_prior=PRIOR | {"fox": INF}).fit(TABLE), "inf"),

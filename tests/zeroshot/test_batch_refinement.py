@@ -352,7 +352,7 @@ def test_scores_of_another_kind(rng, kind):
 
 @pytest.mark.parametrize("n", [0, 1, 3])
 def test_a_batch_smaller_than_its_targets(rng, n):
-    message = f"a batch of {n} inputs is too small to estimate 4 targets"
+    message = f"a batch of {n} inputs is too small to estimate 4 classes"
     with pytest.raises(RankshotError, match=message):
         BatchRefinement(fitted("mean")).fit(batch(rng, n=n))
     BatchRefinement(fitted("mean")).fit(batch(rng, n=4))
@@ -361,14 +361,14 @@ def test_a_batch_smaller_than_its_targets(rng, n):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"head_weight": -1}, "head_weight must be 0 or more, and finite, not -1"),
-        ({"head_weight": np.inf}, "head_weight must be 0 or more, and finite, not inf"),
-        ({"head_weight": np.nan}, "head_weight must be 0 or more, and finite, not nan"),
+        ({"head_weight": -1}, "head_weight must be 0 or more and finite, not -1"),
+        ({"head_weight": np.inf}, "head_weight must be 0 or more and finite, not inf"),
+        ({"head_weight": np.nan}, "head_weight must be 0 or more and finite, not nan"),
         ({"head_weight": "much"}, "head_weight must be a number, not 'much'"),
-        ({"shrinkage": 0}, "shrinkage must be above 0 and at most 1, not 0"),
-        ({"shrinkage": 1.1}, "shrinkage must be above 0 and at most 1, not 1.1"),
+        ({"shrinkage": 0}, "shrinkage must be positive and at most 1, not 0"),
+        ({"shrinkage": 1.1}, "shrinkage must be positive and at most 1, not 1.1"),
         ({"shrinkage": None}, "shrinkage must be a number, not None"),
-        ({"class_prior": "flat"}, "class_prior must be 'equal' or 'estimated', not 'flat'"),
+        ({"class_prior": "flat"}, "class_prior must be one of 'equal', 'estimated', not 'flat'"),
         ({"n_iterations": 0}, "n_iterations must be a whole number from 1 on, not 0"),
         ({"n_iterations": 2.5}, "n_iterations must be a whole number from 1 on, not 2.5"),
     ],

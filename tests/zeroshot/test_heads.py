@@ -168,7 +168,7 @@ def test_the_first_few_in_order(rng, name, kind):
 
 @pytest.mark.parametrize("k", [0, 5, True, 1.5, "2"])
 def test_the_first_few_are_between_one_and_all(k):
-    with pytest.raises(RankshotError, match="k must be between 1 and the 4 classes, not"):
+    with pytest.raises(RankshotError, match="k must be a whole number from 1 to 4, not"):
         fitted("mean").top(np.zeros((1, 5)), k)
 
 
@@ -203,7 +203,7 @@ def test_candidates_share_the_whole(rng, name, kind):
     ("candidates", "message"),
     [
         ([["u"]], "2 inputs need 2 lists of names, not 1"),
-        ([["u"], ["vv"]], r"input 1: no target 'vv' \(did you mean 'v'\?\)"),
+        ([["u"], ["vv"]], r"input 1: no class 'vv' \(did you mean 'v'\?\)"),
         ([["u"], []], "input 1 has no candidate"),
         (["u", "v"], "input 0 needs a list of names, not 'u'"),
         (np.ones((2, 3), bool), r"must have the shape \(2, 4\), not \(2, 3\)"),

@@ -195,14 +195,19 @@ def test_parquet_on_a_disk_that_fills_up(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("ids", "labels", "proba", "message"),
     [
-        (["x"], ["a"], [[0.5, 0.25, 0.25]], r"of 2 targets must .*, not shape \(1, 3\)"),
-        (["x"], ["a"], [0.5, 0.5], r"of 2 targets must have as many columns, not shape \(2,\)"),
+        (["x"], ["a"], [[0.5, 0.25, 0.25]], r"of 2 classes must .*, not shape \(1, 3\)"),
+        (["x"], ["a"], [0.5, 0.5], r"of 2 classes must have as many columns, not shape \(2,\)"),
         (["x", "y"], ["a"], [[0.5, 0.5]], "2 ids, 1 labels and 1 rows of probabilities"),
         (None, ["a", "b"], [[0.5, 0.5]], "1 ids, 2 labels and 1 rows of probabilities"),
-        (None, ["bb"], [[0.5, 0.5]], r"row 1: the label 'bb' is no target \(did you mean 'b'\?\)"),
-        (None, ["a"], [[0.5, np.nan]], "row 1, target 'b': nan is no probability"),
-        (None, ["a"], [[1.5, 0]], "row 1, target 'a': 1.5 is no probability"),
-        (None, ["a"], [[1, -0.5]], "row 1, target 'b': -0.5 is no probability"),
+        (
+            None,
+            ["bb"],
+            [[0.5, 0.5]],
+            r"row 1: the label 'bb' is not one of the classes \(did you mean 'b'\?\)",
+        ),
+        (None, ["a"], [[0.5, np.nan]], "row 1, class 'b': nan is not a probability"),
+        (None, ["a"], [[1.5, 0]], "row 1, class 'a': 1.5 is not a probability"),
+        (None, ["a"], [[1, -0.5]], "row 1, class 'b': -0.5 is not a probability"),
         ([""], ["a"], [[1, 0]], "row 1 has no id"),
         (["\ud800"], ["a"], [[1, 0]], r"UTF-8 cannot encode the character '\\ud800'"),
     ],
@@ -299,7 +304,7 @@ def test_memory_is_a_few_batches(tmp_path, ending, monkeypatch):
         ("id,label,P(a)\nx,a,\n", r"p\.csv:2: 'P\(a\)' is empty; probabilities must be numbers"),
         ("id,label,P(a)\nx,a,one\n", r"p\.csv:2: 'P\(a\)' is 'one'; probabilities must be"),
         ("id,label,P(a)\nx,a,nan\n", r"p\.csv:2: 'P\(a\)' is 'nan'; probabilities must be"),
-        ("id,label,P(a)\n\nx,a,2\n", r"p\.csv:3: 'P\(a\)' is 2.0, which is no probability"),
+        ("id,label,P(a)\n\nx,a,2\n", r"p\.csv:3: 'P\(a\)' is 2.0, which is not a probability"),
     ],
 )
 def test_bad_csv_is_named_by_file_and_line(tmp_path, content, message):
@@ -320,9 +325,12 @@ def test_bad_csv_is_named_by_file_and_line(tmp_path, content, message):
         ({"id": ["x"], "label": ["a"], "P(a)": [None]}, r"column 'P\(a\)' holds null, not numbers"),
         (
             {"id": ["x", "y"], "label": ["a", "a"], "P(a)": [1.0, None]},
-            r"p\.parquet: row 1: 'P\(a\)' is nan, which is no probability",
+            r"p\.parquet: row 1: 'P\(a\)' is nan, which is not a probability",
         ),
-        ({"id": ["x"], "label": ["a"], "P(a)": [-1.0]}, r"row 0: 'P\(a\)' is -1.0, which is no pr"),
+        (
+            {"id": ["x"], "label": ["a"], "P(a)": [-1.0]},
+            r"row 0: 'P\(a\)' is -1.0, which is not a pr",
+        ),
     ],
 )
 def test_bad_parquet_is_named_by_file_and_row(tmp_path, columns, message):

@@ -244,7 +244,7 @@ def test_scores_that_are_not_finite_are_located_in_the_whole_file(
     values = np.zeros((40, 3))
     values[16, 1], values[30, 0] = odd, np.nan
     table = open_scores(save(tmp_path / f"s{ending}", values), batch_rows)
-    message = rf"s\{ending}: row 16, column 'bus, red': {odd}; scores must be finite$"
+    message = rf"s\{ending}: row 16, column 'bus, red': the score is {odd}; scores must be finite$"
     with pytest.raises(RankshotError, match=message):
         whole(table)
 
@@ -253,7 +253,7 @@ def test_a_pair_that_is_not_finite(tmp_path):
     scores = np.zeros((2, 6))
     scores[1, 4] = np.nan
     np.savez(tmp_path / "s.npz", scores=scores, classes=list("abcd"))
-    with pytest.raises(RankshotError, match="row 1, column 'b' against 'd': nan"):
+    with pytest.raises(RankshotError, match="row 1, column 'b' against 'd': the score is nan"):
         whole(open_scores(tmp_path / "s.npz"))
 
 
@@ -269,8 +269,14 @@ def test_a_pair_that_is_not_finite(tmp_path):
         ([("a", [[1.0]])], "column 'a' holds list<.*>, not numbers"),
         ([("a", [np.datetime64(1, "s")])], "column 'a' holds timestamp.*, not numbers"),
         ([("a", np.zeros(0))], r"s\.parquet: the table has no rows"),
-        ([("a", [1.0, None])], r"s\.parquet: row 1, column 'a': nan; scores must be finite"),
-        ([("a", [1, None])], r"s\.parquet: row 1, column 'a': nan; scores must be finite"),
+        (
+            [("a", [1.0, None])],
+            r"s\.parquet: row 1, column 'a': the score is nan; scores must be finite",
+        ),
+        (
+            [("a", [1, None])],
+            r"s\.parquet: row 1, column 'a': the score is nan; scores must be finite",
+        ),
         ([("id", ["x", None]), ("a", [1.0, 2.0])], r"s\.parquet: row 1 has no id"),
         ([("id", ["x", ""]), ("a", [1.0, 2.0])], r"s\.parquet: row 1 has no id"),
         ([("id", [b"\xff"]), ("a", [1.0])], r"s\.parquet: .*(UTF-?8|utf-?8)"),
@@ -309,11 +315,11 @@ def test_bad_parquet_is_named_by_file_row_and_column(tmp_path, columns, message)
         ),
         (
             {"scores": [[1.0]], "classes": ["a"], "kind": "pear"},
-            "'kind' must be one of multiclass, one-vs-rest, one-vs-one, not 'pear'",
+            "'kind' must be one of 'multiclass', 'one-vs-rest', 'one-vs-one', not 'pear'",
         ),
         (
             {"scores": [[1.0]], "classes": ["a"], "kind": [1, 2]},
-            r"must be one of multiclass, one-vs-rest, one-vs-one, not 'int64 of shape \(2,\)'",
+            r"'one-vs-rest', 'one-vs-one', not 'int64 of shape \(2,\)'",
         ),
         ({"scores": [[1.0, 2]], "classes": ["a", "a"]}, "'classes' names 'a' more than once"),
         ({"scores": [[1.0, 2]], "classes": ["a", ""]}, "'classes' must be non-empty text"),
@@ -352,7 +358,7 @@ def test_bad_npz(tmp_path, arrays, message):
 
 def test_extended_precision_that_overflows(tmp_path):
     np.savez(tmp_path / "s.npz", scores=np.full((1, 1), np.longdouble("1e400")), classes=["a"])
-    with pytest.raises(RankshotError, match="row 0, column 'a': inf"):
+    with pytest.raises(RankshotError, match="row 0, column 'a': the score is inf"):
         whole(open_scores(tmp_path / "s.npz"))
 
 
@@ -412,7 +418,7 @@ def test_fakes_and_pieces(tmp_path, ending):
     content = path.read_bytes()
     for piece in (b"", b"id,a\n1,2\n", content[: len(content) // 2], content[:-10], content[10:]):
         path.write_bytes(piece)
-        with pytest.raises(RankshotError, match=rf"s\{ending}: not a whole \S+ file"):
+        with pytest.raises(RankshotError, match=rf"s\{ending}: not a complete \S+ file"):
             whole(open_scores(path))
 
 
@@ -422,7 +428,7 @@ def test_names_in_the_archive_that_are_not_utf8(tmp_path):
         archive.writestr("é", b"")
     content = (tmp_path / "s.npz").read_bytes()
     (tmp_path / "s.npz").write_bytes(content.replace("é".encode(), b"\xff\xff"))
-    with pytest.raises(RankshotError, match=r"s\.npz: not a whole .npz file"):
+    with pytest.raises(RankshotError, match=r"s\.npz: not a complete .npz file"):
         open_scores(tmp_path / "s.npz")
 
 
@@ -442,7 +448,7 @@ def test_a_flipped_bit_is_noticed(tmp_path):
     content = bytearray(path.read_bytes())
     content[1000] ^= 1
     path.write_bytes(content)
-    with pytest.raises(RankshotError, match=r"s\.npz: not a whole .npz file \(Bad CRC-32"):
+    with pytest.raises(RankshotError, match=r"s\.npz: not a complete .npz file \(Bad CRC-32"):
         whole(open_scores(path, 7))
 
 
@@ -480,7 +486,7 @@ def test_other_arguments(tmp_path, rows):
         with pytest.raises(RankshotError, match=r"unknown ending '.xls'; known are .csv, .parquet"):
             open_scores("s.xls")
         return
-    with pytest.raises(RankshotError, match="batch_rows must be a whole number from 1, not"):
+    with pytest.raises(RankshotError, match="batch_rows must be a whole number from 1 on, not"):
         open_scores(path, rows)
 
 
@@ -548,7 +554,10 @@ def test_ids_that_claim_endless_room_are_refused(tmp_path):
 
 def test_a_huge_score_is_located_in_the_whole_file(tmp_path):
     (tmp_path / "s.csv").write_text("a,b\n1,2\n3,1e31\n")
-    with pytest.raises(
-        RankshotError, match=r"s\.csv: row 1, column 'b': 1e\+31; .* less than 1e\+30"
-    ):
+    message = r"s\.csv:3: 'b' is '1e31'; numbers must be less than 1e\+30 in size"
+    with pytest.raises(RankshotError, match=message):
         list(open_scores(tmp_path / "s.csv", 1).batches())
+    np.savez(tmp_path / "s.npz", scores=[[1, 2], [3, -1e31]], classes=["a", "b"])
+    message = r"s\.npz: row 1, column 'b': the score is -1e\+31; .* less than 1e\+30 in size"
+    with pytest.raises(RankshotError, match=message):
+        list(open_scores(tmp_path / "s.npz", 1).batches())

@@ -57,7 +57,7 @@ def exact_plackett_luce(rankings, values, decay=0):
                 one.orders()[0],
                 dict(zip(ITEMS, row, strict=True)),
                 int(one.lengths[0]),
-                exact.listed(one.orders()[0]) if one.is_subset[0] else None,
+                exact.list_items(one.orders()[0]) if one.is_subset[0] else None,
                 decay,
             )
             for one in rankings

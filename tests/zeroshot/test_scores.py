@@ -91,7 +91,12 @@ def test_pytorch():
         ([1, 2, 3], ABC, "multiclass", r"need a table of 3 columns, not one of shape \(3,\)"),
         ([[1, 2]], ABC, "one-vs-rest", r"one-vs-rest scores of 3 classes.*shape \(1, 2\)"),
         ([[1] * 5], ITEMS, "one-vs-one", r"of 4 classes need a table of 6 columns.*\(1, 5\)"),
-        ([[1, 2, 3]], ABC, "ovo", "kind must be one of multiclass, one-vs-rest, one-vs-one, not"),
+        (
+            [[1, 2, 3]],
+            ABC,
+            "ovo",
+            "kind must be one of 'multiclass', 'one-vs-rest', 'one-vs-one', not",
+        ),
         ([[1, 2]], ["a", "a"], "multiclass", "items names 'a' more than once"),
         ([[1, 2]], "ab", "multiclass", "items must be a sequence of names"),
         ([[0, 1, 2], [0, np.nan, 1]], ABC, "multiclass", "row 1, column 'b': the score is nan"),

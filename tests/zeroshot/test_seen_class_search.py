@@ -334,7 +334,7 @@ REFUSED = {
     ),
     "an unknown class": (search(), {"held_out": [["h", "zz"]]}, "of a seen class 'zz'"),
     "a new class": (search(), {"held_out": [["h", "north"]]}, "of a seen class 'north'"),
-    "no ranking of a seen class": (search(), {"estimator": UNRANKED}, "are 'north', 'south'"),
+    "no ranking of a seen class": (search(), {"estimator": UNRANKED}, "of 'north', 'south'"),
     "no rankings": (
         search(),
         {"rankings": "r.jsonl"},

@@ -96,13 +96,13 @@ def test_classes_of_no_similarity_at_all_count_alike():
             "similarity of 'u' and 'b' is negative .-0.25.: use similarity.rescale",
         ),
         ({}, [[np.nan, np.nan]], "has no similarities of 'u'"),
-        ({"n_similar": 0}, [[1, 1]], "n_similar must be a positive integer, not 0"),
-        ({"n_similar": True}, [[1, 1]], "n_similar must be a positive integer, not True"),
+        ({"n_similar": 0}, [[1, 1]], "n_similar must be a whole number from 1 on, not 0"),
+        ({"n_similar": True}, [[1, 1]], "n_similar must be a whole number from 1 on, not True"),
         ({"class_prior": {"a": 1}}, [[1, 1]], "class_prior has no value for 'b'"),
         (
             {"class_prior": {"a": 1, "b": 0}},
             [[1, 1]],
-            r"class_prior\['b'\] must be a positive number, not 0",
+            r"class_prior\['b'\] must be positive and finite, not 0",
         ),
         ({"class_prior": {"a": 1, "b": "x"}}, [[1, 1]], r"class_prior\['b'\] must be a number"),
     ],
@@ -180,10 +180,10 @@ def test_no_class_has_a_vector_known_to_all_targets():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_classes": 0}, "n_classes must be a positive integer, not 0"),
-        ({"n_classes": 2.5}, "n_classes must be a positive integer, not 2.5"),
-        ({"temperature": 0}, "temperature must be positive, not 0"),
-        ({"temperature": np.nan}, "temperature must be positive, not nan"),
+        ({"n_classes": 0}, "n_classes must be a whole number from 1 on, not 0"),
+        ({"n_classes": 2.5}, "n_classes must be a whole number from 1 on, not 2.5"),
+        ({"temperature": 0}, "temperature must be positive and finite, not 0"),
+        ({"temperature": np.nan}, "temperature must be positive and finite, not nan"),
         ({"temperature": "warm"}, "temperature must be a number, not 'warm'"),
     ],
 )

@@ -180,7 +180,7 @@ def test_float32_scores(rng):
 
 @pytest.mark.parametrize("n_samples", [1, 0, True, 2.5, "10"])
 def test_a_standard_error_needs_two_samples(n_samples):
-    with pytest.raises(RankshotError, match="n_samples must be 2 or more, not"):
+    with pytest.raises(RankshotError, match="n_samples must be a whole number from 2 on, not"):
         head_of("mallows", n_samples=n_samples).fit(RANKINGS)
 
 

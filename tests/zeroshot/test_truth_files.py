@@ -135,5 +135,5 @@ def test_other_endings_and_fakes(tmp_path):
         with pytest.raises(FileNotFoundError):
             read_truth(tmp_path / f"none{ending}", ["x"])
     (tmp_path / "t.parquet").write_text("id,label\nx,a\n")
-    with pytest.raises(RankshotError, match=r"t\.parquet: not a whole Parquet file"):
+    with pytest.raises(RankshotError, match=r"t\.parquet: not a complete Parquet file"):
         read_truth(tmp_path / "t.parquet", ["x"])

@@ -11,7 +11,7 @@ import re
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from math import isfinite, isnan
+from math import inf, isfinite, isnan
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +96,7 @@ def parse_numbers(
     where: str,
     *,
     allow_missing: bool = False,
+    limit: float = inf,
 ) -> list[float]:
     """Read the cells of a row as finite numbers.
 
@@ -109,6 +110,8 @@ def parse_numbers(
         The file and the line, for the message.
     allow_missing : bool
         Whether a cell may be empty or ``nan``; its number is NaN.
+    limit : float
+        The numbers must be smaller in size than this.
 
     Raises
     ------
@@ -128,12 +131,14 @@ def parse_numbers(
         numbers = list(map(float, cells))
     except ValueError:
         numbers = [_number_or_nan(cell) for cell in cells]
-    # A sum costs little, and is finite for nearly every row of finite numbers.
-    if not isfinite(sum(numbers)):
+    # A sum costs little, and is below the limit for nearly every row of good numbers.
+    if not sum(map(abs, numbers)) < limit:
         for column, cell, number in zip(columns, cells, numbers, strict=True):
             missing = allow_missing and isnan(number) and _MISSING.fullmatch(cell)
-            if not (isfinite(number) or missing):
+            if not (abs(number) < limit or missing):
                 what = short_repr(cell) if cell.strip() else "empty"
+                if isfinite(number):
+                    rule = f"numbers must be less than {limit:g} in size"
                 raise RankshotError(f"{where}: {column!r} is {what}; {rule}")
     return numbers
 
@@ -166,7 +171,7 @@ def open_parquet(path: Path) -> Iterator[Any]:
     except (arrow.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise RankshotError(f"{path}: not a whole Parquet file ({error})") from None
+        raise RankshotError(f"{path}: not a complete Parquet file ({error})") from None
     except UnicodeDecodeError as error:
         raise RankshotError(f"{path}: text in it is not UTF-8 ({error.reason})") from None
 

@@ -25,11 +25,8 @@ from rankshot.zeroshot.explanation import Explanation
 from rankshot.zeroshot.metrics import (
     ROUNDING,
     Interval,
-    negative_log_likelihood,
-    pairwise_accuracy,
     per_class_accuracy,
-    reliability,
-    top_k_accuracy,
+    require_probabilities,
     wilson_interval,
 )
 
@@ -242,10 +239,11 @@ def evaluate_predictions(
     """
     names = tuple(map(str, classes))
     by_class = per_class_accuracy(truth, predicted)
-    bins = reliability(truth, proba, names)
+    scored = require_probabilities(truth, proba, names)
+    bins = scored.reliability()
     filled = bins.count > 0
     with np.errstate(divide="ignore"):
-        log_proba = np.minimum(np.log(proba), 0)
+        log_loss = 0 - np.log(np.minimum(scored.of_truth, 1)).mean()
     with warnings.catch_warnings():
         # scikit-learn asks for `labels` where there is one class, or nearly one class per input.
         warnings.simplefilter("ignore", UserWarning)
@@ -257,7 +255,7 @@ def evaluate_predictions(
         per_class=tuple(by_class.get(name, float("nan")) for name in names),
         n_inputs=tuple(int((truth == name).sum()) for name in names),
         confusion=confusion,
-        pairwise=pairwise_accuracy(truth, proba, names),
+        pairwise=scored.pairwise_accuracy(),
         reliability=tuple(
             zip(
                 bins.confidence[filled].tolist(),
@@ -267,8 +265,8 @@ def evaluate_predictions(
             )
         ),
         expected_calibration_error=bins.expected_calibration_error,
-        log_loss=negative_log_likelihood(truth, log_proba, names),
-        top_k=tuple((k, top_k_accuracy(truth, proba, names, k)) for k in ks),
+        log_loss=float(log_loss),
+        top_k=tuple((k, scored.top_k_accuracy(k)) for k in ks),
     )
 
 

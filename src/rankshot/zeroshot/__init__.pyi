@@ -1,7 +1,16 @@
+from . import metrics as metrics
+from .alignment import rank_seen_classes as rank_seen_classes
+from .bootstrap import Bootstrap as Bootstrap
 from .classifier import ZeroShotClassifier as ZeroShotClassifier
 from .estimator_scores import scores_of as scores_of
 from .explanation import Explanation as Explanation, explain as explain
-from .heads.base import BaseHead as BaseHead
+from .files.predictions import (
+    open_predictions as open_predictions,
+    read_predictions as read_predictions,
+)
+from .files.score_tables import open_scores as open_scores
+from .files.truth import read_truth as read_truth
+from .heads.base import BaseHead as BaseHead, Top as Top
 from .heads.batch_refinement import BatchRefinement as BatchRefinement
 from .heads.conse import ConSE as ConSE
 from .heads.deterministic_ranking import DeterministicRanking as DeterministicRanking

@@ -46,13 +46,16 @@ def require_semantics(semantics: Any) -> Semantics:
     return semantics
 
 
-def only_new(semantics: Semantics) -> Semantics:
-    """Keep only the targets that are not items: the new classes."""
+def only_new(semantics: Semantics, advice: str = "") -> Semantics:
+    """Keep only the targets that are not items: the new classes.
+
+    If there is none, ``advice`` ends the message.
+    """
     is_new = np.array([name not in semantics.items for name in semantics.targets], bool)
     if not is_new.any():
         raise RankshotError(
-            f"rankings: every target is a seen class already "
-            f"({quote_names(dict.fromkeys(semantics.targets), 4)}); classes='all' includes them"
+            "there are rankings of seen classes only "
+            f"({quote_names(dict.fromkeys(semantics.targets), 4)}){advice}"
         )
     return select_targets(semantics, is_new)
 

@@ -70,8 +70,7 @@ class Bootstrap:
         confidence : float
             The share of the resamples inside the interval.
         """
-        if not 0 < require_number("confidence", confidence) < 1:
-            raise RankshotError(f"confidence must be above 0 and below 1, not {confidence!r}")
+        confidence = require_number("confidence", confidence, above=0, below=1)
         numbers = self._require_one_per_input("values", values)
         weight = self._require_one_per_input(
             "weights", np.ones(self.n_inputs) if weights is None else weights

@@ -13,7 +13,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.names import as_names
-from rankshot.core.validation import require_number
+from rankshot.core.validation import require_choice, require_number
 from rankshot.zeroshot.alignment import Semantics, align_to, only_new, require_semantics, with_seen
 from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.explanation import Explanation, explain_decisions
@@ -42,11 +42,12 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Trained by `fit`. Wrap a classifier that is already trained in scikit-learn's
         `FrozenEstimator`. Its scores are read by `scores_of`.
     head : ProbabilisticRanking, DirectSimilarity, DeterministicRanking or ConSE, optional
-        Turns scores into a decision over the targets; by default `ProbabilisticRanking()`. A
+        Turns scores into a decision over the classes; by default `ProbabilisticRanking()`. A
         copy is fitted.
     rankings : Rankings or Similarity
-        What the head is fitted to. The items are the classes of the estimator. Rankings that
-        name only some of them, as read from a file, are top-K rankings of all of them.
+        What the head is fitted to: for each new class, rankings of (or similarities to) the
+        classes of the estimator. Rankings that name only some of these, as read from a file, are
+        top-K rankings of all of them.
     classes : {"new", "all"}
         What `predict` may answer: the new classes only, or the new and the seen classes
         (generalised zero-shot classification). In the second case each seen class needs a
@@ -133,7 +134,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if self.classes == "all":
             semantics = with_seen(semantics, lambda: (scores_of(trained, X), y))
         else:
-            semantics = only_new(semantics)
+            semantics = only_new(semantics, "; classes='all' includes them")
         head.fit(semantics)
         if self.reject_below is not None and self.reject_label in head.classes_:
             raise RankshotError(
@@ -166,14 +167,11 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if not isinstance(self.reject_label, str):
             raise RankshotError(f"reject_label must be text, not {short_repr(self.reject_label)}")
         require_semantics(self.rankings)
-        if self.classes not in {"new", "all"}:
-            raise RankshotError(f"classes must be 'new' or 'all', not {short_repr(self.classes)}")
+        require_choice("classes", self.classes, ("new", "all"))
         if not np.isfinite(require_number("calibration", self.calibration)):
             raise RankshotError(f"calibration must be finite, not {self.calibration!r}")
         if self.reject_below is not None:
-            threshold = require_number("reject_below", self.reject_below)
-            if not 0 <= threshold <= 1:
-                raise RankshotError(f"reject_below must be a probability, not {threshold}")
+            require_number("reject_below", self.reject_below, least=0, most=1)
 
     def predict_log_proba(self, X: Any, candidates: Candidates = None) -> Floats:
         """Return log P(class|x), in the order of ``classes_``.
@@ -183,7 +181,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         X
             Inputs for the estimator.
         candidates : list of lists of names, or bool array of shape (n, classes), optional
-            The classes that each input may be given; by default all.
+            The classes that each input may get; by default all.
         """
         check_is_fitted(self)
         return self._log_proba(scores_of(self.estimator_, X), candidates)
@@ -221,7 +219,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         against: str | None = None,
         candidates: Candidates = None,
     ) -> list[Explanation]:
-        """Explain by seen classes and by sources why each input was given its class.
+        """Explain by seen classes and by sources why each input got its class.
 
         Parameters
         ----------

@@ -17,35 +17,35 @@ from rankshot.zeroshot.scores import Scores, as_scores
 Floats = NDArray[np.float64]
 Pushes = tuple[tuple[str, float], ...]
 N_ALTERNATIVES = 5
-"""How many of the most probable targets an explanation names."""
+"""How many of the most probable classes an explanation names."""
 MAX_PRINTED = 12
 """How many pushes are printed."""
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """The evidence for and against one target.
+    """The evidence for and against one class, usually a new class.
 
-    A push is a difference of log-probabilities: how much an item or a source raises the target
-    above the average target, or above ``against``. A push of 0.7 doubles the odds. The pushes of
-    the items add up to the whole difference. The push of a source is what this source alone
-    would give. With ``posterior="sum"`` the pushes are those of the consensus, so they do not
-    add up to the difference in the sum.
+    A push is a difference of log-probabilities: how much a seen class or a source raises the
+    explained class above the average class, or above ``against``. A push of 0.7 doubles the odds.
+    The pushes of the seen classes add up to the whole difference. The push of a source is what
+    this source alone would give. With ``posterior="sum"`` the pushes are those of the consensus,
+    so they do not add up to the difference in the sum.
 
     Attributes
     ----------
     target : str
-        The target that is explained: by default the most probable one.
+        The class that is explained: by default the most probable one.
     probability : float
         Its probability.
     against : str or None
-        The target that it is compared with; None is the average target.
+        The class that it is compared with; None is the average over all classes of the head.
     items : tuple of (str, float)
         Seen classes and their pushes, the strongest first. Pushes of 0 are left out.
     sources : tuple of (str, float)
         Sources and their pushes, by name. If there is only one source, raters take their place.
     alternatives : tuple of (str, float)
-        The most probable targets, with their probabilities.
+        The most probable classes, with their probabilities.
     """
 
     target: str
@@ -58,7 +58,7 @@ class Explanation:
     def __str__(self) -> str:
         lines = [
             ", ".join(f"{name} {p:.1%}" for name, p in self.alternatives),
-            f"why {self.target} rather than {self.against or 'the average target'}:",
+            f"why {self.target} rather than {self.against or 'the average class'}:",
         ]
         for what, pushes in (("seen classes", self.items), ("sources", self.sources)):
             if pushes:
@@ -85,13 +85,14 @@ def explain(
     Parameters
     ----------
     head : ProbabilisticRanking, DirectSimilarity or ConSE
-        `DeterministicRanking` cannot be explained by items, because distances compare pairs.
+        `DeterministicRanking` cannot be explained by seen classes, because distances compare
+        pairs of them.
     scores : Scores or array-like
         Scores of a few inputs.
     target : str, optional
-        The target to explain; by default the most probable target of each input.
+        The class to explain; by default the most probable class of each input.
     against : str, optional
-        The target to compare it with; by default the mean over all targets.
+        The class to compare it with; by default the mean over all classes of the head.
     candidates : optional
         As for `predict`.
 
@@ -135,7 +136,9 @@ def explain_decisions(
 ) -> list[Explanation]:
     """Explain decisions that follow from ``log_proba``; see `explain`."""
     if not hasattr(head, "item_contributions"):
-        raise RankshotError(f"{type(head).__name__} cannot be explained by items and sources")
+        raise RankshotError(
+            f"{type(head).__name__} cannot be explained by seen classes and sources"
+        )
     best = take_top(log_proba, head.classes_, min(N_ALTERNATIVES, len(head.classes_)))
     chosen = best.labels[:, 0] if target is None else np.full(len(table), target)
     columns = np.array([_column(head, name) for name in chosen], np.intp)
@@ -159,13 +162,13 @@ def _column(head: BaseHead, name: Any) -> int:
     found = np.flatnonzero(head.classes_ == str(name))
     if found.size == 0:
         close = suggest_name(name, head.classes_)
-        there = "" if close else f"; the targets are {quote_names(map(str, head.classes_))}"
-        raise RankshotError(f"no target {str(name)!r}{close}{there}")
+        there = "" if close else f"; the classes are {quote_names(map(str, head.classes_))}"
+        raise RankshotError(f"no class {str(name)!r}{close}{there}")
     return int(found[0])
 
 
 def _pushes(contributions: Floats, columns: NDArray[np.intp], base: int | None) -> Floats:
-    """Return the contributions to each row's target, minus those to what it is compared with."""
+    """Return the contributions to each row's class, minus those to what it is compared with."""
     with warnings.catch_warnings():
         # A source without any ranking has no mean.
         warnings.simplefilter("ignore", RuntimeWarning)

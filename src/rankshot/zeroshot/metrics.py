@@ -132,11 +132,8 @@ def wilson_interval(correct: float, n: int, level: float = 0.95) -> Interval:
     .445 [.430, .460]
     """
     n = require_whole_number("n", n)
-    correct, level = require_number("correct", correct), require_number("level", level)
-    if not 0 <= correct <= n:
-        raise RankshotError(f"correct={correct} is not between 0 and n={n}")
-    if not 0 < level < 1:
-        raise RankshotError(f"level={level} must be above 0 and below 1; 0.95 is usual")
+    correct = require_number("correct", correct, least=0, most=n)
+    level = require_number("level", level, above=0, below=1)
     h = float(ndtri((1 - level) / 2)) ** 2 / (2 * n)
     p, q = correct / n, (n - correct) / n
     return Interval(p, _wilson_low(p, h), 1 - _wilson_low(q, h))
@@ -167,8 +164,7 @@ def top_k_accuracy(y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any], 
     0.75
     """
     scored = require_scored_table(y_true, proba, classes)
-    k = require_whole_number("k", k, most=scored.values.shape[1])
-    return float(_chance_in_top(scored, k).mean())
+    return scored.top_k_accuracy(require_whole_number("k", k, most=scored.values.shape[1]))
 
 
 def negative_log_likelihood(
@@ -239,18 +235,7 @@ def reliability(
     0.3
     """
     n_bins = require_whole_number("n_bins", n_bins)
-    rule = "a probability is from 0 to 1 (np.exp of its logarithm)"
-    scored = require_scored_table(y_true, proba, classes, 0, 1 + ROUNDING, rule)
-    top = np.minimum(scored.values.max(axis=1), 1.0)
-    if top.min() == 0:
-        raise RankshotError(f"row {top.argmin()}: every class has probability 0")
-    # Not linspace: a multiple of a rounded step is not always the fraction nearest to b / n.
-    edges = np.arange(n_bins + 1) / n_bins
-    bins = np.searchsorted(edges, top) - 1
-    count = np.bincount(bins, minlength=n_bins)
-    confidence = _shares(np.bincount(bins, top, n_bins), count)
-    right = _shares(np.bincount(bins, _chance_in_top(scored, 1), n_bins), count)
-    return Reliability(edges, confidence, right, count)
+    return require_probabilities(y_true, proba, classes).reliability(n_bins)
 
 
 def expected_calibration_error(
@@ -285,43 +270,17 @@ def pairwise_accuracy(y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any
            [0.5, nan, 1. ],
            [1. , 1. , nan]])
     """
-    scored = require_scored_table(y_true, proba, classes)
-    values, own = scored.values, scored.of_truth[:, None]
-    n, L = values.shape
-    # Twice the wins of each true class over each other class: integers, so sums are exact.
-    wins = np.zeros((L, L), np.int64)
-    for rows in row_blocks(n, L):
-        below, not_above = values[rows] < own[rows], values[rows] <= own[rows]
-        np.add.at(wins, scored.truth[rows], np.add(below, not_above, dtype=np.int64))
-    inputs = np.bincount(scored.truth, minlength=L)
-    shares = _shares(wins + wins.T, 2 * (inputs[:, None] + inputs))
-    np.fill_diagonal(shares, np.nan)
-    return shares
+    return require_scored_table(y_true, proba, classes).pairwise_accuracy()
 
 
-def _chance_in_top(scored: ScoredTable, k: int) -> Floats:
-    """Return the probability that each true class is in the top k if ties are cut at random."""
-    values, own = scored.values, scored.of_truth[:, None]
-    chance = np.empty(len(own))
-    for rows in row_blocks(*values.shape):
-        above = (values[rows] > own[rows]).sum(axis=1)
-        tied = (values[rows] == own[rows]).sum(axis=1)
-        chance[rows] = np.clip((k - above) / tied, 0, 1)
-    return chance
-
-
-def _shares(parts: NDArray[Any], wholes: NDArray[np.int64]) -> Floats:
-    """Divide, with NaN where the divisor is 0."""
-    shares = np.full(wholes.shape, np.nan)
-    np.divide(parts, wholes, out=shares, where=wholes > 0)
-    return shares
-
-
-# -------------------------------------------------------------------- validation
+# -------------------------------------------------------------------- validated tables
 
 
 class ScoredTable(NamedTuple):
-    """A validated table: the column of each row's true class, and the numbers."""
+    """A validated table: the column of each row's true class, and the numbers.
+
+    The methods compute the metrics above, so that several metrics need only one validation.
+    """
 
     truth: NDArray[np.intp]
     values: Floats
@@ -331,6 +290,62 @@ class ScoredTable(NamedTuple):
         """The value of each row's true class."""
         own: Floats = self.values[np.arange(len(self.truth)), self.truth]
         return own
+
+    def top_k_accuracy(self, k: int) -> float:
+        """Return the share of inputs whose class is among the ``k`` best."""
+        return float(self._chance_in_top(k).mean())
+
+    def reliability(self, n_bins: int = 15) -> Reliability:
+        """Compare confidence and accuracy; the numbers must be probabilities."""
+        top = np.minimum(self.values.max(axis=1), 1.0)
+        if top.min() == 0:
+            raise RankshotError(f"row {top.argmin()}: every class has probability 0")
+        # Not linspace: a multiple of a rounded step is not always the fraction nearest to b / n.
+        edges = np.arange(n_bins + 1) / n_bins
+        bins = np.searchsorted(edges, top) - 1
+        count = np.bincount(bins, minlength=n_bins)
+        confidence = _shares(np.bincount(bins, top, n_bins), count)
+        right = _shares(np.bincount(bins, self._chance_in_top(1), n_bins), count)
+        return Reliability(edges, confidence, right, count)
+
+    def pairwise_accuracy(self) -> Floats:
+        """Return the two-class accuracy of every pair of classes."""
+        values, own = self.values, self.of_truth[:, None]
+        n, L = values.shape
+        # Twice the wins of each true class over each other class: integers, so sums are exact.
+        wins = np.zeros((L, L), np.int64)
+        for rows in row_blocks(n, L):
+            below, not_above = values[rows] < own[rows], values[rows] <= own[rows]
+            np.add.at(wins, self.truth[rows], np.add(below, not_above, dtype=np.int64))
+        inputs = np.bincount(self.truth, minlength=L)
+        shares = _shares(wins + wins.T, 2 * (inputs[:, None] + inputs))
+        np.fill_diagonal(shares, np.nan)
+        return shares
+
+    def _chance_in_top(self, k: int) -> Floats:
+        """Return the probability that each true class is in the top k if ties are cut at random."""
+        values, own = self.values, self.of_truth[:, None]
+        chance = np.empty(len(own))
+        for rows in row_blocks(*values.shape):
+            above = (values[rows] > own[rows]).sum(axis=1)
+            tied = (values[rows] == own[rows]).sum(axis=1)
+            chance[rows] = np.clip((k - above) / tied, 0, 1)
+        return chance
+
+
+def _shares(parts: NDArray[Any], wholes: NDArray[np.int64]) -> Floats:
+    """Divide, with NaN where the divisor is 0."""
+    shares = np.full(wholes.shape, np.nan)
+    np.divide(parts, wholes, out=shares, where=wholes > 0)
+    return shares
+
+
+def require_probabilities(
+    y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any]
+) -> ScoredTable:
+    """Validate labels and a table of probabilities, one per class."""
+    rule = "a probability is from 0 to 1 (np.exp of its logarithm)"
+    return require_scored_table(y_true, proba, classes, 0, 1 + ROUNDING, rule)
 
 
 def require_scored_table(

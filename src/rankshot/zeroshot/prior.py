@@ -1,4 +1,4 @@
-"""The prior P(π|z): a ranking model fitted to the rankings of each target, and its consensus."""
+"""The prior P(π|z): a ranking model fitted to the rankings of each new class; its consensus."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class RankingModel(Protocol):
     mode_: tuple[Any, ...]
 
     def fit(self, rankings: Rankings) -> RankingModel:
-        """Fit the model to the rankings of one target."""
+        """Fit the model to the rankings of one new class."""
 
     def log_prob(self, rankings: Rankings) -> NDArray[np.float64]:
         """Return the log-probability of each ranking."""
@@ -39,9 +39,9 @@ def require_prior(prior: RankingModel | None) -> RankingModel:
 def fit_priors(
     rankings: Rankings, prior: RankingModel | None, *, singles: bool = False
 ) -> dict[str, RankingModel]:
-    """Fit a copy of the model to the rankings of each target: P(π|z).
+    """Fit a copy of the model to the rankings of each new class: P(π|z).
 
-    Targets with a single ranking are left out, unless ``singles`` is true: one ranking needs
+    Classes with a single ranking are left out, unless ``singles`` is true: one ranking needs
     no merging.
     """
     prior = require_prior(prior)
@@ -53,9 +53,9 @@ def fit_priors(
 
 
 def consensus_rankings(rankings: Rankings, priors: Mapping[str, RankingModel], k: int) -> Rankings:
-    """Return one ranking per target, π_0^z: the mode of its prior, cut to k.
+    """Return one ranking per new class, π_0^z: the mode of its prior, cut to k.
 
-    A target with a single ranking has that ranking, with its ties and its kind, as consensus.
+    A class with a single ranking has that ranking, with its ties and its kind, as consensus.
     """
     parts = []
     for target, theirs in rankings.by_target().items():

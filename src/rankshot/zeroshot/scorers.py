@@ -53,10 +53,7 @@ def require_decay(decay: float) -> float:
     """Return the decay of the weights as a float; it must be finite and not negative."""
     if isinstance(decay, str | bytes | bool | np.bool_):
         raise RankshotError(f"decay must be a number, not {short_repr(decay)}")
-    value = require_number("decay", decay)
-    if not 0 <= value < np.inf:
-        raise RankshotError(f"decay must be 0 or more, and finite, not {value}")
-    return value
+    return require_number("decay", decay, least=0, below=np.inf)
 
 
 def log_chance(rankings: Rankings, weights: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -133,7 +130,7 @@ class PlackettLuceScorer:
         self.n_items = rankings.n_items
         self.n_rankings = len(rankings)
         self._rankings = rankings
-        self._rest = _left_over(rankings)
+        self._rest = _mark_unplaced(rankings)
         self._tied = rows_with_tied_choices(rankings)
         strict = np.setdiff1d(np.arange(len(rankings)), self._tied)
         lengths = rankings.lengths[strict]
@@ -188,10 +185,10 @@ class PlackettLuceScorer:
                 result += stage if weight == 1 else weight * stage
         lost = np.flatnonzero(least < LEAST_TOTAL[f.dtype])
         if lost.size:
-            result[:, lost] = self._far_apart(lists, values[lost])
+            result[:, lost] = self._log_prob_despite_underflow(lists, values[lost])
         return result
 
-    def _far_apart(self, lists: _Lists, values: Floats) -> NDArray[np.float64]:
+    def _log_prob_despite_underflow(self, lists: _Lists, values: Floats) -> NDArray[np.float64]:
         """Return the same where worths underflow: in float64, and then with logarithms."""
         if values.dtype == np.float32:
             return self._lists_log_prob(lists, values.astype(np.float64))
@@ -227,7 +224,7 @@ class PlackettLuceScorer:
             n_later += g
 
 
-def _left_over(rankings: Rankings) -> NDArray[np.bool_]:
+def _mark_unplaced(rankings: Rankings) -> NDArray[np.bool_]:
     """Mark the items after all placed items of each ranking; none for subset rankings."""
     rest = np.repeat(~rankings.is_subset[:, None], rankings.n_items, axis=1)
     rest[rankings.entry_rows, rankings.codes] = False

@@ -15,9 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 from scipy.special import log_softmax
 
-from rankshot.core.errors import RankshotError, RowError, quote_names, short_repr, suggest_name
+from rankshot.core.errors import RankshotError, RowError, quote_names, suggest_name
 from rankshot.core.names import as_names
 from rankshot.core.tables import as_frame, frame_to_matrix
+from rankshot.core.validation import require_choice
 
 Floats = NDArray[np.floating]
 Kind = Literal["multiclass", "one-vs-rest", "one-vs-one"]
@@ -60,8 +61,7 @@ class Scores:
     kind: Kind = "multiclass"
 
     def __init__(self, values: ArrayLike, items: Iterable[Any], kind: Kind = "multiclass") -> None:
-        if kind not in KINDS:
-            raise RankshotError(f"kind must be one of {', '.join(KINDS)}, not {short_repr(kind)}")
+        require_choice("kind", kind, KINDS)
         names = as_names(items)
         table = _as_floats(values)
         wanted = n_columns(len(names), kind)
@@ -73,7 +73,7 @@ class Scores:
         object.__setattr__(self, "values", table)
         object.__setattr__(self, "items", names)
         object.__setattr__(self, "kind", kind)
-        self._refuse_infinite()
+        refuse_infinite(table, names, kind)
 
     @classmethod
     def from_validated(cls, values: Floats, items: tuple[str, ...], kind: Kind) -> Scores:
@@ -111,7 +111,8 @@ class Scores:
             name = column_name(scores.items, kind, column)
             raise RowError(f", {name}: {p[row, column]} is not a probability", int(row))
         if kind != "multiclass":
-            return cls(_log_positive(p) - _log_positive(1 - p), scores.items, kind)
+            log_odds = np.asarray(_log_positive(p) - _log_positive(1 - p))
+            return cls.from_validated(log_odds, scores.items, kind)
         total = p.sum(axis=1)
         off = np.abs(total - 1) > SUM_TOLERANCE
         if off.any():
@@ -121,19 +122,7 @@ class Scores:
                 row,
                 ". Pass kind='one-vs-rest' if each class has its own binary classifier",
             )
-        return cls(_log_positive(p), scores.items, kind)
-
-    def _refuse_infinite(self) -> None:
-        # The extremes are NaN if any score is NaN, and need no temporary array of the same size.
-        if self.values.size == 0:
-            return
-        if self.values.max() < LARGEST_SCORE and self.values.min() > -LARGEST_SCORE:
-            return
-        row, column = np.argwhere(~(np.abs(self.values) < LARGEST_SCORE))[0]
-        value = self.values[row, column]
-        rule = f"less than {LARGEST_SCORE:g} in size" if np.isfinite(value) else "finite"
-        where = f"row {row}, {column_name(self.items, self.kind, column)}"
-        raise RankshotError(f"{where}: the score is {value}; scores must be {rule}")
+        return cls.from_validated(_log_positive(p), scores.items, kind)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -205,6 +194,18 @@ def _warn_of_probabilities(scores: Scores) -> None:
             "Scores.from_probabilities(scores, items), or Scores(scores, items) if they are logits",
             stacklevel=4,
         )
+
+
+def refuse_infinite(values: Floats, items: tuple[str, ...], kind: Kind) -> None:
+    """Raise a `RowError` for the first score that is not finite, or too large to be added."""
+    # The extremes are NaN if any score is NaN, and need no temporary array of the same size.
+    if not values.size or (values.max() < LARGEST_SCORE and values.min() > -LARGEST_SCORE):
+        return
+    row, column = np.argwhere(~(np.abs(values) < LARGEST_SCORE))[0]
+    value = values[row, column]
+    rule = f"less than {LARGEST_SCORE:g} in size" if np.isfinite(value) else "finite"
+    where = column_name(items, kind, column)
+    raise RowError(f", {where}: the score is {value}; scores must be {rule}", int(row))
 
 
 def column_name(items: tuple[str, ...], kind: Kind, column: int) -> str:

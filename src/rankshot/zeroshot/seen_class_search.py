@@ -213,8 +213,8 @@ class SeenClassSearch(MetaEstimatorMixin, BaseEstimator):
         seen = np.isin(np.array(semantics.targets, object).astype(str), labels)
         if not seen.any():
             raise RankshotError(
-                "there is no ranking of a seen class that could be held out (the targets are "
-                f"{quote_names(dict.fromkeys(semantics.targets))}): let the sources rank seen "
+                "there is no ranking of a seen class that could be held out, only rankings of "
+                f"{quote_names(dict.fromkeys(semantics.targets))}: let the sources rank seen "
                 "classes, too, and pass these rankings as rankings="
             )
         return select_targets(semantics, seen)
@@ -331,7 +331,7 @@ def _require_groups(held_out: Any, ranked: list[str]) -> list[tuple[str, ...]]:
 def _restrict(
     semantics: Semantics, group: tuple[str, ...], remaining: set[str], items: tuple[str, ...]
 ) -> Semantics:
-    """Return the semantics of the held-out group and of remaining classes, over the items only."""
+    """Return the semantics of the held-out group and of remaining classes, by seen ``items``."""
     wanted = [name in group or name in remaining for name in semantics.targets]
     if isinstance(semantics, Similarity):
         return semantics.select(np.array(semantics.targets)[wanted], items)

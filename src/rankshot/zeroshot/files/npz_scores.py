@@ -21,9 +21,10 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, quote_names, short_repr
+from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.names import as_names
 from rankshot.core.tables import ID, as_text_array
+from rankshot.core.validation import require_choice
 from rankshot.zeroshot.scores import KINDS, Kind, n_columns
 
 MAX_COLUMNS = 2**24
@@ -70,7 +71,7 @@ def open_npz(path: Path) -> Iterator[tuple[Header, ReadBlocks]]:
             # A damaged directory may name a place before the start of the file: EINVAL.
             if isinstance(error, OSError) and error.errno not in {None, EINVAL}:
                 raise
-            raise RankshotError(f"{path}: not a whole .npz file ({error})") from None
+            raise RankshotError(f"{path}: not a complete .npz file ({error})") from None
 
 
 def _open_arrays(archive: zipfile.ZipFile, path: Path) -> tuple[Header, ReadBlocks]:
@@ -144,14 +145,10 @@ def _read_kind(archive: zipfile.ZipFile, path: Path) -> str | None:
     if "kind.npy" not in archive.namelist():
         return None
     member = _open_member(archive, "kind", path)
-    name: object = f"{member.dtype} of shape {member.shape}"
+    name = f"{member.dtype} of shape {member.shape}"
     if member.dtype.kind == "U" and prod(member.shape) == 1 and member.row_bytes < _CHUNK:
-        name = member.take(1).ravel()[0]
-    if name not in KINDS:
-        raise RankshotError(
-            f"{path}: 'kind' must be one of {', '.join(KINDS)}, not {short_repr(str(name))}"
-        )
-    return str(name)
+        name = str(member.take(1).ravel()[0])
+    return require_choice(f"{path}: 'kind'", name, KINDS)
 
 
 def _find_kind(shape: tuple[int, ...], C: int, named: str | None, path: Path) -> Kind:

@@ -37,7 +37,7 @@ from rankshot.zeroshot.metrics import ROUNDING
 WriteRows = Callable[
     [Sequence[str], Sequence[str], NDArray[np.floating], NDArray[np.floating]], None
 ]
-"""Writes ids, labels, the probabilities of the labels, and those of all targets."""
+"""Writes ids, labels, the probabilities of the labels, and those of all classes."""
 _GROUP_CELLS = 2**20
 """Cells in a row group of Parquet: readers are slow with thousands of small row groups."""
 _TEXT_CELLS = 2**14
@@ -54,11 +54,11 @@ class Predictions:
     ids : array of str, shape (n,)
         The ids of the inputs.
     labels : array of str, shape (n,)
-        The predicted target of each input, or `REJECTED`.
+        The predicted class of each input, or `REJECTED`.
     targets : tuple of str
-        All L targets, in the order of the columns.
+        All L classes that could be predicted, in the order of the columns.
     proba : array of shape (n, L)
-        The probabilities of all targets.
+        The probabilities of all these classes.
     """
 
     ids: NDArray[np.object_]
@@ -75,7 +75,7 @@ def open_predictions(path: str | Path, targets: Iterable[Any]) -> Iterator[Predi
     """Open a file of predictions, CSV or Parquet, for writing in batches.
 
     The columns are ``id``, ``label``, ``probability`` (of the label, or the largest one if the
-    input was rejected) and one column ``P(target)`` per target. CSV has all digits of the
+    input was rejected) and one column ``P(class)`` per class. CSV has all digits of the
     precision of the numbers; Parquet keeps the precision of the first batch.
 
     The file replaces an older one when the block ends. If an exception is raised in the block,
@@ -86,7 +86,7 @@ def open_predictions(path: str | Path, targets: Iterable[Any]) -> Iterator[Predi
     path : str or Path
         Ends in .csv or .parquet.
     targets : iterable of names
-        In the order of the columns of probabilities.
+        The classes that may be predicted, in the order of the columns of probabilities.
 
     Examples
     --------
@@ -154,9 +154,9 @@ class PredictionWriter:
         ids : iterable of str, or None
             With None, the id of a row is its number in the file, counted from 0.
         labels : iterable of str
-            The predicted target of each row, or `REJECTED`.
+            The predicted class of each row, or `REJECTED`.
         proba : array-like of shape (n, L)
-            One column per target, in the order that was given to `open_predictions`.
+            One column per class, in the order that was given to `open_predictions`.
         """
         table = self._as_probabilities(proba)
         rows = np.arange(len(table))
@@ -185,22 +185,23 @@ class PredictionWriter:
             table = table.astype(np.float64)
         if table.ndim != 2 or table.shape[1] != len(self.targets):
             raise RankshotError(
-                f"probabilities of {len(self.targets)} targets must have as many columns, not "
+                f"probabilities of {len(self.targets)} classes must have as many columns, not "
                 f"shape {table.shape}"
             )
         odd = _find_non_probability(table)
         if odd is not None:
             row, column = odd
             raise RankshotError(
-                f"row {self.n_rows + row}, target {self.targets[column]!r}: "
-                f"{table[row, column]} is no probability"
+                f"row {self.n_rows + row}, class {self.targets[column]!r}: "
+                f"{table[row, column]} is not a probability"
             )
         return table
 
     def _unknown_label(self, labels: Sequence[str], row: int) -> RankshotError:
         hint = suggest_name(labels[row], self.targets)
         return RankshotError(
-            f"row {self.n_rows + row}: the label {short_repr(labels[row])} is no target{hint}"
+            f"row {self.n_rows + row}: the label {short_repr(labels[row])} is not one of the "
+            f"classes{hint}"
         )
 
 
@@ -290,7 +291,7 @@ def _open_parquet_sink(stream: TextIO, columns: Sequence[str]) -> Iterator[Write
 
 
 def _validate(predictions: Predictions, where: Callable[[int], str]) -> None:
-    """Refuse labels that are neither targets nor `REJECTED`, and numbers outside [0, 1]."""
+    """Refuse labels without a column, except `REJECTED`, and numbers outside [0, 1]."""
     known = {*predictions.targets, REJECTED}
     for row, label in enumerate(predictions.labels):
         if label not in known:
@@ -301,12 +302,12 @@ def _validate(predictions: Predictions, where: Callable[[int], str]) -> None:
         row, column = odd
         raise RankshotError(
             f"{where(row)}: 'P({predictions.targets[column]})' is {predictions.proba[row, column]},"
-            " which is no probability"
+            " which is not a probability"
         )
 
 
 def _find_targets(columns: Sequence[str], path: Path) -> tuple[list[int], tuple[str, ...]]:
-    """Return the positions of the columns ``P(target)``, and the targets."""
+    """Return the positions of the columns ``P(class)``, and the classes."""
     places = [j for j, name in enumerate(columns) if name.startswith("P(") and name.endswith(")")]
     if not places:
         raise RankshotError(

@@ -16,14 +16,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
-from operator import index
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.errors import RankshotError, RowError
 from rankshot.core.names import as_names
 from rankshot.core.tables import (
     ID,
@@ -36,8 +34,9 @@ from rankshot.core.tables import (
     refuse_text_columns,
 )
 from rankshot.core.text_files import require_ending
+from rankshot.core.validation import require_whole_number
 from rankshot.zeroshot.files.npz_scores import Block, Header, ReadBlocks, open_npz
-from rankshot.zeroshot.scores import LARGEST_SCORE, Kind, Scores, column_name, n_columns
+from rankshot.zeroshot.scores import LARGEST_SCORE, Kind, Scores, n_columns, refuse_infinite
 
 ENDINGS = (".csv", ".parquet", ".npz")
 RULE = "scores must be finite numbers (a column of names must be called id)"
@@ -86,23 +85,23 @@ class ScoreTable:
         with _open_table(self.path) as (header, read_blocks):
             if header[:3] != (self.items, self.kind, self.has_ids):
                 raise RankshotError(f"{self.path}: the file was replaced by another table")
+            # `parse_numbers` has validated CSV already, and names the line.
+            is_csv = require_ending(self.path, ENDINGS) == ".csv"
             row = 0
             for ids, values in read_blocks(self.batch_rows):
-                self._refuse_infinite(values, row)
+                if not is_csv:
+                    self._refuse_infinite(values, row)
                 row += len(values)
                 yield ids, Scores.from_validated(values, self.items, self.kind)
             if header.n_rows is not None and row != header.n_rows:
                 raise RankshotError(f"{self.path}: promises {header.n_rows} rows, but has {row}")
 
     def _refuse_infinite(self, values: NDArray[np.floating], first: int) -> None:
-        # The extremes are NaN if any score is, and need no array as large as the batch.
-        if values.max() < LARGEST_SCORE and values.min() > -LARGEST_SCORE:
-            return
-        row, column = np.argwhere(~(np.abs(values) < LARGEST_SCORE))[0]
-        value = values[row, column]
-        rule = f"less than {LARGEST_SCORE:g} in size" if np.isfinite(value) else "finite"
-        where = f"{self.path}: row {first + row}, {column_name(self.items, self.kind, column)}"
-        raise RankshotError(f"{where}: {value}; scores must be {rule}")
+        try:
+            refuse_infinite(values, self.items, self.kind)
+        except RowError as error:
+            problem = f"row {first + error.row}{error.problem}"
+            raise RankshotError(f"{self.path}: {problem}") from None
 
 
 def open_scores(path: str | Path, batch_rows: int | None = None) -> ScoreTable:
@@ -149,18 +148,8 @@ def open_scores(path: str | Path, batch_rows: int | None = None) -> ScoreTable:
         if batch_rows is None:
             rows = max(1, BATCH_CELLS // n_columns(len(header.items), header.kind))
         else:
-            rows = _as_row_count(batch_rows)
+            rows = min(require_whole_number("batch_rows", batch_rows), sys.maxsize)
         return ScoreTable(path, *header, rows)
-
-
-def _as_row_count(value: Any) -> int:
-    try:
-        rows = index(value)
-    except TypeError:
-        rows = 0
-    if rows < 1:
-        raise RankshotError(f"batch_rows must be a whole number from 1, not {short_repr(value)}")
-    return min(rows, sys.maxsize)
 
 
 def _open_table(path: Path) -> AbstractContextManager[tuple[Header, ReadBlocks]]:
@@ -223,7 +212,7 @@ def _read_csv_block(
             ids.append(row.pop(place))
             if not ids[-1]:
                 raise RankshotError(f"{where}: the row has no id")
-        cells.extend(parse_numbers(row, items, RULE, where))
+        cells.extend(parse_numbers(row, items, RULE, where, limit=LARGEST_SCORE))
     if not cells:
         return None
     return None if place is None else as_text_array(ids), np.frombuffer(cells).reshape(

@@ -1,4 +1,4 @@
-"""`BaseHead`: from log-posteriors of targets to labels and probabilities, for all heads."""
+"""`BaseHead`: from log-posteriors of classes to labels and probabilities, for all heads."""
 
 from __future__ import annotations
 
@@ -12,33 +12,35 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.blocks import CACHED_CELLS, row_blocks
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
+from rankshot.core.validation import require_whole_number
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.scores import Kind, Scores, as_scores
 
-DEFAULT_K = 10
-"""The number of places of each ranking that count, by default in all heads."""
-
 Floats = NDArray[np.floating]
 Candidates = ArrayLike | Sequence[Iterable[str]] | None
+DEFAULT_K = 10
+"""The number of places of each ranking that count, by default in all heads."""
 REJECTED = "rejected"
-"""The label of an input for which no target is probable enough."""
+"""The label of an input for which no class is probable enough."""
 TIED = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-9}
 """Log-probabilities that differ by less than this (relative to them, beyond 1) are equal: rounding
 must not decide. Among equals, the first name in alphabetical order is predicted."""
 
 
 class Top(NamedTuple):
-    """The most probable targets of each input, best first, and their probabilities."""
+    """The most probable classes of each input, best first, and their probabilities."""
 
     labels: NDArray[np.str_]
     proba: Floats
 
 
 class BaseHead(ABC):
-    """The methods that all heads share: labels, probabilities and the most probable targets.
+    """The methods that all heads share: labels, probabilities and the most probable classes.
 
-    A head sets ``items_`` (the seen classes) and ``classes_`` (its targets, sorted) in `fit`. Its
-    `_log_posterior` returns how probable each target is, up to a constant per input.
+    A head sets ``items_`` (the seen classes) and ``classes_`` in `fit`. The latter are the classes
+    that it may answer, sorted: the new classes, and also seen classes if it was fitted to their
+    rankings or similarities. Its `_log_posterior` returns how probable each of them is, up to a
+    constant per input.
     """
 
     items_: tuple[str, ...]
@@ -46,16 +48,16 @@ class BaseHead(ABC):
 
     @abstractmethod
     def fit(self, semantics: Any) -> Any:
-        """Learn from rankings or similarities of the targets."""
+        """Learn from rankings or similarities of the new classes."""
 
     @abstractmethod
     def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
-        """Return log P(z|x) plus a constant per input, with one row per target."""
+        """Return log P(z|x) plus a constant per input, with one row per class."""
 
     def predict_log_proba(
         self, scores: Scores | ArrayLike, candidates: Candidates = None
     ) -> Floats:
-        """Return log P(z|x): one row per input, one column per target as in ``classes_``.
+        """Return log P(z|x): one row per input, one column per class as in ``classes_``.
 
         Parameters
         ----------
@@ -63,7 +65,7 @@ class BaseHead(ABC):
             Scores of the classifier. The columns of a plain array are in the order of
             ``items_``. The result has float32 if the scores have.
         candidates : list of lists of names, or bool array of shape (n, L), optional
-            The targets that each input may be given; by default all.
+            The classes that each input may get; by default all of ``classes_``.
         """
         check_is_fitted(self, "classes_")
         table = as_scores(scores, self.items_)
@@ -80,19 +82,19 @@ class BaseHead(ABC):
         return int(values.shape[1]) + len(self.classes_)
 
     def predict_proba(self, scores: Scores | ArrayLike, candidates: Candidates = None) -> Floats:
-        """Return P(z|x): one row per input, one column per target as in ``classes_``."""
+        """Return P(z|x): one row per input, one column per class as in ``classes_``."""
         log_proba = self.predict_log_proba(scores, candidates)
         return np.exp(log_proba, out=log_proba)
 
     def predict(
         self, scores: Scores | ArrayLike, candidates: Candidates = None
     ) -> NDArray[np.str_]:
-        """Return the most probable target of each input; among equals, the first by name."""
+        """Return the most probable class of each input; among equals, the first by name."""
         best = most_probable(self.predict_log_proba(scores, candidates))
         return self.classes_[best]
 
     def top(self, scores: Scores | ArrayLike, k: int, candidates: Candidates = None) -> Top:
-        """Return the ``k`` most probable targets of each input, and their probabilities."""
+        """Return the ``k`` most probable classes of each input, and their probabilities."""
         log_proba = self.predict_log_proba(scores, candidates)
         return take_top(log_proba, self.classes_, k)
 
@@ -102,7 +104,7 @@ def normalize_log_proba(
     allowed: NDArray[np.bool_] | None,
     dtype: np.dtype[np.floating],
 ) -> Floats:
-    """Return log-probabilities, normalised over the allowed targets of each column.
+    """Return log-probabilities, normalised over the allowed classes of each column.
 
     Only the differences from the largest value are rounded to ``dtype``.
     """
@@ -111,7 +113,7 @@ def normalize_log_proba(
     largest = log_posterior.max(axis=0)
     impossible = np.isneginf(largest)
     if impossible.any():
-        # All targets have probability 0: all allowed targets become equally probable.
+        # All classes have probability 0: all allowed classes become equally probable.
         log_posterior[:, impossible] = 0.0
         if allowed is not None:
             log_posterior[~allowed] = -np.inf
@@ -143,10 +145,7 @@ def label_or_reject(
 
 def take_top(log_proba: Floats, classes: NDArray[np.str_], k: int) -> Top:
     """Return the k most probable classes of each row and their probabilities."""
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= len(classes):
-        raise RankshotError(
-            f"k must be between 1 and the {len(classes)} classes, not {short_repr(k)}"
-        )
+    k = require_whole_number("k", k, most=len(classes))
     left = log_proba.copy()
     labels = np.empty((len(left), k), classes.dtype)
     proba = np.empty((len(left), k), left.dtype)
@@ -154,7 +153,7 @@ def take_top(log_proba: Floats, classes: NDArray[np.str_], k: int) -> Top:
     taken = np.zeros(left.shape, bool)
     for place in range(k):
         column = most_probable(np.where(taken, -np.inf, left))
-        # If only impossible targets are left, take the first that is not taken yet.
+        # If only impossible classes are left, take the first that is not taken yet.
         column = np.where(taken[rows, column], np.argmin(taken, axis=1), column)
         labels[:, place] = classes[column]
         proba[:, place] = np.exp(log_proba[rows, column])
@@ -165,7 +164,7 @@ def take_top(log_proba: Floats, classes: NDArray[np.str_], k: int) -> Top:
 def candidate_mask(
     candidates: Candidates, n: int, classes: NDArray[Any]
 ) -> NDArray[np.bool_] | None:
-    """Return which targets each input may be given, or None for all."""
+    """Return which classes each input may get, or None for all."""
     if candidates is None:
         return None
     if isinstance(candidates, np.ndarray) and candidates.dtype == bool:
@@ -201,7 +200,7 @@ def _mask_of_names(candidates: Any, n: int, classes: NDArray[Any]) -> NDArray[np
         for name in names:
             if not isinstance(name, str) or name not in code:
                 raise RankshotError(
-                    f"candidates: input {row}: no target {short_repr(name)}"
+                    f"candidates: input {row}: no class {short_repr(name)}"
                     f"{suggest_name(name, classes)}"
                 )
             mask[row, code[name]] = True
@@ -209,19 +208,15 @@ def _mask_of_names(candidates: Any, n: int, classes: NDArray[Any]) -> NDArray[np
 
 
 def require_k(k: int | None, n_items: int) -> int:
-    """Return the number of places that count: ``k``, but at most all items; all for None."""
-    if k is None:
-        return n_items
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise RankshotError(f"k must be a positive integer, or None for all, not {short_repr(k)}")
-    return min(int(k), n_items)
+    """Return the number of places that count: ``k``, at most ``n_items``; all for None."""
+    return n_items if k is None else min(require_whole_number("k", k), n_items)
 
 
 def describe_indistinguishable(head: Any) -> list[str]:
-    """Return one warning per group of targets that a fitted head cannot distinguish."""
+    """Return one warning per group of classes that a fitted head cannot distinguish."""
     names = [str(name) for name in head.classes_]
     if len(names) == 1:
-        return [f"{names[0]!r} is the only class: every input will be given it"]
+        return [f"{names[0]!r} is the only class: every input gets this class"]
     used = getattr(head, "consensus_", None)
     if used is None:
         used = getattr(head, "rankings_", None)
@@ -230,12 +225,12 @@ def describe_indistinguishable(head: Any) -> list[str]:
     return [
         f"the rankings of {quote_names(same)} are the same in all places that count: inputs of "
         "these classes cannot be distinguished"
-        for same in _group_equal_targets(used)
+        for same in _group_equal_classes(used)
     ]
 
 
-def _group_equal_targets(rankings: Rankings) -> list[list[str]]:
-    """Return groups of targets with the same rankings and the same shares of the weight."""
+def _group_equal_classes(rankings: Rankings) -> list[list[str]]:
+    """Return groups of classes with the same rankings and the same shares of the weight."""
     numbers = rankings.lists.number_equal_rows([rankings.lengths, rankings.is_subset])
     shares: dict[str, dict[int, float]] = {}
     for target, number, weight in zip(rankings.targets, numbers, rankings.weights, strict=True):

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.errors import RankshotError, short_repr
-from rankshot.core.validation import require_number, require_whole_number
+from rankshot.core.validation import require_choice, require_number, require_whole_number
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.heads.reference import SAME
 from rankshot.zeroshot.scores import Kind, Scores, as_scores, sum_pair_scores
@@ -21,14 +21,15 @@ from rankshot.zeroshot.scores import Kind, Scores, as_scores, sum_pair_scores
 Floats = NDArray[np.float64]
 CLASS_PRIORS = ("equal", "estimated")
 MOST_EXCESS = 0.01
-"""The largest relative error of the share of the batch that a balanced target may have."""
+"""The largest relative error of the share of the batch that a balanced class may have."""
 
 
 class BatchRefinement(BaseHead, BaseEstimator):
     r"""A head that uses all inputs of a batch, without labels, to decide on each of them.
 
-    The rankings tell roughly where the inputs of a target are; the batch shows where they really
-    are. The scores of every target z have a normal distribution, all with one covariance, and
+    The rankings tell roughly where the inputs of a new class are; the batch shows where they
+    really are. The scores of every class z have a normal distribution, all with one covariance,
+    and
 
     .. math:: \log P(z|x) = w \log P_{head}(z|x)
               + \log N(f(x); \mu_z, \Sigma) + \log P(z) + \text{const}
@@ -36,18 +37,18 @@ class BatchRefinement(BaseHead, BaseEstimator):
     with the weight w = ``head_weight``. Means, covariance and P(z) are found by the EM algorithm,
     which starts from the probabilities of the head. This is *transductive*: the answers depend
     on the batch, so report them separately from those of other heads. With fewer than about fifty
-    inputs per target, or if some targets do not occur at all, it is worse than its head.
+    inputs per class, or if some classes do not occur at all, it is worse than its head.
 
     Parameters
     ----------
     head : head
-        A fitted head. The targets are those of this head.
+        A fitted head. The classes are those of this head.
     head_weight : float
         The weight of the head's log-probabilities. With 0 the head only gives the initial
         probabilities.
     class_prior : {"equal", "estimated"}
-        Whether all targets are assumed to be equally frequent in the batch, or P(z) is estimated,
-        too. Use "estimated" if a target may be rare.
+        Whether all classes are assumed to be equally frequent in the batch, or P(z) is estimated,
+        too. Use "estimated" if a class may be rare.
     shrinkage : float
         The covariance is (1 - shrinkage) times the estimate plus shrinkage times a multiple of
         the identity matrix.
@@ -58,13 +59,14 @@ class BatchRefinement(BaseHead, BaseEstimator):
     ----------
     items_, classes_
         Those of the head.
-    means_ : ndarray of shape (targets, C)
-        Mean of the standardised scores of each target: in standard deviations from their mean
-        over the batch. For one-vs-one scores these are the sums over the pairs of each class.
+    means_ : ndarray of shape (L, C)
+        Mean of the standardised scores of each of the L classes: in standard deviations from
+        their mean over the batch. For one-vs-one scores these are the sums over the pairs of each
+        seen class.
     covariance_ : ndarray of shape (C, C)
-        Covariance of the standardised scores within each target.
-    log_prior_ : ndarray of shape (targets,)
-        log P(z). For ``"equal"``, the constants that make the targets equally frequent.
+        Covariance of the standardised scores within each class.
+    log_prior_ : ndarray of shape (L,)
+        log P(z). For ``"equal"``, the constants that make the classes equally frequent.
 
     Examples
     --------
@@ -98,7 +100,7 @@ class BatchRefinement(BaseHead, BaseEstimator):
         self.n_iterations = n_iterations
 
     def fit(self, scores: Scores | ArrayLike) -> BatchRefinement:
-        """Estimate the distribution of the scores of each target.
+        """Estimate the distribution of the scores of each class.
 
         Parameters
         ----------
@@ -112,7 +114,7 @@ class BatchRefinement(BaseHead, BaseEstimator):
         if len(table) < len(self.classes_):
             raise RankshotError(
                 f"a batch of {len(table)} inputs is too small to estimate {len(self.classes_)} "
-                "targets"
+                "classes"
             )
         features = _features(table.values, table.kind, len(self.items_))
         self._kind = table.kind
@@ -129,20 +131,13 @@ class BatchRefinement(BaseHead, BaseEstimator):
     def _check_parameters(self) -> None:
         if not isinstance(self.head, BaseHead):
             raise RankshotError(f"head must be a fitted head, not {short_repr(self.head)}")
-        if not 0 <= require_number("head_weight", self.head_weight) < np.inf:
-            raise RankshotError(
-                f"head_weight must be 0 or more, and finite, not {self.head_weight!r}"
-            )
-        if not 0 < require_number("shrinkage", self.shrinkage) <= 1:
-            raise RankshotError(f"shrinkage must be above 0 and at most 1, not {self.shrinkage!r}")
-        if self.class_prior not in CLASS_PRIORS:
-            raise RankshotError(
-                f"class_prior must be 'equal' or 'estimated', not {short_repr(self.class_prior)}"
-            )
+        require_number("head_weight", self.head_weight, least=0, below=np.inf)
+        require_number("shrinkage", self.shrinkage, above=0, most=1)
+        require_choice("class_prior", self.class_prior, CLASS_PRIORS)
         require_whole_number("n_iterations", self.n_iterations)
 
     def _maximise(self, features: Floats, log_share: Floats) -> None:
-        """Estimate means, covariance and class prior from the probabilities of each target."""
+        """Estimate means, covariance and class prior from the probabilities of each class."""
         share = np.exp(log_share)
         size = np.maximum(share.sum(axis=0), np.finfo(float).tiny)
         self.means_ = share.T @ features / size[:, None]
@@ -173,7 +168,7 @@ class BatchRefinement(BaseHead, BaseEstimator):
 
 
 def _features(values: NDArray[np.floating], kind: Kind, n_items: int) -> Floats:
-    """Return one column per class: scores minus their mean, or sums over pairs."""
+    """Return one column per seen class: scores minus their mean, or sums over pairs."""
     f = np.asarray(values, np.float64)
     if kind == "one-vs-one":
         return sum_pair_scores(f, n_items)
@@ -214,10 +209,10 @@ def balancing_offsets(joint: Floats) -> Floats:
         ).x
         left = float(np.abs(excess(found)).max())
     except ValueError:
-        # A target with probability 0 for all inputs: no offset can balance it.
+        # A class with probability 0 for all inputs: no offset can balance it.
         left = np.inf
     if not left < MOST_EXCESS:
         raise RankshotError(
-            "the targets cannot be made equally frequent in this batch: use class_prior='estimated'"
+            "the classes cannot be made equally frequent in this batch: use class_prior='estimated'"
         )
     return np.asarray(found - found.mean())

@@ -1,4 +1,4 @@
-"""ConSE: a convex combination of the word vectors of the most probable classes."""
+"""ConSE: a convex combination of the word vectors of the most probable seen classes."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from rankshot.core.errors import RankshotError, quote_names, short_repr
-from rankshot.core.validation import require_number
+from rankshot.core.errors import RankshotError, quote_names
+from rankshot.core.validation import require_number, require_whole_number
 from rankshot.semantics.similarity import Similarity
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.heads.direct_similarity import require_similarity, share_of_largest
@@ -19,14 +19,14 @@ Floats = NDArray[np.floating]
 class ConSE(BaseHead, BaseEstimator):
     r"""ConSE of Norouzi et al. (2014): the other method that needs no retraining.
 
-    An input is mapped to the mean of the word vectors s of its T most probable classes, weighted
-    by their probabilities, and is given the target with the largest cosine to it. With vectors of
-    length one, that is the target with the largest
+    An input is mapped to the mean of the word vectors s of its T most probable seen classes,
+    weighted by their probabilities, and gets the new class with the largest cosine to it. With
+    vectors of length one, that is the class with the largest
 
     .. math:: \frac{1}{\sum_t P(y_t|x)} \sum_{t=1}^T P(y_t|x)\, \cos(s(y_t), s(z)),
 
-    since the length of the mean is the same for all targets. So the method needs only a table of
-    cosines. ConSE itself defines no probabilities; here they are the softmax of these numbers
+    since the length of the mean is the same for all new classes. So the method needs only a table
+    of cosines. ConSE itself defines no probabilities; here they are the softmax of these numbers
     divided by ``temperature``.
 
     Parameters
@@ -41,7 +41,7 @@ class ConSE(BaseHead, BaseEstimator):
     items_ : tuple of str
         The seen classes, in the order of the columns of the scores.
     classes_ : ndarray of str
-        The targets, sorted.
+        The new classes, sorted.
 
     Examples
     --------
@@ -57,26 +57,23 @@ class ConSE(BaseHead, BaseEstimator):
         self.temperature = temperature
 
     def fit(self, similarity: Similarity) -> ConSE:
-        """Store the cosines of targets and seen classes; classes without a vector are left out."""
-        n = self.n_classes
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-            raise RankshotError(f"n_classes must be a positive integer, not {short_repr(n)}")
-        if not 0 < require_number("temperature", self.temperature) < np.inf:
-            raise RankshotError(f"temperature must be positive, not {self.temperature!r}")
+        """Store the cosines of new and seen classes; seen classes without a vector are left out."""
+        require_whole_number("n_classes", self.n_classes)
+        require_number("temperature", self.temperature, above=0, below=np.inf)
         similarity = require_similarity(similarity)
         self.items_ = similarity.items
         self.classes_ = np.array(similarity.targets)
         self._has_vector = ~np.isnan(similarity.values).any(axis=0)
         if not self._has_vector.any():
             raise RankshotError(
-                f"there is no item that {similarity.source} compares with all targets: each of "
-                f"{quote_names(self.items_)} has no similarity to some target"
+                f"there is no seen class that {similarity.source} compares with all new classes: "
+                f"each of {quote_names(self.items_)} has no similarity to some new class"
             )
         self._cosines = similarity.values[:, self._has_vector]
         return self
 
     def _weights(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
-        """Return the weight in the mean of each class that has a vector."""
+        """Return the weight in the mean of each seen class that has a vector."""
         log_proba = log_class_probabilities(values, kind, "ConSE")[:, self._has_vector]
         # By score, because probabilities close to one are rounded to one.
         share = share_of_largest(values[:, self._has_vector], int(self.n_classes))
@@ -87,7 +84,7 @@ class ConSE(BaseHead, BaseEstimator):
         return np.asarray(self._cosines @ self._weights(values, kind).T / self.temperature)
 
     def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
-        """Return the terms of the log-posteriors, of shape (n, targets, items)."""
+        """Return the terms of the log-posteriors, of shape (n, new classes, seen classes)."""
         terms = np.zeros((len(values), len(self.classes_), len(self.items_)))
         terms[:, :, self._has_vector] = self._cosines * self._weights(values, kind)[:, None]
         return terms / self.temperature

@@ -1,4 +1,4 @@
-"""Deterministic Ranking: targets by the distance of their ranking from that of the scores."""
+"""Deterministic Ranking: new classes by the distance of their ranking from that of the scores."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_number
 from rankshot.ranking.checks import refuse_partial
 from rankshot.ranking.distances import kendall_distance, mean_kendall_distance
@@ -29,18 +28,18 @@ class DeterministicRanking(BaseHead, BaseEstimator):
     pairs that each class wins, and classes with equal numbers by the sums of their scores. The
     distance is Kendall's distance of top-K rankings (equations 4 and 5); for ties it is the mean
     over the strict rankings that the ties allow (`mean_kendall_distance`). Distances are mostly
-    whole numbers and often equal: then targets are equally probable, and `predict` answers the
-    first by name.
+    whole numbers and often equal: then new classes are equally probable, and `predict` answers
+    the first by name.
 
     The method itself defines no probabilities. Here they are those of Mallows models with one
-    spread around the targets' rankings, P(z|x) ∝ exp(-spread d).
+    spread around the rankings of the new classes, P(z|x) ∝ exp(-spread d).
 
     Parameters
     ----------
     k : int or None
         The number of places of each ranking that count; all for None. The paper uses 4.
     prior : PlackettLuce, Mallows or BabingtonSmith, optional
-        The model whose mode is the consensus of a target with several rankings; by default
+        The model whose mode is the consensus of a new class with several rankings; by default
         `PlackettLuce`.
     spread : float
         The spread λ of the Mallows models; it does not change the decision.
@@ -50,9 +49,9 @@ class DeterministicRanking(BaseHead, BaseEstimator):
     items_ : tuple of str
         The seen classes, in the order of the columns of the scores.
     classes_ : ndarray of str
-        The targets, sorted.
+        The new classes, sorted.
     consensus_ : Rankings
-        One ranking per target, cut to ``k``.
+        One ranking per new class, cut to ``k``.
 
     Examples
     --------
@@ -73,7 +72,7 @@ class DeterministicRanking(BaseHead, BaseEstimator):
         self.spread = spread
 
     def fit(self, rankings: Rankings) -> DeterministicRanking:
-        """Find the consensus of each target's rankings.
+        """Find the consensus of the rankings of each new class.
 
         Parameters
         ----------
@@ -81,8 +80,7 @@ class DeterministicRanking(BaseHead, BaseEstimator):
             Full or top-K rankings of the seen classes. Subset rankings are refused, because no
             distance is defined for them.
         """
-        if not 0 < require_number("spread", self.spread) < np.inf:
-            raise RankshotError(f"spread must be positive, not {self.spread!r}")
+        require_number("spread", self.spread, above=0, below=np.inf)
         rankings = require_targets(rankings)
         refuse_partial(rankings, "no distance is defined to it. Use ProbabilisticRanking")
         self.items_ = rankings.items

@@ -1,4 +1,4 @@
-"""Direct Similarity: targets by the probabilities of the seen classes most similar to them."""
+"""Direct Similarity: new classes by the probabilities of the seen classes most similar to them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
-from rankshot.core.validation import require_number
+from rankshot.core.validation import require_number, require_whole_number
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.similarity import Similarity
 from rankshot.zeroshot.heads.base import BaseHead
@@ -24,26 +24,27 @@ class DirectSimilarity(BaseHead, BaseEstimator):
     .. math:: P(z|x) \propto \prod_k \left(\frac{P(y_k|x)}{P(y_k)}\right)^{y_k^z},
               \quad y_k^z = \frac{w_k^z}{\sum_i w_i^z}
 
-    over the seen classes y_k most similar to the target, where w are the similarities. P(y_k|x)
-    is the sigmoid of one-vs-rest scores and the softmax of multiclass scores. The method uses the
-    values of the similarities, not only their ranking; the paper compares its methods with it.
+    over the seen classes y_k most similar to the new class z, where w are the similarities.
+    P(y_k|x) is the sigmoid of one-vs-rest scores and the softmax of multiclass scores. The method
+    uses the values of the similarities, not only their ranking; the paper compares its methods
+    with it.
 
-    Classes that tie for the last places share them.
+    Seen classes that tie for the last places share them.
 
     Parameters
     ----------
     n_similar : int
-        The number of most similar classes that count; the paper uses 5.
+        The number of most similar seen classes that count; the paper uses 5.
     class_prior : dict of str to float, optional
-        P(y_k) by class name. By default all classes are equally probable.
+        P(y_k) by name of the seen class. By default all are equally probable.
 
     Attributes
     ----------
     items_ : tuple of str
         The seen classes, in the order of the columns of the scores.
     classes_ : ndarray of str
-        The targets, sorted.
-    exponents_ : ndarray of shape (targets, items)
+        The new classes, sorted.
+    exponents_ : ndarray of shape (new classes, seen classes)
         y_k^z; each row adds up to one.
 
     Examples
@@ -63,18 +64,16 @@ class DirectSimilarity(BaseHead, BaseEstimator):
         self.class_prior = class_prior
 
     def fit(self, similarity: Similarity) -> DirectSimilarity:
-        """Compute the exponents from the similarities of targets and seen classes.
+        """Compute the exponents from the similarities of new and seen classes.
 
         Parameters
         ----------
         similarity : Similarity
-            Similarities, which must not be negative; ``rescale()`` returns such. A class with an
-            unknown similarity is not among the most similar ones.
+            Similarities, which must not be negative; ``rescale()`` returns such. A seen class
+            with an unknown similarity is not among the most similar ones.
         """
         similarity = require_similarity(similarity)
-        n = self.n_similar
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-            raise RankshotError(f"n_similar must be a positive integer, not {short_repr(n)}")
+        n = require_whole_number("n_similar", self.n_similar)
         negative = np.argwhere(similarity.values < 0)
         if negative.size:
             row, column = negative[0]
@@ -84,7 +83,7 @@ class DirectSimilarity(BaseHead, BaseEstimator):
             )
         self.items_ = similarity.items
         self.classes_ = np.array(similarity.targets)
-        self.exponents_: NDArray[np.float64] = _exponents(similarity.values, int(n))
+        self.exponents_: NDArray[np.float64] = _exponents(similarity.values, n)
         self._log_prior = self._prior_of_classes()
         return self
 
@@ -99,15 +98,10 @@ class DirectSimilarity(BaseHead, BaseEstimator):
         if missing := [item for item in self.items_ if item not in self.class_prior]:
             near = suggest_name(missing[0], self.class_prior)
             raise RankshotError(f"class_prior has no value for {quote_names(missing)}{near}")
-        prior = np.array(
-            [require_number(f"class_prior[{x!r}]", self.class_prior[x]) for x in self.items_]
-        )
-        good = (prior > 0) & (prior < np.inf)
-        if not good.all():
-            item = self.items_[int(np.argmin(good))]
-            raise RankshotError(
-                f"class_prior[{item!r}] must be a positive number, not {self.class_prior[item]}"
-            )
+        prior = [
+            require_number(f"class_prior[{item!r}]", self.class_prior[item], above=0, below=np.inf)
+            for item in self.items_
+        ]
         return np.asarray(np.log(prior))
 
     def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
@@ -115,13 +109,13 @@ class DirectSimilarity(BaseHead, BaseEstimator):
         return np.asarray(self.exponents_ @ log_proba.T)
 
     def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
-        """Return the terms of the log-posteriors, of shape (n, targets, items)."""
+        """Return the terms of the log-posteriors, of shape (n, new classes, seen classes)."""
         log_proba = log_class_probabilities(values, kind, "DirectSimilarity") - self._log_prior
         return np.asarray(self.exponents_ * log_proba[:, None])
 
 
 def require_similarity(similarity: Similarity) -> Similarity:
-    """Return a table with sorted targets; none of them may be unknown to the source."""
+    """Return a table with sorted new classes; none of them may be unknown to the source."""
     if not isinstance(similarity, Similarity):
         given = "Rankings" if isinstance(similarity, Rankings) else short_repr(similarity)
         raise RankshotError(
@@ -152,7 +146,7 @@ def share_of_largest(values: Floats, n: int) -> Floats:
 
 
 def _exponents(values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    """Return y_k^z; if all similarities of a target are 0, its classes count the same."""
+    """Return y_k^z; if all similarities of a new class are 0, all its exponents are equal."""
     share = share_of_largest(values, n)
     weights = share * np.nan_to_num(values)
     nothing = weights.sum(axis=1) == 0

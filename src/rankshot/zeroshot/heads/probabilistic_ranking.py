@@ -1,4 +1,4 @@
-"""Probabilistic Ranking: targets by the probability of their rankings given the scores."""
+"""Probabilistic Ranking: new classes by the probability of their rankings given the scores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError
-from rankshot.core.validation import Seed
+from rankshot.core.validation import Seed, require_choice
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.alignment import require_targets
 from rankshot.zeroshot.heads.base import DEFAULT_K, BaseHead, require_k
@@ -27,17 +27,17 @@ POSTERIORS = ("consensus", "mean", "sum")
 
 
 class ProbabilisticRanking(BaseHead, BaseEstimator):
-    r"""The paper's method (PR): a target is as probable as its ranking, given the scores.
+    r"""The paper's method (PR): a new class is as probable as its ranking, given the scores.
 
     The scores of a classifier define a model of rankings: Plackett-Luce for one score per class
-    (equation 14), Babington-Smith for one score per pair of classes (equation 15). A target is as
-    probable as its ranking is under this model. The parameter ``posterior`` decides what happens
-    if a target has several rankings:
+    (equation 14), Babington-Smith for one score per pair of classes (equation 15). A new class is
+    as probable as its ranking is under this model. The parameter ``posterior`` decides what
+    happens if a new class has several rankings:
 
-    - ``"mean"``: log P(z|x) is the weighted mean of log P(π|x) over the rankings of the target.
+    - ``"mean"``: log P(z|x) is the weighted mean of log P(π|x) over the rankings of the class z.
       Nothing is merged.
-    - ``"consensus"``, the paper's classifiers (equations 16 and 17): the rankings of a target are
-      merged into one, the mode of the prior fitted to them, and P(z|x) ∝ P(π_0^z|x).
+    - ``"consensus"``, the paper's classifiers (equations 16 and 17): the rankings of a new class
+      are merged into one, the mode of the prior fitted to them, and P(z|x) ∝ P(π_0^z|x).
     - ``"sum"``, equation 7: Σ_π P(π|x) P(z|π) over all top-k rankings π, with
       P(z|π) ∝ P(π|z) from the priors. The sum is exact for at most 20,000 rankings; otherwise it
       is estimated from exact samples of P(π|x). See `sum_over_rankings`.
@@ -58,7 +58,7 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
         the r-th term has the weight r^-decay. With 0 all places count the same, as in the paper.
         Not used by ``posterior="sum"``.
     prior : PlackettLuce, Mallows or BabingtonSmith, optional
-        The model of a target's rankings, P(π|z), which is fitted to those of each target. By
+        The model of the rankings of a new class, P(π|z), which is fitted for each of them. By
         default `PlackettLuce`. The consensus of a single ranking is the ranking itself. Not used
         by ``posterior="mean"``.
     posterior : {"mean", "consensus", "sum"}
@@ -73,14 +73,14 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
     items_ : tuple of str
         The seen classes, in the order of the columns of the scores.
     classes_ : ndarray of str
-        The targets, sorted.
+        The new classes, sorted.
     rankings_ : Rankings
-        The rankings of the targets, cut to ``k``.
+        The rankings of the new classes, cut to ``k``.
     priors_ : dict
-        The model fitted to the rankings of each target that has several (of every target for
-        ``posterior="sum"``). Empty for ``posterior="mean"``.
+        The model fitted to the rankings of each new class that has several (of every new class
+        for ``posterior="sum"``). Empty for ``posterior="mean"``.
     consensus_ : Rankings or None
-        One ranking per target, cut to ``k``. None for ``posterior="mean"``.
+        One ranking per new class, cut to ``k``. None for ``posterior="mean"``.
     reference_ : Reference or None
         Means and standard deviations over the ``reference`` of `fit`, if there was one.
 
@@ -136,22 +136,20 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
     def fit(
         self, rankings: Rankings, reference: Scores | ArrayLike | None = None
     ) -> ProbabilisticRanking:
-        """Fit the priors and the consensus of the targets.
+        """Fit the priors and the consensus of the new classes.
 
         Parameters
         ----------
         rankings : Rankings
-            Rankings of the seen classes, at least one for each target. Their weights count.
+            Rankings of the seen classes, at least one for each new class. Their weights count.
         reference : Scores or array-like, optional
             Scores of inputs of seen classes that the classifier was not trained on, several of
-            every class; no labels are needed. The scores, and then log P(z|x) of each target,
+            every class; no labels are needed. The scores, and then log P(z|x) of each new class,
             are standardised by their means and standard deviations over the reference. So the
-            result no longer depends on classes that always have high scores, on targets whose
-            rankings always fit, and on the scale of the scores.
+            result no longer depends on seen classes that always have high scores, on new classes
+            whose rankings always fit, and on the scale of the scores.
         """
-        if self.posterior not in POSTERIORS:
-            allowed = ", ".join(POSTERIORS)
-            raise RankshotError(f"posterior must be one of {allowed}, not {self.posterior!r}")
+        require_choice("posterior", self.posterior, POSTERIORS)
         rankings = require_targets(rankings)
         k = require_k(self.k, rankings.n_items)
         require_decay(self.decay)
@@ -212,7 +210,7 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
         return int(values.shape[1]) + len(self._compared)
 
     def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
-        """Return the contribution of each item to the log-posteriors, (n, targets, items).
+        """Return the contribution of each seen class, of shape (n, new classes, seen classes).
 
         The probability of a ranking is a product over its stages. The log-ratio of each factor to
         its value for equal scores is the contribution of the item at this place; tied items
@@ -250,7 +248,7 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
         """Return the names of the sources, and the log-posteriors by each source alone.
 
         If all rankings have one source, its raters take the place of sources. The array has the
-        shape (n, targets, sources), and NaN where a source has no ranking of a target. It is
+        shape (n, new classes, sources), and NaN where a source has no ranking of a class. It is
         empty for one-vs-one scores if the rankings have different lengths, because their
         probabilities cannot be compared.
         """
@@ -297,6 +295,6 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
 
 
 def averaging_matrix(rankings: Rankings, targets: NDArray[np.str_]) -> NDArray[np.float64]:
-    """Return the matrix from one value per ranking to the weighted mean of each target."""
+    """Return the matrix from one value per ranking to the weighted mean of each class."""
     weights = np.where(targets[:, None] == rankings.targets, rankings.weights, 0.0)
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))

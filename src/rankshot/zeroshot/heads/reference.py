@@ -30,8 +30,8 @@ class Reference:
         The kind of the scores.
     score_mean, score_std : ndarray of shape (columns,)
         Mean and standard deviation of each column of the scores.
-    target_mean, target_std : ndarray of shape (targets,)
-        Mean and standard deviation of the log-posterior of each target, computed from the
+    target_mean, target_std : ndarray of shape (new classes,)
+        Mean and standard deviation of the log-posterior of each new class, computed from the
         standardised scores.
     """
 
@@ -48,7 +48,7 @@ class Reference:
         return _standardize(values, self.score_mean, self.score_std)
 
     def standardize_log_posterior(self, log_posterior: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return log-posteriors, targets first, in standard deviations from their mean."""
+        """Return log-posteriors, one row per class, in standard deviations from their mean."""
         shape = (-1,) + (1,) * (log_posterior.ndim - 1)
         mean, std = self.target_mean.reshape(shape), self.target_std.reshape(shape)
         return np.asarray((log_posterior - mean) / std)
@@ -62,7 +62,7 @@ def fit_reference(table: Scores, log_posterior: Function) -> Reference:
     table : Scores
         Scores of inputs of seen classes.
     log_posterior : callable
-        The function of a head that returns log-posteriors, with one row per target, for scores
+        The function of a head that returns log-posteriors, with one row per class, for scores
         and their kind.
     """
     if len(table) < LEAST_INPUTS:

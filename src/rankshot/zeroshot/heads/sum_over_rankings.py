@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax, logsumexp
 
-from rankshot.core.errors import RankshotError, short_repr
-from rankshot.core.validation import Seed
+from rankshot.core.validation import Seed, require_whole_number
 from rankshot.ranking.babington_smith import BabingtonSmith
 from rankshot.ranking.plackett_luce import PlackettLuce, first_items
 from rankshot.ranking.rankings import Rankings
@@ -44,7 +43,7 @@ class SumOverRankings:
     Parameters
     ----------
     models : sequence of ranking models
-        P(π|z), one model per target.
+        P(π|z), one model per new class.
     items : tuple of str
         The seen classes.
     k : int
@@ -63,12 +62,7 @@ class SumOverRankings:
         n_samples: int,
         random_state: Seed,
     ) -> None:
-        if (
-            isinstance(n_samples, bool)
-            or not isinstance(n_samples, int | np.integer)
-            or n_samples < 2
-        ):
-            raise RankshotError(f"n_samples must be 2 or more, not {short_repr(n_samples)}")
+        n_samples = require_whole_number("n_samples", n_samples, least=2)
         self.models, self.items, self.k, self.n_samples = models, items, k, n_samples
         self.exact = perm(len(items), k) <= MAX_RANKINGS
         if self.exact:
@@ -89,7 +83,7 @@ class SumOverRankings:
     def log_proba_by_target(
         self, values: NDArray[np.floating], kind: Kind
     ) -> tuple[Floats, Floats]:
-        """Return log P(z|x) and the standard error of P(z|x), with one row per target."""
+        """Return log P(z|x) and the standard error of P(z|x), with one row per class."""
         scores = np.asarray(values, np.float64)
         if self.exact:
             log_proba = self._enumerate(scores, kind)
@@ -106,7 +100,7 @@ class SumOverRankings:
         return log_proba, std / np.sqrt(self.n_samples)
 
     def _log_target_given(self, rankings: Rankings) -> Floats:
-        """Return log P(z|π), with one row per target and one column per ranking."""
+        """Return log P(z|π), with one row per class and one column per ranking."""
         plackett_luce = [model for model in self.models if isinstance(model, PlackettLuce)]
         if len(plackett_luce) == len(self.models):
             # All models at once: the log-worths of each are like the scores of an input.
@@ -114,7 +108,7 @@ class SumOverRankings:
             log_likelihoods = np.asarray(PlackettLuceScorer(rankings).log_prob(worths))
         else:
             log_likelihoods = np.array([model.log_prob(rankings) for model in self.models])
-        # A ranking that has probability 0 for all targets is evidence for none of them.
+        # A ranking that has probability 0 for all classes is evidence for none of them.
         log_likelihoods[:, np.isneginf(log_likelihoods).all(axis=0)] = 0.0
         return np.asarray(log_softmax(log_likelihoods, axis=0))
 
