@@ -11,7 +11,6 @@ from rankshot.experiments.result_tables import (
     OursAndPaper,
     ResultTable,
     format_markdown,
-    format_share,
     format_value,
     write_csv,
     write_markdown,
@@ -70,28 +69,6 @@ def test_a_table_may_be_empty_and_is_never_changed():
 
 
 # ------------------------------------------------------------------ cells as text
-
-
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [
-        (0.4449, ".445"),
-        (0.0, ".000"),
-        (0.04, ".040"),
-        (1.0, "1.000"),
-        (0.99951, "1.000"),
-        (-0.25, "-.250"),
-        # There is no less than nothing.
-        (-0.0, ".000"),
-        (-0.0004, ".000"),
-        (-0.0006, "-.001"),
-        (10.05, "10.050"),
-        (-10.05, "-10.050"),
-        (np.float64(0.125), ".125"),
-    ],
-)
-def test_a_share_has_three_digits_and_no_zero_before_the_point(number, text):
-    assert format_share(number) == text
 
 
 @pytest.mark.parametrize(

@@ -33,10 +33,9 @@ from urllib.request import (
 )
 
 from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.progress import Announce
 
 T = TypeVar("T")
-Announce = Callable[[int, int, str], None]
-"""Called with how much is done, of how much, and of what: bytes of a file, or images."""
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
 """Seconds before the first retry, and the most before any, whatever a server asks for."""
 TIMEOUT = 30.0

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, short_repr
-from rankshot.core.http import Announce, download
+from rankshot.core.http import download
+from rankshot.core.progress import Announce
 from rankshot.core.text_files import replace_file
 from rankshot.datasets.efficientnet import N_FEATURES, SIDE, EfficientNetFeatures, Images
 from rankshot.datasets.embedded import class_names, embedded_file

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from rankshot.experiments.benchmark import LIST_LENGTH, Task
-from rankshot.experiments.classifiers import LEAST_SQUARES
+from rankshot.experiments.classifiers import LEAST_SQUARES, AnnounceStep
 from rankshot.experiments.evaluator import (
     NEARLY_BEST,
     PRIORS,
@@ -23,13 +23,13 @@ from rankshot.experiments.evaluator import (
     weigh_raters,
 )
 from rankshot.experiments.methods import K, paper_head
-from rankshot.experiments.result_tables import ResultTable, Value, format_share
+from rankshot.experiments.result_tables import ResultTable, Value
 from rankshot.ranking.mallows import Mallows
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.bootstrap import Bootstrap, class_interval, class_weights
 from rankshot.zeroshot.heads.batch_refinement import balancing_offsets
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
-from rankshot.zeroshot.metrics import Interval
+from rankshot.zeroshot.metrics import Interval, format_share
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.str_]
@@ -137,7 +137,7 @@ class _Ablation:
     """The evaluator and the steps so far."""
 
     evaluator: Evaluator
-    announce: Callable[[str], None]
+    announce: AnnounceStep
     steps: list[Step]
 
     def add(self, idea: str, chosen: str, configuration: Configuration) -> Configuration:
@@ -153,7 +153,7 @@ def run_ablation(
     evaluator: Evaluator,
     C: float,
     grid: Mapping[str, Sequence[float]],
-    announce: Callable[[str], None],
+    announce: AnnounceStep,
 ) -> AblationResult:
     """Evaluate all ideas in turn.
 
@@ -269,7 +269,7 @@ def _ceiling(evaluator: Evaluator, configuration: Configuration) -> Step:
 
 
 def _batch_steps(
-    trials: BatchTrials, chosen: Configuration, announce: Callable[[str], None]
+    trials: BatchTrials, chosen: Configuration, announce: AnnounceStep
 ) -> Iterator[Step]:
     """Yield the steps that use all test inputs together before any is classified.
 

@@ -35,7 +35,8 @@ _UNREADABLE = (
     zlib.error,
 )
 """Errors of reading a file that is missing, incomplete or not a saved classifier."""
-Announce = Callable[[str], None]
+AnnounceStep = Callable[[str], None]
+"""Called with the name of the next step."""
 SETTINGS = ("one-vs-rest", "one-vs-one", "multiclass")
 """The paper's classifiers: two kinds of support vector machines with Platt scaling, and logistic
 regression."""
@@ -183,7 +184,7 @@ class ClassifierCache:
     X: Features
     y: Labels
     directory: Path
-    announce: Announce
+    announce: AnnounceStep
 
     def load_or_train(self, setting: str, C: float) -> LinearClassifier:
         """Return a classifier from its file, or train it and write the file."""

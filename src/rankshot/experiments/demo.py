@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankshot.core.progress import Announce
 from rankshot.datasets.cifar import load_cifar
 from rankshot.experiments.benchmark import load_benchmark, rank_items
 from rankshot.experiments.classifiers import LinearClassifier, train_classifier
@@ -20,7 +20,6 @@ from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.metrics import Interval, accuracy, wilson_interval
 from rankshot.zeroshot.scores import Scores
 
-Announce = Callable[[int, int, str], None]
 SOURCES = ("WordNet", "GloVe", "Wikipedia")
 """The linguistic sources that are compared and combined."""
 REGULARISATION = {"one-vs-rest": 0.001, "one-vs-one": 0.001, "multiclass": 0.03}

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from rankshot.core.errors import RankshotError
 from rankshot.experiments.benchmark import Benchmark, Task
-from rankshot.experiments.classifiers import Announce, LinearClassifier
+from rankshot.experiments.classifiers import AnnounceStep, LinearClassifier
 from rankshot.experiments.peers.attributes import DAP, IAP
 from rankshot.experiments.peers.base import Peer
 from rankshot.experiments.peers.linear import DIRECTIONS, ESZSL, SAE, VectorRegression
@@ -90,7 +90,7 @@ def peer_table(
     benchmark: Benchmark,
     rehearsal_classifier: LinearClassifier,
     real_classifier: LinearClassifier,
-    announce: Announce,
+    announce: AnnounceStep,
 ) -> ResultTable:
     """Tune, train and test the peers on the features that our classifiers use.
 
@@ -220,7 +220,7 @@ def format_setting(setting: Setting) -> str:
 
 
 def _tune(
-    task: Task, classifier: LinearClassifier, methods: Iterable[PeerMethod], announce: Announce
+    task: Task, classifier: LinearClassifier, methods: Iterable[PeerMethod], announce: AnnounceStep
 ) -> list[Trial]:
     rehearsal, best = prepare_task(task, classifier), []
     for one in methods:

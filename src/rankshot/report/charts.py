@@ -6,7 +6,7 @@ import math
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +22,8 @@ from rankshot.report.svg import (
     element,
     format_coordinate,
 )
-from rankshot.report.texts import format_percent, format_share, shorten
-
-if TYPE_CHECKING:
-    from rankshot.zeroshot.metrics import Interval
+from rankshot.report.texts import format_percent, shorten
+from rankshot.zeroshot.metrics import Interval, format_share
 
 Floats = NDArray[np.float64]
 MAX_RADIUS, MIN_RADIUS = 12.0, 2.5

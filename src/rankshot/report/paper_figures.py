@@ -30,7 +30,8 @@ from rankshot.report.svg import (
     fit_axis,
     format_coordinate,
 )
-from rankshot.report.texts import format_share, shorten
+from rankshot.report.texts import shorten
+from rankshot.zeroshot.metrics import format_share
 
 Floats = NDArray[np.float64]
 SQUARE = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])

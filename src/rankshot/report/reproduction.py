@@ -28,8 +28,8 @@ from rankshot.report.paper_figures import (
     two_class_lines,
 )
 from rankshot.report.svg import Html
-from rankshot.report.texts import format_percent, format_share
-from rankshot.zeroshot.metrics import Interval
+from rankshot.report.texts import format_percent
+from rankshot.zeroshot.metrics import Interval, format_share
 
 DATASETS = {"cifar": "CIFAR", "animals": "Animals with Attributes"}
 NO_PLOT = Html()

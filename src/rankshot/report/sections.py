@@ -31,9 +31,9 @@ from rankshot.report.texts import (
     format_column,
     format_number,
     format_percent,
-    format_share,
     make_bars,
 )
+from rankshot.zeroshot.metrics import format_share
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
