@@ -7,8 +7,7 @@ import pytest
 
 from rankshot.core.errors import RankshotError
 from rankshot.datasets import loading
-from rankshot.datasets.animals import animals_classes
-from rankshot.datasets.cifar import cifar10_classes, cifar100_classes
+from rankshot.datasets.embedded import class_names
 from rankshot.datasets.loading import MissingFeaturesError, load_images
 
 
@@ -16,8 +15,8 @@ from rankshot.datasets.loading import MissingFeaturesError, load_images
 def cifar(rng):
     """The arrays of a small file."""
     found = {
-        "seen_classes": np.array(cifar100_classes()),
-        "unseen_classes": np.array(cifar10_classes()),
+        "seen_classes": np.array(class_names("cifar").seen),
+        "unseen_classes": np.array(class_names("cifar").new),
     }
     parts = {"seen_train": (120, 100), "seen_test": (110, 100), "unseen_test": (17, 10)}
     for part, (n, classes) in parts.items():
@@ -28,12 +27,12 @@ def cifar(rng):
 
 @pytest.fixture
 def animals(rng):
-    classes = np.array([name for some in animals_classes() for name in some])
+    classes = np.array([name for some in class_names("animals") for name in some])
     return {
         "features": rng.normal(size=(500, 3)).astype(np.float16),
         "label": np.repeat(np.arange(50), 10).astype(np.int16),
         "classes": classes,
-        "unseen": np.isin(classes, animals_classes().new),
+        "unseen": np.isin(classes, class_names("animals").new),
         "attributes": rng.uniform(0, 100, size=(50, 4)).astype(np.float32),
     }
 

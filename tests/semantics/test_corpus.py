@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from rankshot.core.errors import RankshotError
-from rankshot.datasets import cifar10_classes, cifar100_classes, load_similarities
+from rankshot.datasets import class_names, load_similarities
 from rankshot.semantics import corpus as corpus_module
 from rankshot.semantics.associations import dice, ppmi
 from rankshot.semantics.cooccurrence import NameIndex, tokenize
@@ -469,7 +469,7 @@ def test_importing_does_not_import_gensim():
 @pytest.mark.shared_data
 @pytest.mark.parametrize("unit", ["window", "document"])
 def test_cifar_names_in_wikipedia(shared_data, unit):
-    seen, new = cifar100_classes(), cifar10_classes()
+    seen, new = class_names("cifar")
     if unit == "window":
         # The embedded table; a test of the data sets compares it with a fresh one by cosine.
         table = load_similarities("cifar")["Wikipedia"].select(new, seen)

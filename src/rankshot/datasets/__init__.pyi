@@ -1,9 +1,6 @@
-from .animals import animals_classes as animals_classes
 from .animals import build_animals_features as build_animals_features
 from .animals import load_animals as load_animals
 from .cifar import build_cifar_features as build_cifar_features
-from .cifar import cifar10_classes as cifar10_classes
-from .cifar import cifar100_classes as cifar100_classes
 from .cifar import load_cifar as load_cifar
 from .embedded import ANIMAL_SENSES as ANIMAL_SENSES
 from .embedded import CIFAR_SENSES as CIFAR_SENSES

@@ -17,7 +17,7 @@ from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest
 from rankshot.core.names import as_names
 from rankshot.core.progress import Announce
 from rankshot.core.text_files import replace_file
-from rankshot.datasets.embedded import ClassNames, class_names
+from rankshot.datasets.embedded import class_names
 from rankshot.datasets.features import FeatureFile, ImageData, fit_pca, read_only
 from rankshot.semantics.class_vectors import ClassVectors
 
@@ -67,7 +67,7 @@ def load_animals(path: str | Path) -> ImageData:
         If there is no such file.
     """
     file = FeatureFile.read(Path(path), ARRAYS)
-    seen, new = animals_classes()
+    seen, new = class_names("animals")
     classes = file.classes("classes", seen + new)
     features = file.features("features")
     number = file.class_numbers("label", len(classes), len(features))
@@ -83,21 +83,6 @@ def load_animals(path: str | Path) -> ImageData:
         new_classes=new,
         attributes=_read_attributes(file, classes),
     ).require_complete()
-
-
-def animals_classes() -> ClassNames:
-    """Return the names of the 40 seen classes and of the 10 new ones, each sorted.
-
-    Examples
-    --------
-    >>> from rankshot.datasets import animals_classes
-    >>> seen, new = animals_classes()
-    >>> len(seen), len(new), seen[:3]
-    (40, 10, ('antelope', 'bat', 'beaver'))
-    >>> new[-4:]
-    ('pig', 'raccoon', 'rat', 'seal')
-    """
-    return class_names("animals")
 
 
 def _find_new_classes(

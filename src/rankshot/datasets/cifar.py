@@ -132,16 +132,6 @@ def _read_part(file: FeatureFile, part: str, classes: tuple[str, ...]) -> tuple[
     return features, file.labels(f"{part}_label", classes, len(features))
 
 
-def cifar100_classes() -> tuple[str, ...]:
-    """Return the names of CIFAR-100's classes, the seen classes, sorted."""
-    return class_names("cifar").seen
-
-
-def cifar10_classes() -> tuple[str, ...]:
-    """Return the names of CIFAR-10's classes, the new classes, sorted."""
-    return class_names("cifar").new
-
-
 # -------------------------------------------------------------------- the archives
 
 
@@ -180,7 +170,7 @@ CIFAR10 = CifarArchive(
     md5="c32a1d4ab5d03f1284b67883e8d87530",
     folder="cifar-10-batches-bin",
     names="batches.meta.txt",
-    classes=cifar10_classes(),
+    classes=class_names("cifar").new,
     label_bytes=1,
     images={"test_batch.bin": 10_000},
 )
@@ -191,7 +181,7 @@ CIFAR100 = CifarArchive(
     md5="03b5dce01913d631647c71ecec9e9cb8",
     folder="cifar-100-binary",
     names="fine_label_names.txt",
-    classes=cifar100_classes(),
+    classes=class_names("cifar").seen,
     label_bytes=2,  # the coarse label, then the fine one
     images={"train.bin": 50_000, "test.bin": 10_000},
 )

@@ -66,8 +66,8 @@ def class_names(dataset: str) -> ClassNames:
     --------
     >>> from rankshot.datasets import class_names
     >>> seen, new = class_names("animals")
-    >>> len(seen), new[:3]
-    (40, ('chimpanzee', 'giant+panda', 'hippopotamus'))
+    >>> len(seen), len(new), new[:3]
+    (40, 10, ('chimpanzee', 'giant+panda', 'hippopotamus'))
     """
     require_dataset(dataset)
     seen, new = CLASS_FILES[dataset]
