@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 import rankshot as rs
 from rankshot.experiments import ablation as module
-from rankshot.experiments import evaluator as evaluator_module
+from rankshot.experiments import batch_trials
 from rankshot.experiments.ablation import run_ablation, settings_table
 from rankshot.experiments.benchmark import load_benchmark
 from rankshot.experiments.classifiers import LEAST_SQUARES, ClassifierCache
@@ -241,7 +241,7 @@ def test_the_rule_decides_on_classifier_places_and_sources(
     monkeypatch.setattr(module, "DECAYS", (0.0, 0.25))
     monkeypatch.setattr(module, "SOURCE_WEIGHTS", (0.3,))
     for name in ("HEAD_WEIGHTS", "SHRINKAGES"):
-        monkeypatch.setattr(evaluator_module, name, getattr(evaluator_module, name)[:1])
+        monkeypatch.setattr(batch_trials, name, getattr(batch_trials, name)[:1])
     other = make_evaluator(evaluator.benchmark.images, directory, [], kind)
     chosen = run_ablation(other, C, GRID, lambda text: None).chosen
     if kind is Doubtful:

@@ -400,8 +400,8 @@ def test_a_script_without_a_guard_works(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"unit": "windows"}, "unknown unit 'windows' .did you mean 'window'"),
-        ({"measure": "pmi"}, "unknown measure 'pmi' .did you mean 'ppmi'"),
+        ({"unit": "windows"}, "unit must be one of .*, not 'windows' .did you mean 'window'"),
+        ({"measure": "pmi"}, "measure must be one of .*, not 'pmi' .did you mean 'ppmi'"),
         ({"window": 1}, "window must be a whole number from 2 to 1000, not 1"),
         ({"window": 10**9}, "window must be"),
         ({"min_count": 2.5}, "min_count must be a whole number from 0 to 1000, not 2.5"),

@@ -274,8 +274,8 @@ def test_a_name_above_others_is_their_branch():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: rs.WordNet("cosine"), "measure must be one of path, lch, wup"),
-        (lambda: rs.WordNet(["path"]), "measure must be one of path, lch, wup"),
+        (lambda: rs.WordNet("cosine"), "measure must be one of 'path', 'lch', 'wup'"),
+        (lambda: rs.WordNet(["path"]), "measure must be one of 'path', 'lch', 'wup'"),
         (lambda: rs.WordNet(categories="animal"), "categories must be a list of names"),
         (lambda: rs.WordNet(categories=[]), "categories is empty"),
         (lambda: rs.WordNet(senses=["seal.n.09"]), "senses must map names to senses"),

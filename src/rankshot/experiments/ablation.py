@@ -10,18 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from rankshot.experiments.benchmark import LIST_LENGTH, Task
-from rankshot.experiments.classifiers import LEAST_SQUARES, AnnounceStep
-from rankshot.experiments.evaluator import (
+from rankshot.experiments.batch_trials import (
     NEARLY_BEST,
     PRIORS,
     BatchTrials,
-    Configuration,
-    Evaluator,
     Prior,
     adjust_for_frequencies,
-    weigh_raters,
 )
+from rankshot.experiments.benchmark import LIST_LENGTH, Task
+from rankshot.experiments.classifiers import LEAST_SQUARES, AnnounceStep
+from rankshot.experiments.evaluator import Configuration, Evaluator, weigh_raters
 from rankshot.experiments.methods import K, paper_head
 from rankshot.experiments.result_tables import ResultTable, Value
 from rankshot.ranking.mallows import Mallows

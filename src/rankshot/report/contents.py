@@ -17,10 +17,10 @@ from sklearn.metrics import confusion_matrix
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.experiments.class_maps import place_points
 from rankshot.experiments.result_tables import Comparison
-from rankshot.ranking.checks import only_complete
 from rankshot.ranking.concordance import TargetSummary
 from rankshot.ranking.distances import mean_kendall_distance
 from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.restriction import keep_complete
 from rankshot.zeroshot.explanation import Explanation
 from rankshot.zeroshot.metrics import (
     ROUNDING,
@@ -277,7 +277,7 @@ def map_rankings(rankings: Rankings, k: int) -> ClassMap | None:
 
     The groups are the targets. The result is None if fewer than three rankings can be compared.
     """
-    whole = only_complete(rankings)[:MAX_RANKINGS]
+    whole = keep_complete(rankings)[:MAX_RANKINGS]
     if len(whole) < 3 or not whole.target_names:
         return None
     k = min(k, int(whole.lengths.min()))

@@ -3,8 +3,8 @@ from .associations import normalized_web_similarity as normalized_web_similarity
 from .associations import pmi as pmi
 from .associations import ppmi as ppmi
 from .class_vectors import ClassVectors as ClassVectors
-from .class_vectors import Embedding as Embedding
 from .corpus import Corpus as Corpus
+from .embedding import Embedding as Embedding
 from .hit_count_files import read_hit_counts as read_hit_counts
 from .language_model import CostEstimate as CostEstimate
 from .language_model import LanguageModel as LanguageModel
