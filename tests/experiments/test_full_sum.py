@@ -170,7 +170,7 @@ def test_drawn_rankings_have_an_error_that_falls_with_their_number(rng):
 )
 def test_times_are_whole_microseconds_of_at_least_one(rng, monkeypatch, seconds, time):
     task, scores, truth = made(rng, 6)
-    answer = full_sum.Answer(truth, 0.0, seconds * len(truth))
+    answer = full_sum.TimedPredictions(truth, 0.0, seconds * len(truth))
     monkeypatch.setattr(full_sum, "classify_by_consensus", lambda *_: answer)
     found = full_sum_table(scores, task, truth).row("Mallows", "consensus")[-1]
     assert found == time
@@ -184,7 +184,7 @@ def test_the_same_inputs_every_time():
     assert rows.tolist() == sample_rows(10_000, N_INPUTS).tolist()
     assert rows.min() < 100
     assert rows.max() > 9_900
-    with pytest.raises(RankshotError, match="n_inputs must be positive, not 0"):
+    with pytest.raises(RankshotError, match="n_inputs must be a whole number from 1 on, not 0"):
         sample_rows(5, 0)
 
 

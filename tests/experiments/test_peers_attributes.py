@@ -153,7 +153,7 @@ def test_attributes_that_tell_no_classes_apart_are_refused(inputs):
 
 def test_a_penalty_is_positive(inputs):
     X, y, _ = inputs
-    with pytest.raises(RankshotError, match="penalty must be positive, not 0"):
+    with pytest.raises(RankshotError, match="penalty must be positive and finite, not 0"):
         DAP(penalty=0).fit(X, y, class_vectors(SEEN))
 
 

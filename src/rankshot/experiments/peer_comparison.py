@@ -79,7 +79,7 @@ class PeerMethod(NamedTuple):
     predict: Callable[[PeerTask, Setting], Labels]
 
 
-class Trial(NamedTuple):
+class PeerTrial(NamedTuple):
     """A setting and its mean class accuracy in the rehearsal."""
 
     setting: Setting
@@ -221,7 +221,7 @@ def format_setting(setting: Setting) -> str:
 
 def _tune(
     task: Task, classifier: LinearClassifier, methods: Iterable[PeerMethod], announce: AnnounceStep
-) -> list[Trial]:
+) -> list[PeerTrial]:
     rehearsal, best = prepare_task(task, classifier), []
     for one in methods:
         announce(f"tuning {one.method} with {one.vectors}, {len(one.settings)} settings")
@@ -229,19 +229,19 @@ def _tune(
     return best
 
 
-def try_settings(method: PeerMethod, rehearsal: PeerTask) -> Iterator[Trial]:
+def try_settings(method: PeerMethod, rehearsal: PeerTask) -> Iterator[PeerTrial]:
     """Evaluate every setting of a method in the rehearsal."""
     for setting in method.settings:
         found = method.predict(rehearsal, setting)
-        yield Trial(setting, mean_class_accuracy(rehearsal.task.test_label, found))
+        yield PeerTrial(setting, mean_class_accuracy(rehearsal.task.test_label, found))
 
 
-def choose_best_trial(tried: Iterable[Trial]) -> Trial:
+def choose_best_trial(tried: Iterable[PeerTrial]) -> PeerTrial:
     """Return the trial with the highest accuracy; the first one of a tie.
 
     Examples
     --------
-    >>> trials = [Trial({"T": 1}, 0.2), Trial({"T": 3}, 0.4), Trial({"T": 10}, 0.4)]
+    >>> trials = [PeerTrial({"T": 1}, 0.2), PeerTrial({"T": 3}, 0.4), PeerTrial({"T": 10}, 0.4)]
     >>> choose_best_trial(trials).setting
     {'T': 3}
     """

@@ -150,7 +150,7 @@ class ComparisonRow:
             if cell is not None and not -ROUNDING <= cell.low <= cell.high <= 1 + ROUNDING:
                 raise RankshotError(
                     f"{short_repr(self.method)}, {short_repr(self.source)}: cell {place}: "
-                    f"{cell.estimate} from {cell.low} to {cell.high} is no interval of shares "
+                    f"{cell.estimate} from {cell.low} to {cell.high} is not an interval of shares "
                     "between 0 and 1"
                 )
 

@@ -92,11 +92,6 @@ class Nouns:
         self.depths: Ints = arrays["depths"].astype(np.int64)
         """The length of the longest path from every synset up to the root."""
 
-    @property
-    def n_synsets(self) -> int:
-        """The number of synsets."""
-        return self._categories.size
-
     def __contains__(self, lemma: str) -> bool:
         return lemma in self._number
 
