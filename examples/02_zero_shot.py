@@ -8,8 +8,7 @@ held-out seen classes, without images of new classes. At the end one decision is
 from sklearn.linear_model import LogisticRegression
 
 import rankshot as rs
-from rankshot.datasets.cifar import load_cifar
-from rankshot.datasets.embedded import load_held_out_panel, load_panel
+from rankshot.datasets import load_cifar, load_held_out_panel, load_panel
 from rankshot.zeroshot.metrics import per_class_accuracy
 
 

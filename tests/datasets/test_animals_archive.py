@@ -177,7 +177,7 @@ def test_what_is_built_can_be_loaded(tmp_path, rng):
     assert np.isnan(data.attributes.select([classes[0]]).values[0]).tolist() == [False, True, False]
 
 
-# -------------------------------------------------------------------- what is refused
+# ---- What is refused
 
 BEAR = "Features/sift-hist/grizzly+bear/grizzly+bear_0003.txt"
 

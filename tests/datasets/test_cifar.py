@@ -54,7 +54,7 @@ def build():
     return module
 
 
-# -------------------------------------------------------------------- features
+# ---- Features
 
 
 @pytest.mark.parametrize(("part", "rows"), [("seen_train", 80), ("seen_validation", 30)])
@@ -113,7 +113,7 @@ def test_features_tell_the_classes_apart(data):
     assert np.mean(guesses == data.seen_validation_label) > 0.4
 
 
-# -------------------------------------------------------------------- rebuilding
+# ---- Rebuilding
 
 
 @pytest.mark.shared_data
@@ -144,7 +144,7 @@ def test_a_feature_beyond_the_steps_is_refused(build):
         build.quantise(np.array([[32.0]]))
 
 
-# -------------------------------------------------------------------- a file of features
+# ---- A file of features
 
 PARTS = {"seen_train": 200, "seen_test": 100, "unseen_test": 30}
 

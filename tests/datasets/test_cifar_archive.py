@@ -78,7 +78,7 @@ def tiny_cifar10(path, test):
     return replace(CIFAR10, images={"test_batch.bin": len(test[1])})
 
 
-# -------------------------------------------------------------------- reading
+# ---- Reading
 
 
 def test_images_and_fine_labels_come_back(tmp_path, rng):
@@ -168,7 +168,7 @@ def test_a_missing_archive_is_missing(tmp_path):
         read_cifar_archive(tmp_path / "a.tar.gz", CIFAR10)
 
 
-# -------------------------------------------------------------------- features
+# ---- Features
 
 
 def fake_features(images):

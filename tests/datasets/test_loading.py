@@ -72,7 +72,7 @@ def builders(monkeypatch):
     )
 
 
-# -------------------------------------------------------------------- features that are there
+# ---- Features that are there
 
 
 @pytest.mark.usefixtures("builders")
@@ -130,7 +130,7 @@ def test_features_of_another_data_set_are_refused_by_their_arrays(cifar, tmp_pat
         load_images("animals", tmp_path, pytest.fail, download=False)
 
 
-# -------------------------------------------------------------------- to be made first
+# ---- To be made first
 
 
 def test_animals_are_made_from_their_own_directory_once(look, builders, animals, tmp_path, said):
@@ -176,7 +176,7 @@ def test_cifar_is_downloaded_if_asked(look, builders, cifar, tmp_path, said):
     assert (built, said) == ([tmp_path], [(3, 4, "images")])
 
 
-# -------------------------------------------------------------------- nothing there
+# ---- Nothing there
 
 
 @pytest.mark.usefixtures("builders")

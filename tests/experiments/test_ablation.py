@@ -21,7 +21,7 @@ from shared_run import DECAYS, GRID, PLACES, SOURCE_WEIGHTS, TEMPERATURES, small
 C = 0.03
 FIRST, LAST = "the paper's: consensus, K = 4", "all that seen classes support"
 DEFAULT, INFORMED = "the default head", "the default head with a reference"
-LOGISTIC, SQUARES = "regularisation by seen classes", "least squares in its place"
+LOGISTIC, SQUARES = "regularization by seen classes", "least squares in its place"
 OWN_PLACES = "K and decay for this data set"
 PAPERS_K = "the same at the paper's K = 4"
 CEILING = "no method: the true ranking of each class"
@@ -79,7 +79,7 @@ def methods(found):
     return [one for one in found.steps if one.looks_at != "labels"]
 
 
-# ------------------------------------------------------------------ new classes only report
+# ---- New classes only report
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +141,7 @@ def test_a_second_run_trains_nothing(said, elsewhere, said_again):
     assert [text for text in said_again if text.startswith("training")] == []
 
 
-# ------------------------------------------------------------------ the steps
+# ---- The steps
 
 
 def test_the_first_step_is_the_papers(evaluator, found):
@@ -321,7 +321,7 @@ def test_every_idea_is_announced_before_it_is_tried(found, said):
     assert "a ceiling: the true orders" in said
 
 
-# ------------------------------------------------------------------ tables
+# ---- Tables
 
 
 def test_the_table_has_all_steps_with_their_figures(evaluator, found):

@@ -84,7 +84,7 @@ def table(benchmark, classifiers, said):
     return peer_table(benchmark, *classifiers, said.append)
 
 
-# ------------------------------------------------------------------ by hand
+# ---- By hand
 
 
 def prepared(task, kind):
@@ -185,7 +185,7 @@ def test_every_method_has_its_best_trial(benchmark, table, classifiers):
         assert setting == format_setting(first.setting)
 
 
-# ------------------------------------------------------------------ the table
+# ---- The table
 
 
 def test_rows_and_progress(table, said):

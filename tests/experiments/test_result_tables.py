@@ -29,7 +29,7 @@ def read(path):
         return list(csv.reader(stream))
 
 
-# ------------------------------------------------------------------ the table
+# ---- The table
 
 
 @pytest.mark.parametrize("row", [("DS", 0.5), ("DS", 0.5, 0.6, 0.7), ()])
@@ -68,7 +68,7 @@ def test_a_table_may_be_empty_and_is_never_changed():
         empty.rows = ((),)
 
 
-# ------------------------------------------------------------------ cells as text
+# ---- Cells as text
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_a_cell_as_text(value, text):
     assert format_value(value) == text
 
 
-# ------------------------------------------------------------------ the file
+# ---- The file
 
 
 def test_every_cell_with_a_number_is_a_line(tmp_path):
@@ -175,7 +175,7 @@ def test_a_place_where_nothing_can_be_written_is_named(tmp_path):
         write_csv([], path)
 
 
-# ------------------------------------------------------------------ Markdown
+# ---- Markdown
 
 
 def test_a_table_in_markdown(tmp_path):

@@ -99,7 +99,7 @@ def test_an_explanation_lists_the_other_targets():
     assert [bar.name for bar in card.alternatives] == ["y"]
 
 
-# -------------------------------------------------------------------- validation
+# ---- Validation
 
 
 def with_summary(**values):

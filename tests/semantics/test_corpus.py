@@ -38,7 +38,7 @@ WORDS = ["truck", "trucks", "sea", "lion", "lions", "pickup", "poppies", "Bus", 
 WORDS += ["a", "the", "of", "red"]
 
 
-# -------------------------------------------------------------------- the truth, in loops
+# ---- The truth, in loops
 
 
 def joined_loops(text):
@@ -151,7 +151,7 @@ def write(path, texts, end="\n"):
     return path
 
 
-# -------------------------------------------------------------------- counting
+# ---- Counting
 
 
 @pytest.mark.parametrize("measure", ["dice", "ppmi"])
@@ -258,7 +258,7 @@ def test_a_meeting_in_many_windows_is_one_meeting(tmp_path):
     assert exact == pytest.approx(0.9)
 
 
-# -------------------------------------------------------------------- blocks, processes, files
+# ---- Blocks, processes, files
 
 
 @pytest.fixture
@@ -424,7 +424,7 @@ def test_progress(tmp_path, capsys):
     assert capsys.readouterr().err == "counting c.txt: 3 documents\n"
 
 
-# -------------------------------------------------------------------- word2vec
+# ---- word2vec
 
 
 def test_word2vec_is_reproducible_and_knows_phrases(tmp_path, rng):
@@ -463,7 +463,7 @@ def test_importing_does_not_import_gensim():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-# -------------------------------------------------------------------- Wikipedia
+# ---- Wikipedia
 
 
 @pytest.mark.shared_data

@@ -101,7 +101,7 @@ def failure(model, targets=("cat",)):
     return str(caught.value)
 
 
-# ------------------------------------------------------------------ asking
+# ---- Asking
 
 
 def test_rankings_are_the_hidden_preference(ask, server, slept):
@@ -156,7 +156,7 @@ def test_bad_parameters_are_named(ask, server, options, message):
     assert server.calls == []
 
 
-# ------------------------------------------------------------------ shuffles
+# ---- Shuffles
 
 
 def test_every_call_shuffles_differently(ask, server):
@@ -188,7 +188,7 @@ def test_shuffles_are_uniform():
     assert chisquare(list(orders.values())).pvalue > 1e-3
 
 
-# ------------------------------------------------------------------ invalid answers
+# ---- Invalid answers
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_wrong_answers_without_end_are_an_error_that_keeps_the_rest(ask, server,
     assert len(server.calls) == 4 + 5
 
 
-# ------------------------------------------------------------------ failures that pass
+# ---- Failures that pass
 
 
 @pytest.mark.parametrize(
@@ -364,7 +364,7 @@ def test_a_server_that_is_not_there(server, slept):
     assert len(slept) == 1
 
 
-# ------------------------------------------------------------------ failures that stay
+# ---- Failures that stay
 
 
 @pytest.mark.parametrize(
@@ -409,7 +409,7 @@ def test_an_endless_body_is_cut_off(ask, server, status, most):
     assert server.bytes_sent < most + (12 << 20)
 
 
-# ------------------------------------------------------------------ the key
+# ---- The key
 
 
 def test_the_key_goes_into_the_header_and_nowhere_else(ask, server, log, monkeypatch):
@@ -507,7 +507,7 @@ def test_a_proxy_is_not_asked_for_servers_of_this_machine(ask, monkeypatch):
     assert ask().rankings(["cat"], ITEMS) == expected(["cat"])
 
 
-# ------------------------------------------------------------------ the log
+# ---- The log
 
 
 def test_the_log_tells_all_and_is_a_file_of_rankings(ask, server, log):
@@ -688,7 +688,7 @@ def test_names_that_utf8_cannot_hold_cost_no_answer(ask, server, log):
     assert read_rankings(log).orders() == got.orders()
 
 
-# ------------------------------------------------------------------ the estimate
+# ---- The estimate
 
 
 def test_the_estimate_is_of_what_will_be_sent(ask, server, log):

@@ -60,7 +60,7 @@ class PermanentError(Exception):
     """A failure that would occur again."""
 
 
-# -------------------------------------------------------------------- addresses
+# ---- Addresses
 
 
 def is_web_address(url: object) -> bool:
@@ -105,7 +105,7 @@ def make_opener(url: str, redirects: type[HTTPRedirectHandler]) -> OpenerDirecto
     return build_opener(redirects, *([ProxyHandler({})] if is_local(url) else []))
 
 
-# -------------------------------------------------------------------- failures and retries
+# ---- Failures and retries
 
 
 def retry(call: Callable[[], T], tries: int, *, jitter: bool = False) -> T:
@@ -196,7 +196,7 @@ def read_until(response: HTTPResponse | HTTPError, deadline: float, most: int) -
     return b"".join(parts)
 
 
-# -------------------------------------------------------------------- downloads
+# ---- Downloads
 
 
 class _SafeRedirects(HTTPRedirectHandler):

@@ -132,7 +132,7 @@ def _read_attributes(file: FeatureFile, classes: tuple[str, ...]) -> ClassVector
     return ClassVectors(classes, values, "attributes")
 
 
-# -------------------------------------------------------------------- building the file of features
+# ---- Building the file of features
 
 
 def build_animals_features(
@@ -189,7 +189,7 @@ def build_animals_features(
     announce(todo, todo, "done")
 
 
-# -------------------------------------------------------------------- classes and attributes
+# ---- Classes and attributes
 
 
 class _Animals(NamedTuple):
@@ -245,7 +245,7 @@ def _read_test_classes(directory: Path, classes: tuple[str, ...]) -> NDArray[np.
     return np.isin(classes, lists[test])
 
 
-# -------------------------------------------------------------------- histograms
+# ---- Histograms
 
 
 def _image_files(directory: Path, classes: tuple[str, ...]) -> dict[str, list[str]]:

@@ -132,7 +132,7 @@ def _read_part(file: FeatureFile, part: str, classes: tuple[str, ...]) -> tuple[
     return features, file.labels(f"{part}_label", classes, len(features))
 
 
-# -------------------------------------------------------------------- the archives
+# ---- The archives
 
 
 @dataclass(frozen=True)
@@ -256,7 +256,7 @@ def _parse_records(content: bytes, archive: CifarArchive, where: str) -> Labelle
     return LabelledImages(planes.transpose(0, 2, 3, 1), labels)
 
 
-# -------------------------------------------------------------------- building the file of features
+# ---- Building the file of features
 
 
 def build_cifar_features(directory: str | Path, announce: Announce) -> Path:

@@ -41,7 +41,7 @@ CHOICE_NOTE = (
     "interval is from resamples of classes. New classes are only used to report."
 )
 KEPT_NOTE = (
-    "Regularisation, temperature and the settings of the batch are the best of their grid. "
+    "Regularization, temperature and the settings of the batch are the best of their grid. "
     "Another classifier, another K or decay and other sources are kept only if they gain more "
     "than one standard error over classes."
 )
@@ -159,9 +159,9 @@ def run_ablation(
     ----------
     evaluator : Evaluator
     C : float
-        The best regularisation of the multiclass classifier on seen validation *images*.
+        The best regularization of the multiclass classifier on seen validation *images*.
     grid : mapping of str to sequence of float
-        The regularisations of multiclass and least squares, to be chosen by seen *classes*.
+        The regularizations of multiclass and least squares, to be chosen by seen *classes*.
     announce : callable
         Called with the name of the next idea.
     """
@@ -211,9 +211,9 @@ def _heads(ablation: _Ablation, paper: Configuration) -> Configuration:
 def _classifiers(
     ablation: _Ablation, logistic: Sequence[Configuration], squares: Sequence[Configuration]
 ) -> list[Configuration]:
-    """Choose the regularisation of two classifiers by seen classes."""
+    """Choose the regularization of two classifiers by seen classes."""
     best = [ablation.evaluator.choose_best(grid) for grid in (logistic, squares)]
-    ablation.add("regularisation by seen classes", f"multiclass, C = {best[0].C:g}", best[0])
+    ablation.add("regularization by seen classes", f"multiclass, C = {best[0].C:g}", best[0])
     ablation.add("least squares in its place", f"C = {best[1].C:g}", best[1])
     return best
 

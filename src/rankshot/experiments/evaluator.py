@@ -28,7 +28,7 @@ class Configuration:
     Attributes
     ----------
     setting, C : str, float
-        The classifier and its regularisation.
+        The classifier and its regularization.
     head : ProbabilisticRanking
         Not fitted.
     reference : bool

@@ -216,7 +216,7 @@ def format_setting(setting: Setting) -> str:
     return ", ".join(parts) or "none"
 
 
-# -------------------------------------------------------------------- tuning
+# ---- Tuning
 
 
 def _tune(

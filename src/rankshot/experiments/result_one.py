@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 Names = NDArray[np.str_]
 LENGTHS = (2, 5, 10)
 """The paper's K."""
-EUCLIDEAN, NORMALIZED = "Euclidean", "Euclidean, normalised"
+EUCLIDEAN, NORMALIZED = "Euclidean", "Euclidean, normalized"
 HAUSDORFF, MEAN = "Kendall, Hausdorff", "Kendall, mean over ties"
 MALLOWS, PLACKETT_LUCE = "Mallows", "Plackett-Luce"
 PAPER_SOURCES = {
@@ -109,7 +109,7 @@ def _source_notes(points: SourcePoints, names: list[str]) -> tuple[str, ...]:
     return (*notes, INTERVAL_NOTE)
 
 
-# -------------------------------------------------------------------- the panel
+# ---- The panel
 
 
 def rater_table(benchmark: Benchmark) -> ResultTable:
@@ -144,7 +144,7 @@ def _rater_notes(panel: Rankings) -> tuple[str, ...]:
     )
     models = (
         "All rankings are cut to K, also those to which the models are fitted. Plackett-Luce is "
-        f"regularised (η = {PlackettLuce().regularization:g}). Where all remaining rankings of a "
+        f"regularized (η = {PlackettLuce().regularization:g}). Where all remaining rankings of a "
         "target are the same, Mallows gives every other ranking the probability 0. Equally "
         "probable targets share the decision. If two targets have the same lists, Plackett-Luce "
         "prefers the target without the left-out ranking, so it is always wrong there."

@@ -126,7 +126,7 @@ def _lines(table: ResultTable) -> Iterator[tuple[str | float, ...]]:
                 yield table.name, label, column, "", "", "", printed
 
 
-# -------------------------------------------------------------------- comparisons
+# ---- Comparisons
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ COST_OF_COVERING = 25.0
 """A label moves this many pixels further away to leave one more mark uncovered."""
 
 
-# -------------------------------------------------------------------- dots and intervals
+# ---- Dots and intervals
 
 
 class PlotLine(NamedTuple):
@@ -99,7 +99,7 @@ def _draw_interval(cell: Interval, axis: Axis, y: float, kind: int, name: str) -
     ]
 
 
-# -------------------------------------------------------------------- reliability
+# ---- Reliability
 
 
 def draw_reliability(bins: Sequence[tuple[float, float, int]], title: str) -> Html:
@@ -137,7 +137,7 @@ def draw_reliability(bins: Sequence[tuple[float, float, int]], title: str) -> Ht
     return draw_chart(title, *parts, class_="reliability")
 
 
-# -------------------------------------------------------------------- map
+# ---- Map
 
 
 class Group(NamedTuple):
@@ -204,7 +204,7 @@ def _draw_small_dot(x: float, y: float, tooltip: str) -> Html:
     return element("g", element("title", tooltip), dot, class_="other")
 
 
-# -------------------------------------------------------------------- labels of a map
+# ---- Labels of a map
 
 
 def draw_labels(

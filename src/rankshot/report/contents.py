@@ -42,7 +42,7 @@ MAX_RANKINGS = 1000
 """A map shows at most this many rankings, because it needs the distance of every pair."""
 
 
-# -------------------------------------------------------------------- values
+# ---- Values
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,7 @@ class Report:
                 raise RankshotError(f"{where}: the distance {min(distances)} is negative")
 
 
-# -------------------------------------------------------------------- sections from results
+# ---- Sections from results
 
 
 def evaluate_predictions(
@@ -315,7 +315,7 @@ def choose_examples(
     return chosen
 
 
-# -------------------------------------------------------------------- validation
+# ---- Validation
 
 
 def _check_finite(values: Sequence[float], where: str) -> None:

@@ -47,7 +47,7 @@ MAX_LETTERS = 26
 ROW_REM = 1.6
 
 
-# -------------------------------------------------------------------- cells of rankings
+# ---- Cells of rankings
 #
 # Points u are fractions of the chart, from its upper left corner. A line is where w'u + b is 0. A
 # cell is a part of the square on one side of every line.
@@ -180,7 +180,7 @@ def _hatching_path(polygon: Floats) -> str:
     return "".join(path)
 
 
-# -------------------------------------------------------------------- maps
+# ---- Maps
 
 
 def draw_semantic_map(points: SemanticMap, *, labels: bool) -> Html:
@@ -201,7 +201,7 @@ def _to_class_map(points: SemanticMap) -> ClassMap:
     return ClassMap(points.sources, points.targets, tuple(x), tuple(y))
 
 
-# -------------------------------------------------------------------- tree
+# ---- Tree
 
 
 def draw_tree(tree: ClassTree) -> Html:
@@ -240,7 +240,7 @@ def draw_tree(tree: ClassTree) -> Html:
     return draw_chart(title, *parts, class_="tree", style=style)
 
 
-# -------------------------------------------------------------------- pairs of classes
+# ---- Pairs of classes
 
 
 def two_class_lines(found: TwoClasses) -> list[PlotLine]:

@@ -35,7 +35,7 @@ DATASETS = {"cifar": "CIFAR", "animals": "Animals with Attributes"}
 NO_PLOT = Html()
 
 
-# -------------------------------------------------------------------- page
+# ---- Page
 
 
 def render_reproduction(
@@ -71,7 +71,7 @@ def render_reproduction(
     )
 
 
-# -------------------------------------------------------------------- tables
+# ---- Tables
 
 
 class FormattedCell(NamedTuple):
@@ -145,7 +145,7 @@ def format_cell(value: Value) -> FormattedCell:
     return FormattedCell(format_value(value))
 
 
-# -------------------------------------------------------------------- figures
+# ---- Figures
 
 
 class Panel(NamedTuple):

@@ -107,7 +107,7 @@ def _log(values: Floats, where: NDArray[np.bool_]) -> Floats:
     return np.log(values, out=np.zeros(values.shape), where=where)
 
 
-# -------------------------------------------------------------------- hit counts of a user
+# ---- Hit counts of a user
 
 
 def hit_similarities(

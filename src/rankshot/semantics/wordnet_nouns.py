@@ -204,7 +204,7 @@ def _strip_separators(text: str) -> str:
     return re.sub(r"[-_+ ]", "", text)
 
 
-# -------------------------------------------------------------------- similarity measures
+# ---- Similarity measures
 #
 # Every measure is the maximum of a score over the common ancestors of two senses. So the code goes
 # through the ancestors, and updates all pairs of senses below an ancestor at once.

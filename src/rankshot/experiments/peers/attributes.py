@@ -95,7 +95,7 @@ class BinaryAttributes:
         return posterior
 
 
-# -------------------------------------------------------------------- logistic regressions
+# ---- Logistic regressions
 
 
 class LogisticRegressions(NamedTuple):
@@ -203,7 +203,7 @@ class _RegressionProblem(NamedTuple):
         return np.asarray(loss + (self.penalties * W**2).sum(axis=0) / 2)
 
 
-# -------------------------------------------------------------------- methods
+# ---- Methods
 
 
 class DAP(Peer):
