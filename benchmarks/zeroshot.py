@@ -13,8 +13,7 @@ import numpy as np
 from scipy.special import log_softmax, softmax
 
 import rankshot as rs
-from rankshot.datasets.cifar import cifar10_classes, cifar100_classes
-from rankshot.datasets.embedded import load_similarities
+from rankshot.datasets import class_names, load_similarities
 
 AT_MOST = 1.25
 """The largest ratio of the time of the paper's head to that of a softmax of the same scores."""
@@ -110,7 +109,8 @@ def growth(rng: np.random.Generator) -> None:
 
 
 def ties(rng: np.random.Generator) -> None:
-    table = load_similarities()["WordNet"].select(cifar10_classes(), cifar100_classes())
+    seen, new = class_names("cifar")
+    table = load_similarities()["WordNet"].select(new, seen)
     head = rs.ProbabilisticRanking(**PAPER).fit(table.to_rankings())
     scores = (3 * rng.normal(size=(2000, 100))).astype(np.float32)
     seconds = best_of(lambda: head.predict_log_proba(scores), repeat=3)

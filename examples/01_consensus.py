@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 import rankshot as rs
 from rankshot.core.progress import ProgressLine
-from rankshot.datasets.embedded import load_panel
+from rankshot.datasets import load_panel
 
 N_SHOWN = 5
 

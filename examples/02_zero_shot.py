@@ -9,8 +9,7 @@ prediction is explained.
 from sklearn.linear_model import LogisticRegression
 
 import rankshot as rs
-from rankshot.datasets.cifar import load_cifar
-from rankshot.datasets.embedded import load_held_out_panel, load_panel
+from rankshot.datasets import load_cifar, load_held_out_panel, load_panel
 from rankshot.zeroshot.metrics import per_class_accuracy
 
 

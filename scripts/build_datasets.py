@@ -98,7 +98,7 @@ def all_names(directory: Path) -> dict[str, ClassNames]:
     return {"cifar": cifar, "animals": animals}
 
 
-# -------------------------------------------------------------------- features
+# ---- Features
 
 
 def features(arrays: Any) -> dict[str, NDArray[Any]]:
@@ -134,7 +134,7 @@ def quantise(values: NDArray[Any]) -> NDArray[np.int8]:
     return steps.astype(np.int8)
 
 
-# -------------------------------------------------------------------- the panel
+# ---- The panel
 
 
 def write_panels(dataset: str, seen: tuple[str, ...], raters: Path) -> None:
@@ -169,7 +169,7 @@ def write_panel(answers: list[dict[str, Any]], items: Any, destination: Path) ->
     print(f"{destination.name}: {ranked}")
 
 
-# -------------------------------------------------------------------- similarities
+# ---- Similarities
 
 
 def tables(sources: dict[str, Any], names: ClassNames) -> dict[str, NDArray[Any]]:
@@ -211,7 +211,7 @@ def class_vectors(
     }
 
 
-# -------------------------------------------------------------------- files
+# ---- Files
 
 
 def add_arrays(arrays: dict[str, NDArray[Any]], path: Path) -> None:

@@ -19,7 +19,7 @@ from joblib import parallel_config
 from sklearn import config_context
 
 from rankshot.datasets.cifar import load_cifar
-from rankshot.experiments import ablation, evaluator, peer_comparison, reproduction as module
+from rankshot.experiments import ablation, batch_trials, peer_comparison, reproduction as module
 from rankshot.experiments.benchmark import load_benchmark
 from rankshot.experiments.classifiers import LEAST_SQUARES
 from rankshot.experiments.full_sum import full_sum_table
@@ -98,7 +98,7 @@ def small_grids():
         for name in ("PLACES", "DECAYS", "TEMPERATURES", "SOURCE_WEIGHTS"):
             patch.setattr(ablation, name, globals()[name])
         for name in ("HEAD_WEIGHTS", "SHRINKAGES"):
-            patch.setattr(evaluator, name, getattr(evaluator, name)[:1])
+            patch.setattr(batch_trials, name, getattr(batch_trials, name)[:1])
         grid = peer_comparison.SAE_GRID | {"encoder_weight": ENCODER_WEIGHTS}
         patch.setattr(peer_comparison, "SAE_GRID", grid)
         yield

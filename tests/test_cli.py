@@ -103,7 +103,7 @@ def test_help_shows_an_example():
             "two sources have the name 'vectors'",
         ),
         (("--log", "out.jsonl"), "the log and the output must be two files"),
-        (("--source", "wordnet:cosine"), "measure must be one of path"),
+        (("--source", "wordnet:cosine"), "measure must be one of 'path'"),
         (("--sense", "seal"), "--sense has the form seal=seal.n.09, not 'seal'"),
         (("--sense", "sea=sea.n.01"), "'sea' is pinned, but is neither a target nor an item"),
         (("--category", "beast"), "no category 'beast'"),

@@ -161,25 +161,28 @@ def fetch(server, path, slept):
     """Fetch, and return what was announced."""
 
     def fetch(**checksum):
-        told = []
+        announced = []
         download(
-            server.url, path, announce=lambda *all_: told.append(all_), **checksum or {"md5": MD5}
+            server.url,
+            path,
+            announce=lambda *all_: announced.append(all_),
+            **checksum or {"md5": MD5},
         )
-        return told
+        return announced
 
     return fetch
 
 
-# -------------------------------------------------------------------- all is well
+# ---- All is well
 
 
 @pytest.mark.parametrize("checksum", [{"md5": MD5}, {"sha256": SHA256}], ids=["md5", "sha256"])
 def test_a_file_comes_whole(fetch, server, path, part, checksum):
-    told = fetch(**checksum)
+    announced = fetch(**checksum)
     assert path.read_bytes() == CONTENT
     assert not part.exists()
     assert server.ranges == [None]
-    done, totals, whats = zip(*told, strict=True)
+    done, totals, whats = zip(*announced, strict=True)
     assert (done[0], done[-1]) == (0, len(CONTENT))
     assert list(done) == sorted(set(done))
     assert (set(totals), set(whats)) == ({len(CONTENT)}, {"data.gz"})
@@ -205,15 +208,15 @@ def test_a_redirect_is_followed(fetch, server, path):
     assert path.read_bytes() == CONTENT
 
 
-# -------------------------------------------------------------------- interrupted
+# ---- Interrupted
 
 
 def test_what_is_there_is_not_fetched_again(fetch, server, path, part):
     part.write_bytes(CONTENT[:100_000])
-    told = fetch()
+    announced = fetch()
     assert path.read_bytes() == CONTENT
     assert server.ranges == ["bytes=100000-"]
-    assert told[0] == (100_000, len(CONTENT), "data.gz")
+    assert announced[0] == (100_000, len(CONTENT), "data.gz")
 
 
 def test_a_failing_connection_is_tried_again(fetch, server, path, slept):
@@ -293,9 +296,9 @@ def test_a_silent_server_is_left(fetch, server, path, monkeypatch, behaviour):
 def test_a_server_that_ignores_ranges_starts_from_zero(fetch, server, path, part):
     part.write_bytes(b"x" * 100_000)
     server.script = [ignore_range]
-    told = fetch()
+    announced = fetch()
     assert path.read_bytes() == CONTENT
-    assert told[0] == (0, len(CONTENT), "data.gz")
+    assert announced[0] == (0, len(CONTENT), "data.gz")
 
 
 @pytest.mark.parametrize(
@@ -324,7 +327,7 @@ def test_more_than_the_server_has_is_dropped(fetch, server, path, part):
     assert server.ranges == ["bytes=300001-", None]
 
 
-# -------------------------------------------------------------------- the wrong file
+# ---- The wrong file
 
 
 @pytest.mark.parametrize("there", [0, 1000, 300_000])
@@ -368,7 +371,7 @@ def test_a_length_is_needed_and_has_a_limit(fetch, server, part):
     assert not part.exists()
 
 
-# -------------------------------------------------------------------- the caller
+# ---- The caller
 
 
 @pytest.mark.parametrize(

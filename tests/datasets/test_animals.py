@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.datasets.animals import animals_classes, load_animals
+from rankshot.datasets.animals import load_animals
+from rankshot.datasets.embedded import class_names
 
 COUNTS = np.array([20, 35, 50] * 16 + [40, 25])
 """Images of each of the 50 classes."""
@@ -15,7 +16,7 @@ COUNTS = np.array([20, 35, 50] * 16 + [40, 25])
 @pytest.fixture
 def arrays(rng):
     """What a small file has; its classes are in no order, as in the data set."""
-    classes = rng.permutation([name for some in animals_classes() for name in some])
+    classes = rng.permutation([name for some in class_names("animals") for name in some])
     attributes = rng.uniform(0, 100, size=(50, 6)).astype(np.float32)
     attributes[3, :2] = -1
     n = COUNTS.sum()
@@ -24,7 +25,7 @@ def arrays(rng):
         "features": np.column_stack([np.arange(n), rng.normal(size=(n, 4))]).astype(np.float16),
         "label": np.repeat(np.arange(50), COUNTS).astype(np.int16),
         "classes": classes,
-        "unseen": np.isin(classes, animals_classes().new),
+        "unseen": np.isin(classes, class_names("animals").new),
         "attributes": attributes,
         "attribute_names": np.array(list("abcdef")),
     }
@@ -56,7 +57,7 @@ def test_every_image_is_in_one_part(arrays, load):
 
 def test_seen_and_new_classes_are_those_of_the_data_set(load):
     data = load()
-    assert (data.seen_classes, data.new_classes) == animals_classes()
+    assert (data.seen_classes, data.new_classes) == class_names("animals")
     assert set(data.seen_train_label) == set(data.seen_validation_label) == set(data.seen_classes)
     assert set(data.new_label) == set(data.new_classes)
     assert repr(data).startswith("animals: ")

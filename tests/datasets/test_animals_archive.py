@@ -8,10 +8,10 @@ import rankshot as rs
 from rankshot.datasets import animals
 from rankshot.datasets.animals import (
     KINDS,
-    animals_classes,
     build_animals_features,
     load_animals,
 )
+from rankshot.datasets.embedded import class_names
 from rankshot.datasets.features import fit_pca
 
 WIDTHS = {"lss": 4, "phog": 5, "rgsift": 3, "sift": 6, "surf": 2}
@@ -164,7 +164,7 @@ def test_progress_is_announced_step_by_step(source, tmp_path):
 
 
 def test_what_is_built_can_be_loaded(tmp_path, rng):
-    seen, new = animals_classes()
+    seen, new = class_names("animals")
     classes = list(rng.permutation(seen + new))
     directory = tmp_path / "all"
     directory.mkdir()
@@ -177,7 +177,7 @@ def test_what_is_built_can_be_loaded(tmp_path, rng):
     assert np.isnan(data.attributes.select([classes[0]]).values[0]).tolist() == [False, True, False]
 
 
-# -------------------------------------------------------------------- what is refused
+# ---- What is refused
 
 BEAR = "Features/sift-hist/grizzly+bear/grizzly+bear_0003.txt"
 

@@ -9,7 +9,8 @@ import pytest
 from scipy.spatial.distance import cdist
 
 import rankshot as rs
-from rankshot.datasets.cifar import cifar10_classes, cifar100_classes, load_cifar
+from rankshot.datasets.cifar import load_cifar
+from rankshot.datasets.embedded import class_names
 
 DATA = Path(rs.__file__).parent / "datasets" / "data"
 SCRIPT = Path(__file__).parents[2] / "scripts" / "build_datasets.py"
@@ -53,7 +54,7 @@ def build():
     return module
 
 
-# -------------------------------------------------------------------- features
+# ---- Features
 
 
 @pytest.mark.parametrize(("part", "rows"), [("seen_train", 80), ("seen_validation", 30)])
@@ -112,7 +113,7 @@ def test_features_tell_the_classes_apart(data):
     assert np.mean(guesses == data.seen_validation_label) > 0.4
 
 
-# -------------------------------------------------------------------- rebuilding
+# ---- Rebuilding
 
 
 @pytest.mark.shared_data
@@ -133,8 +134,8 @@ def test_rebuilding_gives_the_very_same(build, stored, originals):
     assert list(anew) == list(stored)
     for name, array in anew.items():
         np.testing.assert_array_equal(array, stored[name])
-    assert tuple(originals["seen_classes"]) == cifar100_classes()
-    assert tuple(originals["unseen_classes"]) == cifar10_classes()
+    assert tuple(originals["seen_classes"]) == class_names("cifar").seen
+    assert tuple(originals["unseen_classes"]) == class_names("cifar").new
 
 
 def test_a_feature_beyond_the_steps_is_refused(build):
@@ -143,7 +144,7 @@ def test_a_feature_beyond_the_steps_is_refused(build):
         build.quantise(np.array([[32.0]]))
 
 
-# -------------------------------------------------------------------- a file of features
+# ---- A file of features
 
 PARTS = {"seen_train": 200, "seen_test": 100, "unseen_test": 30}
 
@@ -152,8 +153,8 @@ PARTS = {"seen_train": 200, "seen_test": 100, "unseen_test": 30}
 def arrays(rng):
     """What a small file has, its names in another order than ours."""
     names = {
-        "seen": rng.permutation(cifar100_classes()),
-        "unseen": rng.permutation(cifar10_classes()),
+        "seen": rng.permutation(class_names("cifar").seen),
+        "unseen": rng.permutation(class_names("cifar").new),
     }
     found = {f"{kind}_classes": some for kind, some in names.items()}
     for part, n in PARTS.items():
@@ -172,8 +173,8 @@ def test_a_file_is_read(arrays, tmp_path):
         "cifar: 200 + 100 images of 100 seen classes, 30 of 10 new ones, 7 features"
     )
     assert (data.name, data.attributes) == ("cifar", None)
-    assert data.seen_classes == cifar100_classes()
-    assert data.new_classes == cifar10_classes()
+    assert data.seen_classes == class_names("cifar").seen
+    assert data.new_classes == class_names("cifar").new
     ours = {"seen_train": "seen_train", "seen_test": "seen_validation", "unseen_test": "new"}
     for part, field in ours.items():
         features, labels = getattr(data, field), getattr(data, f"{field}_label")

@@ -18,15 +18,14 @@ from rankshot.datasets.cifar import (
     CIFAR10,
     CIFAR100,
     build_cifar_features,
-    cifar10_classes,
-    cifar100_classes,
     load_cifar,
     read_cifar_archive,
 )
+from rankshot.datasets.embedded import class_names
 
 MAPPING = np.random.default_rng(11).normal(size=(64, 1280)) / 8
-SEEN_NAMES = "\n".join(cifar100_classes()).encode() + b"\n"
-UNSEEN_NAMES = "\n".join(cifar10_classes()).encode() + b"\n\n"
+SEEN_NAMES = "\n".join(class_names("cifar").seen).encode() + b"\n"
+UNSEEN_NAMES = "\n".join(class_names("cifar").new).encode() + b"\n\n"
 
 
 def record(image, *labels):
@@ -79,7 +78,7 @@ def tiny_cifar10(path, test):
     return replace(CIFAR10, images={"test_batch.bin": len(test[1])})
 
 
-# -------------------------------------------------------------------- reading
+# ---- Reading
 
 
 def test_images_and_fine_labels_come_back(tmp_path, rng):
@@ -169,7 +168,7 @@ def test_a_missing_archive_is_missing(tmp_path):
         read_cifar_archive(tmp_path / "a.tar.gz", CIFAR10)
 
 
-# -------------------------------------------------------------------- features
+# ---- Features
 
 
 def fake_features(images):
@@ -308,7 +307,7 @@ def test_the_loader_reads_it(finished):
     parts = finished.parts
     assert data.seen_train.shape == (420, 256)
     assert data.new.shape == (150, 256)
-    seen, new = np.array(cifar100_classes()), np.array(cifar10_classes())
+    seen, new = map(np.array, class_names("cifar"))
     np.testing.assert_array_equal(data.seen_train_label, seen[parts["seen_train"][1]])
     np.testing.assert_array_equal(data.seen_validation_label, seen[parts["seen_test"][1]])
     np.testing.assert_array_equal(data.new_label, new[parts["unseen_test"][1]])

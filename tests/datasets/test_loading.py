@@ -7,8 +7,7 @@ import pytest
 
 from rankshot.core.errors import RankshotError
 from rankshot.datasets import loading
-from rankshot.datasets.animals import animals_classes
-from rankshot.datasets.cifar import cifar10_classes, cifar100_classes
+from rankshot.datasets.embedded import class_names
 from rankshot.datasets.loading import MissingFeaturesError, load_images
 
 
@@ -16,8 +15,8 @@ from rankshot.datasets.loading import MissingFeaturesError, load_images
 def cifar(rng):
     """The arrays of a small file."""
     found = {
-        "seen_classes": np.array(cifar100_classes()),
-        "unseen_classes": np.array(cifar10_classes()),
+        "seen_classes": np.array(class_names("cifar").seen),
+        "unseen_classes": np.array(class_names("cifar").new),
     }
     parts = {"seen_train": (120, 100), "seen_test": (110, 100), "unseen_test": (17, 10)}
     for part, (n, classes) in parts.items():
@@ -28,12 +27,12 @@ def cifar(rng):
 
 @pytest.fixture
 def animals(rng):
-    classes = np.array([name for some in animals_classes() for name in some])
+    classes = np.array([name for some in class_names("animals") for name in some])
     return {
         "features": rng.normal(size=(500, 3)).astype(np.float16),
         "label": np.repeat(np.arange(50), 10).astype(np.int16),
         "classes": classes,
-        "unseen": np.isin(classes, animals_classes().new),
+        "unseen": np.isin(classes, class_names("animals").new),
         "attributes": rng.uniform(0, 100, size=(50, 4)).astype(np.float32),
     }
 
@@ -73,7 +72,7 @@ def builders(monkeypatch):
     )
 
 
-# -------------------------------------------------------------------- features that are there
+# ---- Features that are there
 
 
 @pytest.mark.usefixtures("builders")
@@ -131,7 +130,7 @@ def test_features_of_another_data_set_are_refused_by_their_arrays(cifar, tmp_pat
         load_images("animals", tmp_path, pytest.fail, download=False)
 
 
-# -------------------------------------------------------------------- to be made first
+# ---- To be made first
 
 
 def test_animals_are_made_from_their_own_directory_once(look, builders, animals, tmp_path, said):
@@ -177,7 +176,7 @@ def test_cifar_is_downloaded_if_asked(look, builders, cifar, tmp_path, said):
     assert (built, said) == ([tmp_path], [(3, 4, "images")])
 
 
-# -------------------------------------------------------------------- nothing there
+# ---- Nothing there
 
 
 @pytest.mark.usefixtures("builders")

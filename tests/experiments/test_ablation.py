@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 
 import rankshot as rs
-from rankshot.experiments import ablation as module, evaluator as evaluator_module
+from rankshot.experiments import ablation as module, batch_trials
 from rankshot.experiments.ablation import run_ablation, settings_table
 from rankshot.experiments.benchmark import load_benchmark
 from rankshot.experiments.classifiers import LEAST_SQUARES, ClassifierCache
@@ -20,7 +20,7 @@ from shared_run import DECAYS, GRID, PLACES, SOURCE_WEIGHTS, TEMPERATURES, small
 C = 0.03
 FIRST, LAST = "the paper's: consensus, K = 4", "all that seen classes support"
 DEFAULT, INFORMED = "the default head", "the default head with a reference"
-LOGISTIC, SQUARES = "regularisation by seen classes", "least squares in its place"
+LOGISTIC, SQUARES = "regularization by seen classes", "least squares in its place"
 OWN_PLACES = "K and decay for this data set"
 PAPERS_K = "the same at the paper's K = 4"
 CEILING = "no method: the true ranking of each class"
@@ -78,7 +78,7 @@ def methods(found):
     return [one for one in found.steps if one.looks_at != "labels"]
 
 
-# ------------------------------------------------------------------ new classes only report
+# ---- New classes only report
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +140,7 @@ def test_a_second_run_trains_nothing(said, elsewhere, said_again):
     assert [text for text in said_again if text.startswith("training")] == []
 
 
-# ------------------------------------------------------------------ the steps
+# ---- The steps
 
 
 def test_the_first_step_is_the_papers(evaluator, found):
@@ -240,7 +240,7 @@ def test_the_rule_decides_on_classifier_places_and_sources(
     monkeypatch.setattr(module, "DECAYS", (0.0, 0.25))
     monkeypatch.setattr(module, "SOURCE_WEIGHTS", (0.3,))
     for name in ("HEAD_WEIGHTS", "SHRINKAGES"):
-        monkeypatch.setattr(evaluator_module, name, getattr(evaluator_module, name)[:1])
+        monkeypatch.setattr(batch_trials, name, getattr(batch_trials, name)[:1])
     other = make_evaluator(evaluator.benchmark.images, directory, [], kind)
     chosen = run_ablation(other, C, GRID, lambda text: None).chosen
     if kind is Doubtful:
@@ -320,7 +320,7 @@ def test_every_idea_is_announced_before_it_is_tried(found, said):
     assert "a ceiling: the true orders" in said
 
 
-# ------------------------------------------------------------------ tables
+# ---- Tables
 
 
 def test_the_table_has_all_steps_with_their_figures(evaluator, found):

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.experiments.evaluator import (
+from rankshot.experiments.batch_trials import (
     HEAD_WEIGHTS,
     NEARLY_BEST,
     PRIORS,
     SHRINKAGES,
     BatchSetting,
     BatchTrials,
-    Configuration,
 )
+from rankshot.experiments.evaluator import Configuration
 from rankshot.zeroshot.metrics import Interval
 
 ITEMS, TARGETS = list("abcdef"), ("cow", "elk", "yak")

@@ -51,7 +51,7 @@ def numbers(features):
     return set(features.ravel().tolist())
 
 
-# ------------------------------------------------------------------ the two tasks
+# ---- The two tasks
 
 
 @each_data_set
@@ -156,7 +156,7 @@ def test_the_embedded_images_are_split_without_overlap():
     assert len(rehearsal.train) + len(rehearsal.validation) + len(rehearsal.test) == 11_000
 
 
-# ------------------------------------------------------------------ what a source knows
+# ---- What a source knows
 
 NAN = np.nan
 TABLE = rs.Similarity(
@@ -173,13 +173,13 @@ TABLE = rs.Similarity(
 )
 
 
-def test_untold_are_targets_of_which_all_items_are_alike():
-    """Unknown cells count as the least of the table: so does the target that has nothing else."""
+def test_unranked_targets_have_the_same_similarity_to_all_items():
+    """Missing values count as the minimum of the table, so a row of minima is unranked, too."""
     assert find_unranked_targets(TABLE) == ("unheard", "flat", "least")
     assert find_unranked_targets(TABLE.select(["cat", "holey"], TABLE.items)) == ()
 
 
-def test_known_puts_the_least_where_nothing_is_known():
+def test_missing_values_become_the_minimum_of_the_table():
     found = fill_missing(TABLE)
     least = min(v for row in TABLE.values.tolist() for v in row if not isnan(v))
     expected = [[least if isnan(v) else v for v in row] for row in TABLE.values.tolist()]
@@ -189,12 +189,12 @@ def test_known_puts_the_least_where_nothing_is_known():
     np.testing.assert_array_equal(fill_missing(whole).values, whole.values)
 
 
-def test_negative_similarities_have_a_least_too():
+def test_the_minimum_may_be_negative():
     table = rs.Similarity([[-0.5, NAN, 0.2]], ["cat"], ["a", "b", "c"])
     assert fill_missing(table).values.tolist() == [[-0.5, -0.5, 0.2]]
 
 
-def test_first_of_ranks_the_targets_that_are_told():
+def test_only_targets_with_different_similarities_are_ranked():
     found = rank_items(TABLE)
     assert found.targets.tolist() == ["cat", "holey"]
     assert found.orders() == [["a", "c", ["b", "d"]], ["d", "a", ["b", "c"]]]
@@ -202,7 +202,7 @@ def test_first_of_ranks_the_targets_that_are_told():
     assert set(found.sources) == {"me"}
 
 
-def test_a_source_that_tells_nothing_is_refused():
+def test_a_source_that_ranks_no_target_is_refused():
     for flat in (NAN, 0.5):
         table = rs.Similarity(np.full((2, 3), flat), ["cat", "dog"], ["a", "b", "c"], "nobody")
         assert find_unranked_targets(table) == ("cat", "dog")
@@ -224,29 +224,29 @@ def by_hand(row, k):
 @each_data_set
 @each_task
 @pytest.mark.parametrize("source", ["WordNet", "Wikipedia"])
-def test_first_of_a_source_by_hand(benchmarks, name, part, source):
+def test_the_ranking_of_a_source_by_hand(benchmarks, name, part, source):
     task = getattr(benchmarks[name], part)
     table = task.sources[source]
     values = table.values.tolist()
-    told = {
+    ranked = {
         z: row
         for z, row in zip(table.targets, values, strict=True)
         if len({v for v in row if not isnan(v)}) > 1
     }
-    least = min(v for row in told.values() for v in row if not isnan(v))
+    least = min(v for row in ranked.values() for v in row if not isnan(v))
     found = rank_items(table)
-    assert found.targets.tolist() == list(told)
+    assert found.targets.tolist() == list(ranked)
     assert found.items == task.items
     assert set(found.lengths) == {LIST_LENGTH}
     for z, order in zip(found.targets, found.orders(), strict=True):
         groups = [{group} if isinstance(group, str) else set(group) for group in order]
-        row = [least if isnan(v) else v for v in told[z]]
+        row = [least if isnan(v) else v for v in ranked[z]]
         assert groups == [{task.items[i] for i in group} for group in by_hand(row, LIST_LENGTH)]
 
 
 @each_data_set
 @each_task
-def test_listed_is_the_panel_or_a_source(benchmarks, name, part):
+def test_rankings_are_of_the_panel_or_of_a_source(benchmarks, name, part):
     task = getattr(benchmarks[name], part)
     assert task.rankings(PANEL) is task.panel
     assert task.rankings("GloVe").orders() == rank_items(task.sources["GloVe"]).orders()
@@ -254,7 +254,7 @@ def test_listed_is_the_panel_or_a_source(benchmarks, name, part):
         task.rankings("Glove")
 
 
-def test_animals_have_targets_that_some_sources_do_not_know(benchmarks):
+def test_some_sources_of_the_animals_lack_targets(benchmarks):
     missing = {
         name: len(find_unranked_targets(t))
         for name, t in benchmarks["animals"].real.sources.items()

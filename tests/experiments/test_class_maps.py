@@ -48,7 +48,7 @@ def scaled(distance):
     return vectors[:, [-1, -2]] * np.sqrt(values[[-1, -2]])
 
 
-# -------------------------------------------------------------------- words
+# ---- Words
 
 
 def wu_palmer(nouns, a, b):
@@ -91,7 +91,7 @@ def test_a_class_without_a_vector_is_left_out():
     assert by_words.places.shape == (9, 2)
 
 
-# -------------------------------------------------------------------- sources
+# ---- Sources
 
 TABLES = {
     "one": [[0.1, 0.9, 0.5, 0.8], [0.2, 0.6, 0.4, 0.9], [0.7, 0.1, 0.3, 0.2]],

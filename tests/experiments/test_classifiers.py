@@ -38,7 +38,7 @@ def in_this_process():
         yield
 
 
-# ------------------------------------------------------------------ the numbers
+# ---- The numbers
 
 
 @pytest.mark.parametrize("setting", ["one-vs-rest", "multiclass", LEAST_SQUARES])
@@ -97,7 +97,7 @@ def test_a_larger_c_is_less_regularisation(data):
         assert strong < weak / 2, setting
 
 
-# ------------------------------------------------------------------ the cache
+# ---- The cache
 
 
 @pytest.fixture
@@ -105,11 +105,11 @@ def trainings(monkeypatch):
     """What was trained, one (setting, C) after the other."""
     done, real = [], training.train_classifier
 
-    def counted(setting, C, X, y):
+    def train_and_count(setting, C, X, y):
         done.append((setting, C))
         return real(setting, C, X, y)
 
-    monkeypatch.setattr(training, "train_classifier", counted)
+    monkeypatch.setattr(training, "train_classifier", train_and_count)
     return done
 
 

@@ -84,7 +84,7 @@ def task(evaluator):
 
 MEAN = Configuration("multiclass", 1.0, rs.ProbabilisticRanking(k=4, decay=0.5))
 
-# ------------------------------------------------------------------ the mean by hand
+# ---- The mean by hand
 
 
 def log_probability(f, order, decay):
@@ -162,7 +162,7 @@ def test_a_source_is_cut_like_a_rater(task):
     assert found.lengths[9:].tolist() == [10] * 3
 
 
-# ------------------------------------------------------------------ reference and temperature
+# ---- Reference and temperature
 
 
 def test_a_reference_is_what_is_said_of_validation_inputs(evaluator, task):
@@ -206,7 +206,7 @@ def test_a_reference_makes_the_temperature_irrelevant(evaluator, task):
     np.testing.assert_allclose(*log_proba, rtol=0, atol=1e-4)
 
 
-# ------------------------------------------------------------------ scores
+# ---- Scores
 
 
 def test_scores_are_made_once_for_each_classifier_task_and_part(evaluator):
@@ -257,7 +257,7 @@ def test_a_head_is_fitted_once_for_each_configuration_and_task(evaluator):
     assert not hasattr(MEAN.head, "classes_")
 
 
-# ------------------------------------------------------------------ choosing
+# ---- Choosing
 
 
 def test_other_settings_make_another_configuration():
@@ -357,7 +357,7 @@ def test_a_gain_must_exceed_its_standard_error_over_classes(new):
     assert found is (new in {"all a little", "three of four"})
 
 
-# ------------------------------------------------------------------ what raters are worth
+# ---- What raters are worth
 
 
 @pytest.mark.parametrize("reference", [False, True])

@@ -52,7 +52,7 @@ def made(rng, n_items, n=40):
     return task, Scores(values, items), truth
 
 
-# ------------------------------------------------------------------ by hand
+# ---- By hand
 
 
 def plackett_luce(log_worths, order):
@@ -121,7 +121,7 @@ def test_the_consensus_is_equation_16(rng, prior):
     assert found.standard_error is None
 
 
-# ------------------------------------------------------------------ the table
+# ---- The table
 
 
 def test_the_rows_are_the_answers(rng):
@@ -159,9 +159,9 @@ def test_drawn_rankings_have_an_error_that_falls_with_their_number(rng):
         rs.ProbabilisticRanking(k=4, posterior="sum", n_samples=100, random_state=seed)
         for seed in range(30)
     ]
-    spread = np.std([head.fit(task.panel).predict_proba(values) for head in heads], axis=0, ddof=1)
+    std = np.std([head.fit(task.panel).predict_proba(values) for head in heads], axis=0, ddof=1)
     assert classify_by_sum(rs.PlackettLuce(), task, scores, 100).standard_error == pytest.approx(
-        spread.mean(), rel=0.2
+        std.mean(), rel=0.2
     )
 
 
@@ -170,7 +170,7 @@ def test_drawn_rankings_have_an_error_that_falls_with_their_number(rng):
 )
 def test_times_are_whole_microseconds_of_at_least_one(rng, monkeypatch, seconds, time):
     task, scores, truth = made(rng, 6)
-    answer = full_sum.Answer(truth, 0.0, seconds * len(truth))
+    answer = full_sum.TimedPredictions(truth, 0.0, seconds * len(truth))
     monkeypatch.setattr(full_sum, "classify_by_consensus", lambda *_: answer)
     found = full_sum_table(scores, task, truth).row("Mallows", "consensus")[-1]
     assert found == time
@@ -184,7 +184,7 @@ def test_the_same_inputs_every_time():
     assert rows.tolist() == sample_rows(10_000, N_INPUTS).tolist()
     assert rows.min() < 100
     assert rows.max() > 9_900
-    with pytest.raises(RankshotError, match="n_inputs must be positive, not 0"):
+    with pytest.raises(RankshotError, match="n_inputs must be a whole number from 1 on, not 0"):
         sample_rows(5, 0)
 
 

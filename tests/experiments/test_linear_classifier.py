@@ -36,7 +36,7 @@ def same(one, other):
     )
 
 
-# ------------------------------------------------------------------ what it says
+# ---- What it says
 
 
 @each_kind
@@ -92,7 +92,7 @@ def test_no_inputs_no_answers(rng, kind):
     assert made(rng, kind).predict(inputs(rng, n=0)).shape == (0,)
 
 
-# ------------------------------------------------------------------ Platt's scaling
+# ---- Platt's scaling
 
 
 @pytest.mark.parametrize("kind", ["one-vs-rest", "one-vs-one"])
@@ -114,7 +114,7 @@ def test_multiclass_scores_are_not_scaled(rng):
         model.with_platt_scaling(X, model.predict(X))
 
 
-# ------------------------------------------------------------------ its file
+# ---- Its file
 
 
 @each_kind
@@ -177,7 +177,7 @@ def test_a_save_that_fails_leaves_the_old_one(rng, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [path]
 
 
-# ------------------------------------------------------------------ files that are damaged
+# ---- Files that are damaged
 
 
 @pytest.fixture

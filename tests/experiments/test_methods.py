@@ -47,7 +47,7 @@ def chosen(field, method, source):
     return one
 
 
-# ------------------------------------------------------------------ which there are
+# ---- Which there are
 
 
 def expected_rows(alone):
@@ -134,7 +134,7 @@ def test_the_papers_head():
     assert paper_head(prior).prior is prior
 
 
-# ------------------------------------------------------------------ what they get right
+# ---- What they get right
 
 
 def test_right_by_hand():
@@ -174,21 +174,21 @@ def test_names_decide_and_columns_do_not(rng, sources, panel):
         assert one.mark_correct(table, TRUTH).tolist() == other.mark_correct(turned, TRUTH).tolist()
 
 
-# ------------------------------------------------------------------ the reference
+# ---- The reference
 
 
 def test_a_reference_goes_to_the_head_that_wants_it(rng, panel):
     table, usual = scores(rng, n=60), scores(rng, n=40)
     skewed = rs.Scores(usual.values * [1, 2, 3, 4, 5] + [4, 0, 0, -4, 1], ITEMS)
     truth = rng.choice(TARGETS, 60)
-    plain, told = (
+    plain, with_reference = (
         rs.ProbabilisticRanking().fit(panel, reference).predict(table) == truth
         for reference in (None, skewed)
     )
-    assert (plain != told).any()
+    assert (plain != with_reference).any()
     wanting = Method(PR, "panel", rs.ProbabilisticRanking(), panel, wants_reference=True)
     other = Method(PR, "panel", rs.ProbabilisticRanking(), panel)
-    assert wanting.mark_correct(table, truth, skewed).tolist() == told.tolist()
+    assert wanting.mark_correct(table, truth, skewed).tolist() == with_reference.tolist()
     assert other.mark_correct(table, truth, skewed).tolist() == plain.tolist()
     assert wanting.mark_correct(table, truth).tolist() == plain.tolist()
     # Other heads take none.
@@ -196,7 +196,7 @@ def test_a_reference_goes_to_the_head_that_wants_it(rng, panel):
     assert direct.mark_correct(table, truth, skewed) is not None
 
 
-# ------------------------------------------------------------------ the embedded data
+# ---- The embedded data
 
 
 def test_animals_leave_out_the_sources_that_lack_targets():

@@ -27,7 +27,7 @@ DS, DR, PR = "Direct Similarity", "Deterministic Ranking", "Probabilistic Rankin
 INDIVIDUAL = "individual sources, averaged"
 CLASSIFIERS = ("one-vs-rest", "one-vs-one", "multiclass")
 
-# ------------------------------------------------------------------ what the paper printed
+# ---- What the paper printed
 
 # As printed: one line per classifier, one column per method and its semantics.
 PRINTED_COLUMNS = (
@@ -68,7 +68,7 @@ def test_the_papers_data_are_those_that_it_printed():
     assert sources == "WordNet, Wikipedia, Yahoo, YahooImage, Flicker"
 
 
-# ------------------------------------------------------------------ a made benchmark
+# ---- A made benchmark
 
 ITEMS = tuple("abcdefghijkl")
 TARGETS = ("cow", "elk", "yak")
@@ -135,7 +135,7 @@ def made(rng):
     return make_benchmark(rng)
 
 
-# ------------------------------------------------------------------ Table 2
+# ---- Table 2
 
 
 def expected_heads(sources, panel):
@@ -290,7 +290,7 @@ def test_the_table_says_what_is_not_the_papers(made):
     assert (table.name, table.n_labels) == ("table 2", 2)
 
 
-# ------------------------------------------------------------------ Table 1
+# ---- Table 1
 
 
 def test_the_sizes_are_those_of_the_data(made):

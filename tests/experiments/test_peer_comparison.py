@@ -13,7 +13,7 @@ from rankshot.experiments.peer_comparison import (
     ESZSL_GRID,
     UNCHANGED,
     UNIT,
-    Trial,
+    PeerTrial,
     choose_best_trial,
     expand_grid,
     format_setting,
@@ -84,7 +84,7 @@ def table(benchmark, classifiers, said):
     return peer_table(benchmark, *classifiers, said.append)
 
 
-# ------------------------------------------------------------------ by hand
+# ---- By hand
 
 
 def prepared(task, kind):
@@ -185,7 +185,7 @@ def test_every_method_has_its_best_trial(benchmark, table, classifiers):
         assert setting == format_setting(first.setting)
 
 
-# ------------------------------------------------------------------ the table
+# ---- The table
 
 
 def test_rows_and_progress(table, said):
@@ -222,7 +222,7 @@ def test_new_labels_choose_nothing(benchmark, table, classifiers):
 
 
 def test_of_equal_trials_the_first_is_taken():
-    tried = [Trial({"a": 1}, 0.3), Trial({"a": 2}, 0.7), Trial({"a": 3}, 0.7)]
+    tried = [PeerTrial({"a": 1}, 0.3), PeerTrial({"a": 2}, 0.7), PeerTrial({"a": 3}, 0.7)]
     assert choose_best_trial(tried).setting == {"a": 2}
 
 

@@ -38,7 +38,7 @@ def inputs(rng):
     return X, np.array(SEEN)[codes], rng.normal(size=(8, 3))
 
 
-# ------------------------------------------------------------------ logistic regressions
+# ---- Logistic regressions
 
 
 @pytest.mark.parametrize("penalty", [0.01, 1.0, 50.0])
@@ -85,7 +85,7 @@ def test_regressions_that_are_not_done_are_refused(rng, monkeypatch):
         fit_logistic_regressions(rng.normal(size=(4, 2)), answers, 1e-3)
 
 
-# ------------------------------------------------------------------ DAP
+# ---- DAP
 
 
 def dap_by_loops(X, y, X_new, table, penalty):
@@ -153,11 +153,11 @@ def test_attributes_that_tell_no_classes_apart_are_refused(inputs):
 
 def test_a_penalty_is_positive(inputs):
     X, y, _ = inputs
-    with pytest.raises(RankshotError, match="penalty must be positive, not 0"):
+    with pytest.raises(RankshotError, match="penalty must be positive and finite, not 0"):
         DAP(penalty=0).fit(X, y, class_vectors(SEEN))
 
 
-# ------------------------------------------------------------------ IAP
+# ---- IAP
 
 
 def iap_by_loops(P, table):

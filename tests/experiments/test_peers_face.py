@@ -128,7 +128,7 @@ def test_seen_classes_are_recognised(peer, inputs):
     assert (found == y).mean() > 0.45
 
 
-# ------------------------------------------------------------------ bad input
+# ---- Bad input
 
 
 @peers
@@ -174,7 +174,7 @@ def test_wrong_shapes_and_values_are_named(inputs):
             call()
 
 
-# ------------------------------------------------------------------ missing numbers
+# ---- Missing numbers
 
 
 def test_a_missing_number_is_the_mean_over_training_classes_that_have_it():
@@ -222,7 +222,7 @@ def test_iap_imputes_and_breaks_ties_by_name():
     assert clone(peer).get_params() == {}
 
 
-# ------------------------------------------------------------------ real features
+# ---- Real features
 
 
 @peers

@@ -41,7 +41,7 @@ def trainings(said):
     return [text.removeprefix("training ") for text in said if text.startswith("training ")]
 
 
-# ------------------------------------------------------------------ all that is there
+# ---- All that is there
 
 
 def test_all_tables_are_there_in_the_order_of_the_paper(whole):
@@ -152,7 +152,7 @@ def test_the_figures_are_of_this_benchmark(benchmark, whole):
         assert set(points.targets) <= set(benchmark.images.new_classes)
 
 
-# ------------------------------------------------------------------ new classes only report
+# ---- New classes only report
 
 
 def test_peers_are_tuned_without_new_images_and_labels(benchmark, whole, directory):
@@ -179,7 +179,7 @@ def test_peers_are_tuned_without_new_images_and_labels(benchmark, whole, directo
         assert row[5].estimate < 0.2 < expected[5].estimate
 
 
-# ------------------------------------------------------------------ runs that were stopped
+# ---- Runs that were stopped
 
 
 def test_every_classifier_is_trained_once(reproduction, directory):

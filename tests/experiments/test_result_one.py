@@ -63,16 +63,16 @@ def found(animals):
     return source_table(animals)
 
 
-# ------------------------------------------------------------------ by hand
+# ---- By hand
 
 
 def filled_rows(sources):
     """(target, similarities) of all points that say something, as plain lists."""
     for table in sources.values():
         rows = zip(table.targets, table.values.tolist(), strict=True)
-        told = [(z, row) for z, row in rows if len({v for v in row if not isnan(v)}) > 1]
-        least = min(v for _, row in told for v in row if not isnan(v))
-        yield from ((z, [least if isnan(v) else v for v in row]) for z, row in told)
+        ranked = [(z, row) for z, row in rows if len({v for v in row if not isnan(v)}) > 1]
+        least = min(v for _, row in ranked for v in row if not isnan(v))
+        yield from ((z, [least if isnan(v) else v for v in row]) for z, row in ranked)
 
 
 def one_nearest_neighbour(points, distance):
@@ -115,7 +115,7 @@ def test_animals_by_hand(animals, found):
     assert len(points) == 42
     expected = {
         "Euclidean": one_nearest_neighbour(points, dist),
-        "Euclidean, normalised": one_nearest_neighbour(
+        "Euclidean, normalized": one_nearest_neighbour(
             [(target, normalized(row)) for target, row in points], dist
         ),
         "Kendall, Hausdorff, K = 2": one_nearest_neighbour(points, hausdorff(2)),
@@ -193,7 +193,7 @@ def test_agrees_with_source_agreement(tied_sources):
         assert right.mean() == pytest.approx(rs.source_agreement(points.rankings, k).accuracy)
 
 
-# ------------------------------------------------------------------ the table of sources
+# ---- The table of sources
 
 
 def test_what_a_source_does_not_know_is_left_out_and_said(found):
@@ -235,7 +235,7 @@ def test_sources_that_know_nothing_are_refused():
         collect_points(nothing)
 
 
-# ------------------------------------------------------------------ intervals
+# ---- Intervals
 
 
 def test_targets_are_drawn_with_all_their_points():
@@ -246,7 +246,7 @@ def test_targets_are_drawn_with_all_their_points():
     assert found == pytest.approx((2 / 5, 0.0, 2 / 3))
 
 
-# ------------------------------------------------------------------ raters
+# ---- Raters
 
 
 @pytest.fixture

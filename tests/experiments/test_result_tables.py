@@ -11,7 +11,6 @@ from rankshot.experiments.result_tables import (
     OursAndPaper,
     ResultTable,
     format_markdown,
-    format_share,
     format_value,
     write_csv,
     write_markdown,
@@ -30,7 +29,7 @@ def read(path):
         return list(csv.reader(stream))
 
 
-# ------------------------------------------------------------------ the table
+# ---- The table
 
 
 @pytest.mark.parametrize("row", [("DS", 0.5), ("DS", 0.5, 0.6, 0.7), ()])
@@ -69,29 +68,7 @@ def test_a_table_may_be_empty_and_is_never_changed():
         empty.rows = ((),)
 
 
-# ------------------------------------------------------------------ cells as text
-
-
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [
-        (0.4449, ".445"),
-        (0.0, ".000"),
-        (0.04, ".040"),
-        (1.0, "1.000"),
-        (0.99951, "1.000"),
-        (-0.25, "-.250"),
-        # There is no less than nothing.
-        (-0.0, ".000"),
-        (-0.0004, ".000"),
-        (-0.0006, "-.001"),
-        (10.05, "10.050"),
-        (-10.05, "-10.050"),
-        (np.float64(0.125), ".125"),
-    ],
-)
-def test_a_share_has_three_digits_and_no_zero_before_the_point(number, text):
-    assert format_share(number) == text
+# ---- Cells as text
 
 
 @pytest.mark.parametrize(
@@ -115,7 +92,7 @@ def test_a_cell_as_text(value, text):
     assert format_value(value) == text
 
 
-# ------------------------------------------------------------------ the file
+# ---- The file
 
 
 def test_every_cell_with_a_number_is_a_line(tmp_path):
@@ -198,7 +175,7 @@ def test_a_place_where_nothing_can_be_written_is_named(tmp_path):
         write_csv([], path)
 
 
-# ------------------------------------------------------------------ Markdown
+# ---- Markdown
 
 
 def test_a_table_in_markdown(tmp_path):

@@ -78,8 +78,8 @@ def test_intervals_are_those_of_resampling_by_hand(benchmark, rng):
         shares.append(table[pair])
         means.append(np.nanmean(table))
     for values, cell in ((shares, found.accuracy[0][0]), (means, found.mean[0])):
-        spread = 2 * 1.96 * np.std(values)
-        assert 0.8 * spread < cell.high - cell.low < 1.25 * spread
+        width = 2 * 1.96 * np.std(values)
+        assert 0.8 * width < cell.high - cell.low < 1.25 * width
 
 
 def test_the_table_has_a_row_a_pair_and_their_mean(benchmark, rng):
@@ -96,7 +96,7 @@ def test_the_table_has_a_row_a_pair_and_their_mean(benchmark, rng):
     assert weak.high < strong.low
 
 
-# -------------------------------------------------------------------- pairs
+# ---- Pairs
 
 
 def test_cifar_has_the_pairs_of_the_paper(benchmark):
@@ -149,7 +149,7 @@ def test_pairs_do_not_depend_on_the_order_of_rankings_and_items(rng):
     assert choose_pairs_by_panel(shuffled) == choose_pairs_by_panel(panel)
 
 
-# -------------------------------------------------------------------- errors
+# ---- Errors
 
 
 def test_what_cannot_be_judged_is_named(benchmark, rng):

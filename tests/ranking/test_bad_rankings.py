@@ -127,7 +127,7 @@ NAMED_CONSTRUCTORS = {
         orders([["a"]], "abc"),
         "items must be a sequence of names, not 'abc'",
     ),
-    "no items": (orders([], []), "items is empty: there is nothing to rank"),
+    "no items": (orders([], []), "items is empty"),
     "an empty name among the items": (
         orders([["a"]], ["a", ""]),
         "items must be non-empty text, not ''",
@@ -161,7 +161,7 @@ COLUMNS = {
     ),
     "missing weight": (
         scores([[1, 2, 3]], weights=[None]),
-        "ranking 0: the weight nan is not a finite number of 0 or more",
+        "ranking 0: the weight None is not a number",
     ),
     "too many weights": (
         orders(TWO, weights=[1, 2, 3]),
@@ -170,7 +170,7 @@ COLUMNS = {
     "one weight for two": (orders(TWO, weights=2.0), "weights have shape () for 2 rankings"),
     "a table of weights": (
         orders(TWO, weights=[[1], [2]]),
-        "weights have shape (2, 1) for 2 rankings",
+        "ranking 0: the weight [1] is not a number",
     ),
     "too few targets": (orders(TWO, targets=["x"]), "targets has 1 entries for 2 rankings"),
     "too many sources": (
@@ -344,15 +344,15 @@ JSON_LINES = {
     ),
     "JSON: weight is text": (
         line('{"ranking": ["a"], "weight": "2"}'),
-        "bad.jsonl:3: weight must be a number, not '2'",
+        "bad.jsonl:3: the weight '2' is not a number",
     ),
     "JSON: weight is null": (
         line('{"ranking": ["a"], "weight": null}'),
-        "bad.jsonl:3: weight must be a number, not None",
+        "bad.jsonl:3: the weight None is not a number",
     ),
     "JSON: weight is true": (
         line('{"ranking": ["a"], "weight": true}'),
-        "bad.jsonl:3: weight must be a number, not True",
+        "bad.jsonl:3: the weight True is not a number",
     ),
     "JSON: negative weight": (
         line('{"ranking": ["a"], "weight": -0.5}'),
@@ -533,8 +533,13 @@ ODD_TYPES = {
     "kind is a number": (orders(TWO, kind=5), ["kind", "5"]),
     "a set for a ranking, which has no order": (orders([["a"], {"a", "b"}]), ["ranking 1"]),
     "weights that are text": (
-        orders(TWO, weights=["1", "many"]),
+        orders(TWO, weights=[1, "many"]),
         ["weight", "ranking 1", "'many'"],
+    ),
+    "weights that are digits": (orders(TWO, weights=["1", 2]), ["weight", "ranking 0", "'1'"]),
+    "weights that are truth values": (
+        orders(TWO, weights=[1, True]),
+        ["weight", "ranking 1", "True"],
     ),
     "weight beyond all floats": (orders(TWO, weights=[1, HUGE]), ["weight", "ranking 1"]),
     "weight too long to be shown": (orders(TWO, weights=[1, 10**5000]), ["weight", "ranking 1"]),

@@ -75,7 +75,7 @@ def anything(draw):
     )
 
 
-# ---------------------------------------------------------------- JSON lines
+# ---- JSON lines
 
 
 @settings(max_examples=80, deadline=None)
@@ -178,7 +178,7 @@ def test_jsonl_items_given_say_which_there_are_and_in_which_order(read):
     assert value.positions().tolist() == [[0, 2, 1]]
 
 
-# ---------------------------------------------------------------- several portions
+# ---- Several portions
 
 
 def lines_of(rankings):
@@ -232,7 +232,7 @@ def test_an_empty_ranking_in_a_portion_of_its_own_names_its_line(read, monkeypat
         read(lines_of([["a"], ["b"], []]))
 
 
-# ---------------------------------------------------------------- hostile files
+# ---- Hostile files
 
 
 def test_invalid_utf8_is_refused_on_its_line(read):
@@ -371,7 +371,7 @@ def test_any_json_is_read_or_refused(folder, lines, items):
     refuses_well_or_reads(folder / "any.jsonl", content.encode(), items)
 
 
-# ---------------------------------------------------------------- PrefLib
+# ---- PrefLib
 
 
 @st.composite
@@ -513,7 +513,7 @@ def test_preflib_holds_content_to_the_ending(read, tmp_path, order, allowed, end
         assert not (tmp_path / f"again{ending}").exists()
 
 
-# ---------------------------------------------------------------- places and endings
+# ---- Places and endings
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -552,7 +552,7 @@ def test_writing_beside_the_working_directory(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["votes.jsonl"]
 
 
-# ---------------------------------------------------------------- whole or not at all
+# ---- Whole or not at all
 
 NEW = Rankings.from_orders([["new"]] * 3)
 

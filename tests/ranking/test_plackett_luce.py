@@ -228,7 +228,7 @@ def test_weights_are_copies(random_rankings, rng):
 
 
 def test_standard_errors_are_those_of_repeated_samples():
-    """The spread of 400 estimates against the mean of their standard errors."""
+    """The standard deviation of 400 estimates against the mean of their standard errors."""
     truth = rs.PlackettLuce.from_worths({"a": 3.0, "b": 0.5, "c": 1.0, "d": 2.0})
     rng = np.random.default_rng(7)
     estimates, errors = [], []
@@ -237,9 +237,9 @@ def test_standard_errors_are_those_of_repeated_samples():
         model = rs.PlackettLuce(regularization=0).fit(sample)
         estimates.append(model.log_worths_)
         errors.append(model.standard_errors(sample))
-    spread = np.std(estimates, axis=0, ddof=1)
+    std = np.std(estimates, axis=0, ddof=1)
     # 400 draws know a standard deviation to 1/sqrt(2·400) = 3.5 %.
-    assert np.mean(errors, axis=0) == pytest.approx(spread, rel=0.12)
+    assert np.mean(errors, axis=0) == pytest.approx(std, rel=0.12)
 
 
 def test_standard_error_of_two_items_is_binomial():

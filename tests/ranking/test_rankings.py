@@ -43,7 +43,7 @@ def cases(draw):
 quick = settings(max_examples=60, deadline=None)
 
 
-# ---------------------------------------------------------------- building and reading
+# ---- Building and reading
 
 
 def test_the_arrays_of_a_small_value():
@@ -240,7 +240,7 @@ def test_no_rankings_at_all_are_a_value_too():
     assert Rankings.from_orders([["b"]], items=["a", "b"])[:0] == empty
 
 
-# ---------------------------------------------------------------- top
+# ---- Top
 
 
 def test_top_keeps_a_tie_that_k_cuts_whole():
@@ -305,7 +305,7 @@ def test_top_of_top_is_top_of_the_smaller_k(case, data):
     assert value.top(k).top(m) == value.top(min(k, m))
 
 
-# ---------------------------------------------------------------- choosing and merging
+# ---- Choosing and merging
 
 
 @pytest.fixture
@@ -457,7 +457,7 @@ def test_over_fewer_items_will_do_if_all_that_is_listed_is_there():
         value.change_items(("a", "b"))
 
 
-# ---------------------------------------------------------------- equality, immutability
+# ---- Equality, immutability
 
 
 @pytest.mark.parametrize(
@@ -558,7 +558,7 @@ def test_changing_the_answer_of_positions_or_orders_does_not_reach_the_value(vot
     assert votes[0].orders() == [["a", "b"]]
 
 
-# ---------------------------------------------------------------- showing
+# ---- Showing
 
 
 def test_repr_shows_counts_ties_and_remarks():

@@ -52,7 +52,7 @@ def lines(svg, class_):
     ]
 
 
-# -------------------------------------------------------------------- parts
+# ---- Parts
 
 
 def test_text_and_attributes_are_escaped():
@@ -90,7 +90,7 @@ def test_an_axis_holds_what_it_is_made_for(rng):
         assert 2 <= len(axis.ticks) <= 7
 
 
-# -------------------------------------------------------------------- dots and intervals
+# ---- Dots and intervals
 
 
 def test_one_half_is_in_the_middle():
@@ -123,12 +123,12 @@ def test_classifiers_have_marks_of_their_own_one_above_the_other():
     ]
 
 
-# -------------------------------------------------------------------- the map
+# ---- The map
 
 
 def test_a_map_has_one_scale_for_both_axes(rng):
-    for spread in ([1, 1], [5, 1], [1, 5], [1e-8, 1], [1, 1e-300]):
-        x, y = (rng.normal(size=(30, 2)) * spread).T
+    for scale in ([1, 1], [5, 1], [1, 5], [1e-8, 1], [1, 1e-300]):
+        x, y = (rng.normal(size=(30, 2)) * scale).T
         places, aspect = scale_to_unit(x, y)
         assert 1 <= aspect <= 1.6
         assert places.min() > 0
@@ -155,8 +155,8 @@ def test_numbers_of_any_size_can_be_drawn():
     assert places[0, 0] < places[1, 0]
 
 
-def class_map(groups, rng, spread=1.0):
-    x, y = rng.normal(size=(2, len(groups))) * spread
+def class_map(groups, rng):
+    x, y = rng.normal(size=(2, len(groups)))
     names = tuple(f"{group} {i}" for i, group in enumerate(groups))
     return ClassMap(names, tuple(groups), tuple(x), tuple(y))
 
@@ -185,7 +185,7 @@ def test_a_map_draws_a_part_of_very_many_points(rng):
     assert len(uses(svg)) == math.ceil((2 * MAX_POINTS + 1) / 3)
 
 
-# -------------------------------------------------------------------- labels
+# ---- Labels
 
 
 def overlaps(places, sizes):
@@ -231,7 +231,7 @@ def test_marks_under_a_label_are_counted(rng):
     )
 
 
-# -------------------------------------------------------------------- reliability
+# ---- Reliability
 
 
 def test_reliability_goes_right_with_confidence_and_up_with_accuracy():

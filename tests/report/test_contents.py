@@ -99,7 +99,7 @@ def test_an_explanation_lists_the_other_targets():
     assert [bar.name for bar in card.alternatives] == ["y"]
 
 
-# -------------------------------------------------------------------- validation
+# ---- Validation
 
 
 def with_summary(**values):
@@ -117,7 +117,10 @@ def with_explanation(**values):
             lambda: ComparisonRow("DS", "mean", (Interval(44.5, 43, 46),)),
             "'DS', 'mean': cell 0: 44.5",
         ),
-        (lambda: ComparisonRow("DS", "m", (None, Interval(0.5, 0.6, 0.4))), "cell 1: .* interval"),
+        (
+            lambda: ComparisonRow("DS", "m", (None, Interval(0.5, 0.6, 0.4))),
+            "cell 1: .* is not an interval",
+        ),
         (
             lambda: Comparison(("a", "b"), (ComparisonRow("DS", "m", (None,)),)),
             "row 0 .* 1 cells.* 2",

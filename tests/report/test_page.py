@@ -63,7 +63,7 @@ SECTIONS = {
 }
 
 
-# -------------------------------------------------------------------- what is there
+# ---- What is there
 
 
 def test_every_number_and_name_is_on_the_page():
@@ -153,7 +153,7 @@ def test_a_log_loss_may_be_infinite():
     )
 
 
-# -------------------------------------------------------------------- form
+# ---- Form
 
 
 @pytest.mark.parametrize("left_out", [None, *SECTIONS])
@@ -222,7 +222,7 @@ def test_long_names_are_shortened_with_a_tooltip():
     assert len(render_report(short)) < 100_000
 
 
-# -------------------------------------------------------------------- large results
+# ---- Large results
 
 
 def large_report(rng, L=1000):
@@ -333,7 +333,7 @@ def test_forty_classes_are_shown_in_full(rng):
     render_report(Report("t", evaluation=evaluation(1)))
 
 
-# -------------------------------------------------------------------- colours
+# ---- Colours
 
 
 def luminance(color):
@@ -366,7 +366,7 @@ def test_contrast_is_enough_for_weak_eyes(mode):
         assert contrast(colors[mark], colors["track"]) >= 3, mark
 
 
-# -------------------------------------------------------------------- files and errors
+# ---- Files and errors
 
 
 def test_a_report_is_written_whole_or_not_at_all(tmp_path):

@@ -64,7 +64,7 @@ def page(figures):
     return render_reproduction("Measured again", "What we found.", [TABLE], figures)
 
 
-# -------------------------------------------------------------------- the page
+# ---- The page
 
 
 def test_every_table_and_figure_is_there_and_in_the_contents(figures):
@@ -113,7 +113,7 @@ def test_tables_and_charts_are_named_for_those_who_cannot_see_them(page):
     assert len(scrolled) == len(walked.all("table"))
 
 
-# -------------------------------------------------------------------- hostile names
+# ---- Hostile names
 
 
 def everywhere(figures, name):
@@ -163,7 +163,7 @@ def test_names_are_text_and_never_markup(figures, name):
     assert odd.text.count(name) > 100
 
 
-# -------------------------------------------------------------------- drawings
+# ---- Drawings
 
 
 def test_a_cell_takes_as_much_room_as_it_has_points(figures):
@@ -252,7 +252,7 @@ def test_the_tree_has_one_line_per_node_and_a_description(figures):
     assert ends == set(middles[1:])
 
 
-# -------------------------------------------------------------------- files
+# ---- Files
 
 
 def test_a_page_is_written_whole_or_not_at_all(figures, page, tmp_path):

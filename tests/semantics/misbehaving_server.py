@@ -87,7 +87,7 @@ def chat_answer(text):
     return {"choices": [choice], "usage": usage}
 
 
-# ------------------------------------------------------------------ behaviours
+# ---- Behaviours
 
 
 def behave(handler):

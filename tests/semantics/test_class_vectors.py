@@ -80,7 +80,7 @@ def test_an_unknown_name(vectors):
         vectors.cosines(["cat"], ["yeti"])
 
 
-# -------------------------------------------------------------------- of words
+# ---- Of words
 
 WORDS = {"maple": [3, 4], "tree": [0, 2], "fish": [-1, 1], "zero": [0, 0]}
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from rankshot.core.errors import RankshotError
-from rankshot.datasets import cifar10_classes, cifar100_classes, load_similarities
+from rankshot.datasets import class_names, load_similarities
 from rankshot.semantics import corpus as corpus_module
 from rankshot.semantics.associations import dice, ppmi
 from rankshot.semantics.cooccurrence import NameIndex, tokenize
@@ -38,7 +38,7 @@ WORDS = ["truck", "trucks", "sea", "lion", "lions", "pickup", "poppies", "Bus", 
 WORDS += ["a", "the", "of", "red"]
 
 
-# -------------------------------------------------------------------- the truth, in loops
+# ---- The truth, in loops
 
 
 def joined_loops(text):
@@ -151,7 +151,7 @@ def write(path, texts, end="\n"):
     return path
 
 
-# -------------------------------------------------------------------- counting
+# ---- Counting
 
 
 @pytest.mark.parametrize("measure", ["dice", "ppmi"])
@@ -258,7 +258,7 @@ def test_a_meeting_in_many_windows_is_one_meeting(tmp_path):
     assert exact == pytest.approx(0.9)
 
 
-# -------------------------------------------------------------------- blocks, processes, files
+# ---- Blocks, processes, files
 
 
 @pytest.fixture
@@ -400,8 +400,8 @@ def test_a_script_without_a_guard_works(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"unit": "windows"}, "unknown unit 'windows' .did you mean 'window'"),
-        ({"measure": "pmi"}, "unknown measure 'pmi' .did you mean 'ppmi'"),
+        ({"unit": "windows"}, "unit must be one of .*, not 'windows' .did you mean 'window'"),
+        ({"measure": "pmi"}, "measure must be one of .*, not 'pmi' .did you mean 'ppmi'"),
         ({"window": 1}, "window must be a whole number from 2 to 1000, not 1"),
         ({"window": 10**9}, "window must be"),
         ({"min_count": 2.5}, "min_count must be a whole number from 0 to 1000, not 2.5"),
@@ -424,7 +424,7 @@ def test_progress(tmp_path, capsys):
     assert capsys.readouterr().err == "counting c.txt: 3 documents\n"
 
 
-# -------------------------------------------------------------------- word2vec
+# ---- word2vec
 
 
 def test_word2vec_is_reproducible_and_knows_phrases(tmp_path, rng):
@@ -463,13 +463,13 @@ def test_importing_does_not_import_gensim():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-# -------------------------------------------------------------------- Wikipedia
+# ---- Wikipedia
 
 
 @pytest.mark.shared_data
 @pytest.mark.parametrize("unit", ["window", "document"])
 def test_cifar_names_in_wikipedia(shared_data, unit):
-    seen, new = cifar100_classes(), cifar10_classes()
+    seen, new = class_names("cifar")
     if unit == "window":
         # The embedded table; a test of the data sets compares it with a fresh one by cosine.
         table = load_similarities("cifar")["Wikipedia"].select(new, seen)

@@ -105,9 +105,9 @@ def test_files_that_are_no_tables(write, content, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"measure": "dcie"}, "unknown measure 'dcie' .did you mean 'dice'"),
+        ({"measure": "dcie"}, "measure must be one of .*, not 'dcie' .did you mean 'dice'"),
         ({"measure": "pmi", "N": None}, "pmi needs N"),
-        ({"N": 0}, "must be positive, not 0"),
+        ({"N": 0}, "N, the number of all pages, must be positive and finite, not 0"),
         ({"N": 15}, "'fox' has 20 hits of 15 in all"),
         ({"n_ab": [[11, 0]]}, "'cat' and 'fox' have 11 hits together but 10 and 20 alone"),
         ({"n_ab": [[1]]}, r"n_ab must have shape \(1, 2\), not \(1, 1\)"),

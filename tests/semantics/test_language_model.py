@@ -101,7 +101,7 @@ def failure(model, targets=("cat",)):
     return str(caught.value)
 
 
-# ------------------------------------------------------------------ asking
+# ---- Asking
 
 
 def test_rankings_are_the_hidden_preference(ask, server, slept):
@@ -132,16 +132,16 @@ def test_progress_is_shown_when_asked_for(ask, capsys):
     ("options", "message"),
     [
         ({"model": ""}, "model must be a name"),
-        ({"raters": 0}, "raters must be a whole number, at least 1, not 0"),
+        ({"raters": 0}, "raters must be a whole number from 1 on, not 0"),
         ({"k": 2.5}, "k must be a whole number"),
         ({"k": True}, "k must be a whole number"),
         ({"seed": -1}, "seed must be"),
         ({"max_retries": "2"}, "max_retries must be"),
-        ({"temperature": math.nan}, "temperature must be a number"),
-        ({"timeout": 0}, "timeout must be a number, at least 0.001"),
+        ({"temperature": math.nan}, "temperature must be 0 or more and finite, not nan"),
+        ({"timeout": 0}, "timeout must be 0.001 or more and finite, not 0"),
         ({"answer_price": -1}, "answer_price must be"),
         ({"k": 9}, "k=9 is more than the 8 items"),
-        ({"log": "answers.txt"}, "must end in .jsonl"),
+        ({"log": "answers.txt"}, "unknown ending '.txt'; known are .jsonl"),
         ({"base_url": "ftp://host/v1"}, "base_url must be an address"),
         ({"base_url": "localhost:80"}, "base_url must be an address"),
         ({"base_url": "http://a..b/v1"}, "base_url must be an address"),
@@ -156,7 +156,7 @@ def test_bad_parameters_are_named(ask, server, options, message):
     assert server.calls == []
 
 
-# ------------------------------------------------------------------ shuffles
+# ---- Shuffles
 
 
 def test_every_call_shuffles_differently(ask, server):
@@ -188,7 +188,7 @@ def test_shuffles_are_uniform():
     assert chisquare(list(orders.values())).pvalue > 1e-3
 
 
-# ------------------------------------------------------------------ invalid answers
+# ---- Invalid answers
 
 
 @pytest.mark.parametrize(
@@ -197,17 +197,17 @@ def test_shuffles_are_uniform():
         ('["tiger", "lynx", "fox"]', "not among the items: 'lynx'"),
         ('["tiger", "fox", "tiger"]', "more than once: 'tiger'"),
         ('["Sea Lion", "sea_lion", "fox"]', "more than once: 'sea_lion'"),
-        ('["tiger", "fox"]', "2 names where 3 are wanted"),
-        (json.dumps(ITEMS[:4]), "4 names where 3 are wanted"),
-        ('["tiger", "fox", "bu', "0 whole JSON lists where one is wanted"),
-        ("A tiger, surely.", "0 whole JSON lists"),
-        ("", "0 whole JSON lists"),
-        (None, "0 whole JSON lists"),
-        ('["tiger", "fox", "bus"] or ["fox", "bus", "tiger"]', "2 whole JSON lists"),
+        ('["tiger", "fox"]', "expected 3 names, found 2"),
+        (json.dumps(ITEMS[:4]), "expected 3 names, found 4"),
+        ('["tiger", "fox", "bu', "expected one complete JSON list, found 0"),
+        ("A tiger, surely.", "one complete JSON list, found 0"),
+        ("", "one complete JSON list, found 0"),
+        (None, "one complete JSON list, found 0"),
+        ('["tiger", "fox", "bus"] or ["fox", "bus", "tiger"]', "one complete JSON list, found 2"),
         ('[["tiger", "fox", "bus"]]', "not among the items: ['tiger', 'fox', 'bus']"),
         ('[{"name": "tiger"}, 3, null]', "not among the items: {'name': 'tiger'}, 3, None"),
-        ("[" * 200_000, "0 whole JSON lists"),
-        ('["' * 200_000, "0 whole JSON lists"),
+        ("[" * 200_000, "one complete JSON list, found 0"),
+        ('["' * 200_000, "one complete JSON list, found 0"),
         ("[" * 900 + "]" * 900, "not among the items"),
     ],
     ids=lambda value: str(value)[:40],
@@ -272,7 +272,7 @@ def test_wrong_answers_without_end_are_an_error_that_keeps_the_rest(ask, server,
     assert len(server.calls) == 4 + 5
 
 
-# ------------------------------------------------------------------ failures that pass
+# ---- Failures that pass
 
 
 @pytest.mark.parametrize(
@@ -364,7 +364,7 @@ def test_a_server_that_is_not_there(server, slept):
     assert len(slept) == 1
 
 
-# ------------------------------------------------------------------ failures that stay
+# ---- Failures that stay
 
 
 @pytest.mark.parametrize(
@@ -409,7 +409,7 @@ def test_an_endless_body_is_cut_off(ask, server, status, most):
     assert server.bytes_sent < most + (12 << 20)
 
 
-# ------------------------------------------------------------------ the key
+# ---- The key
 
 
 def test_the_key_goes_into_the_header_and_nowhere_else(ask, server, log, monkeypatch):
@@ -507,7 +507,7 @@ def test_a_proxy_is_not_asked_for_servers_of_this_machine(ask, monkeypatch):
     assert ask().rankings(["cat"], ITEMS) == expected(["cat"])
 
 
-# ------------------------------------------------------------------ the log
+# ---- The log
 
 
 def test_the_log_tells_all_and_is_a_file_of_rankings(ask, server, log):
@@ -688,7 +688,7 @@ def test_names_that_utf8_cannot_hold_cost_no_answer(ask, server, log):
     assert read_rankings(log).orders() == got.orders()
 
 
-# ------------------------------------------------------------------ the estimate
+# ---- The estimate
 
 
 def test_the_estimate_is_of_what_will_be_sent(ask, server, log):

@@ -142,7 +142,7 @@ def test_a_csv_line_without_end(read, monkeypatch):
         read("target,a\ncat," + "1" * 2000)
 
 
-# -------------------------------------------------------------------- Parquet
+# ---- Parquet
 
 
 @pytest.fixture
@@ -245,7 +245,7 @@ def test_without_pyarrow(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-# -------------------------------------------------------------------- writing
+# ---- Writing
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -284,7 +284,7 @@ def test_other_endings_and_places(tmp_path):
             read_similarity(tmp_path / f"folder{ending}")
 
 
-# -------------------------------------------------------------------- frames
+# ---- Frames
 
 
 def test_pandas_by_index_or_column():

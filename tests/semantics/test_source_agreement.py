@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.semantics.source_comparison import nearest_neighbour_accuracy
+from rankshot.semantics.source_comparison import nearest_is_correct
 
 ITEMS = ["a", "b", "c", "d"]
 
@@ -26,7 +26,7 @@ def test_accuracy_by_hand_with_ties_shared():
     distance = np.array([[0.0, 1, 1, 9], [1, 0, 5, 9], [1, 5, 0, 2], [9, 9, 2, 0]])
     labels = np.array(["x", "x", "y", "y"], dtype=object)
     # 0: nearest 1 (right) and 2 (wrong), half; 1: 0, right; 2: 0, wrong; 3: 2, right.
-    assert nearest_neighbour_accuracy(distance, labels) == (0.5 + 1 + 0 + 1) / 4
+    assert nearest_is_correct(distance, labels).tolist() == [0.5, 1, 0, 1]
 
 
 def test_orders_agree_where_numbers_do_not():

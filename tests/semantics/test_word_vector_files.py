@@ -78,7 +78,7 @@ def by_mapping():
     return WordVectors(dict(zip(WORDS, MATRIX, strict=True))).similarity(NAMES, WORDS)
 
 
-# -------------------------------------------------------------------- the same answer
+# ---- The same answer
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
@@ -186,7 +186,7 @@ def test_a_mark_blank_lines_and_tabs(read):
     assert read(b"\xef\xbb\xbfcat 1 0\r\n\r\n\nDog\t0\t1\r\n\n").values.tolist() == [[0]]
 
 
-# -------------------------------------------------------------------- bad lines
+# ---- Bad lines
 
 
 GOOD = b"the 1 2\n"
@@ -273,7 +273,7 @@ def test_pickles_are_never_loaded(tmp_path):
         WordVectors.from_file(tmp_path / "m.npy").similarity(["cat"], ["dog"])
 
 
-# -------------------------------------------------------------------- hostile files
+# ---- Hostile files
 
 
 HOSTILE = {
@@ -412,7 +412,7 @@ def test_no_file_and_a_directory(tmp_path):
         WordVectors.from_file(tmp_path)
 
 
-# -------------------------------------------------------------------- fuzz
+# ---- Fuzz
 
 
 contents = st.one_of(

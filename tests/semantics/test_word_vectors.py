@@ -166,7 +166,7 @@ def test_bad_vectors(vectors, message):
         WordVectors(vectors).similarity(["a"], ["b"])
 
 
-# -------------------------------------------------------------------- the package
+# ---- The package
 
 
 def test_a_missing_package_says_what_to_install(monkeypatch):

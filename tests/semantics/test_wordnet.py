@@ -74,7 +74,7 @@ def longest_way(nouns, synset):
 
 def test_measures_by_their_definitions(nouns, rng):
     synsets = [nouns.synset(n) for n in ("dog.n.01", "cat.n.01", "truck.n.01", "person.n.01")]
-    synsets += rng.integers(0, nouns.n_synsets, size=12).tolist()
+    synsets += rng.integers(0, len(nouns.depths), size=12).tolist()
     found = {name: measure(nouns, synsets, synsets) for name, measure in MEASURES.items()}
     content = nouns.information
     for i, j in combinations(range(len(synsets)), 2):
@@ -98,7 +98,7 @@ def test_measures_by_their_definitions(nouns, rng):
 def test_information_content_counts_a_synset_and_all_its_kinds(nouns):
     """The counts of 'big cat' are its own and those of the cats below it, one more for each."""
     big_cat = nouns.synset("big_cat.n.01")
-    below = [s for s in range(nouns.n_synsets) if big_cat in nouns.ancestors(s)]
+    below = [s for s in range(len(nouns.depths)) if big_cat in nouns.ancestors(s)]
     kinds = set(below)
     tagged = sum(
         count
@@ -106,7 +106,7 @@ def test_information_content_counts_a_synset_and_all_its_kinds(nouns):
         for sense, count in zip(nouns.senses(lemma), nouns.counts(lemma), strict=True)
         if sense in kinds
     )
-    everything = sum(sum(nouns.counts(lemma)) for lemma in nouns.lemmas) + nouns.n_synsets
+    everything = sum(sum(nouns.counts(lemma)) for lemma in nouns.lemmas) + len(nouns.depths)
     expected = -np.log((tagged + len(below)) / everything)
     assert nouns.information[big_cat] == pytest.approx(expected, rel=1e-12)
     assert nouns.information[nouns.synset("entity.n.01")] == 0
@@ -238,7 +238,7 @@ def test_the_order_of_the_names_decides_nothing(rng):
 
 
 def test_names_of_all_synsets_lead_back_to_them(nouns, rng):
-    for synset in rng.integers(0, nouns.n_synsets, size=500).tolist():
+    for synset in rng.integers(0, len(nouns.depths), size=500).tolist():
         assert nouns.synset(nouns.name(synset)) == synset
 
 
@@ -274,8 +274,8 @@ def test_a_name_above_others_is_their_branch():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: rs.WordNet("cosine"), "measure must be one of path, lch, wup"),
-        (lambda: rs.WordNet(["path"]), "measure must be one of path, lch, wup"),
+        (lambda: rs.WordNet("cosine"), "measure must be one of 'path', 'lch', 'wup'"),
+        (lambda: rs.WordNet(["path"]), "measure must be one of 'path', 'lch', 'wup'"),
         (lambda: rs.WordNet(categories="animal"), "categories must be a list of names"),
         (lambda: rs.WordNet(categories=[]), "categories is empty"),
         (lambda: rs.WordNet(senses=["seal.n.09"]), "senses must map names to senses"),

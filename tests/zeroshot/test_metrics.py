@@ -113,6 +113,28 @@ def test_an_interval_as_text():
     assert str(m.Interval(0.0, 0.0, 0.0996)) == ".000 [.000, .100]"
 
 
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0.4449, ".445"),
+        (0.0, ".000"),
+        (0.04, ".040"),
+        (1.0, "1.000"),
+        (0.99951, "1.000"),
+        (-0.25, "-.250"),
+        # There is no less than nothing.
+        (-0.0, ".000"),
+        (-0.0004, ".000"),
+        (-0.0006, "-.001"),
+        (10.05, "10.050"),
+        (-10.05, "-10.050"),
+        (np.float64(0.125), ".125"),
+    ],
+)
+def test_a_share_has_three_digits_and_no_zero_before_the_point(number, text):
+    assert m.format_share(number) == text
+
+
 # -------------------------------------------------------------------- top k
 
 

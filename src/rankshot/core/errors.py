@@ -27,17 +27,7 @@ class RankshotError(ValueError):
 
 
 class UnknownItemError(RankshotError):
-    """A ranking names an item that is not one of the items.
-
-    Attributes
-    ----------
-    name : object
-        What the ranking names.
-    """
-
-    def __init__(self, message: str, name: object = None) -> None:
-        super().__init__(message)
-        self.name = name
+    """A ranking names an item that is not one of the items."""
 
 
 class RowError(RankshotError):

@@ -33,10 +33,9 @@ from urllib.request import (
 )
 
 from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.progress import Announce
 
 T = TypeVar("T")
-Announce = Callable[[int, int, str], None]
-"""Called with how much is done, of how much, and of what: bytes of a file, or images."""
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
 """Seconds before the first retry, and the most before any, whatever a server asks for."""
 TIMEOUT = 30.0
@@ -61,7 +60,7 @@ class PermanentError(Exception):
     """A failure that would occur again."""
 
 
-# -------------------------------------------------------------------- addresses
+# ---- Addresses
 
 
 def is_web_address(url: object) -> bool:
@@ -106,7 +105,7 @@ def make_opener(url: str, redirects: type[HTTPRedirectHandler]) -> OpenerDirecto
     return build_opener(redirects, *([ProxyHandler({})] if is_local(url) else []))
 
 
-# -------------------------------------------------------------------- failures and retries
+# ---- Failures and retries
 
 
 def retry(call: Callable[[], T], tries: int, *, jitter: bool = False) -> T:
@@ -197,7 +196,7 @@ def read_until(response: HTTPResponse | HTTPError, deadline: float, most: int) -
     return b"".join(parts)
 
 
-# -------------------------------------------------------------------- downloads
+# ---- Downloads
 
 
 class _SafeRedirects(HTTPRedirectHandler):

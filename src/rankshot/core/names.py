@@ -1,21 +1,13 @@
-"""Names of items and targets, and of rows in error messages."""
+"""Names of items, targets and classes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from rankshot.core.errors import RankshotError, short_repr
-
-Where = Callable[[int], str]
-"""A function that names row ``i`` in a message: ``ranking 3``, or ``votes.jsonl:4``."""
-
-
-def describe_row(row: int) -> str:
-    """Return the name, for messages, of a ranking that is not from a file."""
-    return f"ranking {row}"
 
 
 def as_names(labels: Iterable[Any], what: str = "items") -> tuple[str, ...]:
@@ -31,7 +23,7 @@ def as_names(labels: Iterable[Any], what: str = "items") -> tuple[str, ...]:
             raise RankshotError(f"{what} names {short_repr(name)} more than once")
         names[name] = None
     if not names:
-        raise RankshotError(f"{what} is empty: there is nothing to rank")
+        raise RankshotError(f"{what} is empty")
     return tuple(names)
 
 

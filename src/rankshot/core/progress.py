@@ -1,11 +1,14 @@
-"""A line of progress on the terminal, for long computations."""
+"""How long computations tell their progress: to a caller, or as a line on the terminal."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from time import monotonic
 from typing import Self, TextIO
 
+Announce = Callable[[int, int, str], None]
+"""Called with how much is done, of how much, and of what: bytes of a file, images, or steps."""
 INTERVAL = 0.1
 """Seconds between two updates; more frequent ones would flicker."""
 

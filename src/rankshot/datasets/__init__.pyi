@@ -1,14 +1,5 @@
-from .animals import (
-    animals_classes as animals_classes,
-    build_animals_features as build_animals_features,
-    load_animals as load_animals,
-)
-from .cifar import (
-    build_cifar_features as build_cifar_features,
-    cifar10_classes as cifar10_classes,
-    cifar100_classes as cifar100_classes,
-    load_cifar as load_cifar,
-)
+from .animals import build_animals_features as build_animals_features, load_animals as load_animals
+from .cifar import build_cifar_features as build_cifar_features, load_cifar as load_cifar
 from .embedded import (
     ANIMAL_SENSES as ANIMAL_SENSES,
     CIFAR_SENSES as CIFAR_SENSES,

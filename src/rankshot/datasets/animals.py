@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
-from rankshot.core.http import Announce
 from rankshot.core.names import as_names
+from rankshot.core.progress import Announce
 from rankshot.core.text_files import replace_file
-from rankshot.datasets.embedded import ClassNames, class_names
+from rankshot.datasets.embedded import class_names
 from rankshot.datasets.features import FeatureFile, ImageData, fit_pca, read_only
 from rankshot.semantics.class_vectors import ClassVectors
 
@@ -67,7 +67,7 @@ def load_animals(path: str | Path) -> ImageData:
         If there is no such file.
     """
     file = FeatureFile.read(Path(path), ARRAYS)
-    seen, new = animals_classes()
+    seen, new = class_names("animals")
     classes = file.classes("classes", seen + new)
     features = file.features("features")
     number = file.class_numbers("label", len(classes), len(features))
@@ -83,21 +83,6 @@ def load_animals(path: str | Path) -> ImageData:
         new_classes=new,
         attributes=_read_attributes(file, classes),
     ).require_complete()
-
-
-def animals_classes() -> ClassNames:
-    """Return the names of the 40 seen classes and of the 10 new ones, each sorted.
-
-    Examples
-    --------
-    >>> from rankshot.datasets import animals_classes
-    >>> seen, new = animals_classes()
-    >>> len(seen), len(new), seen[:3]
-    (40, 10, ('antelope', 'bat', 'beaver'))
-    >>> new[-4:]
-    ('pig', 'raccoon', 'rat', 'seal')
-    """
-    return class_names("animals")
 
 
 def _find_new_classes(
@@ -147,7 +132,7 @@ def _read_attributes(file: FeatureFile, classes: tuple[str, ...]) -> ClassVector
     return ClassVectors(classes, values, "attributes")
 
 
-# -------------------------------------------------------------------- building the file of features
+# ---- Building the file of features
 
 
 def build_animals_features(
@@ -204,7 +189,7 @@ def build_animals_features(
     announce(todo, todo, "done")
 
 
-# -------------------------------------------------------------------- classes and attributes
+# ---- Classes and attributes
 
 
 class _Animals(NamedTuple):
@@ -260,7 +245,7 @@ def _read_test_classes(directory: Path, classes: tuple[str, ...]) -> NDArray[np.
     return np.isin(classes, lists[test])
 
 
-# -------------------------------------------------------------------- histograms
+# ---- Histograms
 
 
 def _image_files(directory: Path, classes: tuple[str, ...]) -> dict[str, list[str]]:

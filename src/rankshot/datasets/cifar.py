@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, short_repr
-from rankshot.core.http import Announce, download
+from rankshot.core.http import download
+from rankshot.core.progress import Announce
 from rankshot.core.text_files import replace_file
 from rankshot.datasets.efficientnet import N_FEATURES, SIDE, EfficientNetFeatures, Images
 from rankshot.datasets.embedded import class_names, embedded_file
@@ -131,17 +132,7 @@ def _read_part(file: FeatureFile, part: str, classes: tuple[str, ...]) -> tuple[
     return features, file.labels(f"{part}_label", classes, len(features))
 
 
-def cifar100_classes() -> tuple[str, ...]:
-    """Return the names of CIFAR-100's classes, the seen classes, sorted."""
-    return class_names("cifar").seen
-
-
-def cifar10_classes() -> tuple[str, ...]:
-    """Return the names of CIFAR-10's classes, the new classes, sorted."""
-    return class_names("cifar").new
-
-
-# -------------------------------------------------------------------- the archives
+# ---- The archives
 
 
 @dataclass(frozen=True)
@@ -179,7 +170,7 @@ CIFAR10 = CifarArchive(
     md5="c32a1d4ab5d03f1284b67883e8d87530",
     folder="cifar-10-batches-bin",
     names="batches.meta.txt",
-    classes=cifar10_classes(),
+    classes=class_names("cifar").new,
     label_bytes=1,
     images={"test_batch.bin": 10_000},
 )
@@ -190,7 +181,7 @@ CIFAR100 = CifarArchive(
     md5="03b5dce01913d631647c71ecec9e9cb8",
     folder="cifar-100-binary",
     names="fine_label_names.txt",
-    classes=cifar100_classes(),
+    classes=class_names("cifar").seen,
     label_bytes=2,  # the coarse label, then the fine one
     images={"train.bin": 50_000, "test.bin": 10_000},
 )
@@ -265,7 +256,7 @@ def _parse_records(content: bytes, archive: CifarArchive, where: str) -> Labelle
     return LabelledImages(planes.transpose(0, 2, 3, 1), labels)
 
 
-# -------------------------------------------------------------------- building the file of features
+# ---- Building the file of features
 
 
 def build_cifar_features(directory: str | Path, announce: Announce) -> Path:

@@ -49,7 +49,7 @@ def embedded_file(file: str) -> AbstractContextManager[Path]:
     return as_file(files("rankshot.datasets") / "data" / file)
 
 
-# -------------------------------------------------------------------- class names
+# ---- Class names
 
 
 class ClassNames(NamedTuple):
@@ -66,8 +66,8 @@ def class_names(dataset: str) -> ClassNames:
     --------
     >>> from rankshot.datasets import class_names
     >>> seen, new = class_names("animals")
-    >>> len(seen), new[:3]
-    (40, ('chimpanzee', 'giant+panda', 'hippopotamus'))
+    >>> len(seen), len(new), new[:3]
+    (40, 10, ('chimpanzee', 'giant+panda', 'hippopotamus'))
     """
     require_dataset(dataset)
     seen, new = CLASS_FILES[dataset]
@@ -87,7 +87,7 @@ def _read_names(file: str) -> tuple[str, ...]:
         return tuple(path.read_text(encoding="utf-8").split())
 
 
-# -------------------------------------------------------------------- the language-model panel
+# ---- The language-model panel
 
 
 def load_panel(dataset: str = "cifar") -> Rankings:
@@ -147,7 +147,7 @@ def _read_panel(file: str, items: Sequence[str] | None = None) -> Rankings:
         return read_rankings(path, items=items)
 
 
-# -------------------------------------------------------------------- similarities and vectors
+# ---- Similarities and vectors
 
 
 def load_similarities(dataset: str = "cifar") -> dict[str, Similarity]:

@@ -78,7 +78,7 @@ class ImageData:
         )
 
 
-# -------------------------------------------------------------------- files of features
+# ---- Files of features
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +176,7 @@ def _describe(array: NDArray[Any]) -> str:
     return f"{array.dtype} of shape {array.shape}"
 
 
-# -------------------------------------------------------------------- reduction
+# ---- Reduction
 
 
 class Pca(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rankshot.core.errors import RankshotError
-from rankshot.core.http import Announce
+from rankshot.core.progress import Announce
 from rankshot.datasets.animals import build_animals_features, load_animals
 from rankshot.datasets.cifar import build_cifar_features, load_cifar
 from rankshot.datasets.embedded import require_dataset

@@ -10,26 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from rankshot.experiments.benchmark import LIST_LENGTH, Task
-from rankshot.experiments.classifiers import LEAST_SQUARES
-from rankshot.experiments.evaluator import (
+from rankshot.experiments.batch_trials import (
     NEARLY_BEST,
     PRIORS,
     BatchTrials,
-    Configuration,
-    Evaluator,
     Prior,
     adjust_for_frequencies,
-    weigh_raters,
 )
+from rankshot.experiments.benchmark import LIST_LENGTH, Task
+from rankshot.experiments.classifiers import LEAST_SQUARES, AnnounceStep
+from rankshot.experiments.evaluator import Configuration, Evaluator, weigh_raters
 from rankshot.experiments.methods import K, paper_head
-from rankshot.experiments.result_tables import ResultTable, Value, format_share
+from rankshot.experiments.result_tables import ResultTable, Value
 from rankshot.ranking.mallows import Mallows
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.bootstrap import Bootstrap, class_interval, class_weights
 from rankshot.zeroshot.heads.batch_refinement import balancing_offsets
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
-from rankshot.zeroshot.metrics import Interval
+from rankshot.zeroshot.metrics import Interval, format_share
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.str_]
@@ -43,7 +41,7 @@ CHOICE_NOTE = (
     "interval is from resamples of classes. New classes are only used to report."
 )
 KEPT_NOTE = (
-    "Regularisation, temperature and the settings of the batch are the best of their grid. "
+    "Regularization, temperature and the settings of the batch are the best of their grid. "
     "Another classifier, another K or decay and other sources are kept only if they gain more "
     "than one standard error over classes."
 )
@@ -137,7 +135,7 @@ class _Ablation:
     """The evaluator and the steps so far."""
 
     evaluator: Evaluator
-    announce: Callable[[str], None]
+    announce: AnnounceStep
     steps: list[Step]
 
     def add(self, idea: str, chosen: str, configuration: Configuration) -> Configuration:
@@ -153,7 +151,7 @@ def run_ablation(
     evaluator: Evaluator,
     C: float,
     grid: Mapping[str, Sequence[float]],
-    announce: Callable[[str], None],
+    announce: AnnounceStep,
 ) -> AblationResult:
     """Evaluate all ideas in turn.
 
@@ -161,9 +159,9 @@ def run_ablation(
     ----------
     evaluator : Evaluator
     C : float
-        The best regularisation of the multiclass classifier on seen validation *images*.
+        The best regularization of the multiclass classifier on seen validation *images*.
     grid : mapping of str to sequence of float
-        The regularisations of multiclass and least squares, to be chosen by seen *classes*.
+        The regularizations of multiclass and least squares, to be chosen by seen *classes*.
     announce : callable
         Called with the name of the next idea.
     """
@@ -213,9 +211,9 @@ def _heads(ablation: _Ablation, paper: Configuration) -> Configuration:
 def _classifiers(
     ablation: _Ablation, logistic: Sequence[Configuration], squares: Sequence[Configuration]
 ) -> list[Configuration]:
-    """Choose the regularisation of two classifiers by seen classes."""
+    """Choose the regularization of two classifiers by seen classes."""
     best = [ablation.evaluator.choose_best(grid) for grid in (logistic, squares)]
-    ablation.add("regularisation by seen classes", f"multiclass, C = {best[0].C:g}", best[0])
+    ablation.add("regularization by seen classes", f"multiclass, C = {best[0].C:g}", best[0])
     ablation.add("least squares in its place", f"C = {best[1].C:g}", best[1])
     return best
 
@@ -269,7 +267,7 @@ def _ceiling(evaluator: Evaluator, configuration: Configuration) -> Step:
 
 
 def _batch_steps(
-    trials: BatchTrials, chosen: Configuration, announce: Callable[[str], None]
+    trials: BatchTrials, chosen: Configuration, announce: AnnounceStep
 ) -> Iterator[Step]:
     """Yield the steps that use all test inputs together before any is classified.
 

@@ -28,7 +28,7 @@ K = 2
 """The length of the top lists in the paper's Figure 3."""
 
 
-# -------------------------------------------------------------------- tree, Figure 1
+# ---- Tree, Figure 1
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class SemanticMap:
     left_out: tuple[tuple[str, str], ...] = ()
 
 
-# -------------------------------------------------------------------- maps of words, Figure 1
+# ---- Maps of words, Figure 1
 
 
 def build_word_maps(benchmark: Benchmark) -> tuple[SemanticMap, SemanticMap]:
@@ -174,7 +174,7 @@ def place_points(distances: Floats) -> Floats:
     return np.asarray(np.nan_to_num(points))
 
 
-# -------------------------------------------------------------------- maps of sources, Figure 3
+# ---- Maps of sources, Figure 3
 
 
 def build_source_maps(benchmark: Benchmark) -> tuple[SemanticMap, SemanticMap, SemanticMap]:

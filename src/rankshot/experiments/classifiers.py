@@ -35,7 +35,8 @@ _UNREADABLE = (
     zlib.error,
 )
 """Errors of reading a file that is missing, incomplete or not a saved classifier."""
-Announce = Callable[[str], None]
+AnnounceStep = Callable[[str], None]
+"""Called with the name of the next step."""
 SETTINGS = ("one-vs-rest", "one-vs-one", "multiclass")
 """The paper's classifiers: two kinds of support vector machines with Platt scaling, and logistic
 regression."""
@@ -131,11 +132,11 @@ def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
         return {name: found[name] for name in ARRAYS}
 
 
-# -------------------------------------------------------------------- training
+# ---- Training
 
 
 def make_estimator(setting: str, C: float) -> Any:
-    """Return an untrained classifier. A larger ``C`` means less regularisation for all of them."""
+    """Return an untrained classifier. A larger ``C`` means less regularization for all of them."""
     match setting:
         case "one-vs-rest":
             return LinearSVC(C=C, dual=True, random_state=0)
@@ -183,7 +184,7 @@ class ClassifierCache:
     X: Features
     y: Labels
     directory: Path
-    announce: Announce
+    announce: AnnounceStep
 
     def load_or_train(self, setting: str, C: float) -> LinearClassifier:
         """Return a classifier from its file, or train it and write the file."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankshot.core.progress import Announce
 from rankshot.datasets.cifar import load_cifar
 from rankshot.experiments.benchmark import load_benchmark, rank_items
 from rankshot.experiments.classifiers import LinearClassifier, train_classifier
@@ -20,10 +20,9 @@ from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.metrics import Interval, accuracy, wilson_interval
 from rankshot.zeroshot.scores import Scores
 
-Announce = Callable[[int, int, str], None]
 SOURCES = ("WordNet", "GloVe", "Wikipedia")
 """The linguistic sources that are compared and combined."""
-REGULARISATION = {"one-vs-rest": 0.001, "one-vs-one": 0.001, "multiclass": 0.03}
+REGULARIZATION = {"one-vs-rest": 0.001, "one-vs-one": 0.001, "multiclass": 0.03}
 """The best of a few C on seen classes that play new ones, with K = 4 and the panel's rankings of
 these classes. New classes were not used."""
 REPORTED = (PR, "panel, Plackett-Luce", "multiclass")
@@ -74,12 +73,12 @@ def run_demo(announce: Announce) -> Demo:
     methods = paper_methods(sources, task.panel)
     default = ProbabilisticRanking()
     methods += [
-        Method(PR, "panel, default head", default, task.panel, wants_reference=True),
+        Method(PR, "panel, default head + reference", default, task.panel, wants_reference=True),
         Method("ConSE", "GloVe", ConSE(), sources["GloVe"]),
     ]
-    todo = len(REGULARISATION) + len(methods)
+    todo = len(REGULARIZATION) + len(methods)
     trained: dict[str, LinearClassifier] = {}
-    for setting, C in REGULARISATION.items():
+    for setting, C in REGULARIZATION.items():
         announce(len(trained), todo, f"training {setting}")
         model = train_classifier(setting, C, task.train, task.train_label)
         if setting != "multiclass":

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.errors import RankshotError
+from rankshot.core.validation import require_whole_number
 from rankshot.experiments.benchmark import Task
 from rankshot.experiments.methods import K, paper_head
 from rankshot.experiments.result_tables import ResultTable, Value
@@ -29,8 +30,8 @@ SEED = 20150701
 CONSENSUS = "consensus"
 
 
-class Answer(NamedTuple):
-    """The predictions of a head.
+class TimedPredictions(NamedTuple):
+    """The predictions of a head, and how long they took.
 
     Attributes
     ----------
@@ -117,22 +118,22 @@ def sample_rows(n: int, n_inputs: int) -> NDArray[np.intp]:
     >>> len(set(sample_rows(1000, 10)))
     10
     """
-    if n_inputs < 1:
-        raise RankshotError(f"n_inputs must be positive, not {short_repr(n_inputs)}")
-    if n_inputs >= n:
+    if require_whole_number("n_inputs", n_inputs) >= n:
         return np.arange(n)
     return np.sort(np.random.default_rng(SEED).choice(n, n_inputs, replace=False))
 
 
-def classify_by_consensus(prior: RankingModel, task: Task, scores: Scores) -> Answer:
+def classify_by_consensus(prior: RankingModel, task: Task, scores: Scores) -> TimedPredictions:
     """Classify by the consensus ranking of each target: the most probable one under its prior."""
     head = paper_head(prior).fit(task.panel)
     start = perf_counter()
     labels = head.predict(scores)
-    return Answer(labels, None, perf_counter() - start)
+    return TimedPredictions(labels, None, perf_counter() - start)
 
 
-def classify_by_sum(prior: RankingModel, task: Task, scores: Scores, n_samples: int) -> Answer:
+def classify_by_sum(
+    prior: RankingModel, task: Task, scores: Scores, n_samples: int
+) -> TimedPredictions:
     """Classify by the sum over all rankings, each weighted by its probability given the input."""
     head = ProbabilisticRanking(
         k=K, prior=prior, posterior="sum", n_samples=n_samples, random_state=SEED
@@ -140,7 +141,7 @@ def classify_by_sum(prior: RankingModel, task: Task, scores: Scores, n_samples: 
     start = perf_counter()
     proba, error = head.sum_over_rankings(scores)
     labels = head.classes_[most_probable(proba)]
-    return Answer(labels, float(error.mean()), perf_counter() - start)
+    return TimedPredictions(labels, float(error.mean()), perf_counter() - start)
 
 
 def _microseconds(seconds: float) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.experiments.benchmark import Benchmark
+from rankshot.experiments.classifiers import AnnounceStep
 from rankshot.experiments.methods import ARITHMETIC, DR, DS, GEOMETRIC, PR, Method, paper_methods
 from rankshot.experiments.result_tables import OursAndPaper, ResultTable, Value
 from rankshot.zeroshot.bootstrap import Bootstrap
@@ -111,7 +112,7 @@ def table_two(
     benchmark: Benchmark,
     scores: Mapping[str, Callable[[], Scores]],
     bootstrap: Bootstrap,
-    announce: Callable[[str], None],
+    announce: AnnounceStep,
 ) -> ResultTable:
     """Return Table 2: the accuracy of all methods, sources and classifiers on the new classes.
 

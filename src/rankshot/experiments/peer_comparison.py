@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from rankshot.core.errors import RankshotError
 from rankshot.experiments.benchmark import Benchmark, Task
-from rankshot.experiments.classifiers import Announce, LinearClassifier
+from rankshot.experiments.classifiers import AnnounceStep, LinearClassifier
 from rankshot.experiments.peers.attributes import DAP, IAP
 from rankshot.experiments.peers.base import Peer
 from rankshot.experiments.peers.linear import DIRECTIONS, ESZSL, SAE, VectorRegression
@@ -79,7 +79,7 @@ class PeerMethod(NamedTuple):
     predict: Callable[[PeerTask, Setting], Labels]
 
 
-class Trial(NamedTuple):
+class PeerTrial(NamedTuple):
     """A setting and its mean class accuracy in the rehearsal."""
 
     setting: Setting
@@ -90,7 +90,7 @@ def peer_table(
     benchmark: Benchmark,
     rehearsal_classifier: LinearClassifier,
     real_classifier: LinearClassifier,
-    announce: Announce,
+    announce: AnnounceStep,
 ) -> ResultTable:
     """Tune, train and test the peers on the features that our classifiers use.
 
@@ -216,12 +216,12 @@ def format_setting(setting: Setting) -> str:
     return ", ".join(parts) or "none"
 
 
-# -------------------------------------------------------------------- tuning
+# ---- Tuning
 
 
 def _tune(
-    task: Task, classifier: LinearClassifier, methods: Iterable[PeerMethod], announce: Announce
-) -> list[Trial]:
+    task: Task, classifier: LinearClassifier, methods: Iterable[PeerMethod], announce: AnnounceStep
+) -> list[PeerTrial]:
     rehearsal, best = prepare_task(task, classifier), []
     for one in methods:
         announce(f"tuning {one.method} with {one.vectors}, {len(one.settings)} settings")
@@ -229,19 +229,19 @@ def _tune(
     return best
 
 
-def try_settings(method: PeerMethod, rehearsal: PeerTask) -> Iterator[Trial]:
+def try_settings(method: PeerMethod, rehearsal: PeerTask) -> Iterator[PeerTrial]:
     """Evaluate every setting of a method in the rehearsal."""
     for setting in method.settings:
         found = method.predict(rehearsal, setting)
-        yield Trial(setting, mean_class_accuracy(rehearsal.task.test_label, found))
+        yield PeerTrial(setting, mean_class_accuracy(rehearsal.task.test_label, found))
 
 
-def choose_best_trial(tried: Iterable[Trial]) -> Trial:
+def choose_best_trial(tried: Iterable[PeerTrial]) -> PeerTrial:
     """Return the trial with the highest accuracy; the first one of a tie.
 
     Examples
     --------
-    >>> trials = [Trial({"T": 1}, 0.2), Trial({"T": 3}, 0.4), Trial({"T": 10}, 0.4)]
+    >>> trials = [PeerTrial({"T": 1}, 0.2), PeerTrial({"T": 3}, 0.4), PeerTrial({"T": 10}, 0.4)]
     >>> choose_best_trial(trials).setting
     {'T': 3}
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,12 @@ from rankshot.experiments.class_maps import (
     build_source_maps,
     build_word_maps,
 )
-from rankshot.experiments.classifiers import LEAST_SQUARES, SETTINGS, ClassifierCache
+from rankshot.experiments.classifiers import (
+    LEAST_SQUARES,
+    SETTINGS,
+    AnnounceStep,
+    ClassifierCache,
+)
 from rankshot.experiments.evaluator import Configuration, Evaluator
 from rankshot.experiments.full_sum import full_sum_table
 from rankshot.experiments.methods import paper_head
@@ -43,7 +48,6 @@ from rankshot.zeroshot.heads.direct_similarity import DirectSimilarity
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.scores import Scores
 
-Announce = Callable[[str], None]
 Grid = Mapping[str, tuple[float, ...]]
 GRID: Grid = {
     "one-vs-rest": (0.001, 0.01),
@@ -116,7 +120,7 @@ class Reproduction:
 
 
 def reproduce(
-    benchmark: Benchmark, directory: Path, announce: Announce, grid: Grid = GRID
+    benchmark: Benchmark, directory: Path, announce: AnnounceStep, grid: Grid = GRID
 ) -> Reproduction:
     """Run all experiments of the paper on one data set.
 

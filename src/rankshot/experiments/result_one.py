@@ -14,6 +14,7 @@ from rankshot.ranking.distances import kendall_distance, mean_kendall_distance
 from rankshot.ranking.mallows import Mallows
 from rankshot.ranking.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
+from rankshot.semantics.source_comparison import TOLERANCE, nearest_is_correct
 from rankshot.zeroshot.bootstrap import Bootstrap
 from rankshot.zeroshot.metrics import Interval
 from rankshot.zeroshot.prior import RankingModel
@@ -22,7 +23,7 @@ Floats = NDArray[np.float64]
 Names = NDArray[np.str_]
 LENGTHS = (2, 5, 10)
 """The paper's K."""
-EUCLIDEAN, NORMALIZED = "Euclidean", "Euclidean, normalised"
+EUCLIDEAN, NORMALIZED = "Euclidean", "Euclidean, normalized"
 HAUSDORFF, MEAN = "Kendall, Hausdorff", "Kendall, mean over ties"
 MALLOWS, PLACKETT_LUCE = "Mallows", "Plackett-Luce"
 PAPER_SOURCES = {
@@ -42,8 +43,6 @@ PAPER_RATERS = {
 """The accuracies that the paper reports for 500 rankings by people, for each of `LENGTHS`."""
 SAME_TEXT = (("GloVe", "GloVe 100d"), ("Wikipedia", "word2vec"))
 """Pairs of sources that were computed from the same text."""
-TOLERANCE = 1e-9
-"""Relative differences below this count as ties, so that rounding does not decide."""
 INTERVAL_NOTE = (
     "Intervals: 95 % of 1,000 resamples of the targets, each drawn with all its points, because "
     "the points of one target are not independent. With so few targets the intervals are rough."
@@ -89,29 +88,6 @@ def _distances(points: SourcePoints) -> dict[str, Floats]:
     return tables
 
 
-def nearest_is_correct(distance: Floats, labels: Names) -> Floats:
-    """Return for each point whether its nearest neighbour has the same label: 1 or 0.
-
-    Where several neighbours are equally near, it is the share of them with the same label.
-
-    Examples
-    --------
-    >>> places = np.array([0.0, 1.0, 2.0, 9.0])
-    >>> distance = np.abs(places[:, None] - places)
-    >>> nearest_is_correct(distance, np.array(["cat", "cat", "dog", "dog"]))
-    array([1. , 0.5, 0. , 1. ])
-    """
-    others = distance.copy()
-    np.fill_diagonal(others, np.inf)
-    nearest = others <= others.min(axis=1, keepdims=True) * (1 + TOLERANCE)
-    return _share_correct(nearest, labels[:, None] == labels)
-
-
-def _share_correct(taken: NDArray[np.bool_], correct: NDArray[np.bool_]) -> Floats:
-    """Return the share of correct choices among the equally good choices of each row."""
-    return np.asarray((taken & correct).sum(axis=1) / taken.sum(axis=1))
-
-
 def _source_notes(points: SourcePoints, names: list[str]) -> tuple[str, ...]:
     notes = [f"{len(points.targets)} points of {', '.join(names)}; the paper had other sources."]
     missing = [
@@ -133,7 +109,7 @@ def _source_notes(points: SourcePoints, names: list[str]) -> tuple[str, ...]:
     return (*notes, INTERVAL_NOTE)
 
 
-# -------------------------------------------------------------------- the panel
+# ---- The panel
 
 
 def rater_table(benchmark: Benchmark) -> ResultTable:
@@ -168,7 +144,7 @@ def _rater_notes(panel: Rankings) -> tuple[str, ...]:
     )
     models = (
         "All rankings are cut to K, also those to which the models are fitted. Plackett-Luce is "
-        f"regularised (η = {PlackettLuce().regularization:g}). Where all remaining rankings of a "
+        f"regularized (η = {PlackettLuce().regularization:g}). Where all remaining rankings of a "
         "target are the same, Mallows gives every other ranking the probability 0. Equally "
         "probable targets share the decision. If two targets have the same lists, Plackett-Luce "
         "prefers the target without the left-out ranking, so it is always wrong there."
@@ -198,7 +174,8 @@ def bayes_is_correct(rankings: Rankings, model: RankingModel) -> Floats:
     best = log_prob.max(axis=1, keepdims=True)
     # Where all targets are impossible, all values are -inf, and all targets tie.
     taken = log_prob >= np.where(np.isneginf(best), best, best - TOLERANCE * np.abs(best))
-    return _share_correct(taken, labels[:, None] == names)
+    correct = taken & (labels[:, None] == names)
+    return np.asarray(correct.sum(axis=1) / taken.sum(axis=1))
 
 
 class TargetBootstrap:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.text_files import replace_file
-from rankshot.zeroshot.metrics import ROUNDING, Interval
+from rankshot.zeroshot.metrics import ROUNDING, Interval, format_share
 
 
 class OursAndPaper(NamedTuple):
@@ -70,20 +70,11 @@ class ResultTable:
         raise RankshotError(f"{self.name}: no row {short_repr(labels)}")
 
 
-def format_share(number: float) -> str:
-    """Return a share with three digits and no zero before the decimal point."""
-    text = f"{number:.3f}".replace("-0.000", "0.000")
-    return text.replace("0.", ".", 1) if abs(number) < 1 else text
-
-
 def format_value(value: Value) -> str:
     """Return a cell as text: a number with its interval, and the paper's number."""
     match value:
         case None:
             return "–"
-        case Interval():
-            estimate, low, high = map(format_share, value)
-            return f"{estimate} [{low}, {high}]"
         case OursAndPaper():
             ours = format_value(value.ours)
             return ours if value.paper is None else f"{ours}; paper {format_share(value.paper)}"
@@ -135,7 +126,7 @@ def _lines(table: ResultTable) -> Iterator[tuple[str | float, ...]]:
                 yield table.name, label, column, "", "", "", printed
 
 
-# -------------------------------------------------------------------- comparisons
+# ---- Comparisons
 
 
 @dataclass(frozen=True)
@@ -159,7 +150,7 @@ class ComparisonRow:
             if cell is not None and not -ROUNDING <= cell.low <= cell.high <= 1 + ROUNDING:
                 raise RankshotError(
                     f"{short_repr(self.method)}, {short_repr(self.source)}: cell {place}: "
-                    f"{cell.estimate} from {cell.low} to {cell.high} is no interval of shares "
+                    f"{cell.estimate} from {cell.low} to {cell.high} is not an interval of shares "
                     "between 0 and 1"
                 )
 

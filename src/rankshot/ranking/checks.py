@@ -45,8 +45,3 @@ def require_sample_length(n: int, k: int | None, n_items: int) -> int:
     """Return the length of the lists that a sampler draws, after a check of both numbers."""
     require_whole_number("n", n)
     return n_items if k is None else require_whole_number("k", k, most=n_items)
-
-
-def only_complete(rankings: Rankings) -> Rankings:
-    """Return the rankings that compare all items: those that a distance is defined for."""
-    return rankings[~rankings.is_subset | (rankings.n_listed == rankings.n_items)]

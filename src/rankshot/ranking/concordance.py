@@ -13,11 +13,12 @@ from sklearn.base import clone
 from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_whole_number
-from rankshot.ranking.checks import only_complete, require_one_subject, require_rankings
+from rankshot.ranking.checks import require_one_subject, require_rankings
 from rankshot.ranking.distances import kendall_distance, mean_kendall_distance
 from rankshot.ranking.layouts import ABSENT, levels, mean_places
 from rankshot.ranking.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.restriction import keep_complete
 
 MOST_COMPARED = 10
 """How many places are compared by default; fewer if the lists are shorter."""
@@ -181,7 +182,7 @@ def _summary(target: str | None, rankings: Rankings, model: Any, k: int | None) 
     k = min(MOST_COMPARED, usual) if k is None else k
     k = require_whole_number("k", k, most=rankings.n_items)
     consensus = Rankings.from_orders([model.mode_], items=rankings.items).top(k)
-    whole = only_complete(rankings)
+    whole = keep_complete(rankings)
     first = whole.top(np.minimum(whole.lengths, k))
     several = len(first) > 1
     return TargetSummary(
@@ -208,7 +209,7 @@ def disagreement(rankings: Rankings, consensus: Rankings) -> tuple[tuple[str, fl
     consensus : Rankings
         One ranking over the same items. The first places are compared, up to the shorter length.
     """
-    whole = only_complete(rankings)
+    whole = keep_complete(rankings)
     origin = [rater or source for rater, source in zip(whole.raters, whole.sources, strict=True)]
     labels: NDArray[Any] = np.array(origin, object)
     k = np.minimum(whole.lengths, consensus.lengths[0])

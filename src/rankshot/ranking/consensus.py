@@ -259,7 +259,7 @@ def _count_in_tables(block: Rankings) -> NDArray[np.float64]:
         if present is not None:
             before &= present
         W[i] = before.astype(weights.dtype) @ weights
-    return W - _overcounted(block, table)
+    return W - _count_excess(block, table)
 
 
 def _exact_in_float32(block: Rankings) -> bool:
@@ -267,7 +267,7 @@ def _exact_in_float32(block: Rankings) -> bool:
     return bool(np.all(block.weights == np.rint(block.weights)) and block.weights.sum() < 2**24)
 
 
-def _overcounted(block: Rankings, table: NDArray[np.int32]) -> NDArray[np.float64] | float:
+def _count_excess(block: Rankings, table: NDArray[np.int32]) -> NDArray[np.float64] | float:
     """Return the excess of counting a cut tie as a whole one: (1 - m/g) for each pair."""
     last = last_levels(block)[:, None]
     tied = table == last

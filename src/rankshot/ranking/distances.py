@@ -63,8 +63,8 @@ def kendall_distance(
            [6., 0., 6.],
            [3., 6., 0.]])
     """
-    first = _comparable(require_rankings(a), k)
-    second = first if b is None else _comparable(require_rankings(b).with_items(a.items), k)
+    first = _prepare_rankings(require_rankings(a), k)
+    second = first if b is None else _prepare_rankings(require_rankings(b).with_items(a.items), k)
     distance = np.empty((len(first), len(second)))
     longest = max(int(r.n_listed.max(initial=1)) for r in (first, second))
     pairs = longest**2 if _sparse_is_cheaper(first, second) else 1
@@ -79,7 +79,7 @@ def kendall_distance(
     return distance
 
 
-def _comparable(rankings: Rankings, k: int | None) -> Rankings:
+def _prepare_rankings(rankings: Rankings, k: int | None) -> Rankings:
     refuse_partial(rankings, "no distance is defined between rankings of different items")
     return rankings if k is None else rankings.top(k)
 
@@ -88,15 +88,18 @@ def _tile(a: Rankings, b: Rankings) -> NDArray[np.float64]:
     """Return |U| + max(|S|, |T|) for every pair of two small sets of rankings."""
     if a.has_ties or b.has_ties:
         agreement, both = _sign_products(a, b)
-        ordered_a, ordered_b = _pairs_ordered(a), _pairs_ordered(b)
+        ordered_a, ordered_b = _count_ordered_pairs(a), _count_ordered_pairs(b)
         discordant = (both - agreement) / 2
     else:
         # Without ties inside the lists, the number of items that both lists name determines
         # everything except the order of these items.
         member_a, member_b = _members(a), _members(b)
         shared = (member_a @ member_b.T).astype(float)
-        both = _ordered_in_both(a, b, shared)
-        ordered_a, ordered_b = _pairs(a.n_items) - _tied(a), _pairs(b.n_items) - _tied(b)
+        both = _count_pairs_ordered_in_both(a, b, shared)
+        ordered_a, ordered_b = (
+            _count_pairs(a.n_items) - _count_tied_pairs(a),
+            _count_pairs(b.n_items) - _count_tied_pairs(b),
+        )
         if _sparse_is_cheaper(a, b):
             discordant = _discordant_lists(a, b, member_a, member_b, shared)
         else:
@@ -104,7 +107,7 @@ def _tile(a: Rankings, b: Rankings) -> NDArray[np.float64]:
     return discordant + np.maximum(ordered_a[:, None] - both, ordered_b - both)
 
 
-def _pairs(n: int | NDArray[Any]) -> NDArray[np.float64]:
+def _count_pairs(n: int | NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray(n) * (np.asarray(n) - 1.0) / 2
 
 
@@ -160,13 +163,13 @@ def _runs_of_pairs(n_items: int, width: int) -> Iterator[list[tuple[int, int, in
         yield run
 
 
-def _pairs_ordered(rankings: Rankings) -> NDArray[np.float64]:
+def _count_ordered_pairs(rankings: Rankings) -> NDArray[np.float64]:
     """Return how many pairs of items each ranking puts in order."""
     C = rankings.n_items
     bucket = rankings.entry_rows * C + rankings.places
     sizes = np.bincount(bucket, minlength=len(rankings) * C).reshape(-1, C)
-    tied = _pairs(sizes).sum(axis=1) + _pairs(C - rankings.n_listed)
-    return np.asarray(_pairs(C) - tied)
+    tied = _count_pairs(sizes).sum(axis=1) + _count_pairs(C - rankings.n_listed)
+    return np.asarray(_count_pairs(C) - tied)
 
 
 # ---- Counting pairs of lists without ties
@@ -178,22 +181,29 @@ def _members(rankings: Rankings) -> Float32s:
     return table
 
 
-def _tied(rankings: Rankings) -> NDArray[np.float64]:
-    return _pairs(rankings.n_items - rankings.n_listed)
+def _count_tied_pairs(rankings: Rankings) -> NDArray[np.float64]:
+    return _count_pairs(rankings.n_items - rankings.n_listed)
 
 
-def _ordered_in_both(a: Rankings, b: Rankings, shared: NDArray[np.float64]) -> NDArray[np.float64]:
+def _count_pairs_ordered_in_both(
+    a: Rankings, b: Rankings, shared: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Count the pairs ordered in both: all pairs minus those tied in a, in b or in both."""
     left_by_both = a.n_items - a.n_listed[:, None] - b.n_listed + shared
     tied_in_both = left_by_both * (left_by_both - 1) / 2
-    return np.asarray(_pairs(a.n_items) - _tied(a)[:, None] - _tied(b) + tied_in_both)
+    return np.asarray(
+        _count_pairs(a.n_items)
+        - _count_tied_pairs(a)[:, None]
+        - _count_tied_pairs(b)
+        + tied_in_both
+    )
 
 
 def _sparse_is_cheaper(a: Rankings, b: Rankings) -> bool:
     """Estimate which of the two ways to count inversions takes fewer multiplications."""
-    dense = float(len(a) * len(b)) * float(_pairs(a.n_items))
+    dense = float(len(a) * len(b)) * float(_count_pairs(a.n_items))
     # The worst case: lists that share all their items.
-    sparse = float(_pairs(a.n_listed).sum()) * len(b)
+    sparse = float(_count_pairs(a.n_listed).sum()) * len(b)
     return sparse * DENSE_ADVANTAGE < dense
 
 
@@ -207,7 +217,7 @@ def _discordant_lists(
     """
     signs_a, signs_b = _pair_signs(a), _pair_signs(b)
     agreement = (signs_a @ signs_b.T).toarray()
-    inverted = (_pairs(shared) - agreement) / 2
+    inverted = (_count_pairs(shared) - agreement) / 2
     placed_a, placed_b = _members(a), _members(b)
     placed_a[a.entry_rows, a.codes] = a.places
     placed_b[b.entry_rows, b.codes] = b.places

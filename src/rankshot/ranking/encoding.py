@@ -6,7 +6,7 @@ Input is validated here, where the message can name the ranking and the value.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from typing import Any, Literal, NamedTuple, cast
 
@@ -20,7 +20,7 @@ from rankshot.core.errors import (
     short_repr,
     suggest_name,
 )
-from rankshot.core.names import Where, as_name, describe_row
+from rankshot.core.names import as_name
 from rankshot.core.validation import require_whole_number
 
 Order = Sequence["str | Sequence[str]"]
@@ -29,8 +29,17 @@ Kind = Literal["top", "subset"]
 Labels = Sequence[str | None] | NDArray[np.object_] | str | None
 """One text for all rankings, or one text or None for each."""
 Column = NDArray[Any]
+Where = Callable[[int], str]
+"""A function that names row ``i`` in a message: ``ranking 3``, or ``votes.jsonl:4``."""
 LIST_TYPES = (list, tuple, np.ndarray)
 TIE_TYPES = (list, tuple, set, frozenset)
+NO_WEIGHTS = {bool, str, list, type(None)}
+"""JSON has values of these types, and NumPy would convert them to numbers."""
+
+
+def describe_row(row: int) -> str:
+    """Return the name, for messages, of a ranking that is not from a file."""
+    return f"ranking {row}"
 
 
 class Entries(NamedTuple):
@@ -138,7 +147,7 @@ def different_items_error(wanted: tuple[str, ...], there: tuple[str, ...]) -> Ra
             "give them the same items= when they are built or read"
         )
     odd = min(set(there) - set(wanted))
-    return UnknownItemError(f"unknown item {odd!r}{suggest_name(odd, wanted)}", odd)
+    return UnknownItemError(f"unknown item {odd!r}{suggest_name(odd, wanted)}")
 
 
 def encode_orders(orders: Sequence[Order], items: tuple[str, ...], where: Where) -> Entries:
@@ -172,7 +181,7 @@ def _encode_tied(orders: Sequence[Order], code: dict[str, int], where: Where) ->
     for row, place, name in _walk(orders, where):
         if name not in code:
             raise UnknownItemError(
-                f"{where(row)}: unknown item {short_repr(name)}{suggest_name(name, code)}", name
+                f"{where(row)}: unknown item {short_repr(name)}{suggest_name(name, code)}"
             )
         items.append(code[name])
         places.append(place)
@@ -394,6 +403,8 @@ def _subset_column(kind: Kind | Sequence[Kind], n: int, where: Where) -> NDArray
 def _weight_column(weights: ArrayLike | None, n: int, where: Where) -> NDArray[np.float64]:
     if weights is None:
         return np.ones(n)
+    if isinstance(weights, (list, tuple)) and NO_WEIGHTS & set(map(type, weights)):
+        raise _odd_weight_error(weights, where)
     try:
         values = np.array(weights, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -413,8 +424,10 @@ def _odd_weight_error(weights: ArrayLike, where: Where) -> RankshotError:
     """Return an error that names the first weight that is not a number."""
     for row, weight in enumerate(weights if isinstance(weights, LIST_TYPES) else []):
         try:
-            float(weight)
+            number = None if isinstance(weight, (bool, str)) else float(weight)
         except (TypeError, ValueError, OverflowError):
+            number = None
+        if number is None:
             return RankshotError(f"{where(row)}: the weight {short_repr(weight)} is not a number")
     return RankshotError(f"weights must be numbers, not {short_repr(weights)}")
 

@@ -13,10 +13,11 @@ from typing import Any, TextIO
 import numpy as np
 
 from rankshot.core.errors import RankshotError, short_repr
-from rankshot.core.names import Where, as_names, describe_row
+from rankshot.core.names import as_names
 from rankshot.core.text_files import read_lines, replace_file, require_ending
 from rankshot.core.validation import require_whole_number
 from rankshot.ranking.checks import require_rankings
+from rankshot.ranking.encoding import Where, describe_row
 from rankshot.ranking.rankings import Rankings
 
 FIELDS = ("target", "ranking", "source", "rater", "weight", "kind", "k")
@@ -128,7 +129,7 @@ def _read_portion(
         targets=[record.get("target") for record in records],
         sources=[record.get("source") for record in records],
         raters=[record.get("rater") for record in records],
-        weights=_weights(records, where),
+        weights=[record.get("weight", 1) for record in records],
         kind=[record.get("kind", "top") for record in records],
         where=where,
     )
@@ -150,14 +151,6 @@ def _orders(records: list[dict[str, Any]], where: Where) -> list[list[Any]]:
                 )
             harmless.add(field)
     return [record["ranking"] for record in records]
-
-
-def _weights(records: list[dict[str, Any]], where: Where) -> list[float]:
-    weights = [record.get("weight", 1) for record in records]
-    for row, weight in enumerate(weights):
-        if type(weight) is not int and type(weight) is not float:
-            raise RankshotError(f"{where(row)}: weight must be a number, not {short_repr(weight)}")
-    return weights
 
 
 def _with_cut_ties(rankings: Rankings, records: list[dict[str, Any]], where: Where) -> Rankings:

@@ -274,7 +274,7 @@ class MallowsStatistics:
         n = len(rankings)
         self.n_items = rankings.n_items
         self.lengths = rankings.lengths
-        passed = _passed(rankings, rank)
+        passed = _count_passed(rankings, rank)
         begin, size, row = group_by_place(rankings)
         taken = np.clip(rankings.lengths[row] - begin, 0, size)
         whole = np.repeat(taken == size, size)
@@ -321,7 +321,7 @@ class MallowsStatistics:
         return cost
 
 
-def _passed(rankings: Rankings, rank: NDArray[np.int64]) -> NDArray[np.int64]:
+def _count_passed(rankings: Rankings, rank: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return, for every entry, how many items the centre prefers to it come after it.
 
     Tied items do not come after one another.

@@ -212,7 +212,7 @@ class _Block:
         for tie in self.stages.ties:
             np.add.at(self.tied_wins, tie.members, self.weights[tie.column][:, None])
 
-    def _remaining(self, theta: Floats) -> tuple[Floats, Floats]:
+    def _sum_remaining(self, theta: Floats) -> tuple[Floats, Floats]:
         """Return the worths in order, and the total worth of each item and all that follow."""
         worths = np.append(np.exp(theta), 0.0).take(self.order)
         remaining = np.zeros((self.n_items + 1, worths.shape[1]))
@@ -233,7 +233,7 @@ class _Block:
         if np.ptp(theta) > SAFE_RANGE:
             return self._value_and_expected_by_logs(theta)
         C = self.n_items
-        worths, remaining = self._remaining(theta)
+        worths, remaining = self._sum_remaining(theta)
         totals = self._totals(remaining)
         log_totals = np.log(totals).sum(axis=0)
         value = float(self.single_wins @ theta)
@@ -282,7 +282,11 @@ class _Block:
         The p_a p_b of one ranking sum to v_a v_b Σ 1/S² over the stages at which both remain.
         That running sum grows along the ranking, so it is the smaller of the sums at a and b.
         """
-        both = self._both_by_logs(theta) if np.ptp(theta) > SAFE_RANGE else self._both(theta)
+        both = (
+            self._sum_pair_products_by_logs(theta)
+            if np.ptp(theta) > SAFE_RANGE
+            else self._sum_pair_products(theta)
+        )
         # At every stage the probabilities of the remaining items add up to one.
         information = np.diag(both.sum(axis=1)) - both
         if self.stages.ties:
@@ -291,10 +295,10 @@ class _Block:
                 information -= self._tie_hessian(theta, logs.log_remaining, tie, choice)
         return information
 
-    def _both(self, theta: Floats) -> Floats:
+    def _sum_pair_products(self, theta: Floats) -> Floats:
         """Return Σ p_a p_b over the single choices."""
         C = self.n_items
-        _, remaining = self._remaining(theta)
+        _, remaining = self._sum_remaining(theta)
         rate = self.chosen * self.weights
         rate /= self._totals(remaining) ** 2
         _add_up(rate)
@@ -309,7 +313,7 @@ class _Block:
         v = np.exp(theta)
         return np.asarray(v[:, None] * v * overlap)
 
-    def _both_by_logs(self, theta: Floats) -> Floats:
+    def _sum_pair_products_by_logs(self, theta: Floats) -> Floats:
         """Return the same for worths whose squares would underflow."""
         C, n = self.n_items, len(self.weights)
         remaining = StageLogs(self.stages, theta).log_remaining

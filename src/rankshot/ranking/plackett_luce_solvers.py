@@ -41,7 +41,7 @@ def solve_newton(
     theta = np.zeros(likelihood.n_items)
     _, expected = likelihood.value_and_expected(theta)
     theta = mm_step(theta, likelihood.wins, expected, regularization)
-    value, expected = _penalized(likelihood, theta, regularization)
+    value, expected = _evaluate_with_penalty(likelihood, theta, regularization)
     gain, fresh_enough = np.inf, 0.0
     for iteration in range(1, max_iter + 1):
         gradient = likelihood.wins - expected - regularization * theta
@@ -85,7 +85,7 @@ def _climb(
     scale = 1.0
     while True:
         trial = theta + scale * step
-        trial_value, expected = _penalized(likelihood, trial, regularization)
+        trial_value, expected = _evaluate_with_penalty(likelihood, trial, regularization)
         if trial_value >= least or scale < 1e-10:
             return trial, trial_value, expected
         scale /= 2
@@ -99,12 +99,12 @@ def solve_mm(
     The gains shrink by a constant factor, from which the gain still to come is estimated.
     """
     theta = np.zeros(likelihood.n_items)
-    value, expected = _penalized(likelihood, theta, regularization)
+    value, expected = _evaluate_with_penalty(likelihood, theta, regularization)
     last_gain = np.inf
     next_check = 3
     for iteration in range(1, max_iter + 1):
         theta = mm_step(theta, likelihood.wins, expected, regularization)
-        new_value, expected = _penalized(likelihood, theta, regularization)
+        new_value, expected = _evaluate_with_penalty(likelihood, theta, regularization)
         gain, value = new_value - value, new_value
         ratio = min(gain / last_gain, 1.0) if last_gain > 0 else 0.0
         to_come = gain * ratio / (1 - ratio) if ratio < 1 else np.inf
@@ -146,13 +146,13 @@ def solve_lbfgs(
 ) -> tuple[Floats, int, bool]:
     """SciPy's L-BFGS-B, on log-worths scaled by how often each item is chosen."""
     start = np.zeros(likelihood.n_items)
-    first, expected = _penalized(likelihood, start, regularization)
+    first, expected = _evaluate_with_penalty(likelihood, start, regularization)
     scale = 1 / np.sqrt(expected + regularization)
     iteration = 0
 
     def negative(scaled: Floats) -> tuple[float, Floats]:
         theta = scale * scaled
-        value, expected = _penalized(likelihood, theta, regularization)
+        value, expected = _evaluate_with_penalty(likelihood, theta, regularization)
         gradient = likelihood.wins - expected - regularization * theta
         # Values relative to the first one keep more digits near the optimum.
         return first - value, -scale * gradient
@@ -187,7 +187,7 @@ def solve_lbfgs(
     )
 
 
-def _penalized(
+def _evaluate_with_penalty(
     likelihood: Likelihood, theta: Floats, regularization: float
 ) -> tuple[float, Floats]:
     value, expected = likelihood.value_and_expected(theta)

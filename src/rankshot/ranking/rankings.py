@@ -11,14 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.errors import RankshotError, UnknownItemError, format_count, suggest_name
-from rankshot.core.names import Where, as_names, describe_row
+from rankshot.core.names import as_names
 from rankshot.ranking.encoding import (
     Entries,
     Kind,
     Labels,
     Order,
+    Where,
     collect_items,
     decode_orders,
+    describe_row,
     different_items_error,
     distinct_values,
     encode_orders,
@@ -415,7 +417,7 @@ class Rankings:
             first = int(np.argmax(codes < 0))
             name, row = self.items[self.codes[first]], int(self.entry_rows[first])
             raise UnknownItemError(
-                f"{where(row)}: unknown item {name!r}{suggest_name(name, items)}", name
+                f"{where(row)}: unknown item {name!r}{suggest_name(name, items)}"
             )
         lists = self.lists._replace(codes=codes).sort_ties()
         return replace(self, items=items, codes=lists.codes)

@@ -1,4 +1,4 @@
-"""Rankings restricted to some of their items, and rankings that compare all items."""
+"""Rankings restricted to some of their items, or to those that compare all items."""
 
 from __future__ import annotations
 
@@ -63,3 +63,8 @@ def restrict_items(rankings: Rankings, items: Iterable[Any]) -> Rankings:
         starts=lists.starts,
         lengths=lengths[informative],
     )
+
+
+def keep_complete(rankings: Rankings) -> Rankings:
+    """Return the rankings that compare all items: those that a distance is defined for."""
+    return rankings[~rankings.is_subset | (rankings.n_listed == rankings.n_items)]

@@ -6,7 +6,7 @@ import math
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +22,8 @@ from rankshot.report.svg import (
     element,
     format_coordinate,
 )
-from rankshot.report.texts import format_percent, format_share, shorten
-
-if TYPE_CHECKING:
-    from rankshot.zeroshot.metrics import Interval
+from rankshot.report.texts import format_percent, shorten
+from rankshot.zeroshot.metrics import Interval, format_share
 
 Floats = NDArray[np.float64]
 MAX_RADIUS, MIN_RADIUS = 12.0, 2.5
@@ -54,7 +52,7 @@ COST_OF_COVERING = 25.0
 """A label moves this many pixels further away to leave one more mark uncovered."""
 
 
-# -------------------------------------------------------------------- dots and intervals
+# ---- Dots and intervals
 
 
 class PlotLine(NamedTuple):
@@ -101,7 +99,7 @@ def _draw_interval(cell: Interval, axis: Axis, y: float, kind: int, name: str) -
     ]
 
 
-# -------------------------------------------------------------------- reliability
+# ---- Reliability
 
 
 def draw_reliability(bins: Sequence[tuple[float, float, int]], title: str) -> Html:
@@ -139,7 +137,7 @@ def draw_reliability(bins: Sequence[tuple[float, float, int]], title: str) -> Ht
     return draw_chart(title, *parts, class_="reliability")
 
 
-# -------------------------------------------------------------------- map
+# ---- Map
 
 
 class Group(NamedTuple):
@@ -206,7 +204,7 @@ def _draw_small_dot(x: float, y: float, tooltip: str) -> Html:
     return element("g", element("title", tooltip), dot, class_="other")
 
 
-# -------------------------------------------------------------------- labels of a map
+# ---- Labels of a map
 
 
 def draw_labels(

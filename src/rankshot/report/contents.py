@@ -17,10 +17,10 @@ from sklearn.metrics import confusion_matrix
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.experiments.class_maps import place_points
 from rankshot.experiments.result_tables import Comparison
-from rankshot.ranking.checks import only_complete
 from rankshot.ranking.concordance import TargetSummary
 from rankshot.ranking.distances import mean_kendall_distance
 from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.restriction import keep_complete
 from rankshot.zeroshot.explanation import Explanation
 from rankshot.zeroshot.metrics import (
     ROUNDING,
@@ -39,7 +39,7 @@ MAX_RANKINGS = 1000
 """A map shows at most this many rankings, because it needs the distance of every pair."""
 
 
-# -------------------------------------------------------------------- values
+# ---- Values
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,7 @@ class Report:
                 raise RankshotError(f"{where}: the distance {min(distances)} is negative")
 
 
-# -------------------------------------------------------------------- sections from results
+# ---- Sections from results
 
 
 def evaluate_predictions(
@@ -275,7 +275,7 @@ def map_rankings(rankings: Rankings, k: int) -> ClassMap | None:
 
     The groups are the targets. The result is None if fewer than three rankings can be compared.
     """
-    whole = only_complete(rankings)[:MAX_RANKINGS]
+    whole = keep_complete(rankings)[:MAX_RANKINGS]
     if len(whole) < 3 or not whole.target_names:
         return None
     k = min(k, int(whole.lengths.min()))
@@ -313,7 +313,7 @@ def choose_examples(
     return chosen
 
 
-# -------------------------------------------------------------------- validation
+# ---- Validation
 
 
 def _check_finite(values: Sequence[float], where: str) -> None:

@@ -22,7 +22,8 @@ from rankshot.zeroshot.explanation import explain
 
 CAPTION = (
     "Share of the images of new classes that were recognised, with 95% Wilson intervals. "
-    f"K = {K}, except for the default head."
+    f"K = {K}, except for the default head, which is also fitted with a reference: the scores of "
+    "validation images of seen classes."
 )
 CONSENSUS_NOTE = (
     "Consensus: the order is the panel’s. The agreement and the distances are those of all four "

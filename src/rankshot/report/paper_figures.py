@@ -30,7 +30,8 @@ from rankshot.report.svg import (
     fit_axis,
     format_coordinate,
 )
-from rankshot.report.texts import format_share, shorten
+from rankshot.report.texts import shorten
+from rankshot.zeroshot.metrics import format_share
 
 Floats = NDArray[np.float64]
 SQUARE = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
@@ -46,7 +47,7 @@ MAX_LETTERS = 26
 ROW_REM = 1.6
 
 
-# -------------------------------------------------------------------- cells of rankings
+# ---- Cells of rankings
 #
 # Points u are fractions of the chart, from its upper left corner. A line is where w'u + b is 0. A
 # cell is a part of the square on one side of every line.
@@ -179,7 +180,7 @@ def _hatching_path(polygon: Floats) -> str:
     return "".join(path)
 
 
-# -------------------------------------------------------------------- maps
+# ---- Maps
 
 
 def draw_semantic_map(points: SemanticMap, *, labels: bool) -> Html:
@@ -200,7 +201,7 @@ def _to_class_map(points: SemanticMap) -> ClassMap:
     return ClassMap(points.sources, points.targets, tuple(x), tuple(y))
 
 
-# -------------------------------------------------------------------- tree
+# ---- Tree
 
 
 def draw_tree(tree: ClassTree) -> Html:
@@ -239,7 +240,7 @@ def draw_tree(tree: ClassTree) -> Html:
     return draw_chart(title, *parts, class_="tree", style=style)
 
 
-# -------------------------------------------------------------------- pairs of classes
+# ---- Pairs of classes
 
 
 def two_class_lines(found: TwoClasses) -> list[PlotLine]:

@@ -28,14 +28,14 @@ from rankshot.report.paper_figures import (
     two_class_lines,
 )
 from rankshot.report.svg import Html
-from rankshot.report.texts import format_percent, format_share
-from rankshot.zeroshot.metrics import Interval
+from rankshot.report.texts import format_percent
+from rankshot.zeroshot.metrics import Interval, format_share
 
 DATASETS = {"cifar": "CIFAR", "animals": "Animals with Attributes"}
 NO_PLOT = Html()
 
 
-# -------------------------------------------------------------------- page
+# ---- Page
 
 
 def render_reproduction(
@@ -71,7 +71,7 @@ def render_reproduction(
     )
 
 
-# -------------------------------------------------------------------- tables
+# ---- Tables
 
 
 class FormattedCell(NamedTuple):
@@ -145,7 +145,7 @@ def format_cell(value: Value) -> FormattedCell:
     return FormattedCell(format_value(value))
 
 
-# -------------------------------------------------------------------- figures
+# ---- Figures
 
 
 class Panel(NamedTuple):

@@ -31,9 +31,9 @@ from rankshot.report.texts import (
     format_column,
     format_number,
     format_percent,
-    format_share,
     make_bars,
 )
+from rankshot.zeroshot.metrics import format_share
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -49,7 +49,7 @@ HEAT_STEPS = 9
 """Colours of a heat table in the style sheet, besides the empty one."""
 
 
-# -------------------------------------------------------------------- comparison
+# ---- Comparison
 
 
 class ComparisonCell(NamedTuple):
@@ -116,7 +116,7 @@ def _format_cells(
     ]
 
 
-# -------------------------------------------------------------------- consensus
+# ---- Consensus
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ def _format_summary(summary: TargetSummary, longest: float) -> FormattedSummary:
     )
 
 
-# -------------------------------------------------------------------- map
+# ---- Map
 
 
 def format_map(points: ClassMap) -> dict[str, Any]:
@@ -198,7 +198,7 @@ def format_map(points: ClassMap) -> dict[str, Any]:
     }
 
 
-# -------------------------------------------------------------------- explanations
+# ---- Explanations
 
 
 class PushTable(NamedTuple):
@@ -257,7 +257,7 @@ def _format_pushes(pairs: Sequence[tuple[str, float]]) -> PushTable:
     return PushTable(make_bars(shown, texts, longest), note)
 
 
-# -------------------------------------------------------------------- evaluation
+# ---- Evaluation
 
 
 class ClassLine(NamedTuple):
@@ -404,7 +404,7 @@ def choose_heat_class(share: float) -> str:
     return f"h{math.floor(HEAT_STEPS * min(max(share, 0), 1) + 0.5)}"
 
 
-# -------------------------------------------------------------------- selections from large results
+# ---- Selections from large results
 
 
 def find_largest_confusions(

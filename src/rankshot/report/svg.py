@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
-# -------------------------------------------------------------------- marks
+# ---- Marks
 
 SHAPES = (
     "M0-5A5 5 0 1 1 0 5A5 5 0 1 1 0-5Z",  # disc
@@ -113,7 +113,7 @@ def draw_line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Html:
     return element("line", class_=class_, **ends)
 
 
-# -------------------------------------------------------------------- axes
+# ---- Axes
 
 
 class Axis(NamedTuple):

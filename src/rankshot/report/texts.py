@@ -22,22 +22,6 @@ def shorten(text: str, letters: int) -> str:
     return text if len(text) <= letters else text[: letters - 1].rstrip() + "…"
 
 
-def format_share(share: float) -> str:
-    """Return a share as ``.445``, with three digits and no zero before the point.
-
-    Examples
-    --------
-    >>> from rankshot.report.texts import format_share
-    >>> [format_share(share) for share in (0.4451, 1, -1e-17, -0.05, float("nan"))]
-    ['.445', '1.000', '.000', '-.050', 'n/a']
-    """
-    if math.isnan(share):
-        return MISSING
-    # Adding 0 turns the -0.0 that rounding leaves into 0.0.
-    text = f"{round(share, 3) + 0.0:.3f}"
-    return text.replace("0.", ".", 1) if abs(share) < 1 else text
-
-
 def format_percent(share: float, digits: int = 1) -> str:
     """Return a share as ``44.5%``.
 

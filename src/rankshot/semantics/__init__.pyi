@@ -4,8 +4,9 @@ from .associations import (
     pmi as pmi,
     ppmi as ppmi,
 )
-from .class_vectors import ClassVectors as ClassVectors, Embedding as Embedding
+from .class_vectors import ClassVectors as ClassVectors
 from .corpus import Corpus as Corpus
+from .embedding import Embedding as Embedding
 from .hit_count_files import read_hit_counts as read_hit_counts
 from .language_model import CostEstimate as CostEstimate, LanguageModel as LanguageModel
 from .similarity import (

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.text_files import require_ending
 from rankshot.ranking.files import JSONL_ENDINGS
 
 QUESTION_FIELDS = ("target", "rater", "model", "prompt", "k", "temperature", "seed", "items")
@@ -40,18 +41,18 @@ def parse_answer(text: str, items: Sequence[str], k: int) -> list[str]:
     Traceback (most recent call last):
         ...
     rankshot.core.errors.RankshotError: not among the items: 'lynx'; more than once: 'lion';
-    3 names where 2 are wanted
+    expected 2 names, found 3
     """
     found = _find_json_lists(text)
     if len(found) != 1:
-        raise RankshotError(f"{len(found)} whole JSON lists where one is wanted")
+        raise RankshotError(f"expected one complete JSON list, found {len(found)}")
     names = _match_items(found[0], items)
     counts = Counter(name for name in names if name is not None)
     unknown = [name for name, item in zip(found[0], names, strict=True) if item is None]
     repeated = [name for name, count in counts.items() if count > 1]
     faults = [f"not among the items: {_quote_values(unknown)}"] if unknown else []
     faults += [f"more than once: {_quote_values(repeated)}"] if repeated else []
-    faults += [f"{len(names)} names where {k} are wanted"] if len(names) != k else []
+    faults += [f"expected {k} names, found {len(names)}"] if len(names) != k else []
     if faults:
         raise RankshotError("; ".join(faults))
     return list(counts)
@@ -130,8 +131,7 @@ class AnswerLog:
         self._mend: tuple[int, bytes] | None = None
         if path is None:
             return
-        if path.suffix not in JSONL_ENDINGS:
-            raise RankshotError(f"{path}: the name of a log must end in .jsonl")
+        require_ending(path, JSONL_ENDINGS)
         if path.exists():
             try:
                 self._read(path)

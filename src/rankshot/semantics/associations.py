@@ -15,7 +15,8 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import RankshotError, short_repr, suggest_name
+from rankshot.core.errors import RankshotError
+from rankshot.core.validation import require_choice, require_number
 
 Floats = NDArray[np.float64]
 HitMeasure = Literal["dice", "pmi", "nwd"]
@@ -106,7 +107,7 @@ def _log(values: Floats, where: NDArray[np.bool_]) -> Floats:
     return np.log(values, out=np.zeros(values.shape), where=where)
 
 
-# -------------------------------------------------------------------- hit counts of a user
+# ---- Hit counts of a user
 
 
 def hit_similarities(
@@ -139,14 +140,9 @@ def resolve_measure(
     measure: str, N: float | None
 ) -> Callable[[ArrayLike, ArrayLike, ArrayLike], Floats]:
     """Return the measure of that name as a function of the three counts."""
-    known = get_args(HitMeasure)
-    if measure not in known:
-        raise RankshotError(
-            f"unknown measure {short_repr(measure)}{suggest_name(measure, known)}; "
-            f"known are {', '.join(known)}"
-        )
-    if N is not None and not (np.isfinite(N) and N > 0):
-        raise RankshotError(f"the number of all pages must be positive, not {short_repr(N)}")
+    require_choice("measure", measure, get_args(HitMeasure))
+    if N is not None:
+        require_number("N, the number of all pages,", N, above=0, below=np.inf)
     if measure == "dice":
         return dice
     if N is None:

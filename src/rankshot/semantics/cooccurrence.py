@@ -25,7 +25,7 @@ MAX_WORD = 64
 Ints = NDArray[np.int64]
 
 
-# -------------------------------------------------------------------- names
+# ---- Names
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def tokenize(text: str, names: NameIndex, *, blank_lines: bool) -> TokenizedText
     return TokenizedText(list(code), words[keep], entries[keep], np.cumsum(ends_text)[keep])
 
 
-# -------------------------------------------------------------------- counting a block
+# ---- Counting a block
 
 
 class ContextCounts(NamedTuple):

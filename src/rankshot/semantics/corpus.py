@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from rankshot.core.errors import RankshotError, short_repr, suggest_name
+from rankshot.core.errors import RankshotError
 from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
 from rankshot.core.text_files import MARK
+from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.semantics.associations import dice, ppmi
 from rankshot.semantics.class_vectors import cosine
 from rankshot.semantics.cooccurrence import (
@@ -106,20 +107,11 @@ class Corpus:
     verbose: bool = False
 
     def __post_init__(self) -> None:
-        for what, known in (("unit", get_args(Unit)), ("measure", get_args(Measure))):
-            value = getattr(self, what)
-            if value not in known:
-                hint = f"{suggest_name(value, known)}; known are {', '.join(known)}"
-                raise RankshotError(f"unknown {what} {short_repr(value)}{hint}")
-        workers = 1 if self.workers is None else self.workers
-        for what, number, lowest in (
-            ("window", self.window, 2),
-            ("min_count", self.min_count, 0),
-            ("workers", workers, 1),
-        ):
-            if type(number) is not int or not lowest <= number <= 1000:
-                rule = f"must be a whole number from {lowest} to 1000"
-                raise RankshotError(f"{what} {rule}, not {short_repr(number)}")
+        require_choice("unit", self.unit, get_args(Unit))
+        require_choice("measure", self.measure, get_args(Measure))
+        require_whole_number("window", self.window, 1000, least=2)
+        require_whole_number("min_count", self.min_count, 1000, least=0)
+        require_whole_number("workers", 1 if self.workers is None else self.workers, 1000)
 
     def similarity(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
         """Read the file and compare every target with every item.

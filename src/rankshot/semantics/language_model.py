@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
-from math import ceil, isfinite
-from numbers import Integral, Real
+from math import ceil, inf
 from pathlib import Path
 from typing import Any
 
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
+from rankshot.core.validation import require_number, require_whole_number
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.answer_log import AnswerLog, parse_answer
 from rankshot.semantics.chat_endpoint import ChatEndpoint, Reply
@@ -133,23 +133,15 @@ class LanguageModel:
     def __post_init__(self) -> None:
         if not isinstance(self.model, str) or not self.model:
             raise RankshotError(f"model must be a name, not {short_repr(self.model)}")
-        for name, least in (("raters", 1), ("k", 1), ("seed", 0), ("max_retries", 0)):
-            self._check_number(name, Integral, least)
-        self._check_number("temperature", Real, 0)
-        self._check_number("timeout", Real, 0.001)
-        for name in ("prompt_price", "answer_price"):
-            if getattr(self, name) is not None:
-                self._check_number(name, Real, 0)
-        self._endpoint()
-
-    def _check_number(self, name: str, kind: type, least: float) -> None:
-        value = getattr(self, name)
-        is_number = isinstance(value, kind) and not isinstance(value, bool)
-        if not is_number or not isfinite(value) or value < least:
-            what = "a whole number" if kind is Integral else "a number"
-            raise RankshotError(f"{name} must be {what}, at least {least}, not {short_repr(value)}")
         # As Python's own int and float: 1 and 1.0 differ in a log, and JSON has no NumPy numbers.
-        object.__setattr__(self, name, int(value) if kind is Integral else float(value))
+        for name, lowest in (("raters", 1), ("k", 1), ("seed", 0), ("max_retries", 0)):
+            whole = require_whole_number(name, getattr(self, name), least=lowest)
+            object.__setattr__(self, name, whole)
+        prices = [p for p in ("prompt_price", "answer_price") if getattr(self, p) is not None]
+        for name, least in {"temperature": 0, "timeout": 0.001, **dict.fromkeys(prices, 0)}.items():
+            number = require_number(name, getattr(self, name), least=least, below=inf)
+            object.__setattr__(self, name, number)
+        self._endpoint()
 
     def rankings(
         self, targets: Iterable[Any], items: Iterable[Any], *, verbose: bool = False

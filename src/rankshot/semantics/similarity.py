@@ -219,7 +219,7 @@ def _find(name: Any, names: tuple[str, ...]) -> int:
     return names.index(str(name))
 
 
-# -------------------------------------------------------------------- means of several tables
+# ---- Means of several tables
 
 
 def arithmetic_mean(tables: Sequence[Similarity]) -> Similarity:

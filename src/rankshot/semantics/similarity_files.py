@@ -130,7 +130,7 @@ def similarity_from_frame(frame: Any, source: str = "similarity") -> Similarity:
     return Similarity(frame_to_matrix(table), targets, items, source)
 
 
-# -------------------------------------------------------------------- CSV
+# ---- CSV
 
 
 def _read_csv(path: Path) -> tuple[Floats, list[str], list[str]]:
@@ -170,7 +170,7 @@ def _write_csv(similarity: Similarity, path: Path) -> None:
             writer.writerow([target, *np.where(np.isnan(row), None, row)])
 
 
-# -------------------------------------------------------------------- Parquet
+# ---- Parquet
 
 
 def _read_parquet(path: Path) -> tuple[Floats, list[str], list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.similarity import Similarity
 
 Floats = NDArray[np.float64]
+TOLERANCE = 1e-9
+"""Relative differences below this count as ties, so that rounding does not decide."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +68,8 @@ def source_agreement(rankings: Rankings, k: int | None = None) -> SourceAgreemen
             pairs = same_target & np.outer(rankings.sources == one, rankings.sources == other)
             if pairs.any():
                 means[i, j] = distance[pairs].mean()
-    return SourceAgreement(sources, means, nearest_neighbour_accuracy(distance, targets))
+    accuracy = float(nearest_is_correct(distance, targets).mean())
+    return SourceAgreement(sources, means, accuracy)
 
 
 def similarity_accuracy(tables: Sequence[Similarity], *, normalized: bool = False) -> float:
@@ -97,16 +101,23 @@ def similarity_accuracy(tables: Sequence[Similarity], *, normalized: bool = Fals
         rows = rows / np.maximum(np.abs(rows).sum(axis=1, keepdims=True), np.finfo(float).tiny)
     distance = cdist(rows, rows)
     labels = np.array(first.targets * len(tables), dtype=object)
-    return nearest_neighbour_accuracy(distance, labels)
+    return float(nearest_is_correct(distance, labels).mean())
 
 
-def nearest_neighbour_accuracy(distance: Floats, labels: NDArray[np.object_]) -> float:
-    """Return how often the nearest other point has the same label.
+def nearest_is_correct(distance: Floats, labels: NDArray[Any]) -> Floats:
+    """Return for each point whether the nearest other point has the same label: 1 or 0.
 
-    Where several points are equally near, the share of them with the same label counts.
+    Where several points are equally near, it is the share of them with the same label.
+
+    Examples
+    --------
+    >>> places = np.array([0.0, 1.0, 2.0, 9.0])
+    >>> distance = np.abs(places[:, None] - places)
+    >>> nearest_is_correct(distance, np.array(["cat", "cat", "dog", "dog"]))
+    array([1. , 0.5, 0. , 1. ])
     """
     others = distance.copy()
     np.fill_diagonal(others, np.inf)
-    nearest = others == others.min(axis=1, keepdims=True)
-    right = nearest & (labels[:, None] == labels)
-    return float((right.sum(axis=1) / nearest.sum(axis=1)).mean())
+    nearest = others <= others.min(axis=1, keepdims=True) * (1 + TOLERANCE)
+    correct = nearest & (labels[:, None] == labels)
+    return np.asarray(correct.sum(axis=1) / nearest.sum(axis=1))

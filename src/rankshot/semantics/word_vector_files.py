@@ -89,7 +89,7 @@ def _only_latin1(words: Collection[str]) -> dict[bytes, str]:
     return keys
 
 
-# -------------------------------------------------------------------- opening
+# ---- Opening
 
 
 @contextmanager
@@ -106,7 +106,7 @@ def open_unpacked(path: Path) -> Iterator[io.BufferedReader[Any]]:
             raise RankshotError(f"{path}: damaged gzip ({error})") from None
 
 
-# -------------------------------------------------------------------- detecting the format
+# ---- Detecting the format
 
 
 def detect_format(path: Path, named: str | None = None) -> str:
@@ -178,7 +178,7 @@ def read_header(line: bytes, path: Path) -> tuple[int, int]:
     return words, dimension
 
 
-# -------------------------------------------------------------------- text
+# ---- Text
 
 
 def read_text(path: Path, words: Collection[str], *, header: bool) -> Vectors:
@@ -240,7 +240,7 @@ def _keep_line(
     found[word] = np.array([float(number) for number in numbers])
 
 
-# -------------------------------------------------------------------- .npy
+# ---- .npy
 
 
 def read_npy(path: Path, vocabulary: Path, words: Collection[str]) -> Vectors:
@@ -284,7 +284,7 @@ def take_rows(matrix: NDArray[np.floating], rows: dict[str, int], path: Path) ->
     return {word: np.array(matrix[row], dtype=np.float64) for word, row in rows.items()}
 
 
-# -------------------------------------------------------------------- word2vec's binary format
+# ---- word2vec's binary format
 
 
 def read_word2vec_binary(path: Path, words: Collection[str]) -> Vectors:

@@ -38,7 +38,7 @@ class WordVectors:
     """Similarity by word vectors: the cosine of the vectors of two names.
 
     A name that is not in the vocabulary is looked up in other spellings: with underscores, spaces
-    and hyphens exchanged, in lower case, capitalised. A name of several words then has the mean
+    and hyphens exchanged, in lower case, capitalized. A name of several words then has the mean
     of the vectors of its words (each scaled to length 1), or the vector of its last word, the
     head, if other words are unknown. The similarities of other names are NaN. The table's
     ``notes`` report every name that was not found as it is.
@@ -200,7 +200,7 @@ def _check_dimensions(words: Vectors) -> None:
             )
 
 
-# -------------------------------------------------------------------- reading vectors
+# ---- Reading vectors
 
 
 def _make_lookup(path: Path, found_format: str, vocabulary: Path) -> Lookup:
@@ -237,7 +237,7 @@ def _read_glove(folder: Path, words: Collection[str]) -> Vectors:
     return take_rows(matrix, rows, matrix_path)
 
 
-# -------------------------------------------------------------------- from a name to a vector
+# ---- From a name to a vector
 
 
 class _NameVector(NamedTuple):
@@ -248,12 +248,12 @@ class _NameVector(NamedTuple):
 
 
 def _spellings(name: str) -> list[str]:
-    """Return a name, then its other spellings: separators exchanged, lower case, capitalised."""
+    """Return a name, then its other spellings: separators exchanged, lower case, capitalized."""
     parts = _parts(name)
-    capitalised = [part.capitalize() for part in parts]
-    in_cases = [parts, [part.lower() for part in parts], capitalised]
+    capitalized = [part.capitalize() for part in parts]
+    in_cases = [parts, [part.lower() for part in parts], capitalized]
     if len(parts) > 1:
-        in_cases.append([capitalised[0], *(part.lower() for part in parts[1:])])
+        in_cases.append([capitalized[0], *(part.lower() for part in parts[1:])])
     joined = [separator.join(case) for case in in_cases for separator in ("_", " ", "-")]
     return list(dict.fromkeys([name, *filter(None, joined)]))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from rankshot.core.errors import RankshotError, short_repr, suggest_name
 from rankshot.core.names import as_names
+from rankshot.core.validation import require_choice
 from rankshot.semantics.similarity import Similarity
 from rankshot.semantics.wordnet_nouns import MEASURES, Nouns, load_nouns
 from rankshot.semantics.wordnet_senses import (
@@ -56,11 +57,9 @@ class WordNet:
         senses: Mapping[str, str] | None = None,
         categories: Iterable[str] | None = None,
     ) -> None:
-        if not isinstance(measure, str) or measure not in MEASURES:
-            raise RankshotError(f"measure must be one of {', '.join(MEASURES)}, not {measure!r}")
         if senses is not None and not isinstance(senses, Mapping):
             raise RankshotError(f"senses must map names to senses, not be {short_repr(senses)}")
-        self.measure = measure
+        self.measure = require_choice("measure", measure, MEASURES)
         self.pins = dict(senses or {})
         self.categories = require_categories(categories)
 

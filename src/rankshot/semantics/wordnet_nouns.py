@@ -92,11 +92,6 @@ class Nouns:
         self.depths: Ints = arrays["depths"].astype(np.int64)
         """The length of the longest path from every synset up to the root."""
 
-    @property
-    def n_synsets(self) -> int:
-        """The number of synsets."""
-        return self._categories.size
-
     def __contains__(self, lemma: str) -> bool:
         return lemma in self._number
 
@@ -209,7 +204,7 @@ def _strip_separators(text: str) -> str:
     return re.sub(r"[-_+ ]", "", text)
 
 
-# -------------------------------------------------------------------- similarity measures
+# ---- Similarity measures
 #
 # Every measure is the maximum of a score over the common ancestors of two senses. So the code goes
 # through the ancestors, and updates all pairs of senses below an ancestor at once.

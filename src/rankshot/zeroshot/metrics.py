@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import isnan, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -115,8 +115,23 @@ class Interval(NamedTuple):
     high: float
 
     def __str__(self) -> str:
-        estimate, low, high = (f"{share:.3f}".removeprefix("0") for share in self)
+        estimate, low, high = map(format_share, self)
         return f"{estimate} [{low}, {high}]"
+
+
+def format_share(share: float) -> str:
+    """Return a share as ``.445``, with three digits and no zero before the point.
+
+    Examples
+    --------
+    >>> from rankshot.zeroshot.metrics import format_share
+    >>> [format_share(share) for share in (0.4451, 1, -1e-17, -0.05, float("nan"))]
+    ['.445', '1.000', '.000', '-.050', 'n/a']
+    """
+    if isnan(share):
+        return "n/a"
+    text = f"{share:.3f}".replace("-0.000", "0.000")
+    return text.replace("0.", ".", 1) if abs(share) < 1 else text
 
 
 def wilson_interval(correct: float, n: int, level: float = 0.95) -> Interval:

@@ -13,13 +13,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.errors import RankshotError
+from rankshot.core.validation import require_number
 from rankshot.experiments.peers.base import (
     CompleteVectors,
     MeanImputation,
     Peer,
     Training,
     choose_targets,
-    require_positive,
 )
 from rankshot.semantics.class_vectors import ClassVectors
 from rankshot.zeroshot.scores import Scores, log_class_probabilities
@@ -95,7 +95,7 @@ class BinaryAttributes:
         return posterior
 
 
-# -------------------------------------------------------------------- logistic regressions
+# ---- Logistic regressions
 
 
 class LogisticRegressions(NamedTuple):
@@ -203,7 +203,7 @@ class _RegressionProblem(NamedTuple):
         return np.asarray(loss + (self.penalties * W**2).sum(axis=0) / 2)
 
 
-# -------------------------------------------------------------------- methods
+# ---- Methods
 
 
 class DAP(Peer):
@@ -245,7 +245,7 @@ class DAP(Peer):
         self.penalty = penalty
 
     def _learn(self, training: Training) -> None:
-        penalty = require_positive("penalty", self.penalty)
+        penalty = require_number("penalty", self.penalty, above=0, below=np.inf)
         self.attributes_ = BinaryAttributes.from_training(training.classes)
         present = self.attributes_.has_attributes(training.classes).astype(np.float64)
         self.regressions_ = fit_logistic_regressions(training.X, present[training.codes], penalty)

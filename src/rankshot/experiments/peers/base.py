@@ -12,8 +12,7 @@ from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from rankshot.core.errors import RankshotError, quote_names, short_repr
-from rankshot.core.validation import require_number
+from rankshot.core.errors import RankshotError, quote_names
 from rankshot.semantics.class_vectors import ClassVectors, unit_vectors
 from rankshot.zeroshot.heads.base import most_probable
 from rankshot.zeroshot.metrics import require_labels
@@ -229,11 +228,3 @@ def cosines(left: Floats, unit: Floats) -> Floats:
     length = np.linalg.norm(left, axis=1, keepdims=True)
     products: Floats = left @ unit.T
     return np.asarray(np.divide(products, length, out=np.zeros_like(products), where=length > 0))
-
-
-def require_positive(what: str, value: float) -> float:
-    """Return a hyperparameter as a positive finite number, or raise an error."""
-    number = require_number(what, value)
-    if not 0 < number < np.inf:
-        raise RankshotError(f"{what} must be positive, not {short_repr(value)}")
-    return number

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigvalsh, solve, solve_sylvester
 
-from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.errors import RankshotError
+from rankshot.core.validation import require_choice, require_number
 from rankshot.experiments.peers.base import (
     CompleteVectors,
     Peer,
     Training,
     cosines,
-    require_positive,
 )
 from rankshot.semantics.class_vectors import unit_vectors
 
@@ -62,15 +62,15 @@ class ESZSL(Peer):
         self.vector_penalty = vector_penalty
 
     def _learn(self, training: Training) -> None:
+        feature_penalty, vector_penalty = (
+            require_number(what, getattr(self, what), above=0, below=np.inf)
+            for what in ("feature_penalty", "vector_penalty")
+        )
         X, S, sums = training.X, training.classes.to_unit(), training.class_sums()
         # Y is 2 times the indicator matrix of classes, minus 1.
         XtY = 2 * sums.T - sums.sum(axis=0)[:, None]
-        of_features = X.T @ X + require_positive("feature_penalty", self.feature_penalty) * np.eye(
-            X.shape[1]
-        )
-        of_vectors = S.T @ S + require_positive("vector_penalty", self.vector_penalty) * np.eye(
-            S.shape[1]
-        )
+        of_features = X.T @ X + feature_penalty * np.eye(X.shape[1])
+        of_vectors = S.T @ S + vector_penalty * np.eye(S.shape[1])
         half = solve(of_features, XtY @ S, assume_a="pos")
         self.weights_: Floats = solve(of_vectors, half.T, assume_a="pos").T
 
@@ -118,12 +118,8 @@ class SAE(Peer):
         self.direction = direction
 
     def _learn(self, training: Training) -> None:
-        if self.direction not in DIRECTIONS:
-            raise RankshotError(
-                f"direction must be one of {', '.join(map(repr, DIRECTIONS))}, not "
-                f"{short_repr(self.direction)}"
-            )
-        weight = require_positive("encoder_weight", self.encoder_weight)
+        require_choice("direction", self.direction, DIRECTIONS)
+        weight = require_number("encoder_weight", self.encoder_weight, above=0, below=np.inf)
         X, S = training.X, training.classes.to_unit()
         A = (S.T * training.counts) @ S
         B = weight * (X.T @ X)
@@ -187,14 +183,13 @@ class VectorRegression(Peer):
         self.penalty = penalty
 
     def _learn(self, training: Training) -> None:
+        penalty = require_number("penalty", self.penalty, above=0, below=np.inf)
         X, S, counts = training.X, training.classes.to_unit(), training.counts
         n = len(X)
         mean_x, mean_s = X.mean(axis=0), counts @ S / n
         # Centering after the squares are summed would lose digits.
         centered = X - mean_x
-        gram = centered.T @ centered + require_positive("penalty", self.penalty) * np.eye(
-            X.shape[1]
-        )
+        gram = centered.T @ centered + penalty * np.eye(X.shape[1])
         sums = training.class_sums() - counts[:, None] * mean_x
         self.weights_: Floats = solve(gram, sums.T @ (S - mean_s), assume_a="pos")
         self.intercept_: Floats = mean_s - mean_x @ self.weights_

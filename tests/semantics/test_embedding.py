@@ -6,7 +6,8 @@ from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
 from rankshot import RankshotError
-from rankshot.semantics.class_vectors import Embedding, cosine
+from rankshot.semantics.class_vectors import cosine
+from rankshot.semantics.embedding import Embedding
 
 
 class Model:
@@ -136,7 +137,7 @@ def test_a_dimension_that_changes_between_batches():
         ({"function": "encode"}, "a function of texts, not 'encode'"),
         ({"template": "a photo"}, "'a photo' has no {}"),
         ({"template": None}, "None has no {}"),
-        ({"batch_size": 0}, "batch_size must be a positive integer, not 0"),
+        ({"batch_size": 0}, "batch_size must be a whole number from 1 on, not 0"),
     ],
 )
 def test_bad_arguments(arguments, message):
