@@ -249,17 +249,9 @@ OPTIONS = [
     (CLASSIFY + " --head probabilistik", {}, "'probabilistik' is not one of 'probabilistic',"),
     (CLASSIFY + " --prior borda", {}, "'borda' is not one of 'plackett-luce', 'mallows'"),
     (CLASSIFY + " --posterior median", {}, "'median' is not one of 'mean', 'consensus', 'sum'"),
-    (
-        CLASSIFY + " --decay -0.5",
-        {},
-        "Invalid value for '--decay': Input should be greater than or equal to 0",
-    ),
-    (
-        CLASSIFY + " --decay nan",
-        {},
-        "Invalid value for '--decay': Input should be greater than or equal to 0",
-    ),
-    (CLASSIFY + " --decay inf", {}, "rankings.jsonl: decay must be 0 or more and finite, not inf"),
+    (CLASSIFY + " --decay -0.5", {}, "rankshot: --decay must be 0 or more and finite, not -0.5"),
+    (CLASSIFY + " --decay nan", {}, "rankshot: --decay must be 0 or more and finite, not nan"),
+    (CLASSIFY + " --decay inf", {}, "rankshot: --decay must be 0 or more and finite, not inf"),
     (CLASSIFY + " --decay fast", {}, "Invalid value for '--decay'"),
     (EXPLAIN + " --decay -1", {}, "rankshot: --decay must be 0 or more and finite, not -1.0"),
     (
@@ -331,7 +323,7 @@ EXPLANATIONS = [
         {"plain.csv": "bus,fox,leopard,tiger,tram\n1,2,3,4,5\n"},
         "plain.csv: there is no input 'x1'; without a column id, inputs are numbered from 0",
     ),
-    (EXPLAIN + " --target catt", {}, "no class 'catt' (did you mean 'cat'?)"),
+    (EXPLAIN + " --new-class catt", {}, "no class 'catt' (did you mean 'cat'?)"),
     (EXPLAIN + " --against dgo", {}, "no class 'dgo' (did you mean 'dog'?)"),
     (EXPLAIN + " --head deterministic", {}, "--head deterministic cannot be explained"),
 ]
