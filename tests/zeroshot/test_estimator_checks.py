@@ -79,8 +79,8 @@ def test_names_of_features_are_those_of_the_estimator():
 
 # ------------------------------------------------------------------ parameters of all others
 
-# `fit` of these takes rankings, similarities, scores or class vectors; the other checks pass X and y.
-# That of `SeenClassSearch` takes X and y, but needs four classes; the checks have three.
+# The other checks pass X and y, but `fit` of these takes rankings, similarities, scores or class
+# vectors. That of `SeenClassSearch` takes X and y, but needs four classes; the checks have three.
 ESTIMATORS = [
     rs.BabingtonSmith(),
     rs.BatchRefinement(rs.ConSE()),
