@@ -264,7 +264,7 @@ def test_a_thousand_classes_fit_on_a_page_and_it_says_what_is_shown(rng):
     assert len(page.encode()) < 3_000_000
     text = Walker(page).text
     for sentence in (
-        "Only the 40 of 1,000 targets with the lowest agreement are shown.",
+        "Only the 40 of 1,000 classes with the lowest agreement are shown.",
         "Only the 40 largest of 1,000 groups are named",
         "Of 5,000 points, one in 3 is drawn.",
         "Only the 40 of 1,000 classes with the lowest accuracy are shown.",

@@ -147,11 +147,11 @@ def select_summaries(summaries: Sequence[TargetSummary]) -> tuple[Sequence[Targe
         return summaries, ""
     measured = [summary for summary in summaries if summary.concordance is not None]
     if not measured:
-        note = f"Only the first {MAX_SUMMARIES} of {n:,} targets are shown."
+        note = f"Only the first {MAX_SUMMARIES} of {n:,} classes are shown."
         return summaries[:MAX_SUMMARIES], note
     measured.sort(key=lambda summary: (summary.concordance, summary.target))
     selected = measured[:MAX_SUMMARIES]
-    note = f"Only the {len(selected)} of {n:,} targets with the lowest agreement are shown."
+    note = f"Only the {len(selected)} of {n:,} classes with the lowest agreement are shown."
     return selected, note
 
 
