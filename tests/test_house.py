@@ -85,7 +85,6 @@ SMALL = {
     "rankshot.cli.__main__": "Python looks for it by name",
     "rankshot.cli.demo": "each subcommand has its file",
     "rankshot.datasets.loading": "the registry of the data sets, which imports all of them",
-    "rankshot.survey.store.results": "the queries of the researcher; the others are participants'",
 }
 """Files that may have less than 80 lines and fewer than three importers, and why."""
 

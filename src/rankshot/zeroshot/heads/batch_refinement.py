@@ -124,7 +124,7 @@ class BatchRefinement(BaseHead, BaseEstimator):
         head_log_proba = np.asarray(self.head.predict_log_proba(table), np.float64)
         log_share = head_log_proba
         for _ in range(self.n_iterations):
-            self._maximise(features, log_share)
+            self._maximize(features, log_share)
             log_share = log_softmax(self._joint(features, head_log_proba), axis=1)
         return self
 
@@ -136,7 +136,7 @@ class BatchRefinement(BaseHead, BaseEstimator):
         require_choice("class_prior", self.class_prior, CLASS_PRIORS)
         require_whole_number("n_iterations", self.n_iterations)
 
-    def _maximise(self, features: Floats, log_share: Floats) -> None:
+    def _maximize(self, features: Floats, log_share: Floats) -> None:
         """Estimate means, covariance and class prior from the probabilities of each class."""
         share = np.exp(log_share)
         size = np.maximum(share.sum(axis=0), np.finfo(float).tiny)
