@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from urllib.parse import unquote, urlencode
@@ -47,6 +48,15 @@ class Reply:
         """Return the value of a header that is there once."""
         (value,) = self.all(name)
         return value
+
+
+def run_coroutine(coroutine):
+    """Run a coroutine in a thread of its own.
+
+    The browser of other tests keeps an event loop running in this one, for the whole session.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, coroutine).result()
 
 
 class Client:
@@ -96,7 +106,7 @@ class Client:
             "client": (self._address, 1234),
             "server": ("127.0.0.1", 8000),
         }
-        return asyncio.run(self._call(scope, _messages(chunks, breaks_off)))
+        return run_coroutine(self._call(scope, _messages(chunks, breaks_off)))
 
     async def _call(self, scope, messages):
         sent = []

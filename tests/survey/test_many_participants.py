@@ -6,6 +6,7 @@ from collections import Counter
 from random import Random
 
 import httpx
+from asgi_client import run_coroutine
 from server_process import Server, hidden_fields
 from small_studies import questions_about, small_study
 
@@ -103,7 +104,7 @@ def test_nothing_is_lost_and_nothing_is_double_when_the_server_is_killed(place, 
             await asyncio.to_thread(server.kill)
             await asyncio.to_thread(server.start)
 
-    asyncio.run(crowd.all_at_once(kill_twice))
+    run_coroutine(crowd.all_at_once(kill_twice))
     server.stop()
 
     database = Database(url or tmp_path / "study.sqlite")

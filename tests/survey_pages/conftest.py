@@ -4,9 +4,8 @@ from pages import Watch, launch_chromium, serve_study, small_study
 PHONE = {"width": 360, "height": 740}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def chromium():
-    """A browser for one file: while Playwright runs, no test of this process can use asyncio."""
     with launch_chromium() as browser:
         yield browser
 
