@@ -238,8 +238,10 @@ def large_report(rng, L=1000):
     )
     points = tuple(f"{name}, {source}" for name in names for source in range(5))
     x, y = rng.normal(size=(2, 5 * L))
-    pushes = tuple((name, float(p)) for name, p in zip(names, rng.normal(size=L), strict=True))
-    explanation = Explanation(names[0], 0.5, None, pushes, pushes, ())
+    contributions = tuple(
+        (name, float(p)) for name, p in zip(names, rng.normal(size=L), strict=True)
+    )
+    explanation = Explanation(names[0], 0.5, None, contributions, contributions, ())
     return Report(
         "Large",
         consensuses=cards,
@@ -273,7 +275,7 @@ def test_a_thousand_classes_fit_on_a_page_and_it_says_what_is_shown(rng):
         "Only the first 24 of 100 inputs are shown.",
         "and 988 more places",
         "and 490 more with smaller distances",
-        "Sum of the 988 smaller pushes: ",
+        "Sum of the 988 smaller contributions: ",
         "class number 17class number 23 99",
         "class number 41class number 42 12.3%",
     ):

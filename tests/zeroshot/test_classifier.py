@@ -342,7 +342,7 @@ EXPLAINED = {
 
 
 @pytest.mark.parametrize("zs", EXPLAINED.values(), ids=EXPLAINED)
-def test_pushes_of_the_items_add_up_to_the_whole_difference(zs):
+def test_contributions_of_the_items_add_up_to_the_whole_difference(zs):
     log_proba, top = zs.fit(X, Y).predict_log_proba(X_NEW), zs.top(X_NEW, len(NEW))
     column = {name: i for i, name in enumerate(zs.classes_)}
     for target, against in product((None, "zebra"), (None, "dog")):
@@ -350,10 +350,12 @@ def test_pushes_of_the_items_add_up_to_the_whole_difference(zs):
             assert (why.target, why.against) == (target or top.labels[row, 0], against)
             mine, all_ = log_proba[row, column[why.target]], log_proba[row]
             base = all_.mean() if against is None else all_[column[against]]
-            assert sum(push for _, push in why.items) == pytest.approx(mine - base, abs=1e-9)
+            assert sum(contribution for _, contribution in why.items) == pytest.approx(
+                mine - base, abs=1e-9
+            )
             assert why.probability == pytest.approx(np.exp(mine))
             assert [name for name, _ in why.alternatives[:3]] == top.labels[row].tolist()
-            strength = [abs(push) for _, push in why.items]
+            strength = [abs(contribution) for _, contribution in why.items]
             assert strength == sorted(strength, reverse=True)
             assert 0 not in strength
             assert zs.rankings is not HOLED or "ant" not in dict(why.items)

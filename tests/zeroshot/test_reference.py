@@ -249,12 +249,12 @@ def test_parts_of_sources_average_to_the_standardised_log_posterior(rng, name, k
 
 @each_kind
 @each_head
-def test_pushes_add_up_to_the_whole_difference(rng, name, kind):
+def test_contributions_add_up_to_the_whole_difference(rng, name, kind):
     head, new = fitted(name, scores(rng, kind)), scores(rng, kind, n=5)
     log_proba = head.predict_log_proba(new)
     for row, why in enumerate(rs.explain(head, new, target="u", against="w")):
         whole = log_proba[row, 0] - log_proba[row, 2]
-        assert sum(push for _, push in why.items) == pytest.approx(whole, abs=1e-9)
+        assert sum(contribution for _, contribution in why.items) == pytest.approx(whole, abs=1e-9)
 
 
 # ------------------------------------------------------------------ manners

@@ -153,8 +153,8 @@ class ExplainedInput:
         where, why = f"explanation of {short_repr(self.name)}", self.explanation
         _check_shares([why.probability], f"{where}: probability")
         _check_shares([share for _, share in why.alternatives], f"{where}: alternatives")
-        _check_finite([push for _, push in why.items], f"{where}: items")
-        _check_finite([push for _, push in why.sources], f"{where}: sources")
+        _check_finite([contribution for _, contribution in why.items], f"{where}: items")
+        _check_finite([contribution for _, contribution in why.sources], f"{where}: sources")
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ MAX_SUMMARIES = 40
 MAX_EXPLANATIONS = 24
 MAX_PLACES = 12
 MAX_SOURCES = 10
-MAX_PUSHES = 12
+MAX_CONTRIBUTIONS = 12
 MAX_ALTERNATIVES = 8
 HEAT_STEPS = 9
 """Colours of a heat table in the style sheet, besides the empty one."""
@@ -201,8 +201,8 @@ def format_map(points: ClassMap) -> dict[str, Any]:
 # ---- Explanations
 
 
-class PushTable(NamedTuple):
-    """Bars for the largest pushes, and a note about the others."""
+class ContributionTable(NamedTuple):
+    """Bars for the largest contributions, and a note about the others."""
 
     bars: list[Bar]
     note: str
@@ -217,8 +217,8 @@ class FormattedExplanation:
     truth: str | None
     probability: str
     right: bool | None
-    items: PushTable
-    sources: PushTable
+    items: ContributionTable
+    sources: ContributionTable
     alternatives: list[Bar]
 
 
@@ -240,21 +240,24 @@ def _format_explanation(one: ExplainedInput) -> FormattedExplanation:
         truth=one.truth,
         probability=format_percent(why.probability),
         right=None if one.truth is None else one.truth == why.target,
-        items=_format_pushes(why.items),
-        sources=_format_pushes(why.sources),
+        items=_format_contributions(why.items),
+        sources=_format_contributions(why.sources),
         alternatives=make_bars(alternatives, [format_percent(p) for _, p in alternatives], 1.0),
     )
 
 
-def _format_pushes(pairs: Sequence[tuple[str, float]]) -> PushTable:
+def _format_contributions(pairs: Sequence[tuple[str, float]]) -> ContributionTable:
     by_size = sorted(pairs, key=lambda pair: (-abs(pair[1]), pair[0]))
-    shown, rest = by_size[:MAX_PUSHES], by_size[MAX_PUSHES:]
+    shown, rest = by_size[:MAX_CONTRIBUTIONS], by_size[MAX_CONTRIBUTIONS:]
     shown.sort(key=lambda pair: (-pair[1], pair[0]))
-    values = [*(push for _, push in shown), sum(push for _, push in rest)]
+    values = [
+        *(contribution for _, contribution in shown),
+        sum(contribution for _, contribution in rest),
+    ]
     *texts, rest_text = format_column(values, signed=True)
-    longest = max((abs(push) for _, push in shown), default=0.0)
-    note = f"Sum of the {len(rest):,} smaller pushes: {rest_text}" if rest else ""
-    return PushTable(make_bars(shown, texts, longest), note)
+    longest = max((abs(contribution) for _, contribution in shown), default=0.0)
+    note = f"Sum of the {len(rest):,} smaller contributions: {rest_text}" if rest else ""
+    return ContributionTable(make_bars(shown, texts, longest), note)
 
 
 # ---- Evaluation

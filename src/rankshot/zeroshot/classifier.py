@@ -226,7 +226,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         X
             A few inputs.
         target, against, candidates
-            As for `rankshot.explain`. The calibration constant is not part of any push.
+            As for `rankshot.explain`. The calibration constant is not part of any contribution.
         """
         check_is_fitted(self)
         scores = scores_of(self.estimator_, X)

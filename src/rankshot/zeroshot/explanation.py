@@ -15,22 +15,22 @@ from rankshot.zeroshot.heads.base import BaseHead, Candidates, take_top
 from rankshot.zeroshot.scores import Scores, as_scores
 
 Floats = NDArray[np.float64]
-Pushes = tuple[tuple[str, float], ...]
+Contributions = tuple[tuple[str, float], ...]
 N_ALTERNATIVES = 5
 """How many of the most probable classes an explanation names."""
 MAX_PRINTED = 12
-"""How many pushes are printed."""
+"""How many contributions are printed."""
 
 
 @dataclass(frozen=True)
 class Explanation:
     """The evidence for and against one class, usually a new class.
 
-    A push is a difference of log-probabilities: how much a seen class or a source raises the
-    explained class above the average class, or above ``against``. A push of 0.7 doubles the odds.
-    The pushes of the seen classes add up to the whole difference. The push of a source is what
-    this source alone would give. With ``posterior="sum"`` the pushes are those of the consensus,
-    so they do not add up to the difference in the sum.
+    A contribution is a difference of log-probabilities: how much a seen class or a source raises
+    the explained class above the average class, or above ``against``. A contribution of 0.7 doubles
+    the odds. The contributions of the seen classes add up to the whole difference. The contribution
+    of a source is what this source alone would give. With ``posterior="sum"`` the contributions are
+    those of the consensus, so they do not add up to the difference in the sum.
 
     Attributes
     ----------
@@ -41,9 +41,10 @@ class Explanation:
     against : str or None
         The class that it is compared with; None is the average over all classes of the head.
     items : tuple of (str, float)
-        Seen classes and their pushes, the strongest first. Pushes of 0 are left out.
+        Seen classes and their contributions, the strongest first. Contributions of 0 are left out.
     sources : tuple of (str, float)
-        Sources and their pushes, by name. If there is only one source, raters take their place.
+        Sources and their contributions, by name. If there is only one source, its raters are
+        listed instead.
     alternatives : tuple of (str, float)
         The most probable classes, with their probabilities.
     """
@@ -51,24 +52,25 @@ class Explanation:
     target: str
     probability: float
     against: str | None
-    items: Pushes
-    sources: Pushes
-    alternatives: Pushes
+    items: Contributions
+    sources: Contributions
+    alternatives: Contributions
 
     def __str__(self) -> str:
         lines = [
             ", ".join(f"{name} {p:.1%}" for name, p in self.alternatives),
             f"why {self.target} rather than {self.against or 'the average class'}:",
         ]
-        for what, pushes in (("seen classes", self.items), ("sources", self.sources)):
-            if pushes:
+        for what, contributions in (("seen classes", self.items), ("sources", self.sources)):
+            if contributions:
                 lines.append(f"  {what}:")
-                width = max(len(name) for name, _ in pushes[:MAX_PRINTED])
+                width = max(len(name) for name, _ in contributions[:MAX_PRINTED])
                 lines += [
-                    f"    {name:<{width}}  {push:+.2f}" for name, push in pushes[:MAX_PRINTED]
+                    f"    {name:<{width}}  {contribution:+.2f}"
+                    for name, contribution in contributions[:MAX_PRINTED]
                 ]
-                if len(pushes) > MAX_PRINTED:
-                    lines.append(f"    and {len(pushes) - MAX_PRINTED} more")
+                if len(contributions) > MAX_PRINTED:
+                    lines.append(f"    and {len(contributions) - MAX_PRINTED} more")
         return "\n".join(lines)
 
 
@@ -143,15 +145,21 @@ def explain_decisions(
     chosen = best.labels[:, 0] if target is None else np.full(len(table), target)
     columns = np.array([_column(head, name) for name in chosen], np.intp)
     base = None if against is None else _column(head, against)
-    item_pushes = _pushes(head.item_contributions(table.values, table.kind), columns, base)
-    names, pushes = _source_pushes(head, table, columns, base)
+    item_contributions = _contributions(
+        head.item_contributions(table.values, table.kind), columns, base
+    )
+    names, contributions = _source_contributions(head, table, columns, base)
     return [
         Explanation(
             str(chosen[row]),
             float(np.exp(log_proba[row, columns[row]])),
             against,
-            _strongest(head.items_, item_pushes[row]),
-            tuple((n, float(p)) for n, p in zip(names, pushes[row], strict=True) if np.isfinite(p)),
+            _strongest(head.items_, item_contributions[row]),
+            tuple(
+                (n, float(p))
+                for n, p in zip(names, contributions[row], strict=True)
+                if np.isfinite(p)
+            ),
             tuple(zip(best.labels[row].tolist(), best.proba[row].tolist(), strict=True)),
         )
         for row in range(len(table))
@@ -167,7 +175,7 @@ def _column(head: BaseHead, name: Any) -> int:
     return int(found[0])
 
 
-def _pushes(contributions: Floats, columns: NDArray[np.intp], base: int | None) -> Floats:
+def _contributions(contributions: Floats, columns: NDArray[np.intp], base: int | None) -> Floats:
     """Return the contributions to each row's class, minus those to what it is compared with."""
     with warnings.catch_warnings():
         # A source without any ranking has no mean.
@@ -176,15 +184,15 @@ def _pushes(contributions: Floats, columns: NDArray[np.intp], base: int | None) 
     return np.asarray(contributions[np.arange(len(contributions)), columns] - compared)
 
 
-def _source_pushes(
+def _source_contributions(
     head: Any, table: Scores, columns: NDArray[np.intp], base: int | None
 ) -> tuple[tuple[str, ...], Floats]:
     if not hasattr(head, "source_log_posteriors"):
         return (), np.zeros((len(table), 0))
     names, log_posteriors = head.source_log_posteriors(table.values, table.kind)
-    return names, _pushes(log_posteriors, columns, base)
+    return names, _contributions(log_posteriors, columns, base)
 
 
-def _strongest(items: tuple[str, ...], pushes: Floats) -> Pushes:
-    order = np.lexsort((np.array(items), -np.abs(pushes)))
-    return tuple((items[i], float(pushes[i])) for i in order if pushes[i] != 0)
+def _strongest(items: tuple[str, ...], contributions: Floats) -> Contributions:
+    order = np.lexsort((np.array(items), -np.abs(contributions)))
+    return tuple((items[i], float(contributions[i])) for i in order if contributions[i] != 0)
