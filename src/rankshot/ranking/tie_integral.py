@@ -99,7 +99,7 @@ def _integrate(ratios: Floats, taken: int, x: Floats) -> Floats:
         before, after = rung[j - octave : j], rung[j : j + octave]
         np.subtract(2, before, out=after)
         after *= before
-    tail = _at_least(rung, 1 - rung, taken)
+    tail = _at_least(rung, taken)
     return np.asarray(np.log(np.exp(x - np.exp(x)) @ tail * (x[1] - x[0])))
 
 
@@ -166,7 +166,7 @@ class TiedChoice:
             return _log_at_least(self._log_rung, self._log_missed, self.taken)
         with np.errstate(over="ignore"):
             times = np.exp(self._y)
-        return np.log(_at_least(-np.expm1(-times), np.exp(-times), self.taken))
+        return np.log(_at_least(-np.expm1(-times), self.taken))
 
     @cached_property
     def _log_missed(self) -> Floats:
@@ -251,27 +251,42 @@ def n_nodes(size: int) -> int:
     return len(_nodes(size))
 
 
-def _at_least(rung: Floats, missed: Floats, count: int) -> Floats:
+def _at_least(rung: Floats, count: int) -> Floats:
     """Return P(N ≥ count), over axis 1: at most ``size - count`` have not rung."""
     size = rung.shape[1]
     if count == size:
         return np.asarray(rung.prod(axis=1))
     if size - count < count:
-        return np.asarray(_count(missed, rung, size - count + 1)[:-1].sum(axis=0))
-    return np.asarray(_count(rung, missed, count)[-1])
+        return np.asarray(_count_missed(rung, size - count).sum(axis=0))
+    return np.asarray(_count_rung(rung, count)[-1])
 
 
-def _count(hit: Floats, other: Floats, most: int) -> Floats:
-    """Return P(c hits) for c < ``most`` and, last, P(at least ``most`` hits), over axis 1."""
-    n, size, nodes = hit.shape
+def _count_rung(rung: Floats, most: int) -> Floats:
+    """Return P(N = c) for c < ``most`` and, last, P(N ≥ ``most``), over axis 1."""
+    n, size, nodes = rung.shape
     state, arrived = np.zeros((most + 1, n, nodes)), np.empty((most, n, nodes))
     state[0] = 1
     for i in range(size):
-        # Of i items at most i are hits.
+        # Of the first i items at most i have rung.
         reached = min(i + 1, most)
-        np.multiply(state[:reached], hit[:, i], out=arrived[:reached])
-        state[:reached] *= other[:, i]
+        np.multiply(state[:reached], rung[:, i], out=arrived[:reached])
+        state[:reached] -= arrived[:reached]
         state[1 : reached + 1] += arrived[:reached]
+    return state
+
+
+def _count_missed(rung: Floats, most: int) -> Floats:
+    """Return P(c have not rung) for c up to ``most``, over axis 1."""
+    n, size, nodes = rung.shape
+    state, stayed = np.zeros((most + 1, n, nodes)), np.empty((most + 1, n, nodes))
+    state[0] = 1
+    for i in range(size):
+        reached = min(i + 1, most)
+        np.multiply(state, rung[:, i], out=stayed)
+        # What does not ring moves on by one; more than ``most`` are too many.
+        state -= stayed
+        stayed[1 : reached + 1] += state[:reached]
+        state, stayed = stayed, state
     return state
 
 

@@ -12,6 +12,9 @@ from rankshot.core.validation import require_number
 from rankshot.ranking.layouts import group_by_place
 from rankshot.ranking.rankings import Rankings
 
+Floats = NDArray[np.floating]
+Ints = NDArray[np.int32]
+
 
 class StageLogProb(NamedTuple):
     """The term of one stage in the log-probability of a ranking.

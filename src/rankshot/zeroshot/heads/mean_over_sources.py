@@ -62,6 +62,8 @@ class MeanOverSources:
         ranked = total > 0
         share = total.sum(axis=1) / ranked.sum(axis=1)
         together = _connected(ranked)
+        # A source that ranks one of several classes compares nothing.
+        together[(ranked.sum(axis=1) == 1) & (together.sum(axis=1) > 1)] = False
         lacks = together & ~ranked
         # The weight of each source for each class.
         share_of = np.where(together, share[:, None], 0.0)
