@@ -284,7 +284,7 @@ OUTPUTS = [
     (
         CLASSIFY.replace("out.parquet", "./scores.csv"),
         {},
-        "scores.csv: is an input file as well; give another --output",
+        "scores.csv: is an input file as well; give another file to write",
     ),
     (
         CLASSIFY.replace("out.parquet", "similarity.csv") + " --similarity similarity.csv",

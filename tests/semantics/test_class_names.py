@@ -67,9 +67,10 @@ def test_a_file_of_words(tmp_path):
         ("", "names.csv: the file is empty"),
         (
             "class,words\ncat,dog\n",
-            "names.csv: no column 'look_up'; the columns are",
+            "names.csv:1: the first line must name the columns, class,look_up",
         ),
-        ("klass,look_up\ncat,dog\n", "names.csv: no column 'class' .did you mean 'klass'.."),
+        ("cat,dog\n", "the columns, class,look_up; it is 'cat,dog'"),
+        ("class,look_up,class\n", "names.csv: the column 'class' occurs 2 times"),
         ("class,look_up\n\ncta,dog\n", "names.csv:3: no class 'cta' .did you mean 'cat'.."),
         ("class,look_up\ncat,a\ncat,b\n", "names.csv:3: the class 'cat' occurs twice"),
         ("class,look_up\ncat,\n", "names.csv:2: the class 'cat' has no words to look up"),

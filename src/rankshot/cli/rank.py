@@ -66,8 +66,9 @@ def rank(
         int | None,
         typer.Option(
             help="How many places of each ranking are kept. The default is all, and 10 for a "
-            "language model. `rankshot classify` uses the first places, 10 by default, so a file "
-            "with all places serves every --k there."
+            "language model. `rankshot classify` has its own --k, 10 by default, and can use a "
+            "file with all places. A source that does not know some seen classes lists those that "
+            "it compared, tied after the first k."
         ),
     ] = None,
     names: Annotated[
@@ -113,6 +114,7 @@ def rank(
 
     from rankshot import semantics
     from rankshot.core.text_files import read_names
+    from rankshot.core.validation import require_whole_number
     from rankshot.ranking import Rankings, write_rankings
 
     specs = source or ["wordnet"]
@@ -121,6 +123,9 @@ def rank(
     if similarity_out is not None:
         _check_similarity_output(similarity_out, specs, names)
     items, targets = read_names(seen), read_names(new)
+    if k is not None:
+        # Here the message names the option, before anything is computed.
+        require_whole_number("--k", k, len(items))
     if both := [name for name in targets if name in items]:
         raise RankshotError(f"classes are both seen and new: {quote_names(both)}")
     look_up = {} if names is None else semantics.read_look_up(names, items + targets)

@@ -48,11 +48,10 @@ def compare_as(
     --------
     >>> import rankshot as rs
     >>> from rankshot.semantics import compare_as
-    >>> seen = ["tank1", "daisy", "bus"]
-    >>> words = {"water_lilly": "water lily", "tank1": "aquarium"}
-    >>> compare_as(rs.WordNet().similarity, ["water_lilly"], seen, words).to_rankings()
-    Rankings: 1 ranking of 3 items, 1 target, 1 source
-      water_lilly: daisy > tank1 > bus
+    >>> words = {"water_lilly": "water lily", "T9": "tank"}
+    >>> compare_as(rs.WordNet().similarity, ["water_lilly"], ["T9", "daisy"], words).to_rankings()
+    Rankings: 1 ranking of 2 items, 1 target, 1 source
+      water_lilly: daisy > T9
     """
     target_names, item_names = as_names(targets, "targets"), as_names(items)
     for name, words in look_up.items():
@@ -103,7 +102,12 @@ def read_look_up(path: str | Path, classes: Iterable[Any]) -> dict[str, str]:
     path = Path(path)
     known = as_names(classes, "classes")
     rows = read_csv_rows(path)
-    _, header = next(rows)
+    line, header = next(rows)
+    if not {CLASS, LOOK_UP} <= set(header):
+        raise RankshotError(
+            f"{path}:{line}: the first line must name the columns, {CLASS},{LOOK_UP}; it is "
+            f"{short_repr(','.join(header))}"
+        )
     name_column, words_column = (find_column(header, name, path) for name in (CLASS, LOOK_UP))
     look_up: dict[str, str] = {}
     for line, row in rows:
