@@ -218,8 +218,8 @@ SEMANTICS = [
     ),
     (
         CLASSIFY + " --head direct --similarity similarity.csv",
-        {"similarity.csv": SIMILARITY.replace(".5,.9", "-.5,.9")},
-        "similarity.csv: the similarity of 'cat' and 'fox' is negative (-0.5)",
+        {"similarity.csv": SIMILARITY.replace("cat,.1,.5,.9,.8,.05", "cat,-.1,,0,-.8,0")},
+        "similarity.csv: similarity has no positive similarity of 'cat' to any seen class",
     ),
     (
         CLASSIFY + " --head conse --similarity similarity.csv",
