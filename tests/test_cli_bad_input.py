@@ -218,8 +218,8 @@ SEMANTICS = [
     ),
     (
         CLASSIFY + " --head direct --similarity similarity.csv",
-        {"similarity.csv": SIMILARITY.replace("cat,.1,.5,.9,.8,.05", "cat,-.1,,0,-.8,0")},
-        "similarity.csv: similarity has no positive similarity of 'cat' to any seen class",
+        {"similarity.csv": SIMILARITY.replace("cat,.1,.5,.9,.8,.05", "cat,-.1,,-1,-.8,-2")},
+        "similarity.csv: all similarities of 'cat' by similarity are negative",
     ),
     (
         CLASSIFY + " --head conse --similarity similarity.csv",

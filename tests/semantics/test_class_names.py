@@ -43,6 +43,7 @@ def test_without_words_nothing_changes():
     [
         ({"tigre": "tiger"}, r"words to look up: no class 'tigre' \(did you mean 'tiger'\?\)"),
         ({"tiger": " "}, "the words to look up for 'tiger' are ' '"),
+        (["tiger"], r"look_up must map names to words, not be \['tiger'\]"),
         ({"tiger": None}, "the words to look up for 'tiger' are None"),
     ],
 )

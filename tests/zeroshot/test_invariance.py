@@ -26,7 +26,7 @@ EXAMPLES = settings(max_examples=12)
 score = st.integers(-3, 3).map(lambda tenths: tenths / 10)
 similarities = st.lists(
     st.sampled_from([-0.5, 0.0, 0.25, 0.5, 1.0]), min_size=5, max_size=5
-).filter(lambda row: max(row) > 0)
+).filter(lambda row: max(row) >= 0)
 
 
 @st.composite

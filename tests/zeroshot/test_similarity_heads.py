@@ -91,11 +91,18 @@ def test_negative_similarities_count_as_zero():
     np.testing.assert_allclose(head.exponents_, [[0.75, 0, 0.25], [0, 1, 0]])
 
 
+@pytest.mark.parametrize("n", [2, 3, 9])
+def test_classes_of_no_similarity_at_all_count_alike(n):
+    table = rs.Similarity([[0.0, 0, 0], [0, -0.5, 0], [0, np.nan, -1]], TARGETS, list("abc"))
+    head = rs.DirectSimilarity(n_similar=n).fit(table)
+    np.testing.assert_allclose(head.exponents_, [[1 / 3, 1 / 3, 1 / 3], [0.5, 0, 0.5], [1, 0, 0]])
+
+
 @pytest.mark.parametrize(
     ("options", "values", "message"),
     [
-        ({}, [[0, -0.25]], "has no positive similarity of 'u' to any seen class: leave them out"),
-        ({}, [[np.nan, 0]], "has no positive similarity of 'u' to any seen class"),
+        ({}, [[-0.5, -0.25]], "all similarities of 'u' by similarity are negative: leave them"),
+        ({}, [[np.nan, -1]], "all similarities of 'u' by similarity are negative"),
         ({}, [[np.nan, np.nan]], "has no similarities of 'u'"),
         ({"n_similar": 0}, [[1, 1]], "n_similar must be a whole number from 1 on, not 0"),
         ({"n_similar": True}, [[1, 1]], "n_similar must be a whole number from 1 on, not True"),

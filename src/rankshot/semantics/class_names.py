@@ -54,6 +54,8 @@ def compare_as(
       water_lilly: daisy > T9
     """
     target_names, item_names = as_names(targets, "targets"), as_names(items)
+    if not isinstance(look_up, Mapping):
+        raise RankshotError(f"look_up must map names to words, not be {short_repr(look_up)}")
     for name, words in look_up.items():
         if name not in target_names and name not in item_names:
             hint = suggest_name(name, target_names + item_names)

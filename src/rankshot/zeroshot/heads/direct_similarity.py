@@ -31,7 +31,8 @@ class DirectSimilarity(BaseHead, BaseEstimator):
 
     Seen classes that tie for the last places share them. A negative similarity, such as a negative
     cosine, counts as 0: the weights of equation 18 are shares, and a seen class that is unlike the
-    new class must not speak for it, nor against it.
+    new class must not speak for it, nor against it. If the largest similarity is 0, as in a text
+    that never mentions the two together, all seen classes with 0 count alike.
 
     Parameters
     ----------
@@ -71,17 +72,17 @@ class DirectSimilarity(BaseHead, BaseEstimator):
         Parameters
         ----------
         similarity : Similarity
-            Every new class needs a positive similarity. A seen class with an unknown similarity
-            is not among the most similar ones.
+            Every new class needs one that is not negative. A seen class with an unknown
+            similarity is not among the most similar ones.
         """
         similarity = require_similarity(similarity)
         n = require_whole_number("n_similar", self.n_similar)
         largest = np.nanmax(similarity.values, axis=1)
-        if unlike := [similarity.targets[row] for row in np.flatnonzero(largest <= 0)]:
+        if unlike := [similarity.targets[row] for row in np.flatnonzero(largest < 0)]:
             raise RankshotError(
-                f"{similarity.source} has no positive similarity of {quote_names(unlike)} to any "
-                "seen class: leave them out, or use similarity.rescale(), which makes the smallest "
-                "value of the table 0"
+                f"all similarities of {quote_names(unlike)} by {similarity.source} are negative: "
+                "leave them out, or use similarity.rescale(), which makes the smallest value of "
+                "the table 0"
             )
         self.items_ = similarity.items
         self.classes_ = np.array(similarity.targets)
@@ -148,6 +149,9 @@ def share_of_largest(values: Floats, n: int) -> Floats:
 
 
 def _exponents(values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    """Return y_k^z, where negative similarities count as 0."""
-    weights = share_of_largest(values, n) * np.maximum(np.nan_to_num(values), 0)
+    """Return y_k^z; negative similarities count as 0, and if 0 is the largest, all 0 are equal."""
+    share = share_of_largest(values, n)
+    weights = share * np.maximum(np.nan_to_num(values), 0)
+    nothing = weights.sum(axis=1) == 0
+    weights[nothing] = (share * (values == 0))[nothing]
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
