@@ -128,11 +128,11 @@ def rank(
         require_whole_number("--k", k, len(items))
     if both := [name for name in targets if name in items]:
         raise RankshotError(f"classes are both seen and new: {quote_names(both)}")
+    pins = _parse_senses(sense or [])
     look_up = {} if names is None else semantics.read_look_up(names, items + targets)
-    senses = _parse_senses(sense or [])
     console = Console()
     if any(spec.partition(":")[0] not in HAVE_OWN_NAMES for spec in specs):
-        unpinned = [name for name in items + targets if name not in senses]
+        unpinned = [name for name in items + targets if name not in pins]
         _print_misspellings({look_up.get(name, name) for name in unpinned}, console)
     parts: list[Rankings] = []
     tables: list[Similarity] = []
@@ -143,7 +143,7 @@ def rank(
             model = semantics.LanguageModel(detail, base_url, raters=raters, k=places, log=log)
             parts.append(_ask_model(model, targets, items, look_up, console, yes=yes))
             continue
-        table = _read_source(kind, detail, targets, items, look_up, senses, category or None)
+        table = _read_source(kind, detail, targets, items, look_up, pins, category or None)
         _print_coverage(table, console, notes=notes)
         parts.append(table.to_rankings(k))
         tables.append(table)

@@ -71,7 +71,7 @@ def compare_as(
         target_names,
         item_names,
         table.source,
-        [*notes, *table.notes],
+        [*table.notes, *notes],
     )
 
 
