@@ -135,9 +135,9 @@ def test_names_are_shown_as_they_are(folder):
 
 def test_names_that_are_no_names(folder):
     (folder / "new.txt").write_text("cat\ncat\n")
-    assert "new.txt: names names 'cat' more than once" in rank().err
+    assert "new.txt:2: 'cat' is in line 1 as well; every name must be different" in rank().err
     (folder / "new.txt").write_text("# nothing\n")
-    assert "new.txt: names is empty" in rank().err
+    assert "new.txt: no names in it" in rank().err
     (folder / "new.txt").write_bytes(b"cat\n\xff\n")
     assert "new.txt:2: not UTF-8 text" in rank().err
     (folder / "new.txt").write_text("cat\nxyzzy\n")

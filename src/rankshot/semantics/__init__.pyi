@@ -4,6 +4,11 @@ from .associations import (
     pmi as pmi,
     ppmi as ppmi,
 )
+from .class_names import (
+    compare_as as compare_as,
+    find_misspellings as find_misspellings,
+    read_look_up as read_look_up,
+)
 from .class_vectors import ClassVectors as ClassVectors
 from .corpus import Corpus as Corpus
 from .embedding import Embedding as Embedding
