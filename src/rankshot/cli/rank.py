@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from rankshot.ranking.rankings import Rankings
     from rankshot.semantics.language_model import LanguageModel
     from rankshot.semantics.similarity import Similarity
+    from rankshot.semantics.wordnet import WordNet
 
 SOURCES = ("wordnet", "glove", "vectors", "corpus", "table", "hits", "model")
+NOTES = 10
+"""How many notes of a source are printed without --notes."""
 NEEDS_FILE = ("vectors", "corpus", "table", "hits")
 
 
@@ -49,6 +52,19 @@ def rank(
         typer.Option(
             metavar="<name=sense>",
             help="The WordNet sense of a class name, for example seal=seal.n.09; may be repeated.",
+        ),
+    ] = None,
+    senses: Annotated[
+        Path | None,
+        typer.Option(
+            help="A text file of WordNet senses, one line name = sense per class; see --senses-out."
+        ),
+    ] = None,
+    senses_out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the WordNet senses of all classes to this text file, the most doubtful "
+            "first. Correct it, and pass it as --senses."
         ),
     ] = None,
     category: Annotated[
@@ -82,7 +98,7 @@ def rank(
         bool, typer.Option("--yes", help="Do not ask for confirmation before model:NAME is used.")
     ] = False,
     notes: Annotated[
-        bool, typer.Option("--notes", help="Show how the sources read each name.")
+        bool, typer.Option("--notes", help="Show all notes on how the sources read the names.")
     ] = False,
 ) -> None:
     """Rank the seen classes by their similarity to each new class.
@@ -97,13 +113,16 @@ def rank(
     from rankshot.ranking import Rankings, write_rankings
 
     _check_output(output, log)
+    _check_senses_out(senses_out, (output, log, seen, new, senses))
     specs = source or ["wordnet"]
-    _check_specs(specs, sense, category)
+    _check_specs(specs, senses or senses_out or sense, category)
     items, targets = read_names(seen), read_names(new)
     if both := [name for name in targets if name in items]:
         raise RankshotError(f"classes are both seen and new: {quote_names(both)}")
+    pins = {**(semantics.read_senses(senses) if senses else {}), **_parse_senses(sense or [])}
     console = Console()
     parts: list[Rankings] = []
+    by_wordnet: Similarity | None = None
     for spec in specs:
         kind, _, detail = spec.partition(":")
         if kind == "model":
@@ -111,10 +130,10 @@ def rank(
             model = semantics.LanguageModel(detail, base_url, raters=raters, k=places, log=log)
             parts.append(_ask_model(model, targets, items, console, yes=yes))
             continue
-        senses = _parse_senses(sense or [])
-        table = _read_source(kind, detail, targets, items, senses, category or None)
+        table = _read_source(kind, detail, targets, items, pins, category or None)
         parts.append(table.to_rankings(k))
         _print_coverage(table, console, notes=notes)
+        by_wordnet = table if kind == "wordnet" else by_wordnet
     names = [part.source_names[0] for part in parts]
     if repeated := sorted({name for name in names if names.count(name) > 1}):
         raise RankshotError(f"two sources have the name {quote_names(repeated)}; rename a file")
@@ -122,6 +141,10 @@ def rank(
     _print_rankings(rankings, targets, console)
     write_rankings(rankings, output)
     say(f"{format_count(len(rankings), 'ranking')} written to {output}", console)
+    if senses_out and by_wordnet:
+        wordnet = semantics.WordNet(senses=pins, categories=category or None)
+        _write_senses(by_wordnet, wordnet, senses_out)
+        say(f"the senses of the classes written to {senses_out}", console)
 
 
 def _check_output(output: Path, log: Path | None) -> None:
@@ -135,13 +158,22 @@ def _check_output(output: Path, log: Path | None) -> None:
     check_writable(output)
 
 
-def _check_specs(specs: list[str], senses: list[str] | None, categories: list[str] | None) -> None:
+def _check_senses_out(path: Path | None, others: Sequence[Path | None]) -> None:
+    if path is not None:
+        if path.resolve() in [other.resolve() for other in others if other is not None]:
+            raise RankshotError(f"{path}: --senses-out must be a file of its own")
+        check_writable(path)
+
+
+def _check_specs(specs: list[str], senses: object, categories: list[str] | None) -> None:
     for spec in specs:
         _check_spec(spec)
     if repeated := sorted({spec for spec in specs if specs.count(spec) > 1}):
         raise RankshotError(f"sources given more than once: {quote_names(repeated)}")
     if (senses or categories) and not any(spec.startswith("wordnet") for spec in specs):
-        raise RankshotError("--sense and --category are for --source wordnet")
+        raise RankshotError(
+            "--sense, --senses, --senses-out and --category are for --source wordnet"
+        )
 
 
 def _check_spec(spec: str) -> None:
@@ -166,6 +198,15 @@ def _parse_senses(options: Sequence[str]) -> dict[str, str]:
             raise RankshotError(f"--sense has the form seal=seal.n.09, not {option!r}")
         senses[name] = sense
     return senses
+
+
+def _write_senses(table: Similarity, wordnet: WordNet, path: Path) -> None:
+    """Write the senses of all classes that WordNet knows."""
+    from rankshot.semantics import write_senses
+
+    unknown = {*table.unknown_targets, *table.unknown_items}
+    names = dict.fromkeys(table.targets + table.items)
+    write_senses(wordnet.senses([name for name in names if name not in unknown]), path)
 
 
 def _read_source(
@@ -216,10 +257,10 @@ def _print_coverage(table: Similarity, console: Console, *, notes: bool) -> None
         lines.append(f"  it does not know the new classes {quote_names(table.unknown_targets)}")
     if table.unknown_items:
         lines.append(f"  it does not know the seen classes {quote_names(table.unknown_items)}")
-    if notes:
-        lines += [f"  {note}" for note in table.notes]
-    elif table.notes:
-        lines.append(f"  {len(table.notes)} notes on how names were read; --notes shows them")
+    shown = len(table.notes) if notes else NOTES
+    lines += [f"  {note}" for note in table.notes[:shown]]
+    if rest := table.notes[shown:]:
+        lines.append(f"  {format_count(len(rest), 'more note')}; --notes shows all of them")
     say("\n".join(lines), console)
 
 
