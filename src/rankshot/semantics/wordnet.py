@@ -122,7 +122,8 @@ class WordNet:
     def _choose(self, names: Sequence[str]) -> tuple[dict[str, Sense], dict[str, str]]:
         """Return the senses of the known names, and what is wrong with the others."""
         nouns = load_nouns()
-        options, unknown = [], {}
+        options: list[SenseCandidates] = []
+        unknown: dict[str, str] = {}
         for name in names:
             try:
                 if name in self.pins:

@@ -49,11 +49,12 @@ class SenseCandidate:
 
 @dataclass(frozen=True)
 class SenseCandidates:
-    """The possible senses of a name, and how the name was looked up, if not as it is."""
+    """The possible senses of a name, how it was looked up, if not as it is, and if it is pinned."""
 
     name: str
     candidates: tuple[SenseCandidate, ...]
     note: str | None
+    is_pinned: bool = False
 
     @property
     def synsets(self) -> tuple[int, ...]:
@@ -68,10 +69,10 @@ def find_candidates(nouns: Nouns, name: str, categories: Collection[str] | None)
     --------
     >>> from rankshot.semantics.wordnet_nouns import load_nouns
     >>> nouns = load_nouns()
-    >>> for name in ("n02012849", "crane, Grus", "maple_tree"):
+    >>> for name in ("n02012849", "bow, bowknot", "maple_tree"):
     ...     print([nouns.name(synset) for synset in find_candidates(nouns, name, None).synsets])
     ['crane.n.05']
-    ['grus.n.02', 'crane.n.03']
+    ['bow.n.01']
     ['maple.n.02']
     """
     if is_sense(name):
@@ -92,7 +93,7 @@ def pin_sense(nouns: Nouns, name: str, sense: str) -> SenseCandidates:
     only = SenseCandidate(
         nouns.synset(sense), count=0, is_capital=False, is_first=True, is_complete=True
     )
-    return SenseCandidates(name, (only,), None)
+    return SenseCandidates(name, (only,), None, is_pinned=True)
 
 
 def _find_synonyms(nouns: Nouns, name: str) -> SenseCandidates:

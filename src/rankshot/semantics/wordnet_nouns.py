@@ -94,7 +94,7 @@ class Nouns:
         self._first_lemmas = arrays["first_lemmas"].astype(np.int64)
         self._totals = arrays["totals"].astype(np.float64)
         offsets: Ints = np.cumsum(arrays["offset_steps"], dtype=np.int64)
-        self._by_offset = dict(zip(offsets.tolist(), range(len(offsets)), strict=True))
+        self._by_offset: dict[int, int] = {offset: i for i, offset in enumerate(offsets.tolist())}
         self.sizes: Ints = arrays["sizes"].astype(np.int64)
         """The number of synsets that every synset has at or below it."""
         self.word_counts: Ints = np.bincount(self._senses)

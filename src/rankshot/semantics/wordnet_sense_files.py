@@ -38,12 +38,14 @@ def read_senses(path: str | Path) -> dict[str, str]:
 
     Examples
     --------
-    >>> import rankshot as rs
-    >>> wordnet = rs.WordNet()
-    >>> rs.write_senses(wordnet.senses(["seal", "walrus"]), "senses.txt")
-    >>> rs.read_senses("senses.txt")
-    {'seal': 'seal.n.09', 'walrus': 'walrus.n.01'}
-    >>> pinned = rs.WordNet(senses=rs.read_senses("senses.txt"))
+    >>> import rankshot as rs, tempfile
+    >>> senses = rs.WordNet().senses(["walrus", "seal", "otter"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     rs.write_senses(senses, f"{folder}/senses.txt")
+    ...     pins = rs.read_senses(f"{folder}/senses.txt")
+    >>> pins
+    {'seal': 'seal.n.09', 'otter': 'otter.n.02', 'walrus': 'walrus.n.01'}
+    >>> wordnet = rs.WordNet(senses=pins)
     """
     path, nouns = Path(path), load_nouns()
     senses: dict[str, str] = {}

@@ -16,7 +16,7 @@ sense s with a probability proportional to the product of
 - how often the noun was tagged with the sense, to the power `WEAK`: class lists are not running
   text;
 - how often a name of this list is the first word of its synset, and how often it has all words of
-  a synset of several words, as ImageNet's "crane, Grus" would;
+  a synset of several words, as "goldfish, Carassius auratus" does;
 - how often a name of this list has a capital letter, if its sense is written with one or without.
   So Cardigan is a dog and cardigan a garment, unless capital letters mean nothing in the list;
 - how likely no other name has the sense, as two names rarely mean the same.
@@ -122,7 +122,9 @@ class _SenseList:
         self.usage = WEAK * np.log([candidate.count + UNTAGGED for candidate in every])
         self.is_first = np.array([candidate.is_first for candidate in every])
         self.is_complete = np.array([candidate.is_complete for candidate in every])
-        self.has_synonyms = nouns.word_counts[synsets] > 1
+        # How a pinned name is spelt says nothing of the others: it can be an id.
+        self.is_spelt = np.array([not option.is_pinned for option in options])[self.owner]
+        self.has_synonyms = self.is_spelt & (nouns.word_counts[synsets] > 1)
         self.is_capital = np.array([candidate.is_capital for candidate in every])
         written = [option.name.partition(",")[0] for option in options]
         self.has_capital = np.array([text != text.lower() for text in written])[self.owner]
@@ -153,10 +155,10 @@ class _SenseList:
             + np.log(density + self.kernel.min())
             + WEAK * np.log(in_category + 0.5)
             + WEAK * (leaf - usual_leaf)
-            + _log_rate(self.is_first, posterior)
+            + _log_rate(self.is_first, posterior, self.is_spelt)
             + _log_rate(self.is_complete, posterior, self.has_synonyms)
-            + _log_rate(self.has_capital, posterior, self.is_capital)
-            + _log_rate(self.has_capital, posterior, ~self.is_capital)
+            + _log_rate(self.has_capital, posterior, self.is_spelt & self.is_capital)
+            + _log_rate(self.has_capital, posterior, self.is_spelt & ~self.is_capital)
         )
 
     def log_free(self, posterior: Floats) -> Floats:
