@@ -331,6 +331,13 @@ def test_names_with_one_sense_give_a_warning():
     assert table.notes[-1] == "'aquarium_fish' was looked up as its head noun, 'fish'"
 
 
+def test_synonyms_in_a_list_are_not_silently_two_things():
+    """A car is no railway car because the list has an automobile, or it is doubtful."""
+    table = rs.WordNet().similarity(["car"], ["automobile", "truck", "bus"])
+    assert "WARNING: 'car', 'automobile' have the same sense, car.n.01" in table.notes
+    assert any(note.startswith("car: car.n.01 (") and "or car.n.02" in note for note in table.notes)
+
+
 def test_unknown_names_have_no_similarity_and_a_suggestion():
     table = rs.WordNet().similarity(["water_lilly", "cat"], ["dog", "flamigno", "rose"])
     assert table.unknown_targets == ("water_lilly",)

@@ -41,7 +41,7 @@ WEAK = 0.5
 """The power of evidence that is vague or that partly repeats other evidence."""
 UNTAGGED = 0.1
 """What is added to the tag counts, as most senses were never tagged."""
-SYNONYMS = 0.001
+SYNONYMS = 0.05
 """The probability that two names which can have the same sense do have it."""
 DOUBT = 0.9
 """A sense that is less probable is doubtful."""
