@@ -133,8 +133,8 @@ def test_rankings_that_prefer_nothing_are_not_counted(rng):
         head.predict_log_proba(values),
         rs.ProbabilisticRanking().fit(rankings(COMPLETE)).predict_log_proba(values),
     )
+    alone = rankings([("z", "one", "a")], kind="subset")
     with pytest.raises(RankshotError, match="rankings of 'z' prefer no seen class to another"):
-        alone = rankings([("z", "one", "a")], kind="subset")
         rs.ProbabilisticRanking().fit(rs.Rankings.concatenate([rankings(COMPLETE), alone]))
 
 
@@ -143,8 +143,7 @@ def test_with_a_real_network_a_class_that_a_source_lacks_attracts_no_inputs(lack
     """Each of 20 classes in turn is unknown to one of two sources; 14 inputs of 280 are its own."""
     data = load_imagenet()
     seen = data.scores.items
-    ids = {name: name for name in seen if "." in name}
-    table = rs.WordNet(senses=ids).similarity(data.rankings.target_names, seen)
+    table = rs.WordNet().similarity(data.rankings.target_names, seen)
     votes = rs.Rankings.concatenate([data.rankings, table.to_rankings(10)])
     n_predicted = 0
     for name in votes.target_names:

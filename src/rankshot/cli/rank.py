@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from rankshot.ranking.rankings import Rankings
     from rankshot.semantics.language_model import LanguageModel
     from rankshot.semantics.similarity import Similarity
+    from rankshot.semantics.wordnet import WordNet
 
 SOURCES = ("wordnet", "glove", "vectors", "corpus", "table", "hits", "model")
+NOTES = 10
+"""How many notes of a source are printed without --notes."""
 NEEDS_FILE = ("vectors", "corpus", "table", "hits")
 HAVE_OWN_NAMES = ("table", "hits")
 """Sources that do not look up words: their files name the classes."""
@@ -53,6 +56,19 @@ def rank(
         typer.Option(
             metavar="<name=sense>",
             help="The WordNet sense of a class name, for example seal=seal.n.09; may be repeated.",
+        ),
+    ] = None,
+    senses: Annotated[
+        Path | None,
+        typer.Option(
+            help="A text file of WordNet senses, one line name = sense per class; see --senses-out."
+        ),
+    ] = None,
+    senses_out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the WordNet senses of all classes to this text file, the most doubtful "
+            "first. Correct it, and pass it as --senses."
         ),
     ] = None,
     category: Annotated[
@@ -102,7 +118,7 @@ def rank(
         bool, typer.Option("--yes", help="Do not ask for confirmation before model:NAME is used.")
     ] = False,
     notes: Annotated[
-        bool, typer.Option("--notes", help="Show how the sources read each name.")
+        bool, typer.Option("--notes", help="Show all notes on how the sources read the names.")
     ] = False,
 ) -> None:
     """Rank the seen classes by their similarity to each new class.
@@ -118,8 +134,9 @@ def rank(
     from rankshot.ranking import Rankings, write_rankings
 
     specs = source or ["wordnet"]
-    _check_specs(specs, sense, category)
+    _check_specs(specs, senses or senses_out or sense, category)
     _check_output(output, log)
+    _check_senses_out(senses_out, (output, log, seen, new, senses, names))
     if similarity_out is not None:
         _check_similarity_output(similarity_out, specs, names)
     items, targets = read_names(seen), read_names(new)
@@ -128,7 +145,7 @@ def rank(
         require_whole_number("--k", k, len(items))
     if both := [name for name in targets if name in items]:
         raise RankshotError(f"classes are both seen and new: {quote_names(both)}")
-    pins = _parse_senses(sense or [])
+    pins = {**(semantics.read_senses(senses) if senses else {}), **_parse_senses(sense or [])}
     look_up = {} if names is None else semantics.read_look_up(names, items + targets)
     console = Console()
     if any(spec.partition(":")[0] not in HAVE_OWN_NAMES for spec in specs):
@@ -136,6 +153,7 @@ def rank(
         _print_misspellings({look_up.get(name, name) for name in unpinned}, console)
     parts: list[Rankings] = []
     tables: list[Similarity] = []
+    by_wordnet: Similarity | None = None
     for spec in specs:
         kind, _, detail = spec.partition(":")
         if kind == "model":
@@ -147,6 +165,7 @@ def rank(
         _print_coverage(table, console, notes=notes)
         parts.append(table.to_rankings(k))
         tables.append(table)
+        by_wordnet = table if kind == "wordnet" else by_wordnet
     sources = [part.source_names[0] for part in parts]
     if repeated := sorted({name for name in sources if sources.count(name) > 1}):
         raise RankshotError(f"two sources have the name {quote_names(repeated)}; rename a file")
@@ -156,6 +175,10 @@ def rank(
     say(f"{format_count(len(rankings), 'ranking')} written to {output}", console)
     if similarity_out is not None:
         _write_similarity(tables, similarity_out, console)
+    if senses_out and by_wordnet:
+        wordnet = semantics.WordNet(senses=pins, categories=category or None)
+        _write_senses(by_wordnet, wordnet, look_up, senses_out)
+        say(f"the senses of the classes written to {senses_out}", console)
     ranked = set(rankings.target_names)
     if without := [name for name in targets if name not in ranked]:
         say(
@@ -190,13 +213,22 @@ def _check_similarity_output(path: Path, specs: list[str], names: Path | None) -
     check_writable(path, names, *(Path(file) for kind, _, file in kinds if kind in NEEDS_FILE))
 
 
-def _check_specs(specs: list[str], senses: list[str] | None, categories: list[str] | None) -> None:
+def _check_senses_out(path: Path | None, others: Sequence[Path | None]) -> None:
+    if path is not None:
+        if path.resolve() in [other.resolve() for other in others if other is not None]:
+            raise RankshotError(f"{path}: --senses-out must be a file of its own")
+        check_writable(path)
+
+
+def _check_specs(specs: list[str], senses: object, categories: list[str] | None) -> None:
     for spec in specs:
         _check_spec(spec)
     if repeated := sorted({spec for spec in specs if specs.count(spec) > 1}):
         raise RankshotError(f"sources given more than once: {quote_names(repeated)}")
     if (senses or categories) and not any(spec.startswith("wordnet") for spec in specs):
-        raise RankshotError("--sense and --category are for --source wordnet")
+        raise RankshotError(
+            "--sense, --senses, --senses-out and --category are for --source wordnet"
+        )
 
 
 def _check_spec(spec: str) -> None:
@@ -221,6 +253,22 @@ def _parse_senses(options: Sequence[str]) -> dict[str, str]:
             raise RankshotError(f"--sense has the form seal=seal.n.09, not {option!r}")
         senses[name] = sense
     return senses
+
+
+def _write_senses(
+    table: Similarity, wordnet: WordNet, look_up: Mapping[str, str], path: Path
+) -> None:
+    """Write the senses of all classes that WordNet knows."""
+    from rankshot.semantics import write_senses
+
+    unknown = {*table.unknown_targets, *table.unknown_items}
+    words = {
+        name: name if name in wordnet.pins else look_up.get(name, name)
+        for name in table.targets + table.items
+        if name not in unknown
+    }
+    senses = wordnet.senses(dict.fromkeys(words.values()))
+    write_senses({name: senses[text] for name, text in words.items()}, path)
 
 
 def _read_source(
@@ -325,11 +373,10 @@ def _print_coverage(table: Similarity, console: Console, *, notes: bool) -> None
     ):
         if unknown:
             lines.append(f"  {effect} these {what} classes, unknown to it: {quote_names(unknown)}")
-    if notes:
-        lines += [f"  {note}" for note in table.notes]
-    elif table.notes:
-        count = format_count(len(table.notes), "note")
-        lines.append(f"  {count} on how names were read; --notes shows all")
+    shown = len(table.notes) if notes else NOTES
+    lines += [f"  {note}" for note in table.notes[:shown]]
+    if rest := table.notes[shown:]:
+        lines.append(f"  {format_count(len(rest), 'more note')}; --notes shows all of them")
     say("\n".join(lines), console)
 
 

@@ -32,5 +32,6 @@ from .source_comparison import (
 from .word2vec import train_word2vec as train_word2vec
 from .word_vectors import WordVectors as WordVectors
 from .wordnet import WordNet as WordNet
+from .wordnet_sense_files import read_senses as read_senses, write_senses as write_senses
 from .wordnet_senses import Sense as Sense
 from .wordnet_tree import Hierarchy as Hierarchy
