@@ -273,9 +273,9 @@ CLASSIFIER = [
         "class must come first in its own rankings",
     ),
     bad(
-        lambda: fit(X=X[:15], y=Y[:15], classes="all"),
-        "classes='all' ranks a seen class by its own inputs, and there is no input of 'tiger': "
-        "pass some to fit, or add a ranking of this class to rankings",
+        lambda: fit(FrozenEstimator(SVC().fit(X, Y)), X=X[:15], y=Y[:15], classes="all"),
+        "one-vs-one scores: a seen class is ranked by its own inputs, and there is no input of "
+        "'tiger': pass some to fit, or add a ranking of this class to rankings",
     ),
     bad(
         lambda: fit(head=DS(), rankings=TABLE, classes="all"),

@@ -16,12 +16,12 @@ from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest
 from rankshot.ranking.checks import require_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.similarity import Similarity
-from rankshot.zeroshot.scores import Scores, score_by_pair_wins
+from rankshot.zeroshot.scores import Kind, Scores, score_by_pair_wins
 
 Semantics = Rankings | Similarity
 Labelled = tuple[Scores, Any]
 SOURCE = "classifier"
-"""The name of the source of the rankings that `rank_seen_classes` makes from scores."""
+"""The name of the source of the rankings of seen classes that are made here."""
 
 
 def align_to(semantics: Semantics | None, items: tuple[str, ...]) -> Semantics:
@@ -67,11 +67,25 @@ def select_targets(semantics: Semantics, wanted: NDArray[np.bool_]) -> Semantics
     return semantics.select(np.array(semantics.targets)[wanted], semantics.items)
 
 
-def with_seen(semantics: Semantics, labelled: Callable[[], Labelled]) -> Semantics:
+def with_seen(
+    semantics: Semantics, kind: Kind | None, labelled: Callable[[], Labelled]
+) -> Semantics:
     """Return semantics whose targets are the new and the seen classes.
 
-    Seen classes without a ranking are ranked by `rank_seen_classes`, from the scores and the
-    true classes that ``labelled`` returns. Similarities must contain the seen classes already.
+    A seen class without a ranking is ranked before all others, which are in no order. So it needs
+    no inputs; and seen and new classes are closer to balance than with longer rankings.
+    One-vs-one scores need rankings of one length: there `rank_seen_classes` makes them from the
+    scores and the true classes that ``labelled`` returns. Similarities must contain the seen
+    classes already.
+
+    Parameters
+    ----------
+    semantics : Rankings or Similarity
+        Its items are the seen classes.
+    kind : str or None
+        The kind of the scores, where it is known.
+    labelled : callable
+        Returns scores of labelled inputs and their classes.
     """
     missing = [item for item in semantics.items if item not in set(semantics.targets)]
     if isinstance(semantics, Similarity):
@@ -85,7 +99,12 @@ def with_seen(semantics: Semantics, labelled: Callable[[], Labelled]) -> Semanti
     _require_itself_first(semantics)
     if not missing:
         return semantics
-    return Rankings.concatenate([semantics, rank_seen_classes(*labelled(), missing)])
+    if kind == "one-vs-one":
+        return Rankings.concatenate([semantics, rank_seen_classes(*labelled(), missing)])
+    themselves = Rankings.from_orders(
+        [[name] for name in missing], items=semantics.items, targets=missing, sources=SOURCE
+    )
+    return Rankings.concatenate([semantics, themselves])
 
 
 def _require_itself_first(rankings: Rankings) -> None:
@@ -104,7 +123,7 @@ def rank_seen_classes(scores: Scores, y: Any, targets: Sequence[str]) -> Ranking
     """Rank the seen classes for each of some seen classes, by the scores of its inputs.
 
     Each class comes first in its own ranking; the others follow by their mean score over the
-    inputs of the class. With such rankings seen and new classes compete in one head.
+    inputs of the class.
 
     Parameters
     ----------
@@ -132,9 +151,9 @@ def rank_seen_classes(scores: Scores, y: Any, targets: Sequence[str]) -> Ranking
         theirs = labels == target
         if not theirs.any():
             raise RankshotError(
-                f"classes='all' ranks a seen class by its own inputs, and there is no input of "
-                f"{target!r}{suggest_name(target, np.unique(labels))}: pass some to fit, or add a "
-                "ranking of this class to rankings"
+                f"one-vs-one scores: a seen class is ranked by its own inputs, and there is no "
+                f"input of {target!r}{suggest_name(target, np.unique(labels))}: pass some to fit, "
+                "or add a ranking of this class to rankings"
             )
         means[row] = values[theirs].mean(axis=0, dtype=np.float64)
         means[row, scores.items.index(target)] = np.inf

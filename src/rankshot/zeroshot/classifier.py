@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
-from sklearn.utils import get_tags
+from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from rankshot.core.errors import RankshotError, short_repr
@@ -50,10 +50,11 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         top-K rankings of all of them.
     classes : {"new", "all"}
         What `predict` may answer: the new classes only, or the new and the seen classes
-        (generalised zero-shot classification). In the second case each seen class needs a
+        (generalised zero-shot classification). In the second case each seen class has a
         ranking, too. It is taken from ``rankings``, where it must put the class itself first.
-        A seen class without one is ranked in `fit`: the class itself, then the others by their
-        mean score over its inputs.
+        For a seen class without one, `fit` adds the ranking that only puts the class first. (For
+        one-vs-one scores, whose rankings must have one length, the others follow by their mean
+        score over its inputs.)
     calibration : float
         Subtracted from the log-probability of every seen class before normalising, so that
         seen classes do not win too often; `SeenClassSearch` finds a good value. Used with
@@ -123,7 +124,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         ----------
         X, y
             Inputs and their classes, to train the estimator. With a frozen estimator they are
-            needed only for ``classes="all"``, to rank the seen classes.
+            needed only for one-vs-one scores and ``classes="all"``, to rank the seen classes.
         """
         self._check_parameters()
         head: Any = ProbabilisticRanking() if self.head is None else clone(self.head)
@@ -132,7 +133,8 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         items = as_names(trained.classes_, "the estimator's classes_")
         semantics = align_to(self.rankings, items)
         if self.classes == "all":
-            semantics = with_seen(semantics, lambda: (scores_of(trained, X), y))
+            kind = None if X is None else scores_of(trained, _safe_indexing(X, [0])).kind
+            semantics = with_seen(semantics, kind, lambda: (scores_of(trained, X), y))
         else:
             semantics = only_new(semantics, "; classes='all' includes them")
         head.fit(semantics)

@@ -301,7 +301,7 @@ class SeenClassSearch(MetaEstimatorMixin, BaseEstimator):
             is_held_out = np.isin(labels, group)
             predicted = head.classes_[most_probable(head.predict_log_proba(scores[is_held_out]))]
             return mean_class_accuracy(labels[is_held_out], predicted)
-        head.fit(with_seen(about, lambda: fold.to_rank))
+        head.fit(with_seen(about, scores.kind, lambda: fold.to_rank))
         seen = np.isin(head.classes_, fold.items)
         return collect_calibration_data(head.predict_log_proba(scores), head.classes_, seen, labels)
 
