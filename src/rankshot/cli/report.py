@@ -194,9 +194,14 @@ def _add_rankings(
 
     from rankshot.ranking import read_rankings
     from rankshot.report.ranking_summaries import compare_sources, map_rankings, summarize_rankings
+    from rankshot.zeroshot.alignment import require_targets
 
-    path = options.rankings
+    path = cast("Path", options.rankings)
     rankings = read_rankings(path, items=items)
+    try:
+        rankings = require_targets(rankings)
+    except RankshotError as error:
+        raise RankshotError(f"{path}: {error}") from None
     if missing := sorted(set(predicted.targets) - set(rankings.target_names)):
         raise RankshotError(
             f"{path}: no ranking of {quote_names(missing)}, which are predicted classes"
@@ -211,11 +216,10 @@ def _add_rankings(
         except RankshotError as error:
             raise RankshotError(f"{path}: {error}") from None
     compared = min(k, COMPARED)
-    settings = (
-        ("places of each ranking (--k)", f"{k}"),
-        ("weight of place r", f"r^-{options.decay:g} (--decay)"),
-        ("rankings of a class (--posterior)", options.posterior.value),
-    )
+    combined = options.posterior.value
+    if options.posterior is Posterior.MEAN:
+        combined += ": each ranking counts for itself; the consensus is only shown as a summary"
+    settings = (("--k", f"{k} places of each ranking"), ("--posterior", combined))
     return replace(
         page,
         consensuses=summarize_rankings(rankings, consensus, compared),

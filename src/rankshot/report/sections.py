@@ -31,6 +31,7 @@ from rankshot.report.texts import (
     format_number,
     format_percent,
     make_bars,
+    shorten,
 )
 from rankshot.zeroshot.explanation import ContributionGroup
 from rankshot.zeroshot.metrics import format_share
@@ -289,7 +290,8 @@ def _format_group(group: ContributionGroup, longest: float) -> ContributionTable
     shown = sorted(group.shown, key=lambda pair: (-pair[1], pair[0]))
     values = [*(contribution for _, contribution in shown), group.total]
     *texts, total = format_column(values, signed=True)
-    caption = f"{group.heading[:1].upper()}{group.heading[1:]}, together {total}"
+    heading = shorten(group.heading, 160)
+    caption = f"{heading[:1].upper()}{heading[1:]}, together {total}"
     note = f"{group.describe_rest()}.".replace("-", MINUS) if group.rest else ""
     return ContributionTable(caption, make_bars(shown, texts, longest), note)
 

@@ -120,6 +120,7 @@ class ContributionGroup(NamedTuple):
 
 
 def _group(heading: str, pairs: Sequence[tuple[str, float]]) -> ContributionGroup:
+    pairs = sorted(pairs, key=lambda pair: (-abs(pair[1]), pair[0]))
     sizes = np.cumsum([abs(contribution) for _, contribution in pairs])
     enough = int(np.searchsorted(sizes, MOST_OF_THEM * sizes[-1])) + 1
     n = min(max(enough, MIN_SHOWN), MAX_SHOWN)
