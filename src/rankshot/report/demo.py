@@ -44,7 +44,7 @@ DATA_NOTE = (
 def demo_report(demo: Demo) -> Report:
     """Return the report of what the demonstration found."""
     method, source, classifier = REPORTED
-    consensus = cast("ProbabilisticRanking", demo.head).consensus_
+    consensus = cast("Rankings", cast("ProbabilisticRanking", demo.head).consensus_)
     proba = demo.head.predict_proba(demo.scores)
     predicted = demo.head.predict(demo.scores)
     targets = demo.head.classes_.tolist()
@@ -79,7 +79,7 @@ def demo_report(demo: Demo) -> Report:
                 f"Image {row}",
                 explain(
                     demo.head,
-                    demo.scores[[row]],
+                    demo.scores[row : row + 1],
                     against=choose_rival(str(predicted[row]), truth, proba[row], targets),
                 )[0],
                 truth,

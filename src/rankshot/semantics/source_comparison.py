@@ -216,7 +216,8 @@ def _count_shared_items(a: _Groups, b: _Groups) -> Floats:
     # The last line counted the rest of both as minus the items that only one of them lists.
     table[:, :, -1, -1] = 0
     table[:, :, -1, -1] = a.known @ b.known.T - table.sum(axis=(2, 3))
-    return table
+    counts: Floats = table
+    return counts
 
 
 class _Shares(NamedTuple):

@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 Contributions = tuple[tuple[str, float], ...]
 N_ALTERNATIVES = 5
 """How many of the most probable classes an explanation names."""
-MIN_SHOWN, MAX_SHOWN = 8, 12
+MIN_SHOWN, MAX_SHOWN = 12, 16
 """How many contributions of a group are shown."""
 MOST_OF_THEM = 0.8
 """Between these numbers, contributions are shown until they are this share of all, by size."""
