@@ -185,8 +185,9 @@ HEADS = [
     ),
     bad(lambda: DS(n_similar=0).fit(TABLE), "n_similar must be a whole number from 1 on, not 0"),
     bad(
-        lambda: DS().fit(Similarity([[0.1, -0.5]], ["cat"], ["bus", "fox"])),
-        "the similarity of 'cat' and 'fox' is negative (-0.5): use similarity.rescale()",
+        lambda: DS().fit(Similarity([[-0.1, -0.5]], ["cat"], ["bus", "fox"])),
+        "all similarities of 'cat' by similarity are negative: leave them out, or use "
+        "similarity.rescale(), which makes the smallest value of the table 0",
     ),
     bad(
         lambda: DS().fit([[0.1, 0.5]]),

@@ -24,7 +24,7 @@ from rankshot.cli.head_options import (
     fit_head,
 )
 from rankshot.cli.score_options import ScoreType, ScoreTypeOption, find_inputs
-from rankshot.core.errors import RankshotError, quote_names, suggest_name
+from rankshot.core.errors import RankshotError, format_count, quote_names, suggest_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -138,10 +138,10 @@ def report(
     page = replace(page, settings=(*settings, *page.settings))
     write_page(render_report(page), output)
     if labels is None:
-        found = f"{len(predicted):,} predictions without true classes"
+        found = f"{format_count(len(predicted), 'prediction')} without true classes"
     else:
         right = float((predicted.labels == labels).mean())
-        found = f"{right:.1%} of {len(labels):,} inputs are right"
+        found = f"{right:.1%} of {format_count(len(labels), 'input')} right"
     say(f"{found}; report written to {output}")
 
 

@@ -113,7 +113,7 @@ class SumOverRankings:
         return np.asarray(log_softmax(log_likelihoods, axis=0))
 
     def _enumerate(self, values: Floats, kind: Kind) -> Floats:
-        log_prob = self._scorers.get_scorer(kind).log_prob_by_ranking(values)
+        log_prob = self._scorers.get_scorer(kind).log_prob_by_group(values)
         log_prob -= logsumexp(log_prob, axis=0)
         return np.array([logsumexp(log_prob + z[:, None], axis=0) for z in self._log_posteriors])
 
