@@ -448,12 +448,12 @@ def test_the_contributions_shown_carry_most_of_the_sum():
     assert first.total == pytest.approx(total)
     assert sum(c for _, c in first.shown) > 0.8 * total
     assert first.describe_rest() == "16 others, each at most 0.067, together +0.74"
-    assert second.heading == "seen classes only in the rankings of other classes"
+    assert second.heading == "seen classes not in the rankings of cat"
     assert second.describe_rest() == "484 others, each at most 0.03, together +14.52"
     (card,) = format_explanations([ExplainedInput("image 1", why)])["inputs"]
     assert [table.caption for table in card.tables] == [
         "Seen classes in the rankings of cat, together +3.99",
-        "Seen classes only in the rankings of other classes, together +15.0",
+        "Seen classes not in the rankings of cat, together +15.0",
     ]
     assert "484 others, each at most 0.03, together +14.52" in str(why)
 

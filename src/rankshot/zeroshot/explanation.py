@@ -85,20 +85,20 @@ class Explanation:
     def group_items(self) -> list[ContributionGroup]:
         """Return the contributions in groups: of classes in the rankings of the target, of others.
 
-        A class of the second group is in the rankings of what the target is compared with. A low
-        score of it speaks for the target. Heads without rankings have one group.
+        A class of the second group is in the rankings of other classes, such as the one that the
+        target is compared with. A low score of it usually speaks for the target. Heads without
+        rankings have one group.
         """
         listed = set(self.listed)
         if not listed:
             return [_group("seen classes", self.items)] if self.items else []
         own = [pair for pair in self.items if pair[0] in listed]
         others = [pair for pair in self.items if pair[0] not in listed]
-        rival = self.against or "other classes"
         return [
             _group(f"seen classes {where}", pairs)
             for where, pairs in (
                 (f"in the rankings of {self.target}", own),
-                (f"only in the rankings of {rival}", others),
+                (f"not in the rankings of {self.target}", others),
             )
             if pairs
         ]
@@ -171,7 +171,7 @@ def explain(
       seen classes in the rankings of cat, together +1.13:
         leopard  +1.03
         tiger    +0.10
-      seen classes only in the rankings of truck, together +3.93:
+      seen classes not in the rankings of cat, together +3.93:
         tram  +2.43
         bus   +1.50
       sources:
