@@ -400,7 +400,7 @@ REPORTS = [
     (
         REPORT + " --rankings rankings.jsonl",
         {"rankings.jsonl": RANKINGS + '{"ranking": ["fox"]}\n'},
-        "rankings.jsonl: ranking 7 has no target, but others have",
+        "rankings.jsonl: ranking 7 has no target: name the target of each ranking",
     ),
     (
         REPORT + " --rankings rankings.jsonl",

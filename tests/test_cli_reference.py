@@ -118,7 +118,8 @@ def test_examples_with_a_reference(folder):
     assert given.tolist() != head.fit(rankings()).predict(LOGITS).tolist()
     run_well(f"{REPORT} --scores scores.csv {words}")
     text = (folder / "out.html").read_text(encoding="utf-8")
-    assert "scores scores.csv, reference usual.csv." in text
+    assert "<dt>scores</dt><dd>scores.csv</dd>" in text
+    assert "<dt>reference</dt><dd>usual.csv</dd>" in text
     assert "Explanations</h2>" in text
     # Without it the same inputs get other classes, and are not explained as if they did not.
     done = rankshot(f"{REPORT} --scores scores.csv --rankings rankings.jsonl")

@@ -3,6 +3,7 @@
 import io
 import json
 import re
+import time
 from html import unescape
 
 import numpy as np
@@ -23,9 +24,10 @@ from command_line import (
     write_small_run,
 )
 from rankshot.cli.demo import comparison_table
+from rankshot.datasets import load_imagenet
 from rankshot.experiments.result_tables import Comparison, ComparisonRow
 from rankshot.zeroshot.files.predictions import read_predictions
-from rankshot.zeroshot.metrics import Interval
+from rankshot.zeroshot.metrics import Interval, format_share
 
 
 @pytest.fixture
@@ -227,14 +229,20 @@ def headings(text):
     return re.findall(r"<h2[^>]*>(.*?)</h2>", text)
 
 
+RESULTS = ["Accuracy", "Confusions", "Classes"]
+
+
 @pytest.mark.parametrize(
     ("options", "sections"),
     [
-        ("", ["Evaluation", "Notes"]),
-        ("--rankings rankings.jsonl", ["Consensus", "Map", "Evaluation", "Notes"]),
+        ("", [*RESULTS, "Calibration", "Settings"]),
+        (
+            "--rankings rankings.jsonl",
+            [*RESULTS, "Calibration", "Consensus", "Sources", "Map", "Settings"],
+        ),
         (
             "--rankings rankings.jsonl --scores scores.csv",
-            ["Consensus", "Map", "Evaluation", "Explanations", "Notes"],
+            [*RESULTS, "Explanations", "Calibration", "Consensus", "Sources", "Map", "Settings"],
         ),
     ],
 )
@@ -303,7 +311,76 @@ def test_examples_of_all_kinds_of_scores(folder, scores, options):
     run_well(f"classify {scores} --rankings rankings.jsonl -o predictions.parquet {options}")
     out = run_well(f"{REPORT} --rankings rankings.jsonl --scores {scores} {options}")
     assert f"{scores}: the scores are taken as" in out
-    assert headings(page(folder))[-2:] == ["Explanations", "Notes"]
+    assert headings(page(folder))[3] == "Explanations"
+
+
+def test_a_report_without_truth_tells_what_was_predicted(folder, predicted):
+    words = REPORT.replace("--truth truth.csv", "--rankings rankings.jsonl --scores scores.csv")
+    out = run_well(words)
+    assert "7 predictions without true classes; report written to out.html" in out
+    text = page(folder)
+    assert headings(text) == [
+        *("Predictions", "Explanations", "Consensus", "Sources", "Map", "Settings")
+    ]
+    plain = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", text))
+    assert "✓" not in plain
+    assert "This page shows what a zero-shot classifier predicted" in plain
+    for name in TARGETS:
+        count = int((predicted.labels == name).sum())
+        assert re.search(rf" {name} {count} ", plain), name
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_the_consensus_is_that_of_the_places_that_count(folder, predicted, k):
+    """`classify --k 2` uses two places of each ranking, and so does the consensus on the page."""
+    run_well(f"{REPORT} --rankings rankings.jsonl --k {k}")
+    head = rs.ProbabilisticRanking(k=k, posterior="consensus").fit(rankings().top(k))
+    cards = page(folder).partition('id="consensus"')[2].partition("</section>")[0]
+    for card in cards.split("<article")[1:]:
+        target = re.search(r"<h3>.*?>(\w+)<", card).group(1)
+        places = re.findall(r'<li value="\d+">(.*?)</li>', card)
+        found = [re.findall(r'class="name"[^>]*>(.*?)</span>', place) for place in places]
+        order = head.consensus_.select(target=target).orders()[0]
+        assert found == [place if isinstance(place, list) else [place] for place in order]
+
+
+def test_a_source_with_subset_rankings_is_in_the_bars_the_table_and_the_map(folder, predicted):
+    """It was left out of all three without a word."""
+    lines = (folder / "rankings.jsonl").read_text().splitlines()
+    lines += [
+        json.dumps(
+            {"target": t, "ranking": SEEN[:3], "kind": "subset", "source": "half a dictionary"}
+        )
+        for t in TARGETS
+    ]
+    (folder / "rankings.jsonl").write_text("\n".join(lines))
+    run_well(f"{REPORT} --rankings rankings.jsonl")
+    parts = dict(re.findall(r'<section id="(\w+)"(.*?)</section>', page(folder), re.DOTALL))
+    assert parts["consensus"].count(">half a dictionary<") == len(TARGETS)
+    assert parts["map"].count("<title>half a dictionary (") == len(TARGETS)
+    assert f"half a dictionary knows only 3 of the {len(SEEN)} seen classes." in parts["sources"]
+
+
+def test_a_report_of_a_thousand_seen_classes_is_quick_and_small(folder):
+    data = load_imagenet()
+    head = rs.ProbabilisticRanking().fit(data.rankings)
+    ids = [f"picture {i}" for i in range(len(data.labels))]
+    np.savez("large.npz", scores=data.scores.values, classes=data.scores.items, id=ids)
+    rs.write_rankings(data.rankings, "large.jsonl")
+    pairs = "\n".join(f"{i},{label}" for i, label in zip(ids, data.labels, strict=True))
+    (folder / "large.csv").write_text(f"id,label\n{pairs}\n")
+    run_well("classify large.npz --rankings large.jsonl -o predictions.parquet")
+    begin = time.process_time()
+    run_well(
+        "report predictions.parquet --truth large.csv --rankings large.jsonl --scores large.npz "
+        "-o out.html"
+    )
+    assert time.process_time() - begin < 10
+    text = page(folder)
+    assert len(text) < 1_000_000
+    right = rs.zeroshot.metrics.mean_class_accuracy(data.labels, head.predict(data.scores))
+    assert re.search(rf"Mean class accuracy</dt><dd>{format_share(right)} ", text)
+    assert "Top-5 accuracy" in text
 
 
 def test_report_of_hostile_names(folder):

@@ -10,6 +10,7 @@ import pytest
 from rankshot.report.charts import (
     MAX_GROUPS,
     MAX_POINTS,
+    PAGE_LAYOUTS,
     PlotLine,
     _count_covered,
     _cumulative_counts,
@@ -19,6 +20,7 @@ from rankshot.report.charts import (
     find_largest_groups,
     place_labels,
     scale_to_unit,
+    text_width,
 )
 from rankshot.report.contents import ClassMap
 from rankshot.report.svg import N_COLORS, SHAPES, Axis, draw_mark, element, fit_axis
@@ -201,9 +203,38 @@ def test_labels_never_overlap_and_stay_in_the_box(rng):
         sizes = np.column_stack([rng.uniform(30, 140, 30), np.full(30, 17.0)])
         assert overlaps(centers, sizes).any()
         places = place_labels(centers, sizes, centers, box)
+        there = ~np.isnan(places[:, 0])
+        assert there.sum() >= 15
+        places, sizes = places[there], sizes[there]
         assert not overlaps(places, sizes).any()
         assert (places - sizes / 2 >= -1e-6).all()
         assert (places + sizes / 2 <= box + 1e-6).all()
+
+
+def test_no_two_labels_of_forty_classes_overlap_and_no_leader_is_long(rng):
+    """Forty classes with seven rankings each, half of them in one heap."""
+    groups = [f"a class of number {i}" for i in range(40) for _ in range(7)]
+    middles = rng.normal(size=(40, 2)) * np.where(np.arange(40) < 20, 0.02, 1)[:, None]
+    x, y = (np.repeat(middles, 7, axis=0) + 0.05 * rng.normal(size=(280, 2))).T
+    svg = draw_map(ClassMap(tuple(groups), tuple(groups), tuple(x), tuple(y)), "map")
+    aspect = float(re.search(r"aspect-ratio:([\d.]+)", svg).group(1))
+    for name, width, font_size in PAGE_LAYOUTS:
+        box = np.array([width, width / aspect])
+        (labels,) = (g for g in parsed(svg).iter("g") if g.get("class") == f"labels {name}")
+        texts = list(labels.iter("text"))
+        places = np.array([[fraction(t.get("x")), fraction(t.get("y"))] for t in texts]) * box
+        sizes = np.array([[text_width(t[0].tail, font_size), font_size] for t in texts])
+        assert 5 < len(texts) < 40
+        assert not overlaps(places, sizes).any()
+        for line in labels.iter("line"):
+            ends = np.array([fraction(line.get(end)) for end in ("x1", "y1", "x2", "y2")])
+            assert np.hypot(*(ends[2:] - ends[:2]) * box) < 0.68 * font_size * 10
+
+
+def test_a_label_without_room_is_left_out():
+    middle, size = np.array([[50.0, 50.0]]), np.array([[40.0, 10.0]])
+    heap = np.random.default_rng(0).uniform(0, 100, size=(3000, 2))
+    assert np.isnan(place_labels(middle, size, heap, np.array([100.0, 100.0]))).all()
 
 
 def test_a_label_alone_is_at_its_centre():

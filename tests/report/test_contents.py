@@ -12,13 +12,18 @@ from rankshot.experiments.result_tables import Comparison, ComparisonRow
 from rankshot.report.contents import (
     ClassMap,
     ExplainedInput,
+    Overview,
     Report,
     choose_examples,
+    choose_rival,
+    count_predictions,
     evaluate_predictions,
-    map_rankings,
 )
-from rankshot.report.demo import measure_source_agreement
-from rankshot.report.sections import format_consensus, format_explanations
+from rankshot.report.demo import weigh_sources_equally
+from rankshot.report.evaluation_sections import format_overview
+from rankshot.report.ranking_summaries import compare_sources, map_rankings, summarize_rankings
+from rankshot.report.sections import format_consensus, format_explanations, format_sources
+from rankshot.semantics.source_comparison import compare_common_items
 from rankshot.zeroshot.metrics import Interval, pairwise_accuracy, wilson_interval
 
 CLASSES = ["cat", "dog", "ship"]
@@ -30,6 +35,8 @@ PROBA = np.array([[0.7, 0.2, 0.1], [0.4, 0.3, 0.3], [0.6, 0.4, 0.0], [0.1, 0.1, 
 def test_an_evaluation_counts_rejected_inputs_as_wrong():
     found = evaluate_predictions(TRUTH, GIVEN, PROBA, CLASSES)
     assert found.accuracy == wilson_interval(2, 4)
+    # Classes with 2, 1 and 1 inputs are as informative as 9 / (1/2 + 1 + 1) inputs.
+    assert found.mean_class_accuracy == pytest.approx(wilson_interval(0.5 * 3.6, 3.6))
     assert found.per_class == (0.5, 0.0, 1.0)
     assert found.n_inputs == (2, 1, 1)
     assert found.confusion.tolist() == [[1, 0, 0], [1, 0, 0], [0, 0, 1]]
@@ -56,14 +63,102 @@ def rankings():
     )
 
 
+def merge(rankings, k):
+    return rs.ProbabilisticRanking(k=k, posterior="consensus").fit(rankings).consensus_
+
+
 def test_a_consensus_shows_raters_or_the_sources_of_all_rankings():
-    briefs = rs.summarize(rankings())
+    consensus = merge(rankings(), 2)
+    briefs = summarize_rankings(rankings(), consensus, 2)
     cards = format_consensus(briefs)["summaries"]
     assert [card.target for card in cards] == ["x", "y"]
     assert [bar.name for bar in cards[0].distances] == [name for name, _ in briefs[0].disagreement]
-    by_source = measure_source_agreement(briefs[0], rankings())
+    assert {name for name, _ in briefs[0].disagreement} == {"r1", "r2", "web"}
+    equal = weigh_sources_equally(rankings())
+    assert equal.weights.tolist() == [0.5, 0.5, 1, 1]
+    by_source = summarize_rankings(equal, consensus, 2, by_source=True)[0]
     assert by_source.order == briefs[0].order
     assert {name for name, _ in by_source.disagreement} == {"panel", "web"}
+    # A single ranking is its own consensus: there is nothing to compare.
+    assert briefs[1].disagreement == ()
+    assert briefs[1].mean_distance is None
+
+
+def test_a_summary_is_that_of_complete_rankings_around_the_given_consensus():
+    """Held against `summarize`, which merges the rankings itself."""
+    panel = rankings().select(source="panel")
+    for mine, theirs in zip(
+        summarize_rankings(panel, merge(panel, 2), 2), rs.summarize(panel, k=2), strict=True
+    ):
+        assert (mine.target, mine.n_rankings, mine.order, mine.k) == (
+            *(theirs.target, theirs.n_rankings, theirs.order, theirs.k),
+        )
+        assert mine.concordance == theirs.concordance
+        if mine.n_rankings > 1:
+            assert mine.mean_distance == pytest.approx(theirs.mean_distance)
+            assert dict(mine.disagreement) == pytest.approx(dict(theirs.disagreement))
+
+
+def partial_rankings():
+    """Two sources know all six seen classes; the third knows four of them."""
+    kinds = ["top", "top", "subset"] * 2
+    return rs.Rankings.from_orders(
+        [list("abc"), list("bac"), list("bafe"), list("fed"), list("def"), list("feab")],
+        items=list("abcdef"),
+        targets=["x"] * 3 + ["y"] * 3,
+        sources=["wordnet", "glove", "wikipedia"] * 2,
+        kind=kinds,
+    )
+
+
+def test_a_source_that_knows_some_of_the_seen_classes_is_compared_on_these():
+    votes = partial_rankings()
+    consensus = merge(votes, 3)
+    (x, _) = summarize_rankings(votes, consensus, 3)
+    assert {name for name, _ in x.disagreement} == {"wordnet", "glove", "wikipedia"}
+    distance = compare_common_items(votes[:3], k=3)
+    assert x.mean_distance == pytest.approx(distance[np.triu_indices(3, 1)].mean())
+    table = compare_sources(votes, consensus, 3)
+    assert [line.name for line in table.lines] == ["glove", "wikipedia", "wordnet"]
+    assert [line.known for line in table.lines] == [6, 4, 6]
+    # glove and wikipedia both say b > a before the rest of a, b, e, f; for y: (d), e, f / f, e.
+    between = [compare_common_items(votes[i], votes[j], 3)[0, 0] for i, j in ((1, 2), (4, 5))]
+    assert table.lines[0].to_others[1] == pytest.approx(np.mean(between))
+    assert between[0] == 0 < between[1]
+    assert math.isnan(table.lines[0].to_others[0])
+    (note,) = format_sources(table)["notes"]
+    assert note.startswith("wikipedia knows only 4 of the 6 seen classes.")
+    points = map_rankings(votes, 3)
+    assert points.names == ("wordnet", "glove", "wikipedia") * 2
+    assert "Rankings that know only some of the seen classes" in points.caption
+
+
+def test_raters_of_one_source_are_compared_and_a_single_one_is_not():
+    panel = rankings().select(source="panel")
+    table = compare_sources(panel, merge(panel, 2), 2)
+    assert [(line.name, line.n_rankings) for line in table.lines] == [("r1", 2), ("r2", 1)]
+    web = rankings().select(source="web")
+    assert compare_sources(web, merge(web, 2), 2) is None
+
+
+def test_predictions_without_truth_are_counted():
+    found = count_predictions(GIVEN, PROBA, CLASSES)
+    assert (found.counts, found.n_inputs) == ((2, 0, 1), 4)
+    assert found.median_confidence == pytest.approx(0.65)
+    assert [n for _, _, n in found.confidences] == [0, 0, 0, 0, 1, 0, 1, 1, 1, 0]
+    section = format_overview(found)
+    assert [(bar.name, bar.text) for bar in section["first"]] == [
+        *(("cat", "2"), ("ship", "1"), ("dog", "0"))
+    ]
+    sure = count_predictions(TRUTH[:1], np.array([[1.0, 0, 0]]), CLASSES)
+    assert sure.confidences[-1] == (0.9, 1.0, 1)
+
+
+def test_a_prediction_is_compared_with_the_truth_or_with_the_next_class():
+    assert choose_rival("cat", "ship", PROBA[0], CLASSES) == "ship"
+    assert choose_rival("cat", "cat", PROBA[0], CLASSES) == "dog"
+    assert choose_rival("cat", None, PROBA[0], CLASSES) == "dog"
+    assert choose_rival("cat", "cat", np.ones(1), ["cat"]) is None
 
 
 def test_rankings_without_a_target_have_a_consensus():
@@ -88,6 +183,7 @@ def test_examples_are_right_and_wrong_in_turn():
     given = np.array(["cat", "dog", "cat", "ship", "dog"])
     truth = np.array(["cat", "cat", "dog", "ship", "dog"])
     assert choose_examples(given, truth, CLASSES) == [0, 2, 3]
+    assert choose_examples(given, None, CLASSES) == [0, 1, 3]
 
 
 def test_an_explanation_lists_the_other_targets():
@@ -95,7 +191,10 @@ def test_an_explanation_lists_the_other_targets():
     why = rs.explain(head, [[3.0, 2.0, 1.0, 0.0]])[0]
     (card,) = format_explanations([ExplainedInput("input 1", why, "y")])["inputs"]
     assert (card.target, card.truth, card.right) == ("x", "y", False)
-    assert {bar.name for bar in card.items.bars} == {name for name, _ in why.items}
+    assert {bar.name for table in card.tables[:-1] for bar in table.bars} == {
+        name for name, _ in why.items
+    }
+    assert card.rival == "the average class"
     assert [bar.name for bar in card.alternatives] == ["y"]
 
 
@@ -131,6 +230,9 @@ def with_explanation(**values):
         (lambda: ClassMap((), (), (), ()), "at least 1"),
         (lambda: ClassMap(("a",), ("g",), (1.0,), ()), "'y': 0"),
         (lambda: ClassMap(("a",), ("g",), (math.inf,), (1.0,)), r"map: x\[0\] is inf"),
+        (lambda: Overview(("a",), (1, 2), 3, 0.5, ()), "2 counts for 1 classes"),
+        (lambda: Overview(("a",), (1,), 1, 50, ()), "median_confidence: 50"),
+        (lambda: replace(EVALUATION, mean_class_accuracy=Interval(2, 0, 1)), "class_accuracy: 2"),
         (lambda: replace(EVALUATION, per_class=(0.5,)), "1 accuracies for 3 classes"),
         (lambda: replace(EVALUATION, n_inputs=(1, 2)), "2 numbers of inputs for 3 classes"),
         (lambda: replace(EVALUATION, per_class=(0.5, 50, 0.5)), "per_class: 50"),

@@ -13,14 +13,24 @@ from report_samples import EVALUATION, EXAMPLE, summary
 
 from rankshot import RankshotError
 from rankshot.experiments.result_tables import Comparison, ComparisonRow
-from rankshot.report.contents import ClassMap, Evaluation, ExplainedInput, Report
-from rankshot.report.page import render_report, write_page
-from rankshot.report.sections import (
+from rankshot.report.contents import (
+    ClassMap,
+    Evaluation,
+    ExplainedInput,
+    Overview,
+    Report,
+    SourceLine,
+    SourceTable,
+)
+from rankshot.report.evaluation_sections import (
+    choose_confused_classes,
     find_hardest_pairs,
     find_largest_confusions,
-    format_comparison,
-    format_evaluation,
+    format_classes,
+    format_confusions,
 )
+from rankshot.report.page import render_report, write_page
+from rankshot.report.sections import format_comparison, format_explanations
 from rankshot.zeroshot.explanation import Explanation
 from rankshot.zeroshot.metrics import Interval
 
@@ -42,25 +52,44 @@ SUMMARY = summary(
     disagreement=(("WordNet", 1.5), ("GloVe", 4.25)),
 )
 MAP = ClassMap(("cat, GloVe", "dog, GloVe"), ("cat", "dog"), (0.0, 1.0), (0.0, 0.5), "By MDS.")
+SOURCES = SourceTable(
+    (
+        SourceLine("GloVe", 12, 87, 0.321, (math.nan, 0.654)),
+        SourceLine("WordNet", 13, 100, 0.432, (0.654, math.nan)),
+    ),
+    100,
+    10,
+)
+OVERVIEW = Overview(("cat", "dog"), (1234, 5), 1240, 0.876, ((0.0, 0.5, 240), (0.5, 1.0, 1000)))
 FULL = Report(
     title="Ten new classes",
     lead="What came out.",
     facts=(("Test images", "10,000"),),
     comparison=COMPARISON,
-    consensuses=(SUMMARY,),
-    map=MAP,
     evaluation=EVALUATION,
+    overview=OVERVIEW,
+    consensuses=(SUMMARY,),
+    sources=SOURCES,
+    map=MAP,
     explanations=(EXAMPLE,),
+    settings=(("--k", "17 places"),),
     notes=("Intervals are Wilson's.",),
 )
 SECTIONS = {
     "comparison": "comparison",
-    "consensuses": "consensus",
-    "map": "map",
-    "evaluation": "evaluation",
+    "accuracy": "evaluation",
+    "predictions": "overview",
+    "confusions": "evaluation",
+    "classes": "evaluation",
     "explanations": "explanations",
+    "calibration": "evaluation",
+    "consensus": "consensuses",
+    "sources": "sources",
+    "map": "map",
+    "settings": "settings",
     "notes": "notes",
 }
+"""By the id of each section, in the order of the page: what it is made of."""
 
 
 # ---- What is there
@@ -75,8 +104,12 @@ def test_every_number_and_name_is_on_the_page():
         leopard|tiger = lion|fox|.712|2.35|1.50|4.25|WordNet
         cat, GloVe (cat)|dog, GloVe (dog)|By MDS.
         .617|.571–.658|50.0%|70.0%|51|27|24|33|77|43|87|52.3%|41.2%|1,234|86.7%|78.9%|56
-        .083|1.62|Top-2 accuracy|.834|110|102
+        Mean class accuracy|.600|.533–.664|Random guessing|.333|212 inputs of 3 new classes
+        dogcat|26.5%|30.0%|23.5%
+        .083|1.62|top-2 .834|110|102|1,240|87.6%|50–100%
+        GloVe knows only 87 of the 100 seen classes.|.321|.432|.654|17 places
         image 17|62.3%|✗ wrong|The true class is dog|+1.27|−0.41|+0.330|21.4%|7.1%
+        Why cat rather than the average class
     """
     missing = [w for line in wanted.split("\n") for w in line.strip().split("|") if w not in text]
     assert missing == []
@@ -123,20 +156,20 @@ def test_bars_are_as_long_as_their_numbers():
 
 
 def test_heat_is_by_row_and_starts_at_random_guessing():
-    section = format_evaluation(EVALUATION)
-    # 51, 27, 24 of 102; 33, 77 of 110; a class without inputs.
-    assert section["confusion"] == [
-        ("cat", [("h5", "51"), ("h2", "27"), ("h2", "24")]),
-        ("dog", [("h3", "33"), ("h6", "77"), ("h0", "0")]),
-        ("ship", [("h0", "0")] * 3),
+    section = format_confusions(EVALUATION)
+    # 51, 27, 24 of 102; 33, 77 of 110; a class without inputs. Zeros are blank.
+    assert section["matrix"] == [
+        ("cat", [("h5 own", "51"), ("h2", "27"), ("h2", "24")]),
+        ("dog", [("h3", "33"), ("h6 own", "77"), ("", "")]),
+        ("ship", [("", ""), ("", ""), ("own", "")]),
     ]
     assert section["pairwise"][1] == ("dog", [("below", "43"), ("", ""), ("h0", "50")])
     # Lowest first, NaN last; all classes that it was most often confused with are named.
-    lines = section["class_lines"]
+    ((_, lines),) = format_classes(EVALUATION)["parts"]
     assert [line.bar.name for line in lines] == ["cat", "dog", "ship"]
     assert [line.confused_with for line in lines] == [("dog",), ("cat",), ()]
     tied = replace(EVALUATION, confusion=np.array([[9, 2, 2], [0, 1, 0], [0, 0, 1]]))
-    assert format_evaluation(tied)["class_lines"][0].confused_with == ("dog", "ship")
+    assert format_classes(tied)["parts"][0][1][0].confused_with == ("dog", "ship")
 
 
 @pytest.mark.parametrize("truth", [None, "cat", "dog"])
@@ -148,22 +181,20 @@ def test_right_and_wrong_are_shown_only_if_the_truth_is_given(truth):
 
 def test_a_log_loss_may_be_infinite():
     report = Report("t", evaluation=replace(EVALUATION, log_loss=math.inf))
-    assert "Log loss∞" in Walker(render_report(report)).text.replace(" ", "").replace(
-        "Logloss", "Log loss"
-    )
+    assert "high probability, is ∞ (lower is better)" in Walker(render_report(report)).text
 
 
 # ---- Form
 
 
-@pytest.mark.parametrize("left_out", [None, *SECTIONS])
+@pytest.mark.parametrize("left_out", [None, *dict.fromkeys(SECTIONS.values())])
 def test_sections_and_contents_agree(left_out):
     report = FULL
     if left_out:
         empty = next(field.default for field in fields(Report) if field.name == left_out)
         report = replace(FULL, **{left_out: empty})
     page = Walker(render_report(report))
-    expected = [key for name, key in SECTIONS.items() if name != left_out]
+    expected = [key for key, name in SECTIONS.items() if name != left_out]
     assert [section["id"] for section in page.all("section")] == expected
     assert [a["href"] for a in page.all("a")] == [f"#{key}" for key in expected]
 
@@ -189,16 +220,20 @@ def test_tables_and_charts_are_named_for_those_who_cannot_see_them():
 def everywhere(name):
     """Return a report with a name at every place that takes one."""
     other = name + " (other)"
-    why = Explanation(name, 0.5, None, ((name, 1.0),), ((name, 1.0),), ((other, 0.5),))
+    items = ((name, 1.0), (other, 0.5))
+    why = Explanation(name, 0.5, other, items, ((name, 1.0),), ((other, 0.5),), (name,))
     return Report(
         name,
         name,
         ((name, name),),
         Comparison((name,), (ComparisonRow(name, name, (Interval(0.5, 0.4, 0.6),)),), name),
-        (summary(name, (name, (name, other)), 0.5, 1.0, ((name, 1.0),)),),
-        ClassMap((name, other), (name, other), (0.0, 1.0), (0.0, 1.0), name),
         replace(EVALUATION, classes=(name, other, "ship")),
+        replace(OVERVIEW, classes=(name, other)),
+        (summary(name, (name, (name, other)), 0.5, 1.0, ((name, 1.0),)),),
+        replace(SOURCES, lines=tuple(line._replace(name=name) for line in SOURCES.lines)),
+        ClassMap((name, other), (name, other), (0.0, 1.0), (0.0, 1.0), name),
         (ExplainedInput(name, why, other),),
+        ((name, name),),
         (name,),
     )
 
@@ -218,7 +253,7 @@ def test_long_names_are_shortened_with_a_tooltip():
     assert name[:79] + "…" in Walker(page).text
     endless = "x" * 1_000_000
     short = replace(everywhere(endless), title="t", lead="", facts=(), notes=())
-    short = replace(short, map=None, comparison=None, evaluation=None)
+    short = replace(short, map=None, comparison=None, evaluation=None, sources=None, settings=())
     assert len(render_report(short)) < 100_000
 
 
@@ -249,6 +284,7 @@ def large_report(rng, L=1000):
         evaluation=Evaluation(
             names,
             Interval(0.5, 0.4, 0.6),
+            Interval(0.5, 0.4, 0.6),
             tuple(np.linspace(0, 1, L)),
             (1,) * L,
             confusion,
@@ -263,19 +299,21 @@ def large_report(rng, L=1000):
 
 def test_a_thousand_classes_fit_on_a_page_and_it_says_what_is_shown(rng):
     page = render_report(large_report(rng))
-    assert len(page.encode()) < 3_000_000
+    assert len(page.encode()) < 2_000_000
     text = Walker(page).text
     for sentence in (
         "Only the 40 of 1,000 classes with the lowest agreement are shown.",
         "Only the 40 largest of 1,000 groups are named",
         "Of 5,000 points, one in 3 is drawn.",
-        "Only the 40 of 1,000 classes with the lowest accuracy are shown.",
-        "These are the 40 most frequent confusions.",
+        "The 980 other classes",
+        "The next 30 confusions",
+        "Only the 40 of 1,000 classes with the most confusions are shown.",
         "the 40 hardest pairs",
         "Only the first 24 of 100 inputs are shown.",
         "and 988 more places",
         "and 490 more with smaller distances",
-        "Sum of the 988 smaller contributions: ",
+        "984 others, each at most 2.",
+        "988 others would give less.",
         "class number 17class number 23 99",
         "class number 41class number 42 12.3%",
     ):
@@ -316,23 +354,108 @@ def test_the_largest_confusions_and_hardest_pairs_do_not_depend_on_the_order_of_
     assert [set(pair) for pair in named(again, classes[order])] == found
 
 
-def test_forty_classes_are_shown_in_full(rng):
-    def evaluation(L):
-        return Evaluation(
-            tuple(f"c{i}" for i in range(L)),
-            Interval(0.5, 0.4, 0.6),
-            (0.5,) * L,
-            (L,) * L,
-            np.ones((L, L), int),
-            np.full((L, L), 0.5),
-            (),
-            0.0,
-            1.0,
-        )
+def evaluation_of(confusion):
+    """Return an evaluation with these counts, and nothing else that matters."""
+    L = len(confusion)
+    inputs = confusion.sum(axis=1)
+    return Evaluation(
+        tuple(f"c{i:03}" for i in range(L)),
+        Interval(0.5, 0.4, 0.6),
+        Interval(0.5, 0.4, 0.6),
+        tuple(confusion.diagonal() / inputs),
+        tuple(inputs.tolist()),
+        confusion,
+        np.full((L, L), 0.5),
+        (),
+        0.0,
+        1.0,
+    )
 
-    assert render_report(Report("t", evaluation=evaluation(40))).count('<table class="matrix') == 2
-    assert render_report(Report("t", evaluation=evaluation(41))).count('<table class="matrix') == 0
-    render_report(Report("t", evaluation=evaluation(1)))
+
+def test_the_matrix_has_the_classes_that_were_confused(rng):
+    few = 9 * np.eye(40, dtype=int)
+    few[3, 8] = few[8, 30] = 1
+    section = format_confusions(evaluation_of(few))
+    assert section["classes"] == ["c003", "c008", "c030"]
+    assert section["note"] == "The other 37 of 40 classes were never confused, and are left out."
+    assert [text for _, cells in section["matrix"] for _, text in cells] == [
+        *("9", "1", ""),
+        *("", "9", "1"),
+        *("", "", "9"),
+    ]
+    all_right = format_confusions(evaluation_of(9 * np.eye(40, dtype=int)))
+    assert all_right["first"] == all_right["matrix"] == []
+    many = rng.poisson(0.2, size=(300, 300)) + 50 * np.eye(300, dtype=int)
+    kept = choose_confused_classes(many, [f"c{i:03}" for i in range(300)])
+    wrong = many - np.diag(many.diagonal())
+    times = wrong.sum(axis=0) + wrong.sum(axis=1)
+    assert len(kept) == 40
+    assert kept == sorted(kept)
+    assert times[kept].min() >= np.delete(times, kept).max()
+
+
+@pytest.mark.parametrize("L", [1, 2, 14, 20, 21, 40, 41])
+def test_any_number_of_classes_is_shown(L):
+    page = render_report(Report("t", evaluation=evaluation_of(np.ones((L, L), int))))
+    assert page.count('<table class="matrix') == (L > 1) + (1 < L <= 40)
+    # Large matrices are folded.
+    folded = page.count("<details><summary><h3>")
+    assert folded == 0 if L <= 14 else folded == 2
+
+
+def test_of_many_classes_the_lowest_and_the_highest_come_first():
+    L = 50
+    confusion = np.diag(np.arange(1, L + 1)) + np.diag(np.arange(L, 1, -1), k=1)
+    section = format_classes(evaluation_of(confusion))
+    (_, lowest), (_, highest) = section["parts"]
+    assert [line.bar.name for line in lowest] == [f"c{i:03}" for i in range(10)]
+    assert [line.bar.name for line in highest] == [f"c{i:03}" for i in range(49, 39, -1)]
+    assert [line.bar.name for line in section["others"]] == [f"c{i:03}" for i in range(10, 40)]
+    # Classes without inputs are among the others.
+    confusion[40:] = 0
+    with np.errstate(invalid="ignore"):
+        section = format_classes(evaluation_of(confusion))
+    assert [line.bar.name for line in section["parts"][1][1]] == [
+        f"c{i:03}" for i in range(39, 29, -1)
+    ]
+    assert [line.inputs for line in section["others"][-10:]] == [0] * 10
+
+
+def test_results_come_first_and_cards_are_folded(rng):
+    """Before a number, there were 40 cards; now the accuracy is the first section."""
+    page = render_report(large_report(rng))
+    text = Walker(page).text
+    assert (
+        text.index("Mean class accuracy") < text.index("True class") < text.index("The 10 lowest")
+    )
+    assert text.index("The 10 lowest") < text.index("Agreement W")
+    fold = r'<details class="fold"( open)?>\s*<summary><h2 id="(\w+)-heading">'
+    folds = re.findall(fold, page)
+    assert folds == [("", "calibration"), ("", "consensus"), ("", "map")]
+    small = render_report(FULL)
+    assert re.findall(r'<details class="fold"( open)?>\s*<summary><h2 id="(\w+)', small)[0][0]
+
+
+def test_the_contributions_shown_carry_most_of_the_sum():
+    """Of hundreds of contributions, those of the rankings' classes are not lost in the rest."""
+    own = [(f"own {i}", 1.0 / (i + 1)) for i in range(30)]
+    others = [(f"other {i}", 0.03) for i in range(500)]
+    items = tuple(sorted(own + others, key=lambda pair: -pair[1]))
+    why = Explanation("cat", 0.5, None, items, (), (), tuple(name for name, _ in own))
+    first, second = why.group_items()
+    assert [name for name, _ in first.shown] == [f"own {i}" for i in range(14)]
+    total = sum(c for _, c in own)
+    assert first.total == pytest.approx(total)
+    assert sum(c for _, c in first.shown) > 0.8 * total
+    assert first.describe_rest() == "16 others, each at most 0.067, together +0.74"
+    assert second.heading == "seen classes not in the rankings of cat"
+    assert second.describe_rest() == "484 others, each at most 0.03, together +14.52"
+    (card,) = format_explanations([ExplainedInput("image 1", why)])["inputs"]
+    assert [table.caption for table in card.tables] == [
+        "Seen classes in the rankings of cat, together +3.99",
+        "Seen classes not in the rankings of cat, together +15.0",
+    ]
+    assert "484 others, each at most 0.03, together +14.52" in str(why)
 
 
 # ---- Colours

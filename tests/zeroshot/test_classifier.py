@@ -417,7 +417,10 @@ def test_raters_stand_for_their_only_source():
     )  # fmt: skip
     (why,) = zero_shot(head=pr(k=1), rankings=votes).fit(X, Y).explain(X_NEW[:1])
     assert [name for name, _ in why.sources] == ["p1", "p2"]
-    assert "why cat rather than the average class:\n  seen classes:\n    oak" in str(why)
+    assert "why cat rather than the average class:\n  seen classes in the rankings of cat" in str(
+        why
+    )
+    assert "  seen classes not in the rankings of cat, together" in str(why)
 
 
 def test_distances_cannot_be_taken_apart():

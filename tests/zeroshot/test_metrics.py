@@ -107,6 +107,27 @@ def test_wilson_interval_is_exact_at_its_ends():
     assert m.wilson_interval(0, 5, 1e-20) == (0, 0, 0)
 
 
+def test_the_interval_of_a_mean_over_equal_classes_is_that_of_all_inputs():
+    found = m.mean_class_interval([0.2, 0.4, np.nan, 0.9], [50, 50, 0, 50])
+    assert found == pytest.approx(m.wilson_interval(75, 150))
+    assert m.mean_class_interval([1 / 3] * 3, [3, 3, 3]).high <= 1
+    with pytest.raises(rs.RankshotError, match="no class has an input"):
+        m.mean_class_interval([np.nan], [0])
+
+
+def test_the_interval_of_a_mean_over_classes_covers_it(rng):
+    """95 of 100 intervals, or somewhat more, cover the truth, however uneven the classes are."""
+    n = np.array([400, 100, 50, 25, 12, 12])
+    truth = np.array([0.9, 0.5, 0.3, 0.8, 0.6, 0.4])
+    shares = rng.binomial(n, truth, size=(2000, 6)) / n
+    found = [m.mean_class_interval(share, n) for share in shares]
+    covered = np.mean([one.low <= truth.mean() <= one.high for one in found])
+    assert 0.94 < covered < 0.995
+    # The number of inputs alone would promise too much.
+    promised = [m.wilson_interval(share.mean() * n.sum(), n.sum()) for share in shares]
+    assert np.mean([one.low <= truth.mean() <= one.high for one in promised]) < 0.8
+
+
 def test_an_interval_as_text():
     assert str(m.Interval(0.445, 0.43, 0.4612)) == ".445 [.430, .461]"
     assert str(m.Interval(1.0, 0.9, 1.0)) == "1.000 [.900, 1.000]"
@@ -426,7 +447,7 @@ def test_bad_labels(figure, y_true, y_pred, message):
         (lambda: m.wilson_interval(3, 2), "correct must be 0 or more and at most 2, not 3"),
         (lambda: m.wilson_interval(float("nan"), 2), "correct must be .*, not nan"),
         (lambda: m.wilson_interval("many", 2), "correct must be a number, not 'many'"),
-        (lambda: m.wilson_interval(0, 0), "n must be a whole number from 1 on, not 0"),
+        (lambda: m.wilson_interval(0, 0), "n must be positive, not 0"),
         (lambda: m.wilson_interval(1, 2, 95), "level must be positive and below 1, not 95"),
         (
             lambda: m.generalized_accuracy(["cat"], ["cat"], ["dog"]),

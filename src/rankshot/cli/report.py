@@ -1,10 +1,10 @@
-"""``rankshot report``: the accuracy of a run of ``classify``, on one page."""
+"""``rankshot report``: the result of a run of ``classify``, on one page."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -20,6 +20,7 @@ from rankshot.cli.head_options import (
     PosteriorOption,
     RankingsOption,
     ReferenceOption,
+    build_prior,
     fit_head,
 )
 from rankshot.cli.score_options import ScoreType, ScoreTypeOption, find_inputs
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from rankshot.ranking.rankings import Rankings
     from rankshot.report.contents import Report
     from rankshot.zeroshot.files.predictions import Predictions
     from rankshot.zeroshot.files.score_tables import ScoreTable
@@ -37,9 +39,14 @@ if TYPE_CHECKING:
     Labels = NDArray[np.str_]
 
 COMPARED = 10
-"""How many places of the rankings the map compares."""
+"""The largest number of places that distances between rankings compare."""
 EXAMPLES = 12
 """The largest number of inputs that are explained."""
+LEAD_WITHOUT_TRUTH = (
+    "This page shows what a zero-shot classifier predicted: classes without a single training "
+    "example, which it knows only by rankings of the classes that it was trained on (the seen "
+    "classes)."
+)
 
 
 def report(
@@ -48,12 +55,13 @@ def report(
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The page to write (.html).")],
     truth: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             help="A table of the true classes: with columns id and label, or with a column label "
-            "alone and the same rows as the predictions (.csv, .parquet)."
+            "alone and the same rows as the predictions (.csv, .parquet). Without it, the page "
+            "shows what was predicted, and how sure the predictions are."
         ),
-    ],
+    ] = None,
     rankings: RankingsOption = None,
     scores: Annotated[
         Path | None,
@@ -72,11 +80,13 @@ def report(
 ) -> None:
     """Write a page that compares predictions with the true classes.
 
-    The page is one self-contained HTML file.
+    The page is one self-contained HTML file. It begins with the accuracy, then shows what was
+    confused with what, and the accuracy of each class.
 
-    With --rankings, the page shows what the rankings of each class agree on. With --scores as
-    well, it explains why some inputs were given their classes; then give --k, --decay,
-    --posterior, --prior, --reference and --score-type as you gave them to `classify`.
+    With --rankings, the page shows what the first --k places of the rankings of each class agree
+    on. With --scores as well, it explains why some inputs were given their classes; then give
+    --k, --decay, --posterior, --prior, --reference and --score-type as you gave them to
+    `classify`.
 
     Example: rankshot report predictions.parquet --truth labels.csv --rankings rankings.jsonl
     -o report.html
@@ -100,30 +110,39 @@ def report(
         reference=reference,
     )
     predicted = read_predictions(predictions)
-    labels = read_truth(truth, predicted.ids.tolist()).astype(str)
-    _check_classes(labels, predicted, truth)
+    labels = None
+    if truth is not None:
+        labels = read_truth(truth, predicted.ids.tolist()).astype(str)
+        _check_classes(labels, predicted, truth)
     try:
         page = _build_page(title, predicted, labels)
     except RankshotError as error:
         raise RankshotError(f"{predictions}: {error}") from None
-    inputs = {
+    model, table = None, None
+    if scores is not None:
+        table = open_scores(scores)
+        model, score_type = fit_head(table, score_type, options)
+    if rankings is not None:
+        items = None if table is None else table.items
+        page = _add_rankings(page, options, items, predicted, model)
+    if table is not None and model is not None:
+        page = _add_examples(page, predicted, labels, table, model, score_type)
+    files = {
         "predictions": predictions,
         "truth": truth,
         "rankings": rankings,
         "scores": scores,
         "reference": reference,
     }
-    files = [f"{what} {path}" for what, path in inputs.items() if path is not None]
-    page = replace(page, notes=(*page.notes, f"Made from {', '.join(files)}."))
-    if rankings is not None:
-        page = _add_rankings(page, rankings, predicted)
-    if scores is not None:
-        table = open_scores(scores)
-        model, score_type = fit_head(table, score_type, options)
-        page = _add_examples(page, predicted, labels, table, model, score_type)
+    settings = [(what, str(path)) for what, path in files.items() if path is not None]
+    page = replace(page, settings=(*settings, *page.settings))
     write_page(render_report(page), output)
-    right = float((predicted.labels == labels).mean())
-    say(f"{right:.1%} of {format_count(len(labels), 'input')} right; report written to {output}")
+    if labels is None:
+        found = f"{format_count(len(predicted), 'prediction')} without true classes"
+    else:
+        right = float((predicted.labels == labels).mean())
+        found = f"{right:.1%} of {format_count(len(labels), 'input')} right"
+    say(f"{found}; report written to {output}")
 
 
 def _check_classes(labels: Labels, predicted: Predictions, path: Path) -> None:
@@ -138,46 +157,91 @@ def _check_classes(labels: Labels, predicted: Predictions, path: Path) -> None:
         )
 
 
-def _build_page(title: str, predicted: Predictions, labels: Labels) -> Report:
-    from rankshot.report.contents import Report, evaluate_predictions
+def _build_page(title: str, predicted: Predictions, labels: Labels | None) -> Report:
+    from rankshot.report.contents import Report, count_predictions, evaluate_predictions
     from rankshot.zeroshot.heads.base import REJECTED
 
     rejected = 0 if REJECTED in predicted.targets else int((predicted.labels == REJECTED).sum())
-    facts = [("inputs", f"{len(labels):,}"), ("classes", f"{len(predicted.targets):,}")]
-    notes = []
-    if rejected:
-        facts.append(("rejected", f"{rejected:,}"))
-        notes.append("A rejected input counts as wrong, but is not in the confusion matrix.")
     given = predicted.labels.astype(str)
-    return Report(
-        title=title,
-        facts=tuple(facts),
-        evaluation=evaluate_predictions(labels, given, predicted.proba, predicted.targets),
-        notes=tuple(notes),
-    )
+    page = Report(title)
+    if labels is None:
+        page = replace(
+            page,
+            lead=LEAD_WITHOUT_TRUTH,
+            overview=count_predictions(given, predicted.proba, predicted.targets),
+        )
+    else:
+        page = replace(
+            page,
+            evaluation=evaluate_predictions(labels, given, predicted.proba, predicted.targets),
+        )
+    if not rejected:
+        return page
+    note = "A rejected input counts as wrong, but is not in the confusion matrix."
+    if labels is None:
+        note = "Rejected inputs have no predicted class, but their confidence counts."
+    return replace(page, facts=(("rejected", f"{rejected:,}"),), notes=(note,))
 
 
-def _add_rankings(page: Report, path: Path, predicted: Predictions) -> Report:
-    from rankshot.ranking import read_rankings, summarize
-    from rankshot.report.contents import map_rankings
+def _add_rankings(
+    page: Report,
+    options: HeadOptions,
+    items: tuple[str, ...] | None,
+    predicted: Predictions,
+    model: BaseHead | None,
+) -> Report:
+    import numpy as np
 
-    rankings = read_rankings(path)
+    from rankshot.ranking import read_rankings
+    from rankshot.report.ranking_summaries import compare_sources, map_rankings, summarize_rankings
+    from rankshot.zeroshot.alignment import require_targets
+
+    path = cast("Path", options.rankings)
+    rankings = read_rankings(path, items=items)
+    try:
+        rankings = require_targets(rankings)
+    except RankshotError as error:
+        raise RankshotError(f"{path}: {error}") from None
     if missing := sorted(set(predicted.targets) - set(rankings.target_names)):
         raise RankshotError(
             f"{path}: no ranking of {quote_names(missing)}, which are predicted classes"
             f"{suggest_name(missing[0], rankings.target_names)}"
         )
-    try:
-        summaries = tuple(summarize(rankings))
-    except RankshotError as error:
-        raise RankshotError(f"{path}: {error}") from None
-    return replace(page, consensuses=summaries, map=map_rankings(rankings, COMPARED))
+    rankings = rankings[np.isin(rankings.targets.astype(str), predicted.targets)]
+    k = min(options.k, rankings.n_items)
+    consensus = getattr(model, "consensus_", None)
+    if consensus is None:
+        try:
+            consensus = _merge_rankings(rankings, options, k)
+        except RankshotError as error:
+            raise RankshotError(f"{path}: {error}") from None
+    compared = min(k, COMPARED)
+    combined = options.posterior.value
+    if options.posterior is Posterior.MEAN:
+        combined += ": each ranking counts for itself; the consensus is only shown as a summary"
+    settings = (("--k", f"{k} places of each ranking"), ("--posterior", combined))
+    return replace(
+        page,
+        consensuses=summarize_rankings(rankings, consensus, compared),
+        sources=compare_sources(rankings, consensus, compared),
+        map=map_rankings(rankings, compared),
+        settings=settings,
+    )
+
+
+def _merge_rankings(rankings: Rankings, options: HeadOptions, k: int) -> Rankings:
+    """Return the consensus of each class, as a head with these options merges its rankings."""
+    from rankshot.zeroshot import ProbabilisticRanking
+
+    prior = None if options.prior is None else build_prior(options.prior)
+    head = ProbabilisticRanking(k=k, prior=prior, posterior="consensus")
+    return cast("Rankings", head.fit(rankings.top(k)).consensus_)
 
 
 def _add_examples(
     page: Report,
     predicted: Predictions,
-    labels: Labels,
+    labels: Labels | None,
     table: ScoreTable,
     model: BaseHead,
     score_type: ScoreType,
@@ -185,22 +249,26 @@ def _add_examples(
     """Explain a few inputs, right and wrong ones; rejected inputs have no class to explain."""
     import numpy as np
 
-    from rankshot.report.contents import ExplainedInput, choose_examples
+    from rankshot.report.contents import ExplainedInput, choose_examples, choose_rival
     from rankshot.zeroshot import explain
     from rankshot.zeroshot.heads.base import REJECTED
 
     kept = np.flatnonzero(predicted.labels != REJECTED)
     given = predicted.labels.astype(str)
-    found = choose_examples(given[kept], labels[kept], predicted.targets[:EXAMPLES])
+    known = None if labels is None else labels[kept]
+    found = choose_examples(given[kept], known, predicted.targets[:EXAMPLES])
     rows = {str(predicted.ids[row]): row for row in kept[found]}
     cards = []
     for name, scores in find_inputs(table, rows, score_type):
-        why = explain(model, scores)[0]
-        if why.target != (label := str(given[rows[name]])):
+        row = rows[name]
+        label, truth = str(given[row]), None if labels is None else str(labels[row])
+        rival = choose_rival(label, truth, predicted.proba[row], predicted.targets)
+        why = explain(model, scores, against=rival)[0]
+        if why.target != label:
             raise RankshotError(
                 f"input {name!r} is {label!r} in the predictions, but {why.target!r} with these "
                 "--scores and --rankings: give the files and options that `classify` had, or "
                 "leave out --scores"
             )
-        cards.append(ExplainedInput(name, why, str(labels[rows[name]])))
+        cards.append(ExplainedInput(name, why, truth))
     return replace(page, explanations=tuple(cards))

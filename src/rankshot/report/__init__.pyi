@@ -2,10 +2,19 @@ from .contents import (
     ClassMap as ClassMap,
     Evaluation as Evaluation,
     ExplainedInput as ExplainedInput,
+    Overview as Overview,
     Report as Report,
+    SourceLine as SourceLine,
+    SourceTable as SourceTable,
     choose_examples as choose_examples,
+    choose_rival as choose_rival,
+    count_predictions as count_predictions,
     evaluate_predictions as evaluate_predictions,
-    map_rankings as map_rankings,
 )
 from .page import render_report as render_report, write_page as write_page
+from .ranking_summaries import (
+    compare_sources as compare_sources,
+    map_rankings as map_rankings,
+    summarize_rankings as summarize_rankings,
+)
 from .reproduction import render_reproduction as render_reproduction

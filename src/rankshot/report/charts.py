@@ -46,10 +46,15 @@ MIN_LEADER = 12.0
 """A label further than this from its group, in pixels, is connected to it by a line."""
 MARK_RADIUS = 4.0
 DIRECTIONS = 16
-RINGS = 40
-"""A label is tried in this many directions, at this many distances."""
+RINGS = 10
+"""A label is tried in this many directions, at this many distances: half a line apart. A longer
+leader would cross other labels."""
+ROUNDING = 1e-5
+"""Labels that overlap by less, in pixels, are beside each other."""
 COST_OF_COVERING = 25.0
 """A label moves this many pixels further away to leave one more mark uncovered."""
+MAX_COVERED = 3
+"""A label that covers more marks than this hides more than it tells."""
 
 
 # ---- Dots and intervals
@@ -216,13 +221,18 @@ def draw_labels(
     width: float,
     font_size: float,
 ) -> Html:
-    """Return names near their centres, placed for a chart with a given width in pixels."""
+    """Return names near their centres, placed for a chart with a given width in pixels.
+
+    A name for which there is no room is left out; the marks have tooltips, and the map a legend.
+    """
     box = np.array([width, width / aspect])
     texts = [shorten(name, MAX_LABEL_LETTERS) for name in names]
     sizes = np.array([[text_width(text, font_size) + 6, font_size * 1.35] for text in texts])
     found = place_labels(centers * box, sizes, marks * box, box)
     parts = []
     for text, name, center, place, size in zip(texts, names, centers, found, sizes, strict=True):
+        if np.isnan(place).any():
+            continue
         away = np.abs(place - center * box) > size / 2 + MIN_LEADER
         if away.any():
             parts.append(draw_line(*_leader_ends(place, center * box, size, box), "leader"))
@@ -240,6 +250,8 @@ def text_width(text: str, font_size: float) -> float:
 
 def place_labels(centers: Floats, sizes: Floats, points: Floats, box: Floats) -> Floats:
     """Return the middle of each label, as near to its centre as other labels and marks allow.
+
+    A label that would overlap others, or many marks, wherever it is put has no place: NaN.
 
     Parameters
     ----------
@@ -262,19 +274,25 @@ def place_labels(centers: Floats, sizes: Floats, points: Floats, box: Floats) ->
     >>> place_labels(np.array([middle] * 2), np.array([size] * 2), np.empty((0, 2)),
     ...              np.array([100.0, 100.0])).tolist()
     [[50.0, 50.0], [50.0, 40.0]]
+
+    In a box for one label, the second has no place:
+
+    >>> place_labels(np.array([[20.0, 5.0]] * 2), np.array([size] * 2), np.empty((0, 2)),
+    ...              np.array([40.0, 10.0])).tolist()
+    [[20.0, 5.0], [nan, nan]]
     """
-    places = np.empty_like(centers)
+    places = np.full(centers.shape, np.nan)
     sums = _cumulative_counts(points, box)
     # The widest label has the fewest possible places, so it is placed first.
     for chosen, label in enumerate(order := np.argsort(-sizes[:, 0], kind="stable")):
         free = _candidate_places(centers[label], sizes[label], box)
-        reach = (sizes[label] + sizes[order[:chosen]]) / 2
-        overlap = _overlap(free, places[order[:chosen]], reach).sum(axis=1)
+        placed = order[:chosen][~np.isnan(places[order[:chosen], 0])]
+        free = free[~_overlap_any(free, places[placed], (sizes[label] + sizes[placed]) / 2)]
         covered = _count_covered(sums, free, sizes[label] / 2 + MARK_RADIUS)
-        moved = np.hypot(*(free - centers[label]).T)
-        # An overlap costs more than any distance. If no place is free, the least overlap wins.
-        cost = moved + COST_OF_COVERING * covered + 1e4 * overlap
-        places[label] = free[np.argmin(cost)]
+        cost = np.hypot(*(free - centers[label]).T) + COST_OF_COVERING * covered
+        cost[covered > MAX_COVERED] = np.inf
+        if np.isfinite(cost).any():
+            places[label] = free[np.argmin(cost)]
     return places
 
 
@@ -311,11 +329,10 @@ def _count_covered(sums: Floats, places: Floats, half: Floats) -> Floats:
     return counts
 
 
-def _overlap(places: Floats, others: Floats, reach: Floats) -> Floats:
-    """Return the overlap of boxes in pixels: in x or in y, whichever is smaller."""
+def _overlap_any(places: Floats, others: Floats, reach: Floats) -> NDArray[np.bool_]:
+    """Return which places are nearer than ``reach``, in x and in y, to one of the others."""
     gap = reach - np.abs(places[:, None] - others)
-    least: Floats = gap.min(axis=-1)
-    return np.maximum(least, 0)
+    return np.asarray((gap.min(axis=-1) > ROUNDING).any(axis=1))
 
 
 def _leader_ends(

@@ -7,24 +7,23 @@ be any text.
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import confusion_matrix
 
 from rankshot.core.errors import RankshotError, short_repr
-from rankshot.experiments.class_maps import place_points
 from rankshot.experiments.result_tables import Comparison
 from rankshot.ranking.concordance import TargetSummary
-from rankshot.ranking.distances import mean_kendall_distance
-from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.restriction import keep_complete
 from rankshot.zeroshot.explanation import Explanation
 from rankshot.zeroshot.metrics import (
     ROUNDING,
     Interval,
+    mean_class_interval,
     per_class_accuracy,
     require_probabilities,
     wilson_interval,
@@ -35,8 +34,8 @@ LEAD = (
     "single training example, which it knows only by rankings of the classes that it was trained "
     "on (the seen classes)."
 )
-MAX_RANKINGS = 1000
-"""A map shows at most this many rankings, because it needs the distance of every pair."""
+N_CONFIDENCES = 10
+"""Bins of confidence if the true classes are not known."""
 
 
 # ---- Values
@@ -74,6 +73,8 @@ class Evaluation:
         The L targets.
     accuracy : Interval
         Over all inputs.
+    mean_class_accuracy : Interval
+        The mean of the accuracies of the classes that have inputs.
     per_class : tuple of float
         The accuracy over the inputs of each class; NaN for a class without inputs.
     n_inputs : tuple of int
@@ -93,6 +94,7 @@ class Evaluation:
 
     classes: tuple[str, ...]
     accuracy: Interval
+    mean_class_accuracy: Interval
     per_class: tuple[float, ...]
     n_inputs: tuple[int, ...]
     confusion: NDArray[np.integer]
@@ -113,6 +115,7 @@ class Evaluation:
             if shape != (L, L):
                 raise RankshotError(f"{name} has the shape {shape}, but there are {L} classes")
         _check_interval(self.accuracy, "accuracy")
+        _check_interval(self.mean_class_accuracy, "mean_class_accuracy")
         _check_shares(self.per_class, "per_class", missing=True)
         _check_shares(np.ravel(self.pairwise), "pairwise", missing=True)
         counts = np.asarray(self.confusion)
@@ -129,6 +132,59 @@ class Evaluation:
         if np.isnan(self.log_loss):
             raise RankshotError("log_loss is not a number")
         _check_shares([share for _, share in self.top_k], "top_k")
+
+
+@dataclass(frozen=True)
+class Overview:
+    """Predictions without true classes; see `count_predictions`.
+
+    Attributes
+    ----------
+    classes : tuple of str
+        The L classes that could be predicted.
+    counts : tuple of int
+        How many inputs got each class.
+    n_inputs : int
+        All inputs, including rejected ones.
+    median_confidence : float
+        The confidence of a prediction is the largest probability of its input.
+    confidences : tuple of (float, float, int)
+        Lower end, upper end and number of inputs of each bin of confidence.
+    """
+
+    classes: tuple[str, ...]
+    counts: tuple[int, ...]
+    n_inputs: int
+    median_confidence: float
+    confidences: tuple[tuple[float, float, int], ...]
+
+    def __post_init__(self) -> None:
+        if len(self.classes) != len(self.counts):
+            raise RankshotError(f"{len(self.counts)} counts for {len(self.classes)} classes")
+        _check_shares([self.median_confidence], "median_confidence")
+
+
+class SourceLine(NamedTuple):
+    """A source of rankings, and how far it is from the consensus and from the other sources.
+
+    ``known`` is the number of seen classes that all its rankings compare. Distances are from 0,
+    the same order, to 1, the opposite order; NaN where there is nothing to compare.
+    """
+
+    name: str
+    n_rankings: int
+    known: int
+    to_consensus: float
+    to_others: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class SourceTable:
+    """The sources of rankings: one line per source, with its distances to all of them."""
+
+    lines: tuple[SourceLine, ...]
+    n_items: int
+    k: int
 
 
 @dataclass(frozen=True)
@@ -168,10 +224,15 @@ class Report:
     facts : tuple of (str, str)
         Short labels and values, shown as cards at the top.
     comparison : Comparison, optional
-    consensuses : tuple of TargetSummary
-    map : ClassMap, optional
     evaluation : Evaluation, optional
+    overview : Overview, optional
+        Instead of an evaluation, if the true classes are not known.
+    consensuses : tuple of TargetSummary
+    sources : SourceTable, optional
+    map : ClassMap, optional
     explanations : tuple of ExplainedInput
+    settings : tuple of (str, str)
+        Names and values, near the end.
     notes : tuple of str
         Remarks at the end.
 
@@ -189,10 +250,13 @@ class Report:
     lead: str = LEAD
     facts: tuple[tuple[str, str], ...] = ()
     comparison: Comparison | None = None
-    consensuses: tuple[TargetSummary, ...] = ()
-    map: ClassMap | None = None
     evaluation: Evaluation | None = None
+    overview: Overview | None = None
+    consensuses: tuple[TargetSummary, ...] = ()
+    sources: SourceTable | None = None
+    map: ClassMap | None = None
     explanations: tuple[ExplainedInput, ...] = ()
+    settings: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -249,11 +313,14 @@ def evaluate_predictions(
         warnings.simplefilter("ignore", UserWarning)
         confusion = confusion_matrix(truth, predicted, labels=names)
     ks = [k for k in (2, 3, 5, 10) if k < len(names)]
+    per_class = tuple(by_class.get(name, float("nan")) for name in names)
+    n_inputs = tuple(int((truth == name).sum()) for name in names)
     return Evaluation(
         classes=names,
         accuracy=wilson_interval(int((predicted == truth).sum()), len(truth)),
-        per_class=tuple(by_class.get(name, float("nan")) for name in names),
-        n_inputs=tuple(int((truth == name).sum()) for name in names),
+        mean_class_accuracy=mean_class_interval(per_class, n_inputs),
+        per_class=per_class,
+        n_inputs=n_inputs,
         confusion=confusion,
         pairwise=scored.pairwise_accuracy(),
         reliability=tuple(
@@ -270,47 +337,71 @@ def evaluate_predictions(
     )
 
 
-def map_rankings(rankings: Rankings, k: int) -> ClassMap | None:
-    """Place every ranking on a map by Kendall's distance of the first k places.
+def count_predictions(
+    predicted: NDArray[np.str_], proba: NDArray[np.floating], classes: Sequence[str]
+) -> Overview:
+    """Count the predictions of each class, and how sure they are.
 
-    The groups are the targets. The result is None if fewer than three rankings can be compared.
+    Parameters
+    ----------
+    predicted : ndarray of str, shape (n,)
+        A label that is none of the classes, such as that of rejected inputs, is not counted.
+    proba : ndarray, shape (n, L)
+    classes : sequence of str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankshot.report.contents import count_predictions
+    >>> proba = np.array([[0.9, 0.1], [0.6, 0.4], [0.05, 0.95]])
+    >>> found = count_predictions(np.array(["cat", "cat", "dog"]), proba, ["cat", "dog"])
+    >>> found.counts, found.median_confidence
+    ((2, 1), 0.9)
     """
-    whole = keep_complete(rankings)[:MAX_RANKINGS]
-    if len(whole) < 3 or not whole.target_names:
-        return None
-    k = min(k, int(whole.lengths.min()))
-    distance = mean_kendall_distance(whole, k=k)
-    # The mean distance of a ranking with ties to itself is positive; that of a point is 0.
-    np.fill_diagonal(distance, 0)
-    places = place_points(distance)
-    origin = [
-        rater or source or "" for rater, source in zip(whole.raters, whole.sources, strict=True)
-    ]
-    return ClassMap(
-        tuple(map(str, origin)),
-        tuple(map(str, whole.targets)),
-        tuple(places[:, 0].tolist()),
-        tuple(places[:, 1].tolist()),
-        "Each mark is one ranking. The map shows Kendall’s distances between the first "
-        f"{k} places of the rankings, by classical multidimensional scaling.",
+    names = tuple(map(str, classes))
+    numbers = Counter(predicted.tolist())
+    confidence = np.minimum(np.asarray(proba, dtype=float).max(axis=1), 1.0)
+    edges = np.arange(N_CONFIDENCES + 1) / N_CONFIDENCES
+    sizes = np.histogram(confidence, edges)[0]
+    return Overview(
+        names,
+        tuple(numbers[name] for name in names),
+        len(predicted),
+        float(np.median(confidence)),
+        tuple(zip(edges[:-1].tolist(), edges[1:].tolist(), sizes.tolist(), strict=True)),
     )
 
 
 def choose_examples(
-    predicted: NDArray[np.str_], truth: NDArray[np.str_], targets: Sequence[str]
+    predicted: NDArray[np.str_], truth: NDArray[np.str_] | None, targets: Sequence[str]
 ) -> list[int]:
     """Return the rows of examples: the first input of each target.
 
-    For every other target it is an input that was recognised, for the rest one that was not.
+    For every other target it is an input that was recognised, for the rest one that was not. If
+    the truth is not known, it is an input that got the target.
     """
     chosen = []
     for place, target in enumerate(targets):
-        theirs = np.flatnonzero(truth == target)
+        theirs = np.flatnonzero((predicted if truth is None else truth) == target)
         right = predicted[theirs] == target
-        wanted = right if place % 2 == 0 else ~right
+        wanted = right if place % 2 == 0 or truth is None else ~right
         if wanted.any():
             chosen.append(int(theirs[np.argmax(wanted)]))
     return chosen
+
+
+def choose_rival(
+    label: str, truth: str | None, proba: NDArray[np.floating], classes: Sequence[str]
+) -> str | None:
+    """Return the class that a prediction is compared with to explain it.
+
+    It is the true class if the prediction is wrong, else the most probable other class. It is
+    None if there is only one class.
+    """
+    if truth not in (None, label):
+        return truth
+    order = np.argsort(-np.asarray(proba), kind="stable")
+    return next((str(classes[i]) for i in order if classes[i] != label), None)
 
 
 # ---- Validation

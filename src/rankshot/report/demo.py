@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
 from rankshot.experiments.benchmark import LIST_LENGTH
 from rankshot.experiments.demo import REPORTED, Demo
 from rankshot.experiments.methods import K
-from rankshot.ranking.concordance import TargetSummary, disagreement, summarize
 from rankshot.ranking.rankings import Rankings
 from rankshot.report.contents import (
     ExplainedInput,
     Report,
     choose_examples,
+    choose_rival,
     evaluate_predictions,
-    map_rankings,
 )
+from rankshot.report.ranking_summaries import compare_sources, map_rankings, summarize_rankings
 from rankshot.zeroshot.explanation import explain
+from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 
 CAPTION = (
     "Share of the images of new classes that were recognised, with 95% Wilson intervals. "
@@ -26,8 +28,8 @@ CAPTION = (
     "validation images of seen classes."
 )
 CONSENSUS_NOTE = (
-    "Consensus: the order is the panel’s. The agreement and the distances are those of all four "
-    "sources, with the same weight for each source."
+    f"Consensus: the order is the panel’s, in the {K} places that the head uses. The agreement and "
+    "the distances are those of all four sources, with the same weight for each source."
 )
 PANEL_NOTE = (
     "The panel consists of eight raters. Each is a language model, not a person. From the names "
@@ -42,11 +44,11 @@ DATA_NOTE = (
 def demo_report(demo: Demo) -> Report:
     """Return the report of what the demonstration found."""
     method, source, classifier = REPORTED
+    consensus = cast("Rankings", cast("ProbabilisticRanking", demo.head).consensus_)
     proba = demo.head.predict_proba(demo.scores)
     predicted = demo.head.predict(demo.scores)
     targets = demo.head.classes_.tolist()
     examples = choose_examples(predicted, demo.truth, targets)
-    reasons = explain(demo.head, demo.scores[np.array(examples)])
     best = max(c.estimate for row in demo.comparison.rows for c in row.cells if c is not None)
     seen = ", ".join(f"{name} {share:.1%}" for name, share in demo.seen_accuracy.items())
     return Report(
@@ -66,15 +68,23 @@ def demo_report(demo: Demo) -> Report:
             ("random guessing", f"{1 / len(targets):.1%}"),
         ),
         comparison=replace(demo.comparison, caption=CAPTION),
-        consensuses=tuple(
-            measure_source_agreement(summary, demo.rankings)
-            for summary in summarize(demo.panel, k=LIST_LENGTH)
-        ),
-        map=map_rankings(demo.rankings, LIST_LENGTH),
         evaluation=evaluate_predictions(demo.truth, predicted, proba, targets),
+        consensuses=summarize_rankings(
+            weigh_sources_equally(demo.rankings), consensus, K, by_source=True
+        ),
+        sources=compare_sources(demo.rankings, consensus, K),
+        map=map_rankings(demo.rankings, LIST_LENGTH),
         explanations=tuple(
-            ExplainedInput(f"Image {row}", why, str(demo.truth[row]))
-            for row, why in zip(examples, reasons, strict=True)
+            ExplainedInput(
+                f"Image {row}",
+                explain(
+                    demo.head,
+                    demo.scores[row : row + 1],
+                    against=choose_rival(str(predicted[row]), truth, proba[row], targets),
+                )[0],
+                truth,
+            )
+            for row, truth in zip(examples, demo.truth[examples].tolist(), strict=True)
         ),
         notes=(
             f"Evaluation and explanations: {method} ({source}), {classifier} classifier.",
@@ -86,20 +96,10 @@ def demo_report(demo: Demo) -> Report:
     )
 
 
-def measure_source_agreement(summary: TargetSummary, rankings: Rankings) -> TargetSummary:
-    """Return a summary with the agreement of the sources of ``rankings`` instead of its raters'.
-
-    The order stays. The distances are those of the sources to it, and each source has the same
-    weight, whatever its number of raters.
-    """
-    consensus = Rankings.from_orders([summary.order], items=rankings.items).top(summary.k)
-    theirs = rankings.select(target=summary.target)
-    nobody = np.full(len(theirs), None, object)
-    sizes = np.array([(theirs.sources == source).sum() for source in theirs.sources])
-    weighted = summarize(replace(theirs, weights=1 / sizes), k=summary.k)[0]
-    return replace(
-        summary,
-        concordance=weighted.concordance,
-        mean_distance=weighted.mean_distance,
-        disagreement=disagreement(replace(theirs, raters=nobody), consensus),
-    )
+def weigh_sources_equally(rankings: Rankings) -> Rankings:
+    """Return rankings with weights so that each source counts the same for each target."""
+    weights = [
+        1 / ((rankings.targets == target) & (rankings.sources == source)).sum()
+        for target, source in zip(rankings.targets, rankings.sources, strict=True)
+    ]
+    return replace(rankings, weights=np.array(weights))

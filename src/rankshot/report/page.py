@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -11,18 +12,28 @@ from rankshot import __version__
 from rankshot.core.errors import RankshotError
 from rankshot.core.text_files import replace_file
 from rankshot.report.contents import Report
+from rankshot.report.evaluation_sections import (
+    format_accuracy,
+    format_calibration,
+    format_classes,
+    format_confusions,
+    format_overview,
+)
 from rankshot.report.sections import (
     format_comparison,
     format_consensus,
-    format_evaluation,
     format_explanations,
     format_map,
+    format_sources,
 )
 from rankshot.report.svg import Html, define_marks, draw_legend_mark, element
 from rankshot.report.texts import shorten
+from rankshot.zeroshot.metrics import format_share
 
 MAX_WITHOUT_TOOLTIP = 12
 """A longer name gets a tooltip, because a narrow column may hide a part of it."""
+FEW = 12
+"""Sections about at most this many classes are open at first."""
 
 
 def render_report(report: Report) -> str:
@@ -46,27 +57,55 @@ def render_report(report: Report) -> str:
     >>> "<h1>Cats &amp; dogs</h1>" in page, "A remark." in page
     (True, True)
     """
-    sections: dict[str, Any] = {}
-    if report.comparison is not None and report.comparison.rows:
-        sections["comparison"] = format_comparison(report.comparison)
-    if report.consensuses:
-        sections["consensus"] = format_consensus(report.consensuses)
-    if report.map is not None:
-        sections["map"] = format_map(report.map)
-    if report.evaluation is not None:
-        sections["evaluation"] = format_evaluation(report.evaluation)
-    if report.explanations:
-        sections["explanations"] = format_explanations(report.explanations)
-    if report.notes:
-        sections["notes"] = report.notes
+    sections = _format_sections(report)
     return render_template(
         "report.html",
         title=report.title,
         lead=report.lead,
         contents=[(key, key.capitalize()) for key in sections],
+        folds=_describe_folds(report),
         facts=report.facts,
         **sections,
     )
+
+
+def _format_sections(report: Report) -> dict[str, Any]:
+    """Return the sections that there are, in their order on the page: results first."""
+    evaluation, comparison = report.evaluation, report.comparison
+    if comparison is not None and not comparison.rows:
+        comparison = None
+    sections: list[tuple[str, Callable[[Any], Any], Any]] = [
+        ("comparison", format_comparison, comparison),
+        ("accuracy", format_accuracy, evaluation),
+        ("predictions", format_overview, report.overview),
+        ("confusions", format_confusions, evaluation),
+        ("classes", format_classes, evaluation),
+        ("explanations", format_explanations, report.explanations or None),
+        ("calibration", format_calibration, evaluation),
+        ("consensus", format_consensus, report.consensuses or None),
+        ("sources", format_sources, report.sources),
+        ("map", format_map, report.map),
+        ("settings", tuple, report.settings or None),
+        ("notes", tuple, report.notes or None),
+    ]
+    return {key: form(content) for key, form, content in sections if content is not None}
+
+
+def _describe_folds(report: Report) -> dict[str, tuple[str, bool]]:
+    """Return the sections that can be folded: what is in them, and whether they are open."""
+    folds = {"settings": ("", False)}
+    if report.evaluation is not None:
+        error = format_share(report.evaluation.expected_calibration_error)
+        small = len(report.evaluation.classes) <= FEW
+        folds["calibration"] = (f"calibration error {error}", small)
+    n = len(report.consensuses)
+    folds["consensus"] = (f"{n:,} classes", n <= FEW)
+    if report.sources is not None:
+        folds["sources"] = (f"{len(report.sources.lines)} compared", n <= FEW)
+    if report.map is not None:
+        n_groups = len(set(report.map.groups))
+        folds["map"] = (f"{len(report.map.names):,} rankings", n_groups <= FEW)
+    return folds
 
 
 def write_page(page: str, path: str | Path) -> None:

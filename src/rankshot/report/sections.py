@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankshot.experiments.result_tables import Comparison, ComparisonRow
 from rankshot.ranking.concordance import TargetSummary
@@ -20,33 +19,31 @@ from rankshot.report.charts import (
     PlotLine,
     draw_intervals,
     draw_map,
-    draw_reliability,
     find_largest_groups,
 )
-from rankshot.report.contents import ClassMap, Evaluation, ExplainedInput
+from rankshot.report.contents import ClassMap, ExplainedInput, SourceTable
 from rankshot.report.svg import Html, fit_axis
 from rankshot.report.texts import (
-    MISSING,
+    MINUS,
     Bar,
+    choose_heat_class,
     format_column,
     format_number,
     format_percent,
     make_bars,
+    shorten,
 )
+from rankshot.zeroshot.explanation import ContributionGroup
 from rankshot.zeroshot.metrics import format_share
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-MAX_CLASSES = 40
-"""A larger matrix is replaced by a list of this length."""
 MAX_SUMMARIES = 40
+FEW_NAMES = 12
+"""So many names always have room on a map."""
 MAX_EXPLANATIONS = 24
 MAX_PLACES = 12
-MAX_SOURCES = 10
-MAX_CONTRIBUTIONS = 12
+MAX_BARS = 10
+MAX_RATERS = 12
 MAX_ALTERNATIVES = 8
-HEAT_STEPS = 9
-"""Colours of a heat table in the style sheet, besides the empty one."""
 
 
 # ---- Comparison
@@ -159,7 +156,7 @@ def _format_summary(summary: TargetSummary, longest: float) -> FormattedSummary:
     groups = [place if isinstance(place, tuple) else (place,) for place in summary.order]
     # A tie of two items in the second place is followed by the fourth place.
     numbers = np.cumsum([1, *(len(group) for group in groups)]).tolist()
-    distances = sorted(summary.disagreement, key=lambda pair: (-pair[1], pair[0]))[:MAX_SOURCES]
+    distances = sorted(summary.disagreement, key=lambda pair: (-pair[1], pair[0]))[:MAX_BARS]
     W, distance = summary.concordance, summary.mean_distance
     return FormattedSummary(
         target=summary.target or "(all)",
@@ -171,6 +168,40 @@ def _format_summary(summary: TargetSummary, longest: float) -> FormattedSummary:
         distances=make_bars(distances, format_column([d for _, d in distances]), longest),
         more_distances=len(summary.disagreement) - len(distances),
     )
+
+
+# ---- Sources
+
+
+def format_sources(table: SourceTable) -> dict[str, Any]:
+    """Return the sources as texts, and notes about those that know only some of the items."""
+    partial = [line for line in table.lines if line.known < table.n_items]
+    notes = [
+        f"{line.name} knows only {line.known:,} of the {table.n_items:,} seen classes. It is "
+        "compared with each other source on the seen classes that both know."
+        for line in partial
+    ]
+    return {
+        "names": [line.name for line in table.lines],
+        "lines": [
+            (
+                line.name,
+                f"{line.n_rankings:,}",
+                f"{line.known:,}",
+                format_share(line.to_consensus),
+                [_format_distance(far) for far in line.to_others],
+            )
+            for line in table.lines
+        ],
+        "k": table.k,
+        "notes": notes,
+    }
+
+
+def _format_distance(distance: float) -> tuple[str, str]:
+    """Return the CSS class and the text of a distance: a strong colour where it is small."""
+    text = "" if math.isnan(distance) else format_share(distance)
+    return choose_heat_class(1 - distance), text
 
 
 # ---- Map
@@ -187,6 +218,8 @@ def format_map(points: ClassMap) -> dict[str, Any]:
             f"Only the {len(groups)} largest of {n_groups:,} groups are named; "
             "the points of the others are small grey dots."
         )
+    if n_groups > FEW_NAMES:
+        notes.append("A name for which there is no room on the map is only in the legend below it.")
     if n > MAX_POINTS:
         step = math.ceil(n / MAX_POINTS)
         notes.append(f"Of {n:,} points, one in {step} is drawn.")
@@ -204,6 +237,7 @@ def format_map(points: ClassMap) -> dict[str, Any]:
 class ContributionTable(NamedTuple):
     """Bars for the largest contributions, and a note about the others."""
 
+    caption: str
     bars: list[Bar]
     note: str
 
@@ -217,8 +251,8 @@ class FormattedExplanation:
     truth: str | None
     probability: str
     right: bool | None
-    items: ContributionTable
-    sources: ContributionTable
+    rival: str
+    tables: list[ContributionTable]
     alternatives: list[Bar]
 
 
@@ -234,235 +268,41 @@ def _format_explanation(one: ExplainedInput) -> FormattedExplanation:
     why = one.explanation
     others = [pair for pair in why.alternatives if pair[0] != why.target]
     alternatives = sorted(others, key=lambda pair: (-pair[1], pair[0]))[:MAX_ALTERNATIVES]
+    groups = why.group_items()
+    longest = max((abs(c) for group in groups for _, c in group.shown), default=0.0)
+    tables = [_format_group(group, longest) for group in groups]
+    if why.sources:
+        tables.append(_format_sources(why.sources))
     return FormattedExplanation(
         name=one.name,
         target=why.target,
         truth=one.truth,
         probability=format_percent(why.probability),
         right=None if one.truth is None else one.truth == why.target,
-        items=_format_contributions(why.items),
-        sources=_format_contributions(why.sources),
+        rival=why.against or "the average class",
+        tables=tables,
         alternatives=make_bars(alternatives, [format_percent(p) for _, p in alternatives], 1.0),
     )
 
 
-def _format_contributions(pairs: Sequence[tuple[str, float]]) -> ContributionTable:
+def _format_group(group: ContributionGroup, longest: float) -> ContributionTable:
+    """Return the contributions of seen classes, all groups with one scale."""
+    shown = sorted(group.shown, key=lambda pair: (-pair[1], pair[0]))
+    values = [*(contribution for _, contribution in shown), group.total]
+    *texts, total = format_column(values, signed=True)
+    heading = shorten(group.heading, 160)
+    caption = f"{heading[:1].upper()}{heading[1:]}, together {total}"
+    note = f"{group.describe_rest()}.".replace("-", MINUS) if group.rest else ""
+    return ContributionTable(caption, make_bars(shown, texts, longest), note)
+
+
+def _format_sources(pairs: Sequence[tuple[str, float]]) -> ContributionTable:
     by_size = sorted(pairs, key=lambda pair: (-abs(pair[1]), pair[0]))
-    shown, rest = by_size[:MAX_CONTRIBUTIONS], by_size[MAX_CONTRIBUTIONS:]
-    shown.sort(key=lambda pair: (-pair[1], pair[0]))
-    values = [
-        *(contribution for _, contribution in shown),
-        sum(contribution for _, contribution in rest),
-    ]
-    *texts, rest_text = format_column(values, signed=True)
-    longest = max((abs(contribution) for _, contribution in shown), default=0.0)
-    note = f"Sum of the {len(rest):,} smaller contributions: {rest_text}" if rest else ""
-    return ContributionTable(make_bars(shown, texts, longest), note)
-
-
-# ---- Evaluation
-
-
-class ClassLine(NamedTuple):
-    """The accuracy of a class, and the classes that its inputs were most often confused with."""
-
-    bar: Bar
-    inputs: int
-    confused_with: tuple[str, ...]
-    times: int
-
-
-class PairLine(NamedTuple):
-    """Two classes and a number about them."""
-
-    first: str
-    second: str
-    text: str
-    share: str
-    length: float
-
-
-def format_evaluation(evaluation: Evaluation) -> dict[str, Any]:
-    """Return the numbers, a bar per class, both matrices or their worst cells, and reliability."""
-    L = len(evaluation.classes)
-    small = L <= MAX_CLASSES
-    low, high = evaluation.accuracy.low, evaluation.accuracy.high
-    return {
-        "metrics": [
-            ("Accuracy", format_share(evaluation.accuracy.estimate)),
-            *((f"Top-{k} accuracy", format_share(share)) for k, share in evaluation.top_k),
-            ("Calibration error", format_share(evaluation.expected_calibration_error)),
-            ("Log loss", format_number(evaluation.log_loss)),
-        ],
-        "interval": f"{format_share(low)}–{format_share(high)}",
-        "n_classes": L,
-        "chance": f"{format_number(100 / L)}%",
-        "classes": evaluation.classes,
-        "class_lines": _format_classes(evaluation),
-        "confusion": _format_confusion(evaluation) if small else [],
-        "confusions": [] if small else _list_confusions(evaluation),
-        "pairwise": _format_pairwise(evaluation) if small else [],
-        "pairs": [] if small else _list_hardest_pairs(evaluation),
-        "diagram": draw_reliability(
-            evaluation.reliability, "Accuracy against confidence, with one disc per bin"
-        ),
-        "bins": _format_bins(evaluation),
-    }
-
-
-def _format_classes(evaluation: Evaluation) -> list[ClassLine]:
-    lines = []
-    for i in find_hardest_classes(evaluation.per_class, evaluation.classes):
-        counts = np.array(evaluation.confusion[i])
-        counts[i] = 0
-        times = int(counts.max())
-        others = np.flatnonzero(counts == times) if times else np.empty(0, np.intp)
-        share = evaluation.per_class[i]
-        bar = Bar(evaluation.classes[i], format_percent(share), 0.0 if math.isnan(share) else share)
-        confused_with = tuple(sorted(evaluation.classes[j] for j in others))
-        lines.append(ClassLine(bar, evaluation.n_inputs[i], confused_with, times))
-    return lines
-
-
-def _format_confusion(evaluation: Evaluation) -> list[tuple[str, list[tuple[str, str]]]]:
-    counts = np.asarray(evaluation.confusion)
-    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    return [
-        (name, [(choose_heat_class(s), f"{c:,}") for s, c in zip(*row, strict=True)])
-        for name, row in zip(
-            evaluation.classes, zip(shares.tolist(), counts.tolist(), strict=True), strict=True
-        )
-    ]
-
-
-def _format_pairwise(evaluation: Evaluation) -> list[tuple[str, list[tuple[str, str]]]]:
-    return [
-        (name, [_format_pairwise_cell(share, diagonal=i == j) for j, share in enumerate(row)])
-        for i, (name, row) in enumerate(
-            zip(evaluation.classes, np.asarray(evaluation.pairwise).tolist(), strict=True)
-        )
-    ]
-
-
-def _format_pairwise_cell(share: float, *, diagonal: bool) -> tuple[str, str]:
-    """Return the CSS class and the text of a cell; colours start at one half, random guessing."""
-    if math.isnan(share):
-        return "", "" if diagonal else MISSING
-    per_cent = round(100 * share)
-    return ("below" if per_cent < 50 else choose_heat_class(2 * share - 1)), str(per_cent)
-
-
-def _list_confusions(evaluation: Evaluation) -> list[PairLine]:
-    counts = np.asarray(evaluation.confusion)
-    totals = counts.sum(axis=1)
-    found = find_largest_confusions(counts, evaluation.classes)
-    most = max((int(counts[pair]) for pair in found), default=0)
-    return [
-        PairLine(
-            evaluation.classes[i],
-            evaluation.classes[j],
-            f"{counts[i, j]:,}",
-            format_percent(counts[i, j] / totals[i]),
-            counts[i, j] / most,
-        )
-        for i, j in found
-    ]
-
-
-def _list_hardest_pairs(evaluation: Evaluation) -> list[PairLine]:
-    shares = np.asarray(evaluation.pairwise)
-    return [
-        PairLine(
-            evaluation.classes[i],
-            evaluation.classes[j],
-            format_percent(float(shares[i, j])),
-            "",
-            float(shares[i, j]),
-        )
-        for i, j in find_hardest_pairs(shares, evaluation.classes)
-    ]
-
-
-def _format_bins(evaluation: Evaluation) -> list[tuple[str, str, Bar]]:
-    most = max((count for _, _, count in evaluation.reliability), default=0)
-    return [
-        (format_percent(confidence), format_percent(share), Bar("", f"{count:,}", count / most))
-        for confidence, share, count in evaluation.reliability
-        if count
-    ]
-
-
-def choose_heat_class(share: float) -> str:
-    """Return the CSS class of a cell of a heat table, for a share from 0 to 1.
-
-    Examples
-    --------
-    >>> from rankshot.report.sections import choose_heat_class
-    >>> [choose_heat_class(share) for share in (0, 0.5, 1, float("nan"))]
-    ['h0', 'h5', 'h9', '']
-    """
-    if math.isnan(share):
-        return ""
-    # Halves are rounded up, so that all steps are equally wide; round() rounds them to even.
-    return f"h{math.floor(HEAT_STEPS * min(max(share, 0), 1) + 0.5)}"
-
-
-# ---- Selections from large results
-
-
-def find_largest_confusions(
-    confusion: NDArray[np.integer], classes: Sequence[str]
-) -> list[tuple[int, int]]:
-    """Return the pairs (true class, predicted class) with the largest counts, largest first.
-
-    Classes are given by their positions in ``classes``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rankshot.report.sections import find_largest_confusions
-    >>> find_largest_confusions(np.array([[9, 2], [3, 9]]), ["cat", "dog"])
-    [(1, 0), (0, 1)]
-    """
-    wrong = np.array(confusion, dtype=float)
-    np.fill_diagonal(wrong, 0)
-    rows, columns = np.nonzero(wrong)
-    return _take_first_pairs(-wrong[rows, columns], rows, columns, classes)
-
-
-def find_hardest_pairs(
-    pairwise: NDArray[np.floating], classes: Sequence[str]
-) -> list[tuple[int, int]]:
-    """Return the pairs of classes with the lowest two-class accuracy, lowest first.
-
-    Each pair is given once, in alphabetical order of its names.
-    """
-    by_name = _rank_names(classes)
-    rows, columns = np.nonzero(~np.isnan(pairwise) & (by_name[:, None] < by_name))
-    values = np.asarray(pairwise, dtype=float)[rows, columns]
-    return _take_first_pairs(values, rows, columns, classes)
-
-
-def find_hardest_classes(per_class: Sequence[float], classes: Sequence[str]) -> list[int]:
-    """Return the positions of the classes with the lowest accuracy, lowest first, NaN last."""
-    order = sorted(range(len(classes)), key=lambda i: (_nan_last(per_class[i]), classes[i]))
-    return order[:MAX_CLASSES]
-
-
-def _nan_last(value: float) -> float:
-    return np.inf if np.isnan(value) else value
-
-
-def _rank_names(classes: Sequence[str]) -> Ints:
-    """Return the place of each class in alphabetical order."""
-    order = np.argsort(np.array(classes, dtype=object), kind="stable")
-    return np.argsort(order)
-
-
-def _take_first_pairs(
-    values: Floats, rows: Ints, columns: Ints, classes: Sequence[str]
-) -> list[tuple[int, int]]:
-    """Return the pairs with the smallest values; equal ones are ordered by their names."""
-    by_name = _rank_names(classes)
-    first = np.lexsort((by_name[columns], by_name[rows], values))[:MAX_CLASSES]
-    return [(int(rows[i]), int(columns[i])) for i in first]
+    shown = sorted(by_size[:MAX_RATERS], key=lambda pair: (-pair[1], pair[0]))
+    texts = format_column([contribution for _, contribution in shown], signed=True)
+    longest = max(abs(contribution) for _, contribution in shown)
+    rest = len(by_size) - len(shown)
+    note = f"{rest:,} others would give less." if rest else ""
+    return ContributionTable(
+        "What each source alone would give", make_bars(shown, texts, longest), note
+    )

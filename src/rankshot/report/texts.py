@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 MINUS = "\N{MINUS SIGN}"
 MISSING = "n/a"
+HEAT_STEPS = 9
+"""Colours of a heat table in the style sheet, besides the empty one."""
 
 
 def shorten(text: str, letters: int) -> str:
@@ -89,3 +91,18 @@ def make_bars(
         Bar(name, text, value / longest if longest else 0.0)
         for (name, value), text in zip(pairs, texts, strict=True)
     ]
+
+
+def choose_heat_class(share: float) -> str:
+    """Return the CSS class of a cell of a heat table, for a share from 0 to 1.
+
+    Examples
+    --------
+    >>> from rankshot.report.texts import choose_heat_class
+    >>> [choose_heat_class(share) for share in (0, 0.5, 1, float("nan"))]
+    ['h0', 'h5', 'h9', '']
+    """
+    if math.isnan(share):
+        return ""
+    # Halves are rounded up, so that all steps are equally wide; round() rounds them to even.
+    return f"h{math.floor(HEAT_STEPS * min(max(share, 0), 1) + 0.5)}"

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.errors import RankshotError, quote_names, suggest_name
+from rankshot.ranking.layouts import group_by_place
 from rankshot.zeroshot.heads.base import BaseHead, Candidates, take_top
 from rankshot.zeroshot.scores import Scores, as_scores
 
@@ -18,8 +20,10 @@ Floats = NDArray[np.float64]
 Contributions = tuple[tuple[str, float], ...]
 N_ALTERNATIVES = 5
 """How many of the most probable classes an explanation names."""
-MAX_PRINTED = 12
-"""How many contributions are printed."""
+MIN_SHOWN, MAX_SHOWN = 12, 16
+"""How many contributions of a group are shown."""
+MOST_OF_THEM = 0.8
+"""Between these numbers, contributions are shown until they are this share of all, by size."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,9 @@ class Explanation:
         listed instead.
     alternatives : tuple of (str, float)
         The most probable classes, with their probabilities.
+    listed : tuple of str
+        The seen classes that the rankings of the explained class list, as far as they count.
+        Empty for a head without rankings.
     """
 
     target: str
@@ -55,23 +62,75 @@ class Explanation:
     items: Contributions
     sources: Contributions
     alternatives: Contributions
+    listed: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         lines = [
             ", ".join(f"{name} {p:.1%}" for name, p in self.alternatives),
             f"why {self.target} rather than {self.against or 'the average class'}:",
         ]
-        for what, contributions in (("seen classes", self.items), ("sources", self.sources)):
-            if contributions:
-                lines.append(f"  {what}:")
-                width = max(len(name) for name, _ in contributions[:MAX_PRINTED])
-                lines += [
-                    f"    {name:<{width}}  {contribution:+.2f}"
-                    for name, contribution in contributions[:MAX_PRINTED]
-                ]
-                if len(contributions) > MAX_PRINTED:
-                    lines.append(f"    and {len(contributions) - MAX_PRINTED} more")
+        for group in self.group_items():
+            lines += [f"  {group.heading}, together {group.total:+.2f}:", *_print(group.shown)]
+            if group.rest:
+                lines.append(f"    {group.describe_rest()}")
+        if self.sources:
+            shown, rest = self.sources[:MAX_SHOWN], self.sources[MAX_SHOWN:]
+            lines += [
+                "  sources:",
+                *_print(shown),
+                *([f"    and {len(rest)} more"] if rest else []),
+            ]
         return "\n".join(lines)
+
+    def group_items(self) -> list[ContributionGroup]:
+        """Return the contributions in groups: of classes in the rankings of the target, of others.
+
+        A class of the second group is in the rankings of other classes, such as the one that the
+        target is compared with. A low score of it usually speaks for the target. Heads without
+        rankings have one group.
+        """
+        listed = set(self.listed)
+        if not listed:
+            return [_group("seen classes", self.items)] if self.items else []
+        own = [pair for pair in self.items if pair[0] in listed]
+        others = [pair for pair in self.items if pair[0] not in listed]
+        return [
+            _group(f"seen classes {where}", pairs)
+            for where, pairs in (
+                (f"in the rankings of {self.target}", own),
+                (f"not in the rankings of {self.target}", others),
+            )
+            if pairs
+        ]
+
+
+class ContributionGroup(NamedTuple):
+    """Some of the contributions: those that are shown, the strongest first, and the rest."""
+
+    heading: str
+    total: float
+    shown: Contributions
+    rest: Contributions
+
+    def describe_rest(self) -> str:
+        """Return how many contributions are not shown, how large they are, and their sum."""
+        total, largest = sum(c for _, c in self.rest), max(abs(c) for _, c in self.rest)
+        number = f"{len(self.rest):,} other" + ("s" if len(self.rest) > 1 else "")
+        return f"{number}, each at most {largest:.2g}, together {total:+.2f}"
+
+
+def _group(heading: str, pairs: Sequence[tuple[str, float]]) -> ContributionGroup:
+    pairs = sorted(pairs, key=lambda pair: (-abs(pair[1]), pair[0]))
+    sizes = np.cumsum([abs(contribution) for _, contribution in pairs])
+    enough = int(np.searchsorted(sizes, MOST_OF_THEM * sizes[-1])) + 1
+    n = min(max(enough, MIN_SHOWN), MAX_SHOWN)
+    total = sum(contribution for _, contribution in pairs)
+    return ContributionGroup(heading, total, tuple(pairs[:n]), tuple(pairs[n:]))
+
+
+def _print(contributions: Contributions) -> list[str]:
+    width = max(len(name) for name, _ in contributions)
+    return [f"    {name:<{width}}  {contribution:+.2f}" for name, contribution in contributions]
 
 
 def explain(
@@ -109,11 +168,12 @@ def explain(
     >>> print(rs.explain(head, [[0.1, 1.2, 3.0, 1.5, -1.0]], against="truck")[0])
     cat 99.4%, truck 0.6%
     why cat rather than truck:
-      seen classes:
-        tram     +2.43
-        bus      +1.50
+      seen classes in the rankings of cat, together +1.13:
         leopard  +1.03
         tiger    +0.10
+      seen classes not in the rankings of cat, together +3.93:
+        tram  +2.43
+        bus   +1.50
       sources:
         me   +5.46
         you  +4.66
@@ -161,6 +221,7 @@ def explain_decisions(
                 if np.isfinite(p)
             ),
             tuple(zip(best.labels[row].tolist(), best.proba[row].tolist(), strict=True)),
+            _list_items(head, str(chosen[row])),
         )
         for row in range(len(table))
     ]
@@ -191,6 +252,19 @@ def _source_contributions(
         return (), np.zeros((len(table), 0))
     names, log_posteriors = head.source_log_posteriors(table.values, table.kind)
     return names, _contributions(log_posteriors, columns, base)
+
+
+def _list_items(head: Any, target: str) -> tuple[str, ...]:
+    """Return the items in the rankings of a class that the head compares with the scores."""
+    rankings = getattr(head, "consensus_", None)
+    if rankings is None:
+        rankings = getattr(head, "rankings_", None)
+    if rankings is None:
+        return ()
+    theirs = rankings.select(target=target)
+    begin, size, row = group_by_place(theirs)
+    counts = np.repeat(begin < theirs.lengths[row], size)
+    return tuple(head.items_[code] for code in np.unique(theirs.codes[counts]))
 
 
 def _strongest(items: tuple[str, ...], contributions: Floats) -> Contributions:

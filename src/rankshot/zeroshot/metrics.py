@@ -69,6 +69,36 @@ def mean_class_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     return float(np.mean(list(per_class_accuracy(y_true, y_pred).values())))
 
 
+def mean_class_interval(shares: ArrayLike, n_inputs: ArrayLike) -> Interval:
+    """Return the mean of the accuracies of classes, with Wilson's interval.
+
+    The mean gives each of the n_c inputs of class c the weight 1 / (L n_c). Weighted inputs are
+    as informative as 1 / Σ weight² = L² / Σ 1/n_c inputs of equal weight (Kish 1965), which is
+    the number of inputs if all classes have equally many. Classes without inputs are left out.
+
+    Parameters
+    ----------
+    shares, n_inputs : array-like of shape (L,)
+        The accuracy and the number of inputs of each class.
+
+    Examples
+    --------
+    Three inputs in four of both classes are recognised, but there are few inputs of the second:
+
+    >>> from rankshot.zeroshot.metrics import mean_class_interval, wilson_interval
+    >>> print(mean_class_interval([.75, .75], [400, 4]), wilson_interval(303, 404))
+    .750 [.504, .899] .750 [.706, .790]
+    """
+    counts = np.asarray(n_inputs, dtype=float)
+    there = counts > 0
+    if not there.any():
+        raise RankshotError("no class has an input: there is nothing to measure")
+    mean = float(np.asarray(shares, dtype=float)[there].mean())
+    n = float(there.sum() ** 2 / (1 / counts[there]).sum())
+    # The mean of shares may exceed 1 by rounding.
+    return wilson_interval(min(mean, 1.0) * n, n)
+
+
 class GeneralizedAccuracy(NamedTuple):
     """Accuracies on new and on seen classes that compete, and their harmonic mean."""
 
@@ -134,11 +164,12 @@ def format_share(share: float) -> str:
     return text.replace("0.", ".", 1) if abs(share) < 1 else text
 
 
-def wilson_interval(correct: float, n: int, level: float = 0.95) -> Interval:
+def wilson_interval(correct: float, n: float, level: float = 0.95) -> Interval:
     """Return the share ``correct / n`` with Wilson's score interval.
 
     It stays inside [0, 1], and its coverage is close to ``level`` for small ``n`` and for shares
-    near 0 and 1, too. ``correct`` may be fractional, because a tie can count as part of a hit.
+    near 0 and 1, too. ``correct`` may be fractional, because a tie can count as part of a hit; so
+    may ``n``, as a number of inputs of equal weight that is as informative as weighted ones.
 
     Examples
     --------
@@ -146,7 +177,7 @@ def wilson_interval(correct: float, n: int, level: float = 0.95) -> Interval:
     >>> print(wilson_interval(1780, 4000))
     .445 [.430, .460]
     """
-    n = require_whole_number("n", n)
+    n = require_number("n", n, above=0)
     correct = require_number("correct", correct, least=0, most=n)
     level = require_number("level", level, above=0, below=1)
     h = float(ndtri((1 - level) / 2)) ** 2 / (2 * n)

@@ -1,0 +1,192 @@
+"""What a report says of the rankings: the consensus of each class, the sources, and a map."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot.experiments.class_maps import place_points
+from rankshot.ranking.concordance import TargetSummary, concordance
+from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.restriction import keep_complete
+from rankshot.report.contents import ClassMap, SourceLine, SourceTable
+from rankshot.semantics.source_comparison import compare_common_items
+
+Floats = NDArray[np.float64]
+Names = NDArray[np.object_]
+MAX_RANKINGS = 1000
+"""A map shows at most this many rankings, because it needs the distance of every pair."""
+MAX_SOURCES = 12
+"""Sources in the table that compares each of them with each other."""
+
+
+def summarize_rankings(
+    rankings: Rankings, consensus: Rankings, k: int, *, by_source: bool = False
+) -> tuple[TargetSummary, ...]:
+    """Summarize the rankings of each target around a consensus that is given.
+
+    Parameters
+    ----------
+    rankings : Rankings
+    consensus : Rankings
+        One ranking per target, such as ``consensus_`` of a head.
+    k : int
+        How many places are compared.
+    by_source : bool
+        Whether the distances to the consensus are those of sources; by default those of raters,
+        or of the source of a ranking without a rater.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> from rankshot.report.ranking_summaries import summarize_rankings
+    >>> votes = rs.Rankings.from_orders(
+    ...     [["lion", "fox"], ["fox", "lion"], ["lion", "bus"]], items=["bus", "fox", "lion"],
+    ...     targets="cat", raters=["ann", "bob", "cy"])
+    >>> head = rs.ProbabilisticRanking(k=2, posterior="consensus").fit(votes)
+    >>> brief = summarize_rankings(votes, head.consensus_, k=2)[0]
+    >>> brief.order, brief.disagreement[0]
+    (('lion', 'fox'), ('bob', 0.3333333333333333))
+    """
+    return tuple(
+        _summarize(theirs, consensus.select(target=target), k, by_source=by_source)
+        for target, theirs in rankings.by_target().items()
+    )
+
+
+def _summarize(
+    rankings: Rankings, consensus: Rankings, k: int, *, by_source: bool
+) -> TargetSummary:
+    whole = keep_complete(rankings).top(min(k, rankings.n_items))
+    several = len(rankings) > 1
+    return TargetSummary(
+        consensus.target_names[0],
+        len(rankings),
+        None,
+        tuple(tuple(x) if isinstance(x, list) else x for x in consensus.orders()[0]),
+        k,
+        concordance(whole) if len(whole) > 1 else None,
+        _mean_of_pairs(rankings, k) if several else None,
+        _distances_to_consensus(rankings, consensus, k, by_source=by_source) if several else (),
+    )
+
+
+def _mean_of_pairs(rankings: Rankings, k: int) -> float | None:
+    """Return the weighted mean distance between two different rankings."""
+    distance = compare_common_items(rankings, k=k)
+    weights = np.outer(rankings.weights, rankings.weights)
+    np.fill_diagonal(weights, 0)
+    weights[np.isnan(distance)] = 0
+    if not weights.any():
+        return None
+    return float(np.average(np.nan_to_num(distance), weights=weights))
+
+
+def _distances_to_consensus(
+    rankings: Rankings, consensus: Rankings, k: int, *, by_source: bool
+) -> tuple[tuple[str, float], ...]:
+    distance = compare_common_items(rankings, consensus, k)[:, 0]
+    labels = rankings.sources if by_source else _find_origins(rankings)
+    means = {}
+    for name in {label for label in labels if label is not None}:
+        theirs = (labels == name) & ~np.isnan(distance)
+        if theirs.any():
+            means[name] = float(np.average(distance[theirs], weights=rankings.weights[theirs]))
+    return tuple(sorted(means.items(), key=lambda pair: (-pair[1], pair[0])))
+
+
+def _find_origins(rankings: Rankings) -> Names:
+    """Return the rater of each ranking, or its source if it has no rater."""
+    pairs = zip(rankings.raters, rankings.sources, strict=True)
+    return np.array([rater or source for rater, source in pairs], object)
+
+
+# ---- Sources
+
+
+def compare_sources(rankings: Rankings, consensus: Rankings, k: int) -> SourceTable | None:
+    """Compare the sources with the consensus and with each other, by the rankings of each target.
+
+    If there is one source, its raters are compared. The result is None if there are fewer than
+    two.
+    """
+    labels = rankings.sources if len(rankings.source_names) > 1 else _find_origins(rankings)
+    counts = {name: int((labels == name).sum()) for name in {*labels} - {None}}
+    names = sorted(sorted(counts, key=lambda name: (-counts[name], name))[:MAX_SOURCES])
+    if len(names) < 2:
+        return None
+    member = (labels[:, None] == np.array(names, object)).astype(float)
+    sums, numbers = np.zeros((2, len(names), len(names)))
+    to_consensus = np.full(len(rankings), np.nan)
+    for target in rankings.target_names:
+        rows = np.flatnonzero(rankings.targets == target)
+        distance = compare_common_items(rankings[rows], k=k)
+        np.fill_diagonal(distance, np.nan)
+        there = ~np.isnan(distance)
+        sums += member[rows].T @ np.where(there, distance, 0) @ member[rows]
+        numbers += member[rows].T @ there @ member[rows]
+        theirs = consensus.select(target=target)
+        to_consensus[rows] = compare_common_items(rankings[rows], theirs, k)[:, 0]
+    means = np.divide(sums, numbers, out=np.full(sums.shape, np.nan), where=numbers > 0)
+    compared = np.where(rankings.is_subset, rankings.n_listed, rankings.n_items)
+    lines = [
+        SourceLine(
+            str(name),
+            counts[name],
+            int(compared[labels == name].min()),
+            _mean_or_nan(to_consensus[labels == name]),
+            tuple(row),
+        )
+        for name, row in zip(names, means.tolist(), strict=True)
+    ]
+    return SourceTable(tuple(lines), rankings.n_items, k)
+
+
+def _mean_or_nan(values: Floats) -> float:
+    there = values[~np.isnan(values)]
+    return float(there.mean()) if there.size else float("nan")
+
+
+# ---- Map
+
+
+def map_rankings(rankings: Rankings, k: int) -> ClassMap | None:
+    """Place every ranking on a map by Kendall's distance of the first k places.
+
+    The groups are the targets. The result is None if there are fewer than three rankings.
+    """
+    drawn = rankings[:MAX_RANKINGS]
+    if len(drawn) < 3 or not drawn.target_names:
+        return None
+    k = min(k, int(drawn.lengths.min()))
+    distance = compare_common_items(drawn, k=k)
+    apart = int(np.isnan(distance).sum()) // 2
+    distance[np.isnan(distance)] = 1
+    # The mean distance of a ranking with ties to itself is positive; that of a point is 0.
+    np.fill_diagonal(distance, 0)
+    places = place_points(distance)
+    first = f"the first {k} places" if k > 1 else "the first place"
+    how = (
+        f"Each mark is one ranking. The map shows Kendall’s distances between {first} of the "
+        "rankings, by classical multidimensional scaling."
+    )
+    caption = [how]
+    if len(keep_complete(drawn)) < len(drawn):
+        caption.append(
+            "Rankings that know only some of the seen classes are compared with the others on "
+            "these."
+        )
+    if apart:
+        caption.append(
+            f"{apart:,} pairs of rankings have no two seen classes in common, and are placed as "
+            "if they had opposite orders."
+        )
+    if len(drawn) < len(rankings):
+        caption.append(f"Only the first {len(drawn):,} of {len(rankings):,} rankings are shown.")
+    return ClassMap(
+        tuple(str(origin or "") for origin in _find_origins(drawn)),
+        tuple(map(str, drawn.targets)),
+        tuple(places[:, 0].tolist()),
+        tuple(places[:, 1].tolist()),
+        " ".join(caption),
+    )

@@ -1,0 +1,99 @@
+"""The report at forty classes in a browser: accessible, not clipped, and no labels that overlap."""
+
+import numpy as np
+import pytest
+from axe import check
+
+import rankshot as rs
+from rankshot.report.contents import (
+    ExplainedInput,
+    Report,
+    count_predictions,
+    evaluate_predictions,
+)
+from rankshot.report.page import render_report
+from rankshot.report.ranking_summaries import compare_sources, map_rankings, summarize_rankings
+
+OPEN = "() => document.querySelectorAll('details').forEach(fold => { fold.open = true; })"
+CLIPPED = """() => [...document.querySelectorAll('.scroll')]
+  .filter(box => box.scrollWidth > box.clientWidth)
+  .map(box => box.querySelector('table').className)"""
+OVERLAPPING = """() => {
+  const boxes = [...document.querySelectorAll('.map .labels text')]
+    .map(text => text.getBoundingClientRect()).filter(box => box.width);
+  const apart = (a, b) => a.right < b.left || b.right < a.left || a.bottom < b.top + 4
+    || b.bottom < a.top + 4;
+  return boxes.filter((a, i) => boxes.slice(i + 1).some(b => !apart(a, b))).length;
+}"""
+
+
+@pytest.fixture(scope="module")
+def pages():
+    """Return a page with true classes and one without, of random predictions."""
+    rng = np.random.default_rng(0)
+    seen = [f"seen class {i}" for i in range(100)]
+    new = [f"a new class {i}" for i in range(40)]
+    vectors, centers = rng.normal(size=(100, 5)), rng.normal(size=(40, 5))
+    rankings = rs.Rankings.concatenate(
+        rs.Rankings.from_scores(
+            (centers + 0.4 * rng.normal(size=centers.shape)) @ vectors.T,
+            items=seen,
+            targets=new,
+            sources=f"source {s}",
+        ).top(5)
+        for s in range(3)
+    )
+    truth = rng.integers(0, 40, 600)
+    scores = (centers[truth] + rng.normal(size=(600, 5))) @ vectors.T
+    head = rs.ProbabilisticRanking(k=5).fit(rankings)
+    labels, proba = np.array(new)[truth], head.predict_proba(scores)
+    predicted = head.predict(scores)
+    # The first of three sources stands for the consensus, to save the time of merging.
+    consensus = rankings.select(source="source 0")
+    why = rs.explain(head, scores[:3], against=new[0])
+    known = Report(
+        "Forty classes",
+        evaluation=evaluate_predictions(labels, predicted, proba, head.classes_.tolist()),
+        consensuses=summarize_rankings(rankings, consensus, 5),
+        sources=compare_sources(rankings, consensus, 5),
+        map=map_rankings(rankings, 5),
+        explanations=tuple(ExplainedInput(f"input {i}", one) for i, one in enumerate(why)),
+        settings=(("--k", "5"),),
+    )
+    unknown = Report(
+        "Predictions", overview=count_predictions(predicted, proba, head.classes_.tolist())
+    )
+    return {"known": render_report(known), "unknown": render_report(unknown)}
+
+
+@pytest.mark.parametrize("name", ["known", "unknown"])
+def test_a_report_is_accessible_folded_and_open(open_page, pages, name):
+    page = open_page()
+    page.set_content(pages[name])
+    check(page)
+    page.evaluate(OPEN)
+    check(page)
+
+
+def test_on_a_phone_only_matrices_are_wider_than_their_box(open_page, pages):
+    page = open_page()
+    page.set_content(pages["known"])
+    page.evaluate(OPEN)
+    assert {kind.split()[0] for kind in page.evaluate(CLIPPED)} == {"matrix"}
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_no_two_names_on_the_map_overlap(open_page, pages, width):
+    page = open_page(viewport={"width": width, "height": 800})
+    page.set_content(pages["known"])
+    page.evaluate(OPEN)
+    assert page.locator(".map .labels text").filter(visible=True).count() > 5
+    assert page.evaluate(OVERLAPPING) == 0
+
+
+def test_a_link_opens_the_fold_that_it_leads_to(open_page, pages):
+    page = open_page()
+    page.set_content(pages["known"])
+    assert not page.locator("#consensus .card").first.is_visible()
+    page.get_by_role("link", name="Consensus").click()
+    page.locator("#consensus .card").first.wait_for()
