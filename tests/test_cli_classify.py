@@ -1,5 +1,6 @@
 """``rankshot classify``: the answers of the library, batch by batch, whole or not at all."""
 
+import inspect
 import io
 import json
 import os
@@ -150,6 +151,7 @@ def test_the_options_have_the_defaults_of_the_head():
     """The lists above are short: they would not show it."""
     head = PR()
     assert (head.k, head.decay) == (head_options.K, head_options.DECAY)
+    assert inspect.signature(rs.summarize).parameters["k"].default == head.k
 
 
 # -------------------------------------------------------------------- what the scores are

@@ -87,7 +87,8 @@ class DeterministicRanking(BaseHead, BaseEstimator):
         self.classes_ = np.array(rankings.target_names)
         # Places after the end of the longest ranking carry no information.
         self._k = min(require_k(self.k, rankings.n_items), int(rankings.lengths.max()))
-        self.consensus_ = consensus_rankings(rankings, fit_priors(rankings, self.prior), self._k)
+        priors = fit_priors(rankings, self.prior, self._k)
+        self.consensus_ = consensus_rankings(rankings, priors, self._k)
         return self
 
     def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
