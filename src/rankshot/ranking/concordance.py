@@ -14,7 +14,7 @@ from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_whole_number
 from rankshot.ranking.checks import require_one_subject, require_rankings
-from rankshot.ranking.distances import kendall_distance, mean_kendall_distance
+from rankshot.ranking.distances import kendall_distance, largest_distance, mean_kendall_distance
 from rankshot.ranking.layouts import ABSENT, last_levels, levels, mean_places
 from rankshot.ranking.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
@@ -234,7 +234,7 @@ def disagreement(rankings: Rankings, consensus: Rankings) -> tuple[tuple[str, fl
     distance = np.empty(len(whole))
     for length in np.unique(k).tolist():
         rows = k == length
-        far = _largest_distance(whole.n_items, length)
+        far = largest_distance(whole.n_items, length)
         distance[rows] = mean_kendall_distance(whole[rows], consensus, length)[:, 0] / far
     means = {
         name: float(np.average(distance[labels == name], weights=whole.weights[labels == name]))
@@ -245,12 +245,7 @@ def disagreement(rankings: Rankings, consensus: Rankings) -> tuple[tuple[str, fl
 
 def _mean_distance(rankings: Rankings, k: int) -> float:
     """Return the weighted mean distance between two different rankings."""
-    distance = mean_kendall_distance(rankings, k=k) / _largest_distance(rankings.n_items, k)
+    distance = mean_kendall_distance(rankings, k=k) / largest_distance(rankings.n_items, k)
     weights = np.outer(rankings.weights, rankings.weights)
     np.fill_diagonal(weights, 0)
     return float(np.average(distance, weights=weights))
-
-
-def _largest_distance(n_items: int, k: int) -> float:
-    """Return how many pairs of items a top-k list puts in order: all of them can be reversed."""
-    return max(k * (2 * n_items - k - 1) / 2, 1.0)
