@@ -257,6 +257,16 @@ def test_a_terminal_without_the_letters(folder):
     assert b"d\\xf6g" in stream.buffer.getvalue()
 
 
+@pytest.mark.parametrize("long", [False, True])
+def test_the_cost_of_a_sum_is_said_beforehand(folder, monkeypatch, long):
+    module = sys.modules["rankshot.cli.classify"]
+    monkeypatch.setattr(module, "LONG", 0.0 if long else 1e6)
+    done, _ = run_classify(f"{CLASSIFY} --posterior sum --k 2")
+    n = len(SEEN) * (len(SEEN) - 1)
+    said = f"--posterior sum: all {n} rankings are added up for each input; 1,000 inputs take"
+    assert (said in " ".join(done.out.split())) == long
+
+
 @pytest.mark.parametrize("name", ["demo", "rank", "consensus", "classify", "explain", "report"])
 def test_help_has_an_example(name):
     done = rankshot(f"{name} --help")

@@ -229,7 +229,7 @@ def precedence(rankings: Rankings, among: NDArray[np.integer] | None = None) -> 
     """
     C = rankings.n_items
     if among is not None and len(among) == C:
-        return precedence(rankings)[np.ix_(among, among)]
+        return np.asarray(precedence(rankings)[np.ix_(among, among)])
     if among is not None:
         blocks = (rankings[rows] for rows in row_blocks(len(rankings), C))
         return np.asarray(sum(_count_in_tables(block, among) for block in blocks))

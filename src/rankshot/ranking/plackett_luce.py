@@ -163,9 +163,10 @@ class PlackettLuce(BaseEstimator):
         likelihood = Likelihood(rankings, class_of)
         # Rankings of small weight have a small log-likelihood.
         tol = self.tol * min(1.0, float(rankings.weights.sum()))
+        penalty = np.asarray(self.regularization * likelihood.counts, np.float64)
         with ProgressLine("Plackett-Luce", enabled=self.verbose) as line:
             theta, self.n_iter_, converged = SOLVERS[self.solver](
-                likelihood, self.regularization * likelihood.counts, tol, self.max_iter, line
+                likelihood, penalty, tol, self.max_iter, line
             )
         if not converged:
             warnings.warn(
