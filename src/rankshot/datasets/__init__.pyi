@@ -11,4 +11,10 @@ from .embedded import (
     load_similarities as load_similarities,
 )
 from .features import ImageData as ImageData
+from .imagenet import (
+    ImageNetClasses as ImageNetClasses,
+    ImageNetScores as ImageNetScores,
+    imagenet_classes as imagenet_classes,
+    load_imagenet as load_imagenet,
+)
 from .loading import MissingFeaturesError as MissingFeaturesError, load_images as load_images

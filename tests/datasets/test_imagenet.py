@@ -1,0 +1,53 @@
+"""The miniature of 1,000 classes: names, scores and a rater that fit together."""
+
+import numpy as np
+
+from rankshot.datasets import imagenet_classes, load_imagenet
+from rankshot.datasets.embedded import embedded_file
+from rankshot.datasets.imagenet import SCORES_FILE
+
+
+def test_classes_are_distinct_and_in_the_order_of_their_ids():
+    names, ids, synonyms = imagenet_classes()
+    assert len(set(names)) == len(set(ids)) == len(synonyms) == 1000
+    assert all(id_.startswith("n") and len(id_) == 9 for id_ in ids)
+    # ImageNet's order: by synset.
+    assert list(ids) == sorted(ids)
+    apart = {name: words for name, words in zip(names, synonyms, strict=True) if "." in name}
+    assert {words.split(", ")[0] for words in apart.values()} == {"crane", "maillot"}
+    assert all(
+        name in apart or words.split(", ")[0] == name
+        for name, words in zip(names, synonyms, strict=True)
+    )
+
+
+def test_scores_belong_to_the_classes():
+    data = load_imagenet()
+    assert data.scores.items == data.reference.items == imagenet_classes().names
+    assert set(data.labels) == set(data.rankings.target_names)
+    assert np.unique(data.labels, return_counts=True)[1].tolist() == [14] * 20
+    assert set(data.reference_labels) <= set(data.scores.items)
+    assert data.scores.values.dtype == np.float32
+    assert np.isfinite(data.scores.values).all()
+
+
+def test_columns_have_the_right_names():
+    # Pictures of seen classes have high scores there, far above chance.
+    data = load_imagenet()
+    own = [data.reference.items.index(name) for name in data.reference_labels]
+    values = data.reference.values
+    better = (values > values[np.arange(len(values)), own][:, None]).sum(axis=1)
+    assert np.median(better) < 20
+
+
+def test_the_rater_is_far_above_chance_on_real_pictures():
+    data = load_imagenet()
+    ranked = [np.flatnonzero(np.isin(data.scores.items, order)) for order in data.rankings.orders()]
+    of_lists = np.array([data.scores.values[:, columns].mean(axis=1) for columns in ranked])
+    best = np.array(data.rankings.targets)[of_lists.argmax(axis=0)]
+    assert (best == data.labels).mean() > 0.25
+
+
+def test_the_scores_take_less_than_a_megabyte():
+    with embedded_file(SCORES_FILE) as path:
+        assert path.stat().st_size < 1_000_000
