@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
@@ -120,8 +122,10 @@ class _Compared:
                 f"the ranking of {consensus.targets[0]!r} compares only one item, {items[0]!r}: no "
                 "distance is defined to it. Use ProbabilisticRanking"
             )
-        self._consensus = restrict_items(consensus, items)
         self._k = min(k, len(items))
+        # All items that are left were compared: these are top-K rankings of them.
+        among = restrict_items(consensus, items)
+        self._consensus = replace(among, is_subset=np.zeros(len(among), bool)).top(self._k)
         self._scale = largest_distance(consensus.n_items, k) / largest_distance(len(items), self._k)
         self._strict = not rows_with_tied_choices(self._consensus).size and bool(
             (self._consensus.lengths == self._k).all()
