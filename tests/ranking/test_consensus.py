@@ -1,4 +1,4 @@
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ from rankshot.ranking.kemeny_solvers import (
     adjacent_search,
     majority_groups,
     reversed_weight,
+    settle_ties,
     solve_exactly,
 )
 
@@ -234,6 +235,26 @@ def test_orders_of_classes_are_as_good_as_orders_of_items(rng, k):
             if method == "exact":
                 assert found.score == pytest.approx(best, abs=1e-9)
                 assert found.optimal
+
+
+@pytest.mark.parametrize("method", ["exact", "insertion", "adjacent"])
+def test_pairs_that_no_ranking_decides_go_by_average_place(method):
+    """One vote for b before d, and one against it: the names decide."""
+    votes = rs.Rankings.from_orders(
+        [["d", "b"], ["b", "d"], ["a"]], items=list("abcd"), weights=[1, 1, 0.5]
+    )
+    assert rs.kemeny(votes, method).order == ("b", "d", "a", "c")
+
+
+def test_neighbours_settle_only_where_nothing_is_lost(rng):
+    for _ in range(20):
+        W = rng.integers(0, 2, (7, 7)).astype(float)
+        np.fill_diagonal(W, 0)
+        order = rng.permutation(7)
+        found = settle_ties(W, order)
+        assert reversed_weight(W, found) == reversed_weight(W, order)
+        pairs = pairwise(found)
+        assert all(i < j or W[i, j] != W[j, i] for i, j in pairs)
 
 
 def test_short_lists_of_many_items_need_no_table_of_pairs(rng):

@@ -16,6 +16,7 @@ from rankshot.ranking.kemeny_solvers import (
     adjacent_search,
     insertion_search,
     reversed_weight,
+    settle_ties,
     solve_exactly,
 )
 from rankshot.ranking.layouts import (
@@ -122,8 +123,9 @@ def kemeny(
 
     Notes
     -----
-    If several orders are best, the one that is returned depends on the average places and the
-    names of the items, never on the order in which the items were listed. Items at the same level
+    If several orders are best, neighbours that the rankings do not tell apart are in the order of
+    their average places, then of their names. The order in which the items were listed has no
+    influence. Items at the same level
     in every ranking, such as those that no ranking lists, are moved together and stay sorted by
     name; the order among them has no meaning. So short lists of many items take as long as the
     listed items alone.
@@ -153,6 +155,7 @@ def kemeny(
         found = adjacent_search(W) if method == "adjacent" else insertion_search(W)
         score = reversed_weight(W, found)
         gap = _majority_gap(W, score)
+    found = settle_ties(W, found)
     order = tuple(rankings.items[i] for number in found for i in classes[number])
     return Consensus(order, score, score - gap, optimal=gap == 0)
 

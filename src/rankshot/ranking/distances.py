@@ -295,7 +295,7 @@ def mean_kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None 
     k = C if k is None else int(require_lengths(k, 1, C)[0])
     n_places = min(k, max(int(r.places.max(initial=0)) + 1 for r in (first, second)))
     if (n_places + 2) ** 3 <= C**2:
-        return _mean_by_places(first, second, k, n_places)
+        return _mean_by_places(first.top(k), second.top(k), k, n_places)
     return _mean_by_pairs(first, second, k)
 
 
