@@ -4,8 +4,9 @@
 
 DIRECTORY contains ``data.noun``, ``index.noun``, ``noun.exc`` and ``cntlist.rev`` of WordNet 3.0
 (Debian's package wordnet-base has them). Kept are lemmas, their senses in order, how often each
-sense was tagged, hypernyms, lexical categories and irregular plurals. Left out are glosses, other
-relations and other parts of speech.
+sense was tagged, which senses are written with a capital letter, hypernyms, lexical categories, the
+offsets that identify synsets, the number of synsets below each, and irregular plurals. Left out are
+glosses, other relations and other parts of speech.
 """
 
 import sys
@@ -28,9 +29,12 @@ def main(directory: Path) -> None:
     categories = np.array([int(fields[1]) for fields in synsets], np.uint8)
     parents: list[list[int]] = []
     first_words: list[str] = []
-    for fields in synsets:
+    capitals: set[tuple[str, int]] = set()
+    for i, fields in enumerate(synsets):
         n_words = int(fields[3], 16)
-        first_words.append(fields[4].lower())
+        words = fields[4 : 4 + 2 * n_words : 2]
+        first_words.append(words[0].lower())
+        capitals |= {(word.lower(), i) for word in words if word != word.lower()}
         pointers = fields[5 + 2 * n_words :]
         pairs = zip(pointers[::4], pointers[1::4], strict=True)
         parents.append([number[offset] for symbol, offset in pairs if symbol in {"@", "@i"}])
@@ -51,14 +55,19 @@ def main(directory: Path) -> None:
         lemmas.append(fields[0])
         senses.append([number[offset] for offset in fields[-n_senses:]])
         counts.append([tagged.get((fields[0], i + 1), 0) for i in range(n_senses)])
+    capital = [(x, s) in capitals for x, row in zip(lemmas, senses, strict=True) for s in row]
+    # The files are sorted by offset; differences compress better than offsets.
+    offsets = np.array([int(fields[0]) for fields in synsets])
     code = {lemma: i for i, lemma in enumerate(lemmas)}
 
     above = [ancestors(i, parents) for i in range(len(synsets))]
     own = np.ones(len(synsets), np.int64)
     np.add.at(own, np.concatenate(senses), np.concatenate(counts))
     totals = np.zeros(len(synsets), np.int64)
+    sizes = np.zeros(len(synsets), np.int64)
     for i, found in enumerate(above):
         totals[list(found)] += own[i]
+        sizes[list(found)] += 1
     depths: dict[int, int] = {}
     for i in range(len(synsets)):
         find_depth(i, parents, depths)
@@ -74,10 +83,13 @@ def main(directory: Path) -> None:
         sense_starts=starts(senses),
         senses=np.concatenate(senses).astype(np.int32),
         sense_counts=np.concatenate(counts).astype(np.uint16),
+        sense_capitals=np.packbits(capital),
         parent_starts=starts(parents),
         parents=np.array([p for row in parents for p in row], np.int32),
         categories=categories,
+        offset_steps=np.diff(offsets, prepend=0).astype(np.uint16),
         totals=totals.astype(np.int32),
+        sizes=sizes.astype(np.int32),
         depths=np.array([depths[i] for i in range(len(synsets))], np.uint8),
         first_lemmas=np.array([code[word] for word in first_words], np.int32),
     )

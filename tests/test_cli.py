@@ -56,7 +56,6 @@ def test_rank_writes_the_rankings_of_every_source_and_shows_the_first(folder):
     for text in (
         "knows 100% of all pairs",
         "knows 90% of all pairs",
-        "seal: seal.n.09 (animal",
         "6 rankings written to out.jsonl",
         "tiger > wolf > seal",
     ):
@@ -64,12 +63,50 @@ def test_rank_writes_the_rankings_of_every_source_and_shows_the_first(folder):
 
 
 def test_k_pins_and_categories_reach_the_source(folder):
-    done = rank("--k", "2", "--sense", "seal=seal.n.01", "--notes")
-    assert "seal: sealing_wax.n.01" in done.out
+    done = rank("--k", "2", "--sense", "seal=n01450661", "--senses-out", "senses.txt")
+    assert done.status == 0, done.err
+    assert "seal = " + rs.WordNet().senses(["n01450661"])["n01450661"].name in (
+        folder / "senses.txt"
+    ).read_text(encoding="utf-8")
     assert set(rs.read_rankings(folder / "out.jsonl").lengths) == {2}
     done = rank("--category", "animal")
-    assert done.status == 2
-    assert "'truck' has no sense in 'animal', only in 'artifact'" in done.err
+    assert done.status == 0
+    assert "'truck' has no sense in 'animal', only in 'artifact'" in done.out
+    assert "it does not know the seen classes 'bus', 'lawn_mower'" in done.out
+
+
+def test_senses_are_written_corrected_and_read(folder):
+    done = rank("--senses-out", "senses.txt")
+    assert "the senses of the classes written to senses.txt" in done.out
+    path = folder / "senses.txt"
+    text = path.read_text(encoding="utf-8")
+    assert "seal = seal.n.09" in text
+    assert set(rs.read_senses(path)) == {
+        *("cat", "truck", "tiger", "wolf", "seal", "bus", "lawn_mower")
+    }
+    path.write_text(text.replace("seal = seal.n.09", "seal = seal.n.01"), encoding="utf-8")
+    before = rs.read_rankings(folder / "out.jsonl").select(target="cat").orders()[0]
+    assert rank("--senses", "senses.txt").status == 0
+    after = rs.read_rankings(folder / "out.jsonl").select(target="cat").orders()[0]
+    assert before.index("seal") < 3
+    assert after != before
+    # A sense on the command line overrides that of the file.
+    assert rank("--senses", "senses.txt", "--sense", "seal=seal.n.09").status == 0
+    assert rs.read_rankings(folder / "out.jsonl").select(target="cat").orders()[0] == before
+
+
+def test_doubtful_senses_are_shown_and_the_rest_is_counted(folder):
+    words = "bow plate paddle pick screen chain coil screw hammer library mask hook dock reel pot"
+    (folder / "seen.txt").write_text("\n".join([*words.split(), "water_lilly"]), encoding="utf-8")
+    (folder / "new.txt").write_text("wing\n", encoding="utf-8")
+    some, every = rank(), rank("--notes")
+    shown = [line for line in some.out.splitlines() if line.startswith("  ")]
+    assert "water_lilly: WordNet has no such noun; did you mean water_lily?" in some.out
+    assert any(", or " in line and line.endswith("?") for line in shown)
+    assert "more notes; --notes shows all of them" in some.out
+    assert some.out.count(", or ") == 9
+    assert every.out.count(", or ") > 9
+    assert "more note" not in every.out
 
 
 def test_a_language_model_is_asked_only_after_its_estimate(folder):
@@ -106,6 +143,11 @@ def test_help_shows_an_example():
         (("--source", "wordnet:cosine"), "measure must be one of 'path'"),
         (("--sense", "seal"), "--sense has the form seal=seal.n.09, not 'seal'"),
         (("--sense", "sea=sea.n.01"), "'sea' is pinned, but is neither a target nor an item"),
+        (("--senses", "new.txt"), "new.txt:1: expected name = sense, not 'cat'"),
+        (("--senses", "none.txt"), "none.txt: No such file or directory"),
+        (("--senses-out", "out.jsonl"), "out.jsonl: --senses-out must be a file of its own"),
+        (("--senses-out", "none/x.txt"), "none/x.txt: cannot write there"),
+        (("--source", "glove", "--senses-out", "x.txt"), "are for --source wordnet"),
         (("--category", "beast"), "no category 'beast'"),
         (("--new", "none.txt"), "none.txt: No such file or directory"),
         (("--new", "seen.txt"), "classes are both seen and new: 'tiger'"),
@@ -135,13 +177,13 @@ def test_names_are_shown_as_they_are(folder):
 
 def test_names_that_are_no_names(folder):
     (folder / "new.txt").write_text("cat\ncat\n")
-    assert "new.txt: names names 'cat' more than once" in rank().err
+    assert "new.txt:2: 'cat' is in line 1 as well; every name must be different" in rank().err
     (folder / "new.txt").write_text("# nothing\n")
-    assert "new.txt: names is empty" in rank().err
+    assert "new.txt: no names in it" in rank().err
     (folder / "new.txt").write_bytes(b"cat\n\xff\n")
     assert "new.txt:2: not UTF-8 text" in rank().err
-    (folder / "new.txt").write_text("cat\nxyzzy\n")
-    assert "WordNet has no noun for 'xyzzy'" in rank().err
+    (folder / "new.txt").write_text("xyzzy\n")
+    assert "xyzzy: WordNet has no such noun" in rank().err
 
 
 # ------------------------------------------------------------------ as a process of its own

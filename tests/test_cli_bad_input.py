@@ -218,8 +218,8 @@ SEMANTICS = [
     ),
     (
         CLASSIFY + " --head direct --similarity similarity.csv",
-        {"similarity.csv": SIMILARITY.replace(".5,.9", "-.5,.9")},
-        "similarity.csv: the similarity of 'cat' and 'fox' is negative (-0.5)",
+        {"similarity.csv": SIMILARITY.replace("cat,.1,.5,.9,.8,.05", "cat,-.1,,-1,-.8,-2")},
+        "similarity.csv: all similarities of 'cat' by similarity are negative",
     ),
     (
         CLASSIFY + " --head conse --similarity similarity.csv",
@@ -283,7 +283,7 @@ OUTPUTS = [
     (
         CLASSIFY.replace("out.parquet", "./scores.csv"),
         {},
-        "scores.csv: is an input file as well; give another --output",
+        "scores.csv: is an input file as well; give another file to write",
     ),
     (
         CLASSIFY.replace("out.parquet", "similarity.csv") + " --similarity similarity.csv",

@@ -227,7 +227,7 @@ def test_of_many_classes_the_most_frequent_are_shown(folder):
     (folder / "rankings.jsonl").write_text("\n".join(map(json.dumps, lines)))
     write_scores(folder / "scores.csv", 9 * np.eye(30), items, [])
     done, _ = run_classify(CLASSIFY)
-    assert "and 10 more classes" in done.out
+    assert "and 10 more" in done.out
 
 
 @pytest.mark.parametrize("output", ["out.csv", "out.parquet"])

@@ -284,7 +284,7 @@ def test_report_has_the_sections_it_should(folder, predicted, options, sections)
     out = run_well(f"{REPORT} {options}")
     right = np.mean(predicted.labels == TRUTH)
     assert 0 < right < 1
-    assert f"{right:.1%} of 7 inputs are right; report written to out.html" in out
+    assert f"{right:.1%} of 7 inputs right; report written to out.html" in out
     text = page(folder)
     assert headings(text) == sections
     assert f"{right:.3f}".removeprefix("0") in text
@@ -314,7 +314,7 @@ def test_report_of_rejected_inputs(folder):
     rejected = [name for name, label in zip(IDS, given, strict=True) if label == "rejected"]
     kept = set(IDS) - set(rejected)
     out = run_well(f"{REPORT} --rankings rankings.jsonl --scores scores.csv")
-    assert f"{np.mean(given == truth):.1%} of 7 inputs are right" in out
+    assert f"{np.mean(given == truth):.1%} of 7 inputs right" in out
     text = page(folder)
     assert headings(text)[-1] == "Notes"
     assert "A rejected input counts as wrong" in text

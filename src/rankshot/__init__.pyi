@@ -30,11 +30,13 @@ from .semantics import (
     arithmetic_mean as arithmetic_mean,
     geometric_mean as geometric_mean,
     read_hit_counts as read_hit_counts,
+    read_senses as read_senses,
     read_similarity as read_similarity,
     similarity_accuracy as similarity_accuracy,
     similarity_from_frame as similarity_from_frame,
     source_agreement as source_agreement,
     train_word2vec as train_word2vec,
+    write_senses as write_senses,
     write_similarity as write_similarity,
 )
 from .zeroshot import (

@@ -44,7 +44,7 @@ def test_names_and_comments(tmp_path):
     path.write_text("# animals\ncat # tame\n\nC#\n  sea lion  \n")
     assert read_names(path) == ("cat", "C#", "sea lion")
     path.write_text("cat\ncat\n")
-    with pytest.raises(RankshotError, match=r"names\.txt: names names 'cat' more than once"):
+    with pytest.raises(RankshotError, match=r"names\.txt:2: 'cat' is in line 1 as well"):
         read_names(path)
 
 

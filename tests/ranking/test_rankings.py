@@ -594,6 +594,14 @@ def test_repr_leaves_out_rows_after_the_sixth_and_places_after_the_eighth():
     assert repr(value[:6].top(8)).splitlines()[1:] == ["  a > b > c > d > e > f > g > h"] * 6
 
 
+def test_repr_leaves_out_most_of_a_large_tie():
+    """As in a subset ranking of a thousand items that is cut: the rest is one tie."""
+    names = [f"n{i}" for i in range(12)]
+    value = Rankings.from_orders([names], items=[*names, "z"], kind="subset").top(2)
+    tie = " = ".join(names[2:10])
+    assert repr(value).splitlines()[1] == f"  n0 > n1 > {tie} = 2 more (first 2, subset)"
+
+
 def test_html_escapes_names_and_targets():
     value = Rankings.from_orders([["<b>&", "</td>"]], targets=['"<script>"'])
     html = value._repr_html_()

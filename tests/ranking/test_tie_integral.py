@@ -4,7 +4,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from rankshot.ranking.tie_integral import TiedChoice
+from rankshot.ranking.tie_integral import TiedChoice, tied_log_prob
 
 GROUPS = [(g, m) for g in range(1, 6) for m in range(1, g + 1)]
 
@@ -30,6 +30,7 @@ def test_probability_is_the_sum_over_orders(rng, size, taken, scale):
     theta, rest = rng.normal(0, scale, size=(3, size)), rng.normal(0, scale, size=3)
     expected = [log_choice(t, r, taken) for t, r in zip(theta, rest, strict=True)]
     assert TiedChoice(theta, rest, taken).log_prob == pytest.approx(expected, rel=1e-13, abs=1e-13)
+    assert tied_log_prob(theta.T, rest, taken) == pytest.approx(expected, rel=1e-13, abs=1e-13)
 
 
 @pytest.mark.parametrize("gap", [-1000.0, 1000.0])
@@ -37,6 +38,7 @@ def test_gaps_of_a_thousand(gap):
     theta = np.array([[0.0, 0.5, 1.0]])
     found = TiedChoice(theta, np.array([gap]), 2).log_prob[0]
     assert found == pytest.approx(log_choice(theta[0], gap, 2), rel=1e-12, abs=1e-12)
+    assert tied_log_prob(theta.T, np.array([gap]), 2)[0] == pytest.approx(found, rel=1e-13)
 
 
 @pytest.mark.parametrize("log_ratio", [-14.0, -2.0, 0.0, 5.0])
@@ -47,6 +49,19 @@ def test_large_groups_of_equal_items_have_a_closed_form(size, log_ratio):
     j = np.arange(1, size + 1)
     expected = -np.log1p(np.exp(-log_ratio) / j).sum()
     assert found == pytest.approx(expected, rel=1e-12, abs=1e-12)
+    fast = tied_log_prob(np.full((size, 1), log_ratio), np.zeros(1), size)[0]
+    assert fast == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("tolerance", [1e-14, 1e-9, 1e-6])
+@pytest.mark.parametrize(("size", "taken"), [(7, 7), (10, 6), (13, 4), (24, 3), (30, 2), (40, 35)])
+def test_the_error_is_within_the_tolerance(rng, size, taken, tolerance):
+    """Groups that come early, late and between, in one call."""
+    theta = rng.normal(0, 3, size=(size, 200))
+    rest = np.linspace(-20, 20, 200)
+    exact = TiedChoice(theta.T, rest, taken).log_prob
+    error = np.abs(tied_log_prob(theta, rest, taken, tolerance) - exact)
+    assert error.max() < 10 * tolerance + 1e-12 * np.abs(exact).max()
 
 
 @pytest.mark.parametrize(("size", "taken"), [(g, m) for g, m in GROUPS if g <= 4])

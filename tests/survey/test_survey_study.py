@@ -630,7 +630,7 @@ def test_names_that_wordnet_does_not_know_are_fine_where_nothing_is_to_be_select
     study = new_study(["qzx"], ["abcx", "bcdx", "cdex"])
     assert study.questions == (Question("qzx", ("abcx", "bcdx", "cdex")),)
     assert len(new_study(["qzx"], ["abcx", "bcdx", "cdex"], show=2, pool=3).questions) == 3
-    with pytest.raises(RankshotError, match="WordNet has no noun"):
+    with pytest.raises(RankshotError, match="qzx: WordNet has no such noun"):
         new_study(["qzx"], ["abcx", "bcdx", "cdex"], show=2)
 
 

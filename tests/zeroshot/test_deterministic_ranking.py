@@ -156,9 +156,3 @@ def test_many_items_need_no_table_of_pairs(rng):
     ranked = rs.Rankings.from_scores(scores[:4], items=range(2000))
     d = rs.mean_kendall_distance(ranked, head.consensus_, k=10)
     np.testing.assert_allclose(proba[:4], softmax(-d, axis=1), rtol=1e-4, atol=1e-30)
-
-
-def test_a_ranking_of_one_item_has_no_distance():
-    rankings = rs.Rankings.from_orders([["a"]], items=ITEMS, targets="x", kind="subset")
-    with pytest.raises(RankshotError, match="'x' compares only one item, 'a'"):
-        rs.DeterministicRanking(k=2).fit(rankings)

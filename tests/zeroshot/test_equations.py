@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.zeroshot.scorers import BabingtonSmithScorer, PlackettLuceScorer
+from rankshot.zeroshot.babington_smith_scorer import BabingtonSmithScorer
+from rankshot.zeroshot.scorers import PlackettLuceScorer
 
 ITEMS = ("a", "b", "c", "d", "e")
 C = len(ITEMS)
@@ -284,7 +285,7 @@ def test_equation_14_plackett_luce_scorer(rng, K):
 @LENGTHS
 def test_equation_15_babington_smith_scorer(rng, K):
     f, row = pairs_by_name(rng)
-    weight = np.exp(BabingtonSmithScorer(rankings(top_lists(K))).log_prob_by_ranking(row))[:, 0]
+    weight = np.exp(BabingtonSmithScorer(rankings(top_lists(K))).log_prob_by_group(row))[:, 0]
     truth = np.array([babington_smith(pi, f) for pi in top_lists(K)])
     np.testing.assert_allclose(weight / weight.sum(), truth / truth.sum())
 

@@ -24,7 +24,9 @@ EXAMPLES = settings(max_examples=12)
 # Few distinct numbers, so that scores, similarities and whole targets tie all the time; of
 # tenths, so that sums in another order differ in their last digit.
 score = st.integers(-3, 3).map(lambda tenths: tenths / 10)
-similarities = st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=5, max_size=5)
+similarities = st.lists(
+    st.sampled_from([-0.5, 0.0, 0.25, 0.5, 1.0]), min_size=5, max_size=5
+).filter(lambda row: max(row) >= 0)
 
 
 @st.composite

@@ -8,7 +8,8 @@ import pytest
 
 import rankshot as rs
 from rankshot import RankshotError
-from rankshot.zeroshot.scorers import BabingtonSmithScorer, PlackettLuceScorer
+from rankshot.zeroshot.babington_smith_scorer import BabingtonSmithScorer
+from rankshot.zeroshot.scorers import PlackettLuceScorer
 
 ITEMS = list("abcde")
 C = len(ITEMS)
@@ -163,7 +164,7 @@ def test_scores_are_left_as_they_are(rng, n, order):
     np.testing.assert_array_equal(values, before)
     pairs = np.asarray(rng.normal(size=(n, PAIRS)), order=order)
     before = pairs.copy()
-    BabingtonSmithScorer(some_rankings().top(1)).log_prob_by_ranking(pairs)
+    BabingtonSmithScorer(some_rankings().top(1)).log_prob_by_group(pairs)
     np.testing.assert_array_equal(pairs, before)
 
 
@@ -185,7 +186,7 @@ def model_of(row):
 @pytest.mark.parametrize("k", [1, 2, 3, 5])
 def test_babington_smith_is_the_model_without_its_normaliser(rng, k):
     values = rng.normal(size=(4, PAIRS))
-    log_weight = BabingtonSmithScorer(of_length(k)).log_prob_by_ranking(values)
+    log_weight = BabingtonSmithScorer(of_length(k)).log_prob_by_group(values)
     for column, row in zip(log_weight.T, values, strict=True):
         np.testing.assert_allclose(column, model_of(row).log_weight(of_length(k)), atol=1e-12)
 
@@ -194,7 +195,7 @@ def test_babington_smith_is_the_model_without_its_normaliser(rng, k):
 def test_the_weights_of_all_lists_add_up_to_the_normaliser(rng, k):
     lists = rs.Rankings.from_orders(permutations(ITEMS, k), items=ITEMS)
     values = rng.normal(size=(3, PAIRS))
-    total = np.exp(BabingtonSmithScorer(lists).log_prob_by_ranking(values)).sum(axis=0)
+    total = np.exp(BabingtonSmithScorer(lists).log_prob_by_group(values)).sum(axis=0)
     np.testing.assert_allclose(np.log(total), [model_of(row).log_normalizer(k) for row in values])
 
 
@@ -225,7 +226,7 @@ def confident_pairs(gap):
 @pytest.mark.parametrize("k", [1, 2, 3, 5])
 def test_babington_smith_is_right_for_confident_classifiers(k, gap, decay):
     values = confident_pairs(gap)
-    log_weight = BabingtonSmithScorer(of_length(k), decay).log_prob_by_ranking(values)
+    log_weight = BabingtonSmithScorer(of_length(k), decay).log_prob_by_group(values)
     truth = exact_babington_smith(of_length(k), values, decay)
     np.testing.assert_allclose(log_weight, truth, rtol=0, atol=1e-9)
 
@@ -235,7 +236,7 @@ def test_babington_smith_is_right_for_confident_classifiers(k, gap, decay):
 def test_babington_smith_in_float32(gap, decay):
     """To 1e-5 of the numbers that are added up."""
     values = np.float32(confident_pairs(gap))
-    log_weight = BabingtonSmithScorer(of_length(3), decay).log_prob_by_ranking(values)
+    log_weight = BabingtonSmithScorer(of_length(3), decay).log_prob_by_group(values)
     truth = exact_babington_smith(of_length(3), values, decay)
     assert log_weight.dtype == np.float64
     assert (np.abs(log_weight - truth) <= 1e-5 * np.abs(values).sum(axis=1)).all()

@@ -32,7 +32,10 @@ def test_probabilities_of_the_seen_classes(kind, gap):
 
 
 def exact_direct(table, row, kind, n, prior=None):
-    """Equation 18, with a tie for the last places by the mean of the exponents over which."""
+    """Equation 18, with a tie for the last places by the mean of the exponents over which.
+
+    A negative similarity counts as 0.
+    """
     odds = [
         p / mpf(1 if prior is None else prior[item])
         for p, item in zip(exact.class_probabilities(row, kind), ITEMS, strict=True)
@@ -46,9 +49,9 @@ def exact_direct(table, row, kind, n, prior=None):
         ]
         exponent = [mpf(0)] * 5
         for chosen in ways:
-            total = mp.fsum(mpf(w[i]) for i in chosen)
+            total = mp.fsum(mpf(max(w[i], 0)) for i in chosen)
             for i in chosen:
-                exponent[i] += mpf(w[i]) / total / len(ways)
+                exponent[i] += mpf(max(w[i], 0)) / total / len(ways)
         weights.append(mp.fprod(o**y for o, y in zip(odds, exponent, strict=True)))
     return exact.log_normalized(weights)
 
@@ -60,7 +63,7 @@ def exact_direct(table, row, kind, n, prior=None):
 )
 def test_direct_similarity_with_ties_that_are_cut(kind, n, prior):
     table = np.array(
-        [[0.9, 0.5, 0.5, 0.5, 0.1], [0.3, 0.3, 0.3, 0.3, 0.3], [0.0, 0.2, 0.8, 0.2, 0.7]]
+        [[0.9, 0.5, 0.5, 0.5, 0.1], [0.3, 0.3, 0.3, 0.3, 0.3], [-0.1, 0.2, -0.8, -0.1, 0.7]]
     )
     head = rs.DirectSimilarity(n_similar=n, class_prior=prior)
     head.fit(rs.Similarity(table, TARGETS, ITEMS))
@@ -82,19 +85,24 @@ def test_unknown_similarities_are_not_among_the_similar():
     np.testing.assert_allclose(head.exponents_, [[0, 0.75, 0.25], [5 / 7, 2 / 7, 0]])
 
 
-def test_classes_of_no_similarity_at_all_count_alike():
-    head = rs.DirectSimilarity(n_similar=2).fit(rs.Similarity([[0.0, 0, 0]], ["u"], list("abc")))
-    np.testing.assert_allclose(head.exponents_, [[1 / 3, 1 / 3, 1 / 3]])
+def test_negative_similarities_count_as_zero():
+    cosines = rs.Similarity([[0.6, -0.3, 0.2], [-0.9, 0.4, np.nan]], ["u", "v"], list("abc"))
+    head = rs.DirectSimilarity(n_similar=3).fit(cosines)
+    np.testing.assert_allclose(head.exponents_, [[0.75, 0, 0.25], [0, 1, 0]])
+
+
+@pytest.mark.parametrize("n", [2, 3, 9])
+def test_classes_of_no_similarity_at_all_count_alike(n):
+    table = rs.Similarity([[0.0, 0, 0], [0, -0.5, 0], [0, np.nan, -1]], TARGETS, list("abc"))
+    head = rs.DirectSimilarity(n_similar=n).fit(table)
+    np.testing.assert_allclose(head.exponents_, [[1 / 3, 1 / 3, 1 / 3], [0.5, 0, 0.5], [1, 0, 0]])
 
 
 @pytest.mark.parametrize(
     ("options", "values", "message"),
     [
-        (
-            {},
-            [[0.5, -0.25]],
-            "similarity of 'u' and 'b' is negative .-0.25.: use similarity.rescale",
-        ),
+        ({}, [[-0.5, -0.25]], "all similarities of 'u' by similarity are negative: leave them"),
+        ({}, [[np.nan, -1]], "all similarities of 'u' by similarity are negative"),
         ({}, [[np.nan, np.nan]], "has no similarities of 'u'"),
         ({"n_similar": 0}, [[1, 1]], "n_similar must be a whole number from 1 on, not 0"),
         ({"n_similar": True}, [[1, 1]], "n_similar must be a whole number from 1 on, not True"),

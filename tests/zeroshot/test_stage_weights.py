@@ -7,13 +7,9 @@ import pytest
 
 import rankshot as rs
 from rankshot import RankshotError
-from rankshot.zeroshot.scorers import (
-    BabingtonSmithScorer,
-    PlackettLuceScorer,
-    log_chance,
-    require_decay,
-    stage_weights,
-)
+from rankshot.zeroshot.babington_smith_scorer import BabingtonSmithScorer
+from rankshot.zeroshot.scorers import PlackettLuceScorer
+from rankshot.zeroshot.stages import log_chance, require_decay, stage_weights
 
 ITEMS = list("abcdef")
 PAIRS = len(ITEMS) * (len(ITEMS) - 1) // 2
@@ -117,7 +113,7 @@ def test_chance_is_what_equal_scores_come_to(decay):
     lists = rankings([[*"abc"], ["c", ["a", "f"]], [[*"abcd"]]]).top(3)
     pairs = BabingtonSmithScorer(lists, decay)
     np.testing.assert_array_equal(pairs.log_chance, 0)
-    np.testing.assert_allclose(pairs.log_prob_by_ranking(np.zeros((2, PAIRS))), 0, atol=1e-12)
+    np.testing.assert_allclose(pairs.log_prob_by_group(np.zeros((2, PAIRS))), 0, atol=1e-12)
 
 
 @pytest.mark.parametrize("decay", [0, 0.5, 2])

@@ -142,5 +142,5 @@ def _print_counts(counts: Counter[str], output: Path) -> None:
     console = Console()
     console.print(table)
     if len(counts) > ROWS_SHOWN:
-        say(f"and {len(counts) - ROWS_SHOWN} more classes", console)
+        say(f"and {len(counts) - ROWS_SHOWN} more", console)
     say(f"{format_count(total, 'prediction')} written to {output}", console)

@@ -66,7 +66,7 @@ def check_writable(path: Path, *inputs: Path | None) -> None:
     if path.is_dir():
         raise RankshotError(f"{path}: cannot write there: it is a folder")
     if any(path.resolve() == other.resolve() for other in inputs if other is not None):
-        raise RankshotError(f"{path}: is an input file as well; give another --output")
+        raise RankshotError(f"{path}: is an input file as well; give another file to write")
 
 
 def check_page(path: Path) -> None:

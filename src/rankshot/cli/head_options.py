@@ -67,7 +67,7 @@ SimilarityOption = Annotated[
     Path | None,
     typer.Option(
         help="The similarities of new and seen classes (.csv, .parquet), for --head direct and "
-        "--head conse."
+        "--head conse, as written by `rankshot rank --similarity-out`."
     ),
 ]
 HeadOption = Annotated[Head, typer.Option(help="The method that decides between new classes.")]
@@ -158,7 +158,10 @@ def fit_head(
     head = options.head
     if head in {Head.DIRECT, Head.CONSE}:
         if options.similarity is None:
-            raise RankshotError(f"--head {head} needs --similarity FILE")
+            raise RankshotError(
+                f"--head {head} needs --similarity FILE; "
+                "`rankshot rank --similarity-out` writes one"
+            )
         if scores.kind == "one-vs-one":
             raise RankshotError(
                 f"{scores.path}: has one column per pair of classes, and --head {head} needs one "

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,9 +19,15 @@ if TYPE_CHECKING:
     from rankshot.ranking.rankings import Rankings
     from rankshot.semantics.language_model import LanguageModel
     from rankshot.semantics.similarity import Similarity
+    from rankshot.semantics.wordnet import WordNet
 
 SOURCES = ("wordnet", "glove", "vectors", "corpus", "table", "hits", "model")
+NOTES = 10
+"""How many notes of a source are printed without --notes."""
 NEEDS_FILE = ("vectors", "corpus", "table", "hits")
+HAVE_OWN_NAMES = ("table", "hits")
+"""Sources that do not look up words: their files name the classes."""
+MISSPELT_SHOWN = 10
 
 
 def rank(
@@ -51,6 +58,19 @@ def rank(
             help="The WordNet sense of a class name, for example seal=seal.n.09; may be repeated.",
         ),
     ] = None,
+    senses: Annotated[
+        Path | None,
+        typer.Option(
+            help="A text file of WordNet senses, one line name = sense per class; see --senses-out."
+        ),
+    ] = None,
+    senses_out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the WordNet senses of all classes to this text file, the most doubtful "
+            "first. Correct it, and pass it as --senses."
+        ),
+    ] = None,
     category: Annotated[
         list[str] | None,
         typer.Option(
@@ -62,7 +82,23 @@ def rank(
         int | None,
         typer.Option(
             help="How many places of each ranking are kept. The default is all, and 10 for a "
-            "language model."
+            "language model. `rankshot classify` has its own --k, 10 by default, and can use a "
+            "file with all places. A source that does not know some seen classes lists those that "
+            "it compared, tied after the first k."
+        ),
+    ] = None,
+    names: Annotated[
+        Path | None,
+        typer.Option(
+            help="A CSV file with the columns class and look_up: the words that the sources look "
+            "up in place of a class name. The output keeps the class name."
+        ),
+    ] = None,
+    similarity_out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the similarities as well (.csv, .parquet), for `rankshot classify --head "
+            "direct` and `--head conse`. Several sources are rescaled to [0, 1] and averaged."
         ),
     ] = None,
     base_url: Annotated[
@@ -82,7 +118,7 @@ def rank(
         bool, typer.Option("--yes", help="Do not ask for confirmation before model:NAME is used.")
     ] = False,
     notes: Annotated[
-        bool, typer.Option("--notes", help="Show how the sources read each name.")
+        bool, typer.Option("--notes", help="Show all notes on how the sources read the names.")
     ] = False,
 ) -> None:
     """Rank the seen classes by their similarity to each new class.
@@ -94,34 +130,62 @@ def rank(
 
     from rankshot import semantics
     from rankshot.core.text_files import read_names
+    from rankshot.core.validation import require_whole_number
     from rankshot.ranking import Rankings, write_rankings
 
-    _check_output(output, log)
     specs = source or ["wordnet"]
-    _check_specs(specs, sense, category)
+    _check_specs(specs, senses or senses_out or sense, category)
+    _check_output(output, log)
+    _check_senses_out(senses_out, (output, log, seen, new, senses, names))
+    if similarity_out is not None:
+        _check_similarity_output(similarity_out, specs, names)
     items, targets = read_names(seen), read_names(new)
+    if k is not None:
+        # Here the message names the option, before anything is computed.
+        require_whole_number("--k", k, len(items))
     if both := [name for name in targets if name in items]:
         raise RankshotError(f"classes are both seen and new: {quote_names(both)}")
+    pins = {**(semantics.read_senses(senses) if senses else {}), **_parse_senses(sense or [])}
+    look_up = {} if names is None else semantics.read_look_up(names, items + targets)
     console = Console()
+    if any(spec.partition(":")[0] not in HAVE_OWN_NAMES for spec in specs):
+        unpinned = [name for name in items + targets if name not in pins]
+        _print_misspellings({look_up.get(name, name) for name in unpinned}, console)
     parts: list[Rankings] = []
+    tables: list[Similarity] = []
+    by_wordnet: Similarity | None = None
     for spec in specs:
         kind, _, detail = spec.partition(":")
         if kind == "model":
             places = k or min(10, len(items))
             model = semantics.LanguageModel(detail, base_url, raters=raters, k=places, log=log)
-            parts.append(_ask_model(model, targets, items, console, yes=yes))
+            parts.append(_ask_model(model, targets, items, look_up, console, yes=yes))
             continue
-        senses = _parse_senses(sense or [])
-        table = _read_source(kind, detail, targets, items, senses, category or None)
-        parts.append(table.to_rankings(k))
+        table = _read_source(kind, detail, targets, items, look_up, pins, category or None)
         _print_coverage(table, console, notes=notes)
-    names = [part.source_names[0] for part in parts]
-    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        parts.append(table.to_rankings(k))
+        tables.append(table)
+        by_wordnet = table if kind == "wordnet" else by_wordnet
+    sources = [part.source_names[0] for part in parts]
+    if repeated := sorted({name for name in sources if sources.count(name) > 1}):
         raise RankshotError(f"two sources have the name {quote_names(repeated)}; rename a file")
     rankings = Rankings.concatenate(parts)
     _print_rankings(rankings, targets, console)
     write_rankings(rankings, output)
     say(f"{format_count(len(rankings), 'ranking')} written to {output}", console)
+    if similarity_out is not None:
+        _write_similarity(tables, similarity_out, console)
+    if senses_out and by_wordnet:
+        wordnet = semantics.WordNet(senses=pins, categories=category or None)
+        _write_senses(by_wordnet, wordnet, look_up, senses_out)
+        say(f"the senses of the classes written to {senses_out}", console)
+    ranked = set(rankings.target_names)
+    if without := [name for name in targets if name not in ranked]:
+        say(
+            f"warning: no ranking of {quote_names(without)}, which no source knows: such a class "
+            "cannot be predicted. Give words to look up with --names FILE",
+            console,
+        )
 
 
 def _check_output(output: Path, log: Path | None) -> None:
@@ -135,13 +199,36 @@ def _check_output(output: Path, log: Path | None) -> None:
     check_writable(output)
 
 
-def _check_specs(specs: list[str], senses: list[str] | None, categories: list[str] | None) -> None:
+def _check_similarity_output(path: Path, specs: list[str], names: Path | None) -> None:
+    from rankshot.core.tables import TABLE_ENDINGS
+    from rankshot.core.text_files import require_ending
+
+    require_ending(path, TABLE_ENDINGS)
+    kinds = [spec.partition(":") for spec in specs]
+    if all(kind == "model" for kind, _, _ in kinds):
+        raise RankshotError(
+            "--similarity-out: a language model gives rankings, not similarities; add another "
+            "--source"
+        )
+    check_writable(path, names, *(Path(file) for kind, _, file in kinds if kind in NEEDS_FILE))
+
+
+def _check_senses_out(path: Path | None, others: Sequence[Path | None]) -> None:
+    if path is not None:
+        if path.resolve() in [other.resolve() for other in others if other is not None]:
+            raise RankshotError(f"{path}: --senses-out must be a file of its own")
+        check_writable(path)
+
+
+def _check_specs(specs: list[str], senses: object, categories: list[str] | None) -> None:
     for spec in specs:
         _check_spec(spec)
     if repeated := sorted({spec for spec in specs if specs.count(spec) > 1}):
         raise RankshotError(f"sources given more than once: {quote_names(repeated)}")
     if (senses or categories) and not any(spec.startswith("wordnet") for spec in specs):
-        raise RankshotError("--sense and --category are for --source wordnet")
+        raise RankshotError(
+            "--sense, --senses, --senses-out and --category are for --source wordnet"
+        )
 
 
 def _check_spec(spec: str) -> None:
@@ -168,59 +255,146 @@ def _parse_senses(options: Sequence[str]) -> dict[str, str]:
     return senses
 
 
+def _write_senses(
+    table: Similarity, wordnet: WordNet, look_up: Mapping[str, str], path: Path
+) -> None:
+    """Write the senses of all classes that WordNet knows."""
+    from rankshot.semantics import write_senses
+
+    unknown = {*table.unknown_targets, *table.unknown_items}
+    words = {
+        name: name if name in wordnet.pins else look_up.get(name, name)
+        for name in table.targets + table.items
+        if name not in unknown
+    }
+    senses = wordnet.senses(dict.fromkeys(words.values()))
+    write_senses({name: senses[text] for name, text in words.items()}, path)
+
+
 def _read_source(
     kind: str,
     detail: str,
     targets: tuple[str, ...],
     items: tuple[str, ...],
+    look_up: Mapping[str, str],
     senses: dict[str, str],
     categories: list[str] | None,
 ) -> Similarity:
-    """Return the similarities of one source."""
+    """Return the similarities of one source; it must know some of them."""
     from rankshot import semantics
 
+    own_names: set[str] = set()
     if kind == "wordnet":
         wordnet = semantics.WordNet(detail or "path", senses=senses, categories=categories)
-        return wordnet.similarity(targets, items)
-    if kind == "glove":
-        return semantics.WordVectors.glove().similarity(targets, items)
-    if kind == "vectors":
-        return semantics.WordVectors.from_file(detail).similarity(targets, items)
-    if kind == "corpus":
+        compare = wordnet.similarity
+        # A pinned sense needs no words.
+        own_names = set(senses)
+    elif kind == "glove":
+        compare = semantics.WordVectors.glove().similarity
+    elif kind == "vectors":
+        compare = semantics.WordVectors.from_file(detail).similarity
+    elif kind == "corpus":
         corpus = semantics.Corpus(detail, measure="cosine", verbose=sys.stderr.isatty())
-        return corpus.similarity(targets, items)
-    read = semantics.read_similarity if kind == "table" else semantics.read_hit_counts
-    return read(Path(detail)).select(targets, items)
+        compare = corpus.similarity
+    else:
+        read = semantics.read_similarity if kind == "table" else semantics.read_hit_counts
+        table = read(Path(detail))
+        compare = table.reindex
+        own_names = {*table.targets, *table.items}
+    words = {name: text for name, text in look_up.items() if name not in own_names}
+    found = semantics.compare_as(compare, targets, items, words)
+    if found.coverage == 0:
+        raise RankshotError(
+            f"{found.source}: knows no pair of a new class and a seen class, such as "
+            f"{targets[0]!r} and {items[0]!r}; leave out this source, or give words to look up "
+            "with --names FILE"
+        )
+    return found
 
 
 def _ask_model(
     model: LanguageModel,
     targets: tuple[str, ...],
     items: tuple[str, ...],
+    look_up: Mapping[str, str],
     console: Console,
     *,
     yes: bool,
 ) -> Rankings:
     """Print what the calls of a language model will cost, ask for confirmation, and make them."""
-    estimate = model.estimate(targets, items)
+    from rankshot.core.tables import as_text_array
+
+    target_of = _name_by_words(targets, look_up)
+    item_of = _name_by_words(items, look_up)
+    estimate = model.estimate(target_of, item_of)
     say(f"{model.model}: {estimate}", console)
     if estimate.calls and not yes:
         typer.confirm("Continue?", abort=True)
-    return model.rankings(targets, items, verbose=sys.stderr.isatty())
+    found = model.rankings(target_of, item_of, verbose=sys.stderr.isatty())
+    names = [target_of[words] for words in found.targets]
+    return replace(found, items=items, targets=as_text_array(names))
+
+
+def _name_by_words(names: tuple[str, ...], look_up: Mapping[str, str]) -> dict[str, str]:
+    """Return the class of each text that a language model gets."""
+    found: dict[str, str] = {}
+    for name in names:
+        words = look_up.get(name, name)
+        if words in found:
+            raise RankshotError(
+                f"a language model cannot distinguish {found[words]!r} and {name!r}: both are "
+                f"looked up as {words!r}"
+            )
+        found[words] = name
+    return found
+
+
+def _print_misspellings(words: Collection[str], console: Console) -> None:
+    """Print the words that may be misspelt, for all sources: word vectors would not say so."""
+    from rankshot.semantics import find_misspellings
+
+    found = find_misspellings(sorted(words))
+    if found:
+        pairs = [f"{word!r} (did you mean {noun!r}?)" for word, noun in found.items()]
+        more = f" and {len(pairs) - MISSPELT_SHOWN} more" if len(pairs) > MISSPELT_SHOWN else ""
+        say(
+            f"warning: not in WordNet, and perhaps misspelt: {', '.join(pairs[:MISSPELT_SHOWN])}"
+            f"{more}. Words to look up can be given with --names FILE",
+            console,
+        )
 
 
 def _print_coverage(table: Similarity, console: Console, *, notes: bool) -> None:
-    """Print how many of the similarities a source knows."""
-    lines = [f"{table.source}: knows {table.coverage:.0%} of all pairs"]
-    if table.unknown_targets:
-        lines.append(f"  it does not know the new classes {quote_names(table.unknown_targets)}")
-    if table.unknown_items:
-        lines.append(f"  it does not know the seen classes {quote_names(table.unknown_items)}")
-    if notes:
-        lines += [f"  {note}" for note in table.notes]
-    elif table.notes:
-        lines.append(f"  {len(table.notes)} notes on how names were read; --notes shows them")
+    """Print how many of the similarities a source knows, and which names it does not know."""
+    lines = [f"{table.source}: knows {_format_share(table.coverage)} of all pairs"]
+    for unknown, what, effect in (
+        (table.unknown_targets, "new", "has no ranking of"),
+        (table.unknown_items, "seen", "ranks without"),
+    ):
+        if unknown:
+            lines.append(f"  {effect} these {what} classes, unknown to it: {quote_names(unknown)}")
+    shown = len(table.notes) if notes else NOTES
+    lines += [f"  {note}" for note in table.notes[:shown]]
+    if rest := table.notes[shown:]:
+        lines.append(f"  {format_count(len(rest), 'more note')}; --notes shows all of them")
     say("\n".join(lines), console)
+
+
+def _format_share(share: float) -> str:
+    """Return a share in per cent; 100% means all, and 0% none."""
+    return f"{share:.0%}" if share in {0, 1} else f"{min(max(share, 0.01), 0.99):.0%}"
+
+
+def _write_similarity(tables: list[Similarity], path: Path, console: Console) -> None:
+    """Write the similarities of one source, or the mean of several, without unknown rows."""
+    from rankshot.semantics import arithmetic_mean, write_similarity
+
+    table = tables[0] if len(tables) == 1 else arithmetic_mean(tables)
+    known = [name for name in table.targets if name not in set(table.unknown_targets)]
+    write_similarity(table.select(known, table.items), path)
+    sources = " and ".join(table.source for table in tables)
+    what = sources if len(tables) == 1 else f"the mean of {sources}, each rescaled to [0, 1]"
+    say(f"similarities written to {path}: {what}", console)
 
 
 def _print_rankings(rankings: Rankings, targets: tuple[str, ...], console: Console) -> None:
@@ -228,7 +402,7 @@ def _print_rankings(rankings: Rankings, targets: tuple[str, ...], console: Conso
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=f"The {SHOWN} seen classes most similar to each new class")
+    table = Table(title="The seen classes most similar to each new class")
     table.add_column("new class", style="bold")
     for name in rankings.source_names:
         table.add_column(Text(name), overflow="fold")
@@ -239,14 +413,21 @@ def _print_rankings(rankings: Rankings, targets: tuple[str, ...], console: Conso
 
 
 def _format_first(rankings: Rankings, target: str, source: str) -> str:
+    """Return the first classes of a ranking, with its ties, as they are in the file."""
+    from rankshot.ranking.layouts import iterate_choices
+
     these = rankings[(rankings.targets == target) & (rankings.sources == source)]
     if len(these) == 0:
         return "-"
-    first = these[0].top(min(SHOWN, int(these.lengths[0])))
-    names, places = [first.items[i] for i in first.codes], first.places
-    text: str = names[0]
-    for i in range(1, min(SHOWN, len(names))):
-        text += (" = " if places[i] == places[i - 1] else " > ") + names[i]
-    # A tie may continue after the last place that is shown.
-    text += f" = {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return text + (f" ({len(these) - 1} more raters)" if len(these) > 1 else "")
+    groups: list[str] = []
+    left = SHOWN
+    for codes, _ in iterate_choices(these[0]):
+        names = [these.items[i] for i in codes[:left]]
+        # A tie may continue after the last class that is shown.
+        more = [f"{len(codes) - left} more"] if len(codes) > left else []
+        groups.append(" = ".join(names + more))
+        left -= len(names)
+        if left == 0:
+            break
+    others = f" ({format_count(len(these) - 1, 'more rater')})" if len(these) > 1 else ""
+    return " > ".join(groups) + others

@@ -23,7 +23,7 @@ from rankshot.cli.head_options import (
     fit_head,
 )
 from rankshot.cli.score_options import ScoreType, ScoreTypeOption, find_inputs
-from rankshot.core.errors import RankshotError, quote_names, suggest_name
+from rankshot.core.errors import RankshotError, format_count, quote_names, suggest_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -123,7 +123,7 @@ def report(
         page = _add_examples(page, predicted, labels, table, model, score_type)
     write_page(render_report(page), output)
     right = float((predicted.labels == labels).mean())
-    say(f"{right:.1%} of {len(labels):,} inputs are right; report written to {output}")
+    say(f"{right:.1%} of {format_count(len(labels), 'input')} right; report written to {output}")
 
 
 def _check_classes(labels: Labels, predicted: Predictions, path: Path) -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import BinaryIO, TextIO
 
 from rankshot.core.errors import RankshotError, short_repr
-from rankshot.core.names import as_names
 
 MARK = b"\xef\xbb\xbf"
 """The byte-order mark that some editors put before UTF-8."""
@@ -78,11 +77,19 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 def read_names(path: Path) -> tuple[str, ...]:
     """Read names, one per line; a # at the start or after a space begins a comment."""
-    lines = [re.sub(r"(^|\s)#.*", "", line).strip() for _, line in read_lines(path)]
-    try:
-        return as_names([line for line in lines if line], "names")
-    except RankshotError as error:
-        raise RankshotError(f"{path}: {error}") from None
+    line_of: dict[str, int] = {}
+    for number, line in read_lines(path):
+        name = re.sub(r"(^|\s)#.*", "", line).strip()
+        if name in line_of:
+            raise RankshotError(
+                f"{path}:{number}: {short_repr(name)} is in line {line_of[name]} as well; every "
+                "name must be different"
+            )
+        if name:
+            line_of[name] = number
+    if not line_of:
+        raise RankshotError(f"{path}: no names in it; there should be one per line")
+    return tuple(line_of)
 
 
 @contextmanager

@@ -454,8 +454,13 @@ def _summary(rankings: Rankings) -> str:
 
 
 def _order_text(order: list[str | list[str]]) -> str:
-    groups = [" = ".join(g) if isinstance(g, list) else g for g in order[:PLACES_SHOWN]]
+    groups = [_tie_text(g) if isinstance(g, list) else g for g in order[:PLACES_SHOWN]]
     return " > ".join(groups + (["…"] if len(order) > PLACES_SHOWN else []))
+
+
+def _tie_text(tie: list[str]) -> str:
+    more = [f"{len(tie) - PLACES_SHOWN} more"] if len(tie) > PLACES_SHOWN else []
+    return " = ".join(tie[:PLACES_SHOWN] + more)
 
 
 def _remark(rankings: Rankings, row: int) -> str:

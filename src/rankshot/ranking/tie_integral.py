@@ -10,25 +10,122 @@ by then,
     P = ∫ P(N ≥ m | x) exp(x - e^x) dx,     q_i = 1 - exp(-exp(θ_i - log r + x)),
 
 where N is a sum of independent Bernoulli(q_i). The integrand is smooth and vanishes on both
-sides, so the trapezoidal rule is exact up to rounding. Everything is kept in logarithms, so that
-rates may differ by any factor.
+sides, so the trapezoidal rule is exact up to rounding. `tied_log_prob` computes it fast, for many
+inputs; `TiedChoice` has derivatives as well, and keeps everything in logarithms, so that rates may
+differ by any factor.
 """
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
+from scipy.special import gammainccinv, loggamma, logsumexp
 
 Floats = NDArray[np.float64]
 LOWEST = -37.0
 """For smaller x, exp(x - e^x) is less than the rounding error of the integral."""
-MARGIN = 44.0
-"""Where its logarithm is this far below the largest value, the integrand is negligible."""
+MARGIN = 7.0
+"""The largest value of the integrand is not its total: this much more of its logarithm counts."""
+CHUNK_CELLS = 1 << 16
+"""How many cells, items by nodes by inputs, are computed at a time: they stay in the cache."""
 SMALLEST_LOG = -600.0
 """Probabilities below exp of this are multiplied as logarithms."""
+
+
+def tied_log_prob(
+    log_worths: Floats, log_rest: Floats, taken: int, tolerance: float = 1e-14
+) -> Floats:
+    """Return the log-probability that ``taken`` of the tied items precede all of the rest.
+
+    Exponentials are computed for the first few nodes only. The nodes are a fraction of an octave
+    apart, and twice the time means q (2 - q) instead of q: a product, which loses no digits.
+
+    Parameters
+    ----------
+    log_worths : ndarray of shape (g, n)
+        The log-worths of the items of the group, with one column per input.
+    log_rest : ndarray of shape (n,)
+        The log of the total worth of the later items; finite.
+    taken : int
+        m, from 1 to g.
+    tolerance : float
+        The largest relative error of the probability.
+    """
+    ratios = log_worths - log_rest
+    if taken == 1:
+        # The first of all items is one of the group.
+        return np.asarray(-np.logaddexp(0, -logsumexp(ratios, axis=0)))
+    if taken == 2 and np.abs(ratios).max() < -SMALLEST_LOG / 2:
+        return _log_prob_of_two(ratios)
+    fastest = ratios.max(axis=0) + np.log(len(ratios))
+    slowest = ratios.min(axis=0)
+    result = np.empty(fastest.size)
+    # Inputs whose items ring at similar times share their nodes.
+    by_time = np.argsort(-fastest)
+    while by_time.size:
+        lowest = _lowest(fastest[by_time[0]], taken, np.log(tolerance))
+        x = _octaves(taken, lowest, tolerance)
+        part, by_time = np.split(by_time, [max(1, CHUNK_CELLS // (len(ratios) * x.size))])
+        if taken * (slowest[part].min() + lowest) < SMALLEST_LOG:
+            result[part] = TiedChoice(ratios[:, part].T, np.zeros(part.size), taken).log_prob
+        else:
+            result[part] = _integrate(ratios[:, part], taken, x)
+    return result
+
+
+def _log_prob_of_two(ratios: Floats) -> Floats:
+    """Return the log-probability that two of the items come first: Σ_i v_i/T (G - v_i)/(T - v_i).
+
+    G is the worth of the group, T that of all items; the others of a group are added up.
+    """
+    largest = np.maximum(ratios.max(axis=0), 0)
+    worths, rest = np.exp(ratios - largest), np.exp(-largest)
+    others = np.zeros(worths.shape)
+    np.cumsum(worths[:-1], axis=0, out=others[1:])
+    others[:-1] += np.cumsum(worths[:0:-1], axis=0)[::-1]
+    pairs = (worths * others / (others + rest)).sum(axis=0)
+    return np.asarray(np.log(pairs / (worths.sum(axis=0) + rest)))
+
+
+def _integrate(ratios: Floats, taken: int, x: Floats) -> Floats:
+    octave = round(np.log(2) / (x[1] - x[0]))
+    rung = np.empty((x.size, *ratios.shape))
+    # Faster items have certainly rung, at any node.
+    rates = np.exp(np.minimum(ratios, -SMALLEST_LOG))
+    rung[:octave] = -np.expm1(-rates * np.exp(x[:octave, None, None]))
+    for j in range(octave, x.size, octave):
+        before, after = rung[j - octave : j], rung[j : j + octave]
+        np.subtract(2, before, out=after)
+        after *= before
+    tail = _at_least(rung, taken)
+    return np.asarray(np.log(np.exp(x - np.exp(x)) @ tail * (x[1] - x[0])))
+
+
+def _octaves(taken: int, lowest: float, tolerance: float) -> Floats:
+    """Return nodes from ``lowest`` upwards, in whole octaves."""
+    octave = _nodes_per_octave(taken, tolerance)
+    # To the right, the integrand is at most exp((m + 1) x - e^x).
+    highest = np.log(gammainccinv(taken + 1, tolerance))
+    n_octaves = int(np.ceil((highest - lowest) / np.log(2)))
+    return lowest + np.arange(n_octaves * octave) * np.log(2) / octave
+
+
+@lru_cache
+def _nodes_per_octave(taken: int, tolerance: float) -> int:
+    """Return how many nodes of the trapezoidal rule an octave needs.
+
+    Of the integrand of slow items, exp((m + 1) x - e^x), the rule with the step h leaves the
+    error 2 |Γ(m + 1 + 2πi/h)| / Γ(m + 1). No group has a sharper integrand.
+    """
+    octave = 1
+    while True:
+        frequency = 2 * np.pi * octave / np.log(2)
+        error = loggamma(taken + 1 + 1j * frequency).real - loggamma(taken + 1)
+        if 2 * np.exp(error) < tolerance:
+            return octave
+        octave += 1
 
 
 class TiedChoice:
@@ -53,7 +150,7 @@ class TiedChoice:
         self.taken = taken
         self.size = log_worths.shape[1]
         ratios = log_worths - log_rest[:, None]
-        self._x = x = _nodes(self.size, _lowest(ratios, taken))
+        self._x = x = _nodes(self.size, _lowest(float(ratios.max()) + np.log(self.size), taken))
         step = x[1] - x[0]
         self._y = ratios[:, :, None] + x
         log_density = self._log_tail + x - np.exp(x)
@@ -69,7 +166,7 @@ class TiedChoice:
             return _log_at_least(self._log_rung, self._log_missed, self.taken)
         with np.errstate(over="ignore"):
             times = np.exp(self._y)
-        return np.log(_at_least(-np.expm1(-times), np.exp(-times), self.taken))
+        return np.log(_at_least(-np.expm1(-times), self.taken))
 
     @cached_property
     def _log_missed(self) -> Floats:
@@ -134,13 +231,12 @@ class TiedChoice:
         return result
 
 
-def _lowest(ratios: Floats, taken: int) -> float:
-    """Return the x below which the integrand is negligible.
+def _lowest(fastest: float, taken: int, negligible: float = LOWEST) -> float:
+    """Return the x below which the integrand is negligible, exp of ``negligible``.
 
     To the left, where hardly any item has rung, it decreases like exp((m + 1) x).
     """
-    fastest = float(ratios.max()) + np.log(ratios.shape[1])
-    return float(max(LOWEST, -max(fastest, 0.0) - MARGIN / (taken + 1)))
+    return float(max(negligible, -max(fastest, 0.0) + (negligible - MARGIN) / (taken + 1)))
 
 
 def _nodes(size: int, lowest: float = LOWEST) -> Floats:
@@ -155,19 +251,43 @@ def n_nodes(size: int) -> int:
     return len(_nodes(size))
 
 
-def _at_least(rung: Floats, missed: Floats, count: int) -> Floats:
-    """Return P(N ≥ count), over axis 1; the last state means ``count`` or more."""
-    n, size, nodes = rung.shape
+def _at_least(rung: Floats, count: int) -> Floats:
+    """Return P(N ≥ count), over axis 1: at most ``size - count`` have not rung."""
+    size = rung.shape[1]
     if count == size:
         return np.asarray(rung.prod(axis=1))
-    state = np.zeros((count + 1, n, nodes))
+    if size - count < count:
+        return np.asarray(_count_missed(rung, size - count).sum(axis=0))
+    return np.asarray(_count_rung(rung, count)[-1])
+
+
+def _count_rung(rung: Floats, most: int) -> Floats:
+    """Return P(N = c) for c < ``most`` and, last, P(N ≥ ``most``), over axis 1."""
+    n, size, nodes = rung.shape
+    state, arrived = np.zeros((most + 1, n, nodes)), np.empty((most, n, nodes))
     state[0] = 1
     for i in range(size):
-        arrived = state[:-1] * rung[:, i]
-        state[:-1] *= missed[:, i]
-        state[1:] += arrived
-    tail: Floats = state[-1]
-    return tail
+        # Of the first i items at most i have rung.
+        reached = min(i + 1, most)
+        np.multiply(state[:reached], rung[:, i], out=arrived[:reached])
+        state[:reached] -= arrived[:reached]
+        state[1 : reached + 1] += arrived[:reached]
+    return state
+
+
+def _count_missed(rung: Floats, most: int) -> Floats:
+    """Return P(c have not rung) for c up to ``most``, over axis 1."""
+    n, size, nodes = rung.shape
+    state, stayed = np.zeros((most + 1, n, nodes)), np.empty((most + 1, n, nodes))
+    state[0] = 1
+    for i in range(size):
+        reached = min(i + 1, most)
+        np.multiply(state, rung[:, i], out=stayed)
+        # What does not ring moves on by one; more than ``most`` are too many.
+        state -= stayed
+        stayed[1 : reached + 1] += state[:reached]
+        state, stayed = stayed, state
+    return state
 
 
 def _log_at_least(log_rung: Floats, log_missed: Floats, count: int) -> Floats:

@@ -4,6 +4,11 @@ from .associations import (
     pmi as pmi,
     ppmi as ppmi,
 )
+from .class_names import (
+    compare_as as compare_as,
+    find_misspellings as find_misspellings,
+    read_look_up as read_look_up,
+)
 from .class_vectors import ClassVectors as ClassVectors
 from .corpus import Corpus as Corpus
 from .embedding import Embedding as Embedding
@@ -27,5 +32,6 @@ from .source_comparison import (
 from .word2vec import train_word2vec as train_word2vec
 from .word_vectors import WordVectors as WordVectors
 from .wordnet import WordNet as WordNet
+from .wordnet_sense_files import read_senses as read_senses, write_senses as write_senses
 from .wordnet_senses import Sense as Sense
 from .wordnet_tree import Hierarchy as Hierarchy

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import RankshotError, suggest_name
+from rankshot.core.errors import RankshotError, format_count, suggest_name
 from rankshot.core.names import as_names
 from rankshot.semantics.similarity import Similarity
 
@@ -107,7 +107,8 @@ class ClassVectors:
 
     def __repr__(self) -> str:
         return (
-            f"ClassVectors: {len(self)} names with {self.dimension} numbers each, of {self.source}"
+            f"ClassVectors: {format_count(len(self), 'name')} with "
+            f"{format_count(self.dimension, 'number')} each, of {self.source}"
         )
 
     @property

@@ -11,7 +11,7 @@ from math import ceil, inf
 from pathlib import Path
 from typing import Any
 
-from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.errors import RankshotError, format_count, short_repr
 from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import require_number, require_whole_number
@@ -62,9 +62,10 @@ class CostEstimate:
         logged = f" ({self.answered:,} more are in the log)" if self.answered else ""
         money = "" if self.cost is None else f", at a cost of about {self.cost:,.4f}"
         return (
-            f"{self.calls:,} calls{logged}, about {self.prompt_tokens:,} prompt tokens and "
-            f"{self.answer_tokens:,} answer tokens{money}; at {BYTES_PER_TOKEN} bytes per token, "
-            "without repeated questions and hidden reasoning"
+            f"{format_count(self.calls, 'call')}{logged}, about "
+            f"{format_count(self.prompt_tokens, 'prompt token')} and "
+            f"{format_count(self.answer_tokens, 'answer token')}{money}; at {BYTES_PER_TOKEN} "
+            "bytes per token, without repeated questions and hidden reasoning"
         )
 
 

@@ -191,6 +191,26 @@ class Similarity:
             self.notes,
         )
 
+    def reindex(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
+        """Return the rows and columns of the given names; names not in the table get NaN.
+
+        Examples
+        --------
+        >>> table = Similarity([[.9, .2]], ["cat"], ["tiger", "bus"])
+        >>> table.reindex(["cat", "yeti"], ["bus", "whale"]).values
+        array([[0.2, nan],
+               [nan, nan]])
+        """
+        target_names, item_names = as_names(targets, "targets"), as_names(items)
+        row = {name: i for i, name in enumerate(self.targets)}
+        column = {name: j for j, name in enumerate(self.items)}
+        # The last row and the last column are those of unknown names.
+        padded = np.pad(self.values, (0, 1), constant_values=np.nan)
+        rows = [row.get(name, -1) for name in target_names]
+        columns = [column.get(name, -1) for name in item_names]
+        values = padded[np.ix_(rows, columns)]
+        return Similarity(values, target_names, item_names, self.source, self.notes)
+
     def to_rankings(self, k: int | None = None) -> Rankings:
         """Rank the items of each target, most similar first; equal similarities are ties.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.names import as_names
+from rankshot.core.tables import open_parquet
 from rankshot.semantics.class_vectors import ClassVectors, cosine, unit_vectors
 from rankshot.semantics.similarity import Similarity
 from rankshot.semantics.word_vector_files import (
@@ -225,15 +225,17 @@ def _glove_folder() -> Path:
 def _read_glove(folder: Path, words: Collection[str]) -> Vectors:
     matrix_path = folder / "glove_6B_50d_emb.npy"
     matrix = map_matrix(matrix_path)
-    index = import_module("pyarrow.parquet").read_table(folder / "glove_6B_index.parquet")
-    known = index.column("index").to_pylist()
-    if len(known) != len(matrix):
-        raise RankshotError(f"{folder}: {len(matrix)} vectors, but {len(known)} words")
     wanted = set(words)
     rows: dict[str, int] = {}
-    for row, word in enumerate(known):
-        if word in wanted:
-            rows.setdefault(word, row)
+    count = 0
+    with open_parquet(folder / "glove_6B_index.parquet") as index:
+        for batch in index.iter_batches(columns=["index"]):
+            for row, word in enumerate(batch.column(0).to_pylist(), count):
+                if word in wanted:
+                    rows.setdefault(word, row)
+            count += batch.num_rows
+    if count != len(matrix):
+        raise RankshotError(f"{folder}: {len(matrix)} vectors, but {count} words")
     return take_rows(matrix, rows, matrix_path)
 
 

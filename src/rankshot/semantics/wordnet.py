@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NoReturn
 
-from rankshot.core.errors import RankshotError, short_repr, suggest_name
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.names import as_names
 from rankshot.core.validation import require_choice
 from rankshot.semantics.similarity import Similarity
-from rankshot.semantics.wordnet_nouns import MEASURES, Nouns, load_nouns
-from rankshot.semantics.wordnet_senses import (
-    Sense,
+from rankshot.semantics.wordnet_lookup import (
     SenseCandidates,
-    choose_senses,
+    UnknownNounError,
     find_candidates,
+    pin_sense,
     require_categories,
 )
+from rankshot.semantics.wordnet_nouns import MEASURES, Nouns, load_nouns
+from rankshot.semantics.wordnet_senses import Sense, choose_senses
+
+SUGGESTIONS = 20
+"""The most unknown names for which a similar noun is looked for, as this is slow."""
 
 
 class WordNet:
@@ -24,8 +32,11 @@ class WordNet:
 
     The sense in which a name is understood matters more than the measure. The user can pin the
     sense of a name or restrict senses by category. Otherwise the senses of all targets and items
-    are chosen together, so that they fit one another (see `choose_senses`). The method `senses`
-    reports what was chosen.
+    are chosen together, so that they fit one another (see `rankshot.semantics.wordnet_senses`). The
+    method `senses` reports what was chosen, and how sure it is.
+
+    A name can be a noun, several synonyms separated by commas ("goldfish, Carassius auratus"), the
+    name of a sense ("crane.n.04") or WordNet's id of a synset ("n02012849").
 
     Parameters
     ----------
@@ -34,7 +45,7 @@ class WordNet:
         which comes from how often senses were tagged in a corpus: Resnik, Lin, Jiang-Conrath.
     senses : mapping of name to sense, optional
         Pinned senses, such as ``{"seal": "seal.n.09"}``; a name that is not in WordNet can be
-        pinned, too.
+        pinned, too. `read_senses` reads them from a file.
     categories : iterable of str, optional
         Only senses of these lexical categories, such as ``["animal"]``, are considered.
 
@@ -64,36 +75,25 @@ class WordNet:
         self.categories = require_categories(categories)
 
     def senses(self, names: Iterable[Any]) -> dict[str, Sense]:
-        """Return the sense of each name; the senses of all names are chosen together."""
-        nouns = load_nouns()
-        options, unknown = [], []
-        for name in as_names(names, "names"):
-            try:
-                options.append(self._find_candidates(nouns, name))
-            except RankshotError as error:
-                unknown.append(str(error))
+        """Return the sense of each name; the senses of all names are chosen together.
+
+        Raises
+        ------
+        RankshotError
+            Lists the names that WordNet does not know.
+        """
+        found, unknown = self._choose(as_names(names, "names"))
         if unknown:
-            more = f"; and {len(unknown) - 5} more" if len(unknown) > 5 else ""
-            raise RankshotError(
-                f"{'; '.join(unknown[:5])}{more}. Pin such a name to a sense of another word"
-            )
-        found: dict[str, Sense] = {}
-        for option, synset in zip(options, choose_senses(nouns, options), strict=True):
-            parents = nouns.parents(synset)
-            others = tuple(nouns.name(other) for other in option.synsets if other != synset)
-            kind_of = nouns.word(parents[0]) if parents else "everything"
-            found[option.name] = Sense(
-                nouns.name(synset), nouns.category(synset), kind_of, others, option.note
-            )
+            _refuse(unknown)
         return found
 
-    def _find_candidates(self, nouns: Nouns, name: str) -> SenseCandidates:
-        if name in self.pins:
-            return SenseCandidates(name, (nouns.synset(self.pins[name]),), (1,), None)
-        return find_candidates(nouns, name, self.categories)
-
     def similarity(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
-        """Return the table of similarities; its notes report the sense of each name."""
+        """Return the table of similarities; NaN for names that WordNet does not know.
+
+        The notes name, in this order, different names with the same sense, unknown names, doubtful
+        senses with the second most probable sense (the most doubtful first), and names that were
+        looked up as something else. `senses` returns all senses.
+        """
         target_names, item_names = as_names(targets, "targets"), as_names(items)
         for name in self.pins:
             if name not in target_names and name not in item_names:
@@ -101,12 +101,79 @@ class WordNet:
                     f"{name!r} is pinned, but is neither a target nor an item"
                     f"{suggest_name(name, target_names + item_names)}"
                 )
-        nouns = load_nouns()
-        senses = self.senses(dict.fromkeys(target_names + item_names))
-        number = {name: nouns.synset(sense.name) for name, sense in senses.items()}
-        values = MEASURES[self.measure](
-            nouns, [number[name] for name in target_names], [number[name] for name in item_names]
+        senses, unknown = self._choose(tuple(dict.fromkeys(target_names + item_names)))
+        rows, columns = (
+            [i for i, name in enumerate(names) if name in senses]
+            for names in (target_names, item_names)
         )
-        notes = [f"{name}: {sense}" for name, sense in senses.items()]
+        if not rows or not columns:
+            _refuse({x: unknown[x] for x in (item_names if rows else target_names)})
+        nouns = load_nouns()
+        values = np.full((len(target_names), len(item_names)), np.nan)
+        values[np.ix_(rows, columns)] = MEASURES[self.measure](
+            nouns,
+            [nouns.synset(senses[target_names[i]].name) for i in rows],
+            [nouns.synset(senses[item_names[j]].name) for j in columns],
+        )
+        notes = [*_warn_of_shared(senses), *unknown.values(), *_report_doubts(senses)]
         notes += [sense.note for sense in senses.values() if sense.note]
         return Similarity(values, target_names, item_names, f"wordnet-{self.measure}", notes)
+
+    def _choose(self, names: Sequence[str]) -> tuple[dict[str, Sense], dict[str, str]]:
+        """Return the senses of the known names, and what is wrong with the others."""
+        nouns = load_nouns()
+        options: list[SenseCandidates] = []
+        unknown: dict[str, str] = {}
+        for name in names:
+            try:
+                if name in self.pins:
+                    options.append(pin_sense(nouns, name, self.pins[name]))
+                else:
+                    options.append(find_candidates(nouns, name, self.categories))
+            except UnknownNounError as error:
+                hint = nouns.suggest(name) if len(unknown) < SUGGESTIONS else ""
+                unknown[name] = f"{error}{hint}"
+        chosen = choose_senses(nouns, options) if options else []
+        return {
+            option.name: _describe(nouns, option, posterior)
+            for option, posterior in zip(options, chosen, strict=True)
+        }, unknown
+
+
+def _describe(nouns: Nouns, option: SenseCandidates, posterior: NDArray[np.float64]) -> Sense:
+    order = np.argsort(-posterior, kind="stable")
+    first, *others = (_make_sense(nouns, option.synsets[i], float(posterior[i])) for i in order)
+    return replace(
+        first,
+        others=tuple(sense.name for sense in others),
+        runner_up=others[0] if others else None,
+        note=option.note,
+    )
+
+
+def _make_sense(nouns: Nouns, synset: int, probability: float) -> Sense:
+    parents = nouns.parents(synset)
+    kind_of = nouns.word(parents[0]) if parents else "everything"
+    return Sense(nouns.name(synset), nouns.category(synset), kind_of, probability)
+
+
+def _refuse(unknown: Mapping[str, str]) -> NoReturn:
+    some = [text.removesuffix("?") for text in unknown.values()][:5]
+    more = f"; and {len(unknown) - 5} more" if len(unknown) > 5 else ""
+    raise RankshotError(f"{'; '.join(some)}{more}. Pin such a name to a sense of another word")
+
+
+def _warn_of_shared(senses: Mapping[str, Sense]) -> list[str]:
+    names: dict[str, list[str]] = {}
+    for name, sense in senses.items():
+        names.setdefault(sense.name, []).append(name)
+    return [
+        f"WARNING: {quote_names(some)} have the same sense, {sense}"
+        for sense, some in names.items()
+        if len(some) > 1
+    ]
+
+
+def _report_doubts(senses: Mapping[str, Sense]) -> list[str]:
+    doubtful = [(sense.probability, name) for name, sense in senses.items() if sense.is_doubtful]
+    return [f"{name}: {senses[name]}, or {senses[name].runner_up}?" for _, name in sorted(doubtful)]

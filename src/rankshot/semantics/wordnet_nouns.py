@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from functools import cached_property, lru_cache
 from importlib.resources import as_file, files
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, short_repr, suggest_name
+from rankshot.core.errors import RankshotError, short_repr
 
 Ints = NDArray[np.int64]
 CATEGORIES = (
@@ -58,6 +59,8 @@ PLURALS = (
     ("ies", "y"),
 )
 """WordNet's rules for plurals, in its order: the ending of the plural and of the singular."""
+_SENSE = re.compile(r".+\.n\.[0-9]{1,3}|n[0-9]{8}", re.IGNORECASE | re.DOTALL)
+_SEPARATORS = str.maketrans("", "", "-_+ ")
 Floats = NDArray[np.float64]
 Score = Callable[[int, Floats, Floats], Floats]
 """From an ancestor, and the distances up to it as a column and a row, to scores to maximise."""
@@ -84,31 +87,51 @@ class Nouns:
         self._sense_starts = arrays["sense_starts"].astype(np.int64)
         self._senses = arrays["senses"].astype(np.int64)
         self._sense_counts = arrays["sense_counts"].astype(np.int64)
+        self._capitals = np.unpackbits(arrays["sense_capitals"].astype(np.uint8)).astype(bool)
         self._parent_starts = arrays["parent_starts"].astype(np.int64)
         self._parents = arrays["parents"].astype(np.int64)
         self._categories = arrays["categories"].astype(np.int64)
         self._first_lemmas = arrays["first_lemmas"].astype(np.int64)
         self._totals = arrays["totals"].astype(np.float64)
+        offsets: Ints = np.cumsum(arrays["offset_steps"], dtype=np.int64)
+        self._by_offset: dict[int, int] = {offset: i for i, offset in enumerate(offsets.tolist())}
+        self.sizes: Ints = arrays["sizes"].astype(np.int64)
+        """The number of synsets that every synset has at or below it."""
+        self.word_counts: Ints = np.bincount(self._senses)
+        """The number of words of every synset."""
         self.depths: Ints = arrays["depths"].astype(np.int64)
         """The length of the longest path from every synset up to the root."""
 
     def __contains__(self, lemma: str) -> bool:
         return lemma in self._number
 
-    def lemma(self, text: str) -> str | None:
-        """Return the lemma for a text, if need be without regard to the separators of its words.
+    def spellings(self, text: str) -> list[str]:
+        """Return the lemmas for a text: as it is, then with other separators of its words.
 
         Examples
         --------
-        >>> load_nouns().lemma("Short Haired German pointer"), load_nouns().lemma("lawn-mower")
-        (None, 'lawn_mower')
+        >>> load_nouns().spellings("sea horse"), load_nouns().spellings("lawn-mower")
+        (['sea_horse', 'seahorse'], ['lawn_mower'])
         """
         plain = text.lower().replace(" ", "_")
-        return plain if plain in self._number else self._by_letters.get(_strip_separators(plain))
+        return sorted(self._by_letters.get(plain.translate(_SEPARATORS), []), key=plain.__ne__)
 
     @cached_property
-    def _by_letters(self) -> dict[str, str]:
-        return {_strip_separators(lemma): lemma for lemma in reversed(self.lemmas)}
+    def _by_letters(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for lemma in self.lemmas:
+            found.setdefault(lemma.translate(_SEPARATORS), []).append(lemma)
+        return found
+
+    def suggest(self, text: str) -> str:
+        """Return "; did you mean water_lily?", or nothing for a noun and if none is similar."""
+        if self.spellings(text):
+            return ""
+        plain = text.lower().replace(" ", "_")
+        # A comparison with all lemmas takes a second.
+        alike = [x for x in self.lemmas if x[:1] == plain[:1] and abs(len(x) - len(plain)) < 3]
+        close = get_close_matches(plain, alike, n=1, cutoff=0.8)
+        return f"; did you mean {close[0]}?" if close else ""
 
     def singulars(self, word: str) -> list[str]:
         """Return the possible singulars of a word by WordNet's own rules, most likely first."""
@@ -131,6 +154,13 @@ class Nouns:
         counts: list[int] = self._sense_counts[begin:end].tolist()
         return counts
 
+    def capitals(self, lemma: str) -> list[bool]:
+        """Return for each sense of a word whether it is written with a capital letter."""
+        i = self._number[lemma]
+        begin, end = self._sense_starts[i], self._sense_starts[i + 1]
+        capitals: list[bool] = self._capitals[begin:end].tolist()
+        return capitals
+
     def parents(self, synset: int) -> list[int]:
         """Return the hypernyms of a synset, of which it is a kind or an instance."""
         begin, end = self._parent_starts[synset], self._parent_starts[synset + 1]
@@ -151,14 +181,19 @@ class Nouns:
         return f"{word}.n.{self.senses(word).index(synset) + 1:02d}"
 
     def synset(self, name: str) -> int:
-        """Return the synset of a name such as ``leopard.n.02``."""
-        lemma, _, number = name.lower().rpartition(".n.") if isinstance(name, str) else ("", "", "")
-        if not (number.isdecimal() and len(number) < 4):
+        """Return the synset of a name such as ``leopard.n.02`` or an id such as ``n02128925``."""
+        if not is_sense(name):
             raise RankshotError(
-                f"{short_repr(name)} is not the name of a sense, such as 'leopard.n.02'"
+                f"{short_repr(name)} is not the name of a sense, such as 'leopard.n.02', nor an "
+                "id, such as 'n02128925'"
             )
+        lemma, _, number = name.lower().rpartition(".n.")
+        if not lemma:
+            if int(name[1:]) not in self._by_offset:
+                raise RankshotError(f"WordNet 3.0 has no noun with the id {name!r}")
+            return self._by_offset[int(name[1:])]
         if lemma not in self:
-            raise RankshotError(f"WordNet has no noun {lemma!r}{suggest_name(lemma, self.lemmas)}")
+            raise RankshotError(f"WordNet has no noun {lemma!r}{self.suggest(lemma)}")
         senses = self.senses(lemma)
         if not 1 <= int(number) <= len(senses):
             raise RankshotError(f"{lemma!r} has {len(senses)} senses, so there is no {name!r}")
@@ -199,9 +234,15 @@ def _ancestors(nouns: Nouns, synset: int) -> dict[int, int]:
     return found
 
 
-def _strip_separators(text: str) -> str:
-    """Return a text without the separators of its words."""
-    return re.sub(r"[-_+ ]", "", text)
+def is_sense(text: object) -> bool:
+    """Return whether a text has the form of a sense's name, ``crane.n.04``, or id, ``n02012849``.
+
+    Examples
+    --------
+    >>> is_sense("crane.n.04"), is_sense("n02012849"), is_sense("crane")
+    (True, True, False)
+    """
+    return isinstance(text, str) and bool(_SENSE.fullmatch(text))
 
 
 # ---- Similarity measures

@@ -1,28 +1,51 @@
-"""Word-sense disambiguation: which WordNet sense a name has.
+"""Word-sense disambiguation: which WordNet sense each name of a list has.
 
 The most common sense is often wrong: a leopard is a fur, a seal is wax, a mole is a unit. The
 other names help: in a list with tigers, wolves and otters, a seal is an animal. So the senses of
-all names of a list are chosen together, such that each is similar to its nearest neighbours.
+all names of a list are chosen together.
+
+The model is a naive Bayes classifier whose rates are learnt from the list itself. A name i has the
+sense s with a probability proportional to the product of
+
+- the density of the list around s: the sum over the synsets v above s, and s itself, of n(v)/|v|,
+  where n(v) is the expected number of other names below v, and |v| the number of synsets below v.
+  This is a kernel density estimate: draw another name, go up to a synset v above it, and draw any
+  synset below v;
+- the number of other names in its lexical category, to the power `WEAK`;
+- how often a sense of this list has kinds below it, compared with WordNet, to the power `WEAK`;
+- how often the noun was tagged with the sense, to the power `WEAK`: class lists are not running
+  text;
+- how often a name of this list is the first word of its synset, and how often it has all words of
+  a synset of several words, as "goldfish, Carassius auratus" does;
+- how often a name of this list has a capital letter, if its sense is written with one or without.
+  So Cardigan is a dog and cardigan a garment, unless capital letters mean nothing in the list;
+- how likely no other name has the sense, as two names rarely mean the same.
+
+All rates and expected numbers come from the posterior of the last round, as in the EM algorithm.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, quote_names
-from rankshot.semantics.wordnet_nouns import CATEGORIES, Nouns, lin
+from rankshot.semantics.wordnet_lookup import SenseCandidates
+from rankshot.semantics.wordnet_nouns import CATEGORIES, Nouns
 
 Floats = NDArray[np.float64]
-NEIGHBOURS = 2
-"""The number of other names that a sense is compared with: few, as a list may mix topics."""
-NEIGHBOUR_WEIGHT = 25.0
-"""The log-odds for a sense whose similarity to these neighbours is 1."""
-MAX_ROUNDS, SETTLED = 30, 1e-4
+Bools = NDArray[np.bool_]
+WEAK = 0.5
+"""The power of evidence that is vague or that partly repeats other evidence."""
+UNTAGGED = 0.1
+"""What is added to the tag counts, as most senses were never tagged."""
+SYNONYMS = 0.05
+"""The probability that two names which can have the same sense do have it."""
+DOUBT = 0.9
+"""A sense that is less probable is doubtful."""
+MAX_ROUNDS, SETTLED = 50, 1e-4
 
 
 @dataclass(frozen=True)
@@ -37,161 +60,144 @@ class Sense:
         Its lexical category, such as ``animal``.
     kind_of : str
         The first word of its hypernym.
+    probability : float
+        How sure the choice is: 1 for a pinned sense, and for the only sense of a name.
     others : tuple of str
-        The other possible senses of the name.
+        The other possible senses of the name, the most probable first.
+    runner_up : Sense or None
+        The first of them.
     note : str or None
         How the name was looked up, if not as it is.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> sense = rs.WordNet().senses(["crane", "heron", "stork"])["crane"]
+    >>> print(sense)
+    crane.n.05 (animal, a kind of wading_bird)
+    >>> sense.is_doubtful, sense.runner_up.name
+    (False, 'crane.n.04')
     """
 
     name: str
     category: str
     kind_of: str
-    others: tuple[str, ...]
-    note: str | None
+    probability: float
+    others: tuple[str, ...] = ()
+    runner_up: Sense | None = None
+    note: str | None = None
 
     def __str__(self) -> str:
         return f"{self.name} ({self.category}, a kind of {self.kind_of})"
 
-
-@dataclass(frozen=True)
-class SenseCandidates:
-    """The possible senses of a name, their tag counts, and how the name was looked up."""
-
-    name: str
-    synsets: tuple[int, ...]
-    counts: tuple[int, ...]
-    note: str | None
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether the probability is below 0.9."""
+        return self.probability < DOUBT
 
 
-def find_candidates(nouns: Nouns, name: str, categories: Collection[str] | None) -> SenseCandidates:
-    """Look up a name: as it is, in the singular, as a kind of its head noun, or as its head noun.
-
-    "maple tree" is not in WordNet, but a maple is a kind of tree. "aquarium fish" is not in
-    WordNet either, and an aquarium is not a kind of fish, so it is looked up as a fish.
-    """
-    words = re.split(r"[-_+\s]+", name.lower().strip("-_+ "))
-    exact = nouns.lemma(name)
-    if exact:
-        return _filter_by_category(nouns, name, exact, nouns.senses(exact), None, categories)
-    tried = [name, *(" ".join([*words[:-1], last]) for last in nouns.singulars(words[-1]))]
-    for text in [" ".join(words), *tried[1:]]:
-        if words[-1] and (lemma := nouns.lemma(text)):
-            note = f"{name!r} was looked up as {lemma!r}"
-            return _filter_by_category(nouns, name, lemma, nouns.senses(lemma), note, categories)
-    if len(words) > 1:
-        for last in [words[-1], *nouns.singulars(words[-1])]:
-            tried.append(last)
-            if head := nouns.lemma(last):
-                return _find_by_head_noun(nouns, name, " ".join(words[:-1]), head, categories)
-    raise RankshotError(f"WordNet has no noun for {name!r} (tried {quote_names(tried)})")
-
-
-def _find_by_head_noun(
-    nouns: Nouns, name: str, first: str, head: str, categories: Collection[str] | None
-) -> SenseCandidates:
-    above = set(nouns.senses(head))
-    if lemma := nouns.lemma(first):
-        kinds = [s for s in nouns.senses(lemma) if above & nouns.ancestors(s).keys()]
-        if kinds:
-            note = f"{name!r} was looked up as {lemma!r}, a kind of {head!r}"
-            return _filter_by_category(nouns, name, lemma, kinds, note, categories)
-    note = f"{name!r} was looked up as its head noun, {head!r}"
-    return _filter_by_category(nouns, name, head, nouns.senses(head), note, categories)
-
-
-def _filter_by_category(
-    nouns: Nouns,
-    name: str,
-    lemma: str,
-    synsets: Sequence[int],
-    note: str | None,
-    categories: Collection[str] | None,
-) -> SenseCandidates:
-    usage = dict(zip(nouns.senses(lemma), nouns.counts(lemma), strict=True))
-    kept = [s for s in synsets if categories is None or nouns.category(s) in categories]
-    if not kept:
-        there = sorted({nouns.category(s) for s in synsets})
-        raise RankshotError(
-            f"{name!r} has no sense in {quote_names(sorted(categories or ()))}, only in "
-            f"{quote_names(there)}"
-        )
-    return SenseCandidates(name, tuple(kept), tuple(usage[s] for s in kept), note)
-
-
-def require_categories(categories: Iterable[str] | None) -> tuple[str, ...] | None:
-    """Return the categories as a tuple; they must be WordNet's lexical categories of nouns."""
-    if categories is None:
-        return None
-    if isinstance(categories, str):
-        raise RankshotError(f"categories must be a list of names, not {categories!r}")
-    chosen = tuple(categories)
-    if not chosen:
-        raise RankshotError("categories is empty: no sense would be left")
-    for category in chosen:
-        if category not in CATEGORIES:
-            raise RankshotError(f"no category {category!r}; there are {', '.join(CATEGORIES)}")
-    return chosen
-
-
-def choose_senses(nouns: Nouns, options: Sequence[SenseCandidates]) -> list[int]:
-    """Choose one sense for every name, such that the senses of the list fit one another.
-
-    As in a naive Bayes classifier, three log-odds are added for a sense: how common it is; how
-    common its lexical category is in the list, which is learnt from the list itself (an elephant
-    can only be an animal, so a leopard is an animal rather than a fur, although foxes, rabbits
-    and beavers can be furs as well); and its similarity to the nearest senses of other names. The
-    posterior is iterated until it converges, as in the EM algorithm.
-    """
-    synsets = [synset for option in options for synset in option.synsets]
-    owner = np.repeat(np.arange(len(options)), [len(option.synsets) for option in options])
-    starts = np.flatnonzero(np.diff(owner, prepend=-1))
-    distinct, place = np.unique(synsets, return_inverse=True)
-    # Single precision saves memory: a list of ambiguous names has many pairs of senses.
-    distinct_alike = lin(nouns, distinct.tolist(), distinct.tolist()).astype(np.float32)
-    alike = distinct_alike[np.ix_(place, place)]
-    # Two names of a list mean different things: a sense that both could have is no evidence.
-    alike[place[:, None] == place] = 0
-    category = np.array([CATEGORIES.index(nouns.category(synset)) for synset in synsets])
-    usage = np.concatenate([_log_usage(option) for option in options])
-    posterior = _softmax_per_name(usage, owner, starts)
+def choose_senses(nouns: Nouns, options: Sequence[SenseCandidates]) -> list[Floats]:
+    """Return the probability of each candidate of each name, such that all fit one another."""
+    listed = _SenseList(nouns, options)
+    worth = listed.usage
+    posterior = listed.normalize(worth)
     for _ in range(MAX_ROUNDS):
-        # Each category gets half a name more, so that none is excluded.
-        common = 0.5 + np.bincount(category, posterior, minlength=len(CATEGORIES))
-        weighted = alike * posterior.astype(np.float32)
-        to_names = np.maximum.reduceat(weighted, starts, axis=1)
-        worth = (
-            usage
-            + np.log(common)[category]
-            + NEIGHBOUR_WEIGHT * _neighbour_similarity(to_names, owner)
-        )
-        last, posterior = posterior, _softmax_per_name(worth, owner, starts)
+        worth = listed.weigh(posterior)
+        last, posterior = posterior, listed.normalize(worth + listed.log_free(posterior))
         if np.abs(posterior - last).max() < SETTLED:
             break
-    ends = np.append(starts[1:], owner.size)
-    return [
-        synsets[begin + int(np.argmax(posterior[begin:end]))]
-        for begin, end in zip(starts, ends, strict=True)
-    ]
+    return listed.choose_in_turn(worth, posterior)
 
 
-def _log_usage(option: SenseCandidates) -> Floats:
-    """Return the log-probability of each sense by its tag count; without counts, by its rank."""
-    counts = np.array(option.counts) + 1 / (1 + np.arange(len(option.counts)))
-    return np.asarray(np.log(counts / counts.sum()))
+class _SenseList:
+    """The candidates of all names of a list, one after the other, and what is known of each."""
+
+    def __init__(self, nouns: Nouns, options: Sequence[SenseCandidates]) -> None:
+        every = [candidate for option in options for candidate in option.candidates]
+        sizes = [len(option.candidates) for option in options]
+        self.owner = np.repeat(np.arange(len(options)), sizes)
+        self.starts = np.cumsum([0, *sizes[:-1]])
+        synsets = [candidate.synset for candidate in every]
+        _, self.place = np.unique(synsets, return_inverse=True)
+        self.usage = WEAK * np.log([candidate.count + UNTAGGED for candidate in every])
+        self.is_first = np.array([candidate.is_first for candidate in every])
+        self.is_complete = np.array([candidate.is_complete for candidate in every])
+        # How a pinned name is spelt says nothing of the others: it can be an id.
+        self.is_spelt = np.array([not option.is_pinned for option in options])[self.owner]
+        self.has_synonyms = self.is_spelt & (nouns.word_counts[synsets] > 1)
+        self.is_capital = np.array([candidate.is_capital for candidate in every])
+        written = [option.name.partition(",")[0] for option in options]
+        self.has_capital = np.array([text != text.lower() for text in written])[self.owner]
+        self.is_leaf = nouns.sizes[synsets] == 1
+        self.leaf_share = float((nouns.sizes == 1).mean())
+        self.category = np.array([CATEGORIES.index(nouns.category(synset)) for synset in synsets])
+        # One row for every candidate and synset above it, and for the candidate itself.
+        above = [list(nouns.ancestors(synset)) for synset in synsets]
+        self.below = np.repeat(np.arange(len(every)), [len(some) for some in above])
+        self.above = np.concatenate([np.array(some) for some in above])
+        self.kernel = 1 / nouns.sizes[self.above]
+
+    def normalize(self, worth: Floats) -> Floats:
+        """Return the softmax over the candidates of each name."""
+        weight = np.exp(worth - np.maximum.reduceat(worth, self.starts)[self.owner])
+        return np.asarray(weight / np.add.reduceat(weight, self.starts)[self.owner])
+
+    def weigh(self, posterior: Floats) -> Floats:
+        """Return the log-probability of each candidate, up to a constant for each name."""
+        others = _sum_others(self.above, self.owner[self.below], posterior[self.below])
+        density = np.bincount(self.below, others * self.kernel)
+        in_category = _sum_others(self.category, self.owner, posterior)
+        leaf = _log_rate(self.is_leaf, posterior)
+        usual_leaf = np.log(np.where(self.is_leaf, self.leaf_share, 1 - self.leaf_share))
+        return np.asarray(
+            self.usage
+            # One more name that can be anything: a name can be the only one in its list.
+            + np.log(density + self.kernel.min())
+            + WEAK * np.log(in_category + 0.5)
+            + WEAK * (leaf - usual_leaf)
+            + _log_rate(self.is_first, posterior, self.is_spelt)
+            + _log_rate(self.is_complete, posterior, self.has_synonyms)
+            + _log_rate(self.has_capital, posterior, self.is_spelt & self.is_capital)
+            + _log_rate(self.has_capital, posterior, self.is_spelt & ~self.is_capital)
+        )
+
+    def log_free(self, posterior: Floats) -> Floats:
+        """Return how likely no other name has a candidate's sense."""
+        taken = np.bincount(self.place, posterior)[self.place] - posterior
+        return np.asarray(np.log(np.maximum(1 - taken, SYNONYMS)))
+
+    def choose_in_turn(self, worth: Floats, posterior: Floats) -> list[Floats]:
+        """Return the posteriors if names choose in turn, the surest first.
+
+        Two names with the same candidates, such as crane and crane 2, have the same posterior. So
+        the second of them must know what the first one took.
+        """
+        ends = np.append(self.starts[1:], self.owner.size)
+        free = np.ones(self.place.max() + 1)
+        found: dict[int, Floats] = {}
+        # Rounded, so that a tie is not decided by the order in which numbers were summed.
+        surest = np.round(np.maximum.reduceat(posterior, self.starts), 9)
+        for name in np.argsort(-surest, kind="stable"):
+            rows = slice(self.starts[name], ends[name])
+            own = np.round(worth[rows] + np.log(free[self.place[rows]]), 9)
+            found[int(name)] = np.exp(own - own.max()) / np.exp(own - own.max()).sum()
+            free[self.place[rows][np.argmax(own)]] = SYNONYMS
+        return [found[name] for name in range(len(found))]
 
 
-def _softmax_per_name(worth: Floats, owner: NDArray[np.intp], starts: NDArray[np.intp]) -> Floats:
-    """Return the softmax over the senses of each name."""
-    weight = np.exp(worth - np.maximum.reduceat(worth, starts)[owner])
-    return np.asarray(weight / np.add.reduceat(weight, starts)[owner])
+def _sum_others(group: NDArray[np.intp], owner: NDArray[np.intp], values: Floats) -> Floats:
+    """Return for each row the sum of the values in its group, without those of its own name."""
+    _, own = np.unique(group * (owner.max() + 1) + owner, return_inverse=True)
+    total = np.bincount(group, values)[group] - np.bincount(own, values)[own]
+    return np.asarray(np.maximum(total, 0))
 
 
-def _neighbour_similarity(to_names: NDArray[np.float32], owner: NDArray[np.intp]) -> Floats:
-    """Return the mean similarity of each sense to its nearest other names."""
-    others = to_names.copy()
-    others[np.arange(len(owner)), owner] = -np.inf
-    nearest = min(NEIGHBOURS, others.shape[1] - 1)
-    if nearest == 0:
-        return np.zeros(len(owner))
-    top = np.partition(others, -nearest, axis=1)[:, -nearest:]
-    return np.asarray(top.mean(axis=1))
+def _log_rate(flag: Bools, posterior: Floats, among: Bools | None = None) -> Floats:
+    """Return the log-probability of each candidate's flag, and 0 for candidates not ``among``.
+
+    The rate of the flag is learnt from the list.
+    """
+    among = np.ones_like(flag) if among is None else among
+    weight = posterior * among
+    rate = (weight @ flag + 0.5) / (weight.sum() + 1)
+    return np.where(among, np.log(np.where(flag, rate, 1 - rate)), 0)

@@ -142,7 +142,7 @@ def rank_seen_classes(scores: Scores, y: Any, targets: Sequence[str]) -> Ranking
 
 
 def require_targets(rankings: Rankings) -> Rankings:
-    """Return the rankings with a weight above 0; each must have a target."""
+    """Return the rankings with a weight above 0 that prefer an item; each must have a target."""
     if isinstance(rankings, Similarity):
         raise RankshotError(
             f"expected Rankings, not the similarities of {rankings.source!r}: use its to_rankings()"
@@ -154,7 +154,19 @@ def require_targets(rankings: Rankings) -> Rankings:
             f"ranking {nameless[0]} has no target: name the target of each ranking with targets=, "
             'or with "target" in a file'
         )
-    used = rankings[rankings.weights > 0]
-    if len(used) == 0:
+    weighted = rankings[rankings.weights > 0]
+    if len(weighted) == 0:
         raise RankshotError("there are no rankings (or all have weight 0)")
+    used = weighted[_prefers_an_item(weighted)]
+    if lost := sorted(set(weighted.target_names) - set(used.target_names)):
+        raise RankshotError(
+            f"the rankings of {quote_names(lost)} prefer no seen class to another: each compares a "
+            "single one, or ties all that it compares"
+        )
     return used
+
+
+def _prefers_an_item(rankings: Rankings) -> NDArray[np.bool_]:
+    """Mark the rankings that say something: a subset of one item, or of tied ones, does not."""
+    n_places = rankings.places[rankings.starts[1:] - 1] + 1
+    return np.asarray((n_places > 1) | ~rankings.is_subset)

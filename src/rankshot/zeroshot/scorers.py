@@ -7,92 +7,55 @@ Babington-Smith model. Both scorers can give the first places of a ranking more 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import comb
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 from scipy.special import gammaln
 
 from rankshot.core.blocks import BLOCK_CELLS, CACHED_CELLS, row_blocks
-from rankshot.core.errors import RankshotError, short_repr
-from rankshot.core.validation import require_number
-from rankshot.ranking.babington_smith import NO_SUBSETS, log_sum_of_choices, require_affordable
-from rankshot.ranking.checks import refuse_partial
 from rankshot.ranking.layouts import group_by_place, iterate_choices, rows_with_tied_choices
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.tie_integral import TiedChoice, n_nodes
-from rankshot.zeroshot.scores import Kind, pair_columns
+from rankshot.ranking.tie_integral import tied_log_prob
+from rankshot.zeroshot.babington_smith_scorer import BabingtonSmithScorer
+from rankshot.zeroshot.scores import Kind
+from rankshot.zeroshot.stages import StageLogProb, log_chance, stage_weights
 
 Floats = NDArray[np.floating]
-Ints = NDArray[np.int32]
+TIE_TOLERANCE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-14}
+"""The relative error of the probability that tied items come next."""
+LARGE = 30.0
+"""Scores that are further below the largest are added up in double precision."""
 LEAST_TOTAL = {np.dtype(np.float32): 1e-30, np.dtype(np.float64): 1e-290}
 """Totals below this (the largest worth is 1) may have lost terms by underflow. They are computed
 again with logarithms, which takes longer."""
 
 
-def stage_weights(rankings: Rankings, decay: float) -> NDArray[np.float64]:
-    """Return the weight r^-decay of the r-th place, one row per ranking; 0 after its end.
-
-    Tied items share the mean weight of the places that they take, because their order is
-    unknown.
-    """
-    longest = int(rankings.lengths.max(initial=0))
-    place = np.arange(longest)
-    weights = np.where(place < rankings.lengths[:, None], (1.0 + place) ** -decay, 0.0)
-    begin, size, row = group_by_place(rankings)
-    taken = np.minimum(size, rankings.lengths[row] - begin)
-    for first, m, r in zip(begin, taken, row, strict=True):
-        if m > 1:
-            weights[r, first : first + m] = weights[r, first : first + m].mean()
-    return weights
-
-
-def require_decay(decay: float) -> float:
-    """Return the decay of the weights as a float; it must be finite and not negative."""
-    if isinstance(decay, str | bytes | bool | np.bool_):
-        raise RankshotError(f"decay must be a number, not {short_repr(decay)}")
-    return require_number("decay", decay, least=0, below=np.inf)
-
-
-def log_chance(rankings: Rankings, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the weighted log-probability of each ranking where all scores are equal.
-
-    At each place, one of the remaining items is chosen uniformly.
-    """
-    compared = np.where(rankings.is_subset, rankings.n_listed, rankings.n_items)
-    left = compared[:, None] - np.arange(weights.shape[1])
-    return -np.asarray((weights * np.log(np.maximum(left, 1))).sum(axis=1))
-
-
-# -------------------------------------------------------------------- Plackett-Luce
-
-
-class StageLogProb(NamedTuple):
-    """The term of one stage in the log-probability of a ranking.
-
-    ``log_prob`` is the log-probability that the ``members`` come next, with one value per input.
-    ``chance`` is its value where all scores are equal. Both are multiplied by ``weight``.
-    """
-
-    members: Ints
-    log_prob: Floats
-    chance: float
-    weight: float
-
-
 class _Lists(NamedTuple):
-    """Rankings of one length without ties; ``rows`` are their numbers among all rankings.
+    """Strict rankings of one length, in groups of ``size``, with one column per ranking.
 
-    ``order[i]`` holds the i-th item of each ranking; its term has the weight ``weights[i]``.
-    ``rest``, with one row per ranking, marks the items that come after all placed items.
+    The columns are the first rankings of all groups, then the second ones, and so on.
+    ``order[i]`` holds the i-th item of each ranking, by its place among the listed items; its term
+    has the weight ``weights[i]``. ``rest``, with one row per ranking, marks the listed items after
+    all placed items; the last column is for the unlisted ones.
     """
 
-    rows: NDArray[np.intp]
-    order: Ints
+    groups: NDArray[np.intp]
+    size: int
+    order: NDArray[np.intp]
     weights: NDArray[np.float64]
     rest: NDArray[np.bool_]
+
+
+class _Tied(NamedTuple):
+    """A ranking with ties: for each stage, the last one first, its items, their number and weight.
+
+    ``has_rest`` tells whether any items come after all placed items.
+    """
+
+    group: int
+    stages: list[tuple[NDArray[np.intp], int, float]]
+    has_rest: bool
 
 
 class PlackettLuceScorer:
@@ -112,87 +75,153 @@ class PlackettLuceScorer:
     decay : float
         The logarithm of the i-th factor has the weight i^-decay. For 0 all factors have the
         same weight, as in the equation.
+    groups : ndarray of int, optional
+        A number for each ranking, from 0. The log-probabilities of the rankings of one group are
+        added. By default every ranking is a group of its own.
 
     Attributes
     ----------
-    log_chance : ndarray of shape (rankings,)
-        The log-probability of each ranking where all scores are equal.
+    log_chance : ndarray of shape (groups,)
+        The log-probability of each group where all scores are equal.
+    block_cells : int
+        How many cells, inputs by items and rankings, are best computed at a time.
     """
 
     # `ranking.plackett_luce` has the same formula for one vector of worths and many rankings.
     # Here every input has a score vector of its own. So the loop runs over stages, with whole
-    # blocks of inputs that fit into the cache, in float32 if the scores are. What both have in
-    # common, the choice among tied items, is shared: `TiedChoice`.
+    # blocks of inputs that fit into the cache, in float32 if the scores are. Logarithms take
+    # most of the time: factors of equal weight are multiplied first. What both have in common,
+    # the choice among tied items, is shared: `tie_integral`.
 
-    def __init__(self, rankings: Rankings, decay: float = 0.0) -> None:
+    def __init__(
+        self, rankings: Rankings, decay: float = 0.0, groups: NDArray[np.intp] | None = None
+    ) -> None:
         self._weights = stage_weights(rankings, decay)
-        self.log_chance = log_chance(rankings, self._weights)
         self.n_items = rankings.n_items
-        self.n_rankings = len(rankings)
         self._rankings = rankings
+        self._groups = np.arange(len(rankings)) if groups is None else groups
+        self.n_groups = int(self._groups.max()) + 1
+        self.log_chance = np.bincount(self._groups, log_chance(rankings, self._weights))
+        # The items that no ranking lists matter only by the sum of their worths.
+        self._unlisted = np.ones(rankings.n_items, bool)
+        self._unlisted[rankings.codes] = False
+        self._listed = np.flatnonzero(~self._unlisted)
+        self._place = np.cumsum(~self._unlisted) - 1
         self._rest = _mark_unplaced(rankings)
-        self._tied = rows_with_tied_choices(rankings)
-        strict = np.setdiff1d(np.arange(len(rankings)), self._tied)
-        lengths = rankings.lengths[strict]
-        self._lists = [self._gather(strict[lengths == k], int(k)) for k in np.unique(lengths)]
+        tied = rows_with_tied_choices(rankings)
+        self._lists = list(self._gather(np.setdiff1d(np.arange(len(rankings)), tied)))
+        self._tied = [self._split(row) for row in tied]
+        self._tied_rest = self._sum_rest(tied)
+        # Ties take most of the time, and less of it for many inputs at once.
+        self.block_cells = BLOCK_CELLS // 2 if self._tied else 2 * CACHED_CELLS
+        self._numerators = np.zeros((self.n_groups, self._listed.size))
+        for lists in self._lists:
+            groups_of = np.tile(lists.groups, lists.size)
+            for places, weight in zip(lists.order, lists.weights, strict=True):
+                np.add.at(self._numerators, (groups_of, places), weight)
 
-    def _gather(self, rows: NDArray[np.intp], k: int) -> _Lists:
-        """Collect strict rankings of one length."""
-        order = self._rankings.codes[self._rankings.starts[rows][:, None] + np.arange(k)]
-        # Strict rankings of one length have the same weights.
-        weights = self._weights[rows[0], :k]
-        return _Lists(rows, np.ascontiguousarray(order.T), weights, self._rest[rows])
+    def _gather(self, strict: NDArray[np.intp]) -> Iterator[_Lists]:
+        """Yield the strict rankings by their length and the size of their groups."""
+        lengths = self._rankings.lengths[strict]
+        for k in np.unique(lengths):
+            rows = strict[lengths == k]
+            rows = rows[np.argsort(self._groups[rows], kind="stable")]
+            groups, first, sizes = np.unique(
+                self._groups[rows], return_index=True, return_counts=True
+            )
+            for size in np.unique(sizes):
+                of_size = sizes == size
+                theirs = rows[first[of_size] + np.arange(size)[:, None]].ravel()
+                codes = self._rankings.codes[self._rankings.starts[theirs] + np.arange(k)[:, None]]
+                # Strict rankings of one length have the same weights.
+                weights = self._weights[theirs[0], :k]
+                yield _Lists(
+                    groups[of_size],
+                    int(size),
+                    self._place[codes],
+                    weights,
+                    self._sum_rest(theirs),
+                )
+
+    def _split(self, row: int) -> _Tied:
+        """Split a tied ranking into its stages."""
+        stages, place = [], 0
+        for members, taken in iterate_choices(self._rankings[row]):
+            weight = float(self._weights[row, place])
+            stages.append((self._place[members], taken, weight))
+            place += taken
+        return _Tied(int(self._groups[row]), stages[::-1], bool(self._rest[row].any()))
+
+    def _sum_rest(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Mark the worths to add for the items after all placed ones; the last is the unlisted."""
+        unlisted = ~self._rankings.is_subset[rows]
+        return np.column_stack([self._rest[rows][:, self._listed], unlisted])
 
     def log_prob(self, values: Floats) -> NDArray[np.float64]:
-        """Return log P(π|x), with one row per input and one column per ranking.
+        """Return log P(π|x), with one row per input and one column per group of rankings.
 
         Parameters
         ----------
         values : ndarray of shape (n, C)
-            Scores. For float32, the exponentials and the sums over items, which take most of
-            the time, are float32; the sum over stages is float64.
+            Scores. For float32, all that takes time is float32.
         """
-        result = np.empty((len(values), self.n_rankings))
-        for rows in row_blocks(len(values), self.n_items + self.n_rankings, CACHED_CELLS):
-            result[rows] = self.log_prob_by_ranking(values[rows]).T
+        return np.asarray(self.log_prob_by_group(values).T, np.float64)
+
+    def log_prob_by_group(self, values: Floats) -> Floats:
+        """Return the same, transposed: one row per group."""
+        result = np.empty((self.n_groups, len(values)), values.dtype)
+        for rows in row_blocks(len(values), self.n_items + self._groups.size, self.block_cells):
+            result[:, rows] = self._block_log_prob(values[rows])
         return result
 
-    def log_prob_by_ranking(self, values: Floats) -> NDArray[np.float64]:
-        """Return the same for one block of inputs, transposed: one row per ranking."""
-        result = np.empty((self.n_rankings, len(values)))
+    def _block_log_prob(self, values: Floats) -> Floats:
+        largest = values.max(axis=1)
+        f = values.T[self._listed]
+        f -= largest
+        worths = self._sum_unlisted(values, largest)
+        result = self._numerator_sums(f)
+        least = np.full(len(values), np.inf)
         for lists in self._lists:
-            result[lists.rows] = self._lists_log_prob(lists, values)
-        for row in self._tied:
-            result[row] = self._by_stages(row, values)
-        return result
-
-    def _by_stages(self, row: int, values: Floats) -> Floats:
-        parts = self.stage_log_probs(row, values.T)
-        return np.asarray(sum(stage.weight * stage.log_prob for stage in parts))
-
-    def _lists_log_prob(self, lists: _Lists, values: Floats) -> NDArray[np.float64]:
-        f = values.T.copy(order="C")
-        f -= f.max(axis=0)
-        worths = np.exp(f)
-        remaining = lists.rest.astype(f.dtype) @ worths
-        # The last stage has the smallest total.
-        least = (remaining + worths[lists.order[-1]]).min(axis=0)
-        result = np.zeros(remaining.shape)
-        for items, weight in zip(lists.order[::-1], lists.weights[::-1], strict=True):
-            remaining += worths[items]
-            with np.errstate(divide="ignore", invalid="ignore"):
-                stage = f[items] - np.log(remaining)
-                result += stage if weight == 1 else weight * stage
+            log_totals, smallest = _weighted_log_totals(lists, worths)
+            if lists.groups.size == self.n_groups:
+                result -= log_totals
+            else:
+                result[lists.groups] -= log_totals
+            np.minimum(least, smallest, out=least)
+        rest = self._tied_rest.astype(f.dtype) @ worths
+        for tied, later in zip(self._tied, rest, strict=True):
+            log_prob, smallest = _tied_ranking_log_prob(tied, later, f, worths)
+            result[tied.group] += log_prob
+            np.minimum(least, smallest, out=least)
         lost = np.flatnonzero(least < LEAST_TOTAL[f.dtype])
         if lost.size:
-            result[:, lost] = self._log_prob_despite_underflow(lists, values[lost])
+            result[:, lost] = self._log_prob_despite_underflow(values[lost])
+        return np.asarray(result)
+
+    def _sum_unlisted(self, values: Floats, largest: Floats) -> Floats:
+        """Return the worths of the listed items, and, last, the sum of those of all others."""
+        worths = values - largest[:, None]
+        np.exp(worths, out=worths)
+        result = np.empty((self._listed.size + 1, len(values)), values.dtype)
+        result[:-1] = worths.T[self._listed]
+        np.matmul(worths, self._unlisted.astype(values.dtype), out=result[-1])
         return result
 
-    def _log_prob_despite_underflow(self, lists: _Lists, values: Floats) -> NDArray[np.float64]:
+    def _numerator_sums(self, f: Floats) -> Floats:
+        """Return the weighted sum of the scores of all placed items, with one row per group."""
+        # Sums of large numbers in float32 would depend on the order of the items.
+        precise = np.float64 if f.min(initial=0) < -LARGE else f.dtype
+        return (self._numerators.astype(precise) @ f.astype(precise)).astype(f.dtype)
+
+    def _log_prob_despite_underflow(self, values: Floats) -> Floats:
         """Return the same where worths underflow: in float64, and then with logarithms."""
         if values.dtype == np.float32:
-            return self._lists_log_prob(lists, values.astype(np.float64))
-        return np.array([self._by_stages(row, values) for row in lists.rows])
+            return self._block_log_prob(values.astype(np.float64))
+        result = np.zeros((self.n_groups, len(values)))
+        for row, group in enumerate(self._groups):
+            parts = self.stage_log_probs(row, values.T)
+            result[group] += sum(stage.weight * stage.log_prob for stage in parts)
+        return result
 
     def stage_log_probs(self, row: int, scores: Floats) -> Iterator[StageLogProb]:
         """Yield the stages of a ranking, the last one first.
@@ -216,8 +245,9 @@ class PlackettLuceScorer:
                 # log(v / (v + later)), without computing the sum
                 log_prob = -np.logaddexp(0, later - theirs[0])
             else:
-                ways = gammaln(g + 1) - gammaln(g - taken + 1)
-                log_prob = _tied_log_prob(theirs, later, taken) - ways
+                log_prob = np.full(later.size, gammaln(g - taken + 1) - gammaln(g + 1))
+                if n_later:
+                    log_prob += tied_log_prob(theirs, later, taken)
             chance = gammaln(n_later + g - taken + 1) - gammaln(n_later + g + 1)
             yield StageLogProb(members, log_prob, float(chance), float(self._weights[row, place]))
             later = np.logaddexp(later, _log_total(theirs))
@@ -239,153 +269,118 @@ def _log_total(f: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(largest + np.log(np.exp(f - largest).sum(axis=0)))
 
 
-def _tied_log_prob(theirs: NDArray[np.float64], later: NDArray[np.float64], taken: int) -> Floats:
-    """Return the log-probability that ``taken`` items of a group come before all later items."""
-    if np.isneginf(later).all():
-        return np.zeros(later.size)
-    result = np.empty(later.size)
-    for rows in row_blocks(later.size, len(theirs) * n_nodes(len(theirs)), BLOCK_CELLS // 4):
-        result[rows] = TiedChoice(theirs[:, rows].T, later[rows], taken).log_prob
-    return result
+class _LogSum:
+    """Σ weight · log(factor): consecutive factors of one weight are multiplied first.
 
-
-# -------------------------------------------------------------------- Babington-Smith
-
-
-class BabingtonSmithScorer:
-    r"""P(π|x) of many rankings for many inputs, up to a factor that depends only on x.
-
-    The paper's equation 15, from pairwise scores f_ij = -f_ji:
-
-    .. math:: P(\pi|x) \propto \prod_{i=1}^K \prod_{j > i} e^{f_{\pi^{-1}(i) \pi^{-1}(j)}(x)}
-
-    Its logarithm is linear in the scores. The missing factor differs between rankings of
-    different lengths, so all rankings must have one length. The probability of a tied ranking is
-    the mean over the orders that it allows.
-
-    Parameters
-    ----------
-    rankings : Rankings
-        Full or top-K rankings of one length.
-    decay : float
-        The logarithm of the i-th factor has the weight i^-decay.
-
-    Attributes
-    ----------
-    log_chance : ndarray of shape (rankings,)
-        The log-weight of each ranking where all scores are equal: 0, without the normaliser.
+    Up to ``most`` factors are multiplied before their logarithm is taken.
     """
 
-    def __init__(self, rankings: Rankings, decay: float = 0.0) -> None:
-        refuse_partial(rankings, NO_SUBSETS)
-        shortest, longest = int(rankings.lengths.min()), int(rankings.lengths.max())
-        if shortest != longest:
-            row = int(np.argmin(rankings.lengths))
-            raise RankshotError(
-                f"one-vs-one scores need rankings of one length: ranking {row} (of "
-                f"{rankings.targets[row]!r}) has {shortest} items, others have {longest}. Use "
-                f"k={shortest}, or scores with one column per class"
-            )
-        self.n_rankings = len(rankings)
-        self.n_items = rankings.n_items
-        self._column, self._sign = pair_columns(self.n_items)
-        self._n_pairs = self.n_items * (self.n_items - 1) // 2
-        self._rankings = rankings
-        self._weights = stage_weights(rankings, decay)
-        self.log_chance = np.zeros(len(rankings))
-        self._tied = rows_with_tied_choices(rankings)
-        self._strict = np.setdiff1d(np.arange(len(rankings)), self._tied)
-        self._design = self._signs_of_lists(rankings[self._strict], decay)
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[np.floating], most: int) -> None:
+        self._sum, self._product = np.zeros(shape, dtype), np.empty(shape, dtype)
+        self._most, self._n, self._weight = most, 0, 0.0
 
-    def log_prob_by_ranking(self, values: Floats) -> NDArray[np.float64]:
-        """Return log P(π|x) without its normaliser, with one row per ranking.
+    def add(self, factors: Floats, weight: float) -> None:
+        """Add the logarithms of factors, which are along the first axis."""
+        for begin in range(0, len(factors), self._most):
+            some = factors[begin : begin + self._most]
+            if self._n + len(some) > self._most or weight != self._weight:
+                self._take_logarithm()
+            if self._n:
+                self._product *= some[0] if len(some) == 1 else some.prod(axis=0)
+            else:
+                np.multiply.reduce(some, axis=0, out=self._product)
+            self._n, self._weight = self._n + len(some), weight
 
-        Parameters
-        ----------
-        values : ndarray of shape (n, C (C - 1) / 2)
-            Scores, with one row per input.
-        """
-        # Thousands of scores are added: single precision is not enough.
-        f = np.ascontiguousarray(values.T, np.float64)
-        result = np.empty((self.n_rankings, f.shape[1]))
-        result[self._strict] = self._design @ f
-        for row in self._tied:
-            parts = self.stage_log_probs(row, f)
-            result[row] = sum(stage.weight * stage.log_prob for stage in parts)
-        return result
+    def _take_logarithm(self) -> None:
+        if self._n:
+            # What underflows is computed again.
+            with np.errstate(divide="ignore", invalid="ignore"):
+                np.log(self._product, out=self._product)
+                self._product *= self._product.dtype.type(self._weight)
+            self._sum += self._product
+        self._n = 0
 
-    def stage_log_probs(self, row: int, f: Floats) -> Iterator[StageLogProb]:
-        """Yield the stages of a ranking, the first one first, with log-weights; their chance is 0.
-
-        Parameters
-        ----------
-        row : int
-            The number of the ranking.
-        f : ndarray of shape (C (C - 1) / 2, n)
-            Scores, with one column per input.
-        """
-        left = np.ones(self.n_items, bool)
-        place = 0
-        for members, taken in iterate_choices(self._rankings[row]):
-            row_sums = self._row_sums(members, left) @ f
-            single = len(members) == 1
-            part = row_sums[0] if single else self._tied_part(members, taken, row_sums, f)
-            yield StageLogProb(members, part, 0.0, float(self._weights[row, place]))
-            left[members] = False
-            place += taken
-
-    def _signs_of_lists(self, lists: Rankings, decay: float) -> csr_array:
-        """Return the matrix from scores to the log-weights of strict rankings of one length."""
-        k = int(lists.lengths.max(initial=0))
-        order = lists.codes[lists.starts[:-1, None] + np.arange(k)]
-        left = np.ones((len(lists), self.n_items), bool)
-        design = csr_array((len(lists), self._n_pairs), dtype=np.float64)
-        for items, weights in zip(order.T, stage_weights(lists, decay).T, strict=True):
-            left[np.arange(len(lists)), items] = False
-            row, other = np.nonzero(left)
-            # Strict rankings of one length have the same weights.
-            design += weights[0] * self._signs(row, items[row], other, len(lists))
-        return design
-
-    def _row_sums(self, members: Ints, left: NDArray[np.bool_]) -> csr_array:
-        """Return the matrix from scores to Σ_j f_ij over the items left, one row per member."""
-        row, other = np.nonzero(left & (np.arange(self.n_items) != members[:, None]))
-        return self._signs(row, members[row], other, len(members))
-
-    def _signs(
-        self, row: NDArray[np.intp], item: Ints, other: NDArray[np.intp], n_rows: int
-    ) -> csr_array:
-        """Return the matrix that adds f of ``item`` against ``other`` to each ``row``."""
-        signs = self._sign[item, other].astype(np.float64)
-        cells = signs, (row, self._column[item, other])
-        return csr_array(cells, shape=(n_rows, self._n_pairs))
-
-    def _tied_part(self, tied: Ints, taken: int, row_sums: Floats, f: Floats) -> Floats:
-        """Return the logarithm of the mean weight over the orders of a tie."""
-        g = len(tied)
-        require_affordable(g, taken)
-        column, sign = self._column[np.ix_(tied, tied)], self._sign[np.ix_(tied, tied)]
-        result = np.empty(f.shape[1])
-        largest = max(comb(g, m) for m in range(1, taken + 1))
-        for rows in row_blocks(f.shape[1], largest + g * g, BLOCK_CELLS // 4):
-            log_odds = np.asarray(f[column, rows] * sign[:, :, None], np.float64)
-            sums = np.asarray(row_sums[:, rows], np.float64)
-            result[rows] = log_sum_of_choices(log_odds, sums, taken)
-        return np.asarray(result - gammaln(g + 1) + gammaln(g - taken + 1))
+    def total(self) -> Floats:
+        """Return the sum of all that was added."""
+        self._take_logarithm()
+        return self._sum
 
 
-# -------------------------------------------------------------------- by the kind of scores
+def _weighted_log_totals(lists: _Lists, worths: Floats) -> tuple[Floats, Floats]:
+    """Return Σ weight · log(total) over the stages of all rankings of each group.
+
+    The second array holds the smallest total of each input.
+    """
+    remaining = lists.rest.astype(worths.dtype) @ worths
+    taken = np.empty_like(remaining)
+    np.take(worths, lists.order[-1], axis=0, out=taken, mode="clip")
+    remaining += taken
+    # The last stage has the smallest total.
+    smallest = remaining.min(axis=0)
+    shape = lists.groups.size, worths.shape[1]
+    log_sum = _LogSum(shape, worths.dtype, _most_factors(smallest, lists.rest.shape[1]))
+    for i in reversed(range(len(lists.order))):
+        log_sum.add(remaining.reshape(lists.size, *shape), float(lists.weights[i]))
+        if i:
+            np.take(worths, lists.order[i - 1], axis=0, out=taken, mode="clip")
+            remaining += taken
+    return log_sum.total(), smallest
+
+
+def _most_factors(smallest: Floats, n_worths: int) -> int:
+    """Return how many totals can be multiplied without underflow or overflow.
+
+    A total is at most the number of worths, as the largest worth is 1. Inputs whose totals lost
+    digits are computed again, and do not count here.
+    """
+    least = smallest[smallest >= LEAST_TOTAL[smallest.dtype]].min(initial=1.0)
+    most = -np.log(np.finfo(smallest.dtype).tiny)
+    return max(1, int(most / max(-np.log(least), np.log(n_worths), 1.0)))
+
+
+def _tied_ranking_log_prob(
+    tied: _Tied, later: Floats, f: Floats, worths: Floats
+) -> tuple[Floats, Floats]:
+    """Return the log-probability of a tied ranking, and its smallest total, for each input.
+
+    ``later`` is the total worth of the items after all placed items.
+    """
+    has_later, lost = tied.has_rest, LEAST_TOTAL[f.dtype]
+    remaining = later.astype(np.float64)
+    smallest = np.full(remaining.size, np.inf)
+    result = np.zeros(remaining.size)
+    for members, taken, weight in tied.stages:
+        g, total = len(members), worths[members].sum(axis=0)
+        if g == 1:
+            used = remaining + total
+            result += weight * (f[members[0]] - np.log(np.maximum(used, lost)))
+        else:
+            used = remaining
+            result -= weight * (gammaln(g + 1) - gammaln(g - taken + 1))
+            if has_later:
+                theirs, log_rest = f[members].astype(np.float64), np.log(np.maximum(used, lost))
+                tolerance = TIE_TOLERANCE[f.dtype]
+                result += weight * tied_log_prob(theirs, log_rest, taken, tolerance)
+        if g == 1 or has_later:
+            np.minimum(smallest, used, out=smallest)
+        remaining = remaining + total
+        has_later = True
+    return result, smallest
 
 
 Scorer = PlackettLuceScorer | BabingtonSmithScorer
 
 
 class Scorers:
-    """The scorers of some rankings for every kind of scores; each is built on first use."""
+    """The scorers of some rankings for every kind of scores; each is built on first use.
 
-    def __init__(self, rankings: Rankings, decay: float = 0.0) -> None:
-        self._rankings = rankings
-        self._decay = decay
+    The parameters are those of the scorers.
+    """
+
+    def __init__(
+        self, rankings: Rankings, decay: float = 0.0, groups: NDArray[np.intp] | None = None
+    ) -> None:
+        self._parameters = rankings, decay, groups
         self._made: dict[bool, Scorer] = {}
 
     def get_scorer(self, kind: Kind) -> Scorer:
@@ -393,5 +388,5 @@ class Scorers:
         pairs = kind == "one-vs-one"
         if pairs not in self._made:
             model = BabingtonSmithScorer if pairs else PlackettLuceScorer
-            self._made[pairs] = model(self._rankings, self._decay)
+            self._made[pairs] = model(*self._parameters)
         return self._made[pairs]

@@ -51,7 +51,7 @@ class BaseHead(ABC):
         """Learn from rankings or similarities of the new classes."""
 
     @abstractmethod
-    def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
+    def _log_posterior(self, values: Floats, kind: Kind) -> Floats:
         """Return log P(z|x) plus a constant per input, with one row per class."""
 
     def predict_log_proba(
@@ -72,11 +72,15 @@ class BaseHead(ABC):
         mask = candidate_mask(candidates, len(table), self.classes_)
         values = table.values
         result = np.empty((len(values), len(self.classes_)), values.dtype)
-        for rows in row_blocks(len(values), self._cells_per_input(values), CACHED_CELLS):
+        cells = self._cells_per_block(table.kind)
+        for rows in row_blocks(len(values), self._cells_per_input(values), cells):
             block = self._log_posterior(values[rows], table.kind)
             allowed = None if mask is None else mask[rows].T
             result[rows] = normalize_log_proba(block, allowed, values.dtype).T
         return result
+
+    def _cells_per_block(self, kind: Kind) -> int:  # noqa: ARG002
+        return CACHED_CELLS
 
     def _cells_per_input(self, values: Floats) -> int:
         return int(values.shape[1]) + len(self.classes_)
@@ -100,7 +104,7 @@ class BaseHead(ABC):
 
 
 def normalize_log_proba(
-    log_posterior: NDArray[np.float64],
+    log_posterior: Floats,
     allowed: NDArray[np.bool_] | None,
     dtype: np.dtype[np.floating],
 ) -> Floats:

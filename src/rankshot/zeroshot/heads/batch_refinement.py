@@ -202,7 +202,7 @@ def balancing_offsets(joint: Floats) -> Floats:
         share = softmax(joint + added, axis=1)
         return np.asarray((np.diag(share.sum(axis=0)) - share.T @ share) * L / n)
 
-    options = {"gtol": 1e-7, "max_trust_radius": 1e6}
+    options = {"gtol": 1e-10, "max_trust_radius": 1e6}
     try:
         found = minimize(
             total, np.zeros(L), jac=excess, hess=curvature, method="trust-exact", options=options

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_number
 from rankshot.ranking.distances import (
     kendall_distance,
@@ -117,11 +116,6 @@ class _Compared:
         self.rows = rows
         self._columns = _compared_items(consensus)
         items = [consensus.items[i] for i in self._columns]
-        if len(items) == 1:
-            raise RankshotError(
-                f"the ranking of {consensus.targets[0]!r} compares only one item, {items[0]!r}: no "
-                "distance is defined to it. Use ProbabilisticRanking"
-            )
         self._k = min(k, len(items))
         # All items that are left were compared: these are top-K rankings of them.
         among = restrict_items(consensus, items)

@@ -29,7 +29,10 @@ class DirectSimilarity(BaseHead, BaseEstimator):
     uses the values of the similarities, not only their ranking; the paper compares its methods
     with it.
 
-    Seen classes that tie for the last places share them.
+    Seen classes that tie for the last places share them. A negative similarity, such as a negative
+    cosine, counts as 0: the weights of equation 18 are shares, and a seen class that is unlike the
+    new class must not speak for it, nor against it. If the largest similarity is 0, as in a text
+    that never mentions the two together, all seen classes with 0 count alike.
 
     Parameters
     ----------
@@ -69,17 +72,17 @@ class DirectSimilarity(BaseHead, BaseEstimator):
         Parameters
         ----------
         similarity : Similarity
-            Similarities, which must not be negative; ``rescale()`` returns such. A seen class
-            with an unknown similarity is not among the most similar ones.
+            Every new class needs one that is not negative. A seen class with an unknown
+            similarity is not among the most similar ones.
         """
         similarity = require_similarity(similarity)
         n = require_whole_number("n_similar", self.n_similar)
-        negative = np.argwhere(similarity.values < 0)
-        if negative.size:
-            row, column = negative[0]
+        largest = np.nanmax(similarity.values, axis=1)
+        if unlike := [similarity.targets[row] for row in np.flatnonzero(largest < 0)]:
             raise RankshotError(
-                f"the similarity of {similarity.targets[row]!r} and {similarity.items[column]!r} "
-                f"is negative ({similarity.values[row, column]:.3g}): use similarity.rescale()"
+                f"all similarities of {quote_names(unlike)} by {similarity.source} are negative: "
+                "leave them out, or use similarity.rescale(), which makes the smallest value of "
+                "the table 0"
             )
         self.items_ = similarity.items
         self.classes_ = np.array(similarity.targets)
@@ -146,9 +149,9 @@ def share_of_largest(values: Floats, n: int) -> Floats:
 
 
 def _exponents(values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    """Return y_k^z; if all similarities of a new class are 0, all its exponents are equal."""
+    """Return y_k^z; negative similarities count as 0, and if 0 is the largest, all 0 are equal."""
     share = share_of_largest(values, n)
-    weights = share * np.nan_to_num(values)
+    weights = share * np.maximum(np.nan_to_num(values), 0)
     nothing = weights.sum(axis=1) == 0
-    weights[nothing] = share[nothing]
+    weights[nothing] = (share * (values == 0))[nothing]
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))

@@ -10,17 +10,19 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from rankshot.core.blocks import row_blocks
+from rankshot.core.blocks import CACHED_CELLS, row_blocks
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import Seed, require_choice
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.alignment import require_targets
 from rankshot.zeroshot.heads.base import DEFAULT_K, BaseHead, require_k
+from rankshot.zeroshot.heads.mean_over_sources import MeanOverSources
 from rankshot.zeroshot.heads.reference import Reference, fit_reference
 from rankshot.zeroshot.heads.sum_over_rankings import PosteriorSum, SumOverRankings
 from rankshot.zeroshot.prior import RankingModel, consensus_rankings, fit_priors, require_prior
-from rankshot.zeroshot.scorers import Scorers, require_decay
+from rankshot.zeroshot.scorers import Scorers
 from rankshot.zeroshot.scores import Kind, Scores, as_scores
+from rankshot.zeroshot.stages import require_decay
 
 Floats = NDArray[np.floating]
 POSTERIORS = ("consensus", "mean", "sum")
@@ -35,7 +37,9 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
     happens if a new class has several rankings:
 
     - ``"mean"``: log P(z|x) is the weighted mean of log P(π|x) over the rankings of the class z.
-      Nothing is merged.
+      Nothing is merged. Classes compare on equal terms also if a source does not rank all of them:
+      there, such a class gets what the classes that the source ranks get on average. See
+      `MeanOverSources`.
     - ``"consensus"``, the paper's classifiers (equations 16 and 17): the rankings of a new class
       are merged into one, the mode of the prior fitted to them, and P(z|x) ∝ P(π_0^z|x).
     - ``"sum"``, equation 7: Σ_π P(π|x) P(z|π) over all top-k rankings π, with
@@ -177,8 +181,12 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
     def _prepare(self, compared: Rankings, reference: Scores | ArrayLike | None) -> None:
         """Build the scorers of the rankings that are compared, and standardise by the reference."""
         self._compared = compared
-        self._merge = averaging_matrix(compared, self.classes_)
-        self._scorers = Scorers(compared, self.decay)
+        self._mean: MeanOverSources | None = None
+        if self.posterior == "mean":
+            self._mean = MeanOverSources(compared, self.classes_)
+        self._scorers = Scorers(
+            compared, self.decay, None if self._mean is None else self._mean.groups
+        )
         self.reference_: Reference | None = None
         if reference is not None:
             if self.posterior == "sum":
@@ -189,7 +197,7 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
             self._reference_values = table.values
             self._usual_contributions: NDArray[np.float64] | None = None
 
-    def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
+    def _log_posterior(self, values: Floats, kind: Kind) -> Floats:
         if self.posterior == "sum":
             return self._sum.log_proba_by_target(values, kind)[0]
         if self.reference_ is None:
@@ -197,12 +205,22 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
         raw = self._raw_log_posterior(self.reference_.standardize_scores(values, kind), kind)
         return self.reference_.standardize_log_posterior(raw)
 
-    def _raw_log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
+    def _raw_log_posterior(self, values: Floats, kind: Kind) -> Floats:
         """Return the log-posterior before it is standardised by the reference."""
+        log_prob = self._log_prob_over_chance(values, kind)
+        return log_prob if self._mean is None else self._mean.combine(log_prob)
+
+    def _log_prob_over_chance(self, values: Floats, kind: Kind) -> Floats:
+        """Return log P(π|x) of each group of rankings, minus its value for equal scores."""
         scorer = self._scorers.get_scorer(kind)
-        log_prob = scorer.log_prob_by_ranking(values)
-        log_prob -= scorer.log_chance[:, None]
-        return log_prob if self.posterior == "consensus" else np.asarray(self._merge @ log_prob)
+        log_prob = scorer.log_prob_by_group(values)
+        log_prob -= scorer.log_chance[:, None].astype(log_prob.dtype)
+        return log_prob
+
+    def _cells_per_block(self, kind: Kind) -> int:
+        return (
+            CACHED_CELLS if self.posterior == "sum" else self._scorers.get_scorer(kind).block_cells
+        )
 
     def _cells_per_input(self, values: Floats) -> int:
         if self.posterior == "sum":
@@ -214,7 +232,10 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
 
         The probability of a ranking is a product over its stages. The log-ratio of each factor to
         its value for equal scores is the contribution of the item at this place; tied items
-        share it equally. With ``posterior="sum"`` the contributions are those to the consensus.
+        share it equally. Where a source does not rank a class, its rankings of other classes
+        contribute, as far as the class depends on them; what is left is shared equally by all
+        seen classes that contribute. With ``posterior="sum"`` the contributions are those to the
+        consensus.
         """
         if self.reference_ is None:
             return self._raw_item_contributions(values, kind)
@@ -228,19 +249,31 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
     def _mean_contributions(self, reference: Reference) -> NDArray[np.float64]:
         """Return the mean of the contributions over the inputs of the reference."""
         values, total = self._reference_values, np.zeros((len(self.classes_), len(self.items_)))
-        for rows in row_blocks(len(values), len(self._compared) * len(self.items_)):
+        cells = len(self.classes_) * (len(self.items_) + len(self._compared))
+        for rows in row_blocks(len(values), cells):
             block = reference.standardize_scores(values[rows], reference.kind)
             total += self._raw_item_contributions(block, reference.kind).sum(axis=0)
         return total / len(values)
 
     def _raw_item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         scorer = self._scorers.get_scorer(kind)
-        contributions = np.zeros((len(self._compared), len(self.items_), len(values)))
+        contributions = np.zeros((len(values), len(self.classes_), len(self.items_)))
+        slopes, groups = np.eye(len(self.classes_))[:, :, None], np.arange(len(self._compared))
+        if self._mean is not None:
+            log_prob = np.asarray(self._log_prob_over_chance(values, kind), np.float64)
+            slopes, groups = self._mean.slopes(log_prob), self._mean.groups
         f = np.ascontiguousarray(values.T)
-        for row in range(len(self._compared)):
-            for members, log_prob, chance, weight in scorer.stage_log_probs(row, f):
-                contributions[row, members] += weight * (log_prob - chance) / len(members)
-        return np.asarray(np.einsum("zr,rin->nzi", self._merge, contributions))
+        for row, group in enumerate(groups):
+            affected = np.flatnonzero(slopes[:, group].any(axis=1))
+            slope = slopes[affected, group].T[:, :, None]
+            for members, log_prob_of, chance, weight in scorer.stage_log_probs(row, f):
+                share = weight * (log_prob_of - chance) / len(members)
+                contributions[:, affected[:, None], members] += slope * share[:, None, None]
+        if self._mean is not None and self._mean.missing:
+            left = self._mean.combine(log_prob).T - contributions.sum(axis=2)
+            some = contributions != 0
+            contributions += some * (left / np.maximum(some.sum(axis=2), 1))[:, :, None]
+        return contributions
 
     def source_log_posteriors(
         self, values: Floats, kind: Kind
@@ -262,8 +295,7 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
         scorer = Scorers(self.rankings_, self.decay).get_scorer(kind)
         if self.reference_ is not None:
             values = self.reference_.standardize_scores(values, kind)
-        log_prob = scorer.log_prob_by_ranking(values)
-        log_prob -= scorer.log_chance[:, None]
+        log_prob = scorer.log_prob_by_group(values) - scorer.log_chance[:, None]
         log_posteriors = np.full((len(values), len(self.classes_), len(names)), np.nan)
         for z, s in product(range(len(self.classes_)), range(len(names))):
             theirs = (self.rankings_.targets == self.classes_[z]) & (labels == names[s])
@@ -292,9 +324,3 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
             log_proba, errors = self._sum.log_proba_by_target(table.values[rows], table.kind)
             proba[rows], error[rows] = np.exp(log_proba).T, errors.T
         return PosteriorSum(proba, error)
-
-
-def averaging_matrix(rankings: Rankings, targets: NDArray[np.str_]) -> NDArray[np.float64]:
-    """Return the matrix from one value per ranking to the weighted mean of each class."""
-    weights = np.where(targets[:, None] == rankings.targets, rankings.weights, 0.0)
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True))

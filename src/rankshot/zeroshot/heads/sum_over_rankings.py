@@ -109,7 +109,7 @@ class SumOverRankings:
         """Return log P(z|x) and the standard error of P(z|x), with one row per class."""
         scores = np.asarray(values, np.float64)
         if self.exact:
-            log_prob = self._scorers.get_scorer(kind).log_prob_by_ranking(scores)
+            log_prob = self._scorers.get_scorer(kind).log_prob_by_group(scores)
             log_prob -= logsumexp(log_prob, axis=0)
             log_proba = multiply_logs(self._log_posteriors, log_prob)
             return log_proba, np.zeros(log_proba.shape)

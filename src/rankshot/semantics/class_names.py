@@ -1,0 +1,190 @@
+"""Names of classes: words to look them up by, and a check of their spelling.
+
+A class name is often no word: it has a number at its end, it is an abbreviation, or it is
+misspelt. The user can say which words a source should look up instead.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from itertools import product
+from pathlib import Path
+from string import ascii_lowercase
+from typing import Any
+
+import numpy as np
+
+from rankshot.core.errors import RankshotError, short_repr, suggest_name
+from rankshot.core.names import as_names
+from rankshot.core.tables import find_column, read_csv_rows
+from rankshot.semantics.similarity import Similarity
+from rankshot.semantics.wordnet_nouns import Nouns, load_nouns
+
+Compare = Callable[[tuple[str, ...], tuple[str, ...]], Similarity]
+"""The ``similarity`` of a source: from the names of targets and items to their similarities."""
+CLASS, LOOK_UP = "class", "look_up"
+"""The columns of a file of words to look up."""
+MAX_SPELLINGS = 100
+"""How many combinations of corrected words are tried for one name."""
+
+
+def compare_as(
+    compare: Compare, targets: Iterable[Any], items: Iterable[Any], look_up: Mapping[str, str]
+) -> Similarity:
+    """Compare classes by other words than their names; the table keeps the names.
+
+    Parameters
+    ----------
+    compare : callable
+        The ``similarity`` of a source, such as ``WordNet().similarity``.
+    targets, items : iterables of names
+        The classes to compare.
+    look_up : mapping of name to words
+        The words that the source gets in place of a name. Other names are looked up as they are.
+        Two classes may have the same words; then they have the same similarities.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> from rankshot.semantics import compare_as
+    >>> words = {"water_lilly": "water lily", "T9": "tank"}
+    >>> compare_as(rs.WordNet().similarity, ["water_lilly"], ["T9", "daisy"], words).to_rankings()
+    Rankings: 1 ranking of 2 items, 1 target, 1 source
+      water_lilly: daisy > T9
+    """
+    target_names, item_names = as_names(targets, "targets"), as_names(items)
+    if not isinstance(look_up, Mapping):
+        raise RankshotError(f"look_up must map names to words, not be {short_repr(look_up)}")
+    for name, words in look_up.items():
+        if name not in target_names and name not in item_names:
+            hint = suggest_name(name, target_names + item_names)
+            raise RankshotError(f"words to look up: no class {name!r}{hint}")
+        if not isinstance(words, str) or not words.strip():
+            raise RankshotError(f"the words to look up for {name!r} are {short_repr(words)}")
+    rows, target_words = _number_words(target_names, look_up)
+    columns, item_words = _number_words(item_names, look_up)
+    table = compare(target_words, item_words)
+    notes = [f"{name!r} is looked up as {words!r}" for name, words in look_up.items()]
+    return Similarity(
+        table.values[np.ix_(rows, columns)],
+        target_names,
+        item_names,
+        table.source,
+        [*table.notes, *notes],
+    )
+
+
+def _number_words(
+    names: tuple[str, ...], look_up: Mapping[str, str]
+) -> tuple[list[int], tuple[str, ...]]:
+    """Return the number of the words of each name, and the words, each once."""
+    words = [look_up.get(name, name) for name in names]
+    number = {word: i for i, word in enumerate(dict.fromkeys(words))}
+    return [number[word] for word in words], tuple(number)
+
+
+def read_look_up(path: str | Path, classes: Iterable[Any]) -> dict[str, str]:
+    """Read the words to look up for some classes from a CSV file with these two columns.
+
+    Parameters
+    ----------
+    path : str or Path
+        The first line is ``class,look_up``. The others are such as ``water_lilly,water lily``.
+    classes : iterable of names
+        All classes; the file may name some of them.
+
+    Raises
+    ------
+    RankshotError
+        Names the file and the line of a name that is no class, or that has no words.
+    FileNotFoundError
+        If there is no such file.
+    """
+    path = Path(path)
+    known = as_names(classes, "classes")
+    rows = read_csv_rows(path)
+    line, header = next(rows)
+    if not {CLASS, LOOK_UP} <= set(header):
+        raise RankshotError(
+            f"{path}:{line}: the first line must name the columns, {CLASS},{LOOK_UP}; it is "
+            f"{short_repr(','.join(header))}"
+        )
+    name_column, words_column = (find_column(header, name, path) for name in (CLASS, LOOK_UP))
+    look_up: dict[str, str] = {}
+    for line, row in rows:
+        name, words = row[name_column].strip(), row[words_column].strip()
+        if not any(cell.strip() for cell in row):
+            # Spreadsheets write such lines for empty rows.
+            continue
+        if name not in known:
+            raise RankshotError(f"{path}:{line}: no class {name!r}{suggest_name(name, known)}")
+        if name in look_up:
+            raise RankshotError(f"{path}:{line}: the class {name!r} occurs twice")
+        if not words:
+            raise RankshotError(f"{path}:{line}: the class {name!r} has no words to look up")
+        look_up[name] = words
+    return look_up
+
+
+# ---- Spelling
+
+
+def find_misspellings(names: Iterable[Any]) -> dict[str, str]:
+    """Return the names that may be misspelt, each with a noun of WordNet that may be meant.
+
+    A name may be misspelt if WordNet does not have it, in the singular or the plural, but has a
+    noun that differs by one letter: one too many, one missing, another one, or two neighbours
+    exchanged. In a name of several words, each word that WordNet does not have may differ so.
+
+    Examples
+    --------
+    >>> from rankshot.semantics import find_misspellings
+    >>> find_misspellings(["water_lilly", "sea_horses", "maple_tree", "labradore_retreiver"])
+    {'water_lilly': 'water_lily', 'labradore_retreiver': 'labrador_retriever'}
+    """
+    nouns = load_nouns()
+    suggestions = {name: _correct(nouns, name) for name in as_names(names, "names")}
+    return {name: noun for name, noun in suggestions.items() if noun is not None}
+
+
+def _correct(nouns: Nouns, name: str) -> str | None:
+    """Return a noun that a name may be misspelt from, or None."""
+    words = [word for word in re.split(r"[-_+\s]+", name.lower()) if word]
+    text = "_".join(words)
+    if not words or _is_noun(nouns, text):
+        return None
+    near = {edit for edit in _edit_once(text) if edit in nouns}
+    if not near:
+        near = _correct_words(nouns, words)
+    # The first letter is seldom wrong; and then the more common noun.
+    return max(
+        near,
+        key=lambda noun: (noun[0] == text[0], sum(nouns.counts(noun)), noun),
+        default=None,
+    )
+
+
+def _correct_words(nouns: Nouns, words: list[str]) -> set[str]:
+    """Return the nouns that result if each unknown word of a name is corrected."""
+    choices = [
+        [word] if _is_noun(nouns, word) else [edit for edit in _edit_once(word) if edit in nouns]
+        for word in words
+    ]
+    if np.prod([float(len(choice)) for choice in choices]) > MAX_SPELLINGS:
+        return set()
+    return {text for text in map("_".join, product(*choices)) if text in nouns}
+
+
+def _is_noun(nouns: Nouns, text: str) -> bool:
+    return any(nouns.lemma(form) is not None for form in (text, *nouns.singulars(text)))
+
+
+def _edit_once(text: str) -> set[str]:
+    """Return all texts that differ from a text by one letter, or by the order of two."""
+    halves = [(text[:i], text[i:]) for i in range(len(text) + 1)]
+    dropped = {left + right[1:] for left, right in halves if right}
+    swapped = {left + right[1] + right[0] + right[2:] for left, right in halves if len(right) > 1}
+    replaced = {left + c + right[1:] for left, right in halves if right for c in ascii_lowercase}
+    inserted = {left + c + right for left, right in halves for c in ascii_lowercase}
+    return (dropped | swapped | replaced | inserted) - {text}

@@ -1,0 +1,369 @@
+"""``rankshot rank``: names that a source does not know, what is printed, and similarity files."""
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rankshot as rs
+from command_line import rankshot, write_scores
+from rankshot.datasets import imagenet_classes
+from rankshot.semantics import LanguageModel, read_similarity
+
+SEEN = ["tiger", "wolf", "seal", "bus", "tram", "lorry", "crane", "crane_2"]
+NEW = ["cat", "truck", "water_lilly"]
+VECTORS = """\
+cat 1 0 .1
+truck -.2 1 0
+water .3 .2 .9
+lilly .1 .1 .8
+lily .2 .1 1
+tiger 1 .1 .1
+wolf .9 .3 .2
+seal .9 .1 .4
+bus .1 1 .1
+tram .2 1 .2
+crane .3 .9 .5
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    write_names(tmp_path, SEEN, NEW)
+    (tmp_path / "vectors.txt").write_text(VECTORS)
+    return tmp_path
+
+
+def write_names(folder, seen, new):
+    (folder / "seen.txt").write_text("\n".join(seen))
+    (folder / "new.txt").write_text("\n".join(new))
+
+
+def rank(words=""):
+    always = "rank --seen seen.txt --new new.txt -o out.jsonl"
+    return rankshot(f"{always} {words or '--source vectors:vectors.txt'}")
+
+
+def read_file():
+    """The rankings in the file, by source and new class."""
+    lines = map(json.loads, Path("out.jsonl").read_text(encoding="utf-8").splitlines())
+    return {(line["source"], line["target"]): line for line in lines}
+
+
+def printed_cells(out):
+    """The cells of the printed table, by source and new class."""
+    rows = [re.split("[│┃]", line)[1:-1] for line in out.splitlines() if line[:1] in "│┃"]
+    (_, *sources), *body = ([cell.strip() for cell in row] for row in rows)
+    return {
+        (source, target): cell
+        for target, *cells in body
+        for source, cell in zip(sources, cells, strict=True)
+    }
+
+
+# ------------------------------------------------------------------ the printed table
+
+
+def format_line(line, most=5):
+    """The first classes of a line of the file, ties and all, as the table should show them."""
+    groups, left, before = [], most, 0
+    for group in line["ranking"]:
+        names = group if isinstance(group, list) else [group]
+        if left <= 0 or before >= line.get("k", np.inf):
+            break
+        more = [f"{len(names) - left} more"] if len(names) > left else []
+        groups.append(" = ".join(names[:left] + more))
+        left, before = left - len(names), before + len(names)
+    return " > ".join(groups)
+
+
+@pytest.mark.parametrize("k", [None, 1, 3, 5, 6])
+def test_the_table_shows_what_is_in_the_file(folder, rng, k):
+    """Of subset rankings as well: those of a source that does not know some seen classes."""
+    seen = [f"s{i}" for i in range(9)]
+    new = [f"z{i}" for i in range(12)]
+    write_names(folder, seen, new)
+    values = rng.integers(0, 6, (12, 9)).astype(float)
+    values[::2] = rng.normal(size=(6, 9))
+    values[::3, 2:4] = np.nan
+    rs.semantics.write_similarity(rs.Similarity(values, new, seen), folder / "t.csv")
+    done = rank("--source table:t.csv" + (f" --k {k}" if k else ""))
+    assert done.status == 0, done.err
+    lines = read_file()
+    assert printed_cells(done.out) == {key: format_line(line) for key, line in lines.items()}
+    assert sum(line.get("kind") == "subset" for line in lines.values()) == 4
+    kept = rs.read_rankings("out.jsonl", items=seen)
+    assert set(kept.lengths[kept.is_subset].tolist()) == {min(k or 7, 7)}
+
+
+def test_k_cuts_a_subset_ranking_for_the_head(folder, rng):
+    """The later classes are only named: which class is third or fourth no longer matters."""
+    scores = rs.Scores(rng.normal(size=(6, 8)), SEEN)
+    found = []
+    for k in ("", " --k 3"):
+        rank("--source vectors:vectors.txt" + k)
+        rankings = rs.read_rankings("out.jsonl", items=SEEN)
+        assert rankings.is_subset.all()
+        found.append(rs.ProbabilisticRanking(k=3).fit(rankings).predict_proba(scores))
+    np.testing.assert_allclose(found[0], found[1])
+    assert set(rankings.lengths) == {3}
+
+
+def test_one_of_a_thing_is_singular(folder):
+    write_names(folder, SEEN, ["cat"])
+    done = rank()
+    assert "1 ranking written to out.jsonl" in done.out
+    write_names(folder, ["tiger", "Bus"], ["cat"])
+    assert "1 note on how names were read" in rank().out
+    assert str(LanguageModel("m", "http://127.0.0.1:9/v1", raters=1, k=1).estimate(
+        ["cat"], ["tiger", "bus"]
+    )).startswith("1 call, ")  # fmt: skip
+
+
+# ------------------------------------------------------------------ unknown names
+
+
+def test_a_source_ranks_what_it_knows(folder):
+    write_names(folder, SEEN, ["cat", "yeti"])
+    (folder / "table.csv").write_text("target,bus,tiger\nyeti,1,2\ncat,1,3\n")
+    done = rank("--source vectors:vectors.txt --source table:table.csv")
+    assert done.status == 0, done.err
+    lines = read_file()
+    assert sorted(lines) == [("table", "cat"), ("table", "yeti"), ("vectors", "cat")]
+    assert "lorry" not in lines["vectors", "cat"]["ranking"]
+    assert lines["vectors", "cat"]["kind"] == "subset"
+    assert lines["table", "yeti"] == {
+        "target": "yeti", "ranking": ["tiger", "bus"], "kind": "subset", "source": "table",
+    }  # fmt: skip
+    assert printed_cells(done.out)["vectors", "yeti"] == "-"
+    assert "  has no ranking of these new classes, unknown to it: 'yeti'\n" in done.out
+    assert "  ranks without these seen classes, unknown to it: 'lorry', 'crane_2'\n" in done.out
+    assert "  ranks without these seen classes, unknown to it: 'wolf', 'seal', 'tram'" in done.out
+    assert "warning" not in done.out
+
+
+def test_a_class_that_no_source_knows_is_reported_at_the_end(folder):
+    write_names(folder, SEEN, ["cat", "yeti"])
+    done = rank()
+    assert done.status == 0
+    assert done.out.splitlines()[-1] == (
+        "warning: no ranking of 'yeti', which no source knows: such a class cannot be predicted. "
+        "Give words to look up with --names FILE"
+    )
+
+
+def test_a_source_that_knows_nothing_is_an_error(folder):
+    write_names(folder, SEEN, ["yeti", "kraken"])
+    done = rank()
+    assert done.status == 2
+    assert (
+        "vectors: knows no pair of a new class and a seen class, such as 'yeti' and 'tiger'; "
+        "leave out this source, or give words to look up with --names FILE"
+    ) in done.err
+    assert not (folder / "out.jsonl").exists()
+
+
+def test_nearly_all_pairs_are_not_all(folder):
+    seen = [f"s{i}" for i in range(500)]
+    write_names(folder, seen, ["z"])
+    (folder / "t.csv").write_text(f"target,{','.join(seen)}\nz,{'1,' * 499}\n")
+    assert "t: knows 99% of all pairs" in rank("--source table:t.csv").out
+
+
+# ------------------------------------------------------------------ words to look up
+
+
+def test_words_are_looked_up_by_all_sources_and_the_output_keeps_the_names(folder):
+    write_names(folder, ["tiger", "bus", "daisy_flower_3", "T9"], ["water_lilly", "x7"])
+    (folder / "names.csv").write_text(
+        "class,look_up\nwater_lilly,water lily\nx7,truck\ndaisy_flower_3,daisy\nT9,wolf\n"
+    )
+    (folder / "vectors.txt").write_text(VECTORS + "daisy .1 0 1\n")
+    (folder / "table.csv").write_text(
+        "target,tiger,bus,daisy_flower_3,wolf\nwater lily,1,0,3,2\nx7,1,3,0,2\ntruck,9,9,9,9\n"
+    )
+    done = rank(
+        "--source wordnet --source vectors:vectors.txt --source table:table.csv --names names.csv"
+    )
+    assert done.status == 0, done.err
+    assert "misspelt" not in done.out
+    first = {key: line["ranking"][0] for key, line in read_file().items()}
+    assert first == {
+        ("wordnet-path", "water_lilly"): "daisy_flower_3",
+        ("wordnet-path", "x7"): "bus",
+        ("vectors", "water_lilly"): "daisy_flower_3",
+        ("vectors", "x7"): "bus",
+        ("table", "water_lilly"): "daisy_flower_3",
+        ("table", "x7"): "bus",
+    }
+    by_words = rs.WordNet().similarity(["water lily", "truck"], ["tiger", "bus", "daisy", "wolf"])
+    lines = rs.read_rankings("out.jsonl", items=["tiger", "bus", "daisy_flower_3", "T9"])
+    found = lines.select(source="wordnet-path").positions()
+    np.testing.assert_array_equal(found, by_words.to_rankings().positions())
+
+
+def test_a_pinned_sense_comes_before_the_words(folder):
+    """Two cranes: one is looked up, the other is pinned."""
+    write_names(folder, ["crane", "crane_2", "bus", "swan"], ["heron"])
+    (folder / "names.csv").write_text("class,look_up\ncrane_2,crane\n")
+    done = rank("--names names.csv --sense crane=crane.n.04 --sense crane_2=crane.n.05")
+    assert done.status == 0, done.err
+    ranking = read_file()["wordnet-path", "heron"]["ranking"]
+    assert ranking[0] == "crane_2"
+    assert "crane" in ranking[-1]
+
+
+def test_a_language_model_gets_the_words(folder, monkeypatch):
+    asked = []
+
+    def rankings(self, targets, items, *, verbose):
+        asked.append((tuple(targets), tuple(items)))
+        order = sorted(items)[:2]
+        return rs.Rankings.from_orders(
+            [order] * len(targets), items=items, targets=list(targets), sources=self.model
+        )
+
+    monkeypatch.setattr(LanguageModel, "rankings", rankings)
+    (folder / "names.csv").write_text("class,look_up\nwater_lilly,water lily\ncrane_2,a heron\n")
+    done = rank("--source model:m --yes --names names.csv")
+    assert done.status == 0, done.err
+    assert asked == [(("cat", "truck", "water lily"), (*SEEN[:-1], "a heron"))]
+    assert read_file()["m", "water_lilly"]["ranking"] == ["crane_2", "bus"]
+    (folder / "names.csv").write_text("class,look_up\ncrane_2,crane\n")
+    done = rank("--source model:m --yes --names names.csv")
+    assert "cannot distinguish 'crane' and 'crane_2': both are looked up as 'crane'" in done.err
+
+
+def test_a_bad_file_of_words(folder):
+    (folder / "names.csv").write_text("class,look_up\nwater_lily,water lily\n")
+    done = rank("--names names.csv")
+    assert done.status == 2
+    assert "names.csv:2: no class 'water_lily' (did you mean 'water_lilly'?)" in done.err
+    assert "none.csv: No such file" in rank("--names none.csv").err
+
+
+# ------------------------------------------------------------------ spelling
+
+
+def test_a_misspelt_name_is_reported_for_every_source(folder):
+    done = rank()
+    assert done.status == 0
+    assert done.out.splitlines()[0] == (
+        "warning: not in WordNet, and perhaps misspelt: 'water_lilly' (did you mean 'water_lily'?)."
+        " Words to look up can be given with --names FILE"
+    )
+    (folder / "names.csv").write_text("class,look_up\nwater_lilly,water lilly\n")
+    assert "'water lilly' (did you mean 'water_lily'?)" in rank("--names names.csv").out
+
+
+def test_a_pinned_name_and_names_of_a_table_are_not_checked(folder):
+    done = rank("--sense water_lilly=water_lily.n.01 --sense crane_2=crane.n.04")
+    assert done.status == 0, done.err
+    assert "misspelt" not in done.out
+    (folder / "table.csv").write_text("target,tiger\nwater_lilly,1\ncat,1\ntruck,1\n")
+    assert "misspelt" not in rank("--source table:table.csv").out
+
+
+def test_the_list_of_misspelt_names_is_short(folder):
+    words = "zebrra giraffee leopardd elephannt rabbitt squirrell monkeyy dolphinn lobsterr spiderr"
+    write_names(folder, SEEN, ["cat", *words.split(), "tulipp", "daisyy"])
+    warning = rank().out.splitlines()[0]
+    assert warning.count("did you mean") == 10
+    assert " and 2 more." in warning
+
+
+# ------------------------------------------------------------------ similarities
+
+
+def classify(head, similarity):
+    return rankshot(f"classify scores.csv --head {head} --similarity {similarity} -o {head}.csv")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_similarities_are_what_the_similarity_heads_read(folder, rng, ending):
+    """With negative cosines, a seen class and a new class that the vectors do not have."""
+    write_names(folder, SEEN, [*NEW, "yeti"])
+    done = rank(f"--source vectors:vectors.txt --similarity-out sim.{ending}")
+    assert done.status == 0, done.err
+    assert f"similarities written to sim.{ending}: vectors\n" in done.out
+    table = read_similarity(folder / f"sim.{ending}")
+    wanted = rs.WordVectors.from_file("vectors.txt").similarity(NEW, SEEN)
+    assert (table.targets, table.items) == (tuple(NEW), tuple(SEEN))
+    np.testing.assert_array_equal(table.values, wanted.values)
+    assert np.nanmin(table.values) < 0
+    assert table.unknown_items == ("lorry", "crane_2")
+    scores = rng.normal(size=(9, len(SEEN)))
+    write_scores(folder / "scores.csv", scores, SEEN, [f"x{i}" for i in range(9)])
+    for name, head in (("direct", rs.DirectSimilarity()), ("conse", rs.ConSE())):
+        run = classify(name, f"sim.{ending}")
+        assert run.status == 0, run.err
+        with Path(f"{name}.csv").open(encoding="utf-8", newline="") as stream:
+            labels = [row["label"] for row in csv.DictReader(stream)]
+        assert labels == head.fit(wanted).predict(rs.Scores(scores, SEEN)).tolist()
+
+
+def test_several_sources_are_averaged(folder):
+    (folder / "table.csv").write_text("target,tiger,bus,lorry\ncat,4,2,0\ntruck,0,4,3\nyeti,,,\n")
+    write_names(folder, SEEN, ["cat", "truck", "yeti"])
+    done = rank(
+        "--source vectors:vectors.txt --source table:table.csv --similarity-out sim.csv --k 2"
+    )
+    assert done.status == 0, done.err
+    assert "sim.csv: the mean of vectors and table, each rescaled to [0, 1]" in done.out
+    table = read_similarity(folder / "sim.csv")
+    assert table.targets == ("cat", "truck")
+    vectors = rs.WordVectors.from_file("vectors.txt").similarity(["cat", "truck"], SEEN).rescale()
+    assert table["cat", "tiger"] == pytest.approx((vectors["cat", "tiger"] + 1) / 2)
+    assert table["cat", "wolf"] == vectors["cat", "wolf"]
+    assert table["truck", "lorry"] == 0.75
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--similarity-out sim.txt", "sim.txt: unknown ending '.txt'; known are .csv, .parquet"),
+        ("--similarity-out nowhere/sim.csv", "sim.csv: cannot write there"),
+        ("--source table:t.csv --similarity-out t.csv", "t.csv: is an input file as well"),
+        ("--names n.csv --similarity-out n.csv", "n.csv: is an input file as well"),
+        (
+            "--source model:m --similarity-out sim.csv",
+            "--similarity-out: a language model gives rankings, not similarities; add another",
+        ),
+    ],
+)
+def test_a_similarity_file_that_cannot_be_written(folder, words, message):
+    (folder / "t.csv").write_text("target,tiger\ncat,1\n")
+    (folder / "n.csv").write_text("class,look_up\ncat,dog\n")
+    done = rank(words)
+    assert done.status == 2
+    assert message in done.err
+    assert not (folder / "out.jsonl").exists()
+
+
+# ------------------------------------------------------------------ a thousand classes
+
+
+def test_a_thousand_seen_classes(folder):
+    """Real names, and word vectors that lack some of them."""
+    seen = list(imagenet_classes().names)
+    new = ["airplane", "gerenuk", "okapi", "water_lilly"]
+    write_names(folder, seen, new)
+    rng = np.random.default_rng(0)
+    words = {word for name in [*seen, *new] for word in re.split("[_ ]", name)}
+    known = sorted(words - {"gerenuk", "tench", "goldfish"})
+    (folder / "vectors.txt").write_text(
+        "".join(f"{word} {' '.join(map(str, rng.normal(size=4)))}\n" for word in known)
+    )
+    done = rank("--source vectors:vectors.txt --k 10")
+    assert done.status == 0, done.err
+    assert "unknown to it: 'gerenuk'" in done.out
+    assert "unknown to it: 'tench', 'goldfish'" in done.out
+    lines = read_file()
+    assert len(lines) == 3
+    assert printed_cells(done.out)["vectors", "okapi"] == format_line(lines["vectors", "okapi"])
+    assert "more" not in printed_cells(done.out)["vectors", "okapi"]

@@ -1,0 +1,153 @@
+"""Classes compare on equal terms, whatever sources rank them."""
+
+import numpy as np
+import pytest
+
+import rankshot as rs
+from rankshot import RankshotError
+from rankshot.datasets import load_imagenet
+from rankshot.zeroshot.heads.mean_over_sources import MeanOverSources
+
+ITEMS = list("abcdef")
+
+
+def rankings(rows, **options):
+    """Rankings from (target, source, order) or (target, source, order, weight)."""
+    return rs.Rankings.from_orders(
+        [list(row[2]) for row in rows],
+        items=ITEMS,
+        targets=[row[0] for row in rows],
+        sources=[row[1] for row in rows],
+        weights=[row[3] if len(row) > 3 else 1.0 for row in rows],
+        **options,
+    )
+
+
+COMPLETE = [
+    ("p", "one", "abc"), ("q", "one", "cba"), ("r", "one", "efd"),
+    ("p", "two", "bad"), ("q", "two", "dfe"), ("r", "two", "fab"),
+]  # fmt: skip
+
+
+def by_loops(rankings, head, log_prob):
+    """The definition, with a loop over classes and sources that are all connected."""
+    sources = sorted(set(rankings.sources))
+    values, shares = {}, {}
+    for s in sources:
+        totals = []
+        for z in head.classes_:
+            rows = np.flatnonzero((rankings.targets == z) & (rankings.sources == s))
+            if rows.size:
+                weights = rankings.weights[rows]
+                values[s, z] = weights @ log_prob[rows] / weights.sum()
+                totals.append(weights.sum())
+        shares[s] = np.mean(totals)
+    result = []
+    for z in head.classes_:
+        total = 0
+        for s in sources:
+            known = [values[s, other] for other in head.classes_ if (s, other) in values]
+            neutral = np.log(np.mean(np.exp(known), axis=0))
+            total = total + shares[s] * values.get((s, z), neutral)
+        result.append(total / sum(shares.values()))
+    return np.array(result)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        COMPLETE,
+        COMPLETE[:-1],
+        [row for row in COMPLETE if row[:2] not in {("p", "one"), ("q", "two")}],
+        [*COMPLETE[:-1], ("p", "two", "fed", 2.0), ("q", "three", "ab"), ("r", "three", "fe", 0.5)],
+    ],
+)
+def test_the_definition(rng, rows):
+    votes = rankings(rows)
+    head = rs.ProbabilisticRanking(k=3).fit(votes)
+    values = rng.normal(size=(7, len(ITEMS)))
+    each = rs.Rankings.from_orders(
+        votes.orders(), items=ITEMS, targets=[f"{i:02}" for i in range(len(votes))]
+    )
+    # One class for each ranking: its log-posterior is log P(π|x), minus that of equal scores.
+    log_prob = rs.ProbabilisticRanking(k=3).fit(each)._log_posterior(values, "multiclass")
+    np.testing.assert_allclose(
+        head._log_posterior(values, "multiclass"), by_loops(votes, head, log_prob), atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("name", ["p", "q", "r"])
+def test_a_source_that_ranks_one_class_changes_nothing(rng, name):
+    values = rng.normal(scale=2, size=(50, len(ITEMS)))
+    plain = rs.ProbabilisticRanking().fit(rankings(COMPLETE))
+    more = rs.ProbabilisticRanking().fit(rankings([*COMPLETE, (name, "poor", "fedcba")]))
+    np.testing.assert_allclose(
+        more.predict_log_proba(values), plain.predict_log_proba(values), atol=1e-12
+    )
+
+
+def test_a_class_that_a_source_lacks_is_neither_first_nor_last_there():
+    """Both sources agree on an input of p; r, of which the second knows nothing, comes between."""
+    rows = [
+        ("p", "one", "abc"), ("q", "one", "def"), ("r", "one", "bca"),
+        ("p", "two", "abc"), ("q", "two", "def"),
+    ]  # fmt: skip
+    head = rs.ProbabilisticRanking().fit(rankings(rows))
+    assert head.top([[3.0, 2.0, 1.0, 0.0, 0.0, 0.0]], 3).labels[0].tolist() == ["p", "r", "q"]
+
+
+def test_sources_without_a_common_class_are_compared_as_they_are(rng):
+    values = rng.normal(size=(20, len(ITEMS)))
+    orders = ["abc", "bcd", "fed"]
+    own = rankings([(z, f"expert of {z}", order) for z, order in zip("pqr", orders, strict=True)])
+    one = rankings([(z, "one", order) for z, order in zip("pqr", orders, strict=True)])
+    np.testing.assert_allclose(
+        rs.ProbabilisticRanking().fit(own).predict_log_proba(values),
+        rs.ProbabilisticRanking().fit(one).predict_log_proba(values),
+        atol=1e-12,
+    )
+    assert MeanOverSources(own, np.array(["p", "q", "r"])).missing == {}
+
+
+def test_what_a_source_lacks_is_known():
+    found = MeanOverSources(rankings(COMPLETE[:-1]), np.array(["p", "q", "r"])).missing
+    assert found == {"two": ["r"]}
+
+
+@pytest.mark.parametrize("kind", ["multiclass", "one-vs-one"])
+def test_contributions_add_up_where_a_source_lacks_a_class(rng, kind):
+    columns = len(ITEMS) if kind == "multiclass" else len(ITEMS) * (len(ITEMS) - 1) // 2
+    scores = rs.Scores(rng.normal(size=(4, columns)), ITEMS, kind)
+    head = rs.ProbabilisticRanking().fit(rankings(COMPLETE[:-1]))
+    log_proba = head.predict_log_proba(scores)
+    for row, why in enumerate(rs.explain(head, scores, target="r", against="p")):
+        whole = log_proba[row, 2] - log_proba[row, 0]
+        assert sum(part for _, part in why.items) == pytest.approx(whole, abs=1e-9)
+
+
+def test_rankings_that_prefer_nothing_are_not_counted(rng):
+    values = rng.normal(size=(5, len(ITEMS)))
+    subset = rankings([("p", "one", "a")], kind="subset")
+    head = rs.ProbabilisticRanking().fit(rs.Rankings.concatenate([rankings(COMPLETE), subset]))
+    np.testing.assert_array_equal(
+        head.predict_log_proba(values),
+        rs.ProbabilisticRanking().fit(rankings(COMPLETE)).predict_log_proba(values),
+    )
+    alone = rankings([("z", "one", "a")], kind="subset")
+    with pytest.raises(RankshotError, match="rankings of 'z' prefer no seen class to another"):
+        rs.ProbabilisticRanking().fit(rs.Rankings.concatenate([rankings(COMPLETE), alone]))
+
+
+@pytest.mark.parametrize("lacking", ["language model", "wordnet-path"])
+def test_with_a_real_network_a_class_that_a_source_lacks_attracts_no_inputs(lacking):
+    """Each of 20 classes in turn is unknown to one of two sources; 14 inputs of 280 are its own."""
+    data = load_imagenet()
+    seen = data.scores.items
+    table = rs.WordNet().similarity(data.rankings.target_names, seen)
+    votes = rs.Rankings.concatenate([data.rankings, table.to_rankings(10)])
+    n_predicted = 0
+    for name in votes.target_names:
+        left = votes[(votes.targets != name) | (votes.sources != lacking)]
+        head = rs.ProbabilisticRanking().fit(left)
+        n_predicted += (head.predict(data.scores) == name).sum()
+    assert 0.75 < n_predicted / len(data.scores) < 1.1
