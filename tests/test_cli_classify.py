@@ -1,5 +1,6 @@
 """``rankshot classify``: the answers of the library, batch by batch, whole or not at all."""
 
+import inspect
 import io
 import json
 import os
@@ -150,6 +151,7 @@ def test_the_options_have_the_defaults_of_the_head():
     """The lists above are short: they would not show it."""
     head = PR()
     assert (head.k, head.decay) == (head_options.K, head_options.DECAY)
+    assert inspect.signature(rs.summarize).parameters["k"].default == head.k
 
 
 # -------------------------------------------------------------------- what the scores are
@@ -253,6 +255,16 @@ def test_a_terminal_without_the_letters(folder):
         main()
     stream.flush()
     assert b"d\\xf6g" in stream.buffer.getvalue()
+
+
+@pytest.mark.parametrize("long", [False, True])
+def test_the_cost_of_a_sum_is_said_beforehand(folder, monkeypatch, long):
+    module = sys.modules["rankshot.cli.classify"]
+    monkeypatch.setattr(module, "LONG", 0.0 if long else 1e6)
+    done, _ = run_classify(f"{CLASSIFY} --posterior sum --k 2")
+    n = len(SEEN) * (len(SEEN) - 1)
+    said = f"--posterior sum: all {n} rankings are added up for each input; 1,000 inputs take"
+    assert (said in " ".join(done.out.split())) == long
 
 
 @pytest.mark.parametrize("name", ["demo", "rank", "consensus", "classify", "explain", "report"])

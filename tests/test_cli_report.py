@@ -99,19 +99,61 @@ def test_consensus_is_written_and_read_back(folder):
 
 
 def test_a_consensus_that_cuts_a_tie_stays_cut(folder):
-    """Nobody lists the last eight: one of them is third, and nobody knows which."""
+    """Eight raters, and each names another second item: one of them is second."""
     (folder / "rankings.jsonl").write_text(
-        '{"ranking": ["a", "b"], "rater": "x"}\n{"ranking": ["a", "b"], "rater": "y"}\n'
+        "".join(f'{{"ranking": ["a", "{item}"], "rater": "x"}}\n' for item in "bcdefghi")
     )
     (folder / "seen.txt").write_text("\n".join("abcdefghij"))
-    out = run_well("consensus rankings.jsonl --seen seen.txt --k 3 -o merged.jsonl")
+    out = run_well("consensus rankings.jsonl --seen seen.txt --k 4 -o merged.jsonl")
     merged = rs.read_rankings("merged.jsonl", items=list("abcdefghij"))
-    assert merged.lengths.tolist() == [3]
-    assert merged.orders() == [["a", "b", list("cdefghij")]]
+    assert merged.lengths.tolist() == [2]
+    assert merged.orders() == [["a", list("bcdefghi")]]
     (cells,) = table_rows(out).values()
     assert cells[0] == "(all)"
-    assert "c = d = e = f = g = 3 more" in cells[2]
-    assert cells[-1] == "-"
+    assert "b = c = d = e = f = 3 more" in cells[2]
+
+
+@pytest.mark.parametrize("prior", ["plackett-luce", "mallows"])
+@pytest.mark.parametrize("k", [None, 1, 2, 3, 99])
+def test_the_consensus_that_is_shown_is_the_one_that_heads_use(folder, rng, prior, k):
+    """Long lists that agree in their first places alone: only the first k of each are merged."""
+    orders = [["a", "b", "c", *rng.permutation(list("defghijklmnopqr"))] for _ in range(3)]
+    orders += [[["a", "b"], ["c", "r", "q"], *"dhe"], [*"lkjih"]]
+    given = rs.Rankings.from_orders(
+        orders, items=list("abcdefghijklmnopqr"), targets=["u", "u", "u", "u", "v"]
+    )
+    rs.write_rankings(given, folder / "rankings.jsonl")
+    (folder / "seen.txt").write_text("\n".join(given.items))
+    option = "" if k is None else f" --k {k}"
+    words = f"consensus rankings.jsonl --seen seen.txt --prior {prior} -o merged.jsonl{option}"
+    run_well(words)
+    merged = rs.read_rankings("merged.jsonl", items=given.items)
+    options = {"prior": rs.Mallows() if prior == "mallows" else None}
+    options |= {} if k is None else {"k": k}
+    heads = (
+        rs.ProbabilisticRanking(posterior="consensus", **options),
+        rs.DeterministicRanking(**options),
+    )
+    for head in heads:
+        consensus = head.fit(given).consensus_
+        assert merged.orders() == consensus.orders()
+        assert merged.lengths.tolist() == consensus.lengths.tolist()
+        first = given.select(target="u").top(min(k or 10, given.n_items))
+        mode = (options["prior"] or rs.PlackettLuce()).fit(first).mode_
+        expected = rs.Rankings.from_orders([mode], items=given.items).top(first.lengths.max())
+        assert consensus.select(target="u").orders() == expected.orders()
+
+
+def test_a_subset_ranking_stays_one_in_the_consensus(folder):
+    given = rs.Rankings.from_orders([list("dcba")], items=list("abcde"), targets="u", kind="subset")
+    rs.write_rankings(given, folder / "rankings.jsonl")
+    (folder / "seen.txt").write_text("\n".join(given.items))
+    out = run_well("consensus rankings.jsonl --seen seen.txt --k 2 -o merged.jsonl")
+    merged = rs.read_rankings("merged.jsonl", items=given.items)
+    assert merged.is_subset.all()
+    head = rs.ProbabilisticRanking(k=2, posterior="consensus").fit(given)
+    assert merged.orders() == head.consensus_.orders() == [["d", "c", ["a", "b"]]]
+    assert re.sub(r" [\d.e-]+", "", table_rows(out)["u"][2]) == "d > c"
 
 
 def test_consensus_fits_into_80_columns_and_cuts_no_name(folder, monkeypatch):

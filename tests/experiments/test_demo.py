@@ -34,8 +34,8 @@ EXPECTED = {
     (PR, "WordNet"): (0.234, 0.256, 0.247),
     (PR, "GloVe"): (0.323, 0.329, 0.326),
     (PR, "Wikipedia"): (0.376, 0.431, 0.408),
-    (PR, "linguistic, Plackett-Luce"): (0.323, 0.364, 0.344),
-    (PR, "linguistic, Mallows"): (0.340, 0.378, 0.375),
+    (PR, "linguistic, Plackett-Luce"): (0.362, 0.364, 0.374),
+    (PR, "linguistic, Mallows"): (0.380, 0.399, 0.385),
     (PR, "linguistic, mean of rankings"): (0.423, 0.441, 0.439),
     (PR, "panel, Plackett-Luce"): (0.504, 0.469, 0.460),
     (PR, "panel, Mallows"): (0.504, 0.469, 0.459),
@@ -73,8 +73,8 @@ def test_the_numbers(demo):
 
 def test_what_is_said_of_the_comparison(demo):
     """As in docs/zeroshot.md: the mean of rankings beats DS with the same sources, which beats
-    DR, and (unlike in the paper) the consensus of rankings; asking a panel is better still, and
-    best with the default head."""
+    DR; the consensus of rankings is (unlike in the paper) at best as good as DS; asking a panel is
+    better still, and best with the default head."""
 
     def best(method, *sources):
         cells = [
@@ -86,7 +86,8 @@ def test_what_is_said_of_the_comparison(demo):
 
     mean, panel = best(PR, "linguistic, mean of rankings"), best(PR, "panel, Plackett-Luce")
     merged = best(PR, "linguistic, Plackett-Luce", "linguistic, Mallows")
-    assert best(PR, "panel, default head + reference") > panel > mean > best(DS) > merged > best(DR)
+    assert best(PR, "panel, default head + reference") > panel > mean > best(DS) > best(DR)
+    assert best(DR) < merged < best(DS) + TOLERANCE
 
 
 def test_progress_is_announced_step_by_step(demo, announced):

@@ -1,9 +1,10 @@
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
 
 import rankshot as rs
+from peak_memory import peak_of
 from rankshot.ranking import kemeny_solvers
 from rankshot.ranking.consensus import precedence
 from rankshot.ranking.kemeny_solvers import (
@@ -11,6 +12,7 @@ from rankshot.ranking.kemeny_solvers import (
     adjacent_search,
     majority_groups,
     reversed_weight,
+    settle_ties,
     solve_exactly,
 )
 
@@ -211,3 +213,66 @@ def test_borda_scores_a_tie_as_the_mean_of_its_orders():
 def test_bad_calls(call, message):
     with pytest.raises(rs.RankshotError, match=message):
         call(rs.Rankings.from_orders([["a", "b"]]))
+
+
+# ---- Alike items are moved together
+
+
+@pytest.mark.parametrize("k", [None, 2])
+def test_orders_of_classes_are_as_good_as_orders_of_items(rng, k):
+    """Few levels, so that items are alike; the best of all 720 orders is found, and its score."""
+    for _ in range(5):
+        rankings = rs.Rankings.from_positions(
+            rng.integers(0, 3, (3, 6)), items=list("abcdef"), weights=rng.random(3) + 0.1
+        )
+        rankings = rankings if k is None else rankings.top(k)
+        W, items = precedence(rankings), rankings.items
+        best = min(score_of(order, W, items) for order in permutations(items))
+        for method in ("exact", "insertion", "adjacent"):
+            found = rs.kemeny(rankings, method)
+            assert sorted(found.order) == sorted(items)
+            assert found.score == pytest.approx(score_of(found.order, W, items), abs=1e-12)
+            if method == "exact":
+                assert found.score == pytest.approx(best, abs=1e-9)
+                assert found.optimal
+
+
+@pytest.mark.parametrize("method", ["exact", "insertion", "adjacent"])
+def test_pairs_that_no_ranking_decides_go_by_average_place(method):
+    """One vote for b before d, and one against it: the names decide."""
+    votes = rs.Rankings.from_orders(
+        [["d", "b"], ["b", "d"], ["a"]], items=list("abcd"), weights=[1, 1, 0.5]
+    )
+    assert rs.kemeny(votes, method).order == ("b", "d", "a", "c")
+
+
+def test_neighbours_settle_only_where_nothing_is_lost(rng):
+    for _ in range(20):
+        W = rng.integers(0, 2, (7, 7)).astype(float)
+        np.fill_diagonal(W, 0)
+        order = rng.permutation(7)
+        found = settle_ties(W, order)
+        assert reversed_weight(W, found) == reversed_weight(W, order)
+        pairs = pairwise(found)
+        assert all(i < j or W[i, j] != W[j, i] for i, j in pairs)
+
+
+def test_short_lists_of_many_items_need_no_table_of_pairs(rng):
+    """Two lists of 10 of 3,000 items: 72 MB for a table of pairs."""
+    lists = np.array([rng.permutation(3000)[:10] for _ in range(2)])
+    rankings = rs.Rankings.from_item_numbers(lists, items=[f"{i:04}" for i in range(3000)])
+    peak, model = peak_of(lambda: rs.Mallows().fit(rankings))
+    assert peak < 20e6
+    listed = {f"{i:04}" for i in lists.ravel()}
+    assert set(model.center_[: len(listed)]) == listed
+    assert list(model.center_[len(listed) :]) == sorted(set(rankings.items) - listed)
+
+
+@pytest.mark.parametrize("kind", ["top", "subset"])
+def test_precedence_among_some_items_is_part_of_the_whole(random_rankings, rng, kind):
+    rankings = random_rankings(n_items=8, n=15, kind=kind, weights=rng.random(15))
+    for some in (rankings, rankings.top(2)):
+        for size in (3, 8):
+            among = rng.permutation(8)[:size]
+            whole = precedence(some)[np.ix_(among, among)]
+            np.testing.assert_allclose(precedence(some, among), whole, atol=1e-12)

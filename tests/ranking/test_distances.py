@@ -164,9 +164,31 @@ def test_the_mean_distance_is_the_mean_over_strict_lists(one, two, k):
     expected = rs.kendall_distance(a.unique(), b.unique())
     expected = a.unique().weights @ expected @ b.unique().weights / (len(a) * len(b))
     both = rs.Rankings.from_orders([one, two], items=ITEMS)
-    found = rs.mean_kendall_distance(both, k=k)
-    assert found[0, 1] == pytest.approx(expected, abs=1e-12)
-    assert found[1, 0] == pytest.approx(expected, abs=1e-12)
+    for found in (
+        rs.mean_kendall_distance(both, k=k),
+        distances._mean_by_pairs(both, both, k),
+        distances._mean_by_places(both, both, k, k),
+    ):
+        assert found[0, 1] == pytest.approx(expected, abs=1e-12)
+        assert found[1, 0] == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("k", [1, 3, 10])
+def test_short_lists_of_many_items_need_no_table_of_pairs(rng, monkeypatch, k):
+    """Ties, lists that end before k, and strict ones, against the tables of pairs."""
+    scores = rng.integers(0, 40, (8, 60)).astype(float)
+    tied = rs.Rankings.from_scores(scores, items=range(60), k=12)
+    short = rs.Rankings.from_scores(rng.normal(size=(4, 60)), items=range(60), k=2)
+    strict = rs.Rankings.from_scores(rng.normal(size=(9, 60)), items=range(60), k=k)
+    rankings = rs.Rankings.concatenate([tied, short])
+    expected = (
+        distances._mean_by_pairs(rankings, strict, k),
+        distances._mean_by_pairs(rankings, rankings, k),
+    )
+    monkeypatch.setattr(distances, "_mean_by_pairs", None)
+    found = rs.mean_kendall_distance(rankings, strict, k=k), rs.mean_kendall_distance(rankings, k=k)
+    np.testing.assert_allclose(found[0], expected[0], atol=1e-10)
+    np.testing.assert_allclose(found[1], expected[1], atol=1e-10)
 
 
 def test_without_ties_it_is_kendalls_distance(rng):

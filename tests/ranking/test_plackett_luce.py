@@ -4,12 +4,16 @@ import choix
 import mpmath
 import numpy as np
 import pytest
-from brute import plackett_luce
+from brute import plackett_luce as brute_probability
 from sklearn.exceptions import ConvergenceWarning
 
 import rankshot as rs
-from rankshot.ranking import plackett_luce_likelihood
+from peak_memory import peak_of
+from rankshot.core.progress import ProgressLine
+from rankshot.ranking import plackett_luce, plackett_luce_likelihood
+from rankshot.ranking.layouts import alike_items
 from rankshot.ranking.plackett_luce_likelihood import Likelihood
+from rankshot.ranking.plackett_luce_solvers import solve_newton
 
 SOLVERS = ["newton", "lbfgs", "mm"]
 WORTHS = {"a": 3.0, "b": 0.5, "c": 1.0, "d": 7.0, "e": 0.02}
@@ -33,7 +37,7 @@ def test_probability_is_the_sum_over_full_rankings_ties_included(random_rankings
     for k in (None, 1, 2, 3):
         some = rankings if k is None else rankings.top(k)
         expected = [
-            plackett_luce(order, WORTHS, list(WORTHS), kind, int(taken))
+            brute_probability(order, WORTHS, list(WORTHS), kind, int(taken))
             for order, taken in zip(some.orders(), some.lengths, strict=True)
         ]
         assert np.exp(model.log_prob(some)) == pytest.approx(np.array(expected), rel=1e-12)
@@ -345,3 +349,85 @@ def test_long_fits_show_progress_when_asked(capsys):
 def test_bad_calls(call, message):
     with pytest.raises(rs.RankshotError, match=message):
         call(rs.Rankings.from_orders([["a", "b"]]))
+
+
+# ---- Alike items have one worth
+
+
+def fit_every_item(rankings, regularization=0.01):
+    """The same fit with one parameter per item: slow, and nothing to understand."""
+    likelihood = Likelihood(rankings)
+    penalty = np.full(rankings.n_items, regularization)
+    with ProgressLine("", enabled=False) as line:
+        theta, _, converged = solve_newton(likelihood, penalty, 1e-12, 1000, line)
+    assert converged
+    return theta - theta.mean(), likelihood.value_and_expected(theta)[0]
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("kind", ["top", "subset"])
+@pytest.mark.parametrize("k", [None, 2])
+def test_one_worth_for_alike_items_is_the_fit_of_every_item(random_rankings, rng, solver, kind, k):
+    """Few rankings of 9 items: some are listed by none, some always tied, some cut by K."""
+    for _ in range(2):
+        rankings = random_rankings(n_items=9, n=3, kind=kind, weights=rng.random(3) + 0.5)
+        rankings = rankings if k is None else rankings.top(k)
+        model = rs.PlackettLuce(solver=solver, tol=1e-12).fit(rankings)
+        theta, value = fit_every_item(rankings)
+        assert model.log_worths_ == pytest.approx(theta, abs=1e-5)
+        assert model.log_likelihood_ == pytest.approx(value, abs=1e-6)
+        classes = alike_items(rankings)
+        for number in range(classes.max() + 1):
+            assert np.ptp(model.log_worths_[classes == number]) == 0
+
+
+@pytest.mark.parametrize("spread", [1.0, 100.0])
+def test_derivatives_by_class_are_sums_over_its_items(rng, spread):
+    """Also where worths differ so much that only logarithms hold them."""
+    for k in (None, 3):
+        rankings = rs.Rankings.from_positions(
+            rng.integers(0, 4, (2, 25)),
+            items=range(25),
+            weights=rng.random(2),
+            kind=["top", "subset"],
+        )
+        rankings = rankings if k is None else rankings.top(k)
+        class_of = alike_items(rankings)
+        adds = np.eye(class_of.max() + 1)[class_of]
+        assert adds.shape[1] <= 16
+        theta = spread * rng.normal(size=adds.shape[1])
+        every, merged = Likelihood(rankings), Likelihood(rankings, class_of)
+        value, expected = every.value_and_expected(adds @ theta)
+        found = merged.value_and_expected(theta)
+        assert found[0] == pytest.approx(value, rel=1e-12)
+        gradient = adds.T @ (every.wins - expected)
+        assert merged.wins - found[1] == pytest.approx(gradient, rel=1e-9, abs=1e-9)
+        information = adds.T @ every.information(adds @ theta) @ adds
+        assert merged.information(theta) == pytest.approx(information, rel=1e-7, abs=1e-8)
+
+
+def test_a_fit_to_short_lists_of_many_items_has_few_parameters(rng, monkeypatch):
+    """Two lists of 10 of 3,000 items, and a tie of 100 of which 5 count: 72 MB for a matrix."""
+    lists = rng.permutation(3000)
+    orders = [lists[:10].tolist(), [*lists[5:10].tolist(), lists[10:110].tolist()]]
+    rankings = rs.Rankings.from_orders(orders, items=range(3000)).top(10)
+    found = []
+    monkeypatch.setitem(
+        plackett_luce.SOLVERS,
+        "newton",
+        lambda likelihood, *rest: (
+            found.append(likelihood.n_classes) or solve_newton(likelihood, *rest)
+        ),
+    )
+    peak, model = peak_of(lambda: rs.PlackettLuce().fit(rankings))
+    assert found == [12]
+    assert peak < 20e6
+    assert len(model.worths_) == 3000
+    assert model.worths_.sum() == pytest.approx(1)
+    assert len(model.mode_[-1]) == 3000 - 110
+
+
+def test_weightless_rankings_tell_no_items_apart():
+    orders = [["a", "b"], ["c", "d"]]
+    rankings = rs.Rankings.from_orders(orders, items=list("abcde"), weights=[1, 0])
+    assert rs.PlackettLuce().fit(rankings).mode_ == ("a", "b", ("c", "d", "e"))

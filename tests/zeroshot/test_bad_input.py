@@ -179,9 +179,9 @@ HEADS = [
     bad(lambda: DR(spread=NAN).fit(RANKINGS), "spread must be positive and finite, not nan"),
     bad(lambda: DR(spread="wide").fit(RANKINGS), "spread must be a number, not 'wide'"),
     bad(
-        lambda: DR().fit(lists(kind=["top", "subset"])),
-        "ranking 1 compares only a subset of the items: no distance is defined to it. Use "
-        "ProbabilisticRanking",
+        lambda: DR().fit(lists([["leopard", "fox"], ["bus"]], kind="subset")),
+        "the rankings of 'truck' prefer no seen class to another: each compares a single one, or "
+        "ties all that it compares",
     ),
     bad(lambda: DS(n_similar=0).fit(TABLE), "n_similar must be a whole number from 1 on, not 0"),
     bad(

@@ -5,8 +5,10 @@ from itertools import combinations, permutations
 import numpy as np
 import pytest
 from exact import by_pair, first_lists
+from scipy.special import softmax
 
 import rankshot as rs
+from peak_memory import peak_of
 from rankshot import RankshotError
 from rankshot.zeroshot.scores import score_by_pair_wins
 
@@ -110,7 +112,47 @@ def test_the_spread_is_positive(spread):
         rs.DeterministicRanking(spread=spread).fit(rankings)
 
 
-def test_rankings_of_subsets_have_no_distance():
-    rankings = rs.Rankings.from_orders([["a", "b"]], items=ITEMS, targets="x", kind="subset")
-    with pytest.raises(RankshotError, match="Use ProbabilisticRanking"):
-        rs.DeterministicRanking(k=2).fit(rankings)
+def test_the_distance_to_a_subset_is_that_of_the_items_compared(rng):
+    """b > d > c alone were compared: 3 pairs, and a top-3 list of 4 items has 6."""
+    rankings = rs.Rankings.from_orders(
+        [list("bdc"), list("ca"), list("dca")],
+        items=ITEMS,
+        targets=["u", "v", "w"],
+        kind=["subset", "subset", "top"],
+    )
+    head = rs.DeterministicRanking(k=3).fit(rankings)
+    for row in rng.permuted(np.tile([1.0, 2.0, 3.0, 4.0], (20, 1)), axis=1):
+        order = sorted(ITEMS, key=lambda i: -row[ITEMS.index(i)])
+        inverted = sum(order.index(i) > order.index(j) for i, j in combinations("bdc", 2))
+        d = [2 * inverted, 6 * (order.index("c") > order.index("a"))]
+        d.append(mean_distance([["d"], ["c"], ["a"]], [[x] for x in order], 3))
+        np.testing.assert_allclose(
+            -head.predict_log_proba([row])[0] + head.predict_log_proba([row])[0, 2],
+            np.array(d) - d[2],
+            atol=1e-12,
+        )
+
+
+def test_a_subset_of_all_items_is_a_full_ranking(rng):
+    orders = [[["a", "b"], "d", "c"], ["d", "a", "c", "b"]]
+    scores = rng.integers(0, 4, (30, 4)).astype(float)
+    one, two = (
+        rs.DeterministicRanking(k=k).fit(
+            rs.Rankings.from_orders(orders, items=ITEMS, targets=["u", "v"], kind=kind)
+        )
+        for k, kind in ((3, "top"), (3, "subset"))
+    )
+    np.testing.assert_allclose(one.predict_log_proba(scores), two.predict_log_proba(scores))
+
+
+def test_many_items_need_no_table_of_pairs(rng):
+    """2,000 items: a table of their pairs would have 32 MB for each input."""
+    similarity = rng.integers(0, 50, (5, 2000)).astype(float)
+    rankings = rs.Rankings.from_scores(similarity, items=range(2000), targets=list("uvwxy"))
+    head = rs.DeterministicRanking().fit(rankings)
+    scores = rng.normal(size=(40, 2000)).astype(np.float32)
+    peak, proba = peak_of(lambda: head.predict_proba(scores))
+    assert peak < 20e6
+    ranked = rs.Rankings.from_scores(scores[:4], items=range(2000))
+    d = rs.mean_kendall_distance(ranked, head.consensus_, k=10)
+    np.testing.assert_allclose(proba[:4], softmax(-d, axis=1), rtol=1e-4, atol=1e-30)

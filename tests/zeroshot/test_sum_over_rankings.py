@@ -1,14 +1,22 @@
 """P(z|x) = Σ_π P(π|x) P(z|π): enumerated, or estimated with its standard error."""
 
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
 import pytest
 from head_cases import ITEMS, PAIRS
-from scipy.special import softmax
+from scipy.special import log_softmax, logsumexp, softmax
 
 import rankshot as rs
+from peak_memory import peak_of
 from rankshot import RankshotError
+from rankshot.zeroshot.heads.sum_over_rankings import (
+    _Priors,
+    describe_cost,
+    draw_lists,
+    multiply_logs,
+)
 
 C = len(ITEMS)
 PRIORS = {
@@ -176,6 +184,84 @@ def test_float32_scores(rng):
     short = head.predict_proba(np.float32(scores.values))
     assert short.dtype == np.float32
     np.testing.assert_allclose(short, head.predict_proba(scores), atol=0.01)
+
+
+@pytest.mark.parametrize("scores", [[0.3, -1.0, 2.0, 0.0], [0.0, 0.0, 0.0, 0.0]])
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+def test_draws_have_the_probabilities_of_plackett_luce(rng, scores, k):
+    n = 50_000
+    drawn = draw_lists(np.array(scores), -rng.standard_exponential((k, n)))
+    model = rs.PlackettLuce.from_worths(dict(zip("abcd", np.exp(scores), strict=True)))
+    for order in permutations(range(4), k):
+        p = float(
+            np.exp(
+                model.log_prob(
+                    rs.Rankings.from_orders([["abcd"[i] for i in order]], items=list("abcd"))
+                )
+            )[0]
+        )
+        share = (drawn == order).all(axis=1).mean()
+        assert abs(share - p) < 5 * np.sqrt(p / n)
+
+
+def test_draws_from_scores_of_any_range(rng):
+    """The first two items have all but e^-900 of the worth: the third draw is among the others."""
+    scores = np.array([-900.0, 0.0, -901.0, 40.0, -2000.0])
+    drawn = draw_lists(scores, -rng.standard_exponential((4, 20_000)))
+    assert (drawn[:, :2] == [3, 1]).all()
+    third = np.bincount(drawn[:, 2], minlength=5) / len(drawn)
+    assert third == pytest.approx([1 / (1 + np.exp(-1)), 0, 1 / (1 + np.e), 0, 0], abs=0.02)
+    assert (np.sort(drawn[:, 2:], axis=1) == [0, 2]).all()
+
+
+@pytest.mark.parametrize("scale", [1, 30, 400])
+def test_priors_are_right_for_worths_of_any_ratio(rng, scale):
+    """Also where the listed items have nearly all of the worth; some items are alike."""
+    models = []
+    for _ in range(3):
+        theta = scale * rng.normal(size=8)[[0, 1, 2, 3, 4, 4, 4, 7]]
+        models.append(rs.PlackettLuce()._with_log_worths(tuple("abcdefgh"), theta))
+    priors = _Priors(models, tuple("abcdefgh"))
+    lists = np.array(list(permutations(range(8), 3)))
+    assert priors.class_of.max() == 5
+    rankings = rs.Rankings.from_item_numbers(lists, items=list("abcdefgh"))
+    expected = log_softmax([model.log_prob(rankings) for model in models], axis=0)
+    found = priors.log_target_given(priors.class_of[lists])
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_products_of_matrices_that_underflow(rng):
+    a, b = (rng.normal(scale=s, size=size) for s, size in ((500, (6, 20)), (300, (20, 7))))
+    a[2] = -np.inf
+    expected = logsumexp(a[:, :, None] + b, axis=1)
+    np.testing.assert_allclose(multiply_logs(a, b), expected, rtol=1e-12)
+
+
+def test_samples_of_many_items_need_no_table_of_samples_and_items(rng):
+    """4,000 samples of 2,000 items: 64 MB as a table. Most items are alike in all priors."""
+    items = [f"{i:04}" for i in range(2000)]
+    lists = np.array([rng.permutation(2000)[:3] for _ in range(8)])
+    rankings = replace(
+        rs.Rankings.from_item_numbers(lists, items=items),
+        targets=np.array([z for z in "uvwx" for _ in range(2)], object),
+    )
+    head = rs.ProbabilisticRanking(k=2, posterior="sum", n_samples=4000, random_state=0)
+    assert head.fit(rankings)._sum._priors.class_of.max() <= len(np.unique(lists[:, :2]))
+    scores = rng.normal(size=(3, 2000))
+    peak, proba = peak_of(lambda: head.predict_proba(scores))
+    assert peak < 10e6
+    assert proba.sum(axis=1) == pytest.approx(1)
+
+
+def test_the_cost_is_said_beforehand(rng):
+    sampled = rs.Rankings.from_scores(rng.random((2, 200)), items=range(200), targets=["u", "v"])
+    head = rs.ProbabilisticRanking(k=2, posterior="sum").fit(sampled)
+    seconds, work = describe_cost(head, "multiclass")
+    assert work == "1,000 of 39,800 rankings are sampled for each input"
+    assert seconds > 0
+    for kind in ("multiclass", "one-vs-one"):
+        _, work = describe_cost(head_of("mallows", k=2).fit(RANKINGS), kind)
+        assert work == "all 20 rankings are added up for each input"
 
 
 @pytest.mark.parametrize("n_samples", [1, 0, True, 2.5, "10"])

@@ -30,6 +30,8 @@ from rankshot.core.errors import RankshotError, format_count
 
 ROWS_SHOWN = 20
 """How many classes the printed table has at most."""
+LONG = 5.0
+"""If the inputs take more seconds than this, it is said beforehand."""
 
 
 def classify(
@@ -78,6 +80,7 @@ def classify(
     from rankshot.zeroshot.files.predictions import open_predictions
     from rankshot.zeroshot.files.score_tables import open_scores
     from rankshot.zeroshot.heads.base import REJECTED, label_or_reject
+    from rankshot.zeroshot.heads.sum_over_rankings import describe_cost
 
     if reject_below is not None and not 0 <= reject_below <= 1:
         raise RankshotError(f"--reject-below must be a probability, not {reject_below}")
@@ -100,6 +103,13 @@ def classify(
     new_classes = model.classes_
     if reject_below is not None and REJECTED in new_classes:
         raise RankshotError(f"--reject-below: a class is called {REJECTED!r}; rename it")
+    if head is Head.PROBABILISTIC and posterior is Posterior.SUM:
+        seconds, work = describe_cost(model, table.kind)
+        # The number of rows of a text file is not known beforehand.
+        n_inputs = table.n_rows or 1000
+        seconds *= n_inputs
+        if seconds > LONG:
+            say(f"--posterior sum: {work}; {n_inputs:,} inputs take about {seconds:.0f} s")
     counts: Counter[str] = Counter()
     done = 0
     with open_predictions(output, new_classes) as writer, progress_bar() as bar:

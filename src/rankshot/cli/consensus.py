@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rankshot.cli.console import SHOWN, check_writable, say
-from rankshot.cli.head_options import Prior, PriorOption, build_prior
+from rankshot.cli.head_options import K, KOption, Prior, PriorOption, build_prior
 from rankshot.core.errors import RankshotError, format_count
 
 if TYPE_CHECKING:
@@ -23,13 +24,7 @@ def consensus(
         Path, typer.Argument(help="The rankings to merge (.jsonl, .soc, .soi, .toc, .toi).")
     ],
     prior: PriorOption = Prior.PLACKETT_LUCE,
-    k: Annotated[
-        int | None,
-        typer.Option(
-            help="How many places are compared. The default is the median length of the rankings, "
-            "but at most 10."
-        ),
-    ] = None,
+    k: KOption = K,
     seen: Annotated[
         Path | None,
         typer.Option(
@@ -48,7 +43,8 @@ def consensus(
 ) -> None:
     """Merge the rankings of each new class.
 
-    A table shows the consensus and how much the rankings agree. Rankings without a target are
+    Only the first --k places of each ranking count, as in `classify --posterior consensus`. A
+    table shows the consensus and how much the rankings agree. Rankings without a target are
     merged into one.
 
     Example: rankshot consensus rankings.jsonl --prior mallows
@@ -60,12 +56,11 @@ def consensus(
     from rankshot.ranking import read_rankings, summarize, write_rankings
     from rankshot.ranking.files import ENDINGS
 
+    require_whole_number("--k", k)
     if output is not None:
         require_ending(output, ENDINGS)
         check_writable(output, rankings, seen)
     given = read_rankings(rankings, items=None if seen is None else read_names(seen))
-    if k is not None:
-        require_whole_number("--k", k, most=given.n_items)
     try:
         summaries = summarize(given, build_prior(prior), k)
     except RankshotError as error:
@@ -80,7 +75,7 @@ def consensus(
         console,
     )
     if output is not None:
-        write_rankings(_consensus_rankings(summaries, given.items), output)
+        write_rankings(_merge(given, summaries, k), output)
         say(f"{format_count(len(summaries), 'consensus ranking')} written to {output}", console)
 
 
@@ -142,15 +137,11 @@ def _format_places(summaries: list[TargetSummary]) -> str:
     return f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
 
 
-def _consensus_rankings(summaries: list[TargetSummary], items: tuple[str, ...]) -> Rankings:
+def _merge(given: Rankings, summaries: list[TargetSummary], k: int) -> Rankings:
     import numpy as np
 
-    from rankshot.ranking import Rankings
+    from rankshot.zeroshot.prior import consensus_rankings
 
-    merged = Rankings.from_orders(
-        [summary.order for summary in summaries],
-        items=items,
-        targets=[summary.target for summary in summaries],
-        sources="consensus",
-    )
-    return merged.top(np.array([summary.k for summary in summaries]))
+    priors = {summary.target: summary.model for summary in summaries}
+    merged = consensus_rankings(given, priors, min(k, given.n_items))
+    return replace(merged, sources=np.full(len(merged), "consensus", object))

@@ -14,14 +14,14 @@ from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_whole_number
 from rankshot.ranking.checks import require_one_subject, require_rankings
-from rankshot.ranking.distances import kendall_distance, mean_kendall_distance
-from rankshot.ranking.layouts import ABSENT, levels, mean_places
+from rankshot.ranking.distances import kendall_distance, largest_distance, mean_kendall_distance
+from rankshot.ranking.layouts import ABSENT, last_levels, levels, mean_places
 from rankshot.ranking.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.restriction import keep_complete
 
-MOST_COMPARED = 10
-"""How many places are compared by default; fewer if the lists are shorter."""
+DEFAULT_K = 10
+"""The number of places of each ranking that count, by default; a test holds that heads agree."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,10 +114,11 @@ class TargetSummary:
         None if the rankings name no target.
     n_rankings : int
     model : PlackettLuce, Mallows or BabingtonSmith
-        The model, fitted to the rankings.
+        The model, fitted to the first k places of the rankings.
     order : tuple
-        The mode of the model, cut to k; a tie is a tuple inside it.
+        The first k places of the consensus (`merge_rankings`); a tie is a tuple inside it.
     k : int
+        How many places count, at most the length of the longest ranking.
     concordance : float or None
         Kendall's W of the first k; None for a single ranking, or rankings of subsets.
     mean_distance : float or None
@@ -138,9 +139,11 @@ class TargetSummary:
 
 
 def summarize(
-    rankings: Rankings, model: Any | None = None, k: int | None = None
+    rankings: Rankings, model: Any | None = None, k: int | None = DEFAULT_K
 ) -> list[TargetSummary]:
     """Summarize the rankings of every target.
+
+    The consensus is the one that a zero-shot head with the same ``k`` and prior uses.
 
     Parameters
     ----------
@@ -149,9 +152,9 @@ def summarize(
     model : PlackettLuce, Mallows or BabingtonSmith, optional
         The model that merges the rankings; `PlackettLuce` by default. A copy is fitted to each
         target.
-    k : int, optional
-        How many places are compared; by default 10, or the median length of the target's lists
-        if that is smaller. The items that a shorter list leaves out are tied after it.
+    k : int or None
+        The number of places of each ranking that count; all for None. The items that a shorter
+        list leaves out are tied after it.
 
     Examples
     --------
@@ -168,33 +171,48 @@ def summarize(
     if len(rankings) == 0:
         raise RankshotError("there are no rankings to summarize (or all have weight 0)")
     model = PlackettLuce() if model is None else model
+    if k is not None:
+        rankings = rankings.top(min(require_whole_number("k", k), rankings.n_items))
     named: Mapping[Any, Rankings] = rankings.by_target() or {None: rankings}
     if sum(map(len, named.values())) < len(rankings):
         row = int(np.argmax([target is None for target in rankings.targets]))
         raise RankshotError(f"ranking {row} has no target, but others have")
-    return [_summary(target, theirs, clone(model), k) for target, theirs in named.items()]
+    return [_summary(target, theirs, clone(model)) for target, theirs in named.items()]
 
 
-def _summary(target: str | None, rankings: Rankings, model: Any, k: int | None) -> TargetSummary:
+def _summary(target: str | None, rankings: Rankings, model: Any) -> TargetSummary:
     model.fit(rankings)
-    # The median, not the minimum: one person may have stopped after the first item.
-    usual = int(np.median(rankings.lengths))
-    k = min(MOST_COMPARED, usual) if k is None else k
-    k = require_whole_number("k", k, most=rankings.n_items)
-    consensus = Rankings.from_orders([model.mode_], items=rankings.items).top(k)
+    consensus = merge_rankings(rankings, model)
+    k = int(consensus.lengths[0])
+    order = [tuple(x) if isinstance(x, list) else x for x in consensus.orders()[0]]
+    # The later items of a subset ranking are tied after its first k places.
+    n_places = int(last_levels(consensus)[0]) + 1
     whole = keep_complete(rankings)
-    first = whole.top(np.minimum(whole.lengths, k))
-    several = len(first) > 1
+    several = len(whole) > 1
     return TargetSummary(
         target,
         len(rankings),
         model,
-        tuple(tuple(x) if isinstance(x, list) else x for x in consensus.orders()[0]),
+        tuple(order[:n_places]),
         k,
-        concordance(first) if several else None,
-        _mean_distance(first, k) if several else None,
+        concordance(whole) if several else None,
+        _mean_distance(whole, k) if several else None,
         disagreement(rankings, consensus),
     )
+
+
+def merge_rankings(rankings: Rankings, model: Any) -> Rankings:
+    """Return the consensus of the rankings of one target: the mode of the model fitted to them.
+
+    It is as long as the longest of them: nothing is known of later places. A single ranking, with
+    its ties and its kind, is its own consensus.
+    """
+    if len(rankings) == 1:
+        return rankings
+    mode = Rankings.from_orders(
+        [model.mode_], items=rankings.items, targets=rankings.targets[:1].tolist()
+    )
+    return mode.top(int(rankings.lengths.max()))
 
 
 def disagreement(rankings: Rankings, consensus: Rankings) -> tuple[tuple[str, float], ...]:
@@ -216,7 +234,7 @@ def disagreement(rankings: Rankings, consensus: Rankings) -> tuple[tuple[str, fl
     distance = np.empty(len(whole))
     for length in np.unique(k).tolist():
         rows = k == length
-        far = _largest_distance(whole.n_items, length)
+        far = largest_distance(whole.n_items, length)
         distance[rows] = mean_kendall_distance(whole[rows], consensus, length)[:, 0] / far
     means = {
         name: float(np.average(distance[labels == name], weights=whole.weights[labels == name]))
@@ -227,12 +245,7 @@ def disagreement(rankings: Rankings, consensus: Rankings) -> tuple[tuple[str, fl
 
 def _mean_distance(rankings: Rankings, k: int) -> float:
     """Return the weighted mean distance between two different rankings."""
-    distance = mean_kendall_distance(rankings, k=k) / _largest_distance(rankings.n_items, k)
+    distance = mean_kendall_distance(rankings, k=k) / largest_distance(rankings.n_items, k)
     weights = np.outer(rankings.weights, rankings.weights)
     np.fill_diagonal(weights, 0)
     return float(np.average(distance, weights=weights))
-
-
-def _largest_distance(n_items: int, k: int) -> float:
-    """Return how many pairs of items a top-k list puts in order: all of them can be reversed."""
-    return max(k * (2 * n_items - k - 1) / 2, 1.0)

@@ -16,11 +16,13 @@ from rankshot.ranking.kemeny_solvers import (
     adjacent_search,
     insertion_search,
     reversed_weight,
+    settle_ties,
     solve_exactly,
 )
 from rankshot.ranking.layouts import (
     ABSENT,
     NamedOrder,
+    alike_items,
     group_ties,
     last_levels,
     levels,
@@ -121,9 +123,12 @@ def kemeny(
 
     Notes
     -----
-    If several orders are best, the one that is returned depends on the average places and the
-    names of the items, never on the order in which the items were listed. Items that no ranking
-    lists come last, sorted by name; the order among them has no meaning.
+    If several orders are best, neighbours that the rankings do not tell apart are in the order of
+    their average places, then of their names. The order in which the items were listed has no
+    influence. Items at the same level
+    in every ranking, such as those that no ranking lists, are moved together and stay sorted by
+    name; the order among them has no meaning. So short lists of many items take as long as the
+    listed items alone.
 
     Examples
     --------
@@ -139,8 +144,10 @@ def kemeny(
         if method != "exact":
             raise RankshotError(f"time_limit is for method='exact', not {method!r}")
     require_one_subject(rankings)
-    start = _canonical_start(rankings)
-    W = precedence(rankings)[np.ix_(start, start)]
+    classes = _sort_classes(rankings)
+    sizes = np.array([len(items) for items in classes])
+    W = precedence(rankings, np.array([items[0] for items in classes]))
+    W *= sizes[:, None] * sizes
     if method == "exact":
         found, gap = solve_exactly(W, time_limit=time_limit, verbose=verbose)
         score = reversed_weight(W, found)
@@ -148,8 +155,22 @@ def kemeny(
         found = adjacent_search(W) if method == "adjacent" else insertion_search(W)
         score = reversed_weight(W, found)
         gap = _majority_gap(W, score)
-    order = tuple(rankings.items[i] for i in start[found])
+    found = settle_ties(W, found)
+    order = tuple(rankings.items[i] for number in found for i in classes[number])
     return Consensus(order, score, score - gap, optimal=gap == 0)
+
+
+def _sort_classes(rankings: Rankings) -> list[NDArray[np.intp]]:
+    """Return the items in classes of alike ones, in the canonical order of their first items.
+
+    Some best order has the items of each class next to each other: moving all of them to the best
+    place of any of them costs nothing. So classes are ordered instead of items.
+    """
+    start = _canonical_start(rankings)
+    number = alike_items(rankings[rankings.weights > 0])[start]
+    _, first = np.unique(number, return_index=True)
+    by_class = start[np.argsort(first[number], kind="stable")]
+    return np.split(by_class, np.cumsum(np.bincount(number)[number[np.sort(first)]])[:-1])
 
 
 def average_places(rankings: Rankings) -> NDArray[np.float64]:
@@ -191,8 +212,10 @@ def _majority_gap(W: NDArray[np.float64], score: float) -> float:
 # ---- Precedence: how often each item is placed before each other one
 
 
-def precedence(rankings: Rankings) -> NDArray[np.float64]:
+def precedence(rankings: Rankings, among: NDArray[np.integer] | None = None) -> NDArray[np.float64]:
     """Return W, where ``W[i, j]`` is the weight of the rankings that place i before j.
+
+    ``among``, if given, are the numbers of the items that are compared, in the order of W.
 
     A listed item precedes the items that a top-K ranking leaves out. Tied items do not precede
     one another, and an item that a subset ranking leaves out precedes nothing. If K cuts a tie so
@@ -208,6 +231,11 @@ def precedence(rankings: Rankings) -> NDArray[np.float64]:
            [0., 0., 0.]])
     """
     C = rankings.n_items
+    if among is not None and len(among) == C:
+        return np.asarray(precedence(rankings)[np.ix_(among, among)])
+    if among is not None:
+        blocks = (rankings[rows] for rows in row_blocks(len(rankings), C))
+        return np.asarray(sum(_count_in_tables(block, among) for block in blocks))
     W = np.zeros((C, C))
     for size in np.unique(rankings.n_listed).tolist():
         some = rankings[np.flatnonzero(rankings.n_listed == size)]
@@ -243,12 +271,15 @@ def _count_in_lists(block: Rankings) -> NDArray[np.float64]:
     return np.asarray(W + wins[:, None])
 
 
-def _count_in_tables(block: Rankings) -> NDArray[np.float64]:
-    """Compare the levels of all items, whole columns of rankings at a time."""
-    C = block.n_items
-    table = levels(block)
+def _count_in_tables(
+    block: Rankings, among: NDArray[np.integer] | slice = slice(None)
+) -> NDArray[np.float64]:
+    """Compare the levels of items, whole columns of rankings at a time."""
+    every = levels(block)
+    table = every[:, among]
+    C = table.shape[1]
     # Bytes, and rankings along the fast axis, make this fast.
-    by_item = np.ascontiguousarray(table.T.astype(np.uint8 if C < 255 else np.uint32))
+    by_item = np.ascontiguousarray(table.T.astype(np.uint8 if block.n_items < 255 else np.uint32))
     # The level of an absent item wraps around to the largest number, so it precedes nothing;
     # the mask makes that nothing precedes it.
     present = np.ascontiguousarray((table != ABSENT).T) if block.is_subset.any() else None
@@ -259,7 +290,7 @@ def _count_in_tables(block: Rankings) -> NDArray[np.float64]:
         if present is not None:
             before &= present
         W[i] = before.astype(weights.dtype) @ weights
-    return W - _count_excess(block, table)
+    return W - _count_excess(block, every, table)
 
 
 def _exact_in_float32(block: Rankings) -> bool:
@@ -267,15 +298,20 @@ def _exact_in_float32(block: Rankings) -> bool:
     return bool(np.all(block.weights == np.rint(block.weights)) and block.weights.sum() < 2**24)
 
 
-def _count_excess(block: Rankings, table: NDArray[np.int32]) -> NDArray[np.float64] | float:
-    """Return the excess of counting a cut tie as a whole one: (1 - m/g) for each pair."""
+def _count_excess(
+    block: Rankings, every: NDArray[np.int32], table: NDArray[np.int32]
+) -> NDArray[np.float64] | float:
+    """Return the excess of counting a cut tie as a whole one: (1 - m/g) for each pair.
+
+    ``every`` has the levels of all items, ``table`` those of the items compared.
+    """
     last = last_levels(block)[:, None]
-    tied = table == last
-    size = tied.sum(axis=1)
-    taken = block.lengths - ((table < last) & (table != ABSENT)).sum(axis=1)
+    size = (every == last).sum(axis=1)
+    taken = block.lengths - ((every < last) & (every != ABSENT)).sum(axis=1)
     cut = np.flatnonzero(taken < size)
     if cut.size == 0:
         return 0.0
     excess = block.weights[cut] * (1 - taken[cut] / size[cut])
-    result: NDArray[np.float64] = (tied[cut] * excess[:, None]).T @ (table[cut] > last[cut])
+    tied = (table[cut] == last[cut]) * excess[:, None]
+    result: NDArray[np.float64] = tied.T @ (table[cut] > last[cut])
     return result

@@ -128,6 +128,27 @@ def _stretch_cost(excess: Floats, stretch: Items) -> float:
     return float(np.tril(excess[np.ix_(stretch, stretch)], -1).sum()) / 2
 
 
+def settle_ties(W: Floats, order: Items) -> Items:
+    """Swap neighbours that the rankings do not tell apart into ascending order.
+
+    If few rankings are merged, many orders have the best score. Without this, the one that is
+    found would depend on the path of the search.
+    """
+    order = order.copy()
+    excess = np.abs(W - W.T)
+    indifferent = excess <= LEAST_GAIN * max(float(excess.max(initial=0)), 1e-300)
+    swapped = True
+    while swapped:
+        swapped = False
+        for first in (0, 1):
+            left = order[first : len(order) - 1 : 2]
+            right = order[first + 1 :: 2]
+            swap = np.flatnonzero((left > right) & indifferent[left, right])
+            left[swap], right[swap] = right[swap], left[swap]
+            swapped |= swap.size > 0
+    return order
+
+
 # ---- Proof, by linear and integer programming (SciPy's HiGHS)
 #
 # A variable x_ij is 1 if i comes before j. An order satisfies x_ij + x_jk - x_ik ∈ {0, 1} for

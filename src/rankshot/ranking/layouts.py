@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from rankshot.core.blocks import CACHED_CELLS, row_blocks
 from rankshot.ranking.rankings import Rankings
 
 ABSENT = -1
@@ -44,6 +45,29 @@ def last_levels(rankings: Rankings) -> NDArray[np.int32]:
     """Return the level of each ranking's K-th item; a tie there may reach past K."""
     last: NDArray[np.int32] = rankings.places[rankings.starts[:-1] + rankings.lengths - 1]
     return last
+
+
+def alike_items(rankings: Rankings) -> NDArray[np.intp]:
+    """Return the class of each item: items at the same level in every ranking are alike.
+
+    The numbers do not depend on the order of the items, unless all items differ: then item i has
+    the number i.
+
+    Examples
+    --------
+    >>> votes = Rankings.from_orders([["c", "a"], [["a", "e"]]], items=["a", "b", "c", "d", "e"])
+    >>> alike_items(votes)
+    array([1, 3, 0, 3, 2])
+    """
+    C = rankings.n_items
+    number = np.zeros(C, np.intp)
+    # Few rankings tell most items apart: the first block is small.
+    for rows in row_blocks(len(rankings), C, CACHED_CELLS):
+        table = np.vstack([number, levels(rankings[rows])])
+        number = np.unique(table, axis=1, return_inverse=True)[1].ravel()
+        if number.max() + 1 == C:
+            return np.arange(C)
+    return number
 
 
 def mean_places(table: NDArray[np.int32]) -> NDArray[np.float64]:

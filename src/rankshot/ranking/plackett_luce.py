@@ -22,7 +22,14 @@ from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import Seed, require_choice, require_number
 from rankshot.ranking.checks import require_one_subject, require_rankings, require_sample_length
 from rankshot.ranking.consensus import precedence
-from rankshot.ranking.layouts import ABSENT, group_ties, last_levels, levels, name_groups
+from rankshot.ranking.layouts import (
+    ABSENT,
+    alike_items,
+    group_ties,
+    last_levels,
+    levels,
+    name_groups,
+)
 from rankshot.ranking.plackett_luce_likelihood import Likelihood, StageLogs, build_stages
 from rankshot.ranking.plackett_luce_solvers import (
     Solver,
@@ -83,6 +90,10 @@ class PlackettLuce(BaseEstimator):
 
     Notes
     -----
+    Items at the same level in every ranking, such as all items that no ranking lists, are alike:
+    they have the same worth, and one parameter in the fit. So a fit to short lists of many items
+    takes as long as one of the listed items alone.
+
     The likelihood is concave in log-worths, with one exception: a tie that K cuts. With such
     rankings the optimum found may be a local one.
 
@@ -148,12 +159,14 @@ class PlackettLuce(BaseEstimator):
         require_one_subject(rankings)
         if self.regularization == 0:
             require_estimable(rankings)
-        likelihood = Likelihood(rankings)
+        class_of = alike_items(rankings[rankings.weights > 0])
+        likelihood = Likelihood(rankings, class_of)
         # Rankings of small weight have a small log-likelihood.
         tol = self.tol * min(1.0, float(rankings.weights.sum()))
+        penalty = np.asarray(self.regularization * likelihood.counts, np.float64)
         with ProgressLine("Plackett-Luce", enabled=self.verbose) as line:
             theta, self.n_iter_, converged = SOLVERS[self.solver](
-                likelihood, self.regularization, tol, self.max_iter, line
+                likelihood, penalty, tol, self.max_iter, line
             )
         if not converged:
             warnings.warn(
@@ -163,7 +176,7 @@ class PlackettLuce(BaseEstimator):
                 stacklevel=2,
             )
         self.log_likelihood_ = likelihood.value_and_expected(theta)[0]
-        return self._with_log_worths(rankings.items, theta)
+        return self._with_log_worths(rankings.items, theta[class_of])
 
     def _with_log_worths(self, items: tuple[str, ...], theta: Floats) -> PlackettLuce:
         self.items_ = items

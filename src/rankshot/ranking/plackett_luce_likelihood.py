@@ -3,12 +3,15 @@
 A ranking is a sequence of choices: which item, or which tied items, come next. `Stages` lays
 out a block of rankings as such choices, `StageLogs` gives their log-probabilities for any
 log-worths, and `Likelihood` adds up the log-probabilities of all rankings for the solvers.
+
+A fit has one log-worth per class of items, and a class has one or more items of equal worth. A
+class of n items is like one item of n times the worth, except where it is in a tie.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -17,9 +20,11 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from rankshot.core.blocks import BLOCK_CELLS, row_blocks
+from rankshot.ranking.encoding import Entries, row_starts
 from rankshot.ranking.layouts import completed_orders, group_by_place
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.tie_integral import TiedChoice, n_nodes
+from rankshot.ranking.tied_classes import TiedClasses
 
 Floats = NDArray[np.float64]
 CACHED_CELLS = 1 << 15
@@ -30,27 +35,29 @@ worth must not underflow."""
 
 
 class TiedStages(NamedTuple):
-    """Stages at which ``taken`` of ``size`` tied items come next, one row per stage.
+    """Stages at which ``taken`` of some tied items come next, one row per stage.
 
-    The items of stage t are in column ``column[t]`` of `Stages.order`; the later items start at
-    row ``end[t]``.
+    The tie of stage t has ``counts[t]`` items of the classes ``members[t]``. They are in column
+    ``column[t]`` of `Stages.order`; the later items start at row ``end[t]``.
     """
 
-    size: int
     taken: int
     members: NDArray[np.intp]
+    counts: NDArray[np.int64]
     column: NDArray[np.int64]
     end: NDArray[np.int64]
 
 
 class Stages(NamedTuple):
-    """A block of rankings, one column per ranking, items from best to worst down the rows.
+    """A block of rankings, one column per ranking, classes from best to worst down the rows.
 
     Attributes
     ----------
     order : ndarray of shape (C, n)
-        Item numbers; C, which is no item, after the end of a subset ranking. Rankings lie in
+        Class numbers; C, which is no class, after the end of a subset ranking. Rankings lie in
         columns so that running sums over a ranking are sums of long rows.
+    counts : ndarray of shape (C,)
+        How many items each class has.
     chosen : ndarray of bool of shape (C, n)
         Where a single item is chosen from it and all that follow.
     ties : list of TiedStages
@@ -61,40 +68,88 @@ class Stages(NamedTuple):
     """
 
     order: NDArray[np.intp]
+    counts: NDArray[np.int64]
     chosen: NDArray[np.bool_]
     ties: list[TiedStages]
     log_ways: NDArray[np.float64]
 
 
-def build_stages(block: Rankings) -> Stages:
-    """Lay out a block of rankings as a sequence of choices."""
+def build_stages(block: Rankings, counts: NDArray[np.int64] | None = None) -> Stages:
+    """Lay out a block of rankings as a sequence of choices.
+
+    ``counts``, if given, says how many items each item of the block stands for; the ``lengths``
+    of the block count these.
+    """
     C = block.n_items
+    counts = np.ones(C, np.int64) if counts is None else counts
     order = np.ascontiguousarray(completed_orders(block).T, dtype=np.intp)
-    if not block.has_ties:
+    # Only tied items that are listed, and items that no ranking lists, can be alike.
+    if not block.has_ties and np.all(counts[block.codes] == 1):
         chosen = np.arange(C)[:, None] < block.lengths
-        return Stages(order, chosen, [], np.zeros(len(block)))
-    begin, size, column = group_by_place(block)
-    counted = begin < block.lengths[column]
-    begin, size, column = begin[counted], size[counted], column[counted]
+        return Stages(order, counts, chosen, [], np.zeros(len(block)))
+    begin, width, column = group_by_place(block)
+    first = block.starts[column] + begin
+    n_before = np.append(0, np.cumsum(counts[block.codes]))
+    size = n_before[first + width] - n_before[first]
+    placed = n_before[first] - n_before[block.starts[column]]
+    counted = placed < block.lengths[column]
+    begin, width, column, size, placed = (
+        values[counted] for values in (begin, width, column, size, placed)
+    )
     single = size == 1
     chosen = np.zeros(order.shape, bool)
     chosen[begin[single], column[single]] = True
-    taken = np.minimum(size, block.lengths[column] - begin)
-    end = begin + size
+    taken = np.minimum(size, block.lengths[column] - placed)
+    end = begin + width
     compared = np.where(block.is_subset, block.n_listed, C)
     tied = ~single & (end < compared[column])
     ties = []
-    for g, m in np.unique(np.column_stack([size, taken])[tied], axis=0).tolist():
-        these = np.flatnonzero(tied & (size == g) & (taken == m))
-        # The integral of a tie needs one cell per item and grid point.
-        for rows in row_blocks(these.size, g * n_nodes(g), BLOCK_CELLS // 4):
+    shapes = np.column_stack([width, size, taken])
+    for g, items, m in np.unique(shapes[tied], axis=0).tolist():
+        these = np.flatnonzero(tied & (shapes == (g, items, m)).all(axis=1))
+        # The integral of a tie needs one cell per class, count and grid point. In a tie that K
+        # does not cut, all items are chosen, and nothing is counted.
+        cells = g * (m if m < items else 1) * n_nodes(items)
+        for rows in row_blocks(these.size, cells, BLOCK_CELLS // 4):
             some = these[rows]
             members = order[begin[some][:, None] + np.arange(g), column[some][:, None]]
-            ties.append(TiedStages(g, m, members, column[some], end[some]))
+            ties.append(TiedStages(m, members, counts[members], column[some], end[some]))
     # g items of which m are taken, in order: g! / (g - m)! ways.
     ways = gammaln(size + 1) - gammaln(size - taken + 1)
     log_ways = np.bincount(column, ways, minlength=len(block)).astype(float)
-    return Stages(order, chosen, ties, log_ways)
+    return Stages(order, counts, chosen, ties, log_ways)
+
+
+class _LargeRatios:
+    """The same as `TiedClasses`, in logarithms and item by item, for worths of any ratio."""
+
+    def __init__(self, tie: TiedStages, theta: Floats, log_rest: Floats) -> None:
+        p = tie.members.shape[1]
+        class_of = np.array([np.repeat(np.arange(p), row) for row in tie.counts])
+        by_item = np.take_along_axis(theta[tie.members], class_of, axis=1)
+        self._choice = TiedChoice(by_item, log_rest, tie.taken)
+        # One row per item, and log r last; one column per class.
+        self._adds = (
+            np.append(class_of, np.full((len(class_of), 1), p), axis=1)[:, :, None]
+            == np.arange(p + 1)
+        ).astype(float)
+        self.log_prob = self._choice.log_prob
+
+    @property
+    def gradient(self) -> Floats:
+        return np.asarray(np.einsum("ni,nic->nc", self._choice.gradient, self._adds[:, :-1, :-1]))
+
+    @property
+    def hessian(self) -> Floats:
+        return np.asarray(self._adds.transpose(0, 2, 1) @ self._choice.hessian @ self._adds)
+
+
+def choose_tied(tie: TiedStages, theta: Floats, log_rest: Floats) -> TiedClasses | _LargeRatios:
+    """Return the log-probabilities of tied stages, with derivatives by class."""
+    log_worths, size = theta[tie.members], int(tie.counts[0].sum())
+    if TiedClasses.can_hold(log_worths, log_rest, size, tie.taken):
+        return TiedClasses(log_worths, tie.counts, log_rest, tie.taken)
+    return _LargeRatios(tie, theta, log_rest)
 
 
 class StageLogs:
@@ -108,12 +163,12 @@ class StageLogs:
     ----------
     stages : Stages
     theta : ndarray of shape (C,)
-        Log-worths.
+        The log-worth of an item of each class.
 
     Attributes
     ----------
     log_worths : ndarray of shape (C, n)
-        The log-worths in order; -inf after the end of a subset ranking.
+        The log-worths of the classes in order; -inf after the end of a subset ranking.
     log_remaining : ndarray of shape (C + 1, n)
         The log of the total worth of each item and all that follow it.
 
@@ -126,15 +181,15 @@ class StageLogs:
     def __init__(self, stages: Stages, theta: Floats) -> None:
         self.stages = stages
         self.theta = theta
-        self.log_worths: Floats = np.append(theta, -np.inf).take(stages.order)
+        totals = theta + np.log(stages.counts)
+        self.log_worths: Floats = np.append(totals, -np.inf).take(stages.order)
         self.log_remaining = np.full((len(self.log_worths) + 1, len(stages.log_ways)), -np.inf)
         np.logaddexp.accumulate(self.log_worths[::-1], axis=0, out=self.log_remaining[-2::-1])
 
-    def iterate_ties(self) -> Iterator[tuple[TiedStages, TiedChoice]]:
+    def iterate_ties(self) -> Iterator[tuple[TiedStages, TiedClasses | _LargeRatios]]:
         """Yield the choices of tied items one by one: each has large arrays of its own."""
         for tie in self.stages.ties:
-            rest = self.log_remaining[tie.end, tie.column]
-            yield tie, TiedChoice(self.theta[tie.members], rest, tie.taken)
+            yield tie, choose_tied(tie, self.theta, self.log_remaining[tie.end, tie.column])
 
     @property
     def log_prob_of_singles(self) -> Floats:
@@ -159,27 +214,40 @@ class Likelihood:
 
     The derivative in the log-worth of item i is ``wins[i] - expected[i]``: how often it was
     chosen, minus how often the model expects it to be. All sums are running sums along the
-    rankings, so the cost of one evaluation is proportional to the number of their items.
+    rankings, so the cost of one evaluation is proportional to the number of their classes.
+
+    Parameters
+    ----------
+    rankings : Rankings
+    class_of : ndarray of shape (items,), optional
+        The class of each item, such as `alike_items`: items of one class must be at the same
+        level in every ranking. By default each item is a class of its own.
 
     Attributes
     ----------
+    counts : ndarray of shape (C,)
+        How many items each class has.
     wins : ndarray of shape (C,)
-        The weight of the rankings that list each item among their first K.
+        The weight of the rankings that list a class among their first K, times its count.
     """
 
-    def __init__(self, rankings: Rankings) -> None:
+    def __init__(self, rankings: Rankings, class_of: NDArray[np.intp] | None = None) -> None:
         rankings = rankings[rankings.weights > 0]
-        self.n_items = rankings.n_items
+        self.counts: NDArray[np.int64] = np.ones(rankings.n_items, np.int64)
+        if class_of is not None and class_of.max() + 1 < rankings.n_items:
+            self.counts = np.bincount(class_of)
+            rankings = _list_classes(rankings, class_of)
+        self.n_classes = len(self.counts)
         self._blocks = [
-            _Block(build_stages(rankings[rows]), rankings.weights[rows])
-            for rows in row_blocks(len(rankings), self.n_items, CACHED_CELLS)
+            _Block(build_stages(rankings[rows], self.counts), rankings.weights[rows])
+            for rows in row_blocks(len(rankings), self.n_classes, CACHED_CELLS)
         ]
         self.wins: Floats = np.sum([b.single_wins + b.tied_wins for b in self._blocks], axis=0)
 
     def value_and_expected(self, theta: Floats) -> tuple[float, Floats]:
-        """Return the log-likelihood, and the expected number of times each item is chosen."""
+        """Return the log-likelihood, and the expected number of times each class is chosen."""
         theta = theta - theta.max()
-        value, expected = 0.0, np.zeros(self.n_items)
+        value, expected = 0.0, np.zeros(self.n_classes)
         for block in self._blocks:
             part, chosen = block.value_and_expected(theta)
             value += part
@@ -192,6 +260,20 @@ class Likelihood:
         return np.asarray(sum(block.information(theta) for block in self._blocks))
 
 
+def _list_classes(rankings: Rankings, class_of: NDArray[np.intp]) -> Rankings:
+    """List the classes of items instead of the items; ``lengths`` still count items."""
+    _, representatives = np.unique(class_of, return_index=True)
+    kept = np.isin(rankings.codes, representatives)
+    sizes = np.bincount(rankings.entry_rows[kept], minlength=len(rankings))
+    lists = Entries(
+        class_of[rankings.codes[kept]].astype(np.int32), rankings.places[kept], row_starts(sizes)
+    )
+    names = tuple(rankings.items[i] for i in representatives)
+    return replace(
+        rankings, items=names, codes=lists.codes, places=lists.places, starts=lists.starts
+    )
+
+
 @dataclass
 class _Block:
     stages: Stages
@@ -199,7 +281,7 @@ class _Block:
 
     def __post_init__(self) -> None:
         C = len(self.stages.order)
-        self.n_items = C
+        self.n_classes = C
         self.order = self.stages.order
         # There is no choice below the last one: short lists of many items cost less.
         last = np.flatnonzero(self.stages.chosen.any(axis=1)).max(initial=0)
@@ -210,12 +292,12 @@ class _Block:
         )[:C]
         self.tied_wins = np.zeros(C)
         for tie in self.stages.ties:
-            np.add.at(self.tied_wins, tie.members, self.weights[tie.column][:, None])
+            np.add.at(self.tied_wins, tie.members, self.weights[tie.column][:, None] * tie.counts)
 
     def _sum_remaining(self, theta: Floats) -> tuple[Floats, Floats]:
         """Return the worths in order, and the total worth of each item and all that follow."""
-        worths = np.append(np.exp(theta), 0.0).take(self.order)
-        remaining = np.zeros((self.n_items + 1, worths.shape[1]))
+        worths = np.append(self.stages.counts * np.exp(theta), 0.0).take(self.order)
+        remaining = np.zeros((self.n_classes + 1, worths.shape[1]))
         remaining[:-1] = worths
         _add_up(remaining[::-1])
         return worths, remaining
@@ -232,7 +314,7 @@ class _Block:
         """
         if np.ptp(theta) > SAFE_RANGE:
             return self._value_and_expected_by_logs(theta)
-        C = self.n_items
+        C = self.n_classes
         worths, remaining = self._sum_remaining(theta)
         totals = self._totals(remaining)
         log_totals = np.log(totals).sum(axis=0)
@@ -244,9 +326,9 @@ class _Block:
         for tie in self.stages.ties:
             weight = self.weights[tie.column]
             total = remaining[tie.end, tie.column]
-            choice = TiedChoice(theta[tie.members], np.log(total), tie.taken)
+            choice = choose_tied(tie, theta, np.log(total))
             value += float(weight @ choice.log_prob)
-            np.add.at(expected, tie.members, weight[:, None] * (1 - choice.gradient))
+            np.add.at(expected, tie.members, weight[:, None] * (tie.counts - choice.gradient))
             # For the items after it, a tie is a choice that they have lost.
             np.add.at(rate, (tie.end, tie.column), weight * choice.gradient.sum(axis=1) / total)
         _add_up(rate)
@@ -263,16 +345,16 @@ class _Block:
         logs = StageLogs(self.stages, theta)
         value = float(self.weights @ logs.log_prob_of_singles)
         choices = self.stages.chosen * self.weights
-        expected = np.zeros(self.n_items)
+        expected = np.zeros(self.n_classes)
         for tie, choice in logs.iterate_ties():
             weight = self.weights[tie.column]
             value += float(weight @ choice.log_prob)
-            np.add.at(expected, tie.members, weight[:, None] * (1 - choice.gradient))
+            np.add.at(expected, tie.members, weight[:, None] * (tie.counts - choice.gradient))
             np.add.at(choices, (tie.end, tie.column), weight * choice.gradient.sum(axis=1))
         remaining = logs.log_remaining
         _carry_down(choices, np.exp(_difference(remaining[1:-1], remaining[:-2])))
         shares = np.exp(_difference(logs.log_worths, remaining[:-1])) * choices
-        C = self.n_items
+        C = self.n_classes
         expected += np.bincount(self.order.ravel(), shares.ravel(), minlength=C + 1)[:C]
         return value, expected
 
@@ -297,7 +379,7 @@ class _Block:
 
     def _sum_pair_products(self, theta: Floats) -> Floats:
         """Return Σ p_a p_b over the single choices."""
-        C = self.n_items
+        C = self.n_classes
         _, remaining = self._sum_remaining(theta)
         rate = self.chosen * self.weights
         rate /= self._totals(remaining) ** 2
@@ -310,12 +392,12 @@ class _Block:
         for a in range(C):
             overlap[a, a:] = np.minimum(running[a], running[a:C]).sum(axis=1)
             overlap[a:, a] = overlap[a, a:]
-        v = np.exp(theta)
+        v = self.stages.counts * np.exp(theta)
         return np.asarray(v[:, None] * v * overlap)
 
     def _sum_pair_products_by_logs(self, theta: Floats) -> Floats:
         """Return the same for worths whose squares would underflow."""
-        C, n = self.n_items, len(self.weights)
+        C, n = self.n_classes, len(self.weights)
         remaining = StageLogs(self.stages, theta).log_remaining
         choices = self.stages.chosen * self.weights
         _carry_down(choices, np.exp(2 * _difference(remaining[1:-1], remaining[:-2])))
@@ -324,16 +406,21 @@ class _Block:
         running = np.full((C + 1, n), -np.inf)
         running[self.order, np.arange(n)] = log_rate
         both = np.empty((C, C))
+        totals = theta + np.log(self.stages.counts)
         for a in range(C):
             log_overlap = np.minimum(running[a], running[:C])
-            both[a] = np.exp(log_overlap + (theta[a] + theta)[:, None]).sum(axis=1)
+            both[a] = np.exp(log_overlap + (totals[a] + totals)[:, None]).sum(axis=1)
         return both
 
     def _tie_hessian(
-        self, theta: Floats, remaining: Floats, tie: TiedStages, choice: TiedChoice
+        self,
+        theta: Floats,
+        remaining: Floats,
+        tie: TiedStages,
+        choice: TiedClasses | _LargeRatios,
     ) -> Floats:
         """Return the second derivatives of a tie in all log-worths."""
-        C, g = self.n_items, tie.size
+        C, g = self.n_classes, tie.members.shape[1]
         weight = self.weights[tie.column]
         rest = remaining[tie.end, tie.column]
         stage = np.arange(len(rest))[:, None]
@@ -341,7 +428,8 @@ class _Block:
         shares = np.zeros((C + 1, len(rest)))
         shares[self.order[:, tie.column], stage.T] = later
         # Only later items have a share; the ratio of the others may overflow.
-        ratio = np.where(shares[:C] > 0, theta[:, None] - rest, -np.inf)
+        totals = theta + np.log(self.stages.counts)
+        ratio = np.where(shares[:C] > 0, totals[:, None] - rest, -np.inf)
         shares = np.exp(ratio)
         slope = -choice.gradient.sum(axis=1)
         hessian: Floats = (shares * (weight * (choice.hessian[:, g, g] - slope))) @ shares.T

@@ -1,7 +1,7 @@
 """Three ways to the same maximum of the penalised Plackett-Luce likelihood.
 
-All maximise ``value(θ) - regularization/2 Σ θ_i²`` over log-worths θ, and stop when they
-estimate that less than ``tol`` is left to gain.
+All maximise ``value(θ) - 1/2 Σ penalty_c θ_c²`` over log-worths θ, and stop when they estimate
+that less than ``tol`` is left to gain. A class c of alike items has the penalty of all of them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Solver(Protocol):
     def __call__(
         self,
         likelihood: Likelihood,
-        regularization: float,
+        penalty: Floats,
         tol: float,
         max_iter: int,
         line: ProgressLine,
@@ -35,38 +35,38 @@ class Solver(Protocol):
 
 
 def solve_newton(
-    likelihood: Likelihood, regularization: float, tol: float, max_iter: int, line: ProgressLine
+    likelihood: Likelihood, penalty: Floats, tol: float, max_iter: int, line: ProgressLine
 ) -> tuple[Floats, int, bool]:
     """Newton's method with step halving, after one step of `solve_mm` from equal worths."""
-    theta = np.zeros(likelihood.n_items)
+    theta = np.zeros(likelihood.n_classes)
     _, expected = likelihood.value_and_expected(theta)
-    theta = mm_step(theta, likelihood.wins, expected, regularization)
-    value, expected = _evaluate_with_penalty(likelihood, theta, regularization)
+    theta = mm_step(theta, likelihood.wins, expected, penalty)
+    value, expected = _evaluate_with_penalty(likelihood, theta, penalty)
     gain, fresh_enough = np.inf, 0.0
     for iteration in range(1, max_iter + 1):
-        gradient = likelihood.wins - expected - regularization * theta
+        gradient = likelihood.wins - expected - penalty * theta
         # The curvature is computed again once the gains fall less than a hundredfold per step.
         if gain > fresh_enough:
-            factor = _curvature(likelihood.information(theta), regularization)
+            factor = _curvature(likelihood.information(theta), penalty)
             gain = np.inf
         fresh_enough = gain / 100
         step = cho_solve(factor, gradient)
         gain = float(gradient @ step) / 2
         line.update(f"iteration {iteration}, log-likelihood {value:.6f}, to gain {gain:.1e}")
-        theta, value, expected = _climb(likelihood, regularization, theta, value, step)
+        theta, value, expected = _climb(likelihood, penalty, theta, value, step)
         if gain <= tol:
             return theta, iteration, True
     return theta, max_iter, False
 
 
-def _curvature(information: Floats, regularization: float) -> tuple[Floats, bool]:
+def _curvature(information: Floats, penalty: Floats) -> tuple[Floats, bool]:
     """Factor the penalised information; make it positive definite where it is not.
 
     With ties that K cuts the log-likelihood need not be concave. The steps are then shorter.
     """
     C = len(information)
-    curvature = information + regularization * np.eye(C)
-    if regularization == 0:
+    curvature = information + np.diag(penalty)
+    if not penalty.any():
         # The likelihood does not depend on a common factor of all worths: add a curvature there.
         curvature += max(np.trace(curvature), np.finfo(float).tiny) / C**2
     lift = 0.0
@@ -78,33 +78,33 @@ def _curvature(information: Floats, regularization: float) -> tuple[Floats, bool
 
 
 def _climb(
-    likelihood: Likelihood, regularization: float, theta: Floats, value: float, step: Floats
+    likelihood: Likelihood, penalty: Floats, theta: Floats, value: float, step: Floats
 ) -> tuple[Floats, float, Floats]:
     """Take the step, halved until the value does not decrease (except by rounding)."""
     least = value - 1e-13 * abs(value)
     scale = 1.0
     while True:
         trial = theta + scale * step
-        trial_value, expected = _evaluate_with_penalty(likelihood, trial, regularization)
+        trial_value, expected = _evaluate_with_penalty(likelihood, trial, penalty)
         if trial_value >= least or scale < 1e-10:
             return trial, trial_value, expected
         scale /= 2
 
 
 def solve_mm(
-    likelihood: Likelihood, regularization: float, tol: float, max_iter: int, line: ProgressLine
+    likelihood: Likelihood, penalty: Floats, tol: float, max_iter: int, line: ProgressLine
 ) -> tuple[Floats, int, bool]:
     """Hunter's minorisation-maximisation: every step increases the likelihood, slowly.
 
     The gains shrink by a constant factor, from which the gain still to come is estimated.
     """
-    theta = np.zeros(likelihood.n_items)
-    value, expected = _evaluate_with_penalty(likelihood, theta, regularization)
+    theta = np.zeros(likelihood.n_classes)
+    value, expected = _evaluate_with_penalty(likelihood, theta, penalty)
     last_gain = np.inf
     next_check = 3
     for iteration in range(1, max_iter + 1):
-        theta = mm_step(theta, likelihood.wins, expected, regularization)
-        new_value, expected = _evaluate_with_penalty(likelihood, theta, regularization)
+        theta = mm_step(theta, likelihood.wins, expected, penalty)
+        new_value, expected = _evaluate_with_penalty(likelihood, theta, penalty)
         gain, value = new_value - value, new_value
         ratio = min(gain / last_gain, 1.0) if last_gain > 0 else 0.0
         to_come = gain * ratio / (1 - ratio) if ratio < 1 else np.inf
@@ -113,15 +113,15 @@ def solve_mm(
         rounding = 8 * np.finfo(float).eps * abs(value)
         if iteration >= next_check and (gain <= rounding or to_come <= tol):
             # Very small steps can still be far from the optimum: check the gradient.
-            gradient = likelihood.wins - expected - regularization * theta
-            factor = _curvature(likelihood.information(theta), regularization)
+            gradient = likelihood.wins - expected - penalty * theta
+            factor = _curvature(likelihood.information(theta), penalty)
             if float(gradient @ cho_solve(factor, gradient)) / 2 <= max(tol, rounding):
                 return theta, iteration, True
             next_check = 2 * iteration
     return theta, max_iter, False
 
 
-def mm_step(theta: Floats, wins: Floats, expected: Floats, regularization: float) -> Floats:
+def mm_step(theta: Floats, wins: Floats, expected: Floats, penalty: Floats) -> Floats:
     """Maximise the minorising function, one log-worth at a time.
 
     With exposure d_i = expected_i / v_i, the maximum is where wins_i - d_i e^θ - η θ = 0:
@@ -131,29 +131,33 @@ def mm_step(theta: Floats, wins: Floats, expected: Floats, regularization: float
     # An item that never could be chosen is determined by the penalty alone.
     exposed = expected > 0
     log_exposure = np.log(expected[exposed]) - theta[exposed]
-    if regularization == 0:
+    if not penalty.any():
         new[exposed] = np.log(wins[exposed]) - log_exposure
     else:
-        log_scaled = log_exposure - np.log(regularization)
-        omega = wrightomega(wins[exposed] / regularization + log_scaled)
+        log_scaled = log_exposure - np.log(penalty[exposed])
+        omega = wrightomega(wins[exposed] / penalty[exposed] + log_scaled)
         new[exposed] = np.log(omega) - log_scaled
-    # The likelihood does not depend on a common shift, and the penalty is least without one.
-    return np.asarray(new - new.mean())
+    return _centre(new, penalty)
+
+
+def _centre(theta: Floats, penalty: Floats) -> Floats:
+    """Shift log-worths to where the penalty is least: the likelihood depends on no common shift."""
+    return np.asarray(theta - np.average(theta, weights=penalty if penalty.any() else None))
 
 
 def solve_lbfgs(
-    likelihood: Likelihood, regularization: float, tol: float, max_iter: int, line: ProgressLine
+    likelihood: Likelihood, penalty: Floats, tol: float, max_iter: int, line: ProgressLine
 ) -> tuple[Floats, int, bool]:
     """SciPy's L-BFGS-B, on log-worths scaled by how often each item is chosen."""
-    start = np.zeros(likelihood.n_items)
-    first, expected = _evaluate_with_penalty(likelihood, start, regularization)
-    scale = 1 / np.sqrt(expected + regularization)
+    start = np.zeros(likelihood.n_classes)
+    first, expected = _evaluate_with_penalty(likelihood, start, penalty)
+    scale = 1 / np.sqrt(expected + penalty)
     iteration = 0
 
     def negative(scaled: Floats) -> tuple[float, Floats]:
         theta = scale * scaled
-        value, expected = _evaluate_with_penalty(likelihood, theta, regularization)
-        gradient = likelihood.wins - expected - regularization * theta
+        value, expected = _evaluate_with_penalty(likelihood, theta, penalty)
+        gradient = likelihood.wins - expected - penalty * theta
         # Values relative to the first one keep more digits near the optimum.
         return first - value, -scale * gradient
 
@@ -181,14 +185,14 @@ def solve_lbfgs(
     # A line search that stops because of rounding has converged as far as possible.
     _, gradient = negative(result.x)
     return (
-        theta - theta.mean(),
+        _centre(theta, penalty),
         iteration,
         bool(gradient @ gradient <= max(tol, 1e-12 * abs(first))),
     )
 
 
 def _evaluate_with_penalty(
-    likelihood: Likelihood, theta: Floats, regularization: float
+    likelihood: Likelihood, theta: Floats, penalty: Floats
 ) -> tuple[float, Floats]:
     value, expected = likelihood.value_and_expected(theta)
-    return value - regularization / 2 * float(theta @ theta), expected
+    return value - float(penalty @ theta**2) / 2, expected

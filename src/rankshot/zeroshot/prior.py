@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from rankshot.core.errors import RankshotError, short_repr
+from rankshot.ranking.concordance import merge_rankings
 from rankshot.ranking.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
 
@@ -37,9 +38,9 @@ def require_prior(prior: RankingModel | None) -> RankingModel:
 
 
 def fit_priors(
-    rankings: Rankings, prior: RankingModel | None, *, singles: bool = False
+    rankings: Rankings, prior: RankingModel | None, k: int, *, singles: bool = False
 ) -> dict[str, RankingModel]:
-    """Fit a copy of the model to the rankings of each new class: P(π|z).
+    """Fit a copy of the model to the first k places of the rankings of each new class: P(π|z).
 
     Classes with a single ranking are left out, unless ``singles`` is true: one ranking needs
     no merging.
@@ -47,21 +48,19 @@ def fit_priors(
     prior = require_prior(prior)
     return {
         target: clone(prior).fit(theirs)
-        for target, theirs in rankings.by_target().items()
+        for target, theirs in rankings.top(k).by_target().items()
         if singles or len(theirs) > 1
     }
 
 
-def consensus_rankings(rankings: Rankings, priors: Mapping[str, RankingModel], k: int) -> Rankings:
+def consensus_rankings(rankings: Rankings, priors: Mapping[Any, RankingModel], k: int) -> Rankings:
     """Return one ranking per new class, π_0^z: the mode of its prior, cut to k.
 
-    A class with a single ranking has that ranking, with its ties and its kind, as consensus.
+    ``priors`` are those of `fit_priors` for the same k. See `merge_rankings`. Rankings without a
+    target are those of one class, None.
     """
-    parts = []
-    for target, theirs in rankings.by_target().items():
-        if len(theirs) == 1:
-            parts.append(theirs)
-            continue
-        order = priors[target].mode_
-        parts.append(Rankings.from_orders([order], items=rankings.items, targets=target))
-    return Rankings.concatenate(parts).top(k)
+    first = rankings[rankings.weights > 0].top(k)
+    named: Mapping[Any, Rankings] = first.by_target() or {None: first}
+    return Rankings.concatenate(
+        [merge_rankings(theirs, priors.get(target)) for target, theirs in named.items()]
+    )

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from rankshot.core.validation import require_number
-from rankshot.ranking.checks import refuse_partial
-from rankshot.ranking.distances import kendall_distance, mean_kendall_distance
+from rankshot.ranking.distances import (
+    kendall_distance,
+    largest_distance,
+    mean_kendall_distance,
+)
 from rankshot.ranking.layouts import rows_with_tied_choices
 from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.restriction import restrict_items
 from rankshot.zeroshot.alignment import require_targets
 from rankshot.zeroshot.heads.base import DEFAULT_K, BaseHead, require_k
 from rankshot.zeroshot.prior import RankingModel, consensus_rankings, fit_priors
@@ -27,7 +33,9 @@ class DeterministicRanking(BaseHead, BaseEstimator):
     π(x) orders the seen classes by their scores. One-vs-one, it orders them by the number of
     pairs that each class wins, and classes with equal numbers by the sums of their scores. The
     distance is Kendall's distance of top-K rankings (equations 4 and 5); for ties it is the mean
-    over the strict rankings that the ties allow (`mean_kendall_distance`). Distances are mostly
+    over the strict rankings that the ties allow (`mean_kendall_distance`). To a subset ranking it
+    is the distance of π(x) restricted to the items that were compared, scaled so that the largest
+    possible distance is that of a ranking of all items. Distances are mostly
     whole numbers and often equal: then new classes are equally probable, and `predict` answers
     the first by name.
 
@@ -77,25 +85,66 @@ class DeterministicRanking(BaseHead, BaseEstimator):
         Parameters
         ----------
         rankings : Rankings
-            Full or top-K rankings of the seen classes. Subset rankings are refused, because no
-            distance is defined for them.
+            Rankings of the seen classes, at least one for each new class.
         """
         require_number("spread", self.spread, above=0, below=np.inf)
         rankings = require_targets(rankings)
-        refuse_partial(rankings, "no distance is defined to it. Use ProbabilisticRanking")
         self.items_ = rankings.items
         self.classes_ = np.array(rankings.target_names)
         # Places after the end of the longest ranking carry no information.
         self._k = min(require_k(self.k, rankings.n_items), int(rankings.lengths.max()))
-        self.consensus_ = consensus_rankings(rankings, fit_priors(rankings, self.prior), self._k)
+        priors = fit_priors(rankings, self.prior, self._k)
+        self.consensus_ = consensus_rankings(rankings, priors, self._k)
+        self._parts = [
+            _Compared(self.consensus_[rows], self._k, rows)
+            for rows in _group_by_items(self.consensus_)
+        ]
         return self
 
     def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         order = score_by_pair_wins(values, len(self.items_)) if kind == "one-vs-one" else values
-        ranked = Rankings.from_scores(order, items=self.items_, k=self._k)
-        tied = rows_with_tied_choices(self.consensus_)
-        if tied.size or (self.consensus_.lengths < self._k).any() or ranked.has_ties:
-            distance = mean_kendall_distance(self.consensus_, ranked, self._k)
-        else:
-            distance = kendall_distance(self.consensus_, ranked)
+        distance = np.empty((len(self.classes_), len(values)))
+        for part in self._parts:
+            distance[part.rows] = part.measure(order)
         return np.asarray(-self.spread * distance)
+
+
+class _Compared:
+    """The rankings of some new classes that compare the same items, and distances to them."""
+
+    def __init__(self, consensus: Rankings, k: int, rows: NDArray[np.intp]) -> None:
+        self.rows = rows
+        self._columns = _compared_items(consensus)
+        items = [consensus.items[i] for i in self._columns]
+        self._k = min(k, len(items))
+        # All items that are left were compared: these are top-K rankings of them.
+        among = restrict_items(consensus, items)
+        self._consensus = replace(among, is_subset=np.zeros(len(among), bool)).top(self._k)
+        self._scale = largest_distance(consensus.n_items, k) / largest_distance(len(items), self._k)
+        self._strict = not rows_with_tied_choices(self._consensus).size and bool(
+            (self._consensus.lengths == self._k).all()
+        )
+
+    def measure(self, scores: Floats) -> NDArray[np.float64]:
+        """Return the distances from the orders of some scores, with one row per class."""
+        items = self._consensus.items
+        compared = scores if len(items) == scores.shape[1] else scores[:, self._columns]
+        ranked = Rankings.from_scores(compared, items=items, k=self._k)
+        if self._strict and not ranked.has_ties:
+            return kendall_distance(self._consensus, ranked) * self._scale
+        return mean_kendall_distance(self._consensus, ranked, self._k) * self._scale
+
+
+def _compared_items(ranking: Rankings) -> NDArray[np.integer]:
+    """Return the numbers of the items that the first of some rankings compares."""
+    if ranking.is_subset[0]:
+        return np.sort(ranking.codes[: ranking.starts[1]])
+    return np.arange(ranking.n_items)
+
+
+def _group_by_items(rankings: Rankings) -> list[NDArray[np.intp]]:
+    """Return the numbers of the rankings that compare the same items, as groups."""
+    groups: dict[bytes, list[int]] = {}
+    for row, ranking in enumerate(rankings):
+        groups.setdefault(_compared_items(ranking).astype(np.int64).tobytes(), []).append(row)
+    return [np.array(rows) for rows in groups.values()]

@@ -170,7 +170,7 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
         if self.posterior == "mean":
             self._prepare(self.rankings_, reference)
             return self
-        self.priors_ = fit_priors(rankings, self.prior, singles=self.posterior == "sum")
+        self.priors_ = fit_priors(rankings, self.prior, k, singles=self.posterior == "sum")
         self.consensus_ = consensus_rankings(rankings, self.priors_, k)
         self._prepare(self.consensus_, reference)
         if self.posterior == "sum":

@@ -5,23 +5,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import permutations
 from math import perm
-from typing import NamedTuple
+from time import perf_counter
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax, logsumexp
 
+from rankshot.core.blocks import row_blocks
 from rankshot.core.validation import Seed, require_whole_number
 from rankshot.ranking.babington_smith import BabingtonSmith
-from rankshot.ranking.plackett_luce import PlackettLuce, first_items
+from rankshot.ranking.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.prior import RankingModel
-from rankshot.zeroshot.scorers import PlackettLuceScorer, Scorers
-from rankshot.zeroshot.scores import Kind
+from rankshot.zeroshot.scorers import Scorers
+from rankshot.zeroshot.scores import Kind, Scores
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.integer]
 MAX_RANKINGS = 20_000
 """Up to this number of rankings the sum is computed by enumeration."""
+TIMED = 8
+"""The number of inputs that are timed to estimate how long many take."""
+LEAST_PRODUCT = 1e-280
+"""Sums of products below this may have lost terms by underflow. They are computed again with
+logarithms, which takes longer."""
+LEAST_REST = 1e-6
+"""Where the items of a list have all worth but this share, the rest is not computed as a
+difference: it would have too few correct digits."""
 
 
 class PosteriorSum(NamedTuple):
@@ -35,10 +46,13 @@ class SumOverRankings:
     r"""Σ_π P(π|x) P(z|π) over the top-k rankings π, with P(z|π) = P(π|z) / Σ_z' P(π|z').
 
     This is the paper's equation 7 with a uniform P(z). If there are too many rankings, the sum is
-    replaced by the mean of P(z|π) over rankings sampled from P(π|x). The samples are exact: for
-    Plackett-Luce, item i arrives at the log-time -f_i - g_i, where g_i has a Gumbel distribution,
-    and the first k items that arrive are the ranking. The same g are used for all inputs, so that
-    the result of one input does not depend on the others.
+    replaced by the mean of P(z|π) over rankings sampled from P(π|x). The samples are exact: one
+    item after the other is drawn from the items left, with the probabilities that the scores give
+    them. The same random numbers are used for all inputs, so that the result of one input does
+    not depend on the others.
+
+    The cost is proportional to ``n_rankings``, to the number of inputs and to that of new classes;
+    `describe_cost` says beforehand how long it takes.
 
     Parameters
     ----------
@@ -52,6 +66,13 @@ class SumOverRankings:
         The number of samples for each input.
     random_state : int, Generator or None
         The seed of the samples.
+
+    Attributes
+    ----------
+    exact : bool
+        Whether all rankings are enumerated.
+    n_rankings : int
+        The number of rankings that are enumerated, or sampled for each input.
     """
 
     def __init__(
@@ -63,22 +84,24 @@ class SumOverRankings:
         random_state: Seed,
     ) -> None:
         n_samples = require_whole_number("n_samples", n_samples, least=2)
-        self.models, self.items, self.k, self.n_samples = models, items, k, n_samples
+        self.items, self.k = items, k
         self.exact = perm(len(items), k) <= MAX_RANKINGS
+        self.n_rankings = perm(len(items), k) if self.exact else n_samples
+        self._priors = _Priors(models, items)
         if self.exact:
             lists = np.array(list(permutations(range(len(items)), k)), np.int32)
-            self._all = Rankings.from_item_numbers(lists, items=items, trusted=True)
-            self._log_posteriors = self._log_target_given(self._all)
-            self._scorers = Scorers(self._all)
+            self._log_posteriors = self._priors.log_target_given(self._priors.class_of[lists])
+            rankings = Rankings.from_item_numbers(lists, items=items, trusted=True)
+            self._scorers = Scorers(rankings)
         else:
             rng = np.random.default_rng(random_state)
-            self._log_times = np.log(rng.standard_exponential((n_samples, len(items))))
+            self._log_uniform = -rng.standard_exponential((k, n_samples))
             self._seed = int(rng.integers(2**32))
 
     @property
     def cells_per_input(self) -> int:
         """Roughly the number of cells that are computed for each input."""
-        return len(self._all) if self.exact else self.n_samples * len(self.items)
+        return self.n_rankings if self.exact else self.n_rankings * self.k
 
     def log_proba_by_target(
         self, values: NDArray[np.floating], kind: Kind
@@ -86,43 +109,201 @@ class SumOverRankings:
         """Return log P(z|x) and the standard error of P(z|x), with one row per class."""
         scores = np.asarray(values, np.float64)
         if self.exact:
-            log_proba = self._enumerate(scores, kind)
+            log_prob = self._scorers.get_scorer(kind).log_prob_by_group(scores)
+            log_prob -= logsumexp(log_prob, axis=0)
+            log_proba = multiply_logs(self._log_posteriors, log_prob)
             return log_proba, np.zeros(log_proba.shape)
         sample = self._sample_by_pairs if kind == "one-vs-one" else self._sample
-        lists = np.concatenate([sample(row) for row in scores])
-        # Probable rankings are sampled many times.
-        distinct, which = np.unique(lists, axis=0, return_inverse=True)
-        rankings = Rankings.from_item_numbers(distinct, items=self.items, trusted=True)
-        log_posteriors = self._log_target_given(rankings)[:, which.ravel()]
-        by_input = log_posteriors.reshape(len(self.models), len(scores), self.n_samples)
-        log_proba = logsumexp(by_input, axis=2) - np.log(self.n_samples)
-        std = np.exp(by_input).std(axis=2, ddof=1)
-        return log_proba, std / np.sqrt(self.n_samples)
+        return self._average(np.stack([sample(row) for row in scores]))
 
-    def _log_target_given(self, rankings: Rankings) -> Floats:
-        """Return log P(z|π), with one row per class and one column per ranking."""
-        plackett_luce = [model for model in self.models if isinstance(model, PlackettLuce)]
-        if len(plackett_luce) == len(self.models):
-            # All models at once: the log-worths of each are like the scores of an input.
-            worths = np.array([model.log_worths_ for model in plackett_luce])
-            log_likelihoods = np.asarray(PlackettLuceScorer(rankings).log_prob(worths))
-        else:
-            log_likelihoods = np.array([model.log_prob(rankings) for model in self.models])
-        # A ranking that has probability 0 for all classes is evidence for none of them.
-        log_likelihoods[:, np.isneginf(log_likelihoods).all(axis=0)] = 0.0
-        return np.asarray(log_softmax(log_likelihoods, axis=0))
+    def _average(self, lists: Ints) -> tuple[Floats, Floats]:
+        """Return the mean and its error of P(z|π) over rankings of shape (inputs, samples, k)."""
+        n, n_samples, k = lists.shape
+        # Probable rankings are sampled many times, and items that all priors take as alike need
+        # not be told apart.
+        classes = self._priors.class_of[lists.reshape(-1, k)]
+        first, which = number_equal_rows(classes)
+        log_posteriors = self._priors.log_target_given(classes[first])
+        input_of = np.repeat(np.arange(n), n_samples)
+        cells, counts = np.unique(input_of * first.size + which, return_counts=True)
+        row, column = np.divmod(cells, first.size)
+        starts = np.searchsorted(row, np.arange(n))
+        terms = log_posteriors[:, column]
+        largest = np.maximum.reduceat(terms, starts, axis=1)
+        # If P(z|π) is 0 for all samples, so is the mean.
+        shift = np.where(np.isneginf(largest), 0.0, largest)
+        total = np.add.reduceat(counts * np.exp(terms - shift[:, row]), starts, axis=1)
+        with np.errstate(divide="ignore"):
+            log_proba = np.log(total) + shift - np.log(n_samples)
+        deviation = np.exp(terms) - np.exp(log_proba)[:, row]
+        variance = np.add.reduceat(counts * deviation**2, starts, axis=1) / (n_samples - 1)
+        return log_proba, np.sqrt(variance / n_samples)
 
-    def _enumerate(self, values: Floats, kind: Kind) -> Floats:
-        log_prob = self._scorers.get_scorer(kind).log_prob_by_group(values)
-        log_prob -= logsumexp(log_prob, axis=0)
-        return np.array([logsumexp(log_prob + z[:, None], axis=0) for z in self._log_posteriors])
+    def _sample(self, scores: Floats) -> Ints:
+        return draw_lists(scores, self._log_uniform)
 
-    def _sample(self, scores: Floats) -> NDArray[np.integer]:
-        return first_items(self._log_times - scores, self.k)
-
-    def _sample_by_pairs(self, scores: Floats) -> NDArray[np.integer]:
+    def _sample_by_pairs(self, scores: Floats) -> Ints:
         C = len(self.items)
         log_odds = np.zeros((C, C))
         log_odds[np.triu_indices(C, 1)] = scores
         model = BabingtonSmith.from_log_odds(log_odds - log_odds.T, items=self.items)
-        return model.sample(self.n_samples, self.k, self._seed).codes.reshape(-1, self.k)
+        return model.sample(self.n_rankings, self.k, self._seed).codes.reshape(-1, self.k)
+
+
+def describe_cost(head: Any, kind: Kind) -> tuple[float, str]:
+    """Return how many seconds a head with ``posterior="sum"`` takes for an input, and why.
+
+    The head, which must be fitted, is timed on a few random scores.
+    """
+    C = len(head.items_)
+    possible = perm(C, C if head.k is None else min(head.k, C))
+    n_columns = C * (C - 1) // 2 if kind == "one-vs-one" else C
+    values = np.random.default_rng(0).normal(scale=3, size=(TIMED, n_columns))
+    begin = perf_counter()
+    head.sum_over_rankings(Scores(values, head.items_, kind))
+    seconds = (perf_counter() - begin) / TIMED
+    if possible <= MAX_RANKINGS:
+        return seconds, f"all {possible:,} rankings are added up for each input"
+    return seconds, f"{head.n_samples:,} of {possible:,} rankings are sampled for each input"
+
+
+def number_equal_rows(table: Ints) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the first of each set of equal rows, and the number of the set of each row."""
+    number = np.zeros(len(table), np.int64)
+    for column in table.T:
+        number = np.unique(number * (int(table.max()) + 1) + column, return_inverse=True)[1]
+    return np.unique(number, return_index=True)[1], number
+
+
+def multiply_logs(a: Floats, b: Floats) -> Floats:
+    """Return log(exp(a) @ exp(b)): a product of matrices, and logarithms where that underflows."""
+    by_row, by_column = a.max(axis=1, keepdims=True), b.max(axis=0)
+    by_row = np.where(np.isneginf(by_row), 0.0, by_row)
+    product = np.exp(a - by_row) @ np.exp(b - by_column)
+    with np.errstate(divide="ignore"):
+        result = np.log(product) + by_row + by_column
+    for row in np.flatnonzero((product < LEAST_PRODUCT).any(axis=1)):
+        few = product[row] < LEAST_PRODUCT
+        result[row, few] = logsumexp(a[row][:, None] + b[:, few], axis=0)
+    return np.asarray(result)
+
+
+# ---- From rankings to new classes
+
+
+class _Priors:
+    """P(z|π) of lists of items, from P(π|z).
+
+    Attributes
+    ----------
+    class_of : ndarray of shape (C,)
+        The class of each item. Items of one class have the same worth in every prior, so P(π|z)
+        depends only on the classes of the items of π. Only Plackett-Luce priors have such
+        classes; otherwise each item is its own.
+    """
+
+    def __init__(self, models: Sequence[RankingModel], items: tuple[str, ...]) -> None:
+        self._models, self._items = models, items
+        self.class_of: NDArray[np.intp] = np.arange(len(items))
+        self._log_worths: Floats | None = None
+        worths = [model.log_worths_ for model in models if isinstance(model, PlackettLuce)]
+        if len(worths) == len(models):
+            self._log_worths, number = np.unique(np.array(worths), axis=1, return_inverse=True)
+            self.class_of = number.ravel()
+            self._log_worths -= self._log_worths.max(axis=1, keepdims=True)
+            self._counts = np.bincount(self.class_of)
+
+    def log_target_given(self, lists: Ints) -> Floats:
+        """Return log P(z|π), with one row per new class and one column per list of classes."""
+        if self._log_worths is None:
+            rankings = Rankings.from_item_numbers(lists, items=self._items, trusted=True)
+            log_prob = np.array([model.log_prob(rankings) for model in self._models])
+        else:
+            log_prob = self._plackett_luce(self._log_worths, lists)
+        # A ranking that has probability 0 for all classes is evidence for none of them.
+        log_prob[:, np.isneginf(log_prob).all(axis=0)] = 0.0
+        return np.asarray(log_softmax(log_prob, axis=0))
+
+    def _plackett_luce(self, log_worths: Floats, lists: Ints) -> Floats:
+        """Return log P(π|z) of all priors at once."""
+        log_rest = self._log_rest(log_worths, lists)
+        result = np.zeros(log_rest.shape)
+        for items in lists.T[::-1]:
+            theirs = log_worths[:, items]
+            # log(v / (v + rest)), without the sum
+            result -= np.logaddexp(0, log_rest - theirs)
+            log_rest = np.logaddexp(log_rest, theirs)
+        return result
+
+    def _log_rest(self, log_worths: Floats, lists: Ints) -> Floats:
+        """Return the log of the total worth of the items that a list leaves out."""
+        worths = np.exp(log_worths)
+        total = (worths @ self._counts)[:, None]
+        rest = total - sum(worths[:, items] for items in lists.T)
+        small = rest < LEAST_REST * total
+        log_rest = np.log(np.where(small, 1.0, rest))
+        prior, column = np.nonzero(small)
+        for some in row_blocks(prior.size, len(self._counts)):
+            left = np.tile(self._counts, (prior[some].size, 1))
+            at = np.arange(len(left))[:, None]
+            np.subtract.at(left, (at, lists[column[some]]), 1)
+            with np.errstate(divide="ignore"):
+                log_rest[prior[some], column[some]] = logsumexp(
+                    log_worths[prior[some]] + np.log(left), axis=1
+                )
+        return np.asarray(log_rest)
+
+
+# ---- Samples of Plackett-Luce
+
+
+def draw_lists(scores: Floats, log_uniform: Floats) -> NDArray[np.intp]:
+    """Draw lists of items by scores, one row per list, one item after the other.
+
+    The items are sorted by score, and T_j is the total worth of item j and all after it. A
+    uniform share u of the worth M of the items left is taken, from the last item on, and the item
+    where it ends is drawn. All sums are of positive numbers, kept as logarithms, so the draws are
+    right for scores of any range.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (C,)
+    log_uniform : ndarray of shape (k, n)
+        Logarithms of uniform random numbers.
+    """
+    C, (k, n) = len(scores), log_uniform.shape
+    by_score = np.argsort(-scores, kind="stable")
+    log_worths = scores[by_score] - scores[by_score[0]]
+    log_tail = np.full(C + 1, -np.inf)
+    np.logaddexp.accumulate(log_worths[::-1], out=log_tail[-2::-1])
+    ascending = log_tail[-2::-1].copy()
+    drawn = np.empty((k, n), np.intp)
+    for stage in range(k):
+        gone = np.sort(drawn[:stage], axis=0)
+        end = _log_left(log_tail, gone) + log_uniform[stage]
+        for item in gone[::-1]:
+            passed = end > log_tail[item + 1]
+            end = np.where(passed, np.logaddexp(end, log_worths[item]), end)
+        # The end is at most T_0, except by rounding.
+        found = C - 1 - np.minimum(np.searchsorted(ascending, end), C - 1)
+        # By rounding, the end may be in an item that is gone: take the next one.
+        while (clash := (found == gone).any(axis=0)).any():
+            found[clash] = (found[clash] + 1) % C
+        drawn[stage] = found
+    return np.asarray(by_score[drawn.T])
+
+
+def _log_left(log_tail: Floats, gone: NDArray[np.intp]) -> Floats:
+    """Return log M, added up over the stretches between the sorted items that are gone.
+
+    A stretch is T_a - T_b. Its items are worth at least as much as item b, so few digits cancel.
+    """
+    result = np.full(gone.shape[1], -np.inf)
+    begin = np.zeros(gone.shape[1], np.intp)
+    for item in gone:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(begin == item, 0.0, log_tail[item] - log_tail[begin])
+            stretch = log_tail[begin] + np.log(-np.expm1(ratio))
+        result = np.logaddexp(result, np.where(begin == item, -np.inf, stretch))
+        begin = item + 1
+    return np.asarray(np.logaddexp(result, log_tail[begin]))
