@@ -109,7 +109,7 @@ def _octaves(taken: int, lowest: float, tolerance: float) -> Floats:
     # To the right, the integrand is at most exp((m + 1) x - e^x).
     highest = np.log(gammainccinv(taken + 1, tolerance))
     n_octaves = int(np.ceil((highest - lowest) / np.log(2)))
-    return lowest + np.arange(n_octaves * octave) * np.log(2) / octave
+    return np.asarray(lowest + np.arange(n_octaves * octave) * np.log(2) / octave)
 
 
 @lru_cache

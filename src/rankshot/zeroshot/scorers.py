@@ -211,7 +211,8 @@ class PlackettLuceScorer:
         """Return the weighted sum of the scores of all placed items, with one row per group."""
         # Sums of large numbers in float32 would depend on the order of the items.
         precise = np.float64 if f.min(initial=0) < -LARGE else f.dtype
-        return (self._numerators.astype(precise) @ f.astype(precise)).astype(f.dtype)
+        sums = self._numerators.astype(precise) @ f.astype(precise)
+        return np.asarray(sums, f.dtype)
 
     def _log_prob_despite_underflow(self, values: Floats) -> Floats:
         """Return the same where worths underflow: in float64, and then with logarithms."""

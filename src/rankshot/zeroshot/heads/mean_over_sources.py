@@ -90,7 +90,7 @@ class MeanOverSources:
     def combine(self, log_prob: Floats) -> Floats:
         """Return one row per class, from one row per group of rankings."""
         if self._one_group_each:
-            return np.multiply(log_prob, self._own.data[:, None], dtype=log_prob.dtype)
+            return np.asarray(log_prob * self._own.data[:, None].astype(log_prob.dtype))
         result = np.asarray(self._own @ log_prob, np.float64)
         if self._partial:
             values = [within @ log_prob for within in self._partial]

@@ -215,7 +215,7 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
         scorer = self._scorers.get_scorer(kind)
         log_prob = scorer.log_prob_by_group(values)
         log_prob -= scorer.log_chance[:, None].astype(log_prob.dtype)
-        return log_prob
+        return np.asarray(log_prob)
 
     def _cells_per_block(self, kind: Kind) -> int:
         return (

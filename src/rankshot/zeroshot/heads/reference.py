@@ -13,7 +13,7 @@ from rankshot.core.errors import RankshotError
 from rankshot.zeroshot.scores import Kind, Scores
 
 Floats = NDArray[np.floating]
-Function = Callable[[Floats, Kind], NDArray[np.float64]]
+Function = Callable[[Floats, Kind], Floats]
 LEAST_INPUTS = 10
 """The smallest number of inputs for means and standard deviations."""
 SAME = 16
@@ -47,7 +47,7 @@ class Reference:
             raise RankshotError(f"the reference has {self.kind} scores, these are {kind}")
         return _standardize(values, self.score_mean, self.score_std)
 
-    def standardize_log_posterior(self, log_posterior: NDArray[np.float64]) -> NDArray[np.float64]:
+    def standardize_log_posterior(self, log_posterior: Floats) -> NDArray[np.float64]:
         """Return log-posteriors, one row per class, in standard deviations from their mean."""
         shape = (-1,) + (1,) * (log_posterior.ndim - 1)
         mean, std = self.target_mean.reshape(shape), self.target_std.reshape(shape)
