@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from rankshot.core.blocks import BLOCK_CELLS, CACHED_CELLS, row_blocks
+from rankshot.core.blocks import BLOCK_CELLS, row_blocks
 from rankshot.ranking.layouts import group_by_place, iterate_choices, rows_with_tied_choices
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.tie_integral import tied_log_prob
@@ -102,18 +102,19 @@ class PlackettLuceScorer:
         self._groups = np.arange(len(rankings)) if groups is None else groups
         self.n_groups = int(self._groups.max()) + 1
         self.log_chance = np.bincount(self._groups, log_chance(rankings, self._weights))
-        # The items that no ranking lists matter only by the sum of their worths.
-        self._unlisted = np.ones(rankings.n_items, bool)
-        self._unlisted[rankings.codes] = False
-        self._listed = np.flatnonzero(~self._unlisted)
-        self._place = np.cumsum(~self._unlisted) - 1
+        unlisted = np.ones(rankings.n_items, bool)
+        unlisted[rankings.codes] = False
+        # The listed items come first.
+        self._columns = np.argsort(unlisted, kind="stable")
+        self._place = np.argsort(self._columns)
+        self._listed = self._columns[~unlisted[self._columns]]
         self._rest = _mark_unplaced(rankings)
         tied = rows_with_tied_choices(rankings)
         self._lists = list(self._gather(np.setdiff1d(np.arange(len(rankings)), tied)))
         self._tied = [self._split(row) for row in tied]
         self._tied_rest = self._sum_rest(tied)
         # Ties take most of the time, and less of it for many inputs at once.
-        self.block_cells = BLOCK_CELLS // 2 if self._tied else 2 * CACHED_CELLS
+        self.block_cells = BLOCK_CELLS // 2 if self._tied else BLOCK_CELLS // 8
         self._numerators = np.zeros((self.n_groups, self._listed.size))
         for lists in self._lists:
             groups_of = np.tile(lists.groups, lists.size)
@@ -175,14 +176,20 @@ class PlackettLuceScorer:
         return result
 
     def _block_log_prob(self, values: Floats) -> Floats:
-        largest = values.max(axis=1)
-        f = values.T[self._listed]
-        f -= largest
-        worths = self._sum_unlisted(values, largest)
+        f = values.T[self._columns]
+        f -= f.max(axis=0)
+        n_listed = self._numerators.shape[1]
+        worths = np.empty((len(f) + 1, len(values)), f.dtype)
+        np.exp(f, out=worths[:-1])
+        # The items that no ranking lists matter only by the sum of their worths.
+        worths[n_listed] = worths[n_listed:-1].sum(axis=0)
+        f, worths = f[:n_listed], worths[: n_listed + 1]
         result = self._numerator_sums(f)
-        least = np.full(len(values), np.inf)
+        least = np.full(len(values), np.inf, f.dtype)
         for lists in self._lists:
-            log_totals, smallest = _weighted_log_totals(lists, worths)
+            # What underflows is computed again.
+            with np.errstate(divide="ignore", invalid="ignore"):
+                log_totals, smallest = _weighted_log_totals(lists, worths)
             if lists.groups.size == self.n_groups:
                 result -= log_totals
             else:
@@ -192,26 +199,17 @@ class PlackettLuceScorer:
         for tied, later in zip(self._tied, rest, strict=True):
             log_prob, smallest = _tied_ranking_log_prob(tied, later, f, worths)
             result[tied.group] += log_prob
-            np.minimum(least, smallest, out=least)
+            np.minimum(least, smallest, out=least, casting="same_kind")
         lost = np.flatnonzero(least < LEAST_TOTAL[f.dtype])
         if lost.size:
             result[:, lost] = self._log_prob_despite_underflow(values[lost])
         return np.asarray(result)
 
-    def _sum_unlisted(self, values: Floats, largest: Floats) -> Floats:
-        """Return the worths of the listed items, and, last, the sum of those of all others."""
-        worths = values - largest[:, None]
-        np.exp(worths, out=worths)
-        result = np.empty((self._listed.size + 1, len(values)), values.dtype)
-        result[:-1] = worths.T[self._listed]
-        np.matmul(worths, self._unlisted.astype(values.dtype), out=result[-1])
-        return result
-
     def _numerator_sums(self, f: Floats) -> Floats:
         """Return the weighted sum of the scores of all placed items, with one row per group."""
         # Sums of large numbers in float32 would depend on the order of the items.
         precise = np.float64 if f.min(initial=0) < -LARGE else f.dtype
-        sums = self._numerators.astype(precise) @ f.astype(precise)
+        sums = self._numerators.astype(precise) @ f.astype(precise, copy=False)
         return np.asarray(sums, f.dtype)
 
     def _log_prob_despite_underflow(self, values: Floats) -> Floats:
@@ -294,10 +292,9 @@ class _LogSum:
 
     def _take_logarithm(self) -> None:
         if self._n:
-            # What underflows is computed again.
-            with np.errstate(divide="ignore", invalid="ignore"):
-                np.log(self._product, out=self._product)
-                self._product *= self._product.dtype.type(self._weight)
+            np.log(self._product, out=self._product)
+            if self._weight != 1:
+                self._product *= self._weight
             self._sum += self._product
         self._n = 0
 
