@@ -7,10 +7,11 @@ Babington-Smith model. Both scorers can give the first places of a ranking more 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from scipy.special import gammaln
 
 from rankshot.core.blocks import BLOCK_CELLS, row_blocks
@@ -24,6 +25,8 @@ from rankshot.zeroshot.stages import StageLogProb, log_chance, stage_weights
 Floats = NDArray[np.floating]
 TIE_TOLERANCE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-14}
 """The relative error of the probability that tied items come next."""
+SPARSE = 0.05
+"""Below this share of cells that are not 0, a sparse matrix is faster than a dense one."""
 LARGE = 30.0
 """Scores that are further below the largest are added up in double precision."""
 LEAST_TOTAL = {np.dtype(np.float32): 1e-30, np.dtype(np.float64): 1e-290}
@@ -56,6 +59,17 @@ class _Tied(NamedTuple):
     group: int
     stages: list[tuple[NDArray[np.intp], int, float]]
     has_rest: bool
+
+
+class _Matrices(NamedTuple):
+    """What scores and worths are multiplied by, in one precision.
+
+    ``numerators`` has one row per group of rankings, ``rests`` one matrix per `_Lists`.
+    """
+
+    numerators: Any
+    rests: list[Floats]
+    tied_rest: Floats
 
 
 class PlackettLuceScorer:
@@ -115,11 +129,8 @@ class PlackettLuceScorer:
         self._tied_rest = self._sum_rest(tied)
         # Ties take most of the time, and less of it for many inputs at once.
         self.block_cells = BLOCK_CELLS // 2 if self._tied else BLOCK_CELLS // 8
-        self._numerators = np.zeros((self.n_groups, self._listed.size))
-        for lists in self._lists:
-            groups_of = np.tile(lists.groups, lists.size)
-            for places, weight in zip(lists.order, lists.weights, strict=True):
-                np.add.at(self._numerators, (groups_of, places), weight)
+        self._numerators = self._sum_placed()
+        self._converted: dict[np.dtype[np.floating], _Matrices] = {}
 
     def _gather(self, strict: NDArray[np.intp]) -> Iterator[_Lists]:
         """Yield the strict rankings by their length and the size of their groups."""
@@ -143,6 +154,18 @@ class PlackettLuceScorer:
                     weights,
                     self._sum_rest(theirs),
                 )
+
+    def _sum_placed(self) -> Any:
+        """Return the matrix from scores to the weighted sum over the placed items of each group."""
+        cells = [np.empty((3, 0))]
+        for lists in self._lists:
+            groups = np.tile(lists.groups, lists.size)
+            for places, weight in zip(lists.order, lists.weights, strict=True):
+                cells.append(np.array([np.full(groups.size, weight), groups, places]))
+        weights, row, column = np.concatenate(cells, axis=1)
+        shape = self.n_groups, self._listed.size
+        matrix = csr_array((weights, (row.astype(int), column.astype(int))), shape=shape)
+        return matrix if matrix.nnz < SPARSE * np.prod(shape) else matrix.toarray()
 
     def _split(self, row: int) -> _Tied:
         """Split a tied ranking into its stages."""
@@ -184,19 +207,22 @@ class PlackettLuceScorer:
         # The items that no ranking lists matter only by the sum of their worths.
         worths[n_listed] = worths[n_listed:-1].sum(axis=0)
         f, worths = f[:n_listed], worths[: n_listed + 1]
-        result = self._numerator_sums(f)
+        matrices = self._matrices(f.dtype)
+        # Sums of large numbers in float32 would depend on the order of the items.
+        precise = np.dtype(np.float64) if f.min(initial=0) < -LARGE else f.dtype
+        numerators = self._matrices(precise).numerators
+        result = np.asarray(numerators @ f.astype(precise, copy=False), f.dtype)
         least = np.full(len(values), np.inf, f.dtype)
-        for lists in self._lists:
+        for lists, rest in zip(self._lists, matrices.rests, strict=True):
             # What underflows is computed again.
             with np.errstate(divide="ignore", invalid="ignore"):
-                log_totals, smallest = _weighted_log_totals(lists, worths)
+                log_totals, smallest = _weighted_log_totals(lists, rest, worths)
             if lists.groups.size == self.n_groups:
                 result -= log_totals
             else:
                 result[lists.groups] -= log_totals
             np.minimum(least, smallest, out=least)
-        rest = self._tied_rest.astype(f.dtype) @ worths
-        for tied, later in zip(self._tied, rest, strict=True):
+        for tied, later in zip(self._tied, matrices.tied_rest @ worths, strict=True):
             log_prob, smallest = _tied_ranking_log_prob(tied, later, f, worths)
             result[tied.group] += log_prob
             np.minimum(least, smallest, out=least, casting="same_kind")
@@ -205,12 +231,15 @@ class PlackettLuceScorer:
             result[:, lost] = self._log_prob_despite_underflow(values[lost])
         return np.asarray(result)
 
-    def _numerator_sums(self, f: Floats) -> Floats:
-        """Return the weighted sum of the scores of all placed items, with one row per group."""
-        # Sums of large numbers in float32 would depend on the order of the items.
-        precise = np.float64 if f.min(initial=0) < -LARGE else f.dtype
-        sums = self._numerators.astype(precise) @ f.astype(precise, copy=False)
-        return np.asarray(sums, f.dtype)
+    def _matrices(self, dtype: np.dtype[np.floating]) -> _Matrices:
+        """Return the matrices in the precision of the scores; they are converted once."""
+        if dtype not in self._converted:
+            self._converted[dtype] = _Matrices(
+                self._numerators.astype(dtype),
+                [lists.rest.astype(dtype) for lists in self._lists],
+                self._tied_rest.astype(dtype),
+            )
+        return self._converted[dtype]
 
     def _log_prob_despite_underflow(self, values: Floats) -> Floats:
         """Return the same where worths underflow: in float64, and then with logarithms."""
@@ -304,19 +333,19 @@ class _LogSum:
         return self._sum
 
 
-def _weighted_log_totals(lists: _Lists, worths: Floats) -> tuple[Floats, Floats]:
+def _weighted_log_totals(lists: _Lists, rest: Floats, worths: Floats) -> tuple[Floats, Floats]:
     """Return Σ weight · log(total) over the stages of all rankings of each group.
 
     The second array holds the smallest total of each input.
     """
-    remaining = lists.rest.astype(worths.dtype) @ worths
+    remaining = rest @ worths
     taken = np.empty_like(remaining)
     np.take(worths, lists.order[-1], axis=0, out=taken, mode="clip")
     remaining += taken
     # The last stage has the smallest total.
     smallest = remaining.min(axis=0)
     shape = lists.groups.size, worths.shape[1]
-    log_sum = _LogSum(shape, worths.dtype, _most_factors(smallest, lists.rest.shape[1]))
+    log_sum = _LogSum(shape, worths.dtype, _most_factors(smallest, len(worths)))
     for i in reversed(range(len(lists.order))):
         log_sum.add(remaining.reshape(lists.size, *shape), float(lists.weights[i]))
         if i:
