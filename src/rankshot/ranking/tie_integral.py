@@ -28,7 +28,7 @@ LOWEST = -37.0
 """For smaller x, exp(x - e^x) is less than the rounding error of the integral."""
 MARGIN = 7.0
 """The largest value of the integrand is not its total: this much more of its logarithm counts."""
-CHUNK_CELLS = 1 << 16
+CHUNK_CELLS = 1 << 17
 """How many cells, items by nodes by inputs, are computed at a time: they stay in the cache."""
 SMALLEST_LOG = -600.0
 """Probabilities below exp of this are multiplied as logarithms."""
