@@ -312,13 +312,13 @@ def test_a_sense_says_how_sure_it_is_and_has_its_runner_up():
 def test_notes_are_short_and_the_most_doubtful_first(imagenet_senses):
     table = rs.WordNet().similarity(["bass"], IMAGENET.names)
     assert len(table.notes) < 150
-    assert not any(note.startswith(("goldfish:", "tiger:")) for note in table.notes)
+    assert not any(note.startswith(("'goldfish'", "'tiger'")) for note in table.notes)
     crane = rs.WordNet().similarity(["crane"], IMAGENET.names)
     assert any(
-        note.startswith("crane: crane.n.0") and note.endswith("?") and ", or crane.n.0" in note
+        note.startswith("'crane' is read as crane.n.0") and "; or is it crane.n.0" in note
         for note in crane.notes
     )
-    names = [note.partition(":")[0] for note in table.notes]
+    names = [note.partition(" is read as ")[0].strip("'") for note in table.notes]
     sure = [imagenet_senses[name].probability for name in names if name in imagenet_senses]
     assert sure[0] < 0.5 < sure[-1]
     assert np.mean(np.diff(sure) > -0.05) > 0.95
@@ -335,7 +335,16 @@ def test_synonyms_in_a_list_are_not_silently_two_things():
     """A car is no railway car because the list has an automobile, or it is doubtful."""
     table = rs.WordNet().similarity(["car"], ["automobile", "truck", "bus"])
     assert "WARNING: 'car', 'automobile' have the same sense, car.n.01" in table.notes
-    assert any(note.startswith("car: car.n.01 (") and "or car.n.02" in note for note in table.notes)
+    assert any(
+        note.startswith("'car' is read as car.n.01") and "or is it car.n.02" in note
+        for note in table.notes
+    )
+
+
+@pytest.mark.parametrize("names", [["crane", "crane 2"], ["crane 2", "crane"]])
+def test_a_name_without_a_number_chooses_before_one_with_a_number(names):
+    senses = rs.WordNet().senses([*names, "heron", "stork", "bus", "excavator", "swan"])
+    assert (senses["crane"].name, senses["crane 2"].name) == ("crane.n.05", "crane.n.04")
 
 
 def test_unknown_names_have_no_similarity():

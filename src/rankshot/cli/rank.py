@@ -158,6 +158,8 @@ def rank(
         else:
             tables[spec] = _read_source(kind, detail, classes)
             _print_coverage(tables[spec], console, notes=notes)
+            if kind == "wordnet" and tables[spec].notes and senses_out is None:
+                say("  to correct senses, see --senses-out", console)
             parts.append(tables[spec].to_rankings(k))
     rankings = _merge(parts)
     _print_rankings(rankings, classes.targets, console)

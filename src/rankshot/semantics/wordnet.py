@@ -178,4 +178,7 @@ def _warn_of_shared(senses: Mapping[str, Sense]) -> list[str]:
 
 def _report_doubts(senses: Mapping[str, Sense]) -> list[str]:
     doubtful = [(sense.probability, name) for name, sense in senses.items() if sense.is_doubtful]
-    return [f"{name}: {senses[name]}, or {senses[name].runner_up}?" for _, name in sorted(doubtful)]
+    return [
+        f"{name!r} is read as {senses[name]}; or is it {senses[name].runner_up}?"
+        for _, name in sorted(doubtful)
+    ]
