@@ -147,7 +147,8 @@ def test_help_shows_an_example():
         (("--log", "out.jsonl"), "out.jsonl: -o and --log must be two files"),
         (("--source", "wordnet:cosine"), "measure must be one of 'path'"),
         (("--sense", "seal"), "--sense has the form seal=seal.n.09, not 'seal'"),
-        (("--sense", "sea=sea.n.01"), "a sense is given for 'sea', which is no class (did you"),
+        (("--sense", "sea=sea.n.01"), "--sense: no class 'sea' (did you mean 'seal'?)"),
+        (("--senses", "odd.txt"), "odd.txt: no class 'sea' (did you mean 'seal'?); leave out its"),
         (("--senses", "new.txt"), "new.txt:1: expected name = sense, not 'cat'"),
         (("--senses", "none.txt"), "none.txt: No such file or directory"),
         (("--senses-out", "out.jsonl"), "out.jsonl: -o and --senses-out must be two files"),
@@ -164,6 +165,7 @@ def test_help_shows_an_example():
     ],
 )
 def test_bad_input_ends_with_a_message_and_no_traceback(folder, words, message):
+    (folder / "odd.txt").write_text("seal = seal.n.09\nsea = seal.n.09\n")
     done = rank(*words)
     assert done.status == 2
     assert "Traceback" not in done.err

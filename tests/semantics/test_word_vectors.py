@@ -101,6 +101,16 @@ def test_with_an_unknown_word_the_head_counts():
     assert notes == ("'aquarium_fish' is read as its head 'fish': 'aquarium' unknown",)
 
 
+def test_the_most_doubtful_notes_come_first():
+    table = WordVectors(TABLE).similarity(["maple_tree", "Cat"], ["aquarium_fish", "Tree"])
+    assert [note.split()[0] for note in table.notes] == [
+        "'aquarium_fish'",
+        "'maple_tree'",
+        "'Cat'",
+        "'Tree'",
+    ]
+
+
 @pytest.mark.parametrize(
     "name", ["yeti", "fish_yeti", "_", " ", "-", "cat++", "é\ud800", "yeti_yeti"]
 )

@@ -210,12 +210,14 @@ def _read_classes(
         require_whole_number("--k", k, len(items))
     if both := [name for name in targets if name in items]:
         raise RankshotError(f"classes are both seen and new: {quote_names(both)}")
-    pins = {**(semantics.read_senses(senses) if senses else {}), **_parse_senses(sense)}
-    for name in pins:
-        if name not in items and name not in targets:
-            hint = suggest_name(name, items + targets)
-            raise RankshotError(f"a sense is given for {name!r}, which is no class{hint}")
+    given = {str(senses): semantics.read_senses(senses) if senses else {}}
+    given["--sense"] = _parse_senses(sense)
+    for where, pins in given.items():
+        if odd := [name for name in pins if name not in items and name not in targets]:
+            hint = suggest_name(odd[0], items + targets)
+            raise RankshotError(f"{where}: no class {odd[0]!r}{hint}; leave out its sense")
     look_up = {} if names is None else semantics.read_look_up(names, items + targets)
+    pins = {name: sense for some in given.values() for name, sense in some.items()}
     return _Classes(targets, items, look_up, pins, categories or None)
 
 

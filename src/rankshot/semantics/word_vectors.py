@@ -44,7 +44,8 @@ class WordVectors:
     head, if other words are unknown. Of synonyms separated by commas, the first that is known
     counts. The name of a WordNet sense, ``crane.n.04``, is read as its word, and an id,
     ``n02012849``, as the words of its synset. The similarities of other names are NaN. The table's
-    ``notes`` report every name that was read as something else.
+    ``notes`` report every name that was read as something else, first those of which only the head
+    is known.
 
     Parameters
     ----------
@@ -152,7 +153,8 @@ class WordVectors:
         values = _cosines(
             [found[name].vector for name in targets], [found[name].vector for name in items]
         )
-        notes = [one.note for one in found.values() if one.note]
+        doubtful_first = sorted(found.values(), key=lambda one: not one.is_head)
+        notes = [one.note for one in doubtful_first if one.note]
         return Similarity(values, targets, items, self.source, notes)
 
     def vectors(self, names: Iterable[Any]) -> ClassVectors:
@@ -245,10 +247,14 @@ def _read_glove(folder: Path, words: Collection[str]) -> Vectors:
 
 
 class _NameVector(NamedTuple):
-    """The vector of a name, None if unknown, and a note if it is not that of the name itself."""
+    """The vector of a name, None if unknown, and a note if it is not that of the name itself.
+
+    ``is_head`` says that only the head of the name is known.
+    """
 
     vector: Floats | None
     note: str
+    is_head: bool = False
 
 
 def _spellings(name: str) -> list[str]:
@@ -302,7 +308,7 @@ def _find_synonym(name: str, synonym: str, units: Vectors) -> _NameVector | None
     if len(parts) > 1 and words[-1] is not None and len(known) < len(parts):
         absent = [part for part, word in zip(parts, words, strict=True) if word is None]
         note = f"{name!r} is read as its head {words[-1]!r}: {quote_names(absent)} unknown"
-        return _NameVector(units[words[-1]], note)
+        return _NameVector(units[words[-1]], note, is_head=True)
     return None
 
 
