@@ -157,7 +157,7 @@ def rank(
             parts.append(_ask_model(model, classes, console, yes=yes))
         else:
             tables[spec] = _read_source(kind, detail, classes)
-            _print_coverage(tables[spec], console, notes=notes)
+            _print_coverage(tables[spec], console, notes=notes, is_only=len(specs) == 1)
             if kind == "wordnet" and tables[spec].notes and senses_out is None:
                 say("  to correct senses, see --senses-out", console)
             parts.append(tables[spec].to_rankings(k))
@@ -427,11 +427,15 @@ def _warn_of_classes_without_ranking(
         )
 
 
-def _print_coverage(table: Similarity, console: Console, *, notes: bool) -> None:
-    """Print how many of the similarities a source knows, and which names it does not know."""
+def _print_coverage(table: Similarity, console: Console, *, notes: bool, is_only: bool) -> None:
+    """Print how many of the similarities a source knows, and which names it does not know.
+
+    New classes that the only source does not know are named at the end, as those that no source
+    knows.
+    """
     lines = [f"{table.source}: knows {_format_share(table.coverage)} of all pairs"]
     for unknown, what, effect in (
-        (table.unknown_targets, "new", "has no ranking of"),
+        (() if is_only else table.unknown_targets, "new", "has no ranking of"),
         (table.unknown_items, "seen", "ranks without"),
     ):
         if unknown:
