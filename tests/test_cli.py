@@ -72,12 +72,12 @@ def test_k_pins_and_categories_reach_the_source(folder):
     done = rank("--category", "animal")
     assert done.status == 0
     assert "'truck' has no sense in 'animal', only in 'artifact'" in done.out
-    assert "it does not know the seen classes 'bus', 'lawn_mower'" in done.out
+    assert "ranks without these seen classes, unknown to it: 'bus', 'lawn_mower'" in done.out
 
 
 def test_senses_are_written_corrected_and_read(folder):
     done = rank("--senses-out", "senses.txt")
-    assert "the senses of the classes written to senses.txt" in done.out
+    assert "senses written to senses.txt" in done.out
     path = folder / "senses.txt"
     text = path.read_text(encoding="utf-8")
     assert "seal = seal.n.09" in text
@@ -101,12 +101,17 @@ def test_doubtful_senses_are_shown_and_the_rest_is_counted(folder):
     (folder / "new.txt").write_text("wing\n", encoding="utf-8")
     some, every = rank(), rank("--notes")
     shown = [line for line in some.out.splitlines() if line.startswith("  ")]
-    assert "water_lilly: WordNet has no such noun; did you mean water_lily?" in some.out
-    assert any(", or " in line and line.endswith("?") for line in shown)
+    assert some.out.count("'water_lilly' (did you mean 'water_lily'?)") == 1
+    assert some.out.count("water_lilly") == 2  # Perhaps misspelt, and so unknown.
+    assert any("; or is it " in line and line.endswith("?") for line in shown)
     assert "more notes; --notes shows all of them" in some.out
-    assert some.out.count(", or ") == 9
-    assert every.out.count(", or ") > 9
+    assert some.out.count("; or is it ") == 10
+    assert every.out.count("; or is it ") > 10
     assert "more note" not in every.out
+    advice = "  to correct senses, see --senses-out\n"
+    assert advice in some.out
+    assert advice not in rank("--senses-out", "senses.txt").out
+    assert advice not in rank("--senses", "senses.txt").out
 
 
 def test_a_language_model_is_asked_only_after_its_estimate(folder):
@@ -139,13 +144,15 @@ def test_help_shows_an_example():
             ("--source", "vectors:vectors.txt", "--source", "vectors:more/vectors.txt"),
             "two sources have the name 'vectors'",
         ),
-        (("--log", "out.jsonl"), "the log and the output must be two files"),
+        (("--log", "out.jsonl"), "out.jsonl: -o and --log must be two files"),
         (("--source", "wordnet:cosine"), "measure must be one of 'path'"),
         (("--sense", "seal"), "--sense has the form seal=seal.n.09, not 'seal'"),
-        (("--sense", "sea=sea.n.01"), "'sea' is pinned, but is neither a target nor an item"),
+        (("--sense", "sea=sea.n.01"), "--sense: no class 'sea' (did you mean 'seal'?)"),
+        (("--senses", "odd.txt"), "odd.txt: no class 'sea' (did you mean 'seal'?); leave out its"),
         (("--senses", "new.txt"), "new.txt:1: expected name = sense, not 'cat'"),
         (("--senses", "none.txt"), "none.txt: No such file or directory"),
-        (("--senses-out", "out.jsonl"), "out.jsonl: --senses-out must be a file of its own"),
+        (("--senses-out", "out.jsonl"), "out.jsonl: -o and --senses-out must be two files"),
+        (("--senses-out", "seen.txt"), "seen.txt: is an input file as well"),
         (("--senses-out", "none/x.txt"), "none/x.txt: cannot write there"),
         (("--source", "glove", "--senses-out", "x.txt"), "are for --source wordnet"),
         (("--category", "beast"), "no category 'beast'"),
@@ -158,6 +165,7 @@ def test_help_shows_an_example():
     ],
 )
 def test_bad_input_ends_with_a_message_and_no_traceback(folder, words, message):
+    (folder / "odd.txt").write_text("seal = seal.n.09\nsea = seal.n.09\n")
     done = rank(*words)
     assert done.status == 2
     assert "Traceback" not in done.err
@@ -183,7 +191,7 @@ def test_names_that_are_no_names(folder):
     (folder / "new.txt").write_bytes(b"cat\n\xff\n")
     assert "new.txt:2: not UTF-8 text" in rank().err
     (folder / "new.txt").write_text("xyzzy\n")
-    assert "xyzzy: WordNet has no such noun" in rank().err
+    assert "wordnet-path: knows no pair of a new class and a seen class, such as 'xyz" in rank().err
 
 
 # ------------------------------------------------------------------ as a process of its own

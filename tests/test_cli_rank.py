@@ -119,7 +119,7 @@ def test_one_of_a_thing_is_singular(folder):
     done = rank()
     assert "1 ranking written to out.jsonl" in done.out
     write_names(folder, ["tiger", "Bus"], ["cat"])
-    assert "1 note on how names were read" in rank().out
+    assert "  'Bus' is read as 'bus'\n" in rank().out
     assert str(LanguageModel("m", "http://127.0.0.1:9/v1", raters=1, k=1).estimate(
         ["cat"], ["tiger", "bus"]
     )).startswith("1 call, ")  # fmt: skip
@@ -247,6 +247,28 @@ def test_a_bad_file_of_words(folder):
     assert "none.csv: No such file" in rank("--names none.csv").err
 
 
+def test_senses_are_written_for_the_class_names_and_chosen_by_the_words(folder):
+    write_names(folder, ["tiger", "T9", "daisy", "heron"], ["water_lilly", "crane", "qzx_7"])
+    (folder / "names.csv").write_text("class,look_up\nwater_lilly,water lily\nT9,swan\n")
+    done = rank("--names names.csv --sense crane=crane.n.04 --senses-out senses.txt")
+    assert done.status == 0, done.err
+    found = rs.read_senses("senses.txt")
+    words = ["water lily", "tiger", "swan", "daisy", "heron"]
+    chosen = {name: sense.name for name, sense in rs.WordNet().senses(words).items()}
+    assert found == {
+        "water_lilly": chosen["water lily"],
+        "crane": "crane.n.04",
+        "tiger": chosen["tiger"],
+        "T9": chosen["swan"],
+        "daisy": chosen["daisy"],
+        "heron": chosen["heron"],
+    }
+    first = Path("out.jsonl").read_text()
+    # The file replaces the words: all senses are given now.
+    assert rank("--senses senses.txt").status == 0
+    assert Path("out.jsonl").read_text() == first
+
+
 # ------------------------------------------------------------------ spelling
 
 
@@ -267,6 +289,29 @@ def test_a_pinned_name_and_names_of_a_table_are_not_checked(folder):
     assert "misspelt" not in done.out
     (folder / "table.csv").write_text("target,tiger\nwater_lilly,1\ncat,1\ntruck,1\n")
     assert "misspelt" not in rank("--source table:table.csv").out
+
+
+@pytest.mark.parametrize(
+    "name", ["n02012849", "crane.n.04", "goldfihs, Carassius auratus", "crane_2", "ram2"]
+)
+def test_names_that_are_no_misspelt_words(folder, name):
+    write_names(folder, ["tiger", "bus"], ["cat", name])
+    done = rank("--source wordnet --source vectors:vectors.txt")
+    assert done.status == 0, done.err
+    assert "misspelt" not in done.out
+
+
+def test_a_misspelt_name_is_mentioned_once_and_as_unknown(folder):
+    write_names(folder, SEEN[:-1], NEW)
+    done = rank("--source wordnet --source vectors:vectors.txt --notes")
+    lines = [line for line in done.out.splitlines() if "water_lilly" in line]
+    assert [line.split("water_lilly")[0] for line in lines] == [
+        "warning: not in WordNet, and perhaps misspelt: '",
+        "  has no ranking of these new classes, unknown to it: '",
+        "  '",
+        "│ ",
+    ]
+    assert lines[2] == "  'water_lilly' is the mean of 'water', 'lilly'"
 
 
 def test_the_list_of_misspelt_names_is_short(folder):
@@ -361,7 +406,8 @@ def test_a_thousand_seen_classes(folder):
     )
     done = rank("--source vectors:vectors.txt --k 10")
     assert done.status == 0, done.err
-    assert "unknown to it: 'gerenuk'" in done.out
+    assert done.out.count("'gerenuk'") == 1
+    assert "warning: no ranking of 'gerenuk', which no source knows" in done.out
     assert "unknown to it: 'tench', 'goldfish'" in done.out
     lines = read_file()
     assert len(lines) == 3

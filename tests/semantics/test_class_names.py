@@ -6,7 +6,14 @@ import pytest
 import rankshot as rs
 from rankshot.datasets import class_names, imagenet_classes
 from rankshot.semantics import compare_as, find_misspellings, read_look_up
+from rankshot.semantics.class_names import split_synonyms
 from rankshot.semantics.wordnet_nouns import load_nouns
+
+
+@pytest.fixture
+def nouns():
+    return load_nouns()
+
 
 # ------------------------------------------------------------------ other words
 
@@ -29,7 +36,7 @@ def test_the_source_gets_the_words_and_the_table_has_the_names():
     assert asked == [(("water lily", "B"), ("crane", "bus"))]
     assert (table.targets, table.items, table.source) == (("A", "B"), ("x", "bus", "y"), "lengths")
     assert table.values.tolist() == [[60, 40, 60], [51, 31, 51]]
-    assert table.notes[:2] == ("a note", "'A' is looked up as 'water lily'")
+    assert table.notes == ("a note",)
 
 
 def test_without_words_nothing_changes():
@@ -59,6 +66,21 @@ def test_a_file_of_words(tmp_path):
     )
     found = read_look_up(path, ["water_lilly", "bus", "a, b"])
     assert found == {"water_lilly": "water lily", "a, b": "crane"}
+
+
+def test_the_words_of_every_synset(nouns):
+    """By the other direction: the synsets of every word."""
+    words = {}
+    for lemma in nouns.lemmas:
+        for synset in nouns.senses(lemma):
+            words.setdefault(synset, set()).add(lemma)
+    for wnid in imagenet_classes().ids[::50]:
+        synset = nouns.synset(wnid)
+        found = split_synonyms(wnid)
+        assert found[0] == nouns.word(synset)
+        assert (set(found), len(found)) == (words[synset], len(words[synset]))
+    assert split_synonyms("n99999999") == ["n99999999"]
+    assert split_synonyms(" , ") == [" , "]
 
 
 @pytest.mark.parametrize(
@@ -124,7 +146,7 @@ def test_any_slip_of_one_letter_is_found(rng):
             continue
         slip = word[:place] + word[place + 1] + word[place] + word[place + 2 :]
         if slip == word or find_misspellings([slip]) == {}:
-            assert slip == word or any(nouns.lemma(s) for s in (slip, *nouns.singulars(slip)))
+            assert slip == word or any(nouns.spellings(s) for s in (slip, *nouns.singulars(slip)))
         else:
             assert edit_distance(slip, find_misspellings([slip])[slip]) == 1
 
@@ -139,6 +161,7 @@ def test_any_slip_of_one_letter_is_found(rng):
         ("sea_loin", "sea_lion"),
         ("dgo", "dog"),
         ("labradore_retreiver", "labrador_retriever"),
+        ("water_lilly_2", "water_lily"),
     ],
 )
 def test_what_was_meant(name, meant):
@@ -156,6 +179,10 @@ def test_names_of_real_data_are_spelt_well():
         "n02012849",
         "crane.n.04",
         "ash, ash tree",
+        "goldfihs, Carassius auratus",
+        "ram2",
+        "crane (2)",
+        "747",
         "***",
         "_",
     ]

@@ -231,6 +231,15 @@ def test_the_order_of_names_permutes_the_table_and_nothing_else(tmp_path, rng):
         assert backward.select(TARGETS, ITEMS) == forward
 
 
+def test_synonyms_senses_and_ids_are_counted_as_their_first_word(tmp_path):
+    path = write(tmp_path / "c.txt", ["fox bus", "bus crane", "crane fox", "crane goldfish"] * 9)
+    source = Corpus(path, "document")
+    table = source.similarity(["fox, Vulpes"], ["bus.n.01", "n02012849", "goldfish, bus"])
+    wanted = source.similarity(["fox"], ["bus", "crane", "goldfish"])
+    np.testing.assert_array_equal(table.values, wanted.values)
+    assert np.ptp(wanted.values) > 0
+
+
 def test_thin_pairs_tie_last_and_are_reported(tmp_path):
     lines = ["fox bus"] * 6 + ["fox lion"] * 4 + ["fox poppy"] + ["truck"] * 9
     path = write(tmp_path / "c.txt", lines)
@@ -238,7 +247,6 @@ def test_thin_pairs_tie_last_and_are_reported(tmp_path):
     assert table.to_rankings().orders() == [["bus", ["lion", "poppy", "truck"]]]
     assert table.notes == (
         "20 documents of c.txt",
-        "never in the text: owl",
         "in the text fewer than 5 times: lion (4), poppy (1)",
         "fox: 3 items with fewer than 5 co-occurrences are tied last",
     )

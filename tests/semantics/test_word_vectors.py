@@ -101,15 +101,63 @@ def test_with_an_unknown_word_the_head_counts():
     assert notes == ("'aquarium_fish' is read as its head 'fish': 'aquarium' unknown",)
 
 
+def test_the_most_doubtful_notes_come_first():
+    table = WordVectors(TABLE).similarity(["maple_tree", "Cat"], ["aquarium_fish", "Tree"])
+    assert [note.split()[0] for note in table.notes] == [
+        "'aquarium_fish'",
+        "'maple_tree'",
+        "'Cat'",
+        "'Tree'",
+    ]
+
+
 @pytest.mark.parametrize(
     "name", ["yeti", "fish_yeti", "_", " ", "-", "cat++", "é\ud800", "yeti_yeti"]
 )
-def test_what_is_unknown_is_nan_and_reported(name):
+def test_what_is_unknown_is_nan(name):
     table = WordVectors(TABLE).similarity(["cat", name], ["tree", name, "fish"])
     assert table.unknown_targets == (name,)
     assert table.unknown_items == (name,)
-    assert table.notes == (f"{name!r} is unknown",)
+    assert table.notes == ()
     assert np.isfinite(table.values[0, [0, 2]]).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "same_as"),
+    [
+        ("Maple, Acer", "maple"),
+        ("aquarium fishes, tree", "tree"),
+        ("yeti, maple tree, cat", "maple tree"),
+        ("cat.n.01", "cat"),
+        ("maple_tree.n.01", "maple_tree"),
+        ("n02121620", "cat"),
+        ("yeti, snowman", None),
+        ("n99999999", None),
+        ("yeti.n.01", None),
+    ],
+)
+def test_synonyms_senses_and_ids_are_read_as_words(name, same_as):
+    source = WordVectors(TABLE)
+    table = source.similarity([name], list(TABLE))
+    if same_as is None:
+        assert table.unknown_targets == (name,)
+    else:
+        wanted = source.similarity([same_as], list(TABLE))
+        np.testing.assert_array_equal(table.values, wanted.values)
+        assert table.notes[0].startswith(f"{name!r} is ")
+
+
+def test_a_vocabulary_may_have_senses_and_ids_of_its_own():
+    words = {
+        "crane.n.04": [1, 0],
+        "n02012849": [0, 1],
+        "crane": [-1, 0],
+        "a, b": [2, 1],
+        "a": [1, 1],
+    }
+    table = WordVectors(words).similarity(["crane.n.04", "n02012849", "a, b"], list(words))
+    np.testing.assert_allclose(np.diag(table.values[:, [0, 1, 3]]), 1)
+    assert table.notes == ()
 
 
 def test_knowing_nothing_is_no_error():
@@ -130,10 +178,10 @@ def test_names_that_share_a_head_tie_exactly():
 
 
 @given(st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=5, unique=True))
-def test_any_name_gets_a_number_or_a_note(names):
+def test_any_name_gets_a_number_or_is_unknown(names):
     table = WordVectors(TABLE).similarity(names, ["cat"])
     for name, value in zip(names, table.values[:, 0], strict=True):
-        assert np.isnan(value) == (f"{name!r} is unknown" in table.notes)
+        assert np.isnan(value) == (name in table.unknown_targets)
 
 
 def test_gensim_objects_are_asked_for_known_words_alone():

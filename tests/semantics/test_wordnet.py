@@ -205,7 +205,7 @@ def test_a_name_above_others_is_their_branch():
         (lambda: rs.WordNet(categories=["beast"]), "no category 'beast'; there are tops, act"),
         (
             lambda: rs.WordNet().senses(["xyzzy"]),
-            r"xyzzy: WordNet has no such noun\. Pin such a name",
+            r"WordNet has no noun 'xyzzy'\. Pin such a name",
         ),
         (
             lambda: rs.WordNet(senses={"cat": "cat.n.99"}).senses(["cat"]),
@@ -213,7 +213,7 @@ def test_a_name_above_others_is_their_branch():
         ),
         (
             lambda: rs.WordNet(senses={"cat": "caat.n.01"}).senses(["cat"]),
-            r"no noun 'caat'; did you mean",
+            r"no noun 'caat' \(did you mean",
         ),
         (
             lambda: rs.WordNet(senses={"cat": "cat"}).senses(["cat"]),

@@ -630,8 +630,18 @@ def test_names_that_wordnet_does_not_know_are_fine_where_nothing_is_to_be_select
     study = new_study(["qzx"], ["abcx", "bcdx", "cdex"])
     assert study.questions == (Question("qzx", ("abcx", "bcdx", "cdex")),)
     assert len(new_study(["qzx"], ["abcx", "bcdx", "cdex"], show=2, pool=3).questions) == 3
-    with pytest.raises(RankshotError, match="qzx: WordNet has no such noun"):
+    with pytest.raises(
+        RankshotError, match=r"no noun 'qzx'.*no noun 'abcx'.*Pin.*, or give rankings"
+    ):
         new_study(["qzx"], ["abcx", "bcdx", "cdex"], show=2)
+
+
+def test_an_item_that_wordnet_does_not_know_is_not_silently_left_out():
+    items = ["tiger", "dolphn", "wolf", "bus"]
+    with pytest.raises(RankshotError, match=r"no noun 'dolphn' \(did you mean 'dolphin'\?\)\. Pin"):
+        new_study(["cat"], items, show=2)
+    by_pin = rs.WordNet(senses={"dolphn": "dolphin.n.02"})
+    assert new_study(["cat"], items, show=3, rankings=by_pin).questions[0].items[2] == "dolphn"
 
 
 def test_a_seen_class_may_be_a_target_and_is_not_shown_with_itself():

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -129,95 +129,127 @@ def rank(
     from rich.console import Console
 
     from rankshot import semantics
-    from rankshot.core.text_files import read_names
-    from rankshot.core.validation import require_whole_number
-    from rankshot.ranking import Rankings, write_rankings
+    from rankshot.ranking import write_rankings
 
     specs = source or ["wordnet"]
     _check_specs(specs, senses or senses_out or sense, category)
-    _check_output(output, log)
-    _check_senses_out(senses_out, (output, log, seen, new, senses, names))
+    _check_outputs(
+        {
+            "-o": output,
+            "--similarity-out": similarity_out,
+            "--senses-out": senses_out,
+            "--log": log,
+        },
+        [seen, new, names, senses, *_list_files(specs)],
+        specs,
+    )
+    classes = _read_classes(seen, new, names, senses, sense or [], category, k)
+    console = Console()
+    if any(spec.partition(":")[0] not in HAVE_OWN_NAMES for spec in specs):
+        _print_misspellings(classes, console)
+    parts: list[Rankings] = []
+    tables: dict[str, Similarity] = {}
+    for spec in specs:
+        kind, _, detail = spec.partition(":")
+        if kind == "model":
+            places = k or min(10, len(classes.items))
+            model = semantics.LanguageModel(detail, base_url, raters=raters, k=places, log=log)
+            parts.append(_ask_model(model, classes, console, yes=yes))
+        else:
+            tables[spec] = _read_source(kind, detail, classes)
+            _print_coverage(tables[spec], console, notes=notes, is_only=len(specs) == 1)
+            if kind == "wordnet" and tables[spec].notes and senses_out is None:
+                say("  to correct senses, see --senses-out", console)
+            parts.append(tables[spec].to_rankings(k))
+    rankings = _merge(parts)
+    _print_rankings(rankings, classes.targets, console)
+    write_rankings(rankings, output)
+    say(f"{format_count(len(rankings), 'ranking')} written to {output}", console)
     if similarity_out is not None:
-        _check_similarity_output(similarity_out, specs, names)
+        _write_similarity(list(tables.values()), similarity_out, console)
+    if senses_out is not None:
+        by_wordnet = next(tables[spec] for spec in tables if spec.startswith("wordnet"))
+        _write_senses(by_wordnet, classes, senses_out, console)
+    _warn_of_classes_without_ranking(rankings, classes.targets, console)
+
+
+# ---- What is given
+
+
+@dataclass(frozen=True)
+class _Classes:
+    """The new and the seen classes, and how sources read their names.
+
+    ``look_up`` has the words for some names, ``senses`` their WordNet senses; ``categories`` are
+    those that WordNet senses may have.
+    """
+
+    targets: tuple[str, ...]
+    items: tuple[str, ...]
+    look_up: Mapping[str, str]
+    senses: Mapping[str, str]
+    categories: list[str] | None
+
+
+def _read_classes(
+    seen: Path,
+    new: Path,
+    names: Path | None,
+    senses: Path | None,
+    sense: Sequence[str],
+    categories: list[str] | None,
+    k: int | None,
+) -> _Classes:
+    from rankshot import semantics
+    from rankshot.core.text_files import read_names
+    from rankshot.core.validation import require_whole_number
+
     items, targets = read_names(seen), read_names(new)
     if k is not None:
         # Here the message names the option, before anything is computed.
         require_whole_number("--k", k, len(items))
     if both := [name for name in targets if name in items]:
         raise RankshotError(f"classes are both seen and new: {quote_names(both)}")
-    pins = {**(semantics.read_senses(senses) if senses else {}), **_parse_senses(sense or [])}
+    given = {str(senses): semantics.read_senses(senses) if senses else {}}
+    given["--sense"] = _parse_senses(sense)
+    for where, pins in given.items():
+        if odd := [name for name in pins if name not in items and name not in targets]:
+            hint = suggest_name(odd[0], items + targets)
+            raise RankshotError(f"{where}: no class {odd[0]!r}{hint}; leave out its sense")
     look_up = {} if names is None else semantics.read_look_up(names, items + targets)
-    console = Console()
-    if any(spec.partition(":")[0] not in HAVE_OWN_NAMES for spec in specs):
-        unpinned = [name for name in items + targets if name not in pins]
-        _print_misspellings({look_up.get(name, name) for name in unpinned}, console)
-    parts: list[Rankings] = []
-    tables: list[Similarity] = []
-    by_wordnet: Similarity | None = None
-    for spec in specs:
-        kind, _, detail = spec.partition(":")
-        if kind == "model":
-            places = k or min(10, len(items))
-            model = semantics.LanguageModel(detail, base_url, raters=raters, k=places, log=log)
-            parts.append(_ask_model(model, targets, items, look_up, console, yes=yes))
-            continue
-        table = _read_source(kind, detail, targets, items, look_up, pins, category or None)
-        _print_coverage(table, console, notes=notes)
-        parts.append(table.to_rankings(k))
-        tables.append(table)
-        by_wordnet = table if kind == "wordnet" else by_wordnet
-    sources = [part.source_names[0] for part in parts]
-    if repeated := sorted({name for name in sources if sources.count(name) > 1}):
-        raise RankshotError(f"two sources have the name {quote_names(repeated)}; rename a file")
-    rankings = Rankings.concatenate(parts)
-    _print_rankings(rankings, targets, console)
-    write_rankings(rankings, output)
-    say(f"{format_count(len(rankings), 'ranking')} written to {output}", console)
-    if similarity_out is not None:
-        _write_similarity(tables, similarity_out, console)
-    if senses_out and by_wordnet:
-        wordnet = semantics.WordNet(senses=pins, categories=category or None)
-        _write_senses(by_wordnet, wordnet, look_up, senses_out)
-        say(f"the senses of the classes written to {senses_out}", console)
-    ranked = set(rankings.target_names)
-    if without := [name for name in targets if name not in ranked]:
-        say(
-            f"warning: no ranking of {quote_names(without)}, which no source knows: such a class "
-            "cannot be predicted. Give words to look up with --names FILE",
-            console,
-        )
+    pins = {name: sense for some in given.values() for name, sense in some.items()}
+    return _Classes(targets, items, look_up, pins, categories or None)
 
 
-def _check_output(output: Path, log: Path | None) -> None:
+def _check_outputs(
+    outputs: Mapping[str, Path | None], inputs: Sequence[Path | None], specs: list[str]
+) -> None:
     """Refuse an output that cannot be written before anything is computed or paid for."""
+    from rankshot.core.tables import TABLE_ENDINGS
     from rankshot.core.text_files import require_ending
     from rankshot.ranking.files import ENDINGS
 
-    require_ending(output, ENDINGS)
-    if log is not None and log.resolve() == output.resolve():
-        raise RankshotError(f"{output}: the log and the output must be two files")
-    check_writable(output)
-
-
-def _check_similarity_output(path: Path, specs: list[str], names: Path | None) -> None:
-    from rankshot.core.tables import TABLE_ENDINGS
-    from rankshot.core.text_files import require_ending
-
-    require_ending(path, TABLE_ENDINGS)
-    kinds = [spec.partition(":") for spec in specs]
-    if all(kind == "model" for kind, _, _ in kinds):
+    given = {option: path for option, path in outputs.items() if path is not None}
+    endings = {"-o": ENDINGS, "--similarity-out": TABLE_ENDINGS}
+    option_of: dict[Path, str] = {}
+    for option, path in given.items():
+        if option in endings:
+            require_ending(path, endings[option])
+        other = option_of.setdefault(path.resolve(), option)
+        if other != option:
+            raise RankshotError(f"{path}: {other} and {option} must be two files")
+        check_writable(path, *inputs)
+    if "--similarity-out" in given and all(spec.startswith("model:") for spec in specs):
         raise RankshotError(
             "--similarity-out: a language model gives rankings, not similarities; add another "
             "--source"
         )
-    check_writable(path, names, *(Path(file) for kind, _, file in kinds if kind in NEEDS_FILE))
 
 
-def _check_senses_out(path: Path | None, others: Sequence[Path | None]) -> None:
-    if path is not None:
-        if path.resolve() in [other.resolve() for other in others if other is not None]:
-            raise RankshotError(f"{path}: --senses-out must be a file of its own")
-        check_writable(path)
+def _list_files(specs: list[str]) -> list[Path]:
+    """Return the files that the sources read."""
+    parts = [spec.partition(":") for spec in specs]
+    return [Path(detail) for kind, _, detail in parts if kind in NEEDS_FILE]
 
 
 def _check_specs(specs: list[str], senses: object, categories: list[str] | None) -> None:
@@ -255,40 +287,18 @@ def _parse_senses(options: Sequence[str]) -> dict[str, str]:
     return senses
 
 
-def _write_senses(
-    table: Similarity, wordnet: WordNet, look_up: Mapping[str, str], path: Path
-) -> None:
-    """Write the senses of all classes that WordNet knows."""
-    from rankshot.semantics import write_senses
-
-    unknown = {*table.unknown_targets, *table.unknown_items}
-    words = {
-        name: name if name in wordnet.pins else look_up.get(name, name)
-        for name in table.targets + table.items
-        if name not in unknown
-    }
-    senses = wordnet.senses(dict.fromkeys(words.values()))
-    write_senses({name: senses[text] for name, text in words.items()}, path)
+# ---- Sources
 
 
-def _read_source(
-    kind: str,
-    detail: str,
-    targets: tuple[str, ...],
-    items: tuple[str, ...],
-    look_up: Mapping[str, str],
-    senses: dict[str, str],
-    categories: list[str] | None,
-) -> Similarity:
+def _read_source(kind: str, detail: str, classes: _Classes) -> Similarity:
     """Return the similarities of one source; it must know some of them."""
     from rankshot import semantics
 
     own_names: set[str] = set()
     if kind == "wordnet":
-        wordnet = semantics.WordNet(detail or "path", senses=senses, categories=categories)
-        compare = wordnet.similarity
+        compare = _make_wordnet(classes, detail or "path").similarity
         # A pinned sense needs no words.
-        own_names = set(senses)
+        own_names = set(classes.senses)
     elif kind == "glove":
         compare = semantics.WordVectors.glove().similarity
     elif kind == "vectors":
@@ -301,38 +311,36 @@ def _read_source(
         table = read(Path(detail))
         compare = table.reindex
         own_names = {*table.targets, *table.items}
-    words = {name: text for name, text in look_up.items() if name not in own_names}
-    found = semantics.compare_as(compare, targets, items, words)
+    words = {name: text for name, text in classes.look_up.items() if name not in own_names}
+    found = semantics.compare_as(compare, classes.targets, classes.items, words)
     if found.coverage == 0:
         raise RankshotError(
             f"{found.source}: knows no pair of a new class and a seen class, such as "
-            f"{targets[0]!r} and {items[0]!r}; leave out this source, or give words to look up "
-            "with --names FILE"
+            f"{classes.targets[0]!r} and {classes.items[0]!r}; leave out this source, or give "
+            "words to look up with --names FILE"
         )
     return found
 
 
-def _ask_model(
-    model: LanguageModel,
-    targets: tuple[str, ...],
-    items: tuple[str, ...],
-    look_up: Mapping[str, str],
-    console: Console,
-    *,
-    yes: bool,
-) -> Rankings:
+def _make_wordnet(classes: _Classes, measure: str = "path") -> WordNet:
+    from rankshot.semantics import WordNet
+
+    return WordNet(measure, senses=classes.senses, categories=classes.categories)
+
+
+def _ask_model(model: LanguageModel, classes: _Classes, console: Console, *, yes: bool) -> Rankings:
     """Print what the calls of a language model will cost, ask for confirmation, and make them."""
     from rankshot.core.tables import as_text_array
 
-    target_of = _name_by_words(targets, look_up)
-    item_of = _name_by_words(items, look_up)
+    target_of = _name_by_words(classes.targets, classes.look_up)
+    item_of = _name_by_words(classes.items, classes.look_up)
     estimate = model.estimate(target_of, item_of)
     say(f"{model.model}: {estimate}", console)
     if estimate.calls and not yes:
         typer.confirm("Continue?", abort=True)
     found = model.rankings(target_of, item_of, verbose=sys.stderr.isatty())
     names = [target_of[words] for words in found.targets]
-    return replace(found, items=items, targets=as_text_array(names))
+    return replace(found, items=classes.items, targets=as_text_array(names))
 
 
 def _name_by_words(names: tuple[str, ...], look_up: Mapping[str, str]) -> dict[str, str]:
@@ -349,12 +357,55 @@ def _name_by_words(names: tuple[str, ...], look_up: Mapping[str, str]) -> dict[s
     return found
 
 
-def _print_misspellings(words: Collection[str], console: Console) -> None:
+def _merge(parts: list[Rankings]) -> Rankings:
+    from rankshot.ranking import Rankings
+
+    sources = [part.source_names[0] for part in parts]
+    if repeated := sorted({name for name in sources if sources.count(name) > 1}):
+        raise RankshotError(f"two sources have the name {quote_names(repeated)}; rename a file")
+    return Rankings.concatenate(parts)
+
+
+# ---- What is written
+
+
+def _write_similarity(tables: list[Similarity], path: Path, console: Console) -> None:
+    """Write the similarities of one source, or the mean of several, without unknown rows."""
+    from rankshot.semantics import arithmetic_mean, write_similarity
+
+    table = tables[0] if len(tables) == 1 else arithmetic_mean(tables)
+    known = [name for name in table.targets if name not in set(table.unknown_targets)]
+    write_similarity(table.select(known, table.items), path)
+    sources = " and ".join(table.source for table in tables)
+    what = sources if len(tables) == 1 else f"the mean of {sources}, each rescaled to [0, 1]"
+    say(f"similarities written to {path}: {what}", console)
+
+
+def _write_senses(table: Similarity, classes: _Classes, path: Path, console: Console) -> None:
+    """Write the senses of all classes that WordNet knows."""
+    from rankshot.semantics import write_senses
+
+    unknown = {*table.unknown_targets, *table.unknown_items}
+    words = {
+        name: name if name in classes.senses else classes.look_up.get(name, name)
+        for name in table.targets + table.items
+        if name not in unknown
+    }
+    senses = _make_wordnet(classes).senses(dict.fromkeys(words.values()))
+    write_senses({name: senses[text] for name, text in words.items()}, path)
+    say(f"senses written to {path}", console)
+
+
+# ---- What is printed
+
+
+def _print_misspellings(classes: _Classes, console: Console) -> None:
     """Print the words that may be misspelt, for all sources: word vectors would not say so."""
     from rankshot.semantics import find_misspellings
 
-    found = find_misspellings(sorted(words))
-    if found:
+    names = [name for name in classes.targets + classes.items if name not in classes.senses]
+    words = dict.fromkeys(classes.look_up.get(name, name) for name in names)
+    if found := find_misspellings(words) if words else {}:
         pairs = [f"{word!r} (did you mean {noun!r}?)" for word, noun in found.items()]
         more = f" and {len(pairs) - MISSPELT_SHOWN} more" if len(pairs) > MISSPELT_SHOWN else ""
         say(
@@ -364,11 +415,27 @@ def _print_misspellings(words: Collection[str], console: Console) -> None:
         )
 
 
-def _print_coverage(table: Similarity, console: Console, *, notes: bool) -> None:
-    """Print how many of the similarities a source knows, and which names it does not know."""
+def _warn_of_classes_without_ranking(
+    rankings: Rankings, targets: tuple[str, ...], console: Console
+) -> None:
+    ranked = set(rankings.target_names)
+    if without := [name for name in targets if name not in ranked]:
+        say(
+            f"warning: no ranking of {quote_names(without)}, which no source knows: such a class "
+            "cannot be predicted. Give words to look up with --names FILE",
+            console,
+        )
+
+
+def _print_coverage(table: Similarity, console: Console, *, notes: bool, is_only: bool) -> None:
+    """Print how many of the similarities a source knows, and which names it does not know.
+
+    New classes that the only source does not know are named at the end, as those that no source
+    knows.
+    """
     lines = [f"{table.source}: knows {_format_share(table.coverage)} of all pairs"]
     for unknown, what, effect in (
-        (table.unknown_targets, "new", "has no ranking of"),
+        (() if is_only else table.unknown_targets, "new", "has no ranking of"),
         (table.unknown_items, "seen", "ranks without"),
     ):
         if unknown:
@@ -383,18 +450,6 @@ def _print_coverage(table: Similarity, console: Console, *, notes: bool) -> None
 def _format_share(share: float) -> str:
     """Return a share in per cent; 100% means all, and 0% none."""
     return f"{share:.0%}" if share in {0, 1} else f"{min(max(share, 0.01), 0.99):.0%}"
-
-
-def _write_similarity(tables: list[Similarity], path: Path, console: Console) -> None:
-    """Write the similarities of one source, or the mean of several, without unknown rows."""
-    from rankshot.semantics import arithmetic_mean, write_similarity
-
-    table = tables[0] if len(tables) == 1 else arithmetic_mean(tables)
-    known = [name for name in table.targets if name not in set(table.unknown_targets)]
-    write_similarity(table.select(known, table.items), path)
-    sources = " and ".join(table.source for table in tables)
-    what = sources if len(tables) == 1 else f"the mean of {sources}, each rescaled to [0, 1]"
-    say(f"similarities written to {path}: {what}", console)
 
 
 def _print_rankings(rankings: Rankings, targets: tuple[str, ...], console: Console) -> None:

@@ -6,11 +6,8 @@ misspelt. The user can say which words a source should look up instead.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
-from itertools import product
 from pathlib import Path
-from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
@@ -19,14 +16,12 @@ from rankshot.core.errors import RankshotError, short_repr, suggest_name
 from rankshot.core.names import as_names
 from rankshot.core.tables import find_column, read_csv_rows
 from rankshot.semantics.similarity import Similarity
-from rankshot.semantics.wordnet_nouns import Nouns, load_nouns
+from rankshot.semantics.wordnet_nouns import is_sense, load_nouns, suggest_noun
 
 Compare = Callable[[tuple[str, ...], tuple[str, ...]], Similarity]
 """The ``similarity`` of a source: from the names of targets and items to their similarities."""
 CLASS, LOOK_UP = "class", "look_up"
 """The columns of a file of words to look up."""
-MAX_SPELLINGS = 100
-"""How many combinations of corrected words are tried for one name."""
 
 
 def compare_as(
@@ -65,14 +60,8 @@ def compare_as(
     rows, target_words = _number_words(target_names, look_up)
     columns, item_words = _number_words(item_names, look_up)
     table = compare(target_words, item_words)
-    notes = [f"{name!r} is looked up as {words!r}" for name, words in look_up.items()]
-    return Similarity(
-        table.values[np.ix_(rows, columns)],
-        target_names,
-        item_names,
-        table.source,
-        [*table.notes, *notes],
-    )
+    values = table.values[np.ix_(rows, columns)]
+    return Similarity(values, target_names, item_names, table.source, table.notes)
 
 
 def _number_words(
@@ -82,6 +71,27 @@ def _number_words(
     words = [look_up.get(name, name) for name in names]
     number = {word: i for i, word in enumerate(dict.fromkeys(words))}
     return [number[word] for word in words], tuple(number)
+
+
+def split_synonyms(name: str) -> list[str]:
+    """Return the words that a class name consists of, for a source that knows words only.
+
+    Examples
+    --------
+    >>> for name in ("goldfish, Carassius auratus", "sea_lion.n.01", "n02084071", "bus"):
+    ...     print(split_synonyms(name))
+    ['goldfish', 'Carassius auratus']
+    ['sea_lion']
+    ['dog', 'canis_familiaris', 'domestic_dog']
+    ['bus']
+    """
+    if is_sense(name):
+        word, _, _ = name.lower().rpartition(".n.")
+        if word:
+            return [word]
+        nouns = load_nouns()
+        return nouns.words(nouns.synset(name)) if nouns.has_id(name) else [name]
+    return [word.strip() for word in name.split(",") if word.strip()] or [name]
 
 
 def read_look_up(path: str | Path, classes: Iterable[Any]) -> dict[str, str]:
@@ -135,7 +145,9 @@ def find_misspellings(names: Iterable[Any]) -> dict[str, str]:
 
     A name may be misspelt if WordNet does not have it, in the singular or the plural, but has a
     noun that differs by one letter: one too many, one missing, another one, or two neighbours
-    exchanged. In a name of several words, each word that WordNet does not have may differ so.
+    exchanged. In a name of several words, each word that WordNet does not have may differ so. A
+    number at the end of a name is ignored. Senses (``crane.n.04``), ids (``n02012849``) and
+    synonyms separated by commas are never reported.
 
     Examples
     --------
@@ -144,47 +156,5 @@ def find_misspellings(names: Iterable[Any]) -> dict[str, str]:
     {'water_lilly': 'water_lily', 'labradore_retreiver': 'labrador_retriever'}
     """
     nouns = load_nouns()
-    suggestions = {name: _correct(nouns, name) for name in as_names(names, "names")}
+    suggestions = {name: suggest_noun(nouns, name) for name in as_names(names, "names")}
     return {name: noun for name, noun in suggestions.items() if noun is not None}
-
-
-def _correct(nouns: Nouns, name: str) -> str | None:
-    """Return a noun that a name may be misspelt from, or None."""
-    words = [word for word in re.split(r"[-_+\s]+", name.lower()) if word]
-    text = "_".join(words)
-    if not words or _is_noun(nouns, text):
-        return None
-    near = {edit for edit in _edit_once(text) if edit in nouns}
-    if not near:
-        near = _correct_words(nouns, words)
-    # The first letter is seldom wrong; and then the more common noun.
-    return max(
-        near,
-        key=lambda noun: (noun[0] == text[0], sum(nouns.counts(noun)), noun),
-        default=None,
-    )
-
-
-def _correct_words(nouns: Nouns, words: list[str]) -> set[str]:
-    """Return the nouns that result if each unknown word of a name is corrected."""
-    choices = [
-        [word] if _is_noun(nouns, word) else [edit for edit in _edit_once(word) if edit in nouns]
-        for word in words
-    ]
-    if np.prod([float(len(choice)) for choice in choices]) > MAX_SPELLINGS:
-        return set()
-    return {text for text in map("_".join, product(*choices)) if text in nouns}
-
-
-def _is_noun(nouns: Nouns, text: str) -> bool:
-    return any(nouns.lemma(form) is not None for form in (text, *nouns.singulars(text)))
-
-
-def _edit_once(text: str) -> set[str]:
-    """Return all texts that differ from a text by one letter, or by the order of two."""
-    halves = [(text[:i], text[i:]) for i in range(len(text) + 1)]
-    dropped = {left + right[1:] for left, right in halves if right}
-    swapped = {left + right[1] + right[0] + right[2:] for left, right in halves if len(right) > 1}
-    replaced = {left + c + right[1:] for left, right in halves if right for c in ascii_lowercase}
-    inserted = {left + c + right for left, right in halves for c in ascii_lowercase}
-    return (dropped | swapped | replaced | inserted) - {text}

@@ -24,6 +24,7 @@ from rankshot.core.progress import ProgressLine
 from rankshot.core.text_files import MARK
 from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.semantics.associations import dice, ppmi
+from rankshot.semantics.class_names import split_synonyms
 from rankshot.semantics.class_vectors import cosine
 from rankshot.semantics.cooccurrence import (
     BlockCounts,
@@ -54,7 +55,9 @@ class Corpus:
     only separates them. A name is found as it is written, with spaces for underscores, several
     words as a phrase, and also with the regular plural of its last word (-s, -es, -ies). Where
     names overlap, the leftmost one counts, then the longest, and it is one word from then on: a
-    "pickup truck" is not also a "truck" if both names are given.
+    "pickup truck" is not also a "truck" if both names are given. Of synonyms separated by commas,
+    the first is counted. The name of a WordNet sense, ``crane.n.04``, is read as its word, and an
+    id, ``n02012849``, as the first word of its synset.
 
     Parameters
     ----------
@@ -94,7 +97,7 @@ class Corpus:
     Rankings: 1 ranking of 3 items, 1 target, 1 source
       cat: tiger > bus (subset)
     >>> table.notes[1:]
-    ('never in the text: whale', 'in the text fewer than 5 times: bus (1)',
+    ('in the text fewer than 5 times: bus (1)',
      'cat: 1 items with fewer than 5 co-occurrences are tied last')
     """
 
@@ -117,10 +120,11 @@ class Corpus:
         """Read the file and compare every target with every item.
 
         The similarities of a name that never occurs are NaN. The table's ``notes`` list the names
-        that never or rarely occur, and for each target how many items are tied last.
+        that rarely occur, and for each target how many items are tied last.
         """
         target_names, item_names = as_names(targets, "targets"), as_names(items)
-        names, entry = NameIndex.build((*target_names, *item_names))
+        words = [split_synonyms(name)[0] for name in (*target_names, *item_names)]
+        names, entry = NameIndex.build(words)
         row, column = entry[: len(target_names)], entry[len(target_names) :]
         totals = self._count(names, row, column)
         occurrences, same = totals.occurrences, row[:, None] == column
@@ -164,8 +168,6 @@ class Corpus:
     ) -> Iterator[str]:
         """Report how much text was read, and for which names it is too little."""
         yield f"{totals.units:,} {self.unit}s of {Path(self.path).name}"
-        if absent := [name for name, n in times.items() if n == 0]:
-            yield f"never in the text: {', '.join(absent)}"
         if rare := [f"{name} ({n})" for name, n in times.items() if 0 < n < self.min_count]:
             yield f"in the text fewer than {self.min_count} times: {', '.join(rare)}"
         what = "occurrences" if self.measure == "cosine" else "co-occurrences"

@@ -35,7 +35,8 @@ class Similarity:
     source : str
         Where the numbers come from; rankings made from the table keep it.
     notes : tuple of str
-        Remarks of the source, such as which sense of a word was chosen.
+        Remarks of the source, such as which sense of a word was chosen. Names that the source
+        does not know are not repeated there; see `unknown_targets` and `unknown_items`.
 
     Examples
     --------

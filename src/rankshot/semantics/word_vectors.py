@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.names import as_names
 from rankshot.core.tables import open_parquet
+from rankshot.semantics.class_names import split_synonyms
 from rankshot.semantics.class_vectors import ClassVectors, cosine, unit_vectors
 from rankshot.semantics.similarity import Similarity
 from rankshot.semantics.word_vector_files import (
@@ -40,8 +41,11 @@ class WordVectors:
     A name that is not in the vocabulary is looked up in other spellings: with underscores, spaces
     and hyphens exchanged, in lower case, capitalized. A name of several words then has the mean
     of the vectors of its words (each scaled to length 1), or the vector of its last word, the
-    head, if other words are unknown. The similarities of other names are NaN. The table's
-    ``notes`` report every name that was not found as it is.
+    head, if other words are unknown. Of synonyms separated by commas, the first that is known
+    counts. The name of a WordNet sense, ``crane.n.04``, is read as its word, and an id,
+    ``n02012849``, as the words of its synset. The similarities of other names are NaN. The table's
+    ``notes`` report every name that was read as something else, first those of which only the head
+    is known.
 
     Parameters
     ----------
@@ -61,7 +65,6 @@ class WordVectors:
     >>> for note in table.notes:
     ...     print(note)
     'maple_tree' is the mean of 'maple', 'tree'
-    'yeti' is unknown
     'Tree' is read as 'tree'
     """
 
@@ -150,7 +153,8 @@ class WordVectors:
         values = _cosines(
             [found[name].vector for name in targets], [found[name].vector for name in items]
         )
-        notes = [one.note for one in found.values() if one.note]
+        doubtful_first = sorted(found.values(), key=lambda one: not one.is_head)
+        notes = [one.note for one in doubtful_first if one.note]
         return Similarity(values, targets, items, self.source, notes)
 
     def vectors(self, names: Iterable[Any]) -> ClassVectors:
@@ -243,10 +247,14 @@ def _read_glove(folder: Path, words: Collection[str]) -> Vectors:
 
 
 class _NameVector(NamedTuple):
-    """The vector of a name, None if unknown, and a note if it is not that of the name itself."""
+    """The vector of a name, None if unknown, and a note if it is not that of the name itself.
+
+    ``is_head`` says that only the head of the name is known.
+    """
 
     vector: Floats | None
     note: str
+    is_head: bool = False
 
 
 def _spellings(name: str) -> list[str]:
@@ -266,8 +274,10 @@ def _parts(name: str) -> list[str]:
 
 def _all_spellings(name: str) -> Iterable[str]:
     yield from _spellings(name)
-    for part in _parts(name):
-        yield from _spellings(part)
+    for synonym in split_synonyms(name):
+        yield from _spellings(synonym)
+        for part in _parts(synonym):
+            yield from _spellings(part)
 
 
 def _find_spelling(name: str, units: Vectors) -> str | None:
@@ -275,11 +285,20 @@ def _find_spelling(name: str, units: Vectors) -> str | None:
 
 
 def _find_vector(name: str, units: Vectors) -> _NameVector:
-    """Find the vector of a name: of the whole name, the mean of its words, or its head."""
+    """Find the vector of a name as it is, or else of its first synonym that has one."""
     whole = _find_spelling(name, units)
     if whole is not None:
         return _NameVector(units[whole], "" if whole == name else f"{name!r} is read as {whole!r}")
-    parts = _parts(name)
+    found = (_find_synonym(name, synonym, units) for synonym in split_synonyms(name))
+    return next((one for one in found if one is not None), _NameVector(None, ""))
+
+
+def _find_synonym(name: str, synonym: str, units: Vectors) -> _NameVector | None:
+    """Find the vector of a synonym: of the whole text, the mean of its words, or its head."""
+    whole = _find_spelling(synonym, units)
+    if whole is not None:
+        return _NameVector(units[whole], f"{name!r} is read as {whole!r}")
+    parts = _parts(synonym)
     words = [_find_spelling(part, units) for part in parts]
     known = [word for word in words if word is not None]
     if len(parts) > 1 and len(known) == len(parts):
@@ -289,8 +308,8 @@ def _find_vector(name: str, units: Vectors) -> _NameVector:
     if len(parts) > 1 and words[-1] is not None and len(known) < len(parts):
         absent = [part for part, word in zip(parts, words, strict=True) if word is None]
         note = f"{name!r} is read as its head {words[-1]!r}: {quote_names(absent)} unknown"
-        return _NameVector(units[words[-1]], note)
-    return _NameVector(None, f"{name!r} is unknown")
+        return _NameVector(units[words[-1]], note, is_head=True)
+    return None
 
 
 def _cosines(targets: list[Floats | None], items: list[Floats | None]) -> Floats:

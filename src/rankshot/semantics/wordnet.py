@@ -14,6 +14,7 @@ from rankshot.core.names import as_names
 from rankshot.core.validation import require_choice
 from rankshot.semantics.similarity import Similarity
 from rankshot.semantics.wordnet_lookup import (
+    ExcludedNounError,
     SenseCandidates,
     UnknownNounError,
     find_candidates,
@@ -23,8 +24,8 @@ from rankshot.semantics.wordnet_lookup import (
 from rankshot.semantics.wordnet_nouns import MEASURES, Nouns, load_nouns
 from rankshot.semantics.wordnet_senses import Sense, choose_senses
 
-SUGGESTIONS = 20
-"""The most unknown names for which a similar noun is looked for, as this is slow."""
+REFUSED = 5
+"""How many unknown names an error message lists."""
 
 
 class WordNet:
@@ -90,9 +91,10 @@ class WordNet:
     def similarity(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
         """Return the table of similarities; NaN for names that WordNet does not know.
 
-        The notes name, in this order, different names with the same sense, unknown names, doubtful
-        senses with the second most probable sense (the most doubtful first), and names that were
-        looked up as something else. `senses` returns all senses.
+        The notes name, in this order, different names with the same sense, names without a sense
+        of the allowed categories, doubtful senses with the second most probable sense (the most
+        doubtful first), and names that were looked up as something else. `senses` returns all
+        senses.
         """
         target_names, item_names = as_names(targets, "targets"), as_names(items)
         for name in self.pins:
@@ -106,8 +108,6 @@ class WordNet:
             [i for i, name in enumerate(names) if name in senses]
             for names in (target_names, item_names)
         )
-        if not rows or not columns:
-            _refuse({x: unknown[x] for x in (item_names if rows else target_names)})
         nouns = load_nouns()
         values = np.full((len(target_names), len(item_names)), np.nan)
         values[np.ix_(rows, columns)] = MEASURES[self.measure](
@@ -115,15 +115,18 @@ class WordNet:
             [nouns.synset(senses[target_names[i]].name) for i in rows],
             [nouns.synset(senses[item_names[j]].name) for j in columns],
         )
-        notes = [*_warn_of_shared(senses), *unknown.values(), *_report_doubts(senses)]
+        excluded = [
+            str(error) for error in unknown.values() if isinstance(error, ExcludedNounError)
+        ]
+        notes = [*_warn_of_shared(senses), *excluded, *_report_doubts(senses)]
         notes += [sense.note for sense in senses.values() if sense.note]
         return Similarity(values, target_names, item_names, f"wordnet-{self.measure}", notes)
 
-    def _choose(self, names: Sequence[str]) -> tuple[dict[str, Sense], dict[str, str]]:
+    def _choose(self, names: Sequence[str]) -> tuple[dict[str, Sense], dict[str, UnknownNounError]]:
         """Return the senses of the known names, and what is wrong with the others."""
         nouns = load_nouns()
         options: list[SenseCandidates] = []
-        unknown: dict[str, str] = {}
+        unknown: dict[str, UnknownNounError] = {}
         for name in names:
             try:
                 if name in self.pins:
@@ -131,8 +134,7 @@ class WordNet:
                 else:
                     options.append(find_candidates(nouns, name, self.categories))
             except UnknownNounError as error:
-                hint = nouns.suggest(name) if len(unknown) < SUGGESTIONS else ""
-                unknown[name] = f"{error}{hint}"
+                unknown[name] = error
         chosen = choose_senses(nouns, options) if options else []
         return {
             option.name: _describe(nouns, option, posterior)
@@ -157,9 +159,9 @@ def _make_sense(nouns: Nouns, synset: int, probability: float) -> Sense:
     return Sense(nouns.name(synset), nouns.category(synset), kind_of, probability)
 
 
-def _refuse(unknown: Mapping[str, str]) -> NoReturn:
-    some = [text.removesuffix("?") for text in unknown.values()][:5]
-    more = f"; and {len(unknown) - 5} more" if len(unknown) > 5 else ""
+def _refuse(unknown: Mapping[str, UnknownNounError]) -> NoReturn:
+    some = [f"{unknown[name]}{load_nouns().hint(name)}" for name in list(unknown)[:REFUSED]]
+    more = f"; and {len(unknown) - REFUSED} more" if len(unknown) > REFUSED else ""
     raise RankshotError(f"{'; '.join(some)}{more}. Pin such a name to a sense of another word")
 
 
@@ -176,4 +178,7 @@ def _warn_of_shared(senses: Mapping[str, Sense]) -> list[str]:
 
 def _report_doubts(senses: Mapping[str, Sense]) -> list[str]:
     doubtful = [(sense.probability, name) for name, sense in senses.items() if sense.is_doubtful]
-    return [f"{name}: {senses[name]}, or {senses[name].runner_up}?" for _, name in sorted(doubtful)]
+    return [
+        f"{name!r} is read as {senses[name]}; or is it {senses[name].runner_up}?"
+        for _, name in sorted(doubtful)
+    ]

@@ -19,7 +19,11 @@ _NUMBERED = re.compile(r"(.*[^-_+\s\d(])[-_+\s]*(\d+|\(\d+\))", re.DOTALL)
 
 
 class UnknownNounError(RankshotError):
-    """WordNet has no noun for a name, or none of the categories that the user allows."""
+    """WordNet has no noun for a name."""
+
+
+class ExcludedNounError(UnknownNounError):
+    """WordNet has a noun for a name, but none of the categories that the user allows."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,7 @@ def find_candidates(nouns: Nouns, name: str, categories: Collection[str] | None)
     kept = [c for c in found.candidates if not categories or nouns.category(c.synset) in categories]
     if not kept:
         there = sorted({nouns.category(synset) for synset in found.synsets})
-        raise UnknownNounError(
+        raise ExcludedNounError(
             f"{name!r} has no sense in {quote_names(sorted(categories or ()))}, only in "
             f"{quote_names(there)}"
         )
@@ -134,7 +138,7 @@ def _find_noun(nouns: Nouns, name: str, text: str) -> SenseCandidates:
         for last in [words[-1], *nouns.singulars(words[-1])]:
             if heads := nouns.spellings(last):
                 return _find_by_head_noun(nouns, name, " ".join(words[:-1]), heads)
-    raise UnknownNounError(f"{name}: WordNet has no such noun")
+    raise UnknownNounError(f"WordNet has no noun {name!r}")
 
 
 def _find_by_head_noun(

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from functools import cached_property, lru_cache
 from importlib.resources import as_file, files
+from itertools import product
+from string import ascii_lowercase
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,15 +124,10 @@ class Nouns:
             found.setdefault(lemma.translate(_SEPARATORS), []).append(lemma)
         return found
 
-    def suggest(self, text: str) -> str:
-        """Return "; did you mean water_lily?", or nothing for a noun and if none is similar."""
-        if self.spellings(text):
-            return ""
-        plain = text.lower().replace(" ", "_")
-        # A comparison with all lemmas takes a second.
-        alike = [x for x in self.lemmas if x[:1] == plain[:1] and abs(len(x) - len(plain)) < 3]
-        close = get_close_matches(plain, alike, n=1, cutoff=0.8)
-        return f"; did you mean {close[0]}?" if close else ""
+    def hint(self, text: str) -> str:
+        """Return `` (did you mean 'water_lily'?)``, or an empty text; see `suggest_noun`."""
+        noun = suggest_noun(self, text)
+        return "" if noun is None else f" (did you mean {noun!r}?)"
 
     def singulars(self, word: str) -> list[str]:
         """Return the possible singulars of a word by WordNet's own rules, most likely first."""
@@ -175,6 +171,20 @@ class Nouns:
         """Return the first word of a synset."""
         return self.lemmas[int(self._first_lemmas[synset])]
 
+    def words(self, synset: int) -> list[str]:
+        """Return all words of a synset, the first word first, the others in alphabetical order.
+
+        Examples
+        --------
+        >>> nouns = load_nouns()
+        >>> nouns.words(nouns.synset("n02084071"))
+        ['dog', 'canis_familiaris', 'domestic_dog']
+        """
+        places = np.flatnonzero(self._senses == synset)
+        numbers = np.searchsorted(self._sense_starts, places, side="right") - 1
+        first = self.word(synset)
+        return [first, *sorted({self.lemmas[i] for i in numbers} - {first})]
+
     def name(self, synset: int) -> str:
         """Return the name of a synset, such as ``leopard.n.02``."""
         word = self.word(synset)
@@ -189,15 +199,19 @@ class Nouns:
             )
         lemma, _, number = name.lower().rpartition(".n.")
         if not lemma:
-            if int(name[1:]) not in self._by_offset:
+            if not self.has_id(name):
                 raise RankshotError(f"WordNet 3.0 has no noun with the id {name!r}")
             return self._by_offset[int(name[1:])]
         if lemma not in self:
-            raise RankshotError(f"WordNet has no noun {lemma!r}{self.suggest(lemma)}")
+            raise RankshotError(f"WordNet has no noun {lemma!r}{self.hint(lemma)}")
         senses = self.senses(lemma)
         if not 1 <= int(number) <= len(senses):
             raise RankshotError(f"{lemma!r} has {len(senses)} senses, so there is no {name!r}")
         return senses[int(number) - 1]
+
+    def has_id(self, name: str) -> bool:
+        """Return whether an id such as ``n02128925`` is that of a noun."""
+        return int(name[1:]) in self._by_offset
 
     def ancestors(self, synset: int) -> dict[int, int]:
         """Return a synset and all above it, each with the length of the shortest path to it."""
@@ -243,6 +257,66 @@ def is_sense(text: object) -> bool:
     (True, True, False)
     """
     return isinstance(text, str) and bool(_SENSE.fullmatch(text))
+
+
+# ---- Spelling
+
+MAX_SPELLINGS = 100
+"""How many combinations of corrected words are tried for one name."""
+_NUMBER = re.compile(r"[-_+\s]*(\d+|\(\d+\))$")
+
+
+def suggest_noun(nouns: Nouns, name: str) -> str | None:
+    """Return a noun that a name may be misspelt from, or None.
+
+    A number at the end of the name is ignored. Senses, ids and synonyms separated by commas are
+    not words to correct.
+
+    Examples
+    --------
+    >>> [suggest_noun(load_nouns(), name) for name in ("water lilly 2", "crane 2", "crane.n.04")]
+    ['water_lily', None, None]
+    """
+    if is_sense(name) or "," in name or _is_noun(nouns, name):
+        return None
+    words = [word for word in re.split(r"[-_+\s]+", _NUMBER.sub("", name.lower())) if word]
+    text = "_".join(words)
+    if not words or _is_noun(nouns, text):
+        return None
+    near = {edit for edit in _edit_once(text) if edit in nouns}
+    if not near:
+        near = _correct_words(nouns, words)
+    # The first letter is seldom wrong; and then the more common noun.
+    return max(
+        near,
+        key=lambda noun: (noun[0] == text[0], sum(nouns.counts(noun)), noun),
+        default=None,
+    )
+
+
+def _correct_words(nouns: Nouns, words: list[str]) -> set[str]:
+    """Return the nouns that result if each unknown word of a name is corrected."""
+    choices = [
+        [word] if _is_noun(nouns, word) else [edit for edit in _edit_once(word) if edit in nouns]
+        for word in words
+    ]
+    if np.prod([float(len(choice)) for choice in choices]) > MAX_SPELLINGS:
+        return set()
+    return {text for text in map("_".join, product(*choices)) if text in nouns}
+
+
+def _is_noun(nouns: Nouns, text: str) -> bool:
+    return any(nouns.spellings(form) for form in (text, *nouns.singulars(text)))
+
+
+def _edit_once(text: str) -> set[str]:
+    """Return all texts that differ from a text by one letter, or by the order of two."""
+    halves = [(text[:i], text[i:]) for i in range(len(text) + 1)]
+    dropped = {left + right[1:] for left, right in halves if right}
+    swapped = {left + right[1] + right[0] + right[2:] for left, right in halves if len(right) > 1}
+    replaced = {left + c + right[1:] for left, right in halves if right for c in ascii_lowercase}
+    inserted = {left + c + right for left, right in halves for c in ascii_lowercase}
+    return (dropped | swapped | replaced | inserted) - {text}
 
 
 # ---- Similarity measures

@@ -62,7 +62,8 @@ def new_study(
         `split_pool`.
     rankings : Rankings or WordNet, optional
         The source of the nearest items (see `select_nearest_items`): rankings for all targets,
-        or WordNet; by default ``WordNet()``. The default is not used if the pool has all items.
+        or WordNet, which must know all names; by default ``WordNet()``. The default is not used if
+        the pool has all items.
     title : str
     answers_per_question : int
         Fifty in the paper.
@@ -136,8 +137,19 @@ def _select_pools(
             return others
         rankings = WordNet()
     if isinstance(rankings, WordNet):
+        _require_known(rankings, targets + items)
         rankings = rankings.similarity(targets, items).to_rankings()
     return select_nearest_items(rankings, targets, items, size)
+
+
+def _require_known(wordnet: WordNet, names: tuple[str, ...]) -> None:
+    """Refuse names that WordNet does not know: such an item would come last, and not be shown."""
+    try:
+        wordnet.senses(dict.fromkeys(names))
+    except RankshotError as error:
+        raise RankshotError(
+            f"{error}, or give rankings from another source (--preselect)"
+        ) from None
 
 
 # ---- Which items a question shows
