@@ -98,29 +98,33 @@ def log_probability(f, order, decay):
 
 
 def mean_by_hand(task, f, k, decay, raters, sources):
-    """log P(z|x) but for a constant: all rankings of z, each with its weight over their sum."""
-    found = []
-    for target in TARGETS:
-        weighted = []
-        for order, of, rater in zip(
-            task.panel.orders(), task.panel.targets, task.panel.raters, strict=True
-        ):
-            if of == target:
-                weighted.append((raters[rater], order))
-        of_panel = sum(weight for weight, _ in weighted)
-        for source, weight in sources.items():
-            row = task.sources[source].values[TARGETS.index(target)]
-            if not np.isnan(row).all():
-                weighted.append((weight * of_panel, [ITEMS[i] for i in np.argsort(-row)]))
-        total = sum(weight for weight, _ in weighted)
-        found.append(
-            sum(
-                weight * log_probability(f, [ITEMS.index(name) for name in order[:k]], decay)
-                for weight, order in weighted
-            )
-            / total
+    """log P(z|x) but for a constant: the panel and the sources, each with its weight.
+
+    A source gives a target that it does not know the mean probability of those that it knows.
+    """
+
+    def log_prob(order):
+        return log_probability(f, [ITEMS.index(name) for name in order[:k]], decay)
+
+    of_panel = sum(raters.values())
+    total, weights = np.zeros(len(TARGETS)), of_panel
+    for order, of, rater in zip(
+        task.panel.orders(), task.panel.targets, task.panel.raters, strict=True
+    ):
+        total[TARGETS.index(of)] += raters[rater] * log_prob(order)
+    for source, weight in sources.items():
+        rows = task.sources[source].values
+        found = np.array(
+            [
+                np.nan if np.isnan(row).all() else log_prob([ITEMS[i] for i in np.argsort(-row)])
+                for row in rows
+            ]
         )
-    return found
+        # Longer lists are less probable: what is compared is the ratio to equal scores.
+        found[np.isnan(found)] = np.log(np.nanmean(np.exp(found)))
+        total += weight * of_panel * found
+        weights += weight * of_panel
+    return total / weights
 
 
 @pytest.mark.parametrize("decay", [0.0, 0.5])

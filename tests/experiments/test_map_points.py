@@ -6,7 +6,7 @@ from scipy.spatial.distance import cdist
 
 import rankshot as rs
 from rankshot.experiments.class_maps import place_points
-from rankshot.report.contents import map_rankings
+from rankshot.report.ranking_summaries import map_rankings
 
 
 def test_points_of_a_plane_are_found_but_for_a_turn(rng):
