@@ -6,6 +6,7 @@ import pytest
 import rankshot as rs
 from rankshot import RankshotError
 from rankshot.datasets import load_imagenet
+from rankshot.zeroshot.heads.base import describe_missing
 from rankshot.zeroshot.heads.mean_over_sources import MeanOverSources
 
 ITEMS = list("abcdef")
@@ -110,8 +111,11 @@ def test_sources_without_a_common_class_are_compared_as_they_are(rng):
 
 
 def test_what_a_source_lacks_is_known():
-    found = MeanOverSources(rankings(COMPLETE[:-1]), np.array(["p", "q", "r"])).missing
-    assert found == {"two": ["r"]}
+    head = rs.ProbabilisticRanking().fit(rankings(COMPLETE[:-1]))
+    assert head.missing_ == {"two": ["r"]}
+    assert describe_missing(head) == ["the source 'two' has no ranking of 'r': there it is neutral"]
+    assert rs.ProbabilisticRanking().fit(rankings(COMPLETE)).missing_ == {}
+    assert rs.ProbabilisticRanking(posterior="consensus").fit(rankings(COMPLETE)).missing_ == {}
 
 
 @pytest.mark.parametrize("kind", ["multiclass", "one-vs-one"])

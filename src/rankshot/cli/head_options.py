@@ -191,17 +191,17 @@ def fit_head(
 
 
 def _fit(model: Any, semantics: Semantics, *files: Path, **options: Scores) -> BaseHead:
-    """Fit a head, and print which new classes it cannot distinguish; errors name the files.
+    """Fit a head, and print what it cannot distinguish or lacks; errors name the files.
 
     The options are checked already, so an error is about the content of the files.
     """
-    from rankshot.zeroshot.heads.base import describe_indistinguishable
+    from rankshot.zeroshot.heads.base import describe_indistinguishable, describe_missing
 
     try:
         head: BaseHead = model.fit(semantics, **options)
     except RankshotError as error:
         raise RankshotError(f"{' and '.join(map(str, files))}: {error}") from None
-    for remark in describe_indistinguishable(head):
+    for remark in (*describe_missing(head), *describe_indistinguishable(head)):
         say(f"{files[0]}: {remark}")
     return head
 

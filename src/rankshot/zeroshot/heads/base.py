@@ -216,6 +216,15 @@ def require_k(k: int | None, n_items: int) -> int:
     return n_items if k is None else min(require_whole_number("k", k), n_items)
 
 
+def describe_missing(head: Any) -> list[str]:
+    """Return one remark per source that does not rank all classes of a fitted head."""
+    missing: dict[str, list[str]] = getattr(head, "missing_", {})
+    return [
+        f"the source {source!r} has no ranking of {quote_names(classes)}: there it is neutral"
+        for source, classes in missing.items()
+    ]
+
+
 def describe_indistinguishable(head: Any) -> list[str]:
     """Return one warning per group of classes that a fitted head cannot distinguish."""
     names = [str(name) for name in head.classes_]

@@ -85,6 +85,9 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
         for ``posterior="sum"``). Empty for ``posterior="mean"``.
     consensus_ : Rankings or None
         One ranking per new class, cut to ``k``. None for ``posterior="mean"``.
+    missing_ : dict of str to list of str
+        For each source that does not rank all new classes, those that it lacks; see above. Empty
+        unless ``posterior="mean"``.
     reference_ : Reference or None
         Means and standard deviations over the ``reference`` of `fit`, if there was one.
 
@@ -184,6 +187,7 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
         self._mean: MeanOverSources | None = None
         if self.posterior == "mean":
             self._mean = MeanOverSources(compared, self.classes_)
+        self.missing_ = {} if self._mean is None else self._mean.missing
         self._scorers = Scorers(
             compared, self.decay, None if self._mean is None else self._mean.groups
         )
@@ -269,7 +273,7 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
             for members, log_prob_of, chance, weight in scorer.stage_log_probs(row, f):
                 share = weight * (log_prob_of - chance) / len(members)
                 contributions[:, affected[:, None], members] += slope * share[:, None, None]
-        if self._mean is not None and self._mean.missing:
+        if self._mean is not None and self.missing_:
             left = self._mean.combine(log_prob).T - contributions.sum(axis=2)
             some = contributions != 0
             contributions += some * (left / np.maximum(some.sum(axis=2), 1))[:, :, None]
