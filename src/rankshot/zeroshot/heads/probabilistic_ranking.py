@@ -43,8 +43,9 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
     - ``"consensus"``, the paper's classifiers (equations 16 and 17): the rankings of a new class
       are merged into one, the mode of the prior fitted to them, and P(z|x) ∝ P(π_0^z|x).
     - ``"sum"``, equation 7: Σ_π P(π|x) P(z|π) over all top-k rankings π, with
-      P(z|π) ∝ P(π|z) from the priors. The sum is exact for at most 20,000 rankings; otherwise it
-      is estimated from exact samples of P(π|x). See `sum_over_rankings`.
+      P(z|π) ∝ P(π|z) from the priors, which are fitted to at least ten places. The sum is exact
+      for at most 20,000 rankings; otherwise it is estimated from exact samples of P(π|x), in a
+      time proportional to ``n_samples`` and to the number of inputs. See `sum_over_rankings`.
 
     The rankings may have different lengths: every P(π|x) is divided by the probability of π where
     all scores are equal, which is the same for all rankings of one length.
@@ -173,10 +174,13 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
         if self.posterior == "mean":
             self._prepare(self.rankings_, reference)
             return self
-        self.priors_ = fit_priors(rankings, self.prior, k, singles=self.posterior == "sum")
-        self.consensus_ = consensus_rankings(rankings, self.priors_, k)
+        is_sum = self.posterior == "sum"
+        # The sum has short rankings because it costs much; its priors need not know so little.
+        places = min(max(k, DEFAULT_K), rankings.n_items) if is_sum else k
+        self.priors_ = fit_priors(rankings, self.prior, places, singles=is_sum)
+        self.consensus_ = consensus_rankings(rankings, self.priors_, places).top(k)
         self._prepare(self.consensus_, reference)
-        if self.posterior == "sum":
+        if is_sum:
             models = [self.priors_[target] for target in self.classes_]
             self._sum = SumOverRankings(models, self.items_, k, self.n_samples, self.random_state)
         return self
