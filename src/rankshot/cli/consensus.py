@@ -65,6 +65,8 @@ def consensus(
         summaries = summarize(given, build_prior(prior), k)
     except RankshotError as error:
         raise RankshotError(f"{rankings}: {error}") from None
+    if output is not None:
+        write_rankings(_merge(given, summaries, k), output)
     console = Console()
     console.print(_summary_table(summaries, prior))
     say(
@@ -75,7 +77,6 @@ def consensus(
         console,
     )
     if output is not None:
-        write_rankings(_merge(given, summaries, k), output)
         say(f"{format_count(len(summaries), 'consensus ranking')} written to {output}", console)
 
 
