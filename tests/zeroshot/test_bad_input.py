@@ -101,7 +101,8 @@ SCORES = [
     ),
     bad(
         lambda: rs.scores_of(LogisticRegression(), Scores([[1.0, 2.0]], ["a", "b"])),
-        "expected inputs of a classifier, not Scores: pass these to a head",
+        "expected inputs of a classifier, not Scores: pass these to a head, as in "
+        "head.predict(scores)",
     ),
     bad(
         lambda: rs.scores_of("svm", X),
