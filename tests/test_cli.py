@@ -28,8 +28,9 @@ def folder(tmp_path, monkeypatch):
 
 
 def rank(*words):
-    always = ("rank", "--seen", "seen.txt", "--new", "new.txt", "-o", "out.jsonl")
-    return rankshot([*always, *words])
+    usual = {"--seen": "seen.txt", "--new": "new.txt", "-o": "out.jsonl"}
+    pairs = [pair for pair in usual.items() if pair[0] not in words]
+    return rankshot(["rank", *(word for pair in pairs for word in pair), *words])
 
 
 def test_rank_writes_the_rankings_of_every_source_and_shows_the_first(folder):

@@ -312,11 +312,21 @@ CONSENSUSES = [
         {"rankings.jsonl": RANKINGS + '{"ranking": ["fox"]}\n'},
         "rankings.jsonl: ranking 7 has no target, but others have",
     ),
+    (
+        CONSENSUS + " --seen seen.txt --prior mallows",
+        {
+            "seen.txt": "bus\nfox\nleopard\ntiger\ntram\n",
+            "rankings.jsonl": RANKINGS
+            + '{"target": "dog", "ranking": ["fox", "bus"], "source": "web", "kind": "subset"}\n',
+        },
+        "rankings.jsonl: ranking 2 of 'dog' by 'web' compares only a subset of the items",
+    ),
+    (CONSENSUS + " --k 2 --k 3", {}, "--k is given more than once; give one value"),
     (CONSENSUS.replace("jsonl", "soc"), {"rankings.soc": "no PrefLib\n"}, "rankings.soc"),
 ]
 
 EXPLANATIONS = [
-    (EXPLAIN + " --id x99", {}, "scores.csv: there is no input 'x99'"),
+    (EXPLAIN + " --id x99", {}, "no input 'x99'; the first ids are 'x1', 'x2', 'x3'"),
     (
         "explain plain.csv --rankings rankings.jsonl --id x1",
         {"plain.csv": "bus,fox,leopard,tiger,tram\n1,2,3,4,5\n"},

@@ -397,7 +397,7 @@ def test_what_the_rankings_do_not_say_is_said(folder):
     )
     out = rankshot(f"{CLASSIFY} --k 1").out
     assert "rankings of 'bus' are left out: they are seen classes" in out
-    assert "these seen classes occur in no ranking: 'bus', 'leopard', 'tiger'" in out
+    assert "3 of 5 seen classes occur in no ranking: 'bus', 'leopard', 'tiger'" in out
     assert "the rankings of 'cat', 'dog' are the same" in out
     (folder / "rankings.jsonl").write_text('{"target": "cat", "ranking": ["fox"]}\n')
     assert "'cat' is the only class" in rankshot(CLASSIFY).out
@@ -411,3 +411,10 @@ def test_a_class_without_a_column_is_blamed_on_the_scores(folder):
 
 def test_the_version(folder):
     assert rankshot("--version").out == f"rankshot {rs.__version__}\n"
+
+
+def test_classes_that_are_never_predicted_are_named(folder):
+    write_scores(folder / "scores.csv", LOGITS[:2])
+    assert "never predicted: 'truck'" in rankshot(CLASSIFY).out
+    write_scores(folder / "scores.csv", LOGITS)
+    assert "never predicted" not in rankshot(CLASSIFY).out

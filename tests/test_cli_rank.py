@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -413,3 +414,16 @@ def test_a_thousand_seen_classes(folder):
     assert len(lines) == 3
     assert printed_cells(done.out)["vectors", "okapi"] == format_line(lines["vectors", "okapi"])
     assert "more" not in printed_cells(done.out)["vectors", "okapi"]
+
+
+def test_files_are_written_before_the_table_is_printed(folder, monkeypatch):
+    """A reader that stops early, such as head, ends the command while it prints."""
+    seen = []
+    monkeypatch.setattr(
+        sys.modules["rankshot.cli.rank"],
+        "_print_rankings",
+        lambda *_: seen.extend(sorted(path.name for path in folder.glob("out*"))),
+    )
+    done = rank("--source wordnet --similarity-out out.csv --senses-out out.txt")
+    assert done.status == 0, done.err
+    assert seen == ["out.csv", "out.jsonl", "out.txt"]

@@ -468,3 +468,16 @@ def test_a_report_that_fails_leaves_the_old_one(folder, predicted):
     (folder / "truth.csv").write_text("id,label\nx1,bird\n")
     assert rankshot(REPORT).status == 2
     assert page(folder) == before
+
+
+def test_settings_of_the_head_are_shown_only_where_the_head_is_known(folder):
+    """Without scores, the predictions may be those of any head."""
+    run_well("classify scores.csv --rankings rankings.jsonl --decay 2 -o predictions.csv")
+    words = "report predictions.csv --rankings rankings.jsonl -o out.html --decay 2"
+    run_well(words)
+    assert "<dt>--k</dt>" in page(folder)
+    assert "<dt>--posterior</dt>" not in page(folder)
+    run_well(f"{words} --scores scores.csv")
+    text = page(folder)
+    assert "<dt>--posterior</dt><dd>mean" in text
+    assert "<dt>--decay</dt><dd>2</dd>" in text

@@ -108,15 +108,26 @@ def test_every_target_has_its_own_and_raters_without_a_name_count_for_their_sour
     assert dog.disagreement == (("y", 0.0),)
 
 
-def test_subsets_have_a_consensus_and_no_distance():
+def test_subsets_are_compared_on_the_items_that_they_know():
     rankings = votes(targets="cat", raters=["ann", "bob", "cy"], kind=["top", "subset", "top"])
-    (brief,) = rs.summarize(rankings)
-    assert {name for name, _ in brief.disagreement} == {"ann", "cy"}
+    (brief,) = rs.summarize(rankings, k=2)
+    # Bob compares tiger > leopard > lion only; of these, ann says leopard > tiger, cy leopard.
+    known = ["leopard", "lion", "tiger"]
+    bob, ann, cy = (
+        rs.Rankings.from_orders([order], items=known)
+        for order in (["tiger", "leopard", "lion"], ["leopard", "tiger"], ["leopard"])
+    )
+    to_ann = rs.kendall_distance(bob, ann, k=2)[0, 0] / 3
+    to_cy = rs.kendall_distance(bob, cy, k=1)[0, 0] / 2
+    between = rs.kendall_distance(rankings[0], rankings[2], k=2)[0, 0] / (2 * (2 * 5 - 2 - 1) / 2)
+    assert brief.mean_distance == pytest.approx((to_ann + to_cy + between) / 3)
+    assert {name for name, _ in brief.disagreement} == {"ann", "bob", "cy"}
+    assert brief.concordance == rs.agreement(rankings[[0, 2]]).concordance
 
 
 def test_lists_of_other_lengths_are_compared_as_far_as_both_go():
     consensus = rs.Rankings.from_orders([["leopard", "tiger", "lion"]], items=ITEMS)
-    found = dict(disagreement(votes(raters=["ann", "bob", "cy"]), consensus))
+    found = dict(disagreement(votes(raters=["ann", "bob", "cy"]), consensus, 3))
     assert found["ann"] == 0
     third = rs.Rankings.from_orders([["tiger", "leopard", "lion"]], items=ITEMS)
     expected = rs.kendall_distance(third, consensus)[0, 0] / (3 * (2 * 5 - 3 - 1) / 2)

@@ -100,6 +100,11 @@ SCORES = [
         "row 0, column 'leopard': -0.1 is not a probability",
     ),
     bad(
+        lambda: rs.scores_of(LogisticRegression(), Scores([[1.0, 2.0]], ["a", "b"])),
+        "expected inputs of a classifier, not Scores: pass these to a head, as in "
+        "head.predict(scores)",
+    ),
+    bad(
         lambda: rs.scores_of("svm", X),
         "expected a fitted scikit-learn classifier, not 'svm'",
     ),

@@ -11,11 +11,12 @@ import io
 import signal
 import sys
 from types import FrameType
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 try:
     import rich  # noqa: F401
     import typer
+    from typer.core import TyperCommand
 except ImportError as error:
     message = f"the command needs {error.name}: install it with pip install 'rankshot[cli]'"
     raise SystemExit(message) from None
@@ -66,8 +67,19 @@ def root(
     """
 
 
+class _OnceCommand(TyperCommand):
+    """A command that refuses an option that is given twice, instead of using the last value."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        *_, given = self.make_parser(ctx).parse_args(args=list(args))
+        for option in given:
+            if given.count(option) > 1 and option.nargs == 1 and not option.multiple:
+                raise RankshotError(f"{option.opts[0]} is given more than once; give one value")
+        return super().parse_args(ctx, args)
+
+
 for command in (demo, rank, consensus, classify, explain, report, reproduce):
-    app.command()(command)
+    app.command(cls=_OnceCommand)(command)
 app.add_typer(survey, name="survey")
 
 

@@ -26,7 +26,7 @@ from rankshot.cli.head_options import (
     fit_head,
 )
 from rankshot.cli.score_options import ScoreType, ScoreTypeOption, build_scores, infer_score_type
-from rankshot.core.errors import RankshotError, format_count
+from rankshot.core.errors import RankshotError, format_count, quote_names
 
 ROWS_SHOWN = 20
 """How many classes the printed table has at most."""
@@ -124,10 +124,10 @@ def classify(
             counts.update(labels.tolist())
             done += len(batch)
             bar.advance(task, len(batch))
-    _print_counts(counts, output)
+    _print_counts(counts, new_classes.tolist(), output)
 
 
-def _print_counts(counts: Counter[str], output: Path) -> None:
+def _print_counts(counts: Counter[str], new_classes: list[str], output: Path) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -143,4 +143,6 @@ def _print_counts(counts: Counter[str], output: Path) -> None:
     console.print(table)
     if len(counts) > ROWS_SHOWN:
         say(f"and {len(counts) - ROWS_SHOWN} more", console)
+    if never := [name for name in new_classes if not counts[name]]:
+        say(f"never predicted: {quote_names(never)}", console)
     say(f"{format_count(total, 'prediction')} written to {output}", console)

@@ -65,17 +65,20 @@ def consensus(
         summaries = summarize(given, build_prior(prior), k)
     except RankshotError as error:
         raise RankshotError(f"{rankings}: {error}") from None
+    if output is not None:
+        write_rankings(_merge(given, summaries, k), output)
     console = Console()
     console.print(_summary_table(summaries, prior))
     say(
-        "W is Kendall's coefficient of concordance (1: all rankings agree). The distances are "
-        f"Kendall distances over the first {_format_places(summaries)} places, divided by the "
-        "largest possible distance (0: all rankings agree). The column furthest names the three "
-        "raters or sources that are furthest from the consensus.",
+        "W is Kendall's coefficient of concordance (1: all rankings agree) of the rankings that "
+        "compare all seen classes; - stands for fewer than two. The distances are Kendall "
+        f"distances over the first {_format_places(summaries)} places, divided by the largest "
+        "possible distance (0: all rankings agree), on the seen classes that both rankings "
+        "compare. The column furthest names the three raters or sources that are furthest from "
+        "the consensus.",
         console,
     )
     if output is not None:
-        write_rankings(_merge(given, summaries, k), output)
         say(f"{format_count(len(summaries), 'consensus ranking')} written to {output}", console)
 
 

@@ -101,7 +101,8 @@ ReferenceOption = Annotated[
     typer.Option(
         help="The scores of inputs of seen classes, several per class, with the same columns as "
         "the scores to classify (.csv, .parquet, .npz; read into memory). Scores are then measured "
-        "from their mean there, in standard deviations."
+        "from their mean there, in standard deviations. For --head probabilistic, except with "
+        "--posterior sum."
     ),
 ]
 
@@ -235,7 +236,8 @@ def _read_rankings(path: Path, scores: ScoreTable) -> Semantics:
         say(f"{path}: rankings of {quote_names(seen)} are left out: they are seen classes")
     listed = set(rankings.codes.tolist())
     if unlisted := [item for i, item in enumerate(rankings.items) if i not in listed]:
-        say(f"{path}: these seen classes occur in no ranking: {quote_names(unlisted, 4)}")
+        share = f"{len(unlisted):,} of {len(rankings.items):,} seen classes occur in no ranking"
+        say(f"{path}: {share}: {quote_names(unlisted, 4)}")
     return new
 
 

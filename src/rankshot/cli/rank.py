@@ -162,14 +162,16 @@ def rank(
                 say("  to correct senses, see --senses-out", console)
             parts.append(tables[spec].to_rankings(k))
     rankings = _merge(parts)
-    _print_rankings(rankings, classes.targets, console)
+    # Files come first: a reader of the output that stops early (`| head`) ends the command.
     write_rankings(rankings, output)
-    say(f"{format_count(len(rankings), 'ranking')} written to {output}", console)
+    written = [f"{format_count(len(rankings), 'ranking')} written to {output}"]
     if similarity_out is not None:
-        _write_similarity(list(tables.values()), similarity_out, console)
+        written.append(_write_similarity(list(tables.values()), similarity_out))
     if senses_out is not None:
         by_wordnet = next(tables[spec] for spec in tables if spec.startswith("wordnet"))
-        _write_senses(by_wordnet, classes, senses_out, console)
+        written.append(_write_senses(by_wordnet, classes, senses_out))
+    _print_rankings(rankings, classes.targets, console)
+    say("\n".join(written), console)
     _warn_of_classes_without_ranking(rankings, classes.targets, console)
 
 
@@ -369,8 +371,11 @@ def _merge(parts: list[Rankings]) -> Rankings:
 # ---- What is written
 
 
-def _write_similarity(tables: list[Similarity], path: Path, console: Console) -> None:
-    """Write the similarities of one source, or the mean of several, without unknown rows."""
+def _write_similarity(tables: list[Similarity], path: Path) -> str:
+    """Write the similarities of one source, or the mean of several, without unknown rows.
+
+    Returns what is to be said of the file.
+    """
     from rankshot.semantics import arithmetic_mean, write_similarity
 
     table = tables[0] if len(tables) == 1 else arithmetic_mean(tables)
@@ -378,11 +383,11 @@ def _write_similarity(tables: list[Similarity], path: Path, console: Console) ->
     write_similarity(table.select(known, table.items), path)
     sources = " and ".join(table.source for table in tables)
     what = sources if len(tables) == 1 else f"the mean of {sources}, each rescaled to [0, 1]"
-    say(f"similarities written to {path}: {what}", console)
+    return f"similarities written to {path}: {what}"
 
 
-def _write_senses(table: Similarity, classes: _Classes, path: Path, console: Console) -> None:
-    """Write the senses of all classes that WordNet knows."""
+def _write_senses(table: Similarity, classes: _Classes, path: Path) -> str:
+    """Write the senses of all classes that WordNet knows, and return what is to be said of it."""
     from rankshot.semantics import write_senses
 
     unknown = {*table.unknown_targets, *table.unknown_items}
@@ -393,7 +398,7 @@ def _write_senses(table: Similarity, classes: _Classes, path: Path, console: Con
     }
     senses = _make_wordnet(classes).senses(dict.fromkeys(words.values()))
     write_senses({name: senses[text] for name, text in words.items()}, path)
-    say(f"senses written to {path}", console)
+    return f"senses written to {path}"
 
 
 # ---- What is printed

@@ -216,17 +216,25 @@ def _add_rankings(
         except RankshotError as error:
             raise RankshotError(f"{path}: {error}") from None
     compared = min(k, COMPARED)
-    combined = options.posterior.value
-    if options.posterior is Posterior.MEAN:
-        combined += ": each ranking counts for itself; the consensus is only shown as a summary"
-    settings = (("--k", f"{k} places of each ranking"), ("--posterior", combined))
+    settings = [("--k", f"{k} places of each ranking")]
+    if model is not None:
+        # Without scores, it is not known how the predictions were made.
+        settings += _describe_head(options)
     return replace(
         page,
         consensuses=summarize_rankings(rankings, consensus, compared),
         sources=compare_sources(rankings, consensus, compared),
         map=map_rankings(rankings, compared),
-        settings=settings,
+        settings=tuple(settings),
     )
+
+
+def _describe_head(options: HeadOptions) -> list[tuple[str, str]]:
+    combined = options.posterior.value
+    if options.posterior is Posterior.MEAN:
+        combined += ": each ranking counts for itself; the consensus is only shown as a summary"
+    decay = "" if options.posterior is Posterior.SUM else f"{options.decay:g}"
+    return [("--posterior", combined), *([("--decay", decay)] if decay else [])]
 
 
 def _merge_rankings(rankings: Rankings, options: HeadOptions, k: int) -> Rankings:

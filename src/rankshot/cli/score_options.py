@@ -115,7 +115,9 @@ def find_inputs(
         if not wanted:
             return
         first += len(batch)
-    rule = "" if table.has_ids else "; without a column id, inputs are numbered from 0"
+    rule = "; without a column id, inputs are numbered from 0"
+    if table.has_ids:
+        rule = f"; the first ids are {quote_names(read_first_ids(table, 3))}"
     raise RankshotError(f"{table.path}: there is no input {quote_names(sorted(wanted))}{rule}")
 
 

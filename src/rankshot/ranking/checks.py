@@ -38,7 +38,11 @@ def refuse_partial(rankings: Rankings, why: str) -> None:
     partial = rankings.is_subset & (rankings.n_listed < rankings.n_items)
     if partial.any():
         row = int(partial.argmax())
-        raise RankshotError(f"ranking {row} compares only a subset of the items: {why}")
+        target, origin = rankings.targets[row], rankings.raters[row] or rankings.sources[row]
+        what = f"ranking {row}"
+        what += "" if target is None else f" of {target!r}"
+        what += "" if origin is None else f" by {origin!r}"
+        raise RankshotError(f"{what} compares only a subset of the items: {why}")
 
 
 def require_sample_length(n: int, k: int | None, n_items: int) -> int:

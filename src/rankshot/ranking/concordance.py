@@ -14,6 +14,7 @@ from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_whole_number
 from rankshot.ranking.checks import require_one_subject, require_rankings
+from rankshot.ranking.common_items import compare_common_items
 from rankshot.ranking.distances import kendall_distance, largest_distance, mean_kendall_distance
 from rankshot.ranking.layouts import ABSENT, last_levels, levels, mean_places
 from rankshot.ranking.plackett_luce import PlackettLuce
@@ -122,7 +123,8 @@ class TargetSummary:
     concordance : float or None
         Kendall's W of the first k; None for a single ranking, or rankings of subsets.
     mean_distance : float or None
-        Mean distance between two of the rankings.
+        Mean distance between two of the rankings; None for a single ranking. If some are rankings
+        of subsets, each two are compared on the items that both know.
     disagreement : tuple of (str, float)
         Raters (or sources, for rankings without a rater), and their mean distance to the
         consensus, the largest first.
@@ -188,16 +190,15 @@ def _summary(target: str | None, rankings: Rankings, model: Any) -> TargetSummar
     # The later items of a subset ranking are tied after its first k places.
     n_places = int(last_levels(consensus)[0]) + 1
     whole = keep_complete(rankings)
-    several = len(whole) > 1
     return TargetSummary(
         target,
         len(rankings),
         model,
         tuple(order[:n_places]),
         k,
-        concordance(whole) if several else None,
-        _mean_distance(whole, k) if several else None,
-        disagreement(rankings, consensus),
+        concordance(whole) if len(whole) > 1 else None,
+        mean_of_pairs(rankings, k) if len(rankings) > 1 else None,
+        disagreement(rankings, consensus, k),
     )
 
 
@@ -215,37 +216,57 @@ def merge_rankings(rankings: Rankings, model: Any) -> Rankings:
     return mode.top(int(rankings.lengths.max()))
 
 
-def disagreement(rankings: Rankings, consensus: Rankings) -> tuple[tuple[str, float], ...]:
+def find_origins(rankings: Rankings) -> NDArray[np.object_]:
+    """Return the rater of each ranking, or its source if it has no rater."""
+    pairs = zip(rankings.raters, rankings.sources, strict=True)
+    return np.array([rater or source for rater, source in pairs], object)
+
+
+def disagreement(
+    rankings: Rankings,
+    consensus: Rankings,
+    k: int,
+    labels: NDArray[np.object_] | None = None,
+) -> tuple[tuple[str, float], ...]:
     """Return raters and their mean distance to a consensus, the largest first.
 
-    A ranking without a rater counts for its source. Rankings of subsets, which have no distance,
-    and rankings without rater and source are left out.
+    Each ranking is compared on the items that it knows (`compare_common_items`), up to the
+    shorter length. Those without a label, or with no two of these items, are left out.
 
     Parameters
     ----------
     rankings : Rankings
     consensus : Rankings
-        One ranking over the same items. The first places are compared, up to the shorter length.
+        One ranking over the same items.
+    k : int
+        How many places are compared.
+    labels : ndarray of object, optional
+        Whom each ranking counts for: its rater, or its source if it has no rater, by default.
     """
-    whole = keep_complete(rankings)
-    origin = [rater or source for rater, source in zip(whole.raters, whole.sources, strict=True)]
-    labels: NDArray[Any] = np.array(origin, object)
-    k = np.minimum(whole.lengths, consensus.lengths[0])
-    distance = np.empty(len(whole))
-    for length in np.unique(k).tolist():
-        rows = k == length
-        far = largest_distance(whole.n_items, length)
-        distance[rows] = mean_kendall_distance(whole[rows], consensus, length)[:, 0] / far
-    means = {
-        name: float(np.average(distance[labels == name], weights=whole.weights[labels == name]))
-        for name in {label for label in origin if label is not None}
-    }
+    distance = compare_common_items(rankings, consensus, k)[:, 0]
+    labels = find_origins(rankings) if labels is None else labels
+    means = {}
+    for name in {label for label in labels if label is not None}:
+        theirs = (labels == name) & ~np.isnan(distance)
+        if theirs.any():
+            means[name] = float(np.average(distance[theirs], weights=rankings.weights[theirs]))
     return tuple(sorted(means.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
-def _mean_distance(rankings: Rankings, k: int) -> float:
-    """Return the weighted mean distance between two different rankings."""
-    distance = mean_kendall_distance(rankings, k=k) / largest_distance(rankings.n_items, k)
+def mean_of_pairs(rankings: Rankings, k: int) -> float | None:
+    """Return the weighted mean distance between two different rankings; None if no two have one.
+
+    A top-K list that is shorter than others goes on in all ways. If some are rankings of subsets,
+    each two are compared on the items that both know, as far as both go.
+    """
+    if len(keep_complete(rankings)) == len(rankings):
+        k = min(k, int(rankings.lengths.max()))
+        distance = mean_kendall_distance(rankings, k=k) / largest_distance(rankings.n_items, k)
+    else:
+        distance = compare_common_items(rankings, k=k)
     weights = np.outer(rankings.weights, rankings.weights)
     np.fill_diagonal(weights, 0)
-    return float(np.average(distance, weights=weights))
+    weights[np.isnan(distance)] = 0
+    if not weights.any():
+        return None
+    return float(np.average(np.nan_to_num(distance), weights=weights))

@@ -28,7 +28,6 @@ from rankshot.report.texts import (
     Bar,
     choose_heat_class,
     format_column,
-    format_number,
     format_percent,
     make_bars,
     shorten,
@@ -164,8 +163,8 @@ def _format_summary(summary: TargetSummary, longest: float) -> FormattedSummary:
         more_places=max(len(groups) - MAX_PLACES, 0),
         concordance="" if W is None else format_share(W),
         concordance_length=0.0 if W is None else W,
-        mean_distance="" if distance is None else format_number(distance),
-        distances=make_bars(distances, format_column([d for _, d in distances]), longest),
+        mean_distance="" if distance is None else format_share(distance),
+        distances=make_bars(distances, [format_share(d) for _, d in distances], longest),
         more_distances=len(summary.disagreement) - len(distances),
     )
 

@@ -65,6 +65,11 @@ def scores_of(estimator: Any, X: Any) -> Scores:
         raise RankshotError(
             f"expected a fitted scikit-learn classifier, not {short_repr(estimator)}"
         )
+    if isinstance(X, Scores):
+        raise RankshotError(
+            "expected inputs of a classifier, not Scores: pass these to a head, as in "
+            "head.predict(scores)"
+        )
     if hasattr(estimator, "best_estimator_"):
         return scores_of(estimator.best_estimator_, X)
     return _reader(estimator)(estimator, X)
