@@ -146,6 +146,16 @@ def test_small_differences_far_below_the_best_keep_their_digits_in_float32():
     )
 
 
+@pytest.mark.parametrize(("dtype", "n_raters"), [(np.float32, 20), (np.float64, 200)])
+def test_many_raters_of_few_among_many_items(dtype, n_raters):
+    """The worths of the unlisted items add up to a hundred: a product of totals may overflow."""
+    items = [f"item {i}" for i in range(100)]
+    votes = rs.Rankings.from_orders([items[:1]] * n_raters, items=items)
+    scorer = PlackettLuceScorer(votes, groups=np.zeros(n_raters, int))
+    found = scorer.log_prob(np.zeros((1, 100), dtype))
+    assert found[0, 0] == pytest.approx(-n_raters * np.log(100), rel=1e-6)
+
+
 def test_inputs_of_one_block_do_not_touch_each_other():
     """A confident one among others takes the slow way alone."""
     rankings = cut_rankings()
