@@ -250,6 +250,18 @@ def largest_distance(n_items: int, k: int) -> float:
     return max(k * (2 * n_items - k - 1) / 2, 1.0)
 
 
+def chance_distance(n_items: int, k: int) -> float:
+    """Return the mean distance between two top-k lists, if all of them are equally probable.
+
+    With o the probability that a list leaves out both items of a pair, each order of the pair has
+    the probability (1 - o)/2. The pair counts if the orders are opposite, or if only the first
+    list leaves it out: (1 - o)²/2 + o (1 - o) = (1 - o²)/2.
+    """
+    pairs = n_items * (n_items - 1) / 2
+    left_out = (n_items - k) * (n_items - k - 1) / 2 / max(pairs, 1)
+    return max(pairs * (1 - left_out**2) / 2, 0.5)
+
+
 def mean_kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None = None) -> Floats:
     r"""Return the matrix of mean top-k Kendall distances between rankings of ``a`` and of ``b``.
 
