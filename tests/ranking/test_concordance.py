@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.ranking.concordance import concordance, disagreement
+from rankshot.ranking.concordance import concordance, disagreement, merge_rankings
 
 # ---- Agreement
 
@@ -112,6 +112,17 @@ def test_subsets_have_a_consensus_and_no_distance():
     rankings = votes(targets="cat", raters=["ann", "bob", "cy"], kind=["top", "subset", "top"])
     (brief,) = rs.summarize(rankings)
     assert {name for name, _ in brief.disagreement} == {"ann", "cy"}
+
+
+def test_the_consensus_of_subsets_names_only_what_was_compared():
+    """c is last for both; d and e, of which nothing is known, do not come before it."""
+    votes = rs.Rankings.from_orders(
+        [list("bac"), list("bc")], items=list("abcde"), targets="x", kind="subset"
+    )
+    merged = merge_rankings(votes, rs.PlackettLuce().fit(votes))
+    assert merged.orders() == [["b", "a", "c"]]
+    assert merged.is_subset.all()
+    assert rs.summarize(votes)[0].order == ("b", "a", "c")
 
 
 def test_lists_of_other_lengths_are_compared_as_far_as_both_go():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from rankshot.ranking.distances import kendall_distance, largest_distance, mean_
 from rankshot.ranking.layouts import ABSENT, last_levels, levels, mean_places
 from rankshot.ranking.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.restriction import keep_complete
+from rankshot.ranking.restriction import keep_complete, restrict_items
 
 DEFAULT_K = 10
 """The number of places of each ranking that count, by default; a test holds that heads agree."""
@@ -204,14 +204,19 @@ def _summary(target: str | None, rankings: Rankings, model: Any) -> TargetSummar
 def merge_rankings(rankings: Rankings, model: Any) -> Rankings:
     """Return the consensus of the rankings of one target: the mode of the model fitted to them.
 
-    It is as long as the longest of them: nothing is known of later places. A single ranking, with
-    its ties and its kind, is its own consensus.
+    It is as long as the longest of them: nothing is known of later places. Items that no ranking
+    compares are left out: then the consensus is a subset ranking. A single ranking, with its ties
+    and its kind, is its own consensus.
     """
     if len(rankings) == 1:
         return rankings
     mode = Rankings.from_orders(
         [model.mode_], items=rankings.items, targets=rankings.targets[:1].tolist()
     )
+    compared = np.unique(rankings.codes)
+    if rankings.is_subset.all() and compared.size < rankings.n_items:
+        among = restrict_items(mode, [rankings.items[i] for i in compared])
+        mode = replace(among.change_items(rankings.items), is_subset=np.array([True]))
     return mode.top(int(rankings.lengths.max()))
 
 
