@@ -9,6 +9,7 @@ from report_samples import EVALUATION, EXAMPLE, summary
 
 import rankshot as rs
 from rankshot.experiments.result_tables import Comparison, ComparisonRow
+from rankshot.ranking.shared_places import compare_common_items
 from rankshot.report.contents import (
     ClassMap,
     ExplainedInput,
@@ -23,7 +24,6 @@ from rankshot.report.demo import weigh_sources_equally
 from rankshot.report.evaluation_sections import format_overview
 from rankshot.report.ranking_summaries import compare_sources, map_rankings, summarize_rankings
 from rankshot.report.sections import format_consensus, format_explanations, format_sources
-from rankshot.semantics.source_comparison import compare_common_items
 from rankshot.zeroshot.metrics import Interval, pairwise_accuracy, wilson_interval
 
 CLASSES = ["cat", "dog", "ship"]

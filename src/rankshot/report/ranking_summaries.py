@@ -9,8 +9,8 @@ from rankshot.experiments.class_maps import place_points
 from rankshot.ranking.concordance import TargetSummary, concordance
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.restriction import keep_complete
+from rankshot.ranking.shared_places import compare_common_items
 from rankshot.report.contents import ClassMap, SourceLine, SourceTable
-from rankshot.semantics.source_comparison import compare_common_items
 
 Floats = NDArray[np.float64]
 Names = NDArray[np.object_]
