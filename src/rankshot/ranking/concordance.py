@@ -14,11 +14,12 @@ from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_whole_number
 from rankshot.ranking.checks import require_one_subject, require_rankings
-from rankshot.ranking.distances import kendall_distance, largest_distance, mean_kendall_distance
+from rankshot.ranking.distances import kendall_distance
 from rankshot.ranking.layouts import ABSENT, last_levels, levels, mean_places
 from rankshot.ranking.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.restriction import keep_complete, restrict_items
+from rankshot.ranking.shared_places import compare_common_items
 
 DEFAULT_K = 10
 """The number of places of each ranking that count, by default; a test holds that heads agree."""
@@ -104,28 +105,27 @@ def concordance(rankings: Rankings) -> float:
 class TargetSummary:
     """A summary of the rankings of one target.
 
-    Distances are Kendall's distances of the first k places, divided by the largest possible
-    one: 0 is agreement, 1 is the opposite order. With ties they are means over the orders that
-    the ties allow.
+    Distances are those of `compare_common_items`, of the first k places: 0 is agreement, 1 is the
+    opposite order. With ties they are means over the orders that the ties allow.
 
     Attributes
     ----------
     target : str or None
         None if the rankings name no target.
     n_rankings : int
-    model : PlackettLuce, Mallows or BabingtonSmith
+    model : PlackettLuce, Mallows, BabingtonSmith or None
         The model, fitted to the first k places of the rankings.
     order : tuple
         The first k places of the consensus (`merge_rankings`); a tie is a tuple inside it.
     k : int
         How many places count, at most the length of the longest ranking.
     concordance : float or None
-        Kendall's W of the first k; None for a single ranking, or rankings of subsets.
+        Kendall's W of the first k, of the rankings that compare all items; None for fewer than two.
     mean_distance : float or None
-        Mean distance between two of the rankings.
+        Mean distance between two of the rankings; None for a single one.
     disagreement : tuple of (str, float)
         Raters (or sources, for rankings without a rater), and their mean distance to the
-        consensus, the largest first.
+        consensus, the largest first. Empty for a single ranking, which is its own consensus.
     """
 
     target: str | None
@@ -153,8 +153,8 @@ def summarize(
         The model that merges the rankings; `PlackettLuce` by default. A copy is fitted to each
         target.
     k : int or None
-        The number of places of each ranking that count; all for None. The items that a shorter
-        list leaves out are tied after it.
+        The number of places of each ranking that count; all for None. In distances, a shorter list
+        is compared as far as it goes.
 
     Examples
     --------
@@ -177,28 +177,13 @@ def summarize(
     if sum(map(len, named.values())) < len(rankings):
         row = int(np.argmax([target is None for target in rankings.targets]))
         raise RankshotError(f"ranking {row} has no target, but others have")
-    return [_summary(target, theirs, clone(model)) for target, theirs in named.items()]
-
-
-def _summary(target: str | None, rankings: Rankings, model: Any) -> TargetSummary:
-    model.fit(rankings)
-    consensus = merge_rankings(rankings, model)
-    k = int(consensus.lengths[0])
-    order = [tuple(x) if isinstance(x, list) else x for x in consensus.orders()[0]]
-    # The later items of a subset ranking are tied after its first k places.
-    n_places = int(last_levels(consensus)[0]) + 1
-    whole = keep_complete(rankings)
-    several = len(whole) > 1
-    return TargetSummary(
-        target,
-        len(rankings),
-        model,
-        tuple(order[:n_places]),
-        k,
-        concordance(whole) if several else None,
-        _mean_distance(whole, k) if several else None,
-        disagreement(rankings, consensus),
-    )
+    summaries = []
+    for target, theirs in named.items():
+        fitted = clone(model).fit(theirs)
+        consensus = merge_rankings(theirs, fitted)
+        length = int(consensus.lengths[0])
+        summaries.append(summarize_target(target, theirs, consensus, length, model=fitted))
+    return summaries
 
 
 def merge_rankings(rankings: Rankings, model: Any) -> Rankings:
@@ -220,37 +205,60 @@ def merge_rankings(rankings: Rankings, model: Any) -> Rankings:
     return mode.top(int(rankings.lengths.max()))
 
 
-def disagreement(rankings: Rankings, consensus: Rankings) -> tuple[tuple[str, float], ...]:
-    """Return raters and their mean distance to a consensus, the largest first.
+def summarize_target(
+    target: str | None,
+    rankings: Rankings,
+    consensus: Rankings,
+    k: int,
+    *,
+    model: Any = None,
+    labels: NDArray[Any] | None = None,
+) -> TargetSummary:
+    """Summarize the rankings of one target around a consensus of them.
 
-    A ranking without a rater counts for its source. Rankings of subsets, which have no distance,
-    and rankings without rater and source are left out.
-
-    Parameters
-    ----------
-    rankings : Rankings
-    consensus : Rankings
-        One ranking over the same items. The first places are compared, up to the shorter length.
+    ``labels``, if given, are those of `TargetSummary.disagreement`, one per ranking.
     """
-    whole = keep_complete(rankings)
-    origin = [rater or source for rater, source in zip(whole.raters, whole.sources, strict=True)]
-    labels: NDArray[Any] = np.array(origin, object)
-    k = np.minimum(whole.lengths, consensus.lengths[0])
-    distance = np.empty(len(whole))
-    for length in np.unique(k).tolist():
-        rows = k == length
-        far = largest_distance(whole.n_items, length)
-        distance[rows] = mean_kendall_distance(whole[rows], consensus, length)[:, 0] / far
-    means = {
-        name: float(np.average(distance[labels == name], weights=whole.weights[labels == name]))
-        for name in {label for label in origin if label is not None}
-    }
-    return tuple(sorted(means.items(), key=lambda pair: (-pair[1], pair[0])))
+    order = [tuple(x) if isinstance(x, list) else x for x in consensus.orders()[0]]
+    # The later items of a subset ranking are tied after its first k places.
+    n_places = int(last_levels(consensus)[0]) + 1
+    whole = keep_complete(rankings).top(min(k, rankings.n_items))
+    several = len(rankings) > 1
+    labels = find_origins(rankings) if labels is None else labels
+    return TargetSummary(
+        target,
+        len(rankings),
+        model,
+        tuple(order[:n_places]),
+        min(k, int(consensus.lengths[0])),
+        concordance(whole) if len(whole) > 1 else None,
+        _mean_of_pairs(rankings, k) if several else None,
+        _mean_by_label(labels, rankings, consensus, k) if several else (),
+    )
 
 
-def _mean_distance(rankings: Rankings, k: int) -> float:
+def find_origins(rankings: Rankings) -> NDArray[np.object_]:
+    """Return the rater of each ranking, or its source if it has no rater."""
+    pairs = zip(rankings.raters, rankings.sources, strict=True)
+    return np.array([rater or source for rater, source in pairs], object)
+
+
+def _mean_of_pairs(rankings: Rankings, k: int) -> float | None:
     """Return the weighted mean distance between two different rankings."""
-    distance = mean_kendall_distance(rankings, k=k) / largest_distance(rankings.n_items, k)
+    distance = compare_common_items(rankings, k=k)
     weights = np.outer(rankings.weights, rankings.weights)
     np.fill_diagonal(weights, 0)
-    return float(np.average(distance, weights=weights))
+    weights[np.isnan(distance)] = 0
+    return float(np.average(np.nan_to_num(distance), weights=weights)) if weights.any() else None
+
+
+def _mean_by_label(
+    labels: NDArray[Any], rankings: Rankings, consensus: Rankings, k: int
+) -> tuple[tuple[str, float], ...]:
+    """Return labels and the mean distance of their rankings to the consensus, largest first."""
+    distance = compare_common_items(rankings, consensus, k)[:, 0]
+    means = {}
+    for name in {label for label in labels if label is not None}:
+        theirs = (labels == name) & ~np.isnan(distance)
+        if theirs.any():
+            means[name] = float(np.average(distance[theirs], weights=rankings.weights[theirs]))
+    return tuple(sorted(means.items(), key=lambda pair: (-pair[1], pair[0])))

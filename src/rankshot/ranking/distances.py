@@ -246,11 +246,6 @@ def _pair_signs(rankings: Rankings) -> csr_array:
 # ---- Mean distance over the strict orders that ties allow
 
 
-def largest_distance(n_items: int, k: int) -> float:
-    """Return how many pairs of items a top-k list puts in order: all of them can be reversed."""
-    return max(k * (2 * n_items - k - 1) / 2, 1.0)
-
-
 def chance_distance(n_items: int, k: int) -> float:
     """Return the mean distance between two top-k lists, if all of them are equally probable.
 

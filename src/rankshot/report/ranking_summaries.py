@@ -6,14 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.experiments.class_maps import place_points
-from rankshot.ranking.concordance import TargetSummary, concordance
+from rankshot.ranking.concordance import TargetSummary, find_origins, summarize_target
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.restriction import keep_complete
 from rankshot.ranking.shared_places import compare_common_items
 from rankshot.report.contents import ClassMap, SourceLine, SourceTable
 
 Floats = NDArray[np.float64]
-Names = NDArray[np.object_]
 MAX_RANKINGS = 1000
 """A map shows at most this many rankings, because it needs the distance of every pair."""
 MAX_SOURCES = 12
@@ -49,56 +48,15 @@ def summarize_rankings(
     (('lion', 'fox'), ('bob', 0.3333333333333333))
     """
     return tuple(
-        _summarize(theirs, consensus.select(target=target), k, by_source=by_source)
+        summarize_target(
+            target,
+            theirs,
+            consensus.select(target=target),
+            k,
+            labels=theirs.sources if by_source else None,
+        )
         for target, theirs in rankings.by_target().items()
     )
-
-
-def _summarize(
-    rankings: Rankings, consensus: Rankings, k: int, *, by_source: bool
-) -> TargetSummary:
-    whole = keep_complete(rankings).top(min(k, rankings.n_items))
-    several = len(rankings) > 1
-    return TargetSummary(
-        consensus.target_names[0],
-        len(rankings),
-        None,
-        tuple(tuple(x) if isinstance(x, list) else x for x in consensus.orders()[0]),
-        k,
-        concordance(whole) if len(whole) > 1 else None,
-        _mean_of_pairs(rankings, k) if several else None,
-        _distances_to_consensus(rankings, consensus, k, by_source=by_source) if several else (),
-    )
-
-
-def _mean_of_pairs(rankings: Rankings, k: int) -> float | None:
-    """Return the weighted mean distance between two different rankings."""
-    distance = compare_common_items(rankings, k=k)
-    weights = np.outer(rankings.weights, rankings.weights)
-    np.fill_diagonal(weights, 0)
-    weights[np.isnan(distance)] = 0
-    if not weights.any():
-        return None
-    return float(np.average(np.nan_to_num(distance), weights=weights))
-
-
-def _distances_to_consensus(
-    rankings: Rankings, consensus: Rankings, k: int, *, by_source: bool
-) -> tuple[tuple[str, float], ...]:
-    distance = compare_common_items(rankings, consensus, k)[:, 0]
-    labels = rankings.sources if by_source else _find_origins(rankings)
-    means = {}
-    for name in {label for label in labels if label is not None}:
-        theirs = (labels == name) & ~np.isnan(distance)
-        if theirs.any():
-            means[name] = float(np.average(distance[theirs], weights=rankings.weights[theirs]))
-    return tuple(sorted(means.items(), key=lambda pair: (-pair[1], pair[0])))
-
-
-def _find_origins(rankings: Rankings) -> Names:
-    """Return the rater of each ranking, or its source if it has no rater."""
-    pairs = zip(rankings.raters, rankings.sources, strict=True)
-    return np.array([rater or source for rater, source in pairs], object)
 
 
 # ---- Sources
@@ -110,7 +68,7 @@ def compare_sources(rankings: Rankings, consensus: Rankings, k: int) -> SourceTa
     If there is one source, its raters are compared. The result is None if there are fewer than
     two.
     """
-    labels = rankings.sources if len(rankings.source_names) > 1 else _find_origins(rankings)
+    labels = rankings.sources if len(rankings.source_names) > 1 else find_origins(rankings)
     counts = {name: int((labels == name).sum()) for name in {*labels} - {None}}
     names = sorted(sorted(counts, key=lambda name: (-counts[name], name))[:MAX_SOURCES])
     if len(names) < 2:
@@ -184,7 +142,7 @@ def map_rankings(rankings: Rankings, k: int) -> ClassMap | None:
     if len(drawn) < len(rankings):
         caption.append(f"Only the first {len(drawn):,} of {len(rankings):,} rankings are shown.")
     return ClassMap(
-        tuple(str(origin or "") for origin in _find_origins(drawn)),
+        tuple(str(origin or "") for origin in find_origins(drawn)),
         tuple(map(str, drawn.targets)),
         tuple(places[:, 0].tolist()),
         tuple(places[:, 1].tolist()),
