@@ -22,7 +22,7 @@ from rankshot.ranking.restriction import keep_complete, restrict_items
 from rankshot.ranking.shared_places import compare_common_items
 
 DEFAULT_K = 10
-"""The number of places of each ranking that count, by default; a test holds that heads agree."""
+"""The number of places of each ranking that count, by default; in zero-shot heads as well."""
 
 
 @dataclass(frozen=True, eq=False)

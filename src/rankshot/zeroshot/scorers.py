@@ -181,18 +181,14 @@ class PlackettLuceScorer:
         unlisted = ~self._rankings.is_subset[rows]
         return np.column_stack([self._rest[rows][:, self._listed], unlisted])
 
-    def log_prob(self, values: Floats) -> NDArray[np.float64]:
-        """Return log P(π|x), with one row per input and one column per group of rankings.
+    def log_prob_by_group(self, values: Floats) -> Floats:
+        """Return log P(π|x), with one row per group of rankings and one column per input.
 
         Parameters
         ----------
         values : ndarray of shape (n, C)
             Scores. For float32, all that takes time is float32.
         """
-        return np.asarray(self.log_prob_by_group(values).T, np.float64)
-
-    def log_prob_by_group(self, values: Floats) -> Floats:
-        """Return the same, transposed: one row per group."""
         result = np.empty((self.n_groups, len(values)), values.dtype)
         for rows in row_blocks(len(values), self.n_items + self._groups.size, self.block_cells):
             result[:, rows] = self._block_log_prob(values[rows])

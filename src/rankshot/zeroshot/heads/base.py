@@ -18,8 +18,6 @@ from rankshot.zeroshot.scores import Kind, Scores, as_scores
 
 Floats = NDArray[np.floating]
 Candidates = ArrayLike | Sequence[Iterable[str]] | None
-DEFAULT_K = 10
-"""The number of places of each ranking that count, by default in all heads."""
 REJECTED = "rejected"
 """The label of an input for which no class is probable enough."""
 TIED = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-9}

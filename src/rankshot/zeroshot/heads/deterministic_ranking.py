@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from rankshot.core.validation import require_number
+from rankshot.ranking.concordance import DEFAULT_K
 from rankshot.ranking.distances import (
     chance_distance,
     kendall_distance,
@@ -18,7 +19,7 @@ from rankshot.ranking.layouts import rows_with_tied_choices
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.restriction import restrict_items
 from rankshot.zeroshot.alignment import require_targets
-from rankshot.zeroshot.heads.base import DEFAULT_K, BaseHead, require_k
+from rankshot.zeroshot.heads.base import BaseHead, require_k
 from rankshot.zeroshot.prior import RankingModel, consensus_rankings, fit_priors
 from rankshot.zeroshot.scores import Kind, score_by_pair_wins
 

@@ -13,9 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 from rankshot.core.blocks import CACHED_CELLS, row_blocks
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import Seed, require_choice
+from rankshot.ranking.concordance import DEFAULT_K
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.alignment import require_targets
-from rankshot.zeroshot.heads.base import DEFAULT_K, BaseHead, require_k
+from rankshot.zeroshot.heads.base import BaseHead, require_k
 from rankshot.zeroshot.heads.mean_over_sources import MeanOverSources
 from rankshot.zeroshot.heads.reference import Reference, fit_reference
 from rankshot.zeroshot.heads.sum_over_rankings import PosteriorSum, SumOverRankings
