@@ -151,8 +151,8 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
         rankings : Rankings
             Rankings of the seen classes, at least one for each new class. Their weights count.
         reference : Scores or array-like, optional
-            Scores of inputs of seen classes that the classifier was not trained on, several of
-            every class; no labels are needed. The scores, and then log P(z|x) of each new class,
+            Scores of varied inputs of seen classes that the classifier was not trained on; no
+            labels are needed. The scores, and then log P(z|x) of each new class,
             are standardised by their means and standard deviations over the reference. So the
             result no longer depends on seen classes that always have high scores, on new classes
             whose rankings always fit, and on the scale of the scores.
