@@ -308,6 +308,7 @@ def test_a_bad_row_far_down_leaves_nothing(folder):
     done = rankshot(f"{CLASSIFY} --batch-rows 1")
     assert done == Done(
         2,
+        "rankings.jsonl: the source 'web' ranks only 'cat': it compares no classes, and is unused\n"
         "scores.csv: the scores are taken as logits (see --score-type)\n",
         "rankshot: scores.csv:9: 'tram' is 'nan'; scores must be finite numbers "
         "(a column of names must be called id)\n",

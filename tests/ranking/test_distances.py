@@ -10,6 +10,7 @@ from scipy.stats import kendalltau
 
 import rankshot as rs
 from rankshot.ranking import distances
+from rankshot.ranking.shared_places import mean_distance_by_places
 
 
 @pytest.mark.parametrize("n_items", [1, 2, 3, 4, 5])
@@ -167,7 +168,7 @@ def test_the_mean_distance_is_the_mean_over_strict_lists(one, two, k):
     for found in (
         rs.mean_kendall_distance(both, k=k),
         distances._mean_by_pairs(both, both, k),
-        distances._mean_by_places(both, both, k, k),
+        mean_distance_by_places(both, both, k),
     ):
         assert found[0, 1] == pytest.approx(expected, abs=1e-12)
         assert found[1, 0] == pytest.approx(expected, abs=1e-12)
@@ -204,11 +205,14 @@ def test_blocks_and_the_order_of_items_change_nothing(rng, monkeypatch):
     whole = rs.mean_kendall_distance(rankings, k=3)
     turned = rs.mean_kendall_distance(rankings.with_items(ITEMS[::-1]), k=3)
     np.testing.assert_allclose(turned, whole, atol=1e-12)
-    monkeypatch.setattr(
-        "rankshot.ranking.distances.row_blocks",
-        lambda n, _: [slice(i, i + 1) for i in range(n)],
-    )
+    for module in ("distances", "shared_places"):
+        monkeypatch.setattr(
+            f"rankshot.ranking.{module}.row_blocks",
+            lambda n, _: [slice(i, i + 1) for i in range(n)],
+        )
     np.testing.assert_allclose(rs.mean_kendall_distance(rankings, k=3), whole, atol=1e-12)
+    found = mean_distance_by_places(rankings, rankings, 3)
+    np.testing.assert_allclose(found, whole, atol=1e-12)
 
 
 def test_what_is_refused():

@@ -9,7 +9,7 @@ from report_samples import EVALUATION, EXAMPLE, summary
 
 import rankshot as rs
 from rankshot.experiments.result_tables import Comparison, ComparisonRow
-from rankshot.ranking.common_items import compare_common_items
+from rankshot.ranking.shared_places import compare_common_items
 from rankshot.report.contents import (
     ClassMap,
     ExplainedInput,
@@ -84,19 +84,11 @@ def test_a_consensus_shows_raters_or_the_sources_of_all_rankings():
     assert briefs[1].mean_distance is None
 
 
-def test_a_summary_is_that_of_complete_rankings_around_the_given_consensus():
-    """Held against `summarize`, which merges the rankings itself."""
-    panel = rankings().select(source="panel")
-    for mine, theirs in zip(
-        summarize_rankings(panel, merge(panel, 2), 2), rs.summarize(panel, k=2), strict=True
-    ):
-        assert (mine.target, mine.n_rankings, mine.order, mine.k) == (
-            *(theirs.target, theirs.n_rankings, theirs.order, theirs.k),
-        )
-        assert mine.concordance == theirs.concordance
-        if mine.n_rankings > 1:
-            assert mine.mean_distance == pytest.approx(theirs.mean_distance)
-            assert dict(mine.disagreement) == pytest.approx(dict(theirs.disagreement))
+def test_a_subset_ranking_is_shown_without_the_items_after_its_first_places():
+    votes = rs.Rankings.from_orders(
+        [list("abcde")], items=list("abcdef"), targets="x", kind="subset"
+    )
+    assert summarize_rankings(votes, merge(votes, 2), 2)[0].order == ("a", "b")
 
 
 def partial_rankings():

@@ -341,6 +341,12 @@ def test_synonyms_in_a_list_are_not_silently_two_things():
     )
 
 
+@pytest.mark.parametrize("names", [["crane 1", "crane 2"], ["crane 2", "crane 1"]])
+def test_of_equal_names_the_first_by_name_chooses_first(names):
+    senses = rs.WordNet().senses([*names, "heron", "truck", "bulldozer"])
+    assert (senses["crane 1"].name, senses["crane 2"].name) == ("crane.n.05", "crane.n.04")
+
+
 @pytest.mark.parametrize("names", [["crane", "crane 2"], ["crane 2", "crane"]])
 def test_a_name_without_a_number_chooses_before_one_with_a_number(names):
     senses = rs.WordNet().senses([*names, "heron", "stork", "bus", "excavator", "swan"])

@@ -133,6 +133,22 @@ def test_the_distance_to_a_subset_is_that_of_the_items_compared(rng):
         )
 
 
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+def test_no_class_is_closer_on_average_because_fewer_items_were_compared(k):
+    """The mean over all orders of the scores is the same for top-K and subset rankings."""
+    rankings = rs.Rankings.from_orders(
+        [list("bdc"), list("ca"), list("dca"), [["b", "c"], "a"]],
+        items=ITEMS,
+        targets=list("uvwx"),
+        kind=["subset", "subset", "top", "top"],
+    )
+    head = rs.DeterministicRanking(k=k).fit(rankings)
+    mean = -head._log_posterior(np.array(list(permutations(range(4)))), "multiclass").mean(axis=1)
+    lists = list(permutations(ITEMS, k))
+    expected = np.mean([hausdorff(lists[0], other) for other in lists])
+    np.testing.assert_allclose(mean, expected)
+
+
 def test_a_subset_of_all_items_is_a_full_ranking(rng):
     orders = [[["a", "b"], "d", "c"], ["d", "a", "c", "b"]]
     scores = rng.integers(0, 4, (30, 4)).astype(float)

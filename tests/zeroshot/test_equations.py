@@ -278,7 +278,7 @@ def test_equation_13_babington_smith(rng, K):
 def test_equation_14_plackett_luce_scorer(rng, K):
     f = scores_by_name(rng)
     v = {item: exp(f[item]) for item in ITEMS}
-    prob = np.exp(PlackettLuceScorer(rankings(top_lists(K))).log_prob(as_row(f)))
+    prob = np.exp(PlackettLuceScorer(rankings(top_lists(K))).log_prob_by_group(as_row(f)).T)
     np.testing.assert_allclose(prob, [[plackett_luce(pi, v) for pi in top_lists(K)]])
 
 

@@ -147,6 +147,48 @@ def check_permuted(head, other, problem, kind):
     assert (label, label_after) == (ranked[0], ranked_after[0])
 
 
+def random_votes(rng):
+    """(target, source, order, weight, kind) of rankings with ties, by sources that lack classes."""
+    for target in "pqrs":
+        for source in rng.permutation(["one", "two", "three"])[: rng.integers(1, 4)]:
+            names = rng.permutation(list("abcdef"))[: rng.integers(2, 7)]
+            cuts = np.flatnonzero(rng.random(names.size - 1) < 0.7) + 1
+            order = [group.tolist() for group in np.split(names, cuts)]
+            kind = "subset" if len(order) > 1 and rng.random() < 0.5 else "top"
+            yield target, str(source), order, rng.choice([0.5, 1.0]), kind
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        rs.ProbabilisticRanking(k=3),
+        rs.ProbabilisticRanking(k=3, posterior="consensus"),
+        rs.ProbabilisticRanking(k=2, posterior="sum"),
+        rs.DeterministicRanking(k=3),
+    ],
+)
+def test_subsets_and_sources_in_another_order_change_nothing(rng, head):
+    for _ in range(15):
+        votes = list(random_votes(rng))
+        items, scores = list("abcdef"), rng.integers(-3, 4, (5, 6)) * rng.choice([0.5, 300])
+        found = []
+        for order, rows in (
+            (np.arange(6), np.arange(len(votes))),
+            (rng.permutation(6), rng.permutation(len(votes))),
+        ):
+            targets, sources, orders, weights, kinds = zip(*(votes[i] for i in rows), strict=True)
+            rankings = rs.Rankings.from_orders(
+                orders,
+                items=[items[i] for i in order],
+                targets=targets,
+                sources=sources,
+                weights=weights,
+                kind=kinds,
+            )
+            found.append(clone(head).fit(rankings).predict_log_proba(scores[:, order]))
+        np.testing.assert_allclose(found[0], found[1], rtol=1e-7, atol=1e-7)
+
+
 @each_head
 def test_a_constant_for_all_classes_changes_nothing(rng, name):
     """The sigmoids of one-vs-rest scores have a zero: there only rankings do not see it."""

@@ -85,6 +85,8 @@ def test_a_source_that_ranks_one_class_changes_nothing(rng, name):
     np.testing.assert_allclose(
         more.predict_log_proba(values), plain.predict_log_proba(values), atol=1e-12
     )
+    (remark,) = describe_missing(more)
+    assert remark == f"the source 'poor' ranks only {name!r}: it compares no classes, and is unused"
 
 
 def test_a_class_that_a_source_lacks_is_neither_first_nor_last_there():
@@ -114,6 +116,9 @@ def test_what_a_source_lacks_is_known():
     head = rs.ProbabilisticRanking().fit(rankings(COMPLETE[:-1]))
     assert head.missing_ == {"two": ["r"]}
     assert describe_missing(head) == ["the source 'two' has no ranking of 'r': there it is neutral"]
+    nameless = [(z, None if source == "two" else source, o) for z, source, o in COMPLETE[:-1]]
+    (remark,) = describe_missing(rs.ProbabilisticRanking().fit(rankings(nameless)))
+    assert remark == "the part without a source has no ranking of 'r': there it is neutral"
     assert rs.ProbabilisticRanking().fit(rankings(COMPLETE)).missing_ == {}
     assert rs.ProbabilisticRanking(posterior="consensus").fit(rankings(COMPLETE)).missing_ == {}
 

@@ -79,7 +79,7 @@ def logs(table):
 def test_plackett_luce_is_the_model_with_scores_for_log_worths(rng, kind, k):
     rankings = some_rankings(kind=kind).top(k)
     values = rng.normal(scale=2, size=(4, C))
-    log_prob = PlackettLuceScorer(rankings).log_prob(values)
+    log_prob = PlackettLuceScorer(rankings).log_prob_by_group(values).T
     for row, f in zip(log_prob, values, strict=True):
         model = rs.PlackettLuce.from_worths(dict(zip(ITEMS, np.exp(f).tolist(), strict=True)))
         np.testing.assert_allclose(row, model.log_prob(rankings), atol=1e-12)
@@ -91,7 +91,7 @@ def test_plackett_luce_is_the_mean_over_strict_rankings(rng, kind, decay):
     rankings = some_rankings(kind=kind).top(3)
     values = rng.normal(size=(3, C))
     truth = logs(exact_plackett_luce(rankings, values, decay))
-    log_prob = PlackettLuceScorer(rankings, decay).log_prob(values)
+    log_prob = PlackettLuceScorer(rankings, decay).log_prob_by_group(values).T
     np.testing.assert_allclose(log_prob, truth, atol=1e-12)
 
 
@@ -99,7 +99,7 @@ def test_plackett_luce_is_the_mean_over_strict_rankings(rng, kind, decay):
 @pytest.mark.parametrize("k", range(1, C + 1))
 def test_the_probabilities_of_all_lists_add_up_to_one(k, gap):
     lists = rs.Rankings.from_orders(permutations(ITEMS, k), items=ITEMS)
-    total = np.exp(PlackettLuceScorer(lists).log_prob(confident(gap))).sum(axis=1)
+    total = np.exp(PlackettLuceScorer(lists).log_prob_by_group(confident(gap)).T).sum(axis=1)
     np.testing.assert_allclose(total, 1, rtol=1e-12)
 
 
@@ -110,7 +110,7 @@ def test_plackett_luce_is_right_for_confident_classifiers(gap, decay):
     rankings = cut_rankings()
     values = confident(gap)
     truth = logs(exact_plackett_luce(rankings, values, decay))
-    log_prob = PlackettLuceScorer(rankings, decay).log_prob(values.copy())
+    log_prob = PlackettLuceScorer(rankings, decay).log_prob_by_group(values.copy()).T
     np.testing.assert_allclose(log_prob, truth, rtol=0, atol=1e-9)
 
 
@@ -120,7 +120,7 @@ def test_subsets_are_right_for_confident_classifiers(gap, decay):
     rankings = some_rankings(kind="subset").top(2)
     values = confident(gap)
     truth = logs(exact_plackett_luce(rankings, values, decay))
-    log_prob = PlackettLuceScorer(rankings, decay).log_prob(values.copy())
+    log_prob = PlackettLuceScorer(rankings, decay).log_prob_by_group(values.copy()).T
     np.testing.assert_allclose(log_prob, truth, rtol=0, atol=1e-9)
 
 
@@ -131,8 +131,8 @@ def test_plackett_luce_in_float32(gap, decay):
     rankings = cut_rankings()
     values = np.float32(confident(gap))
     truth = logs(exact_plackett_luce(rankings, values, decay))
-    log_prob = PlackettLuceScorer(rankings, decay).log_prob(values.copy())
-    assert log_prob.dtype == np.float64  # single precision only where it costs no digits
+    log_prob = PlackettLuceScorer(rankings, decay).log_prob_by_group(values.copy()).T
+    assert log_prob.dtype == np.float32
     np.testing.assert_allclose(log_prob, truth, rtol=1e-5, atol=1e-5)
 
 
@@ -142,16 +142,28 @@ def test_small_differences_far_below_the_best_keep_their_digits_in_float32():
     values = np.float32([[1000, 2e-5, 0, 0, 0], [1000, 0.3, 0.30002, 0.7, 0.1]])
     truth = logs(exact_plackett_luce(rankings, values))
     np.testing.assert_allclose(
-        PlackettLuceScorer(rankings).log_prob(values.copy()), truth, rtol=1e-5
+        PlackettLuceScorer(rankings).log_prob_by_group(values.copy()).T, truth, rtol=1e-5
     )
+
+
+@pytest.mark.parametrize(("dtype", "n_raters"), [(np.float32, 20), (np.float64, 200)])
+def test_many_raters_of_few_among_many_items(dtype, n_raters):
+    """The worths of the unlisted items add up to a hundred: a product of totals may overflow."""
+    items = [f"item {i}" for i in range(100)]
+    votes = rs.Rankings.from_orders([items[:1]] * n_raters, items=items)
+    scorer = PlackettLuceScorer(votes, groups=np.zeros(n_raters, int))
+    found = scorer.log_prob_by_group(np.zeros((1, 100), dtype)).T
+    assert found[0, 0] == pytest.approx(-n_raters * np.log(100), rel=1e-6)
 
 
 def test_inputs_of_one_block_do_not_touch_each_other():
     """A confident one among others takes the slow way alone."""
     rankings = cut_rankings()
     values = np.vstack([confident(0.5), confident(1000.0)])
-    alone = np.vstack([PlackettLuceScorer(rankings).log_prob(row[None].copy()) for row in values])
-    together = PlackettLuceScorer(rankings).log_prob(values.copy())
+    alone = np.vstack(
+        [PlackettLuceScorer(rankings).log_prob_by_group(row[None].copy()).T for row in values]
+    )
+    together = PlackettLuceScorer(rankings).log_prob_by_group(values.copy()).T
     np.testing.assert_allclose(together, alone, rtol=0, atol=1e-12)
 
 
@@ -160,7 +172,7 @@ def test_inputs_of_one_block_do_not_touch_each_other():
 def test_scores_are_left_as_they_are(rng, n, order):
     values = np.asarray(rng.normal(size=(n, C)), order=order)
     before = values.copy()
-    PlackettLuceScorer(some_rankings()).log_prob(values)
+    PlackettLuceScorer(some_rankings()).log_prob_by_group(values)
     np.testing.assert_array_equal(values, before)
     pairs = np.asarray(rng.normal(size=(n, PAIRS)), order=order)
     before = pairs.copy()

@@ -108,7 +108,7 @@ def test_the_chance_of_a_list(decay):
 def test_chance_is_what_equal_scores_come_to(decay):
     scorer = PlackettLuceScorer(EVERY_SHAPE, decay)
     for level in (0.0, -700.0, 3.7):
-        log_prob = scorer.log_prob(np.full((2, 6), level))
+        log_prob = scorer.log_prob_by_group(np.full((2, 6), level)).T
         np.testing.assert_allclose(log_prob, [scorer.log_chance] * 2, atol=1e-12)
     lists = rankings([[*"abc"], ["c", ["a", "f"]], [[*"abcd"]]]).top(3)
     pairs = BabingtonSmithScorer(lists, decay)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,15 +14,15 @@ from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_whole_number
 from rankshot.ranking.checks import require_one_subject, require_rankings
-from rankshot.ranking.common_items import compare_common_items
-from rankshot.ranking.distances import kendall_distance, largest_distance, mean_kendall_distance
+from rankshot.ranking.distances import kendall_distance
 from rankshot.ranking.layouts import ABSENT, last_levels, levels, mean_places
 from rankshot.ranking.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.restriction import keep_complete
+from rankshot.ranking.restriction import keep_complete, restrict_items
+from rankshot.ranking.shared_places import compare_common_items
 
 DEFAULT_K = 10
-"""The number of places of each ranking that count, by default; a test holds that heads agree."""
+"""The number of places of each ranking that count, by default; in zero-shot heads as well."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,29 +105,27 @@ def concordance(rankings: Rankings) -> float:
 class TargetSummary:
     """A summary of the rankings of one target.
 
-    Distances are Kendall's distances of the first k places, divided by the largest possible
-    one: 0 is agreement, 1 is the opposite order. With ties they are means over the orders that
-    the ties allow.
+    Distances are those of `compare_common_items`, of the first k places: 0 is agreement, 1 is the
+    opposite order. With ties they are means over the orders that the ties allow.
 
     Attributes
     ----------
     target : str or None
         None if the rankings name no target.
     n_rankings : int
-    model : PlackettLuce, Mallows or BabingtonSmith
+    model : PlackettLuce, Mallows, BabingtonSmith or None
         The model, fitted to the first k places of the rankings.
     order : tuple
         The first k places of the consensus (`merge_rankings`); a tie is a tuple inside it.
     k : int
         How many places count, at most the length of the longest ranking.
     concordance : float or None
-        Kendall's W of the first k; None for a single ranking, or rankings of subsets.
+        Kendall's W of the first k, of the rankings that compare all items; None for fewer than two.
     mean_distance : float or None
-        Mean distance between two of the rankings; None for a single ranking. If some are rankings
-        of subsets, each two are compared on the items that both know.
+        Mean distance between two of the rankings; None for a single one.
     disagreement : tuple of (str, float)
         Raters (or sources, for rankings without a rater), and their mean distance to the
-        consensus, the largest first.
+        consensus, the largest first. Empty for a single ranking, which is its own consensus.
     """
 
     target: str | None
@@ -155,8 +153,8 @@ def summarize(
         The model that merges the rankings; `PlackettLuce` by default. A copy is fitted to each
         target.
     k : int or None
-        The number of places of each ranking that count; all for None. The items that a shorter
-        list leaves out are tied after it.
+        The number of places of each ranking that count; all for None. In distances, a shorter list
+        is compared as far as it goes.
 
     Examples
     --------
@@ -179,41 +177,63 @@ def summarize(
     if sum(map(len, named.values())) < len(rankings):
         row = int(np.argmax([target is None for target in rankings.targets]))
         raise RankshotError(f"ranking {row} has no target, but others have")
-    return [_summary(target, theirs, clone(model)) for target, theirs in named.items()]
-
-
-def _summary(target: str | None, rankings: Rankings, model: Any) -> TargetSummary:
-    model.fit(rankings)
-    consensus = merge_rankings(rankings, model)
-    k = int(consensus.lengths[0])
-    order = [tuple(x) if isinstance(x, list) else x for x in consensus.orders()[0]]
-    # The later items of a subset ranking are tied after its first k places.
-    n_places = int(last_levels(consensus)[0]) + 1
-    whole = keep_complete(rankings)
-    return TargetSummary(
-        target,
-        len(rankings),
-        model,
-        tuple(order[:n_places]),
-        k,
-        concordance(whole) if len(whole) > 1 else None,
-        mean_of_pairs(rankings, k) if len(rankings) > 1 else None,
-        disagreement(rankings, consensus, k),
-    )
+    summaries = []
+    for target, theirs in named.items():
+        fitted = clone(model).fit(theirs)
+        consensus = merge_rankings(theirs, fitted)
+        length = int(consensus.lengths[0])
+        summaries.append(summarize_target(target, theirs, consensus, length, model=fitted))
+    return summaries
 
 
 def merge_rankings(rankings: Rankings, model: Any) -> Rankings:
     """Return the consensus of the rankings of one target: the mode of the model fitted to them.
 
-    It is as long as the longest of them: nothing is known of later places. A single ranking, with
-    its ties and its kind, is its own consensus.
+    It is as long as the longest of them: nothing is known of later places. Items that no ranking
+    compares are left out: then the consensus is a subset ranking. A single ranking, with its ties
+    and its kind, is its own consensus.
     """
     if len(rankings) == 1:
         return rankings
     mode = Rankings.from_orders(
         [model.mode_], items=rankings.items, targets=rankings.targets[:1].tolist()
     )
+    compared = np.unique(rankings.codes)
+    if rankings.is_subset.all() and compared.size < rankings.n_items:
+        among = restrict_items(mode, [rankings.items[i] for i in compared])
+        mode = replace(among.change_items(rankings.items), is_subset=np.array([True]))
     return mode.top(int(rankings.lengths.max()))
+
+
+def summarize_target(
+    target: str | None,
+    rankings: Rankings,
+    consensus: Rankings,
+    k: int,
+    *,
+    model: Any = None,
+    labels: NDArray[Any] | None = None,
+) -> TargetSummary:
+    """Summarize the rankings of one target around a consensus of them.
+
+    ``labels``, if given, are those of `TargetSummary.disagreement`, one per ranking.
+    """
+    order = [tuple(x) if isinstance(x, list) else x for x in consensus.orders()[0]]
+    # The later items of a subset ranking are tied after its first k places.
+    n_places = int(last_levels(consensus)[0]) + 1
+    whole = keep_complete(rankings).top(min(k, rankings.n_items))
+    several = len(rankings) > 1
+    labels = find_origins(rankings) if labels is None else labels
+    return TargetSummary(
+        target,
+        len(rankings),
+        model,
+        tuple(order[:n_places]),
+        min(k, int(consensus.lengths[0])),
+        concordance(whole) if len(whole) > 1 else None,
+        _mean_of_pairs(rankings, k) if several else None,
+        _mean_by_label(labels, rankings, consensus, k) if several else (),
+    )
 
 
 def find_origins(rankings: Rankings) -> NDArray[np.object_]:
@@ -222,51 +242,23 @@ def find_origins(rankings: Rankings) -> NDArray[np.object_]:
     return np.array([rater or source for rater, source in pairs], object)
 
 
-def disagreement(
-    rankings: Rankings,
-    consensus: Rankings,
-    k: int,
-    labels: NDArray[np.object_] | None = None,
+def _mean_of_pairs(rankings: Rankings, k: int) -> float | None:
+    """Return the weighted mean distance between two different rankings."""
+    distance = compare_common_items(rankings, k=k)
+    weights = np.outer(rankings.weights, rankings.weights)
+    np.fill_diagonal(weights, 0)
+    weights[np.isnan(distance)] = 0
+    return float(np.average(np.nan_to_num(distance), weights=weights)) if weights.any() else None
+
+
+def _mean_by_label(
+    labels: NDArray[Any], rankings: Rankings, consensus: Rankings, k: int
 ) -> tuple[tuple[str, float], ...]:
-    """Return raters and their mean distance to a consensus, the largest first.
-
-    Each ranking is compared on the items that it knows (`compare_common_items`), up to the
-    shorter length. Those without a label, or with no two of these items, are left out.
-
-    Parameters
-    ----------
-    rankings : Rankings
-    consensus : Rankings
-        One ranking over the same items.
-    k : int
-        How many places are compared.
-    labels : ndarray of object, optional
-        Whom each ranking counts for: its rater, or its source if it has no rater, by default.
-    """
+    """Return labels and the mean distance of their rankings to the consensus, largest first."""
     distance = compare_common_items(rankings, consensus, k)[:, 0]
-    labels = find_origins(rankings) if labels is None else labels
     means = {}
     for name in {label for label in labels if label is not None}:
         theirs = (labels == name) & ~np.isnan(distance)
         if theirs.any():
             means[name] = float(np.average(distance[theirs], weights=rankings.weights[theirs]))
     return tuple(sorted(means.items(), key=lambda pair: (-pair[1], pair[0])))
-
-
-def mean_of_pairs(rankings: Rankings, k: int) -> float | None:
-    """Return the weighted mean distance between two different rankings; None if no two have one.
-
-    A top-K list that is shorter than others goes on in all ways. If some are rankings of subsets,
-    each two are compared on the items that both know, as far as both go.
-    """
-    if len(keep_complete(rankings)) == len(rankings):
-        k = min(k, int(rankings.lengths.max()))
-        distance = mean_kendall_distance(rankings, k=k) / largest_distance(rankings.n_items, k)
-    else:
-        distance = compare_common_items(rankings, k=k)
-    weights = np.outer(rankings.weights, rankings.weights)
-    np.fill_diagonal(weights, 0)
-    weights[np.isnan(distance)] = 0
-    if not weights.any():
-        return None
-    return float(np.average(np.nan_to_num(distance), weights=weights))

@@ -12,8 +12,9 @@ from scipy.sparse import csr_array
 from rankshot.core.blocks import BLOCK_CELLS, row_blocks
 from rankshot.ranking.checks import refuse_partial, require_rankings
 from rankshot.ranking.encoding import require_lengths
-from rankshot.ranking.layouts import group_by_place, levels
+from rankshot.ranking.layouts import levels
 from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.shared_places import mean_distance_by_places
 
 Float32s = NDArray[np.float32]
 Floats = NDArray[np.float64]
@@ -245,9 +246,16 @@ def _pair_signs(rankings: Rankings) -> csr_array:
 # ---- Mean distance over the strict orders that ties allow
 
 
-def largest_distance(n_items: int, k: int) -> float:
-    """Return how many pairs of items a top-k list puts in order: all of them can be reversed."""
-    return max(k * (2 * n_items - k - 1) / 2, 1.0)
+def chance_distance(n_items: int, k: int) -> float:
+    """Return the mean distance between two top-k lists, if all of them are equally probable.
+
+    With o the probability that a list leaves out both items of a pair, each order of the pair has
+    the probability (1 - o)/2. The pair counts if the orders are opposite, or if only the first
+    list leaves it out: (1 - o)²/2 + o (1 - o) = (1 - o²)/2.
+    """
+    pairs = n_items * (n_items - 1) / 2
+    left_out = (n_items - k) * (n_items - k - 1) / 2 / max(pairs, 1)
+    return max(pairs * (1 - left_out**2) / 2, 0.5)
 
 
 def mean_kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None = None) -> Floats:
@@ -261,9 +269,7 @@ def mean_kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None 
 
     Between strict top-k lists the distance counts pairs of items in opposite orders, and pairs
     that the first list leaves out and the second does not. Its mean needs only the probabilities
-    that a pair is in either order, or left out, in each of the two rankings. They depend only on
-    the ties that the two items belong to, so it is enough to count the items that each tie of one
-    ranking shares with each tie of the other. This takes as long for many items as for few.
+    that a pair is in either order, or left out, in each of the two rankings.
 
     Parameters
     ----------
@@ -295,101 +301,8 @@ def mean_kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None 
     k = C if k is None else int(require_lengths(k, 1, C)[0])
     n_places = min(k, max(int(r.places.max(initial=0)) + 1 for r in (first, second)))
     if (n_places + 2) ** 3 <= C**2:
-        return _mean_by_places(first.top(k), second.top(k), k, n_places)
+        return mean_distance_by_places(first, second, k)
     return _mean_by_pairs(first, second, k)
-
-
-def _mean_by_places(first: Rankings, second: Rankings, k: int, n_places: int) -> Floats:
-    """Compute mean distances from the numbers of items that ties of two rankings share.
-
-    N[A, B] counts the items in place A of one ranking and place B of the other, F[A, A'] is the
-    probability that an item of A precedes one of A' within the first k, and O that both are after
-    them. Summed over pairs of places, N F N F counts pairs in opposite orders. ``n_places`` is the
-    largest number of places within the first k.
-    """
-    distance = np.empty((len(first), len(second)))
-    cells = (n_places + 2) ** 2
-    longest = int(second.n_listed.max(initial=1))
-    for rows in row_blocks(len(first), 32 * cells):
-        a = _Places(first[rows], k, n_places)
-        for columns in row_blocks(len(second), len(a.size) * max(cells, longest)):
-            b = _Places(second[columns], k, n_places)
-            shared = a.count_shared(b)
-            opposite = shared * (a.before[:, None] @ shared @ b.before)
-            # An item is no pair with itself.
-            opposite -= shared * a.within[:, None, :, None] * b.within[:, None, :]
-            last = shared[:, :, -2:, -2:]
-            left = last * (a.out[:, None] @ last @ b.out)
-            left -= last * a.beyond[:, None, :, None] * b.beyond[:, None, :]
-            left_by_first = a.n_left_out[:, None] - left.sum(axis=(2, 3))
-            distance[rows, columns] = opposite.sum(axis=(2, 3)) + left_by_first / 2
-    return distance
-
-
-class _Places:
-    """The places of rankings: those within the first k, the tie that k cuts, and the rest.
-
-    Attributes
-    ----------
-    size : ndarray of shape (n, P + 2)
-        How many items are in each place.
-    before : ndarray of shape (n, P + 2, P + 2)
-        The probability that an item of one place precedes one of another, within the first k.
-    within : ndarray of shape (n, P + 2)
-        Its diagonal.
-    out : ndarray of shape (n, 2, 2)
-        The probability that both of two items of the last two places are after the first k.
-    beyond : ndarray of shape (n, 2)
-        Its diagonal.
-    n_left_out : ndarray of shape (n,)
-        The mean number of ordered pairs of items that are both after the first k.
-    """
-
-    def __init__(self, rankings: Rankings, k: int, n_places: int) -> None:
-        n, C = len(rankings), rankings.n_items
-        begin, size, row = group_by_place(rankings)
-        cut, rest = n_places, n_places + 1
-        place = np.where(begin + size <= k, rankings.places[rankings.starts[row] + begin], cut)
-        place = np.where(begin >= k, rest, place)
-        self._rows, self._items = rankings.entry_rows, rankings.codes
-        self._place = np.repeat(place, size)
-        # Where a list ends before k, k cuts the tie of the items that it leaves out.
-        self._unlisted = np.where(rankings.n_listed < k, cut, rest)
-        self._n_items = C
-        sizes = np.bincount(row * (rest + 1) + place, size, minlength=n * (rest + 1))
-        sizes = sizes.reshape(n, rest + 1)
-        sizes[np.arange(n), self._unlisted] += C - rankings.n_listed
-        taken = sizes.copy()
-        taken[:, cut] = k - sizes[:, :cut].sum(axis=1)
-        taken[:, rest] = 0
-        self.size = sizes
-        # Of s tied items m belong to the first k: both, one or none of a pair.
-        pairs = np.maximum(sizes * (sizes - 1), 1)
-        missed = sizes - taken
-        self.within = (taken * (taken - 1) / 2 + taken * missed) / pairs
-        share = taken / np.maximum(sizes, 1)
-        self.before = share[:, :, None] * np.triu(np.ones((rest + 1, rest + 1)), 1)
-        self.before += self.within[:, :, None] * np.eye(rest + 1)
-        self.beyond = (missed * (missed - 1) / pairs)[:, -2:]
-        self.out = np.tile((1 - share)[:, cut, None, None], (1, 2, 2))
-        self.out[:, [0, 1], [0, 1]] = self.beyond
-        last = sizes[:, -2:]
-        self.n_left_out = np.einsum("na,nab,nb->n", last, self.out, last)
-        self.n_left_out -= (last * self.beyond).sum(axis=1)
-
-    def count_shared(self, other: _Places) -> Floats:
-        """Count the items in each place of a ranking of one and of the other, as (a, b, A, B)."""
-        (n, places), m = self.size.shape, len(other.size)
-        table = np.repeat(self._unlisted[:, None], self._n_items, axis=1)
-        table[self._rows, self._items] = self._place
-        cell = np.arange(n)[:, None] * m + other._rows
-        cell = (cell * places + table[:, other._items]) * places + other._place
-        shared = np.bincount(cell.ravel(), minlength=n * m * places**2).astype(float)
-        shared = shared.reshape(n, m, places, places)
-        shared[:, np.arange(m), :, other._unlisted] += self.size - shared.sum(axis=3).transpose(
-            1, 0, 2
-        )
-        return shared
 
 
 def _mean_by_pairs(first: Rankings, second: Rankings, k: int) -> Floats:

@@ -184,7 +184,9 @@ class TiedChoice:
         self.taken = taken
         self.size = log_worths.shape[1]
         ratios = log_worths - log_rest[:, None]
-        self._x = x = _nodes(self.size, _lowest(float(ratios.max()) + np.log(self.size), taken))
+        self._x = x = place_nodes(
+            self.size, _lowest(float(ratios.max()) + np.log(self.size), taken)
+        )
         step = x[1] - x[0]
         self._y = ratios[:, :, None] + x
         log_density = self._log_tail + x - np.exp(x)
@@ -273,7 +275,8 @@ def _lowest(fastest: float, taken: int, negligible: float = LOWEST) -> float:
     return float(max(negligible, -max(fastest, 0.0) + (negligible - MARGIN) / (taken + 1)))
 
 
-def _nodes(size: int, lowest: float = LOWEST) -> Floats:
+def place_nodes(size: int, lowest: float = LOWEST) -> Floats:
+    """Return the nodes of the trapezoidal rule for a group of this size, from ``lowest`` on."""
     # A group of g slow items has its peak at r t = g + 1, in log r t of width 1/sqrt(g + 1).
     width = 1 / np.sqrt(size + 1)
     highest = np.log(size + 1 + 10 / width + 40)
@@ -282,7 +285,7 @@ def _nodes(size: int, lowest: float = LOWEST) -> Floats:
 
 def n_nodes(size: int) -> int:
     """Return the largest number of grid points for a group of this size."""
-    return len(_nodes(size))
+    return len(place_nodes(size))
 
 
 def _at_least(rung: Floats, count: int) -> Floats:

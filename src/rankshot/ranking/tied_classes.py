@@ -27,11 +27,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from rankshot.ranking.tie_integral import SMALLEST_LOG, place_nodes
+
 Floats = NDArray[np.float64]
 MARGIN = 44.0
 """Where its logarithm is this far below the largest value, the integrand is negligible."""
-SMALLEST_LOG = -600.0
-"""Products of probabilities above exp of this do not underflow."""
 
 
 class TiedClasses:
@@ -62,7 +62,7 @@ class TiedClasses:
     ) -> None:
         size = int(counts[0].sum())
         ratios = log_worths - log_rest[:, None]
-        self._x = x = _grid(ratios, size, taken)
+        self._x = x = place_nodes(size, _lowest(ratios, size, taken))
         self._y = ratios[:, :, None] + x
         self._times = np.exp(self._y)
         self._slope = self._times * np.exp(-self._times)
@@ -119,13 +119,6 @@ def _lowest(ratios: Floats, size: int, taken: int) -> float:
     """Return the x below which the integrand is negligible: there it decreases like exp(m x)."""
     fastest = float(ratios.max()) + np.log(size)
     return float(-max(fastest, 0.0) - MARGIN / taken)
-
-
-def _grid(ratios: Floats, size: int, taken: int) -> Floats:
-    # A group of g slow items has its peak at r t = g + 1, in log r t of width 1/sqrt(g + 1).
-    width = 1 / np.sqrt(size + 1)
-    highest = np.log(size + 1 + 10 / width + 40)
-    return np.arange(_lowest(ratios, size, taken), highest, min(0.25, width / 2))
 
 
 class _AllRung:

@@ -6,20 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.experiments.class_maps import place_points
-from rankshot.ranking.common_items import compare_common_items
-from rankshot.ranking.concordance import (
-    TargetSummary,
-    concordance,
-    disagreement,
-    find_origins,
-    mean_of_pairs,
-)
+from rankshot.ranking.concordance import TargetSummary, find_origins, summarize_target
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.restriction import keep_complete
+from rankshot.ranking.shared_places import compare_common_items
 from rankshot.report.contents import ClassMap, SourceLine, SourceTable
 
 Floats = NDArray[np.float64]
-Names = NDArray[np.object_]
 MAX_RANKINGS = 1000
 """A map shows at most this many rankings, because it needs the distance of every pair."""
 MAX_SOURCES = 12
@@ -55,26 +48,14 @@ def summarize_rankings(
     (('lion', 'fox'), ('bob', 0.3333333333333333))
     """
     return tuple(
-        _summarize(theirs, consensus.select(target=target), k, by_source=by_source)
+        summarize_target(
+            target,
+            theirs,
+            consensus.select(target=target),
+            k,
+            labels=theirs.sources if by_source else None,
+        )
         for target, theirs in rankings.by_target().items()
-    )
-
-
-def _summarize(
-    rankings: Rankings, consensus: Rankings, k: int, *, by_source: bool
-) -> TargetSummary:
-    whole = keep_complete(rankings).top(min(k, rankings.n_items))
-    several = len(rankings) > 1
-    labels = rankings.sources if by_source else None
-    return TargetSummary(
-        consensus.target_names[0],
-        len(rankings),
-        None,
-        tuple(tuple(x) if isinstance(x, list) else x for x in consensus.orders()[0]),
-        k,
-        concordance(whole) if len(whole) > 1 else None,
-        mean_of_pairs(rankings, k) if several else None,
-        disagreement(rankings, consensus, k, labels) if several else (),
     )
 
 

@@ -117,6 +117,7 @@ class _SenseList:
         sizes = [len(option.candidates) for option in options]
         self.owner = np.repeat(np.arange(len(options)), sizes)
         self.is_changed = np.array([option.note is not None for option in options])
+        self.names = np.array([option.name for option in options])
         self.starts = np.cumsum([0, *sizes[:-1]])
         synsets = [candidate.synset for candidate in every]
         _, self.place = np.unique(synsets, return_inverse=True)
@@ -172,14 +173,14 @@ class _SenseList:
 
         Two names with the same candidates, such as crane and crane 2, have the same posterior. So
         the second of them must know what the first one took. Among equally sure names, those come
-        first that were looked up as they are: crane before crane 2.
+        first that were looked up as they are, crane before crane 2, and then the first by name.
         """
         ends = np.append(self.starts[1:], self.owner.size)
         free = np.ones(self.place.max() + 1)
         found: dict[int, Floats] = {}
         # Rounded, so that a tie is not decided by the order in which numbers were summed.
         surest = np.round(np.maximum.reduceat(posterior, self.starts), 9)
-        for name in np.lexsort((self.is_changed, -surest)):
+        for name in np.lexsort((self.names, self.is_changed, -surest)):
             rows = slice(self.starts[name], ends[name])
             own = np.round(worth[rows] + np.log(free[self.place[rows]]), 9)
             found[int(name)] = np.exp(own - own.max()) / np.exp(own - own.max()).sum()

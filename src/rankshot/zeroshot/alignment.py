@@ -74,9 +74,9 @@ def with_seen(
 
     A seen class without a ranking is ranked before all others, which are in no order. So it needs
     no inputs; and seen and new classes are closer to balance than with longer rankings.
-    One-vs-one scores need rankings of one length: there `rank_seen_classes` makes them from the
-    scores and the true classes that ``labelled`` returns. Similarities must contain the seen
-    classes already.
+    One-vs-one scores need rankings of one length: there `rank_seen_classes` makes them, as long as
+    the others, from the scores and the true classes that ``labelled`` returns. Similarities must
+    contain the seen classes already.
 
     Parameters
     ----------
@@ -100,7 +100,8 @@ def with_seen(
     if not missing:
         return semantics
     if kind == "one-vs-one":
-        return Rankings.concatenate([semantics, rank_seen_classes(*labelled(), missing)])
+        own = rank_seen_classes(*labelled(), missing)
+        return Rankings.concatenate([semantics, own.top(int(semantics.lengths.max()))])
     themselves = Rankings.from_orders(
         [[name] for name in missing], items=semantics.items, targets=missing, sources=SOURCE
     )

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from scipy.special import gammaln
 
 from rankshot.core.blocks import BLOCK_CELLS, CACHED_CELLS, row_blocks
-from rankshot.core.errors import RankshotError
+from rankshot.core.errors import RankshotError, format_count
 from rankshot.ranking.babington_smith import NO_SUBSETS, log_sum_of_choices, require_affordable
 from rankshot.ranking.checks import refuse_partial
 from rankshot.ranking.layouts import iterate_choices, rows_with_tied_choices
@@ -61,8 +61,8 @@ class BabingtonSmithScorer:
             row = int(np.argmin(rankings.lengths))
             raise RankshotError(
                 f"one-vs-one scores need rankings of one length: ranking {row} (of "
-                f"{rankings.targets[row]!r}) has {shortest} items, others have {longest}. Use "
-                f"k={shortest}, or scores with one column per class"
+                f"{rankings.targets[row]!r}) has {format_count(shortest, 'item')}, others have "
+                f"{longest}. Use k={shortest}, or scores with one column per class"
             )
         self._groups = np.arange(len(rankings)) if groups is None else groups
         self.n_groups = int(self._groups.max()) + 1

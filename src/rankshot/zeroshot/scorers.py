@@ -181,18 +181,14 @@ class PlackettLuceScorer:
         unlisted = ~self._rankings.is_subset[rows]
         return np.column_stack([self._rest[rows][:, self._listed], unlisted])
 
-    def log_prob(self, values: Floats) -> NDArray[np.float64]:
-        """Return log P(π|x), with one row per input and one column per group of rankings.
+    def log_prob_by_group(self, values: Floats) -> Floats:
+        """Return log P(π|x), with one row per group of rankings and one column per input.
 
         Parameters
         ----------
         values : ndarray of shape (n, C)
             Scores. For float32, all that takes time is float32.
         """
-        return np.asarray(self.log_prob_by_group(values).T, np.float64)
-
-    def log_prob_by_group(self, values: Floats) -> Floats:
-        """Return the same, transposed: one row per group."""
         result = np.empty((self.n_groups, len(values)), values.dtype)
         for rows in row_blocks(len(values), self.n_items + self._groups.size, self.block_cells):
             result[:, rows] = self._block_log_prob(values[rows])
@@ -216,7 +212,7 @@ class PlackettLuceScorer:
         for lists, rest in zip(self._lists, matrices.rests, strict=True):
             # What underflows is computed again.
             with np.errstate(divide="ignore", invalid="ignore"):
-                log_totals, smallest = _weighted_log_totals(lists, rest, worths)
+                log_totals, smallest = _weighted_log_totals(lists, rest, worths, self.n_items)
             if lists.groups.size == self.n_groups:
                 result -= log_totals
             else:
@@ -333,7 +329,9 @@ class _LogSum:
         return self._sum
 
 
-def _weighted_log_totals(lists: _Lists, rest: Floats, worths: Floats) -> tuple[Floats, Floats]:
+def _weighted_log_totals(
+    lists: _Lists, rest: Floats, worths: Floats, n_items: int
+) -> tuple[Floats, Floats]:
     """Return Σ weight · log(total) over the stages of all rankings of each group.
 
     The second array holds the smallest total of each input.
@@ -345,7 +343,7 @@ def _weighted_log_totals(lists: _Lists, rest: Floats, worths: Floats) -> tuple[F
     # The last stage has the smallest total.
     smallest = remaining.min(axis=0)
     shape = lists.groups.size, worths.shape[1]
-    log_sum = _LogSum(shape, worths.dtype, _most_factors(smallest, len(worths)))
+    log_sum = _LogSum(shape, worths.dtype, _most_factors(smallest, n_items))
     for i in reversed(range(len(lists.order))):
         log_sum.add(remaining.reshape(lists.size, *shape), float(lists.weights[i]))
         if i:
@@ -354,15 +352,15 @@ def _weighted_log_totals(lists: _Lists, rest: Floats, worths: Floats) -> tuple[F
     return log_sum.total(), smallest
 
 
-def _most_factors(smallest: Floats, n_worths: int) -> int:
+def _most_factors(smallest: Floats, n_items: int) -> int:
     """Return how many totals can be multiplied without underflow or overflow.
 
-    A total is at most the number of worths, as the largest worth is 1. Inputs whose totals lost
-    digits are computed again, and do not count here.
+    A total is at most the number of items, listed or not, as the largest worth is 1. Inputs whose
+    totals lost digits are computed again, and do not count here.
     """
     least = smallest[smallest >= LEAST_TOTAL[smallest.dtype]].min(initial=1.0)
     most = -np.log(np.finfo(smallest.dtype).tiny)
-    return max(1, int(most / max(-np.log(least), np.log(n_worths), 1.0)))
+    return max(1, int(most / max(-np.log(least), np.log(n_items), 1.0)))
 
 
 def _tied_ranking_log_prob(

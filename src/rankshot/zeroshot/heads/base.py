@@ -18,8 +18,6 @@ from rankshot.zeroshot.scores import Kind, Scores, as_scores
 
 Floats = NDArray[np.floating]
 Candidates = ArrayLike | Sequence[Iterable[str]] | None
-DEFAULT_K = 10
-"""The number of places of each ranking that count, by default in all heads."""
 REJECTED = "rejected"
 """The label of an input for which no class is probable enough."""
 TIED = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-9}
@@ -218,11 +216,16 @@ def require_k(k: int | None, n_items: int) -> int:
 
 def describe_missing(head: Any) -> list[str]:
     """Return one remark per source that does not rank all classes of a fitted head."""
-    missing: dict[str, list[str]] = getattr(head, "missing_", {})
-    return [
-        f"the source {source!r} has no ranking of {quote_names(classes)}: there it is neutral"
-        for source, classes in missing.items()
-    ]
+    remarks = []
+    for source, classes in getattr(head, "missing_", {}).items():
+        theirs = [(name or "") == source for name in head.rankings_.sources]
+        ranked = head.rankings_[np.array(theirs)].target_names
+        who = f"the source {source!r}" if source else "the part without a source"
+        if len(ranked) == 1:
+            remarks.append(f"{who} ranks only {ranked[0]!r}: it compares no classes, and is unused")
+        else:
+            remarks.append(f"{who} has no ranking of {quote_names(classes)}: there it is neutral")
+    return remarks
 
 
 def describe_indistinguishable(head: Any) -> list[str]:

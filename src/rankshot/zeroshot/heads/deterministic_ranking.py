@@ -9,16 +9,17 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from rankshot.core.validation import require_number
+from rankshot.ranking.concordance import DEFAULT_K
 from rankshot.ranking.distances import (
+    chance_distance,
     kendall_distance,
-    largest_distance,
     mean_kendall_distance,
 )
 from rankshot.ranking.layouts import rows_with_tied_choices
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.restriction import restrict_items
 from rankshot.zeroshot.alignment import require_targets
-from rankshot.zeroshot.heads.base import DEFAULT_K, BaseHead, require_k
+from rankshot.zeroshot.heads.base import BaseHead, require_k
 from rankshot.zeroshot.prior import RankingModel, consensus_rankings, fit_priors
 from rankshot.zeroshot.scores import Kind, score_by_pair_wins
 
@@ -34,10 +35,10 @@ class DeterministicRanking(BaseHead, BaseEstimator):
     pairs that each class wins, and classes with equal numbers by the sums of their scores. The
     distance is Kendall's distance of top-K rankings (equations 4 and 5); for ties it is the mean
     over the strict rankings that the ties allow (`mean_kendall_distance`). To a subset ranking it
-    is the distance of π(x) restricted to the items that were compared, scaled so that the largest
-    possible distance is that of a ranking of all items. Distances are mostly
-    whole numbers and often equal: then new classes are equally probable, and `predict` answers
-    the first by name.
+    is the distance of π(x) restricted to the items that were compared. It is scaled so that its
+    mean over all orders of the items is that of a top-K ranking: otherwise classes with subset
+    rankings would be closer to any input. Distances are mostly whole numbers and often equal:
+    then new classes are equally probable, and `predict` answers the first by name.
 
     The method itself defines no probabilities. Here they are those of Mallows models with one
     spread around the rankings of the new classes, P(z|x) ∝ exp(-spread d).
@@ -120,7 +121,7 @@ class _Compared:
         # All items that are left were compared: these are top-K rankings of them.
         among = restrict_items(consensus, items)
         self._consensus = replace(among, is_subset=np.zeros(len(among), bool)).top(self._k)
-        self._scale = largest_distance(consensus.n_items, k) / largest_distance(len(items), self._k)
+        self._scale = chance_distance(consensus.n_items, k) / chance_distance(len(items), self._k)
         self._strict = not rows_with_tied_choices(self._consensus).size and bool(
             (self._consensus.lengths == self._k).all()
         )

@@ -42,6 +42,7 @@ class MeanOverSources:
         so that their log-probabilities may be added.
     missing : dict of str to list of str
         For each source that does not rank all classes connected with it: those that it lacks.
+        Rankings without a source have the name "".
     """
 
     def __init__(self, rankings: Rankings, classes: NDArray[np.str_]) -> None:
@@ -62,6 +63,10 @@ class MeanOverSources:
         ranked = total > 0
         share = total.sum(axis=1) / ranked.sum(axis=1)
         together = _connected(ranked)
+        self.missing = {
+            str(names[source]): classes[together[source] & ~ranked[source]].tolist()
+            for source in np.flatnonzero((together & ~ranked).any(axis=1))
+        }
         # A source that ranks one of several classes compares nothing.
         together[(ranked.sum(axis=1) == 1) & (together.sum(axis=1) > 1)] = False
         lacks = together & ~ranked
@@ -82,10 +87,6 @@ class MeanOverSources:
             for source in np.flatnonzero(lacks.any(axis=1))
         ]
         self._neutral_share = np.where(lacks, share_of, 0.0)[lacks.any(axis=1)].T
-        self.missing = {
-            str(names[source]): classes[lacks[source]].tolist()
-            for source in np.flatnonzero(lacks.any(axis=1))
-        }
 
     def combine(self, log_prob: Floats) -> Floats:
         """Return one row per class, from one row per group of rankings."""

@@ -13,9 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 from rankshot.core.blocks import CACHED_CELLS, row_blocks
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import Seed, require_choice
+from rankshot.ranking.concordance import DEFAULT_K
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.alignment import require_targets
-from rankshot.zeroshot.heads.base import DEFAULT_K, BaseHead, require_k
+from rankshot.zeroshot.heads.base import BaseHead, require_k
 from rankshot.zeroshot.heads.mean_over_sources import MeanOverSources
 from rankshot.zeroshot.heads.reference import Reference, fit_reference
 from rankshot.zeroshot.heads.sum_over_rankings import PosteriorSum, SumOverRankings
@@ -151,8 +152,8 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
         rankings : Rankings
             Rankings of the seen classes, at least one for each new class. Their weights count.
         reference : Scores or array-like, optional
-            Scores of inputs of seen classes that the classifier was not trained on, several of
-            every class; no labels are needed. The scores, and then log P(z|x) of each new class,
+            Scores of varied inputs of seen classes that the classifier was not trained on; no
+            labels are needed. The scores, and then log P(z|x) of each new class,
             are standardised by their means and standard deviations over the reference. So the
             result no longer depends on seen classes that always have high scores, on new classes
             whose rankings always fit, and on the scale of the scores.

@@ -1,7 +1,14 @@
-"""Distances between rankings that compare different items."""
+"""Mean Kendall distances, from the numbers of items that the places of two rankings share.
+
+A ranking is a few places, some of them ties, and the rest after them. Whether a pair of items
+counts in a mean over the orders that ties allow depends only on the places of the two items. So
+for two rankings, all counts of pairs are sums over the small table N[g, g']: the number of items
+in place g of one and in place g' of the other. This takes as long for many items as for few.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +21,7 @@ from rankshot.ranking.layouts import ABSENT, group_by_place, levels
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 def compare_common_items(a: Rankings, b: Rankings | None = None, k: int = 10) -> Floats:
@@ -22,10 +30,6 @@ def compare_common_items(a: Rankings, b: Rankings | None = None, k: int = 10) ->
     A subset ranking says nothing of the items that it does not list, so each pair is compared on
     the items that both know. The distance is `mean_kendall_distance` of the first places there,
     divided by the largest possible one: 0 is the same order, 1 is the opposite order.
-
-    A ranking is a few groups of tied items, and the rest after them. For two rankings, let
-    N[g, g'] be the number of items in group g of one and g' of the other. All counts of pairs of
-    items are sums over this small table, whatever the number of items.
 
     Parameters
     ----------
@@ -44,22 +48,45 @@ def compare_common_items(a: Rankings, b: Rankings | None = None, k: int = 10) ->
     The second ranking does not know the bus. Both order the other items in the same way:
 
     >>> import rankshot as rs
-    >>> from rankshot.ranking.common_items import compare_common_items
+    >>> from rankshot.ranking.shared_places import compare_common_items
     >>> items = ["bus", "cat", "fox"]
     >>> whole = rs.Rankings.from_orders([["fox", "bus", "cat"]], items=items)
     >>> part = rs.Rankings.from_orders([["fox", "cat"]], items=items, kind="subset")
     >>> compare_common_items(whole, part)
     array([[0.]])
     """
-    first = _list_groups(require_rankings(a), k)
-    second = first if b is None else _list_groups(require_rankings(b).with_items(a.items), k)
-    distance = np.empty((len(first.known), len(second.known)))
-    width = first.n_groups * second.n_groups
-    for rows in row_blocks(len(distance), len(second.known) * width):
-        table = _count_shared_items(first.take(rows), second)
-        places = np.minimum(first.places[rows, None], second.places)
-        distance[rows] = _distance_of_tables(table, places)
+    require_rankings(a)
+    second = a if b is None else require_rankings(b).with_items(a.items)
+    distance = np.empty((len(a), len(second)))
+    for rows, columns, table, places in _count_shared(a, second, k):
+        n_items = table.sum(axis=(2, 3))
+        listed = (table.sum(axis=3)[..., :-1].sum(axis=2), table.sum(axis=2)[..., :-1].sum(axis=2))
+        k_both = np.minimum(places, np.minimum(*listed)).astype(np.int64)
+        largest = k_both * (2 * n_items - k_both - 1) / 2
+        part = np.full(largest.shape, np.nan)
+        np.divide(_mean_distance(table, k_both), largest, out=part, where=largest > 0)
+        distance[rows, columns] = part
     return distance
+
+
+def mean_distance_by_places(a: Rankings, b: Rankings, k: int) -> Floats:
+    """Return the matrix of mean top-k Kendall distances between rankings of all items."""
+    distance = np.empty((len(a), len(b)))
+    for rows, columns, table, places in _count_shared(a, b, k):
+        distance[rows, columns] = _mean_distance(table, np.full(places.shape, k))
+    return distance
+
+
+def _count_shared(a: Rankings, b: Rankings, k: int) -> Iterator[tuple[slice, slice, Floats, Ints]]:
+    """Yield blocks of rankings of a and of b: their tables N, and how many places both have."""
+    width, height = (min(k, int(r.places.max(initial=0)) + 1) + 1 for r in (a, b))
+    for rows in row_blocks(len(a), max(a.n_items, width * height)):
+        first = _list_groups(a[rows], k)
+        cells = len(first.known) * width * height
+        for columns in row_blocks(len(b), max(b.n_items, cells)):
+            second = _list_groups(b[columns], k)
+            places = np.minimum(first.places[:, None], second.places)
+            yield rows, columns, _count_shared_items(first, second), places
 
 
 class _Groups(NamedTuple):
@@ -71,12 +98,8 @@ class _Groups(NamedTuple):
 
     listed: csr_array
     known: NDArray[np.float32]
-    places: NDArray[np.int64]
+    places: Ints
     n_groups: int
-
-    def take(self, rows: slice) -> _Groups:
-        groups = slice(rows.start * self.n_groups, rows.stop * self.n_groups)
-        return _Groups(self.listed[groups], self.known[rows], self.places[rows], self.n_groups)
 
 
 def _list_groups(rankings: Rankings, k: int) -> _Groups:
@@ -119,7 +142,7 @@ class _Shares(NamedTuple):
     outside: Floats
 
 
-def _share_places(sizes: Floats, k: NDArray[np.int64]) -> _Shares:
+def _share_places(sizes: Floats, k: Ints) -> _Shares:
     placed = np.cumsum(sizes, axis=-1) - sizes
     taken = np.clip(k[..., None] - placed, 0, sizes)
     left = sizes - taken
@@ -131,48 +154,23 @@ def _share_places(sizes: Floats, k: NDArray[np.int64]) -> _Shares:
     )
 
 
-def _distance_of_tables(table: Floats, places: NDArray[np.int64]) -> Floats:
-    """Return the mean top-k distances from the tables N, divided by the largest possible ones."""
-    total = table.sum(axis=(2, 3))
-    sizes_a, sizes_b = table.sum(axis=3), table.sum(axis=2)
-    listed = np.minimum(sizes_a[..., :-1].sum(axis=-1), sizes_b[..., :-1].sum(axis=-1))
-    k = np.minimum(places, listed).astype(np.int64)
-    a, b = _share_places(sizes_a, k), _share_places(sizes_b, k)
-    inside_a, outside_a = a.inside[..., None], 1 - a.inside[..., None]
-    inside_b, outside_b = b.inside[:, :, None], 1 - b.inside[:, :, None]
-    same = table * (table - 1)
-    later_b = _sum_after(table, 3)
-    later_a = _sum_after(table, 2)
-    later_both = _sum_after(later_a, 3)
-    # Items of later groups of a that are in earlier groups of b, weighted by what b needs.
-    swapped = _sum_before(later_a * inside_b, 3)
-    swapped_out = _sum_before(later_a * outside_b, 3)
+def _mean_distance(table: Floats, k: Ints) -> Floats:
+    """Return the mean top-k distances of pairs of rankings from their tables N.
 
-    def add(values: Floats) -> Floats:
-        return np.asarray(values.sum(axis=(2, 3)))
-
-    opposite = (
-        add(table * inside_a * swapped)
-        + add(table * later_a * inside_a * b.before[:, :, None])
-        + add(table * later_b * inside_b * a.before[..., None])
-        + add(same * a.before[..., None] * b.before[:, :, None])
-    )
-    both_out = (
-        2 * add(table * outside_a * (outside_b * later_both + swapped_out))
-        + 2 * add(table * later_a * outside_a * b.outside[:, :, None])
-        + 2 * add(table * later_b * outside_b * a.outside[..., None])
-        + add(same * a.outside[..., None] * b.outside[:, :, None])
-    )
-    out_of_one = (total - k) * (total - k - 1)
-    largest = k * (2 * total - k - 1) / 2
-    distance = np.full(total.shape, np.nan)
-    np.divide(opposite + (out_of_one - both_out) / 2, largest, out=distance, where=largest > 0)
-    return distance
-
-
-def _sum_after(table: Floats, axis: int) -> Floats:
-    return np.asarray(table.sum(axis=axis, keepdims=True) - np.cumsum(table, axis=axis))
-
-
-def _sum_before(table: Floats, axis: int) -> Floats:
-    return np.asarray(np.cumsum(table, axis=axis) - table)
+    With F[g, h] the probability that an item of place g precedes one of place h, within the first
+    k, the sum of N ∘ (F_a N F_b) counts pairs in opposite orders, and likewise for pairs that both
+    rankings leave out. An item is no pair with itself.
+    """
+    a, b = _share_places(table.sum(axis=3), k), _share_places(table.sum(axis=2), k)
+    a, b = _Shares(*(x[..., None] for x in a)), _Shares(*(x[:, :, None] for x in b))
+    after = table.sum(axis=2, keepdims=True) - np.cumsum(table, axis=2)
+    by_a = a.inside * after + a.before * table
+    before = by_a * b.inside
+    by_both = np.cumsum(before, axis=3) - before + b.before * by_a
+    opposite = (table * (by_both - a.before * b.before)).sum(axis=(2, 3))
+    out_a, out_b = 1 - a.inside, 1 - b.inside
+    by_a = out_a * (out_a * table).sum(axis=2, keepdims=True) + (a.outside - out_a**2) * table
+    by_both = out_b * (out_b * by_a).sum(axis=3, keepdims=True) + (b.outside - out_b**2) * by_a
+    both_out = (table * (by_both - a.outside * b.outside)).sum(axis=(2, 3))
+    n_left = table.sum(axis=(2, 3)) - k
+    return np.asarray(opposite + (n_left * (n_left - 1) - both_out) / 2)
