@@ -1,11 +1,13 @@
 """Time and memory of a head, compared with a softmax of the same scores.
 
-Run with ``make bench``, in one thread; the answers are checked before they are timed. The claimed
-ratios are those of the paper's head: one consensus per target, K = 4, equal weights of all places.
+Run with ``make bench``, in one thread; the answers are checked before they are timed. Ratios to a
+softmax are claimed for the paper's head (one consensus per target, K = 4, equal weights of all
+places) and for the default head (eight rankings of ten places per target).
 """
 
 import tracemalloc
 from collections.abc import Callable
+from platform import machine
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -14,14 +16,17 @@ from scipy.special import log_softmax, softmax
 
 import rankshot as rs
 from rankshot.core.progress import ProgressLine
-from rankshot.datasets import class_names, load_imagenet, load_similarities
+from rankshot.datasets import load_imagenet
 from rankshot.ranking import distances
 from rankshot.ranking.plackett_luce import first_items
 from rankshot.ranking.plackett_luce_likelihood import Likelihood
 from rankshot.ranking.plackett_luce_solvers import solve_newton
 
-AT_MOST = 1.25
-"""The largest ratio of the time of the paper's head to that of a softmax of the same scores."""
+AT_MOST = (
+    {"paper": 1.25, "default": 3.0} if machine() == "x86_64" else {"paper": 1.75, "default": 4.5}
+)
+"""The largest ratios to a softmax. NumPy's float32 exp and log are vectorised on x86 only. On ARM a
+softmax is nothing but exp, and plain NumPy without any checks needs 1.43 for the paper's head."""
 
 PAPER = {"k": 4, "posterior": "consensus", "decay": 0}
 """The paper's head; the default head takes the mean over all rankings, and K = 10."""
@@ -80,25 +85,29 @@ def against_softmax(rng: np.random.Generator) -> bool:
         ours = best_of(lambda s=scores: head.predict_log_proba(s))
         theirs = best_of(lambda s=scores: softmax(s, axis=1))
         ratio = ours / theirs
-        right &= ratio <= AT_MOST
+        right &= ratio <= AT_MOST["paper"]
         print(
             f"  200,000 inputs of float32, scores with standard deviation {std:g}, 10 targets: "
-            f"{ours:.3f} s, softmax {theirs:.3f} s, ratio {ratio:.2f} (at most {AT_MOST})"
+            f"{ours:.3f} s, softmax {theirs:.3f} s, ratio {ratio:.2f} "
+            f"(at most {AT_MOST['paper']})"
         )
     return right
 
 
-def default_head(rng: np.random.Generator) -> None:
-    """Print the time for eight rankings per target that are not merged; no ratio is claimed."""
+def default_head(rng: np.random.Generator) -> bool:
+    """Print the time for eight rankings per target that are not merged."""
     head = rs.ProbabilisticRanking().fit(rankings_of(100, 10, 10, rng, raters=8))
     scores = (3 * rng.normal(size=(200_000, 100))).astype(np.float32)
     check(head, scores)
     ours = best_of(lambda: head.predict_log_proba(scores), repeat=3)
     theirs = best_of(lambda: softmax(scores, axis=1), repeat=3)
+    ratio = ours / theirs
     print(
         f"The default head, the mean of 8 rankings per target, K=10, decay .5: 200,000 inputs of "
-        f"float32, 10 targets: {ours:.3f} s, softmax {theirs:.3f} s, ratio {ours / theirs:.1f}"
+        f"float32, 10 targets: {ours:.3f} s, softmax {theirs:.3f} s, ratio {ratio:.1f} "
+        f"(at most {AT_MOST['default']})"
     )
+    return ratio <= AT_MOST["default"]
 
 
 def growth(rng: np.random.Generator) -> None:
@@ -114,14 +123,34 @@ def growth(rng: np.random.Generator) -> None:
 
 
 def ties(rng: np.random.Generator) -> None:
-    seen, new = class_names("cifar")
-    table = load_similarities()["WordNet"].select(new, seen)
-    head = rs.ProbabilisticRanking(**PAPER).fit(table.to_rankings())
-    scores = (3 * rng.normal(size=(2000, 100))).astype(np.float32)
-    seconds = best_of(lambda: head.predict_log_proba(scores), repeat=3)
+    """Compare the default head on WordNet's tied rankings and on strict lists of ten."""
+    data = load_imagenet()
+    scores = np.tile(data.scores.values, (8, 1))
+    names = data.rankings.target_names
+    table = rs.WordNet().similarity(names, data.scores.items)
+    tied = rs.ProbabilisticRanking().fit(table.to_rankings())
+    orders = [rng.permutation(data.scores.items)[:10].tolist() for _ in names]
+    lists = rs.Rankings.from_orders(orders, items=data.scores.items, targets=names)
+    strict = rs.ProbabilisticRanking().fit(lists)
+    seconds = [best_of(lambda h=head: h.predict_log_proba(scores), 3) for head in (tied, strict)]
     print(
-        f"Ties: the paper's head, WordNet's rankings of 10 targets, 2,000 inputs: {seconds:.2f} s, "
-        f"{seconds / len(scores) * 1e3:.2f} ms per input"
+        f"Ties: WordNet's rankings of {len(names)} targets, 1,000 items, {len(scores):,} inputs: "
+        f"{seconds[0]:.3f} s, {peak_of(lambda: tied.predict_log_proba(scores)):.0f} MB; strict "
+        f"lists of ten: {seconds[1]:.3f} s, ratio {seconds[0] / seconds[1]:.1f}"
+    )
+
+
+def many_rankings(rng: np.random.Generator) -> None:
+    """Time the default head at 1,000 items, 100 targets and 8 rankings of each."""
+    head = rs.ProbabilisticRanking().fit(rankings_of(1000, 100, 10, rng, raters=8))
+    scores = (3 * rng.standard_normal((10_000, 1000))).astype(np.float32)
+    check(head, scores)
+    ours = best_of(lambda: head.predict_log_proba(scores), repeat=3)
+    theirs = best_of(lambda: softmax(scores, axis=1), repeat=3)
+    print(
+        f"The default head, 1,000 items, 100 targets, 8 rankings of each: 10,000 inputs in "
+        f"{ours:.2f} s, {peak_of(lambda: head.predict_log_proba(scores)):.0f} MB besides the "
+        f"scores; softmax {theirs:.2f} s, ratio {ours / theirs:.1f}"
     )
 
 
@@ -175,9 +204,8 @@ def draw_by_clocks(scores: np.ndarray, n: int, k: int) -> np.ndarray:
 def two_sources() -> tuple[Any, rs.Rankings]:
     """Return scores of 1,000 seen classes, and rankings by WordNet (ties) and a rater (strict)."""
     data = load_imagenet()
-    seen = [name for name in data.scores.items if "." not in name]
-    table = rs.WordNet().similarity(data.rankings.target_names, seen)
-    wordnet = table.to_rankings().top(10).change_items(data.scores.items)
+    table = rs.WordNet().similarity(data.rankings.target_names, data.scores.items)
+    wordnet = table.to_rankings().top(10)
     return data.scores, rs.Rankings.concatenate([wordnet, data.rankings])
 
 
@@ -237,9 +265,10 @@ def many_items() -> None:
 def main() -> None:
     rng = np.random.default_rng(0)
     right = against_softmax(rng)
-    default_head(rng)
+    right &= default_head(rng)
     growth(rng)
     ties(rng)
+    many_rankings(rng)
     right &= memory(rng)
     many_items()
     if not right:
