@@ -255,9 +255,7 @@ def test_babington_smith_in_float32(gap, decay):
 
 
 def test_babington_smith_refuses_lists_of_two_lengths_and_subsets():
-    with pytest.raises(
-        RankshotError, match=r"ranking 5 \(of 'z'\) has 1 item, others have 5.*k=1"
-    ):
+    with pytest.raises(RankshotError, match=r"ranking 5 \(of 'z'\) has 1 item, others have 5.*k=1"):
         BabingtonSmithScorer(some_rankings(targets="z"))
     with pytest.raises(RankshotError, match="ranking 0 compares only a subset"):
         BabingtonSmithScorer(some_rankings(kind="subset"))
