@@ -1,7 +1,9 @@
 """The miniature of 1,000 classes: names, scores and a rater that fit together."""
 
 import numpy as np
+import pytest
 
+import rankshot as rs
 from rankshot.datasets import imagenet_classes, load_imagenet
 from rankshot.datasets.embedded import embedded_file
 from rankshot.datasets.imagenet import SCORES_FILE
@@ -46,6 +48,15 @@ def test_the_rater_is_far_above_chance_on_real_pictures():
     of_lists = np.array([data.scores.values[:, columns].mean(axis=1) for columns in ranked])
     best = np.array(data.rankings.targets)[of_lists.argmax(axis=0)]
     assert (best == data.labels).mean() > 0.25
+
+
+@pytest.mark.parametrize(("use_reference", "accuracy"), [(False, 0.57), (True, 0.63)])
+def test_the_accuracies_in_the_readme(use_reference, accuracy):
+    data = load_imagenet()
+    reference = data.reference if use_reference else None
+    head = rs.ProbabilisticRanking().fit(data.rankings, reference=reference)
+    assert round((head.predict(data.scores) == data.labels).mean(), 2) == accuracy
+    assert 1 / len(head.classes_) == 0.05
 
 
 def test_the_scores_take_less_than_a_megabyte():

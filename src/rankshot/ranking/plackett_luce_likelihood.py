@@ -23,7 +23,7 @@ from rankshot.core.blocks import BLOCK_CELLS, row_blocks
 from rankshot.ranking.encoding import Entries, row_starts
 from rankshot.ranking.layouts import completed_orders, group_by_place
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.tie_integral import TiedChoice, n_nodes
+from rankshot.ranking.tie_integral import TiedChoice, place_nodes
 from rankshot.ranking.tied_classes import TiedClasses
 
 Floats = NDArray[np.float64]
@@ -109,7 +109,7 @@ def build_stages(block: Rankings, counts: NDArray[np.int64] | None = None) -> St
         these = np.flatnonzero(tied & (shapes == (g, items, m)).all(axis=1))
         # The integral of a tie needs one cell per class, count and grid point. In a tie that K
         # does not cut, all items are chosen, and nothing is counted.
-        cells = g * (m if m < items else 1) * n_nodes(items)
+        cells = g * (m if m < items else 1) * place_nodes(items).size
         for rows in row_blocks(these.size, cells, BLOCK_CELLS // 4):
             some = these[rows]
             members = order[begin[some][:, None] + np.arange(g), column[some][:, None]]

@@ -31,8 +31,10 @@ MARGIN = 7.0
 """The largest value of the integrand is not its total: this much more of its logarithm counts."""
 CHUNK_CELLS = 1 << 17
 """How many cells, items by nodes by inputs, are computed at a time: they stay in the cache."""
-MOST_LAGUERRE, LAGUERRE_TAKEN = 8, 50
-"""The rule of Gauss and Laguerre has at most so many nodes, for groups of which so many count."""
+MOST_LAGUERRE = 8
+"""With more nodes, the rule of Gauss and Laguerre would take longer than the trapezoidal rule."""
+LAGUERRE_TAKEN = 50
+"""If more items count than this, the weights of the rule of Gauss and Laguerre lose digits."""
 SAFETY = 4.0
 """The logarithm of the factor by which this error is kept below the tolerance."""
 SMALLEST_LOG = -600.0
@@ -86,9 +88,9 @@ def _choose_rule(
     """Return the rule of integration for groups of at most this total rate, and its nodes x."""
     # The rule of Gauss and Laguerre integrates exp(-A r t) with an error of about (A / (A + 2))^2n.
     total = np.exp(np.clip(log_total, LOWEST, -LOWEST))
-    n_nodes = int(np.ceil((np.log(tolerance) - SAFETY) / np.log(total / (total + 2)) / 2))
-    if n_nodes <= MOST_LAGUERRE and taken <= LAGUERRE_TAKEN:
-        return _integrate_by_laguerre, np.log(_laguerre(n_nodes, taken)[0])
+    needed = int(np.ceil((np.log(tolerance) - SAFETY) / np.log(total / (total + 2)) / 2))
+    if needed <= MOST_LAGUERRE and taken <= LAGUERRE_TAKEN:
+        return _integrate_by_laguerre, np.log(_laguerre(needed, taken)[0])
     lowest = _lowest(log_total, taken, np.log(tolerance))
     return _integrate_by_octaves, _octaves(taken, lowest, tolerance)
 
@@ -281,11 +283,6 @@ def place_nodes(size: int, lowest: float = LOWEST) -> Floats:
     width = 1 / np.sqrt(size + 1)
     highest = np.log(size + 1 + 10 / width + 40)
     return np.arange(lowest, highest, min(0.25, width / 2))
-
-
-def n_nodes(size: int) -> int:
-    """Return the largest number of grid points for a group of this size."""
-    return len(place_nodes(size))
 
 
 def _at_least(rung: Floats, count: int) -> Floats:

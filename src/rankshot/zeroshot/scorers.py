@@ -103,9 +103,9 @@ class PlackettLuceScorer:
 
     # `ranking.plackett_luce` has the same formula for one vector of worths and many rankings.
     # Here every input has a score vector of its own. So the loop runs over stages, with whole
-    # blocks of inputs that fit into the cache, in float32 if the scores are. Logarithms take
-    # most of the time: factors of equal weight are multiplied first. What both have in common,
-    # the choice among tied items, is shared: `tie_integral`.
+    # blocks of inputs, in float32 if the scores are. Logarithms take long: factors of equal weight
+    # are multiplied first. What both have in common, the choice among tied items, is shared:
+    # `tie_integral`.
 
     def __init__(
         self, rankings: Rankings, decay: float = 0.0, groups: NDArray[np.intp] | None = None

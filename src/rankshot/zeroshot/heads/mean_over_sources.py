@@ -73,20 +73,19 @@ class MeanOverSources:
         # The weight of each source for each class.
         share_of = np.where(together, share[:, None], 0.0)
         share_of /= share_of.sum(axis=0)
-        within = weights / total[s, z]
-        self._own = csr_array(
-            (share_of[s, z] * within, (z, np.arange(len(keys)))), shape=(n_classes, len(keys))
-        )
+        # A group is a column; its share is that of one of its rankings in the mean of its class.
+        group, in_mean = np.arange(len(keys)), weights / total[s, z]
+        self._own = csr_array((share_of[s, z] * in_mean, (z, group)), (n_classes, len(keys)))
         # The usual case: one source, and rankings of equal weight. Groups are in the order of z.
         self._one_group_each = n_sources == 1 and len(keys) == n_classes
+        by_source = csr_array(
+            (in_mean, (s * n_classes + z, group)), (n_sources * n_classes, len(keys))
+        )
+        partial = np.flatnonzero(lacks.any(axis=1))
         self._partial = [
-            csr_array(
-                (within[s == source], (_number(z[s == source]), np.flatnonzero(s == source))),
-                shape=(int(ranked[source].sum()), len(keys)),
-            )
-            for source in np.flatnonzero(lacks.any(axis=1))
+            by_source[source * n_classes + np.flatnonzero(ranked[source])] for source in partial
         ]
-        self._neutral_share = np.where(lacks, share_of, 0.0)[lacks.any(axis=1)].T
+        self._neutral_share = np.where(lacks, share_of, 0.0)[partial].T
 
     def combine(self, log_prob: Floats) -> Floats:
         """Return one row per class, from one row per group of rankings."""
@@ -117,8 +116,3 @@ def _connected(ranked: NDArray[np.bool_]) -> NDArray[np.bool_]:
     graph = csr_array((np.ones(source.size), (source, n_sources + target)), shape=(size, size))
     part = connected_components(graph, directed=False)[1]
     return np.asarray(part[:n_sources, None] == part[n_sources:])
-
-
-def _number(labels: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the place of each label among the distinct ones."""
-    return np.asarray(np.unique(labels, return_inverse=True)[1])
