@@ -49,6 +49,7 @@ from .zeroshot import (
     ProbabilisticRanking as ProbabilisticRanking,
     Scores as Scores,
     SeenClassSearch as SeenClassSearch,
+    WeightedMean as WeightedMean,
     ZeroShotClassifier as ZeroShotClassifier,
     explain as explain,
     scores_of as scores_of,

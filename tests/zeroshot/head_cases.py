@@ -24,8 +24,10 @@ RANKING_HEADS = {
     "mean-steep": PR(k=3, decay=1.5),
     "sum": PR(k=2, posterior="sum"),
     "sum-mallows": PR(k=3, posterior="sum", prior=rs.Mallows()),
+    "weighted": rs.WeightedMean(),
+    "weighted-steep": rs.WeightedMean(k=2, decay=1.5, temperature=2.0),
     "deterministic": rs.DeterministicRanking(k=3),
-    "deterministic-mallows": rs.DeterministicRanking(k=2, prior=rs.Mallows(), spread=0.4),
+    "deterministic-mallows": rs.DeterministicRanking(k=2, prior=rs.Mallows(), temperature=2.5),
 }
 SIMILARITY_HEADS = {
     "direct": rs.DirectSimilarity(n_similar=3),

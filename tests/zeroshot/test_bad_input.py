@@ -180,9 +180,12 @@ HEADS = [
         "one-vs-one scores need rankings of one length: ranking 1 (of 'truck') has 2 items, "
         "others have 3. Use k=2, or scores with one column per class",
     ),
-    bad(lambda: DR(spread=0).fit(RANKINGS), "spread must be positive and finite, not 0"),
-    bad(lambda: DR(spread=NAN).fit(RANKINGS), "spread must be positive and finite, not nan"),
-    bad(lambda: DR(spread="wide").fit(RANKINGS), "spread must be a number, not 'wide'"),
+    bad(lambda: DR(temperature=0).fit(RANKINGS), "temperature must be positive and finite, not 0"),
+    bad(
+        lambda: DR(temperature=NAN).fit(RANKINGS),
+        "temperature must be positive and finite, not nan",
+    ),
+    bad(lambda: DR(temperature="wide").fit(RANKINGS), "temperature must be a number, not 'wide'"),
     bad(
         lambda: DR().fit(lists([["leopard", "fox"], ["bus"]], kind="subset")),
         "the rankings of 'truck' prefer no seen class to another: each compares a single one, or "
@@ -221,7 +224,9 @@ HEADS = [
         "n_classes must be a whole number from 1 on, not 2.0",
     ),
     bad(lambda: ConSE(temperature=0).fit(TABLE), "temperature must be positive and finite, not 0"),
-    bad(lambda: ConSE(temperature=None).fit(TABLE), "temperature must be a number, not None"),
+    bad(
+        lambda: PR(temperature=-1).fit(RANKINGS), "temperature must be positive and finite, not -1"
+    ),
     bad(lambda: HEAD.top(ROW, 3), "k must be a whole number from 1 to 2, not 3"),
     bad(lambda: HEAD.top(ROW, "2"), "k must be a whole number from 1 to 2, not '2'"),
     bad(

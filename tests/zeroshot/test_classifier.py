@@ -386,7 +386,7 @@ def test_an_items_push_is_how_much_its_choice_beats_chance(decay):
         left = [np.exp(f[name]) for name in ITEMS if name != gone]
         return np.log(np.exp(f[item]) / sum(left)) - np.log(1 / len(left))
 
-    zs = zero_shot(rankings=lists, head=pr(decay=decay)).fit(X, Y)
+    zs = zero_shot(rankings=lists, head=pr(decay=decay, temperature=1)).fit(X, Y)
     (why,) = zs.explain(X_NEW[:1], target="cat", against="dog")
     found, second = dict(why.items), 2**-decay
     assert found.keys() == {"tiger", "bus", "oak"}

@@ -49,7 +49,7 @@ def test_distances_by_enumeration(rng, k):
     """Tied scores, tied rankings and ties that k cuts."""
     consensus = {"u": [["a"], ["b", "c"]], "v": [["d"], ["c"], ["a"]], "w": [["a", "b", "d"]]}
     rankings = rs.Rankings.from_orders(consensus.values(), items=ITEMS, targets=list(consensus))
-    head = rs.DeterministicRanking(k=k, spread=0.5).fit(rankings)
+    head = rs.DeterministicRanking(k=k, temperature=2.0).fit(rankings)
     for row in rng.integers(0, 3, (15, 4)).astype(float):
         mine = groups_of(row.tolist())
         d = np.array([mean_distance(order, mine, k) for order in consensus.values()])
@@ -95,21 +95,21 @@ def test_classes_with_the_same_pairwise_scores_tie(columns):
     np.testing.assert_allclose(proba, [[0.5, 0.5]])
 
 
-def test_the_spread_changes_the_probabilities_but_not_the_decision(rng):
+def test_the_temperature_changes_the_probabilities_but_not_the_decision(rng):
     rankings = rs.Rankings.from_orders([["a", "b"], ["c", "d"]], items=ITEMS, targets=["x", "y"])
     scores = rng.normal(size=(30, 4))
-    wide, narrow = (rs.DeterministicRanking(k=2, spread=s).fit(rankings) for s in (0.1, 5.0))
+    wide, narrow = (rs.DeterministicRanking(k=2, temperature=t).fit(rankings) for t in (10.0, 0.2))
     np.testing.assert_array_equal(wide.predict(scores), narrow.predict(scores))
     assert (
         narrow.predict_proba(scores).max(axis=1) >= wide.predict_proba(scores).max(axis=1)
     ).all()
 
 
-@pytest.mark.parametrize("spread", [0, -1.0, np.inf, np.nan])
-def test_the_spread_is_positive(spread):
+@pytest.mark.parametrize("temperature", [0, -1.0, np.inf, np.nan])
+def test_the_temperature_is_positive(temperature):
     rankings = rs.Rankings.from_orders([["a"]], items=ITEMS, targets="x")
-    with pytest.raises(RankshotError, match="spread must be positive"):
-        rs.DeterministicRanking(spread=spread).fit(rankings)
+    with pytest.raises(RankshotError, match="temperature must be positive"):
+        rs.DeterministicRanking(temperature=temperature).fit(rankings)
 
 
 def test_the_distance_to_a_subset_is_that_of_the_items_compared(rng):

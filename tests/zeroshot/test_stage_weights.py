@@ -152,8 +152,8 @@ def test_a_steep_decay_leaves_the_first_place_alone(rng, kind, gap):
     lists = rankings([[*"abcd"], [*"badc"], [*"fecd"]], targets=["u", "v", "w"])
     values = gap * rng.normal(size=(20, PAIRS if kind == "one-vs-one" else 6))
     scores = rs.Scores(values, ITEMS, kind)
-    steep = rs.ProbabilisticRanking(k=4, decay=2000).fit(lists)
-    first = rs.ProbabilisticRanking(k=1).fit(lists)
+    steep = rs.ProbabilisticRanking(k=4, decay=2000, temperature=1).fit(lists)
+    first = rs.ProbabilisticRanking(k=1, temperature=1).fit(lists)
     np.testing.assert_allclose(steep.predict_log_proba(scores), first.predict_log_proba(scores))
 
 

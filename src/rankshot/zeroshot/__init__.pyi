@@ -16,6 +16,7 @@ from .heads.conse import ConSE as ConSE
 from .heads.deterministic_ranking import DeterministicRanking as DeterministicRanking
 from .heads.direct_similarity import DirectSimilarity as DirectSimilarity
 from .heads.probabilistic_ranking import ProbabilisticRanking as ProbabilisticRanking
+from .heads.weighted_mean import WeightedMean as WeightedMean
 from .platt import PlattScaling as PlattScaling
 from .scores import Scores as Scores
 from .seen_class_search import SeenClassSearch as SeenClassSearch

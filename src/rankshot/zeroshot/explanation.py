@@ -206,7 +206,7 @@ def explain_decisions(
     columns = np.array([_column(head, name) for name in chosen], np.intp)
     base = None if against is None else _column(head, against)
     item_contributions = _contributions(
-        head.item_contributions(table.values, table.kind), columns, base
+        head.item_contributions(table.values, table.kind) / head.temperature_, columns, base
     )
     names, contributions = _source_contributions(head, table, columns, base)
     return [
@@ -251,7 +251,7 @@ def _source_contributions(
     if not hasattr(head, "source_log_posteriors"):
         return (), np.zeros((len(table), 0))
     names, log_posteriors = head.source_log_posteriors(table.values, table.kind)
-    return names, _contributions(log_posteriors, columns, base)
+    return names, _contributions(log_posteriors / head.temperature_, columns, base)
 
 
 def _list_items(head: Any, target: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.blocks import CACHED_CELLS, row_blocks
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
-from rankshot.core.validation import require_whole_number
+from rankshot.core.validation import require_number, require_whole_number
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.scores import Kind, Scores, as_scores
 
@@ -38,11 +38,12 @@ class BaseHead(ABC):
     A head sets ``items_`` (the seen classes) and ``classes_`` in `fit`. The latter are the classes
     that it may answer, sorted: the new classes, and also seen classes if it was fitted to their
     rankings or similarities. Its `_log_posterior` returns how probable each of them is, up to a
-    constant per input.
+    constant per input. It is divided by ``temperature_``.
     """
 
     items_: tuple[str, ...]
     classes_: NDArray[np.str_]
+    temperature: float | None
 
     @abstractmethod
     def fit(self, semantics: Any) -> Any:
@@ -51,6 +52,14 @@ class BaseHead(ABC):
     @abstractmethod
     def _log_posterior(self, values: Floats, kind: Kind) -> Floats:
         """Return log P(z|x) plus a constant per input, with one row per class."""
+
+    @property
+    def temperature_(self) -> float:
+        """The number by which log-posteriors are divided before they are normalised."""
+        return self._default_temperature() if self.temperature is None else float(self.temperature)
+
+    def _default_temperature(self) -> float:
+        return 1.0
 
     def predict_log_proba(
         self, scores: Scores | ArrayLike, candidates: Candidates = None
@@ -74,7 +83,9 @@ class BaseHead(ABC):
         for rows in row_blocks(len(values), self._cells_per_input(values), cells):
             block = self._log_posterior(values[rows], table.kind)
             allowed = None if mask is None else mask[rows].T
-            result[rows] = normalize_log_proba(block, allowed, values.dtype).T
+            result[rows] = normalize_log_proba(
+                block, allowed, values.dtype, temperature=self.temperature_
+            ).T
         return result
 
     def _cells_per_block(self, kind: Kind) -> int:  # noqa: ARG002
@@ -105,10 +116,12 @@ def normalize_log_proba(
     log_posterior: Floats,
     allowed: NDArray[np.bool_] | None,
     dtype: np.dtype[np.floating],
+    *,
+    temperature: float = 1.0,
 ) -> Floats:
     """Return log-probabilities, normalised over the allowed classes of each column.
 
-    Only the differences from the largest value are rounded to ``dtype``.
+    The differences from the largest value are divided by the temperature. Only the differences from the largest value are rounded to ``dtype``.
     """
     if allowed is not None:
         log_posterior[~allowed] = -np.inf
@@ -120,7 +133,7 @@ def normalize_log_proba(
         if allowed is not None:
             log_posterior[~allowed] = -np.inf
         largest = log_posterior.max(axis=0)
-    log_proba = (log_posterior - largest).astype(dtype)
+    log_proba = ((log_posterior - largest) / temperature).astype(dtype)
     log_proba -= np.log(np.exp(log_proba).sum(axis=0))
     return np.asarray(log_proba)
 
@@ -214,6 +227,20 @@ def require_k(k: int | None, n_items: int) -> int:
     return n_items if k is None else min(require_whole_number("k", k), n_items)
 
 
+def require_temperature(temperature: float | None) -> None:
+    """Raise unless a temperature is positive and finite, or None for the default of a head."""
+    if temperature is not None:
+        require_number("temperature", temperature, above=0, below=np.inf)
+
+
+def sources_or_raters(rankings: Rankings) -> tuple[tuple[str, ...], NDArray[np.object_]]:
+    """Return the names of the sources and that of each ranking; of one source, those of raters."""
+    labels = rankings.sources
+    if len(rankings.source_names) < 2 and rankings.rater_names:
+        labels = rankings.raters
+    return tuple(sorted({label for label in labels if label is not None})), labels
+
+
 def describe_missing(head: Any) -> list[str]:
     """Return one remark per source that does not rank all classes of a fitted head."""
     remarks = []
@@ -221,10 +248,12 @@ def describe_missing(head: Any) -> list[str]:
         theirs = [(name or "") == source for name in head.rankings_.sources]
         ranked = head.rankings_[np.array(theirs)].target_names
         who = f"the source {source!r}" if source else "the part without a source"
-        if len(ranked) == 1:
+        if source in getattr(head, "unused_", ()):
             remarks.append(f"{who} ranks only {ranked[0]!r}: it compares no classes, and is unused")
         else:
-            remarks.append(f"{who} has no ranking of {quote_names(classes)}: there it is neutral")
+            remarks.append(
+                f"{who} has no ranking of {quote_names(classes)}: there the other sources decide"
+            )
     return remarks
 
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import require_choice, require_number, require_whole_number
-from rankshot.zeroshot.heads.base import BaseHead
+from rankshot.zeroshot.heads.base import BaseHead, require_temperature
 from rankshot.zeroshot.heads.reference import SAME
 from rankshot.zeroshot.scores import Kind, Scores, as_scores, sum_pair_scores
 
@@ -54,6 +54,8 @@ class BatchRefinement(BaseHead, BaseEstimator):
         the identity matrix.
     n_iterations : int
         The number of iterations of the EM algorithm.
+    temperature : float or None
+        Log-probabilities are divided by it before they are normalised; by default 1.
 
     Attributes
     ----------
@@ -92,12 +94,14 @@ class BatchRefinement(BaseHead, BaseEstimator):
         class_prior: Literal["equal", "estimated"] = "equal",
         shrinkage: float = 0.1,
         n_iterations: int = 10,
+        temperature: float | None = None,
     ) -> None:
         self.head = head
         self.head_weight = head_weight
         self.class_prior = class_prior
         self.shrinkage = shrinkage
         self.n_iterations = n_iterations
+        self.temperature = temperature
 
     def fit(self, scores: Scores | ArrayLike) -> BatchRefinement:
         """Estimate the distribution of the scores of each class.
@@ -133,6 +137,7 @@ class BatchRefinement(BaseHead, BaseEstimator):
             raise RankshotError(f"head must be a fitted head, not {short_repr(self.head)}")
         require_number("head_weight", self.head_weight, least=0, below=np.inf)
         require_number("shrinkage", self.shrinkage, above=0, most=1)
+        require_temperature(self.temperature)
         require_choice("class_prior", self.class_prior, CLASS_PRIORS)
         require_whole_number("n_iterations", self.n_iterations)
 

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from rankshot.core.errors import RankshotError, quote_names
-from rankshot.core.validation import require_number, require_whole_number
+from rankshot.core.validation import require_whole_number
 from rankshot.semantics.similarity import Similarity
-from rankshot.zeroshot.heads.base import BaseHead
+from rankshot.zeroshot.heads.base import BaseHead, require_temperature
 from rankshot.zeroshot.heads.direct_similarity import require_similarity, share_of_largest
 from rankshot.zeroshot.scores import Kind, log_class_probabilities
 
@@ -33,8 +33,8 @@ class ConSE(BaseHead, BaseEstimator):
     ----------
     n_classes : int
         T; the original takes up to 10. Classes that tie for the last places share them.
-    temperature : float
-        Temperature of the softmax; it does not change the decision.
+    temperature : float or None
+        Temperature of the softmax; it does not change the decision. By default .1.
 
     Attributes
     ----------
@@ -52,14 +52,14 @@ class ConSE(BaseHead, BaseEstimator):
     array(['cat', 'truck'], dtype='<U5')
     """
 
-    def __init__(self, *, n_classes: int = 10, temperature: float = 0.1) -> None:
+    def __init__(self, *, n_classes: int = 10, temperature: float | None = None) -> None:
         self.n_classes = n_classes
         self.temperature = temperature
 
     def fit(self, similarity: Similarity) -> ConSE:
         """Store the cosines of new and seen classes; seen classes without a vector are left out."""
         require_whole_number("n_classes", self.n_classes)
-        require_number("temperature", self.temperature, above=0, below=np.inf)
+        require_temperature(self.temperature)
         similarity = require_similarity(similarity)
         self.items_ = similarity.items
         self.classes_ = np.array(similarity.targets)
@@ -72,6 +72,9 @@ class ConSE(BaseHead, BaseEstimator):
         self._cosines = similarity.values[:, self._has_vector]
         return self
 
+    def _default_temperature(self) -> float:
+        return 0.1
+
     def _weights(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         """Return the weight in the mean of each seen class that has a vector."""
         log_proba = log_class_probabilities(values, kind, "ConSE")[:, self._has_vector]
@@ -81,10 +84,10 @@ class ConSE(BaseHead, BaseEstimator):
         return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
     def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
-        return np.asarray(self._cosines @ self._weights(values, kind).T / self.temperature)
+        return np.asarray(self._cosines @ self._weights(values, kind).T)
 
     def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         """Return the terms of the log-posteriors, of shape (n, new classes, seen classes)."""
         terms = np.zeros((len(values), len(self.classes_), len(self.items_)))
         terms[:, :, self._has_vector] = self._cosines * self._weights(values, kind)[:, None]
-        return terms / self.temperature
+        return terms

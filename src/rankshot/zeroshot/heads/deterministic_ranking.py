@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from rankshot.core.validation import require_number
 from rankshot.ranking.concordance import DEFAULT_K
 from rankshot.ranking.distances import (
     chance_distance,
@@ -19,7 +18,7 @@ from rankshot.ranking.layouts import rows_with_tied_choices
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.restriction import restrict_items
 from rankshot.zeroshot.alignment import require_targets
-from rankshot.zeroshot.heads.base import BaseHead, require_k
+from rankshot.zeroshot.heads.base import BaseHead, require_k, require_temperature
 from rankshot.zeroshot.prior import RankingModel, consensus_rankings, fit_priors
 from rankshot.zeroshot.scores import Kind, score_by_pair_wins
 
@@ -41,7 +40,7 @@ class DeterministicRanking(BaseHead, BaseEstimator):
     then new classes are equally probable, and `predict` answers the first by name.
 
     The method itself defines no probabilities. Here they are those of Mallows models with one
-    spread around the rankings of the new classes, P(z|x) ∝ exp(-spread d).
+    spread around the rankings of the new classes, P(z|x) ∝ exp(-λ d).
 
     Parameters
     ----------
@@ -50,8 +49,9 @@ class DeterministicRanking(BaseHead, BaseEstimator):
     prior : PlackettLuce, Mallows or BabingtonSmith, optional
         The model whose mode is the consensus of a new class with several rankings; by default
         `PlackettLuce`.
-    spread : float
-        The spread λ of the Mallows models; it does not change the decision.
+    temperature : float or None
+        1/λ, where λ is the spread of the Mallows models; it does not change the decision. By
+        default 1.
 
     Attributes
     ----------
@@ -74,11 +74,15 @@ class DeterministicRanking(BaseHead, BaseEstimator):
     """
 
     def __init__(
-        self, *, k: int | None = DEFAULT_K, prior: RankingModel | None = None, spread: float = 1.0
+        self,
+        *,
+        k: int | None = DEFAULT_K,
+        prior: RankingModel | None = None,
+        temperature: float | None = None,
     ) -> None:
         self.k = k
         self.prior = prior
-        self.spread = spread
+        self.temperature = temperature
 
     def fit(self, rankings: Rankings) -> DeterministicRanking:
         """Find the consensus of the rankings of each new class.
@@ -88,7 +92,7 @@ class DeterministicRanking(BaseHead, BaseEstimator):
         rankings : Rankings
             Rankings of the seen classes, at least one for each new class.
         """
-        require_number("spread", self.spread, above=0, below=np.inf)
+        require_temperature(self.temperature)
         rankings = require_targets(rankings)
         self.items_ = rankings.items
         self.classes_ = np.array(rankings.target_names)
@@ -107,7 +111,7 @@ class DeterministicRanking(BaseHead, BaseEstimator):
         distance = np.empty((len(self.classes_), len(values)))
         for part in self._parts:
             distance[part.rows] = part.measure(order)
-        return np.asarray(-self.spread * distance)
+        return -distance
 
 
 class _Compared:

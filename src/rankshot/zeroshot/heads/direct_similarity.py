@@ -12,7 +12,7 @@ from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest
 from rankshot.core.validation import require_number, require_whole_number
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.similarity import Similarity
-from rankshot.zeroshot.heads.base import BaseHead
+from rankshot.zeroshot.heads.base import BaseHead, require_temperature
 from rankshot.zeroshot.scores import Kind, log_class_probabilities
 
 Floats = NDArray[np.floating]
@@ -40,6 +40,8 @@ class DirectSimilarity(BaseHead, BaseEstimator):
         The number of most similar seen classes that count; the paper uses 5.
     class_prior : dict of str to float, optional
         P(y_k) by name of the seen class. By default all are equally probable.
+    temperature : float or None
+        Log-probabilities are divided by it before they are normalised; by default 1.
 
     Attributes
     ----------
@@ -61,8 +63,13 @@ class DirectSimilarity(BaseHead, BaseEstimator):
     """
 
     def __init__(
-        self, *, n_similar: int = 5, class_prior: Mapping[str, float] | None = None
+        self,
+        *,
+        n_similar: int = 5,
+        class_prior: Mapping[str, float] | None = None,
+        temperature: float | None = None,
     ) -> None:
+        self.temperature = temperature
         self.n_similar = n_similar
         self.class_prior = class_prior
 
@@ -76,6 +83,7 @@ class DirectSimilarity(BaseHead, BaseEstimator):
             similarity is not among the most similar ones.
         """
         similarity = require_similarity(similarity)
+        require_temperature(self.temperature)
         n = require_whole_number("n_similar", self.n_similar)
         largest = np.nanmax(similarity.values, axis=1)
         if unlike := [similarity.targets[row] for row in np.flatnonzero(largest < 0)]:

@@ -43,6 +43,8 @@ class MeanOverSources:
     missing : dict of str to list of str
         For each source that does not rank all classes connected with it: those that it lacks.
         Rankings without a source have the name "".
+    unused : tuple of str
+        The sources that rank one of several classes.
     """
 
     def __init__(self, rankings: Rankings, classes: NDArray[np.str_]) -> None:
@@ -68,7 +70,9 @@ class MeanOverSources:
             for source in np.flatnonzero((together & ~ranked).any(axis=1))
         }
         # A source that ranks one of several classes compares nothing.
-        together[(ranked.sum(axis=1) == 1) & (together.sum(axis=1) > 1)] = False
+        alone = (ranked.sum(axis=1) == 1) & (together.sum(axis=1) > 1)
+        self.unused = tuple(map(str, names[alone]))
+        together[alone] = False
         lacks = together & ~ranked
         # The weight of each source for each class.
         share_of = np.where(together, share[:, None], 0.0)
