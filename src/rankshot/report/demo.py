@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import cast
 
@@ -18,6 +19,8 @@ from rankshot.report.contents import (
     choose_rival,
     evaluate_predictions,
 )
+from rankshot.report.gallery import Answers, build_gallery, choose_pictures, describe_choice
+from rankshot.report.pictures import Picture
 from rankshot.report.ranking_summaries import compare_sources, map_rankings, summarize_rankings
 from rankshot.zeroshot.explanation import explain
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
@@ -41,14 +44,27 @@ DATA_NOTE = (
 )
 
 
-def demo_report(demo: Demo) -> Report:
-    """Return the report of what the demonstration found."""
+def demo_report(demo: Demo, pictures: Mapping[int, Picture]) -> Report:
+    """Return the report of what the demonstration found.
+
+    Parameters
+    ----------
+    demo : Demo
+    pictures : mapping of int to Picture
+        Pictures of some of the new inputs, by their rows.
+    """
     method, source, classifier = REPORTED
     consensus = cast("Rankings", cast("ProbabilisticRanking", demo.head).consensus_)
     proba = demo.head.predict_proba(demo.scores)
     predicted = demo.head.predict(demo.scores)
     targets = demo.head.classes_.tolist()
-    examples = choose_examples(predicted, demo.truth, targets)
+    answers = Answers(predicted, proba, demo.truth, targets)
+    candidates = np.array(sorted(pictures), np.intp)
+    shown = choose_pictures(answers, candidates)
+    whys = explain(demo.head, demo.scores[shown]) if shown else []
+    # Inputs with a picture are the best examples.
+    first = np.concatenate([shown, np.delete(np.arange(len(demo.truth)), shown)]).astype(int)
+    examples = first[choose_examples(predicted[first], demo.truth[first], targets)].tolist()
     best = max(c.estimate for row in demo.comparison.rows for c in row.cells if c is not None)
     seen = ", ".join(f"{name} {share:.1%}" for name, share in demo.seen_accuracy.items())
     return Report(
@@ -69,6 +85,15 @@ def demo_report(demo: Demo) -> Report:
         ),
         comparison=replace(demo.comparison, caption=CAPTION),
         evaluation=evaluate_predictions(demo.truth, predicted, proba, targets),
+        gallery=build_gallery(
+            answers,
+            {row: f"Image {row}" for row in shown},
+            {row: pictures[row] for row in shown},
+            dict(zip(shown, whys, strict=True)),
+            describe_choice(answers, shown, len(candidates)),
+        )
+        if shown
+        else None,
         consensuses=summarize_rankings(
             weigh_sources_equally(demo.rankings), consensus, K, by_source=True
         ),
@@ -83,6 +108,7 @@ def demo_report(demo: Demo) -> Report:
                     against=choose_rival(str(predicted[row]), truth, proba[row], targets),
                 )[0],
                 truth,
+                pictures.get(row),
             )
             for row, truth in zip(examples, demo.truth[examples].tolist(), strict=True)
         ),
