@@ -24,7 +24,7 @@ from rankshot.cli.head_options import (
     fit_head,
 )
 from rankshot.cli.score_options import ScoreType, ScoreTypeOption, find_inputs
-from rankshot.core.errors import RankshotError, format_count, quote_names, suggest_name
+from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr, suggest_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -308,14 +308,15 @@ def _read_pictures(
         try:
             shown[row] = folder.read(files[row])
         except RankshotError as error:
-            unreadable.append(f"{ids[row]} ({error})")
+            unreadable.append(f"{short_repr(ids[row])} ({error})")
     remarks = []
     if missing:
         some = f"{len(missing):,} of {format_count(len(rows), 'id')}"
         remarks.append(f"there is no file for {some}: {quote_names(missing, 3)}")
     if unreadable:
-        some = format_count(len(unreadable), "file")
-        remarks.append(f"{some} cannot be shown: {quote_names(unreadable, 3)}")
+        remarks.append(
+            f"{format_count(len(unreadable), 'file')} cannot be shown: {'; '.join(unreadable)}"
+        )
     return shown, describe_choice(answers, list(shown), len(candidates)) if shown else "", remarks
 
 
