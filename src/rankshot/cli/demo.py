@@ -45,7 +45,7 @@ def demo(
     console.print(comparison_table(found.comparison, len(found.truth)))
     seen = ", ".join(f"{name} {share:.1%}" for name, share in found.seen_accuracy.items())
     say(f"Accuracy on held-out images of the seen classes: {seen}.", console)
-    write_page(render_report(demo_report(found, {})), output)
+    write_page(render_report(demo_report(found)), output)
     say(f"report written to {output}", console)
 
 

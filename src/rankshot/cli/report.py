@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
 
 import typer
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rankshot.ranking.rankings import Rankings
     from rankshot.report.contents import ExplainedInput, Report
     from rankshot.report.gallery import Answers
-    from rankshot.report.pictures import Picture, PictureFolder
+    from rankshot.report.pictures import Picture
     from rankshot.zeroshot.explanation import Explanation
     from rankshot.zeroshot.files.predictions import Predictions
     from rankshot.zeroshot.files.score_tables import ScoreTable
@@ -109,13 +109,11 @@ def report(
     """
     from rankshot.report.gallery import Answers, build_gallery
     from rankshot.report.page import render_report, write_page
-    from rankshot.report.pictures import PictureFolder
     from rankshot.zeroshot.files.predictions import read_predictions
     from rankshot.zeroshot.files.score_tables import open_scores
     from rankshot.zeroshot.files.truth import read_truth
 
     check_page(output)
-    folder = None if images is None else PictureFolder(images)
     if scores is not None and rankings is None:
         raise RankshotError("--scores needs --rankings as well: explanations use both")
     if reference is not None and scores is None:
@@ -137,6 +135,9 @@ def report(
         page = _build_page(title, predicted, labels)
     except RankshotError as error:
         raise RankshotError(f"{predictions}: {error}") from None
+    answers = Answers(predicted.labels.astype(str), predicted.proba, labels, predicted.targets)
+    shots = _read_pictures(images, answers, predicted.ids)
+    whys: dict[int, Explanation] = {}
     model, table = None, None
     if scores is not None:
         table = open_scores(scores)
@@ -144,24 +145,11 @@ def report(
     if rankings is not None:
         items = None if table is None else table.items
         page = _add_rankings(page, options, items, predicted, model)
-    answers = Answers(predicted.labels.astype(str), predicted.proba, labels, predicted.targets)
-    shown: dict[int, Picture] = {}
-    choice = ""
-    if folder is not None:
-        try:
-            shown, choice, remarks = _read_pictures(folder, answers, predicted.ids)
-        except RankshotError as error:
-            raise RankshotError(f"{images}: {error}") from None
-        for remark in remarks:
-            say(f"{images}: {remark}")
-        page = replace(page, notes=(*page.notes, *(f"Pictures: {remark}." for remark in remarks)))
-    whys: dict[int, Explanation] = {}
     if table is not None and model is not None:
-        cards, whys = _explain_inputs(answers, predicted.ids, shown, table, model, score_type)
+        cards, whys = _explain_inputs(
+            answers, predicted.ids, shots.pictures, table, model, score_type
+        )
         page = replace(page, explanations=cards)
-    if shown:
-        names = {row: str(predicted.ids[row]) for row in shown}
-        page = replace(page, gallery=build_gallery(answers, names, shown, whys, choice))
     files = {
         "predictions": predictions,
         "truth": truth,
@@ -172,14 +160,21 @@ def report(
     }
     # Not the whole paths: a page is made to be given away.
     settings = [(what, path.resolve().name) for what, path in files.items() if path is not None]
-    page = replace(page, settings=(*settings, *page.settings))
+    page = replace(
+        page,
+        gallery=build_gallery(answers, predicted.ids, shots.pictures, whys, shots.choice),
+        settings=(*settings, *page.settings),
+        notes=(*page.notes, *shots.notes),
+    )
     write_page(render_report(page), output)
+    say(f"{_summarize(predicted, labels)}; report written to {output}")
+
+
+def _summarize(predicted: Predictions, labels: Labels | None) -> str:
     if labels is None:
-        found = f"{format_count(len(predicted), 'prediction')} without true classes"
-    else:
-        right = float((predicted.labels == labels).mean())
-        found = f"{right:.1%} of {format_count(len(labels), 'input')} right"
-    say(f"{found}; report written to {output}")
+        return f"{format_count(len(predicted), 'prediction')} without true classes"
+    right = float((predicted.labels == labels).mean())
+    return f"{right:.1%} of {format_count(len(labels), 'input')} right"
 
 
 def _check_classes(labels: Labels, predicted: Predictions, path: Path) -> None:
@@ -283,41 +278,52 @@ def _merge_rankings(rankings: Rankings, options: HeadOptions, k: int) -> Ranking
     return cast("Rankings", head.fit(rankings.top(k)).consensus_)
 
 
-def _read_pictures(
-    folder: PictureFolder, answers: Answers, ids: NDArray[np.object_]
-) -> tuple[dict[int, Picture], str, list[str]]:
-    """Return the pictures to show by their rows, how they were chosen, and what is missing."""
+class _Shots(NamedTuple):
+    """The pictures to show by their rows, how they were chosen, and what is missing."""
+
+    pictures: dict[int, Picture]
+    choice: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def _read_pictures(images: Path | None, answers: Answers, ids: NDArray[np.object_]) -> _Shots:
+    """Choose inputs that have a picture, and read these pictures only."""
     import numpy as np
 
     from rankshot.report.gallery import choose_pictures, describe_choice
-    from rankshot.report.pictures import ENDINGS
+    from rankshot.report.pictures import PictureFolder
     from rankshot.zeroshot.heads.base import REJECTED
 
+    if images is None:
+        return _Shots({})
+    folder = PictureFolder(images)
     # Of inputs with one id, the first is explained, so the first is shown.
     rows = {str(name): row for row, name in reversed(list(enumerate(ids)))}
     files = {row: file for name, row in rows.items() if (file := folder.find(name)) is not None}
     missing = [name for name, row in rows.items() if row not in files][::-1]
     if not files:
         raise RankshotError(
-            f"there is no picture of any input: the id {missing[0]!r}, for example, is not the path "
-            f"of a file below this folder, with or without {', '.join(ENDINGS)}"
+            f"{images}: there is no picture of any input; ids must be paths below this folder, "
+            f"with or without endings such as .jpg, but the first are {quote_names(missing[:3])}"
         )
     candidates = np.array(sorted(row for row in files if answers.predicted[row] != REJECTED), int)
-    shown, unreadable = {}, []
+    pictures, unreadable = {}, []
     for row in choose_pictures(answers, candidates):
         try:
-            shown[row] = folder.read(files[row])
+            pictures[row] = folder.read(files[row])
         except RankshotError as error:
             unreadable.append(f"{short_repr(ids[row])} ({error})")
-    remarks = []
+    notes = []
     if missing:
         some = f"{len(missing):,} of {format_count(len(rows), 'id')}"
-        remarks.append(f"there is no file for {some}: {quote_names(missing, 3)}")
+        notes.append(f"There is no picture for {some}: {quote_names(missing, 3)}.")
     if unreadable:
-        remarks.append(
-            f"{format_count(len(unreadable), 'file')} cannot be shown: {'; '.join(unreadable)}"
-        )
-    return shown, describe_choice(answers, list(shown), len(candidates)) if shown else "", remarks
+        some = format_count(len(unreadable), "picture")
+        notes.append(f"{some} cannot be shown: {'; '.join(unreadable)}.")
+    for note in notes:
+        say(f"{images}: {note}")
+    choice = describe_choice(answers, list(pictures), len(candidates)) if pictures else ""
+    return _Shots(pictures, choice, tuple(notes))
 
 
 def _explain_inputs(

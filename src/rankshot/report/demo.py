@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import cast
 
 import numpy as np
 
+from rankshot.datasets import load_thumbnails
 from rankshot.experiments.benchmark import LIST_LENGTH
 from rankshot.experiments.demo import REPORTED, Demo
 from rankshot.experiments.methods import K
@@ -44,26 +44,22 @@ DATA_NOTE = (
 )
 
 
-def demo_report(demo: Demo, pictures: Mapping[int, Picture]) -> Report:
-    """Return the report of what the demonstration found.
-
-    Parameters
-    ----------
-    demo : Demo
-    pictures : mapping of int to Picture
-        Pictures of some of the new inputs, by their rows.
-    """
+def demo_report(demo: Demo) -> Report:
+    """Return the report of what the demonstration found."""
     method, source, classifier = REPORTED
     consensus = cast("Rankings", cast("ProbabilisticRanking", demo.head).consensus_)
     proba = demo.head.predict_proba(demo.scores)
     predicted = demo.head.predict(demo.scores)
     targets = demo.head.classes_.tolist()
+    names = [f"Image {row}" for row in range(len(demo.truth))]
     answers = Answers(predicted, proba, demo.truth, targets)
-    candidates = np.array(sorted(pictures), np.intp)
+    images, _, candidates = load_thumbnails()
     shown = choose_pictures(answers, candidates)
-    whys = explain(demo.head, demo.scores[shown]) if shown else []
+    pixels = dict(zip(candidates.tolist(), images, strict=True))
+    pictures = {row: Picture.from_pixels(pixels[row]) for row in shown}
+    whys = explain(demo.head, demo.scores[np.array(shown)])
     # Inputs with a picture are the best examples.
-    first = np.concatenate([shown, np.delete(np.arange(len(demo.truth)), shown)]).astype(int)
+    first = np.concatenate([shown, np.delete(np.arange(len(demo.truth)), shown)])
     examples = first[choose_examples(predicted[first], demo.truth[first], targets)].tolist()
     best = max(c.estimate for row in demo.comparison.rows for c in row.cells if c is not None)
     seen = ", ".join(f"{name} {share:.1%}" for name, share in demo.seen_accuracy.items())
@@ -87,13 +83,11 @@ def demo_report(demo: Demo, pictures: Mapping[int, Picture]) -> Report:
         evaluation=evaluate_predictions(demo.truth, predicted, proba, targets),
         gallery=build_gallery(
             answers,
-            {row: f"Image {row}" for row in shown},
-            {row: pictures[row] for row in shown},
+            names,
+            pictures,
             dict(zip(shown, whys, strict=True)),
             describe_choice(answers, shown, len(candidates)),
-        )
-        if shown
-        else None,
+        ),
         consensuses=summarize_rankings(
             weigh_sources_equally(demo.rankings), consensus, K, by_source=True
         ),
@@ -101,7 +95,7 @@ def demo_report(demo: Demo, pictures: Mapping[int, Picture]) -> Report:
         map=map_rankings(demo.rankings, LIST_LENGTH),
         explanations=tuple(
             ExplainedInput(
-                f"Image {row}",
+                names[row],
                 explain(
                     demo.head,
                     demo.scores[row : row + 1],

@@ -80,7 +80,7 @@ class Answers(NamedTuple):
         place = {name: j for j, name in enumerate(self.classes)}
         columns = [place[str(label)] for label in self.predicted[rows]]
         # Single precision can give a little more than 1.
-        return np.clip(self.proba[rows, columns], 0, 1)
+        return np.asarray(np.clip(self.proba[rows, columns], 0, 1))
 
 
 # ---- Choice
@@ -172,18 +172,31 @@ def find_speakers(why: Explanation) -> tuple[str, ...]:
 
 def build_gallery(
     answers: Answers,
-    names: Mapping[int, str],
+    names: Sequence[str] | NDArray[np.object_],
     pictures: Mapping[int, Picture],
     explanations: Mapping[int, Explanation],
     choice: str,
 ) -> Gallery:
-    """Return the gallery of the rows of ``pictures``, with the explanations that there are."""
+    """Return the gallery of some inputs.
+
+    Parameters
+    ----------
+    answers : Answers
+    names : sequence of str, shape (n,)
+        The names of all inputs.
+    pictures : mapping of int to Picture
+        The pictures of the inputs to show, by their rows.
+    explanations : mapping of int to Explanation
+        Why they got their classes, by their rows, as far as it is known.
+    choice : str
+        How they were chosen; see `describe_choice`.
+    """
     rows = list(pictures)
     shown = zip(rows, answers.probability(rows).tolist(), strict=True)
     return Gallery(
         tuple(
             ShownInput(
-                names[row],
+                str(names[row]),
                 pictures[row],
                 str(answers.predicted[row]),
                 probability,
