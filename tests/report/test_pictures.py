@@ -119,6 +119,15 @@ def test_grey_of_16_bits_is_not_cut_off(tmp_path):
     assert_halves(read(tmp_path, "a"), (128,) * 3, (128,) * 3)
 
 
+@pytest.mark.parametrize("mode", ["1", "P", "L"])
+def test_scaling_down_takes_means(tmp_path, mode):
+    """Of a chessboard, one pixel in many would be black or white; their mean is grey."""
+    board = (np.indices((384, 384)).sum(axis=0) % 2 * 255).astype(np.uint8)
+    Image.fromarray(board).convert(mode).save(tmp_path / "a.png")
+    pixels = decode(read(tmp_path, "a"))
+    assert 100 < pixels.min() <= pixels.max() < 155
+
+
 def test_what_is_transparent_is_white(tmp_path):
     image = two_halves().convert("RGBA")
     image.putalpha(Image.new("L", image.size, 255))

@@ -110,15 +110,16 @@ def choose_pictures(answers: Answers, candidates: Rows) -> list[int]:
     """
     surest = candidates[np.argsort(-answers.probability(candidates), kind="stable")]
     given = answers.predicted[surest]
+    truth = None if answers.truth is None else answers.truth[surest]
     shown, each = _plan(len(answers.classes))
     piles: list[Rows] = []
     for name in (answers.classes[place] for place in shown):
-        if answers.truth is None:
+        if truth is None:
             theirs = surest[given == name]
             half = (len(theirs) + 1) // 2
             piles += [theirs[:half], theirs[half:][::-1]]
         else:
-            own, right = answers.truth[surest] == name, given == name
+            own, right = truth == name, given == name
             piles += [surest[own & right], surest[own & ~right]]
     return [int(pile[i]) for i in range(each) for pile in piles if i < len(pile)]
 

@@ -22,7 +22,7 @@ SIDE = 96
 TINY = 48
 """Pictures up to this size are kept as they are, and shown enlarged, with visible pixels."""
 MAX_PIXELS = 100_000_000
-"""More than any camera has. A small file can claim more, to fill the memory."""
+"""Larger pictures are refused: a small file can claim to be huge, and would fill the memory."""
 FORMATS = ("JPEG", "PNG", "GIF", "WEBP")
 """What Pillow may try. Some of its other formats start programs."""
 ENDINGS = (".jpg", ".jpeg", ".png", ".gif", ".webp")
