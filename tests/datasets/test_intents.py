@@ -105,7 +105,7 @@ def test_similarities_are_those_of_word_vectors():
         assert (table.source, table.targets, table.items) == (name, new + seen, seen)
         assert table.coverage > 0.9
         assert table["pto_request", "pto_balance"] > table["pto_request", "tell_joke"]
-        assert table["timezone", "time"] > table["timezone", "oil_change_how"]
+        assert table["todo_list", "shopping_list"] > table["todo_list", "tell_joke"]
 
 
 def test_class_vectors_give_the_table():
