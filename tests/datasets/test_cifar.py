@@ -1,6 +1,5 @@
 """CIFAR's features, inside the package and from a file: whole, balanced, small, checked."""
 
-import importlib.util
 from functools import lru_cache
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from rankshot.datasets.cifar import load_cifar, load_thumbnails
 from rankshot.datasets.embedded import class_names
 
 DATA = Path(rs.__file__).parent / "datasets" / "data"
-SCRIPT = Path(__file__).parents[2] / "scripts" / "build_datasets.py"
 ORIGINS = {
     "seen_train": "seen_train",
     "seen_validation": "seen_test",
@@ -43,15 +41,6 @@ def read_arrays(path):
 @pytest.fixture
 def originals(shared_data):
     return read_arrays(shared_data / "cifar" / "features.npz")
-
-
-@pytest.fixture(scope="module")
-def build():
-    """The script, as a module."""
-    spec = importlib.util.spec_from_file_location("build_datasets", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 # ---- Features

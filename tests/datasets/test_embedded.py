@@ -1,6 +1,5 @@
 """What the package knows of the classes of its data sets: names, tables, vectors, rankings."""
 
-import importlib.util
 import json
 from pathlib import Path
 
@@ -19,7 +18,6 @@ from rankshot.datasets.embedded import (
 )
 
 DATA = Path(rs.__file__).parent / "datasets" / "data"
-SCRIPT = Path(__file__).parents[2] / "scripts" / "build_datasets.py"
 DATASETS = ["cifar", "animals"]
 SOURCES = ["WordNet", "GloVe", "Wikipedia", "word2vec", "GloVe 100d"]
 SENSES = {"cifar": CIFAR_SENSES, "animals": ANIMAL_SENSES}
@@ -43,15 +41,6 @@ def dataset(request):
 @pytest.fixture(scope="module")
 def tables(dataset):
     return load_similarities(dataset)
-
-
-@pytest.fixture(scope="module")
-def build():
-    """The script, as a module."""
-    spec = importlib.util.spec_from_file_location("build_datasets", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 # ---- Names

@@ -193,9 +193,9 @@ def panel_source(question: str) -> str:
 
 
 def load_similarities(dataset: str = "cifar") -> dict[str, Similarity]:
-    """Return the tables of five sources: all classes of a data set against the seen ones.
+    """Return the tables of several sources: all classes of a data set against the seen ones.
 
-    The targets are the 10 new classes and then the seen ones, each of which is compared with
+    The targets are the new classes and then the seen ones, each of which is compared with
     itself, too. Unknown similarities are NaN: sweet_pepper does not occur in the part of Wikipedia
     that was used. The tables' ``notes`` report how each name was looked up;
     ``similarities.md``, in the folder of the data, describes how the tables were made, and their
@@ -203,15 +203,17 @@ def load_similarities(dataset: str = "cifar") -> dict[str, Similarity]:
 
     Parameters
     ----------
-    dataset : {"cifar", "animals"}
-        CIFAR has 100 seen classes, Animals with Attributes 40.
+    dataset : {"cifar", "animals", "intents"}
+        CIFAR has 100 seen classes, Animals with Attributes 40, intents 120.
 
     Returns
     -------
     dict of str to Similarity
         "WordNet" (path similarity), "GloVe" (cosine of word vectors of 50 numbers), "Wikipedia"
         (cosine of co-occurrence vectors), "word2vec" (cosine of word vectors trained on the
-        same text) and "GloVe 100d" (cosine of word vectors of 100 numbers).
+        same text) and "GloVe 100d" (cosine of word vectors of 100 numbers). Intents have only
+        the three of word vectors: WordNet describes things, and few names of intents occur in a
+        text.
 
     Examples
     --------
@@ -244,11 +246,11 @@ def load_class_vectors(dataset: str = "cifar") -> ClassVectors:
 
     A name of several words has the mean of the vectors of its words, as in `WordVectors`;
     ``class_vectors.md``, in the folder of the data, describes where they come from. The new
-    classes are first, then the seen ones.
+    classes are first, then the seen ones. The intent ``rollover_401k`` has no vector (NaN).
 
     Parameters
     ----------
-    dataset : {"cifar", "animals"}
+    dataset : {"cifar", "animals", "intents"}
         The data set.
 
     Examples

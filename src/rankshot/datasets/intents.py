@@ -6,6 +6,7 @@ import json
 import lzma
 from collections.abc import Iterable
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +28,15 @@ from rankshot.ranking.rankings import Rankings
 
 Texts = NDArray[np.str_]
 SPLITS = ("train", "val", "test")
+PARTS = {
+    "seen_train": ("seen", "train"),
+    "seen_validation": ("seen", "val"),
+    "seen_test": ("seen", "test"),
+    "new": ("new", "test"),
+}
+"""The kind of class and the split of the parts of `TextData` that have labels."""
+OUT_OF_SCOPE = "out of scope"
+OUT_OF_SCOPE_PARTS = {"out_of_scope_validation": "val", "out_of_scope_test": "test"}
 CLASS_LISTS = ("seen", "unseen", "held_out_seen")
 """The lists of ``classes.json``."""
 
@@ -137,25 +147,36 @@ class IntentClasses(NamedTuple):
 
 
 def _load_embedded() -> TextData:
-    seen, new = class_names("intents")
     panel, held_out_panel = load_panel("intents"), load_held_out_panel("intents")
-    classes = IntentClasses(seen, new, tuple(sorted(held_out_panel.target_names)))
-    with (
-        embedded_file("intents_requests.jsonl.xz") as path,
-        lzma.open(path) as stream,
-    ):
-        texts = _read_requests(decode_lines(stream, path), path, classes)
-    return TextData("intents", *texts, *classes, panel, held_out_panel)
+    classes = IntentClasses(*class_names("intents"), tuple(sorted(held_out_panel.target_names)))
+    with embedded_file("intents_requests.jsonl.xz") as path:
+        stream = BytesIO(lzma.decompress(path.read_bytes()))
+        requests = _read_requests(decode_lines(stream, path), path, classes)
+    return _join(requests, classes, panel, held_out_panel)
 
 
 def _load_directory(directory: Path) -> TextData:
     classes = _read_classes(directory / "classes.json")
     path = directory / "requests.jsonl"
-    texts = _read_requests(read_lines(path), path, classes)
+    requests = _read_requests(read_lines(path), path, classes)
     others = tuple(name for name in classes.seen if name not in classes.held_out)
     panel = _read_panel(directory / "panel.jsonl", classes.seen, classes.new)
     held_out_panel = _read_panel(directory / "panel_held_out_seen.jsonl", others, classes.held_out)
-    return TextData("intents", *texts, *classes, panel, held_out_panel)
+    return _join(requests, classes, panel, held_out_panel)
+
+
+def _join(
+    requests: dict[str, Any], classes: IntentClasses, panel: Rankings, held_out_panel: Rankings
+) -> TextData:
+    return TextData(
+        "intents",
+        **requests,
+        seen_classes=classes.seen,
+        new_classes=classes.new,
+        held_out_classes=classes.held_out,
+        panel=panel,
+        held_out_panel=held_out_panel,
+    )
 
 
 # ---- Files
@@ -166,11 +187,11 @@ def _read_classes(path: Path) -> IntentClasses:
         content = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
         raise RankshotError(f"{path}: not JSON ({error})") from None
-    if not isinstance(content, dict) or (missing := sorted({*CLASS_LISTS} - {*content})):
-        lacking = quote_names(missing) if isinstance(content, dict) else short_repr(content)
+    if not isinstance(content, dict) or not {*CLASS_LISTS} <= {*content}:
+        found = list(content) if isinstance(content, dict) else content
         raise RankshotError(
-            f"{path}: expected an object with the lists {quote_names(CLASS_LISTS)}; "
-            f"{'there is no ' if isinstance(content, dict) else 'this is '}{lacking}"
+            f"{path}: expected an object with the lists {quote_names(CLASS_LISTS)}, "
+            f"not {short_repr(found)}"
         )
     seen, new, held_out = (
         tuple(sorted(as_names(content[kind], f"{path}: {kind!r}"))) for kind in CLASS_LISTS
@@ -194,32 +215,38 @@ def _read_panel(path: Path, items: tuple[str, ...], targets: tuple[str, ...]) ->
 
 def _read_requests(
     lines: Iterable[tuple[int, str]], path: Path, classes: IntentClasses
-) -> list[Texts]:
-    """Return the texts and labels of each part, in the order of the fields of `TextData`."""
-    kind_of = {**dict.fromkeys(classes.seen, "seen"), **dict.fromkeys(classes.new, "new")}
-    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
+) -> dict[str, Any]:
+    """Return the texts and labels of all parts, by the fields of `TextData`."""
+    groups = _group_requests(lines, path, classes)
+    arrays: dict[str, Texts] = {}
+    for part, (kind, split) in PARTS.items():
+        pairs = groups.get((kind, split), [])
+        if missing := sorted({*getattr(classes, kind)} - {intent for _, intent in pairs}):
+            raise RankshotError(f"{path}: no request of {quote_names(missing)} in {split!r}")
+        texts, labels = zip(*pairs, strict=True)
+        arrays |= {part: np.array(texts), f"{part}_label": np.array(labels)}
+    for part, split in OUT_OF_SCOPE_PARTS.items():
+        found = groups.get((OUT_OF_SCOPE, split), [])
+        arrays[part] = np.array([text for text, _ in found], dtype=np.str_)
+    return {name: read_only(array) for name, array in arrays.items()}
+
+
+def _group_requests(
+    lines: Iterable[tuple[int, str]], path: Path, classes: IntentClasses
+) -> dict[tuple[str, str], list[tuple[str, str | None]]]:
+    """Return the texts and intents of each kind of class and split."""
+    kinds: dict[str | None, str] = {None: OUT_OF_SCOPE}
+    kinds |= {**dict.fromkeys(classes.seen, "seen"), **dict.fromkeys(classes.new, "new")}
+    groups: dict[tuple[str, str], list[tuple[str, str | None]]] = {}
     for number, line in lines:
         split, intent, text = _parse_request(line, f"{path}:{number}")
-        if intent is not None and intent not in kind_of:
-            hint = suggest_name(intent, kind_of)
+        if intent not in kinds:
+            hint = suggest_name(intent, classes.seen + classes.new)
             raise RankshotError(f"{path}:{number}: unknown intent {short_repr(intent)}{hint}")
-        kind = "out of scope" if intent is None else kind_of[intent]
-        if (kind, split) == ("out of scope", "train"):
+        if intent is None and split not in OUT_OF_SCOPE_PARTS.values():
             raise RankshotError(f"{path}:{number}: an out-of-scope request to train on")
-        found.setdefault((kind, split), []).append((text, intent or ""))
-    arrays: list[Texts] = []
-    for kind, split, names in (
-        *(("seen", split, classes.seen) for split in SPLITS),
-        ("new", "test", classes.new),
-    ):
-        pairs = found.get((kind, split), [])
-        if missing := sorted({*names} - {intent for _, intent in pairs}):
-            raise RankshotError(f"{path}: no request of {quote_names(missing)} in {split!r}")
-        arrays += (read_only(np.array(column)) for column in zip(*pairs, strict=True))
-    for split in ("val", "test"):
-        texts = [text for text, _ in found.get(("out of scope", split), [])]
-        arrays.append(read_only(np.array(texts, dtype=np.str_)))
-    return arrays
+        groups.setdefault((kinds[intent], split), []).append((text, intent))
+    return groups
 
 
 def _parse_request(line: str, where: str) -> tuple[str, str | None, str]:
