@@ -67,7 +67,7 @@ def guess_targets(panel: rs.Rankings) -> None:
 
 
 if __name__ == "__main__":
-    panel = load_panel()
+    panel = load_panel(question="similar")
     print(f"{panel.select(target='cat')}\n")
     show_consensus(panel)
     show_models("cat", panel)

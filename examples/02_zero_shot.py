@@ -14,12 +14,13 @@ from rankshot.zeroshot.metrics import per_class_accuracy
 
 
 def main() -> None:
-    data, held_out = load_cifar(), load_held_out_panel()
+    data, held_out = load_cifar(), load_held_out_panel(question="similar")
     classifier = LogisticRegression(C=0.01, max_iter=500)
     # As in the paper: the rankings of all raters are merged into one, and all places have the same
     # weight.
     head = rs.ProbabilisticRanking(posterior="consensus", decay=0)
-    zero_shot = rs.ZeroShotClassifier(classifier, head=head, rankings=load_panel())
+    panel = load_panel(question="similar")
+    zero_shot = rs.ZeroShotClassifier(classifier, head=head, rankings=panel)
     search = rs.SeenClassSearch(
         zero_shot, {"head__k": [2, 4, 7]}, rankings=held_out, held_out=[held_out.target_names]
     ).fit(data.seen_train, data.seen_train_label)

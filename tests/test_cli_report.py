@@ -7,6 +7,7 @@ from html import unescape
 
 import numpy as np
 import pytest
+from PIL import Image
 from rich.console import Console
 
 import rankshot as rs
@@ -404,6 +405,131 @@ def test_a_source_with_subset_rankings_is_in_the_bars_the_table_and_the_map(fold
     assert parts["consensus"].count(">half a dictionary<") == len(TARGETS)
     assert parts["map"].count("<title>half a dictionary (") == len(TARGETS)
     assert f"half a dictionary knows only 3 of the {len(SEEN)} seen classes." in parts["sources"]
+
+
+def save_picture(path, side=200):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    noise = np.random.default_rng(side).normal(128, 40, size=(side // 4, side // 4, 3))
+    small = Image.fromarray(noise.clip(0, 255).astype(np.uint8))
+    small.resize((side, side), Image.Resampling.BICUBIC).save(path)
+
+
+def show_cards(text):
+    """Return the texts of the cards of the gallery."""
+    part = text.partition('<section id="pictures"')[2].partition("</section>")[0]
+    cards = re.findall(r'<li class="shot">(.*?)</li>', part, re.DOTALL)
+    return [re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", card)).strip() for card in cards]
+
+
+def test_report_shows_the_pictures_of_its_inputs(folder, predicted):
+    for name in IDS:
+        save_picture(folder / "shots" / f"{name}.jpg")
+    out = run_well(f"{REPORT} --rankings rankings.jsonl --scores scores.csv --images shots")
+    assert "shots" not in out
+    text = page(folder)
+    assert headings(text)[:2] == ["Accuracy", "Pictures"]
+    cards = show_cards(text)
+    whys = rs.explain(rs.ProbabilisticRanking().fit(rankings()), LOGITS)
+    assert sorted(card.split()[-1] for card in cards) == IDS
+    for card in cards:
+        row = IDS.index(card.split()[-1])
+        label = predicted.labels[row]
+        assert card.startswith(f"{label} {100 * predicted.proba[row].max():.1f}% ")
+        assert ("✓ right" in card) == (label == TRUTH[row])
+        assert (f"✗ wrong true: {TRUTH[row]}" in card) == (label != TRUTH[row])
+        why = whys[row]
+        own = sorted((c for c in why.items if c[0] in why.listed and c[1] > 0), key=lambda c: -c[1])
+        assert (" , ".join(name for name, _ in own[:3]) or label) in card
+    explained = text.partition('<section id="explanations"')[2].partition("</section>")[0]
+    assert explained.count("<img") == explained.count("<h3>") > 0
+    # The page is made to be given away.
+    assert str(folder) not in text
+    assert re.search(r"images</dt>\s*<dd>shots<", text)
+
+
+def test_pictures_need_no_truth_and_no_scores(folder, predicted):
+    save_picture(folder / "x3.png")
+    out = run_well("report predictions.parquet -o out.html --images .")
+    assert ".: There is no picture for 6 of 7 ids: 'x1', 'x2', 'x4' and 3 more." in out
+    (card,) = show_cards(page(folder))
+    assert re.fullmatch(r"truck [\d.]+% x3", card)
+    assert "There is no picture for 6 of 7 ids" in page(folder)
+    assert "1 of 7 inputs are shown, 14.3% (of 1 that could be shown)" in page(folder)
+
+
+def test_pictures_that_cannot_be_shown_are_named(folder, predicted):
+    outside = folder / "outside.png"
+    save_picture(outside)
+    shots = folder / "shots"
+    for name in IDS[:4]:
+        save_picture(shots / f"{name}.png")
+    (shots / "x2.png").write_bytes((shots / "x2.png").read_bytes()[:300])
+    (shots / "x5.png").symlink_to(outside)
+    out = run_well(f"{REPORT} --images {shots}")
+    for text in (out, unescape(page(folder))):
+        assert "There is no picture for 2 of 7 ids: 'x6', 'x7'." in text
+        assert "2 pictures cannot be shown: " in text
+        assert "'x2' (damaged, or not a JPEG, PNG, GIF or WebP picture)" in text
+        assert "'x5' (a link that leads out of the folder)" in text
+    assert {card.split()[-1] for card in show_cards(page(folder))} == {"x1", "x3", "x4"}
+    assert str(folder) not in page(folder)
+
+
+def test_a_report_without_a_readable_picture_has_no_gallery(folder, predicted):
+    (folder / "x1.png").write_bytes(b"no picture")
+    out = run_well(f"{REPORT} --images .")
+    assert "1 picture cannot be shown: 'x1' (damaged" in out
+    assert "Pictures" not in headings(page(folder))
+
+
+def test_a_folder_without_any_picture_of_the_inputs_is_refused(folder, predicted):
+    save_picture(folder / "shots" / "other.png")
+    done = rankshot(f"{REPORT} --images shots")
+    assert done.status == 2
+    assert "shots: there is no picture of any input; ids must be paths below this" in done.err
+    assert "but the first are 'x1', 'x2', 'x3'" in done.err
+    done = rankshot(f"{REPORT} --images nowhere")
+    assert "nowhere: there is no such folder" in done.err
+    assert not (folder / "out.html").exists()
+
+
+def test_rejected_inputs_have_no_picture_and_equal_ids_have_one(folder):
+    ids = ["x1", "x1", "x3", "x4", "x5", "x6", "x7"]
+    write_scores(folder / "scores.csv", LOGITS, ids=ids)
+    classify = "classify scores.csv --rankings rankings.jsonl -o predictions.parquet"
+    run_well(f"{classify} --reject-below .9")
+    (folder / "truth.csv").write_text("\n".join(["label", *TRUTH]))
+    given = read_predictions("predictions.parquet").labels
+    for name in set(ids):
+        save_picture(folder / f"{name}.gif")
+    run_well(f"{REPORT} --rankings rankings.jsonl --scores scores.csv --images .")
+    kept = sorted({name for name, label in zip(ids, given, strict=True) if label != "rejected"})
+    assert given[0] != "rejected" in given
+    assert sorted(card.split()[-1] for card in show_cards(page(folder))) == kept
+
+
+def test_only_the_pictures_shown_are_opened_and_the_page_stays_small(folder, monkeypatch):
+    n = 300
+    rng = np.random.default_rng(3)
+    ids = [f"part {i % 4}/IMG {i}" for i in range(n)]
+    write_scores(
+        folder / "scores.csv", LOGITS[rng.integers(0, 7, n)] + rng.normal(size=(n, 5)), ids=ids
+    )
+    (folder / "truth.csv").write_text("\n".join(["label", *rng.choice(TARGETS, n)]))
+    for name in ids:
+        save_picture(folder / "shots" / f"{name}.jpg", 400)
+    run_well("classify scores.csv --rankings rankings.jsonl -o predictions.parquet")
+    run_well(f"{REPORT} --rankings rankings.jsonl --scores scores.csv")
+    without = len(page(folder))
+    opened = []
+    really_open = Image.open
+    monkeypatch.setattr(
+        Image, "open", lambda file, **how: opened.append(file) or really_open(file, **how)
+    )
+    run_well(f"{REPORT} --rankings rankings.jsonl --scores scores.csv --images shots")
+    assert len(opened) == len(set(opened)) == len(show_cards(page(folder))) == 60
+    assert len(page(folder)) < 600_000
+    assert 60 * 1000 < len(page(folder)) - without < 400_000
 
 
 def test_a_report_of_a_thousand_seen_classes_is_small(folder):

@@ -1,6 +1,5 @@
 """CIFAR's features, inside the package and from a file: whole, balanced, small, checked."""
 
-import importlib.util
 from functools import lru_cache
 from pathlib import Path
 
@@ -9,11 +8,10 @@ import pytest
 from scipy.spatial.distance import cdist
 
 import rankshot as rs
-from rankshot.datasets.cifar import load_cifar
+from rankshot.datasets.cifar import load_cifar, load_thumbnails
 from rankshot.datasets.embedded import class_names
 
 DATA = Path(rs.__file__).parent / "datasets" / "data"
-SCRIPT = Path(__file__).parents[2] / "scripts" / "build_datasets.py"
 ORIGINS = {
     "seen_train": "seen_train",
     "seen_validation": "seen_test",
@@ -43,15 +41,6 @@ def read_arrays(path):
 @pytest.fixture
 def originals(shared_data):
     return read_arrays(shared_data / "cifar" / "features.npz")
-
-
-@pytest.fixture(scope="module")
-def build():
-    """The script, as a module."""
-    spec = importlib.util.spec_from_file_location("build_datasets", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 # ---- Features
@@ -111,6 +100,50 @@ def test_features_tell_the_classes_apart(data):
     distances = cdist(data.seen_validation, means)
     guesses = np.array(data.seen_classes)[distances.argmin(axis=1)]
     assert np.mean(guesses == data.seen_validation_label) > 0.4
+
+
+# ---- Pictures
+
+
+def test_thumbnails_are_pictures_of_the_features(data):
+    images, labels, rows = load_thumbnails()
+    assert (images.shape, images.dtype) == ((60, 32, 32, 3), np.uint8)
+    np.testing.assert_array_equal(data.new_label[rows], labels)
+    assert set(np.unique(labels, return_counts=True)[1]) == {6}
+    assert len(set(rows.tolist())) == 60
+    with pytest.raises(ValueError, match="read-only"):
+        images[0] = 0
+
+
+def test_airplanes_and_ships_are_bluer_than_horses_and_deer():
+    """Sky and sea, not grass: the pictures are those of the labels, and red is first."""
+    images, labels, _ = load_thumbnails()
+    blue = images[..., 2].mean(axis=(1, 2)) - images[..., 0].mean(axis=(1, 2))
+    cool, warm = (np.isin(labels, names) for names in (["airplane", "ship"], ["horse", "deer"]))
+    assert blue[cool].mean() > blue[warm].mean() + 10
+
+
+@pytest.mark.shared_data
+def test_thumbnails_are_the_images_of_their_rows(shared_data, stored, originals):
+    images, _, rows = load_thumbnails()
+    with np.load(shared_data / "cifar" / "images.npz", allow_pickle=False) as arrays:
+        place = {row: i for i, row in enumerate(arrays["unseen_test_index"].tolist())}
+        of_all = stored["unseen_row"][rows].tolist()
+        expected = arrays["unseen_test_image"][[place[row] for row in of_all]]
+    np.testing.assert_array_equal(images, expected)
+    # The same rows in the file of all features.
+    features = originals["unseen_test"][of_all].astype(np.float32)
+    assert np.abs(load_cifar().new[rows] - features).max() <= stored["step"] / 2
+
+
+@pytest.mark.shared_data
+def test_rebuilding_thumbnails_gives_the_very_same(build, shared_data, stored):
+    with np.load(shared_data / "cifar" / "images.npz", allow_pickle=False) as arrays:
+        anew = build.thumbnails(arrays, stored)
+    with np.load(DATA / "cifar_thumbnails.npz", allow_pickle=False) as arrays:
+        assert set(anew) == set(arrays)
+        for name, array in anew.items():
+            np.testing.assert_array_equal(array, arrays[name])
 
 
 # ---- Rebuilding

@@ -1,6 +1,6 @@
-"""What the package knows of the classes of both data sets: names, tables, vectors, rankings."""
+"""What the package knows of the classes of its data sets: names, tables, vectors, rankings."""
 
-import importlib.util
+import json
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +10,6 @@ import rankshot as rs
 from rankshot.datasets.embedded import (
     ANIMAL_SENSES,
     CIFAR_SENSES,
-    PANEL_FILES,
     class_names,
     load_class_vectors,
     load_held_out_panel,
@@ -19,7 +18,6 @@ from rankshot.datasets.embedded import (
 )
 
 DATA = Path(rs.__file__).parent / "datasets" / "data"
-SCRIPT = Path(__file__).parents[2] / "scripts" / "build_datasets.py"
 DATASETS = ["cifar", "animals"]
 SOURCES = ["WordNet", "GloVe", "Wikipedia", "word2vec", "GloVe 100d"]
 SENSES = {"cifar": CIFAR_SENSES, "animals": ANIMAL_SENSES}
@@ -45,21 +43,13 @@ def tables(dataset):
     return load_similarities(dataset)
 
 
-@pytest.fixture(scope="module")
-def build():
-    """The script, as a module."""
-    spec = importlib.util.spec_from_file_location("build_datasets", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 # ---- Names
 
 
 def test_names():
     assert [len(some) for some in class_names("cifar")] == [100, 10]
     assert [len(some) for some in class_names("animals")] == [40, 10]
+    assert [len(some) for some in class_names("intents")] == [120, 30]
     assert "persian+cat" in class_names("animals").new
 
 
@@ -74,7 +64,7 @@ def test_names_are_sorted_and_apart(dataset):
 )
 @pytest.mark.parametrize("name", ["cifer", "CIFAR", "", None, ["cifar"]])
 def test_a_wrong_name_lists_the_right_ones(load, name):
-    with pytest.raises(rs.RankshotError, match="there are 'cifar' and 'animals'"):
+    with pytest.raises(rs.RankshotError, match="there are 'cifar', 'animals', 'intents'"):
         load(name)
 
 
@@ -221,30 +211,68 @@ def test_the_vectors_are_those_that_glove_published():
 
 # ---- The panel
 
+QUESTIONS = {"similar": (8, 10), "photographs": (6, 15), "contrast": (4, 15)}
+"""For each question: its raters, and the length of their lists."""
+SIZES = {"cifar": (20, 80), "animals": (10, 30)}
+"""Targets and items of the held-out panel."""
 
-@pytest.mark.parametrize(("dataset", "n_items"), [("cifar", 100), ("animals", 40)])
-def test_the_panel_ranks_seen_classes(dataset, n_items):
-    panel = load_panel(dataset)
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_the_panel_ranks_seen_classes(dataset, question):
+    panel, (n_raters, length) = load_panel(dataset, question), QUESTIONS[question]
     seen, new = class_names(dataset)
-    assert (len(panel), len(panel.rater_names)) == (80, 8)
     assert (panel.target_names, panel.items) == (new, seen)
-    assert len(panel.items) == n_items
-    assert set(panel.lengths) == {10}
+    check_panel(panel, question, n_raters, length)
 
 
-@pytest.mark.parametrize(
-    ("dataset", "n_targets", "n_items"), [("cifar", 20, 80), ("animals", 10, 30)]
-)
-def test_held_out_classes_are_no_items(dataset, n_targets, n_items):
-    panel, seen = load_held_out_panel(dataset), class_names(dataset).seen
-    assert (len(panel.target_names), len(panel.items)) == (n_targets, n_items)
-    assert (len(panel), len(panel.rater_names)) == (8 * n_targets, 8)
-    assert not set(panel.target_names) & set(panel.items)
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_held_out_classes_are_no_items(dataset, question):
+    panel, (n_raters, length) = load_held_out_panel(dataset, question), QUESTIONS[question]
+    seen = class_names(dataset).seen
+    assert (len(panel.target_names), len(panel.items)) == SIZES[dataset]
+    assert panel.target_names == load_held_out_panel(dataset).target_names
     assert {*panel.target_names, *panel.items} == set(seen)
     assert list(panel.items) == [name for name in seen if name in panel.items]
-    assert set(panel.lengths) == {10}
-    raters = [len(set(ranked.raters)) for ranked in panel.by_target().values()]
-    assert set(raters) == {8}
+    check_panel(panel, question, n_raters, length)
+
+
+def check_panel(panel, question, n_raters, length):
+    assert panel.source_names == (f"language-model panel: {question}",)
+    assert set(panel.lengths) == {length}
+    assert not panel.has_ties
+    assert len(panel.rater_names) == n_raters
+    for ranked in panel.by_target().values():
+        assert sorted(ranked.raters) == sorted(panel.rater_names)
+
+
+@pytest.mark.parametrize("load", [load_panel, load_held_out_panel])
+def test_what_a_classifier_would_say_is_asked_by_default(load):
+    assert load() == load("cifar", "photographs")
+    assert load("animals") == load("animals", question="photographs")
+    assert load("intents") == load("intents", "requests")
+
+
+@pytest.mark.parametrize("load", [load_panel, load_held_out_panel])
+def test_questions_can_be_joined(load):
+    joined = rs.Rankings.concatenate([load("animals", question) for question in QUESTIONS])
+    # No two questions share a rater.
+    assert len(joined.rater_names) == 18
+    assert len(joined.source_names) == 3
+
+
+@pytest.mark.parametrize("load", [load_panel, load_held_out_panel])
+@pytest.mark.parametrize(
+    ("dataset", "question", "problem"),
+    [
+        ("cifar", "photograph", r"no question 'photograph' .*did you mean 'photographs'"),
+        ("animals", "requests", "'photographs', 'contrast', 'similar'"),
+        ("intents", "similar", "no question 'similar' for 'intents'; the panel was asked 'requ"),
+        ("cifar", 3, "no question 3"),
+    ],
+)
+def test_a_question_that_was_not_asked_is_refused(load, dataset, question, problem):
+    with pytest.raises(rs.RankshotError, match=problem):
+        load(dataset, question)
 
 
 # ---- Files
@@ -281,15 +309,35 @@ def test_names_are_those_of_the_data(build, shared_data, dataset):
 
 
 @pytest.mark.shared_data
+@pytest.mark.parametrize("dataset", ["cifar", "animals", "intents"])
 def test_rebuilding_the_panels_gives_the_very_same(
     build, shared_data, dataset, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(build, "DATA", tmp_path)
-    build.write_panels(dataset, class_names(dataset).seen, shared_data / "raters")
+    build.write_panels(dataset, class_names(dataset).seen, shared_data)
     written = sorted(tmp_path.iterdir())
     assert len(written) == 2
     for path in written:
         assert path.read_bytes() == (DATA / path.name).read_bytes()
+
+
+@pytest.mark.shared_data
+@pytest.mark.parametrize(
+    ("question", "file"),
+    [
+        ("similar", "language_model.jsonl"),
+        ("photographs", "photographs.jsonl"),
+        ("contrast", "contrast.jsonl"),
+    ],
+)
+def test_answers_are_those_of_the_raters(shared_data, dataset, question, file):
+    lines = (shared_data / "raters" / file).read_text().splitlines()
+    answers = [one for line in lines if (one := json.loads(line))["dataset"] == dataset]
+    panel = load_panel(dataset, question)
+    assert len(answers) == len(panel)
+    for answer in answers:
+        one = panel.select(target=answer["target"], rater=answer["rater"])
+        assert one.orders() == [answer["ranking"]]
 
 
 def test_the_panels_of_two_data_sets_are_separated(build, tmp_path):
@@ -300,7 +348,6 @@ def test_the_panels_of_two_data_sets_are_separated(build, tmp_path):
     )
     assert [one["rater"] for one in build.records(path, "cifar")] == ["lm1", "lm2"]
     assert [one["target"] for one in build.records(path, "animals")] == ["y"]
-    assert PANEL_FILES.keys() == {"cifar", "animals"}
 
 
 def test_vectors_are_read_from_what_npm_has(build, tmp_path):

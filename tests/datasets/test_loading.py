@@ -192,6 +192,8 @@ def test_nothing_there(look, tmp_path, name):
 def test_an_unknown_data_set_is_refused(look):
     with pytest.raises(RankshotError, match="no data set 'cifra'"):
         look("cifra")
+    with pytest.raises(RankshotError, match="no data set 'intents'; there are 'cifar', 'animals'"):
+        look("intents")
 
 
 @pytest.mark.usefixtures("builders")

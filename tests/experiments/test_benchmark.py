@@ -111,7 +111,7 @@ def test_the_rehearsal_uses_every_image_of_the_seen_classes_and_no_other(benchma
     assert numbers(task.train) < numbers(data.seen_train)
     assert numbers(task.validation) < numbers(data.seen_validation)
     assert set(Counter(task.test_label.tolist()).values()) == {6}
-    assert set(task.targets) == set(load_held_out_panel(name).target_names)
+    assert set(task.targets) == set(load_held_out_panel(name, "similar").target_names)
     # The items keep their order, so that columns mean the same everywhere.
     assert task.items == tuple(c for c in data.seen_classes if c not in task.targets)
     assert (len(task.items), len(task.targets)) == ((80, 20) if name == "cifar" else (30, 10))
@@ -135,8 +135,8 @@ def test_sources_and_panel_are_of_targets_and_items(benchmarks, name, part):
 def test_the_panels_are_those_of_the_data_set(benchmarks):
     for name, benchmark in benchmarks.items():
         assert benchmark.name == name
-        assert benchmark.real.panel.orders() == load_panel(name).orders()
-        assert benchmark.rehearsal.panel.orders() == load_held_out_panel(name).orders()
+        assert benchmark.real.panel.orders() == load_panel(name, "similar").orders()
+        assert benchmark.rehearsal.panel.orders() == load_held_out_panel(name, "similar").orders()
         assert set(benchmark.vectors.names) == set(
             benchmark.images.seen_classes + benchmark.images.new_classes
         )

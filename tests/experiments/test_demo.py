@@ -10,11 +10,13 @@ from sklearn import config_context
 
 import rankshot as rs
 from rankshot.cli.demo import comparison_table
+from rankshot.datasets import load_thumbnails
 from rankshot.experiments.demo import run_demo
 from rankshot.experiments.methods import DR, DS, PR, Method
 from rankshot.experiments.result_tables import Comparison, ComparisonRow
 from rankshot.report.demo import demo_report
 from rankshot.report.page import render_report
+from rankshot.report.pictures import Picture
 
 TOLERANCE = 0.01
 """Other processors and libraries round otherwise, and move some images across a border."""
@@ -105,6 +107,14 @@ def test_the_page_shows_all_that_was_promised(demo):
     assert len(report.map.names) == len(demo.rankings) == 110
     assert report.evaluation.confusion.sum() == len(demo.truth) == 4000
     assert report.explanations
+    assert all(one.picture for one in report.explanations)
+    assert {one.label == one.truth for one in report.gallery.inputs} == {True, False}
+    images, _, rows = load_thumbnails()
+    for one in report.gallery.inputs:
+        row = int(one.name.removeprefix("Image "))
+        assert one.truth == demo.truth[row]
+        assert one.picture == Picture.from_pixels(images[rows == row][0])
+        assert one.speakers
     page = render_report(report)
     for text in ("Comparison", "Consensus", "Map", "Evaluation", "Explanations", "Two classes"):
         assert text in page

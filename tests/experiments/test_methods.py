@@ -202,7 +202,7 @@ def test_a_reference_goes_to_the_head_that_wants_it(rng, panel):
 def test_animals_leave_out_the_sources_that_lack_targets():
     seen, new = class_names("animals")
     tables = {name: table.select(new, seen) for name, table in load_similarities("animals").items()}
-    field = paper_methods(tables, load_panel("animals"))
+    field = paper_methods(tables, load_panel("animals", "similar"))
     assert rows(field) == expected_rows(["WordNet", "GloVe", "GloVe 100d"])
     linguistic = chosen(field, PR, "linguistic, Mallows").semantics
     assert len(linguistic) == 42

@@ -52,8 +52,8 @@ def animals():
     return Benchmark(
         images("animals", seen, new),
         load_similarities("animals"),
-        load_panel("animals"),
-        load_held_out_panel("animals"),
+        load_panel("animals", "similar"),
+        load_held_out_panel("animals", "similar"),
         load_class_vectors("animals"),
     )
 

@@ -126,7 +126,7 @@ def hausdorff(a, b):
 
 
 def test_pairs_of_animals_are_the_most_and_the_least_alike_of_the_panel():
-    panel = load_panel("animals")
+    panel = load_panel("animals", "similar")
     places = {name: mean_places(panel, name) for name in panel.target_names}
     distance = {
         pair: hausdorff(places[pair[0]], places[pair[1]])
@@ -144,7 +144,7 @@ def test_pairs_of_animals_are_the_most_and_the_least_alike_of_the_panel():
 
 
 def test_pairs_do_not_depend_on_the_order_of_rankings_and_items(rng):
-    panel = load_panel("animals")
+    panel = load_panel("animals", "similar")
     shuffled = panel[rng.permutation(len(panel))].with_items(rng.permutation(panel.items).tolist())
     assert choose_pairs_by_panel(shuffled) == choose_pairs_by_panel(panel)
 

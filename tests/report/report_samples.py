@@ -6,6 +6,8 @@ import numpy as np
 
 from rankshot.ranking.concordance import TargetSummary
 from rankshot.report.contents import Evaluation, ExplainedInput
+from rankshot.report.gallery import Gallery, ShownInput
+from rankshot.report.pictures import Picture
 from rankshot.zeroshot.explanation import Explanation
 from rankshot.zeroshot.metrics import Interval
 
@@ -41,3 +43,5 @@ EXAMPLE = ExplainedInput(
     ),
     truth="dog",
 )
+PICTURE = Picture.from_pixels(np.full((32, 32, 3), (250, 10, 20), np.uint8))
+GALLERY = Gallery((ShownInput("image 23", PICTURE, "cat", 0.345, "dog", ("lynx",)),), "At random.")

@@ -9,7 +9,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 from html_walker import HOSTILE, Walker, check_accessible, check_same_markup, check_self_contained
-from report_samples import EVALUATION, EXAMPLE, summary
+from report_samples import EVALUATION, EXAMPLE, GALLERY, PICTURE, summary
 
 from rankshot import RankshotError
 from rankshot.experiments.result_tables import Comparison, ComparisonRow
@@ -29,6 +29,7 @@ from rankshot.report.evaluation_sections import (
     format_classes,
     format_confusions,
 )
+from rankshot.report.gallery import Gallery, ShownInput
 from rankshot.report.page import render_report, write_page
 from rankshot.report.sections import format_comparison, format_explanations
 from rankshot.zeroshot.explanation import Explanation
@@ -68,6 +69,7 @@ FULL = Report(
     comparison=COMPARISON,
     evaluation=EVALUATION,
     overview=OVERVIEW,
+    gallery=GALLERY,
     consensuses=(SUMMARY,),
     sources=SOURCES,
     map=MAP,
@@ -79,6 +81,7 @@ SECTIONS = {
     "comparison": "comparison",
     "accuracy": "evaluation",
     "predictions": "overview",
+    "pictures": "gallery",
     "confusions": "evaluation",
     "classes": "evaluation",
     "explanations": "explanations",
@@ -110,6 +113,7 @@ def test_every_number_and_name_is_on_the_page():
         GloVe knows only 87 of the 100 seen classes.|.321|.432|.654|17 places
         image 17|62.3%|✗ wrong|The true class is dog|+1.27|−0.41|+0.330|21.4%|7.1%
         Why cat rather than the average class
+        image 23|34.5%|lynx|true: dog|At random.
     """
     missing = [w for line in wanted.split("\n") for w in line.strip().split("|") if w not in text]
     assert missing == []
@@ -229,10 +233,11 @@ def everywhere(name):
         Comparison((name,), (ComparisonRow(name, name, (Interval(0.5, 0.4, 0.6),)),), name),
         replace(EVALUATION, classes=(name, other, "ship")),
         replace(OVERVIEW, classes=(name, other)),
+        Gallery((ShownInput(name, PICTURE, name, 0.5, other, (name, other)),), name),
         (summary(name, (name, (name, other)), 0.5, 1.0, ((name, 1.0),)),),
         replace(SOURCES, lines=tuple(line._replace(name=name) for line in SOURCES.lines)),
         ClassMap((name, other), (name, other), (0.0, 1.0), (0.0, 1.0), name),
-        (ExplainedInput(name, why, other),),
+        (ExplainedInput(name, why, other, PICTURE),),
         ((name, name),),
         (name,),
     )
@@ -254,6 +259,7 @@ def test_long_names_are_shortened_with_a_tooltip():
     endless = "x" * 1_000_000
     short = replace(everywhere(endless), title="t", lead="", facts=(), notes=())
     short = replace(short, map=None, comparison=None, evaluation=None, sources=None, settings=())
+    short = replace(short, gallery=replace(short.gallery, choice=""))
     assert len(render_report(short)) < 100_000
 
 

@@ -11,7 +11,9 @@ from rankshot.report.contents import (
     count_predictions,
     evaluate_predictions,
 )
+from rankshot.report.gallery import Answers, build_gallery, choose_pictures
 from rankshot.report.page import render_report
+from rankshot.report.pictures import Picture
 from rankshot.report.ranking_summaries import compare_sources, map_rankings, summarize_rankings
 
 OPEN = "() => document.querySelectorAll('details').forEach(fold => { fold.open = true; })"
@@ -51,13 +53,22 @@ def pages():
     # The first of three sources stands for the consensus, to save the time of merging.
     consensus = rankings.select(source="source 0")
     why = rs.explain(head, scores[:3], against=new[0])
+    answers = Answers(predicted, proba, labels, head.classes_.tolist())
+    pixels = rng.integers(0, 256, size=(60, 32, 32, 3), dtype=np.uint8)
+    rows = choose_pictures(answers, np.arange(600))
+    pictures = dict(zip(rows, map(Picture.from_pixels, pixels), strict=False))
+    whys = dict(enumerate(rs.explain(head, scores)))
     known = Report(
         "Forty classes",
         evaluation=evaluate_predictions(labels, predicted, proba, head.classes_.tolist()),
+        gallery=build_gallery(answers, [f"input {i}" for i in range(600)], pictures, whys, "Some."),
         consensuses=summarize_rankings(rankings, consensus, 5),
         sources=compare_sources(rankings, consensus, 5),
         map=map_rankings(rankings, 5),
-        explanations=tuple(ExplainedInput(f"input {i}", one) for i, one in enumerate(why)),
+        explanations=tuple(
+            ExplainedInput(f"input {i}", one, picture=pictures[rows[i]])
+            for i, one in enumerate(why)
+        ),
         settings=(("--k", "5"),),
     )
     unknown = Report(
@@ -80,6 +91,18 @@ def test_on_a_phone_only_matrices_are_wider_than_their_box(open_page, pages):
     page.set_content(pages["known"])
     page.evaluate(OPEN)
     assert {kind.split()[0] for kind in page.evaluate(CLIPPED)} == {"matrix"}
+
+
+@pytest.mark.parametrize("width", [320, 390, 1280])
+def test_pictures_are_shown_and_the_page_does_not_scroll_sideways(open_page, pages, width):
+    page = open_page(viewport={"width": width, "height": 800})
+    page.set_content(pages["known"])
+    page.evaluate(OPEN)
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+    shown = page.evaluate("() => [...document.images].map(i => [i.naturalWidth, i.width])")
+    assert len(shown) > 50
+    assert {natural for natural, _ in shown} == {32}
+    assert {wide for _, wide in shown} == {72, 96}
 
 
 @pytest.mark.parametrize("width", [360, 1280])

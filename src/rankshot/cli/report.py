@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
 
 import typer
 
@@ -24,17 +24,21 @@ from rankshot.cli.head_options import (
     fit_head,
 )
 from rankshot.cli.score_options import ScoreType, ScoreTypeOption, find_inputs
-from rankshot.core.errors import RankshotError, format_count, quote_names, suggest_name
+from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr, suggest_name
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from rankshot.ranking.rankings import Rankings
-    from rankshot.report.contents import Report
+    from rankshot.report.contents import ExplainedInput, Report
+    from rankshot.report.gallery import Answers
+    from rankshot.report.pictures import Picture
+    from rankshot.zeroshot.explanation import Explanation
     from rankshot.zeroshot.files.predictions import Predictions
     from rankshot.zeroshot.files.score_tables import ScoreTable
     from rankshot.zeroshot.heads.base import BaseHead
+    from rankshot.zeroshot.scores import Scores
 
     Labels = NDArray[np.str_]
 
@@ -70,6 +74,14 @@ def report(
             "explained."
         ),
     ] = None,
+    images: Annotated[
+        Path | None,
+        typer.Option(
+            help="A folder of the inputs' pictures (JPEG, PNG, GIF, WebP): some are shown with "
+            "what was predicted. The id of an input is the path of its picture below this folder, "
+            "with or without the ending."
+        ),
+    ] = None,
     k: KOption = K,
     decay: DecayOption = DECAY,
     posterior: PosteriorOption = Posterior.MEAN,
@@ -83,14 +95,19 @@ def report(
     The page is one self-contained HTML file. It begins with the accuracy, then shows what was
     confused with what, and the accuracy of each class.
 
+    With --images, the page shows pictures of some inputs, recognised and not recognised, scaled
+    down and embedded.
+
     With --rankings, the page shows what the first --k places of the rankings of each class agree
-    on. With --scores as well, it explains why some inputs were given their classes; then give
+    on. With --scores as well, it explains why some inputs were given their classes, and names the
+    seen classes that speak for each prediction that is shown with its picture; then give
     --k, --decay, --posterior, --prior, --reference and --score-type as you gave them to
     `classify`.
 
     Example: rankshot report predictions.parquet --truth labels.csv --rankings rankings.jsonl
     -o report.html
     """
+    from rankshot.report.gallery import Answers, build_gallery
     from rankshot.report.page import render_report, write_page
     from rankshot.zeroshot.files.predictions import read_predictions
     from rankshot.zeroshot.files.score_tables import open_scores
@@ -118,6 +135,9 @@ def report(
         page = _build_page(title, predicted, labels)
     except RankshotError as error:
         raise RankshotError(f"{predictions}: {error}") from None
+    answers = Answers(predicted.labels.astype(str), predicted.proba, labels, predicted.targets)
+    shots = _read_pictures(images, answers, predicted.ids)
+    whys: dict[int, Explanation] = {}
     model, table = None, None
     if scores is not None:
         table = open_scores(scores)
@@ -126,23 +146,35 @@ def report(
         items = None if table is None else table.items
         page = _add_rankings(page, options, items, predicted, model)
     if table is not None and model is not None:
-        page = _add_examples(page, predicted, labels, table, model, score_type)
+        cards, whys = _explain_inputs(
+            answers, predicted.ids, shots.pictures, table, model, score_type
+        )
+        page = replace(page, explanations=cards)
     files = {
         "predictions": predictions,
         "truth": truth,
         "rankings": rankings,
         "scores": scores,
         "reference": reference,
+        "images": images,
     }
-    settings = [(what, str(path)) for what, path in files.items() if path is not None]
-    page = replace(page, settings=(*settings, *page.settings))
+    # Not the whole paths: a page is made to be given away.
+    settings = [(what, path.resolve().name) for what, path in files.items() if path is not None]
+    page = replace(
+        page,
+        gallery=build_gallery(answers, predicted.ids, shots.pictures, whys, shots.choice),
+        settings=(*settings, *page.settings),
+        notes=(*page.notes, *shots.notes),
+    )
     write_page(render_report(page), output)
+    say(f"{_summarize(predicted, labels)}; report written to {output}")
+
+
+def _summarize(predicted: Predictions, labels: Labels | None) -> str:
     if labels is None:
-        found = f"{format_count(len(predicted), 'prediction')} without true classes"
-    else:
-        right = float((predicted.labels == labels).mean())
-        found = f"{right:.1%} of {format_count(len(labels), 'input')} right"
-    say(f"{found}; report written to {output}")
+        return f"{format_count(len(predicted), 'prediction')} without true classes"
+    right = float((predicted.labels == labels).mean())
+    return f"{right:.1%} of {format_count(len(labels), 'input')} right"
 
 
 def _check_classes(labels: Labels, predicted: Predictions, path: Path) -> None:
@@ -246,37 +278,102 @@ def _merge_rankings(rankings: Rankings, options: HeadOptions, k: int) -> Ranking
     return cast("Rankings", head.fit(rankings.top(k)).consensus_)
 
 
-def _add_examples(
-    page: Report,
-    predicted: Predictions,
-    labels: Labels | None,
+class _Shots(NamedTuple):
+    """The pictures to show by their rows, how they were chosen, and what is missing."""
+
+    pictures: dict[int, Picture]
+    choice: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def _read_pictures(images: Path | None, answers: Answers, ids: NDArray[np.object_]) -> _Shots:
+    """Choose inputs that have a picture, and read these pictures only."""
+    import numpy as np
+
+    from rankshot.report.gallery import choose_pictures, describe_choice
+    from rankshot.report.pictures import PictureFolder
+    from rankshot.zeroshot.heads.base import REJECTED
+
+    if images is None:
+        return _Shots({})
+    folder = PictureFolder(images)
+    # Of inputs with one id, the first is explained, so the first is shown.
+    rows = {str(name): row for row, name in reversed(list(enumerate(ids)))}
+    files = {row: file for name, row in rows.items() if (file := folder.find(name)) is not None}
+    missing = [name for name, row in rows.items() if row not in files][::-1]
+    if not files:
+        raise RankshotError(
+            f"{images}: there is no picture of any input; ids must be paths below this folder, "
+            f"with or without endings such as .jpg, but the first are {quote_names(missing[:3])}"
+        )
+    candidates = np.array(sorted(row for row in files if answers.predicted[row] != REJECTED), int)
+    pictures, unreadable = {}, []
+    for row in choose_pictures(answers, candidates):
+        try:
+            pictures[row] = folder.read(files[row])
+        except RankshotError as error:
+            unreadable.append(f"{short_repr(ids[row])} ({error})")
+    notes = []
+    if missing:
+        some = f"{len(missing):,} of {format_count(len(rows), 'id')}"
+        notes.append(f"There is no picture for {some}: {quote_names(missing, 3)}.")
+    if unreadable:
+        some = format_count(len(unreadable), "picture")
+        notes.append(f"{some} cannot be shown: {'; '.join(unreadable)}.")
+    for note in notes:
+        say(f"{images}: {note}")
+    choice = describe_choice(answers, list(pictures), len(candidates)) if pictures else ""
+    return _Shots(pictures, choice, tuple(notes))
+
+
+def _explain_inputs(
+    answers: Answers,
+    ids: NDArray[np.object_],
+    shown: dict[int, Picture],
     table: ScoreTable,
     model: BaseHead,
     score_type: ScoreType,
-) -> Report:
-    """Explain a few inputs, right and wrong ones; rejected inputs have no class to explain."""
+) -> tuple[tuple[ExplainedInput, ...], dict[int, Explanation]]:
+    """Explain a few inputs in detail, and those that are shown with a picture, in one reading.
+
+    Rejected inputs have no class to explain.
+    """
     import numpy as np
 
     from rankshot.report.contents import ExplainedInput, choose_examples, choose_rival
-    from rankshot.zeroshot import explain
     from rankshot.zeroshot.heads.base import REJECTED
 
-    kept = np.flatnonzero(predicted.labels != REJECTED)
-    given = predicted.labels.astype(str)
-    known = None if labels is None else labels[kept]
-    found = choose_examples(given[kept], known, predicted.targets[:EXAMPLES])
-    rows = {str(predicted.ids[row]): row for row in kept[found]}
-    cards = []
+    kept = np.flatnonzero(answers.predicted != REJECTED)
+    # Inputs with a picture are the best examples.
+    first = np.concatenate([np.array(list(shown), int), kept[~np.isin(kept, list(shown))]])
+    known = None if answers.truth is None else answers.truth[first]
+    found = choose_examples(answers.predicted[first], known, answers.classes[:EXAMPLES])
+    examples = set(first[found].tolist())
+    rows = {str(ids[row]): row for row in [*shown, *examples]}
+    cards, whys = [], {}
     for name, scores in find_inputs(table, rows, score_type):
         row = rows[name]
-        label, truth = str(given[row]), None if labels is None else str(labels[row])
-        rival = choose_rival(label, truth, predicted.proba[row], predicted.targets)
-        why = explain(model, scores, against=rival)[0]
-        if why.target != label:
-            raise RankshotError(
-                f"input {name!r} is {label!r} in the predictions, but {why.target!r} with these "
-                "--scores and --rankings: give the files and options that `classify` had, or "
-                "leave out --scores"
-            )
-        cards.append(ExplainedInput(name, why, truth))
-    return replace(page, explanations=tuple(cards))
+        label = str(answers.predicted[row])
+        truth = None if answers.truth is None else str(answers.truth[row])
+        if row in shown:
+            whys[row] = _explain_prediction(model, scores, name, label, None)
+        if row in examples:
+            rival = choose_rival(label, truth, answers.proba[row], answers.classes)
+            why = _explain_prediction(model, scores, name, label, rival)
+            cards.append(ExplainedInput(name, why, truth, shown.get(row)))
+    return tuple(cards), whys
+
+
+def _explain_prediction(
+    model: BaseHead, scores: Scores, name: str, label: str, against: str | None
+) -> Explanation:
+    from rankshot.zeroshot import explain
+
+    why = explain(model, scores, against=against)[0]
+    if why.target != label:
+        raise RankshotError(
+            f"input {name!r} is {label!r} in the predictions, but {why.target!r} with these "
+            "--scores and --rankings: give the files and options that `classify` had, or "
+            "leave out --scores"
+        )
+    return why

@@ -1,4 +1,4 @@
-"""Data that comes with the package, and loaders for the full CIFAR and Animals with Attributes."""
+"""Data that comes with the package, and loaders for the full CIFAR, Animals and CLINC150."""
 
 import lazy_loader
 

@@ -1,5 +1,10 @@
 from .animals import build_animals_features as build_animals_features, load_animals as load_animals
-from .cifar import build_cifar_features as build_cifar_features, load_cifar as load_cifar
+from .cifar import (
+    Thumbnails as Thumbnails,
+    build_cifar_features as build_cifar_features,
+    load_cifar as load_cifar,
+    load_thumbnails as load_thumbnails,
+)
 from .embedded import (
     ANIMAL_SENSES as ANIMAL_SENSES,
     CIFAR_SENSES as CIFAR_SENSES,
@@ -17,4 +22,5 @@ from .imagenet import (
     imagenet_classes as imagenet_classes,
     load_imagenet as load_imagenet,
 )
+from .intents import TextData as TextData, load_intents as load_intents
 from .loading import MissingFeaturesError as MissingFeaturesError, load_images as load_images

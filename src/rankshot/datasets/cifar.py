@@ -109,6 +109,45 @@ def _read_embedded_part(
     return read_only(features), read_only(np.array(classes)[arrays[f"{part}_label"]])
 
 
+class Thumbnails(NamedTuple):
+    """Pictures of new classes, to show beside their predictions; all arrays are read-only.
+
+    Attributes
+    ----------
+    images : ndarray of uint8, shape (60, 32, 32, 3)
+        Red, green and blue.
+    labels : ndarray of str, shape (60,)
+        The class of each picture.
+    rows : ndarray of int, shape (60,)
+        The row of each picture in ``load_cifar().new``.
+    """
+
+    images: Images
+    labels: Labels
+    rows: NDArray[np.int64]
+
+
+def load_thumbnails() -> Thumbnails:
+    """Return 60 pictures of CIFAR-10, six of each class, whose features `load_cifar` has.
+
+    Examples
+    --------
+    >>> from rankshot.datasets import load_cifar, load_thumbnails
+    >>> images, labels, rows = load_thumbnails()
+    >>> images.shape, images.dtype
+    ((60, 32, 32, 3), dtype('uint8'))
+    >>> bool((load_cifar().new_label[rows] == labels).all())
+    True
+    """
+    with (
+        embedded_file("cifar_thumbnails.npz") as path,
+        np.load(path, allow_pickle=False) as arrays,
+    ):
+        labels = np.array(class_names("cifar").new)[arrays["label"]]
+        rows = arrays["row"].astype(np.int64)
+        return Thumbnails(*map(read_only, (arrays["image"], labels, rows)))
+
+
 def _load_file(path: Path) -> ImageData:
     seen, new = class_names("cifar")
     names = [*PARTS, *(f"{part}_label" for part in PARTS), "seen_classes", "unseen_classes"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankshot.core.errors import RankshotError, short_repr, suggest_name
+from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.ranking.files import read_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.class_vectors import ClassVectors
@@ -19,11 +19,20 @@ from rankshot.semantics.similarity import Similarity
 CLASS_FILES = {
     "cifar": ("cifar100_classes.txt", "cifar10_classes.txt"),
     "animals": ("animals_seen_classes.txt", "animals_new_classes.txt"),
+    "intents": ("intents_seen_classes.txt", "intents_new_classes.txt"),
 }
 """For each data set: the files of the seen classes and of the new ones, one name per line."""
-PANEL_FILES = {"cifar": "language_model_panel.jsonl", "animals": "animals_panel.jsonl"}
-HELD_OUT_PANEL_FILES = {"cifar": "held_out_panel.jsonl", "animals": "animals_held_out_panel.jsonl"}
-SIMILARITY_FILES = {"cifar": "similarities.npz", "animals": "animals_similarities.npz"}
+QUESTIONS = {
+    "cifar": ("photographs", "contrast", "similar"),
+    "animals": ("photographs", "contrast", "similar"),
+    "intents": ("requests",),
+}
+"""For each data set: the questions that the panel was asked, the default first."""
+SIMILARITY_FILES = {
+    "cifar": "similarities.npz",
+    "animals": "animals_similarities.npz",
+    "intents": "intents_similarities.npz",
+}
 SOURCES = ("WordNet", "GloVe", "Wikipedia", "word2vec", "GloVe 100d")
 VECTOR_SOURCE = "GloVe 100d"
 CIFAR_SENSES = {
@@ -60,7 +69,7 @@ class ClassNames(NamedTuple):
 
 
 def class_names(dataset: str) -> ClassNames:
-    """Return the names of the seen and new classes of "cifar" or "animals".
+    """Return the names of the seen and new classes of "cifar", "animals" or "intents".
 
     Examples
     --------
@@ -74,11 +83,11 @@ def class_names(dataset: str) -> ClassNames:
     return ClassNames(_read_names(seen), _read_names(new))
 
 
-def require_dataset(dataset: Any) -> None:
+def require_dataset(dataset: Any, known: Iterable[str] = CLASS_FILES) -> None:
     """Raise an error if there is no data set of that name."""
-    if not isinstance(dataset, str) or dataset not in CLASS_FILES:
-        known = " and ".join(map(repr, CLASS_FILES))
-        hint = f"{suggest_name(dataset, CLASS_FILES)}; there are {known}"
+    known = list(known)
+    if not isinstance(dataset, str) or dataset not in known:
+        hint = f"{suggest_name(dataset, known)}; there are {quote_names(known)}"
         raise RankshotError(f"no data set {short_repr(dataset)}{hint}")
 
 
@@ -90,70 +99,103 @@ def _read_names(file: str) -> tuple[str, ...]:
 # ---- The language-model panel
 
 
-def load_panel(dataset: str = "cifar") -> Rankings:
-    """Return 80 rankings: top-10 of the seen classes, by 8 raters, for 10 new classes as targets.
+def load_panel(dataset: str = "cifar", question: str | None = None) -> Rankings:
+    """Return the rankings of a language-model panel: seen classes, for each new class as target.
 
-    Each rater is a separate run of a large language model, which was asked to rank the 10 seen
-    classes that look most like each target. The raters are not people.
-    ``language_model_panel.md``, in the folder of the data, describes how they were asked.
+    Each rater is a separate run of a large language model. The raters are not people. They saw
+    no image, score or result, but may have read about such data sets.
+    ``language_model_panel.md``, in the folder of the data, has the questions in full.
 
     Parameters
     ----------
-    dataset : {"cifar", "animals"}
-        CIFAR: the classes of CIFAR-10 as targets, the 100 of CIFAR-100 as items. Animals with
-        Attributes: 10 animals as targets, the other 40 as items.
+    dataset : {"cifar", "animals", "intents"}
+        CIFAR: the 10 classes of CIFAR-10 as targets, the 100 of CIFAR-100 as items. Animals with
+        Attributes: 10 animals as targets, the other 40 as items. Intents (CLINC150): 30 intents
+        as targets, the other 120 as items.
+    question : {"photographs", "contrast", "similar", "requests"}, optional
+        What the raters were asked. ``"photographs"``, the default for images: which classes
+        would a classifier say most often for photographs of the target (6 raters, the first 15)?
+        ``"contrast"``: which would it say more often for this target than for the other targets
+        (4 raters, the first 15)? ``"similar"``: which are most similar to the target (8 raters,
+        the first 10)? ``"requests"``, the only one for intents: which would a classifier of
+        texts say most often for requests of this intent (4 raters, the first 10)?
+
+    Returns
+    -------
+    Rankings
+        Their source is "language-model panel: " and the question, so that the rankings of
+        several questions can be concatenated.
 
     Examples
     --------
     >>> from rankshot.datasets import load_panel
-    >>> load_panel().select(target="cat", rater="lm1")
+    >>> load_panel().select(target="cat", rater="ph1")
     Rankings: 1 ranking of 100 items, 1 target, 1 source, 1 rater
-      cat: hamster > rabbit > fox > leopard > tiger > lion > raccoon > mouse > …
-    >>> load_panel("animals").select(target="persian+cat", rater="lm1")
+      cat: mouse > rabbit > hamster > raccoon > possum > fox > wolf > skunk > …
+    >>> load_panel("animals", "similar").select(target="persian+cat", rater="lm1")
     Rankings: 1 ranking of 40 items, 1 target, 1 source, 1 rater
       persian+cat: siamese+cat > chihuahua > hamster > rabbit > bobcat > collie > fox
         > dalmatian > …
     """
     seen = class_names(dataset).seen
-    return _read_panel(PANEL_FILES[dataset], seen)
+    return _read_panel(f"{dataset}_panel.jsonl", dataset, question, seen)
 
 
-def load_held_out_panel(dataset: str = "cifar") -> Rankings:
-    """Return 8 rankings for each of some *seen* classes that play new ones, top-10 of the others.
+def load_held_out_panel(dataset: str = "cifar", question: str | None = None) -> Rankings:
+    """Return the panel's rankings for some *seen* classes that play new ones.
 
-    Train on the items alone and classify images of the targets, to choose K, a regulariser or
+    Train on the items alone and classify inputs of the targets, to choose K, a regulariser or
     weights without any use of the new classes.
 
     Parameters
     ----------
-    dataset : {"cifar", "animals"}
+    dataset : {"cifar", "animals", "intents"}
         CIFAR: 20 of CIFAR-100's classes as targets, the other 80 as items. Animals with
-        Attributes: 10 of the 40 seen animals as targets, the other 30 as items.
+        Attributes: 10 of the 40 seen animals as targets, the other 30 as items. Intents: 30 of
+        the 120 seen intents as targets, the other 90 as items.
+    question : {"photographs", "contrast", "similar", "requests"}, optional
+        What the raters were asked, as for `load_panel`.
 
     Examples
     --------
     >>> from rankshot.datasets import load_held_out_panel
-    >>> load_held_out_panel().select(target="bear", rater="lm1")
+    >>> load_held_out_panel().select(target="bear", rater="ph1")
     Rankings: 1 ranking of 80 items, 1 target, 1 source, 1 rater
-      bear: wolf > lion > chimpanzee > raccoon > tiger > cattle > leopard > fox > …
+      bear: chimpanzee > cattle > porcupine > otter > wolf > lion > seal > raccoon > …
     """
-    seen, file = class_names(dataset).seen, HELD_OUT_PANEL_FILES[dataset]
-    held_out = set(_read_panel(file).target_names)
-    return _read_panel(file, [name for name in seen if name not in held_out])
+    seen, file = class_names(dataset).seen, f"{dataset}_held_out_panel.jsonl"
+    panel = _read_panel(file, dataset, question, seen)
+    held_out = set(panel.target_names)
+    return panel.change_items(tuple(name for name in seen if name not in held_out))
 
 
-def _read_panel(file: str, items: Sequence[str] | None = None) -> Rankings:
+def _read_panel(file: str, dataset: str, question: str | None, items: tuple[str, ...]) -> Rankings:
+    known = QUESTIONS[dataset]
+    if question is not None and question not in known:
+        hint = f"{suggest_name(question, known)}; the panel was asked {quote_names(known)}"
+        raise RankshotError(f"no question {short_repr(question)} for {dataset!r}{hint}")
     with embedded_file(file) as path:
-        return read_rankings(path, items=items)
+        return read_rankings(path, items=items).select(source=panel_source(question or known[0]))
+
+
+def panel_source(question: str) -> str:
+    """Return the source of the panel's rankings for a question.
+
+    Examples
+    --------
+    >>> panel_source("contrast")
+    'language-model panel: contrast'
+    """
+    return f"language-model panel: {question}"
 
 
 # ---- Similarities and vectors
 
 
 def load_similarities(dataset: str = "cifar") -> dict[str, Similarity]:
-    """Return the tables of five sources: all classes of a data set against the seen ones.
+    """Return the tables of several sources: all classes of a data set against the seen ones.
 
-    The targets are the 10 new classes and then the seen ones, each of which is compared with
+    The targets are the new classes and then the seen ones, each of which is compared with
     itself, too. Unknown similarities are NaN: sweet_pepper does not occur in the part of Wikipedia
     that was used. The tables' ``notes`` report how each name was looked up;
     ``similarities.md``, in the folder of the data, describes how the tables were made, and their
@@ -161,15 +203,17 @@ def load_similarities(dataset: str = "cifar") -> dict[str, Similarity]:
 
     Parameters
     ----------
-    dataset : {"cifar", "animals"}
-        CIFAR has 100 seen classes, Animals with Attributes 40.
+    dataset : {"cifar", "animals", "intents"}
+        CIFAR has 100 seen classes, Animals with Attributes 40, intents 120.
 
     Returns
     -------
     dict of str to Similarity
         "WordNet" (path similarity), "GloVe" (cosine of word vectors of 50 numbers), "Wikipedia"
         (cosine of co-occurrence vectors), "word2vec" (cosine of word vectors trained on the
-        same text) and "GloVe 100d" (cosine of word vectors of 100 numbers).
+        same text) and "GloVe 100d" (cosine of word vectors of 100 numbers). Intents have only
+        the three of word vectors: WordNet describes things, and few names of intents occur in a
+        text.
 
     Examples
     --------
@@ -193,6 +237,7 @@ def load_similarities(dataset: str = "cifar") -> dict[str, Similarity]:
         return {
             name: Similarity(arrays[name], new + seen, seen, name, arrays[f"{name}_notes"].tolist())
             for name in SOURCES
+            if name in arrays
         }
 
 
@@ -201,11 +246,11 @@ def load_class_vectors(dataset: str = "cifar") -> ClassVectors:
 
     A name of several words has the mean of the vectors of its words, as in `WordVectors`;
     ``class_vectors.md``, in the folder of the data, describes where they come from. The new
-    classes are first, then the seen ones.
+    classes are first, then the seen ones. The intent ``rollover_401k`` has no vector (NaN).
 
     Parameters
     ----------
-    dataset : {"cifar", "animals"}
+    dataset : {"cifar", "animals", "intents"}
         The data set.
 
     Examples

@@ -45,7 +45,7 @@ def load_images(name: str, directory: Path, announce: Announce, *, download: boo
     --------
     >>> load_images("cifar", Path("data"), announce=print, download=True)  # doctest: +SKIP
     """
-    require_dataset(name)
+    require_dataset(name, LOADERS)
     places = [directory / name / "features.npz", directory / "features.npz", directory]
     path = next((place for place in places if place.is_file()), places[0])
     if not path.exists() and name == "animals" and (directory / "Features").is_dir():

@@ -141,8 +141,8 @@ def load_benchmark(images: ImageData) -> Benchmark:
     return Benchmark(
         images=images,
         sources=load_similarities(images.name),
-        panel=load_panel(images.name),
-        held_out_panel=load_held_out_panel(images.name),
+        panel=load_panel(images.name, "similar"),
+        held_out_panel=load_held_out_panel(images.name, "similar"),
         vectors=load_class_vectors(images.name),
     )
 

@@ -11,7 +11,16 @@ from .contents import (
     count_predictions as count_predictions,
     evaluate_predictions as evaluate_predictions,
 )
+from .gallery import (
+    Answers as Answers,
+    Gallery as Gallery,
+    ShownInput as ShownInput,
+    build_gallery as build_gallery,
+    choose_pictures as choose_pictures,
+    describe_choice as describe_choice,
+)
 from .page import render_report as render_report, write_page as write_page
+from .pictures import Picture as Picture, PictureFolder as PictureFolder
 from .ranking_summaries import (
     compare_sources as compare_sources,
     map_rankings as map_rankings,

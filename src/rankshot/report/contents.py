@@ -19,6 +19,8 @@ from sklearn.metrics import confusion_matrix
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.experiments.result_tables import Comparison
 from rankshot.ranking.concordance import TargetSummary
+from rankshot.report.gallery import Gallery
+from rankshot.report.pictures import Picture
 from rankshot.zeroshot.explanation import Explanation
 from rankshot.zeroshot.metrics import (
     ROUNDING,
@@ -199,11 +201,13 @@ class ExplainedInput:
         Of the class that it got.
     truth : str, optional
         Its true class, if it is known.
+    picture : Picture, optional
     """
 
     name: str
     explanation: Explanation
     truth: str | None = None
+    picture: Picture | None = None
 
     def __post_init__(self) -> None:
         where, why = f"explanation of {short_repr(self.name)}", self.explanation
@@ -227,6 +231,8 @@ class Report:
     evaluation : Evaluation, optional
     overview : Overview, optional
         Instead of an evaluation, if the true classes are not known.
+    gallery : Gallery, optional
+        Some inputs with their pictures.
     consensuses : tuple of TargetSummary
     sources : SourceTable, optional
     map : ClassMap, optional
@@ -252,6 +258,7 @@ class Report:
     comparison: Comparison | None = None
     evaluation: Evaluation | None = None
     overview: Overview | None = None
+    gallery: Gallery | None = None
     consensuses: tuple[TargetSummary, ...] = ()
     sources: SourceTable | None = None
     map: ClassMap | None = None

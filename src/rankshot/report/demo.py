@@ -7,6 +7,7 @@ from typing import cast
 
 import numpy as np
 
+from rankshot.datasets import load_thumbnails
 from rankshot.experiments.benchmark import LIST_LENGTH
 from rankshot.experiments.demo import REPORTED, Demo
 from rankshot.experiments.methods import K
@@ -18,6 +19,8 @@ from rankshot.report.contents import (
     choose_rival,
     evaluate_predictions,
 )
+from rankshot.report.gallery import Answers, build_gallery, choose_pictures, describe_choice
+from rankshot.report.pictures import Picture
 from rankshot.report.ranking_summaries import compare_sources, map_rankings, summarize_rankings
 from rankshot.zeroshot.explanation import explain
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
@@ -48,7 +51,16 @@ def demo_report(demo: Demo) -> Report:
     proba = demo.head.predict_proba(demo.scores)
     predicted = demo.head.predict(demo.scores)
     targets = demo.head.classes_.tolist()
-    examples = choose_examples(predicted, demo.truth, targets)
+    names = [f"Image {row}" for row in range(len(demo.truth))]
+    answers = Answers(predicted, proba, demo.truth, targets)
+    images, _, candidates = load_thumbnails()
+    shown = choose_pictures(answers, candidates)
+    pixels = dict(zip(candidates.tolist(), images, strict=True))
+    pictures = {row: Picture.from_pixels(pixels[row]) for row in shown}
+    whys = explain(demo.head, demo.scores[np.array(shown)])
+    # Inputs with a picture are the best examples.
+    first = np.concatenate([shown, np.delete(np.arange(len(demo.truth)), shown)])
+    examples = first[choose_examples(predicted[first], demo.truth[first], targets)].tolist()
     best = max(c.estimate for row in demo.comparison.rows for c in row.cells if c is not None)
     seen = ", ".join(f"{name} {share:.1%}" for name, share in demo.seen_accuracy.items())
     return Report(
@@ -69,6 +81,13 @@ def demo_report(demo: Demo) -> Report:
         ),
         comparison=replace(demo.comparison, caption=CAPTION),
         evaluation=evaluate_predictions(demo.truth, predicted, proba, targets),
+        gallery=build_gallery(
+            answers,
+            names,
+            pictures,
+            dict(zip(shown, whys, strict=True)),
+            describe_choice(answers, shown, len(candidates)),
+        ),
         consensuses=summarize_rankings(
             weigh_sources_equally(demo.rankings), consensus, K, by_source=True
         ),
@@ -76,13 +95,14 @@ def demo_report(demo: Demo) -> Report:
         map=map_rankings(demo.rankings, LIST_LENGTH),
         explanations=tuple(
             ExplainedInput(
-                f"Image {row}",
+                names[row],
                 explain(
                     demo.head,
                     demo.scores[row : row + 1],
                     against=choose_rival(str(predicted[row]), truth, proba[row], targets),
                 )[0],
                 truth,
+                pictures.get(row),
             )
             for row, truth in zip(examples, demo.truth[examples].tolist(), strict=True)
         ),

@@ -19,6 +19,7 @@ from rankshot.report.evaluation_sections import (
     format_confusions,
     format_overview,
 )
+from rankshot.report.gallery import format_gallery
 from rankshot.report.sections import (
     format_comparison,
     format_consensus,
@@ -74,10 +75,12 @@ def _format_sections(report: Report) -> dict[str, Any]:
     evaluation, comparison = report.evaluation, report.comparison
     if comparison is not None and not comparison.rows:
         comparison = None
+    gallery = report.gallery if report.gallery and report.gallery.inputs else None
     sections: list[tuple[str, Callable[[Any], Any], Any]] = [
         ("comparison", format_comparison, comparison),
         ("accuracy", format_accuracy, evaluation),
         ("predictions", format_overview, report.overview),
+        ("pictures", format_gallery, gallery),
         ("confusions", format_confusions, evaluation),
         ("classes", format_classes, evaluation),
         ("explanations", format_explanations, report.explanations or None),

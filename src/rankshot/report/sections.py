@@ -22,6 +22,7 @@ from rankshot.report.charts import (
     find_largest_groups,
 )
 from rankshot.report.contents import ClassMap, ExplainedInput, SourceTable
+from rankshot.report.pictures import Picture
 from rankshot.report.svg import Html, fit_axis
 from rankshot.report.texts import (
     MINUS,
@@ -253,6 +254,7 @@ class FormattedExplanation:
     rival: str
     tables: list[ContributionTable]
     alternatives: list[Bar]
+    picture: Picture | None
 
 
 def format_explanations(inputs: Sequence[ExplainedInput]) -> dict[str, Any]:
@@ -281,6 +283,7 @@ def _format_explanation(one: ExplainedInput) -> FormattedExplanation:
         rival=why.against or "the average class",
         tables=tables,
         alternatives=make_bars(alternatives, [format_percent(p) for _, p in alternatives], 1.0),
+        picture=one.picture,
     )
 
 

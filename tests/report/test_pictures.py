@@ -1,0 +1,418 @@
+"""Pictures on a page: made from pixels, read from files of all kinds, and chosen fairly."""
+
+import base64
+import io
+import os
+import re
+import struct
+import sys
+import zlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from html_walker import Walker, check_self_contained
+from PIL import Image, PngImagePlugin
+from report_samples import EXAMPLE, PICTURE
+
+from rankshot import RankshotError
+from rankshot.report.contents import Report
+from rankshot.report.gallery import (
+    Answers,
+    Gallery,
+    ShownInput,
+    build_gallery,
+    choose_pictures,
+    describe_choice,
+    find_speakers,
+)
+from rankshot.report.page import render_report
+from rankshot.report.pictures import MAX_PIXELS, Picture, PictureFolder, encode_png
+from rankshot.zeroshot.explanation import Explanation
+
+
+def decode(picture):
+    """Return the pixels that a browser shows, as Pillow decodes them."""
+    return np.asarray(Image.open(io.BytesIO(picture.data)).convert("RGB"))
+
+
+# ---- Pixels
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (32, 32), (5, 17), (48, 3)])
+def test_png_keeps_every_pixel(rng, shape):
+    pixels = rng.integers(0, 256, size=(*shape, 3), dtype=np.uint8)
+    with Image.open(io.BytesIO(encode_png(pixels))) as image:
+        image.verify()
+    picture = Picture.from_pixels(pixels)
+    np.testing.assert_array_equal(decode(picture), pixels)
+    assert base64.b64decode(picture.uri.partition("base64,")[2]) == picture.data
+    assert picture.is_tiny
+
+
+@pytest.mark.parametrize(
+    "pixels", [np.zeros((2, 2), np.uint8), np.zeros((2, 2, 3)), np.zeros((0, 2, 3), np.uint8)]
+)
+def test_other_arrays_are_refused(pixels):
+    with pytest.raises(RankshotError, match=r"\(height, width, 3\) and the type uint8, not \("):
+        encode_png(pixels)
+
+
+# ---- Files
+
+RED, BLUE = (250, 10, 20), (10, 20, 250)
+
+
+def two_halves(width=300, height=200):
+    """Return an image whose left half is red and whose right half is blue."""
+    image = Image.new("RGB", (width, height), RED)
+    image.paste(BLUE, (width // 2, 0, width, height))
+    return image
+
+
+def read(folder, name):
+    pictures = PictureFolder(folder)
+    return pictures.read(pictures.find(name))
+
+
+def colors(picture):
+    """Return the colours in the middle of the left half and of the right half."""
+    pixels = decode(picture).astype(int)
+    height, width, _ = pixels.shape
+    return pixels[height // 2, width // 4], pixels[height // 2, 3 * width // 4]
+
+
+def assert_halves(picture, left=RED, right=BLUE):
+    for found, wanted in zip(colors(picture), (left, right), strict=True):
+        assert np.abs(found - wanted).max() < 30, (found, wanted)
+
+
+@pytest.mark.parametrize("ending", ["jpg", "JPEG", "png", "gif", "webp"])
+def test_formats_are_read_and_scaled_down(tmp_path, ending):
+    two_halves().save(tmp_path / f"a.{ending}")
+    picture = read(tmp_path, "a")
+    assert decode(picture).shape == (64, 96, 3)
+    assert_halves(picture)
+    assert (picture.media_type, picture.is_tiny) == ("image/jpeg", False)
+    assert len(picture.data) < 3000
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "PA", "RGBA", "CMYK", "I;16"])
+def test_modes_of_color(tmp_path, mode):
+    grey = Image.new("L", (300, 200), 255)
+    grey.paste(0, (150, 0, 300, 200))
+    if mode == "I;16":
+        image = Image.fromarray(np.asarray(grey).astype(np.uint16) * 257)
+    elif mode == "PA":
+        # A palette with a transparent colour.
+        image = grey.convert("P")
+        image.info["transparency"] = 0
+    else:
+        image = grey.convert("RGB" if mode == "CMYK" else mode).convert(mode)
+    image.save(tmp_path / ("a.jpg" if mode == "CMYK" else "a.png"))
+    white, black = (255, 255, 255), (0, 0, 0)
+    assert_halves(read(tmp_path, "a"), white, white if mode == "PA" else black)
+
+
+def test_grey_of_16_bits_is_not_cut_off(tmp_path):
+    Image.fromarray(np.full((200, 300), 0x8000, np.uint16)).save(tmp_path / "a.png")
+    assert_halves(read(tmp_path, "a"), (128,) * 3, (128,) * 3)
+
+
+@pytest.mark.parametrize("mode", ["1", "P", "L"])
+def test_scaling_down_takes_means(tmp_path, mode):
+    """Of a chessboard, one pixel in many would be black or white; their mean is grey."""
+    board = (np.indices((384, 384)).sum(axis=0) % 2 * 255).astype(np.uint8)
+    Image.fromarray(board).convert(mode).save(tmp_path / "a.png")
+    pixels = decode(read(tmp_path, "a"))
+    assert 100 < pixels.min() <= pixels.max() < 155
+
+
+def test_what_is_transparent_is_white(tmp_path):
+    image = two_halves().convert("RGBA")
+    image.putalpha(Image.new("L", image.size, 255))
+    image.paste((0, 0, 0, 0), (150, 0, 300, 200))
+    image.save(tmp_path / "a.webp", lossless=True)
+    assert_halves(read(tmp_path, "a"), RED, (255, 255, 255))
+
+
+@pytest.mark.parametrize(
+    ("orientation", "left"), [(1, RED), (2, BLUE), (3, BLUE), (6, None), (8, None)]
+)
+def test_photographs_are_upright(tmp_path, orientation, left):
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    two_halves().save(tmp_path / "a.jpg", exif=exif)
+    picture = read(tmp_path, "a")
+    if left is None:
+        assert decode(picture).shape == (96, 64, 3)
+        top = decode(picture)[24, 32].astype(int)
+        assert np.abs(top - (RED if orientation == 6 else BLUE)).max() < 30
+    else:
+        assert_halves(picture, left, BLUE if left == RED else RED)
+
+
+def test_small_pictures_keep_every_pixel(tmp_path, rng):
+    pixels = rng.integers(0, 256, size=(32, 28, 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "a.png")
+    picture = read(tmp_path, "a")
+    np.testing.assert_array_equal(decode(picture), pixels)
+    assert picture.is_tiny
+
+
+def test_an_extreme_shape_keeps_a_pixel(tmp_path):
+    Image.new("RGB", (20_000, 1), RED).save(tmp_path / "a.png")
+    assert decode(read(tmp_path, "a")).shape == (1, 96, 3)
+
+
+def test_nothing_but_pixels_gets_into_the_page(tmp_path):
+    exif = Image.Exif()
+    exif[0x010E] = "SECRET place"
+    two_halves().save(tmp_path / "a.jpg", exif=exif, comment=b"SECRET comment")
+    notes = PngImagePlugin.PngInfo()
+    notes.add_text("Comment", "SECRET words")
+    two_halves(40, 40).save(tmp_path / "b.png", pnginfo=notes, exif=exif)
+    assert b"SECRET" in (tmp_path / "a.jpg").read_bytes()
+    for name in "ab":
+        assert b"SECRET" not in read(tmp_path, name).data
+
+
+# ---- Hostile files
+
+
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def bomb(width, height):
+    """Return a PNG of a few kilobytes that claims to be as large as this."""
+    header = struct.pack(">2I5B", width, height, 8, 2, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(bytes(1_000_000), 9))
+        + chunk(b"IEND", b"")
+    )
+
+
+DAMAGED = "damaged, or not a JPEG, PNG, GIF or WebP picture"
+HUGE = "more than 100 million pixels"
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", DAMAGED),
+        (b"no picture", DAMAGED),
+        (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\nshowpage", DAMAGED),
+        (bomb(MAX_PIXELS // 1000, 1001), HUGE),
+        (bomb(100_000, 100_000), HUGE),
+        (bomb(300, 300)[:200], DAMAGED),
+        (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", b"\0" * 13), DAMAGED),
+    ],
+)
+def test_files_that_are_not_pictures_say_so(tmp_path, content, reason):
+    (tmp_path / "a.png").write_bytes(content)
+    with pytest.raises(RankshotError) as error:
+        read(tmp_path, "a")
+    assert str(error.value) == reason
+
+
+@pytest.mark.parametrize("ending", ["jpg", "png", "gif", "webp"])
+def test_a_truncated_file_is_refused(tmp_path, rng, ending):
+    noise = Image.fromarray(rng.integers(0, 256, size=(200, 200, 3), dtype=np.uint8))
+    noise.save(tmp_path / f"a.{ending}")
+    content = (tmp_path / f"a.{ending}").read_bytes()
+    (tmp_path / f"a.{ending}").write_bytes(content[: len(content) // 2])
+    with pytest.raises(RankshotError, match=DAMAGED):
+        read(tmp_path, "a")
+
+
+@pytest.mark.parametrize("ending", ["jpg", "png", "gif", "webp"])
+def test_flipped_bytes_are_read_or_refused_but_never_fatal(tmp_path, rng, ending):
+    two_halves(60, 60).save(tmp_path / f"a.{ending}")
+    content = np.frombuffer((tmp_path / f"a.{ending}").read_bytes(), np.uint8)
+    pictures, reasons = PictureFolder(tmp_path), set()
+    for _ in range(60):
+        odd = content.copy()
+        odd[rng.integers(len(odd), size=5)] = rng.integers(0, 256, size=5, dtype=np.uint8)
+        (tmp_path / f"a.{ending}").write_bytes(odd.tobytes())
+        try:
+            pictures.read(pictures.find("a"))
+        except RankshotError as error:
+            reasons.add(str(error))
+    assert {DAMAGED} <= reasons <= {DAMAGED, HUGE}
+
+
+def test_nothing_outside_of_the_folder_is_read(tmp_path):
+    inside, outside = tmp_path / "in", tmp_path / "out"
+    for folder in (inside / "deep", outside):
+        folder.mkdir(parents=True)
+        two_halves().save(folder / "a.png")
+    (inside / "link.png").symlink_to(outside / "a.png")
+    (inside / "far").symlink_to(outside)
+    (inside / "near.png").symlink_to(inside / "deep" / "a.png")
+    os.mkfifo(inside / "pipe.png")
+    (inside / "folder.png").mkdir()
+    pictures = PictureFolder(inside)
+    for name in ("../out/a", "../out/a.png", str(outside / "a"), "far/a", "deep/../../out/a"):
+        assert pictures.find(name) is None
+    for name in (str(inside / "deep" / "a"), "/deep/a", "a", "", ".", "..", "a\0b", "a\0b/c"):
+        assert pictures.find(name) is None
+    assert pictures.find("x" * 5000 + "/a") is None
+    for name in ("deep/a", "deep/a.png", "deep/../deep/a", "near"):
+        assert_halves(pictures.read(pictures.find(name)))
+    for name, reason in (("link", "leads out of the folder"), ("pipe", "not a"), ("folder", "not")):
+        with pytest.raises(RankshotError, match=reason):
+            pictures.read(pictures.find(name))
+
+
+def test_whole_names_come_before_names_without_endings(tmp_path):
+    for name in ("a.png", "a.png.jpg", "a.jpg", "17.png", "b.txt", "c.PNG"):
+        (tmp_path / name).touch()
+    found = PictureFolder(tmp_path).find
+    names = ["a", "a.png", "a.png.jpg", "a.jpg", "17", "c"]
+    assert [found(name).name for name in names] == [
+        *("a.jpg", "a.png", "a.png.jpg", "a.jpg", "17.png", "c.PNG")
+    ]
+    assert [found(name) for name in ("b", "b.txt", "017", "0", "1")] == [None] * 5
+
+
+def test_a_missing_folder_or_library_is_named(tmp_path, monkeypatch):
+    with pytest.raises(RankshotError, match="nowhere: there is no such folder"):
+        PictureFolder(tmp_path / "nowhere")
+    monkeypatch.setitem(sys.modules, "PIL.Image", None)
+    with pytest.raises(RankshotError, match=r"need Pillow: pip install 'rankshot\[pictures\]'"):
+        PictureFolder(tmp_path)
+
+
+# ---- Choice
+
+
+def random_answers(rng, L, n, known=True):
+    classes = [f"c{i}" for i in range(L)]
+    proba = rng.dirichlet(np.full(L, 0.3), size=n)
+    predicted = np.array(classes)[proba.argmax(axis=1)]
+    return Answers(
+        predicted, proba, np.array(classes)[rng.integers(0, L, n)] if known else None, classes
+    )
+
+
+@pytest.mark.parametrize("L", [1, 2, 7, 10, 30, 31, 200])
+def test_each_class_shows_its_surest_rights_and_wrongs(rng, L):
+    answers = random_answers(rng, L, 2000)
+    some = np.sort(rng.permutation(2000)[:1500])
+    rows = choose_pictures(answers, some)
+    assert len(set(rows)) == len(rows) <= 60
+    assert set(rows) <= set(some.tolist())
+    each = max(60 // (2 * L), 1)
+    shown = {str(answers.truth[row]) for row in rows}
+    assert len(shown) == min(L, 30)
+    sure = answers.proba.max(axis=1)
+    for name in shown:
+        for right in (True, False):
+            theirs = [
+                row
+                for row in some.tolist()
+                if answers.truth[row] == name and (answers.predicted[row] == name) == right
+            ]
+            best = sorted(theirs, key=lambda row: -sure[row])[:each]
+            assert [row for row in rows if row in theirs] == best
+    # The first pictures are of all classes, as right as wrong.
+    if L == 10:
+        first = rows[:20]
+        assert sorted(answers.truth[first]) == sorted([*answers.classes, *answers.classes])
+        assert (answers.predicted[first] == answers.truth[first]).sum() == 10
+
+
+def test_without_truth_the_surest_and_the_least_sure_are_shown(rng):
+    answers = random_answers(rng, 3, 100, known=False)
+    rows = choose_pictures(answers, np.arange(100))
+    sure = answers.proba.max(axis=1)
+    for name in answers.classes:
+        by_size = sorted(np.flatnonzero(answers.predicted == name), key=lambda row: -sure[row])
+        wanted = {*by_size[:10], *by_size[-10:]}
+        assert {row for row in rows if answers.predicted[row] == name} == wanted
+    few = choose_pictures(answers, np.flatnonzero(answers.predicted == "c1")[:3])
+    assert len(few) == len(set(few)) == 3
+    text = describe_choice(answers, rows, 100)
+    assert text.startswith(
+        "60 of 100 inputs are shown, 60.0%: for each predicted class, the 10 most"
+    )
+    assert "wrong" not in text
+
+
+def test_the_choice_is_described_with_the_shares_of_wrong_ones():
+    classes = [f"c{i}" for i in range(40)]
+    truth = np.repeat(classes, 10)
+    predicted = truth.copy()
+    predicted[::10] = "c1"
+    answers = Answers(predicted, np.full((400, 40), 1 / 40), truth, classes)
+    rows = choose_pictures(answers, np.arange(400))
+    assert len(rows) == 60 - (1 in np.linspace(0, 39, 30).round())
+    text = describe_choice(answers, rows, 390)
+    assert text.startswith(f"{len(rows)} of 400 inputs are shown, ")
+    assert "(of 390 that could be shown): for each of 30 of the 40 true classes, the right" in text
+    wrong = np.mean(predicted[rows] != truth[rows])
+    assert f"wrong: 10% of all inputs, but {100 * wrong:.0f}% of those shown." in text
+
+
+def test_only_classes_in_the_rankings_speak_for_a_prediction():
+    items = (("bus", 3.0), ("fox", -2.0), ("a", 0.5), ("lion", 1.0), ("cow", 0.7), ("b", 0.5))
+    listed = ("fox", "lion", "a", "b", "cow")
+    why = Explanation("cat", 0.5, None, items, (), (), listed)
+    assert find_speakers(why) == ("lion", "cow", "a")
+    assert find_speakers(Explanation("cat", 0.5, None, items, (), ())) == ("bus", "lion", "cow")
+
+
+def test_a_probability_in_single_precision_may_be_a_little_above_1():
+    proba = np.array([[1.0000001, 0.0]], np.float32)
+    answers = Answers(np.array(["c"]), proba, None, ["c", "d"])
+    gallery = build_gallery(answers, ["x"], {0: PICTURE}, {}, "")
+    assert gallery.inputs == (ShownInput("x", PICTURE, "c", 1.0),)
+    with pytest.raises(RankshotError, match="input 'x': 2 is not a probability"):
+        Gallery((ShownInput("x", PICTURE, "c", 2),))
+
+
+# ---- The page
+
+
+def test_a_card_has_all_that_is_known_of_an_input():
+    inputs = (
+        ShownInput("x1", PICTURE, "cat", 0.123, "cat", ("leopard", "fox")),
+        ShownInput("x2", Picture(b"?", "image/jpeg"), "dog", 0.456, "ship"),
+        ShownInput("x3", PICTURE, "dog", 0.789),
+    )
+    page = render_report(Report("t", gallery=Gallery(inputs, "So were they chosen.")))
+    check_self_contained(page)
+    walker = Walker(page)
+    assert [section["id"] for section in walker.all("section")] == ["pictures"]
+    cards = [
+        re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", card)).strip()
+        for card in page.partition('<ul class="gallery">')[2].partition("</ul>")[0].split("</li>")
+    ]
+    assert cards == [
+        "cat 12.3% ✓ right Seen classes that speak for it: leopard , fox x1",
+        "dog 45.6% ✗ wrong true: ship x2",
+        "dog 78.9% x3",
+        "",
+    ]
+    assert "So were they chosen." in walker.text
+    images = walker.all("img")
+    assert [image["alt"] for image in images] == ["Picture of x1", "Picture of x2", "Picture of x3"]
+    assert [image["src"] for image in images] == [one.picture.uri for one in inputs]
+    assert [image["class"] for image in images] == ["picture pixels", "picture", "picture pixels"]
+
+
+def test_more_than_20_pictures_are_folded_and_an_empty_gallery_is_left_out():
+    one = ShownInput("x", PICTURE, "cat", 0.5)
+    page = render_report(Report("t", gallery=Gallery((one,) * 33)))
+    assert "<summary>13 more pictures</summary>" in page
+    assert "more pictures" not in render_report(Report("t", gallery=Gallery((one,) * 20)))
+    assert Walker(render_report(Report("t", gallery=Gallery(())))).all("section") == []
+
+
+def test_an_explanation_has_its_picture():
+    page = Walker(render_report(Report("t", explanations=(replace(EXAMPLE, picture=PICTURE),))))
+    (image,) = page.all("img")
+    assert (image["src"], image["alt"]) == (PICTURE.uri, "Picture of image 17")
