@@ -81,10 +81,9 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
         Log-probabilities are divided by it before they are normalised. A larger temperature makes
         the probabilities of the classes more equal; the decisions are the same. With 1 they are
         those of the model itself. That is the default for ``"consensus"`` and ``"sum"``. For
-        ``"mean"`` it is the square root of
-        the number of places that count, because the places of a ranking are not independent observations; and
-        .25 with a reference, whose log-posteriors are standardised. `Rehearsal` finds a better
-        value.
+        ``"mean"`` it is the square root of the number of places that count, because the places of a
+        ranking are not independent observations; and .25 with a reference, whose log-posteriors
+        are standardised. `Rehearsal` finds a better value.
     n_samples : int
         The number of rankings that are sampled for each input if the sum is not exact.
     random_state : int, optional

@@ -11,7 +11,12 @@ from sklearn.base import BaseEstimator
 from rankshot.ranking.layouts import group_by_place
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.alignment import require_targets
-from rankshot.zeroshot.heads.base import BaseHead, require_k, require_temperature
+from rankshot.zeroshot.heads.base import (
+    BaseHead,
+    require_k,
+    require_temperature,
+    sources_or_raters,
+)
 from rankshot.zeroshot.heads.reference import SAME, Reference, fit_reference
 from rankshot.zeroshot.scores import Kind, Scores, as_scores, sum_pair_scores
 from rankshot.zeroshot.stages import require_decay
