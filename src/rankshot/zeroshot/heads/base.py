@@ -121,7 +121,8 @@ def normalize_log_proba(
 ) -> Floats:
     """Return log-probabilities, normalised over the allowed classes of each column.
 
-    The differences from the largest value are divided by the temperature. Only the differences from the largest value are rounded to ``dtype``.
+    The differences from the largest value are divided by the temperature. Only they are rounded to
+    ``dtype``.
     """
     if allowed is not None:
         log_posterior[~allowed] = -np.inf

@@ -45,7 +45,7 @@ class Reference:
         """Return scores in standard deviations from their mean."""
         if kind != self.kind:
             raise RankshotError(f"the reference has {self.kind} scores, these are {kind}")
-        return _standardize(values, self.score_mean, self.score_std)
+        return standardize(values, self.score_mean, self.score_std)
 
     def standardize_log_posterior(self, log_posterior: Floats) -> NDArray[np.float64]:
         """Return log-posteriors, one row per class, in standard deviations from their mean."""
@@ -65,19 +65,15 @@ def fit_reference(table: Scores, log_posterior: Function) -> Reference:
         The function of a head that returns log-posteriors, with one row per class, for scores
         and their kind.
     """
-    if len(table) < LEAST_INPUTS:
-        raise RankshotError(
-            f"the reference has {len(table)} inputs: at least {LEAST_INPUTS} are needed, and "
-            "several hundred are better"
-        )
+    require_enough(table)
     values = table.values
-    mean, std = _mean_and_std(values)
+    mean, std = mean_and_std(values)
     blocks = row_blocks(len(values), values.shape[1], CACHED_CELLS)
     of_targets = np.concatenate(
-        [log_posterior(_standardize(values[rows], mean, std), table.kind) for rows in blocks],
+        [log_posterior(standardize(values[rows], mean, std), table.kind) for rows in blocks],
         axis=1,
     )
-    target_mean, target_std = _mean_and_std(of_targets.T)
+    target_mean, target_std = mean_and_std(of_targets.T)
     return Reference(
         table.kind,
         mean,
@@ -87,11 +83,21 @@ def fit_reference(table: Scores, log_posterior: Function) -> Reference:
     )
 
 
-def _standardize(values: Floats, mean: Floats, std: Floats) -> Floats:
+def require_enough(reference: Scores) -> None:
+    """Raise if a reference has too few inputs for means and standard deviations."""
+    if len(reference) < LEAST_INPUTS:
+        raise RankshotError(
+            f"the reference has {len(reference)} inputs: at least {LEAST_INPUTS} are needed, and "
+            "several hundred are better"
+        )
+
+
+def standardize(values: Floats, mean: Floats, std: Floats) -> Floats:
+    """Return values in standard deviations from their mean."""
     return np.asarray((values - mean) / std)
 
 
-def _mean_and_std(values: Floats) -> tuple[Floats, Floats]:
+def mean_and_std(values: Floats) -> tuple[Floats, Floats]:
     """Return the mean and the standard deviation of each column; 1 for a constant column.
 
     The first row is subtracted before: the mean of many equal numbers is rounded, so that their

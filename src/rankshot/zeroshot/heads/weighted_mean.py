@@ -8,6 +8,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 
+from rankshot.core.blocks import row_blocks
 from rankshot.ranking.layouts import group_by_place
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.alignment import require_targets
@@ -17,7 +18,13 @@ from rankshot.zeroshot.heads.base import (
     require_temperature,
     sources_or_raters,
 )
-from rankshot.zeroshot.heads.reference import SAME, Reference, fit_reference
+from rankshot.zeroshot.heads.reference import (
+    SAME,
+    Reference,
+    mean_and_std,
+    require_enough,
+    standardize,
+)
 from rankshot.zeroshot.scores import Kind, Scores, as_scores, sum_pair_scores
 from rankshot.zeroshot.stages import require_decay
 
@@ -43,11 +50,11 @@ class WeightedMean(BaseHead, BaseEstimator):
     .. math:: \log P(z|x) = \frac{1}{T} \sum_i w_{zi} f_i(x) + \text{const}
 
     The weight of a seen class i falls with its place r in a ranking of the new class z as
-    r^-decay, and is 0 after the first k places. The weights of a ranking have the sum 1; then
-    their mean over the seen classes that were compared is subtracted (over all of them for a top-K
-    ranking, over the listed ones for a subset ranking). Tied classes share the weights of their
-    places. If z has several rankings, the weights are the mean over them. Last, they are scaled to
-    the sum of squares 1, so that a new class with few or short rankings has no advantage.
+    r^-decay, and is 0 after the first k places. The weights of a ranking have the sum 1. Tied
+    classes share the weights of their places. Of a subset ranking, the mean weight of the listed
+    classes is subtracted, because they were compared with each other only. If z has several
+    rankings, the weights are the mean over them. Last, they are scaled to the sum of squares 1, so
+    that a new class with few or short rankings has no advantage.
 
     The scores f are standardised. Without a reference, those of each input have mean 0 and
     variance 1 over the seen classes. With a reference, each seen class has mean 0 and variance 1
@@ -79,7 +86,7 @@ class WeightedMean(BaseHead, BaseEstimator):
     rankings_ : Rankings
         The rankings of the new classes, cut to ``k``.
     weights_ : ndarray of shape (new classes, seen classes)
-        The weights w. Each row has the sum 0.
+        The weights w.
     missing_ : dict of str to list of str
         For each source that does not rank all new classes, those that it lacks. The weights of
         such a class are the mean over the other sources.
@@ -99,8 +106,8 @@ class WeightedMean(BaseHead, BaseEstimator):
     >>> head.predict(logits)
     array(['cat', 'truck'], dtype='<U5')
     >>> head.predict_proba(logits).round(2)
-    array([[0.98, 0.02],
-           [0.03, 0.97]])
+    array([[0.96, 0.04],
+           [0.04, 0.96]])
     """
 
     def __init__(
@@ -136,10 +143,7 @@ class WeightedMean(BaseHead, BaseEstimator):
         self.reference_: Reference | None = None
         self._applied = self.weights_
         if reference is not None:
-            table = as_scores(reference, self.items_)
-            scores = _class_scores(table.values, table.kind, len(self.items_))
-            table = Scores.from_validated(scores, self.items_, table.kind)
-            self.reference_ = fit_reference(table, self._fit_correlations)
+            self.reference_ = self._fit_reference(as_scores(reference, self.items_))
         return self
 
     def _mean_weights(self, rankings: Rankings) -> NDArray[np.float64]:
@@ -148,22 +152,31 @@ class WeightedMean(BaseHead, BaseEstimator):
         shape = len(self.classes_), len(rankings)
         total = csr_array((rankings.weights, (z, np.arange(len(rankings)))), shape)
         weights = (total @ listed_weights(rankings, self.decay)).toarray()
-        weights -= weights.mean(axis=1, keepdims=True)
         length = np.linalg.norm(weights, axis=1, keepdims=True)
         # Rankings that prefer nothing, such as a tie of all seen classes, have no weights.
         weights /= np.where(length > ROUNDING * total.sum(axis=1)[:, None], length, np.inf)
         weights[np.bincount(z, minlength=shape[0]) == 0] = np.nan
         return np.asarray(weights)
 
-    def _fit_correlations(self, f: Floats, _: Kind) -> Floats:
-        """Learn the correlations of standardised scores of a reference; return the new classes."""
-        correlations = np.asarray(f.T @ f, np.float64) / len(f)
-        # Constant columns have no variance. If all are constant, there is nothing to learn.
+    def _fit_reference(self, table: Scores) -> Reference:
+        """Learn means, variances and correlations, and the weights of correlated scores."""
+        require_enough(table)
+        values = _class_scores(table.values, table.kind, len(self.items_))
+        mean, std = mean_and_std(values)
+        correlations = np.zeros((len(self.items_), len(self.items_)))
+        for rows in row_blocks(len(values), len(self.items_)):
+            f = standardize(values[rows], mean, std)
+            correlations += f.T @ f
+        correlations /= len(values)
+        # A constant column has no variance. If all are constant, there is nothing to decorrelate.
         left_open = UNCERTAINTY * (float(np.trace(correlations)) or 1.0)
-        correlations.flat[:: len(correlations) + 1] += left_open
-        self._factor = cho_factor(correlations)
+        self._factor = cho_factor(correlations + left_open * np.eye(len(correlations)))
         self._applied = self._decorrelate(self.weights_)
-        return np.asarray(self._applied @ f.T)
+        variance = np.einsum(
+            "zi,ij,zj->z", self._applied, correlations, self._applied, optimize=True
+        )
+        target_std = np.sqrt(np.where(variance > ROUNDING, variance, 1.0))
+        return Reference(table.kind, mean, std, np.zeros_like(target_std), target_std)
 
     def _decorrelate(self, rows: Floats) -> NDArray[np.float64]:
         """Return rows times (R + u C I)^-1."""
