@@ -92,10 +92,10 @@ def main(directory: Path, wink_json: Path | None = None) -> None:
     trained = word2vec({name: names[name] for name in ("cifar", "animals")}, articles)
     glove = None if wink_json is None else read_wink(wink_json)
     for dataset, both in names.items():
-        if dataset == "intents":
-            sources = sources_of_intents(both, articles)
-        else:
-            sources = sources_of_images(dataset, both, trained, articles)
+        # WordNet has no intents, and few of their names occur in the text.
+        sources = {"GloVe": WordVectors.glove()}
+        if dataset != "intents":
+            sources |= sources_of_images(dataset, both, trained, articles)
         if glove is not None:
             sources["GloVe 100d"] = glove
         # There are so many intents that all their tables are stored in single precision.
@@ -254,23 +254,14 @@ def write_requests(chosen: list[dict[str, Any]]) -> None:
 def sources_of_images(
     dataset: str, names: ClassNames, trained: dict[str, NDArray[np.float32]], articles: Path
 ) -> dict[str, Any]:
-    """Return the sources for things that can be seen."""
+    """Return the sources that know only things that can be seen."""
     return {
         "WordNet": WordNet("path", senses=SENSES[dataset]),
-        "GloVe": WordVectors.glove(),
         "Wikipedia": Corpus(articles, measure="cosine"),
         # Only the names of this data set, so that "persian+cat" is not read as CIFAR's cat.
         "word2vec": WordVectors(
             {name: trained[name] for name in names.new + names.seen if name in trained}
         ),
-    }
-
-
-def sources_of_intents(names: ClassNames, articles: Path) -> dict[str, Any]:
-    """Return the sources for intents: WordNet has none, and few occur in the text as phrases."""
-    return {
-        "GloVe": WordVectors.glove(),
-        "word2vec": WordVectors(word2vec_of_words(names, articles)),
     }
 
 
@@ -294,12 +285,6 @@ def word2vec(names: dict[str, ClassNames], articles: Path) -> dict[str, NDArray[
     """
     distinct = dict.fromkeys(name for both in names.values() for name in both.new + both.seen)
     return train_word2vec(articles, distinct, 100, epochs=10, seed=SEED, workers=1)
-
-
-def word2vec_of_words(names: ClassNames, articles: Path) -> dict[str, NDArray[np.float32]]:
-    """Train a model with the single words of the names: as phrases these hardly occur."""
-    words = sorted({word for name in names.new + names.seen for word in name.split("_")})
-    return train_word2vec(articles, words, 100, epochs=10, seed=SEED, workers=1)
 
 
 def read_wink(path: Path) -> WordVectors:

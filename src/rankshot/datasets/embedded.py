@@ -212,7 +212,7 @@ def load_similarities(dataset: str = "cifar") -> dict[str, Similarity]:
         "WordNet" (path similarity), "GloVe" (cosine of word vectors of 50 numbers), "Wikipedia"
         (cosine of co-occurrence vectors), "word2vec" (cosine of word vectors trained on the
         same text) and "GloVe 100d" (cosine of word vectors of 100 numbers). Intents have only
-        the three of word vectors: WordNet describes things, and few names of intents occur in a
+        the two of GloVe: WordNet describes things, and few names of intents occur in a
         text.
 
     Examples
