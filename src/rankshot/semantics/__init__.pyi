@@ -1,3 +1,4 @@
+from .answers import Answers as Answers, read_answers as read_answers
 from .associations import (
     dice as dice,
     normalized_web_similarity as normalized_web_similarity,
@@ -5,6 +6,7 @@ from .associations import (
     ppmi as ppmi,
 )
 from .class_names import (
+    choose_rehearsed as choose_rehearsed,
     compare_as as compare_as,
     find_misspellings as find_misspellings,
     read_look_up as read_look_up,
