@@ -1,3 +1,4 @@
+from .answer_files import AnswerFiles as AnswerFiles, read_answer_files as read_answer_files
 from .answers import Answers as Answers, read_answers as read_answers
 from .associations import (
     dice as dice,
@@ -16,6 +17,7 @@ from .corpus import Corpus as Corpus
 from .embedding import Embedding as Embedding
 from .hit_count_files import read_hit_counts as read_hit_counts
 from .language_model import CostEstimate as CostEstimate, LanguageModel as LanguageModel
+from .prompt_files import make_follow_ups as make_follow_ups, make_prompts as make_prompts
 from .similarity import (
     Similarity as Similarity,
     arithmetic_mean as arithmetic_mean,
