@@ -33,7 +33,7 @@ How to get rankings for {count} from a language model, without an endpoint
 
 {prompts}
 
-   {raters} Each has the classes in another order. A new conversation for each
+   Each number is one rater, who gets the classes in another order. A new conversation for each
    file keeps the answers independent. Different models may answer different files.
 
 2. Save each answer, as it is, as a text file of the same name in this folder:
@@ -116,7 +116,6 @@ def ask(
     guide = GUIDE_TEXT.format(
         count=format_count(len(classes.targets), classes.kind),
         prompts="\n".join(f"       {output / name}" for name in prompts),
-        raters=f"They are {raters:,} raters." if raters > 1 else "It is one rater.",
         answers=output / ANSWERS,
         command=command,
         tokens=max(map(estimate_tokens, prompts.values())),

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from rankshot.cli.console import say
 from rankshot.core.errors import RankshotError, quote_names, suggest_name
 
 SeenOption = Annotated[
@@ -114,6 +115,10 @@ def read_class_lists(
                 "the new classes"
             )
         targets, items = choose_rehearsed(known, _parse_choice(rehearse), seed)
+        say(
+            f"{len(targets):,} of the {len(known):,} seen classes play new ones; the other "
+            f"{len(items):,} are ranked for them: {quote_names(targets)}"
+        )
     if k is not None:
         # Here the message names the option, before anything is computed.
         require_whole_number("--k", k, len(items))

@@ -163,35 +163,31 @@ def rank(
         specs,
     )
     answers = list_files(specs, ["answers"])
-    if follow_up is not None:
-        if not answers:
-            raise RankshotError("--follow-up is for --source answers:FILE")
-        check_new_folder(follow_up)
+    _check_follow_up(follow_up, answers)
     asked = {"k": k, "seed": seed, "question": read_question(question), "inputs": inputs}
     classes = read_class_lists(seen, new, names, rehearse, seed, k)
     given = SourceInput(classes, parse_senses(classes, senses, sense or []), category or None)
     console = Console()
     if any(spec.partition(":")[0] not in HAVE_OWN_NAMES for spec in specs):
         _print_misspellings(given, console)
-    parts: list[Rankings] = []
-    tables: dict[str, Similarity] = {}
-    for spec in specs:
-        kind, _, detail = spec.partition(":")
-        if kind == "model":
-            model = LanguageModel(
-                detail, base_url, raters=raters, log=log, parallel=parallel, **asked
-            )
-            parts.append(ask_model(model, classes, console, yes=yes))
-        elif kind != "answers":
-            tables[spec] = read_source(kind, detail, given)
-            _print_coverage(tables[spec], classes, console, notes=notes, is_only=len(specs) == 1)
-            if kind == "wordnet" and tables[spec].notes and senses_out is None:
-                say("  to correct senses, see --senses-out", console)
-            parts.append(tables[spec].to_rankings(k))
+    tables = {
+        spec: read_source(spec, given)
+        for spec in specs
+        if spec.partition(":")[0] not in GIVE_RANKINGS
+    }
+    for table in tables.values():
+        _print_coverage(table, classes, console, notes=notes, is_only=len(specs) == 1)
+    if senses_out is None and any(tables[spec].notes for spec in tables if "wordnet" in spec):
+        say("  to correct senses, see --senses-out", console)
+    parts = [table.to_rankings(k) for table in tables.values()]
     missing: Mapping[str, Sequence[str]] = {}
     if answers:
         found, missing = read_pasted_answers(answers, classes, k, console, notes=notes)
         parts.append(found)
+    # Last, since they cost money: all other sources have been read without an error.
+    for name in [spec.removeprefix("model:") for spec in specs if spec.startswith("model:")]:
+        model = LanguageModel(name, base_url, raters=raters, log=log, parallel=parallel, **asked)
+        parts.append(ask_model(model, classes, console, yes=yes))
     rankings = merge(parts)
     # Files come first: a reader of the output that stops early (`| head`) ends the command.
     write_rankings(rankings, output)
@@ -238,6 +234,13 @@ def _check_outputs(
             "--similarity-out: a language model gives rankings, not similarities; add another "
             "--source"
         )
+
+
+def _check_follow_up(folder: Path | None, answers: list[Path]) -> None:
+    if folder is not None:
+        if not answers:
+            raise RankshotError("--follow-up is for --source answers:FILE")
+        check_new_folder(folder)
 
 
 # ---- What is written

@@ -99,10 +99,11 @@ def _check_spec(spec: str) -> None:
         raise RankshotError(f"source 'glove' takes no file or name; it was given as {spec!r}")
 
 
-def read_source(kind: str, detail: str, given: SourceInput) -> Similarity:
+def read_source(spec: str, given: SourceInput) -> Similarity:
     """Return the similarities of one source; it must know some of them."""
     from rankshot import semantics
 
+    kind, _, detail = spec.partition(":")
     classes = given.classes
     own_names: set[str] = set()
     if kind == "wordnet":

@@ -116,7 +116,7 @@ def read_answers(text: str, targets: Iterable[Any], items: Iterable[Any], k: int
     ...     print(note)
     'cat': not among the items, left out: 'lynx'
     'cat': 2 known names, 3 were asked for
-    'truck': no answer
+    no answer for 'truck'
     """
     target_names, item_names = as_names(targets, "targets"), as_names(items)
     k = require_whole_number("k", k, len(item_names))
@@ -147,11 +147,13 @@ def _collect(
         notes.append(f"{targets[0]!r}: the list without the name of a class is taken as its own")
     orders: dict[str, list[str]] = {}
     for target in targets:
-        order, faults = _read_order(by_target.get(target, []), matcher, k)
-        notes += [f"{target!r}: {fault}" for fault in faults]
-        if order:
-            orders[target] = order
+        if target in by_target:
+            order, faults = _read_order(by_target[target], matcher, k)
+            notes += [f"{target!r}: {fault}" for fault in faults]
+            orders |= {target: order} if order else {}
     unanswered = tuple(target for target in targets if target not in orders)
+    if lacking := [target for target in targets if target not in by_target]:
+        notes.append(f"no answer for {quote_names(lacking)}")
     labels = dict.fromkeys(found.label for found in others if found.label is not None)
     if labels:
         hint = suggest_name(next(iter(labels)), unanswered)
@@ -165,8 +167,6 @@ def _read_order(
     found: list[FoundList], matcher: NameMatcher, k: int
 ) -> tuple[list[str], list[str]]:
     """Return the items in the last list for a target, and notes; no items if it is not usable."""
-    if not found:
-        return [], ["no answer"]
     read = [_read_names(each.names, matcher) for each in found]
     items, notes = read[-1]
     if any(other != items for other, _ in read):

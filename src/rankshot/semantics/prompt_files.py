@@ -140,8 +140,8 @@ class _PromptWriter:
                 return dict(zip(names, prompts, strict=True))
         raise RankshotError(
             f"a prompt with {len(items):,} seen classes, and its answer, has about {longest:,} "
-            f"tokens; the limit is {self.max_tokens:,} (max_tokens). Give fewer seen classes, such "
-            "as those that may be similar, or raise the limit if the model accepts so many"
+            f"tokens; the limit is {self.max_tokens:,} (max_tokens). Give fewer seen classes, for "
+            "example those that WordNet ranks first, or raise the limit if the model accepts it"
         )
 
     def _count_tokens(self, prompt: str, targets: Sequence[str]) -> int:

@@ -56,7 +56,8 @@ nothing else:
  "<new class>": ["<item>", "<item>", "<item>"]}}
 ```
 
-{end}"""
+{end}
+"""
 FIELDS = ("target", "items", "k")
 
 
