@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -129,7 +130,7 @@ def ask(
     )
 
 
-def _format_command(given: dict[str, object], output: Path, classes: ClassLists) -> str:
+def _format_command(given: Mapping[str, object], output: Path, classes: ClassLists) -> str:
     """Return the command that reads the answers."""
     words = ["rankshot", "rank"]
     for option, value in given.items():

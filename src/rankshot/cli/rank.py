@@ -164,7 +164,8 @@ def rank(
     )
     answers = list_files(specs, ["answers"])
     _check_follow_up(follow_up, answers)
-    asked = {"k": k, "seed": seed, "question": read_question(question), "inputs": inputs}
+    asked: dict[str, Any] = {"k": k, "seed": seed, "inputs": inputs}
+    asked["question"] = read_question(question)
     classes = read_class_lists(seen, new, names, rehearse, seed, k)
     given = SourceInput(classes, parse_senses(classes, senses, sense or []), category or None)
     console = Console()

@@ -150,7 +150,16 @@ def ask_model(
     say(f"{model.model}: {estimate}", console)
     if estimate.calls and not yes:
         typer.confirm("Continue?", abort=True)
-    found = model.rankings(target_of, item_of, verbose=sys.stderr.isatty())
+    try:
+        found = model.rankings(target_of, item_of, verbose=sys.stderr.isatty())
+    except KeyboardInterrupt:
+        kept = (
+            f"the answers so far are in {model.log}: run again to continue"
+            if model.log
+            else ("the answers are lost: with --log FILE they would be kept")
+        )
+        say(f"stopped; {kept}", console)
+        raise
     return _restore_names(found, classes, target_of)
 
 

@@ -203,7 +203,7 @@ class ChatEndpoint:
                 request, timeout=self.timeout
             ) as response:
                 content = read_until(response, deadline, LARGEST_BODY + 1)
-                limits = response.headers
+                limits = dict(response.headers.items())
         except HTTPError as error:
             with error:
                 raise self._explain_refusal(error, deadline) from None
@@ -237,7 +237,9 @@ class ChatEndpoint:
         text = self._hide_key(_read_complaint(error, deadline))[:300]
         what = f"{self.url} answered {error.code}" + (f" ({text!r})" if text else "")
         if is_transient(error):
-            wait = max(parse_retry_after(error), find_rate_limit_wait(error.headers, 1))
+            wait = max(
+                parse_retry_after(error), find_rate_limit_wait(dict(error.headers.items()), 1)
+            )
             self.pace.postpone(wait)
             return TransientError(what, wait)
         if 300 <= error.code < 400:
