@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from hypothesis import given, settings, strategies as st
 
 from rankshot import RankshotError
 from rankshot.semantics import read_answers
@@ -133,6 +134,47 @@ persian cat: rabbit, fox, leopard, mouse, tiger""",
    - tiger""",
     "plain lines": "For cat:\n" + "\n".join(CAT) + "\n\nNew class: truck\n" + "\n".join(TRUCK)
     + "\n\nClass 3: persian cat\n" + "\n".join(PERSIAN),
+    "csv": "class,1,2,3,4,5\n"
+    + "\n".join(",".join([name, *order]) for name, order in ORDERS.items()),
+    "yaml": "\n".join(
+        f"{name}:\n" + "\n".join(f"  - {item}" for item in order) for name, order in ORDERS.items()
+    ),
+    "names with scores": json.dumps(
+        {n: {item: 0.9 - i / 10 for i, item in enumerate(o)} for n, o in ORDERS.items()}
+    ),
+    "pairs of a name and a score": json.dumps(
+        {n: [[item, 5 - i] for i, item in enumerate(o)] for n, o in ORDERS.items()}
+    ),
+    "emoji and shares": """\
+### 🐱 Cat
+1️⃣ 🐆 **Leopard** – 40%
+2️⃣ 🐯 **Tiger** – 25%
+3️⃣ 🦊 **Fox** 15 %
+4️⃣ **Sea Lion** ≈ 10%
+5️⃣ 🐰 **Rabbit**
+
+### 🚚 Truck
+* 🛻 pickup truck
+* 🚌 bus
+* 🚋 streetcar
+* 🚜 tractor
+* tank
+
+### 🐈 Persian cat
+- 🐰 rabbit
+- 🦊 fox
+- 🐆 leopard
+- 🐭 mouse
+- 🐯 tiger
+""",
+    "reasons below each name": "\n".join(
+        f"## {name}\n"
+        + "\n".join(f"{i}. **{x}**:\n   - its outline\n   - colour" for i, x in enumerate(order, 1))
+        for name, order in ORDERS.items()
+    ),
+    "json and reasons after it": json.dumps(ORDERS)
+    + "\n\n**Why?**\n- cat: tiger, leopard and so on share its outline.\n"
+    "- truck: the bus is as large.\n- A persian cat is fluffy.",
     "a table with a row per class": """\
 | New class | Ranking |
 |---|---|
@@ -274,7 +316,14 @@ def test_one_class_need_not_be_named(text):
     assert other.orders == {}
 
 
-@pytest.mark.parametrize("text", ["", "\n", "I cannot help with that.", "[" * 5000, "{" * 5000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "\n", "I cannot help with that.", "[" * 5000, "{" * 5000,
+        "[" * 900 + '"fox"' + "]" * 900, '{"cat":' * 400 + "{}" + "}" * 400,
+    ],
+    ids=lambda text: text[:9],
+)  # fmt: skip
 def test_nothing_is_no_answer(text):
     found = read_answers(text, TARGETS, ITEMS, k=5)
     assert (found.orders, found.unanswered) == ({}, tuple(TARGETS))
@@ -307,6 +356,19 @@ def test_a_hostile_answer_takes_no_time():
     ):
         read_answers(text, TARGETS, ITEMS, k=5)
     assert time.process_time() - begin < 20
+
+
+WORDS = [*ITEMS, *TARGETS, *'{}[]":,>|#*-', "\n", "1. ", "**", "```", ": ", "é"]
+
+
+@settings(max_examples=300)
+@given(st.lists(st.sampled_from(WORDS) | st.text(max_size=5), max_size=60).map("".join))
+def test_whatever_comes_is_read_or_reported(text):
+    found = read_answers(text, TARGETS, ITEMS, k=5)
+    assert sorted((*found.orders, *found.unanswered)) == sorted(TARGETS)
+    for order in found.orders.values():
+        assert 3 <= len(set(order)) == len(order) <= 5
+        assert set(order) <= set(ITEMS)
 
 
 # ---- Names

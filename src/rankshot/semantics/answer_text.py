@@ -16,14 +16,16 @@ MARKER = re.compile(r"(\s*)([-*•+–·]|\(?\d{1,3}[.):\]])\s+")
 """What begins an entry of a list: a bullet or a number."""
 KEY = re.compile(r'"((?:[^"\\\n]|\\.)*)"\s*:\s*$')
 """The key of a JSON object, before its value."""
-REMARK = re.compile(r"\s+[-–—→=]+>?\s+|:(\s|$)|\s\(|[,;]\s")
+REMARK = re.compile(r"\s+[-–—→=]+>?\s+|:(\s|$)|\s\(|[,;]\s|\s[\d.]+\s*%")
 """What separates a name from a remark on it."""
 LABEL_END = re.compile(r":|\s[-–—→=]+>?\s")
-SEPARATOR = re.compile(r"\s*[,;>→]\s*")
+SEPARATOR = re.compile(r"\s*[,;>→\t]\s*")
 """What separates the names of a list in one line."""
 MARKUP = "*`\"'“”‘’«»<>[]{}|,; \t"
 LONGEST_NAME = 6
 """Words of a name: a line with more words is a sentence."""
+DEEPEST = 20
+"""Brackets inside brackets of JSON."""
 NEAR = 500
 """Characters before a list in which its label is looked for."""
 PROSE = 3
@@ -89,21 +91,33 @@ class AnswerText:
                 done = end
         return found, "".join([*rest, text[done:]])
 
-    def _walk(self, value: Any, label: str | None) -> Iterator[FoundList]:
+    def _walk(self, value: Any, label: str | None, depth: int = 0) -> Iterator[FoundList]:
         """Yield the lists of names in a JSON value that stands under a label."""
-        if isinstance(value, dict):
+        if depth > DEEPEST:
+            return
+        if isinstance(value, dict) and self._is_scored(value):
+            yield self._make_list(label, list(value))
+        elif isinstance(value, dict):
             for key, part in value.items():
                 if isinstance(part, str) and self.targets.match(key) and SEPARATOR.search(part):
                     yield self._make_list(key, split_names(part))
                 elif isinstance(part, dict | list):
-                    yield from self._walk(part, self._choose_label(value, key, label))
+                    yield from self._walk(part, self._choose_label(value, key, label), depth + 1)
         elif isinstance(value, list):
             names = [name for part in value if (name := self._get_name(part)) is not None]
             if names:
                 yield self._make_list(label, names)
             else:
                 for part in value:
-                    yield from self._walk(part, label)
+                    yield from self._walk(part, label, depth + 1)
+
+    def _is_scored(self, record: dict[str, Any]) -> bool:
+        """Whether this is a list such as {"tiger": 0.4, "fox": 0.3}, in the order of numbers."""
+        numbers = list(record.values())
+        if not numbers or any(type(number) not in {int, float} for number in numbers):
+            return False
+        is_sorted = numbers in (sorted(numbers), sorted(numbers, reverse=True))
+        return is_sorted and 2 * sum(map(self.is_entry, record)) >= len(record)
 
     def _choose_label(self, record: dict[str, Any], key: str, label: str | None) -> str | None:
         """Return the class of a list in a JSON object: its key, or another value of the object."""
@@ -122,6 +136,10 @@ class AnswerText:
             texts = [text for text in part.values() if isinstance(text, str)]
             known = [text for text in texts if self.items.match(text)]
             return next(iter(known or texts), None)
+        if isinstance(part, list) and len(part) == 2:
+            # A pair such as ["tiger", 0.4].
+            texts = [text for text in part if isinstance(text, str)]
+            return texts[0] if len(texts) == 1 else None
         return part if isinstance(part, str) else None
 
     def _make_list(self, label: str | None, names: list[str]) -> FoundList:
@@ -171,7 +189,9 @@ class AnswerText:
     def _add_names(self, body: str, marker: str | None, current: FoundList) -> None:
         """Add the names in a line to a list, unless it is a sentence."""
         names = split_names(body)
-        if self.is_entry(body) or (marker and _is_short(body)):
+        # A name with another bullet is a remark on the entry before it, unless it is an item.
+        is_alike = marker is not None and current.marker in (None, marker)
+        if self.is_entry(body) or (is_alike and _is_short(body)):
             current.marker = current.marker or marker
             current.names.append(body)
         elif len(names) > 1 and 2 * sum(map(self.is_entry, names)) >= len(names):
@@ -188,13 +208,14 @@ class AnswerText:
         return marker is None or body.endswith(":") or marker != current.marker
 
     def _read_inline(self, body: str) -> FoundList | None:
-        """Return the list in a line such as ``cat: tiger, fox``."""
+        """Return the list in a line such as ``cat: tiger, fox`` or ``cat, tiger, fox``."""
         if end := LABEL_END.search(body):
             label, names = strip_markup(body[: end.start()]), split_names(body[end.end() :])
-            target = self.targets.match(label)
-            if len(target) == 1 and names and any(map(self.is_entry, names)):
-                return FoundList(target[0], label, names)
-        return None
+        else:
+            label, *names = split_names(body) or [""]
+        target = self.targets.match(label)
+        is_list = len(target) == 1 and any(map(self.is_entry, names))
+        return FoundList(target[0], label, names) if is_list else None
 
     def _read_table_row(self, line: str, current: FoundList) -> FoundList | None:
         """Read ``| cat | tiger, fox |``, ``| cat | tiger | fox |`` or ``| 1 | tiger | why |``."""
@@ -221,9 +242,10 @@ def list_forms(name: str) -> list[str]:
     """
     marked = MARKER.match(name)
     bare = strip_markup(name[marked.end() :] if marked else name)
-    return list(
-        dict.fromkeys([name.strip(), strip_markup(name), bare, strip_markup(_cut_remark(bare))])
-    )
+    cut = strip_markup(_cut_remark(bare))
+    # Without symbols before and after it, such as emoji.
+    letters = re.sub(r"^[\W\d_]+|[\W_]+$", "", cut)
+    return list(dict.fromkeys([name.strip(), strip_markup(name), bare, letters, cut]))
 
 
 def _cut_remark(name: str) -> str:

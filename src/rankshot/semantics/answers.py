@@ -166,15 +166,16 @@ def _collect(
 def _read_order(
     found: list[FoundList], matcher: NameMatcher, k: int
 ) -> tuple[list[str], list[str]]:
-    """Return the items in the last list for a target, and notes; no items if it is not usable."""
+    """Return the items in the last usable list for a target, and notes; no items if none is."""
     read = [_read_names(each.names, matcher) for each in found]
-    items, notes = read[-1]
-    if any(other != items for other, _ in read):
-        notes = [f"{len(read)} different lists, the last counts", *notes]
+    usable = [each for each in read if 2 * len(set(each[0])) >= k]
+    items, notes = (usable or read)[-1]
+    if any(other != items for other, _ in usable):
+        notes = [f"{len(usable)} different lists, the last counts", *notes]
     order = list(dict.fromkeys(items))
     if repeated := [item for item, count in Counter(items).items() if count > 1]:
         notes.append(f"more than once, the first counts: {quote_names(repeated)}")
-    if 2 * len(order) < k:
+    if not usable:
         known = format_count(len(order), "known name") if order else "no known name"
         return [], [*notes, f"not usable: {known}, {k} were asked for"]
     if len(order) > k:
