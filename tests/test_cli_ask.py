@@ -214,7 +214,6 @@ def test_what_is_missing_is_asked_again(folder):
     items, classes = read_prompt("again/rater-1.again-1.txt")
     assert (sorted(items), sorted(classes)) == (sorted(SEEN), ["dog", "truck"])
     save_answers(folder, **{"rater_1.again_1": {"truck": LISTS["truck"]}})
-    (folder / "answers" / "rater-1.again-1.txt").write_text(json.dumps({"truck": LISTS["truck"]}))
     out = run_well(f"{RANK} --follow-up once_more")
     assert read_prompt("once_more/rater-1.again-2.txt")[1] == ["dog"]
     save_answers(folder, **{"rater_1.again_2": "dog: " + ", ".join(LISTS["dog"])})
@@ -222,6 +221,18 @@ def test_what_is_missing_is_asked_again(folder):
     found = rs.read_rankings("out.jsonl", items=SEEN)
     assert found.select(rater="rater-1").orders() == list(LISTS.values())
     assert sorted(set(found.raters)) == ["rater-1", "rater-2"]
+
+
+def test_whoever_asked_about_many_classes_can_ask_again(folder):
+    """Where prompts of the usual length are too short."""
+    seen = [*SEEN, *(f"one more class with number {i}" for i in range(2000))]
+    (folder / "seen.txt").write_text("\n".join(seen))
+    done = rankshot(f"{ASK} --k 5")
+    assert "about 2" in done.err
+    assert "tokens; the limit is 8,000" in done.err
+    run_well(f"{ASK} --k 5 --max-tokens 50000 --raters 1")
+    save_answers(folder, r={"cat": LISTS["cat"]})
+    assert "missing: 2 lists; paste the 1 prompt in again" in run_well(f"{RANK} --follow-up again")
 
 
 def test_words_of_a_name_are_asked_and_read(folder):

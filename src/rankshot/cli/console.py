@@ -125,9 +125,15 @@ def write_folder(folder: Path, files: Mapping[str, str], subfolder: str | None =
             (new / name).write_bytes(text.encode(errors="backslashreplace"))
         if subfolder is not None:
             (new / subfolder).mkdir()
-        if place.exists():
-            place.rename(temporary / "old")
-        new.rename(place)
+        if not place.exists():
+            new.rename(place)
+            return
+        place.rename(temporary / "old")
+        try:
+            new.rename(place)
+        except OSError:
+            (temporary / "old").rename(place)
+            raise
     finally:
         shutil.rmtree(temporary)
 

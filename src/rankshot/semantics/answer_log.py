@@ -25,6 +25,7 @@ QUESTION_FIELDS = ("target", "rater", "model", "prompt", "k", "temperature", "se
 """The fields that identify a question: a stored answer is used only if all of them are equal."""
 LINE_START = b'{"target": '
 """The start of every line of a log; it identifies an incomplete last line as part of a log."""
+OPEN_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
 WRITE_LOCK = 1 << 40
 FIRST_CLAIM = 1 << 41
 """Bytes far beyond the end of the file that are locked, and not written: one by the process that
@@ -76,7 +77,7 @@ class AnswerLog:
         """Open the file, drop an incomplete last line, and raise an error if it is not writable."""
         if self.path is not None:
             with _naming(self.path, "write there"):
-                self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+                self._file = os.open(self.path, OPEN_FLAGS, 0o666)
             with self._writing(self.path) as file:
                 if tail := self._catch_up(file, self.path):
                     self._mend(file, tail)

@@ -83,7 +83,7 @@ def make_follow_ups(
     inputs: str | None = None,
     k: int | None = None,
     seed: int = 0,
-    max_tokens: int = MAX_TOKENS,
+    max_tokens: int | None = None,
 ) -> dict[str, str]:
     """Return prompts that ask again for the targets without an answer, by the names of files.
 
@@ -91,8 +91,10 @@ def make_follow_ups(
     ----------
     unanswered : mapping of str to names
         The targets, by the name of the prompt without its ending.
-    items, question, inputs, k, seed, max_tokens
+    items, question, inputs, k, seed
         As for `make_prompts`.
+    max_tokens : int, optional
+        As for `make_prompts`; by default twice as many as one target needs, and 8,000 at least.
 
     Examples
     --------
@@ -105,7 +107,7 @@ def make_follow_ups(
         names,
         choose_length(None if k is None else require_whole_number("k", k), names),
         require_whole_number("seed", seed, least=0),
-        require_whole_number("max_tokens", max_tokens),
+        None if max_tokens is None else require_whole_number("max_tokens", max_tokens),
     )
     prompts: dict[str, str] = {}
     for stem, targets in unanswered.items():
@@ -120,18 +122,20 @@ class _PromptWriter:
     items: tuple[str, ...]
     k: int
     seed: int
-    max_tokens: int
+    max_tokens: int | None
 
     def write(self, stem: str, targets: tuple[str, ...]) -> dict[str, str]:
         """Return the prompts of one rater: as few as possible, of about the same length."""
         items = shuffle_names(self.items, [self.seed, "items", stem])
         shuffled = shuffle_names(targets, [self.seed, "targets", stem])
+        alone = self._count_tokens(self.question.ask_many(shuffled[:1], items, self.k), targets[:1])
+        limit = self.max_tokens or max(MAX_TOKENS, 2 * alone)
         for count in range(1, len(targets) + 1):
             size = ceil(len(targets) / count)
             parts = [shuffled[i : i + size] for i in range(0, len(targets), size)]
             prompts = [self.question.ask_many(part, items, self.k) for part in parts]
             longest = max(map(self._count_tokens, prompts, parts))
-            if longest <= self.max_tokens:
+            if longest <= limit:
                 names = (
                     [f"{stem}.txt"]
                     if len(parts) == 1
@@ -140,7 +144,7 @@ class _PromptWriter:
                 return dict(zip(names, prompts, strict=True))
         raise RankshotError(
             f"a prompt with {len(items):,} seen classes, and its answer, has about {longest:,} "
-            f"tokens; the limit is {self.max_tokens:,} (max_tokens). Give fewer seen classes, for "
+            f"tokens; the limit is {limit:,} (max_tokens). Give fewer seen classes, for "
             "example those that WordNet ranks first, or raise the limit if the model accepts it"
         )
 
