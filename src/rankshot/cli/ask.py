@@ -84,7 +84,7 @@ def ask(
         ),
     ] = False,
 ) -> None:
-    """Write prompts that ask a language model for rankings, to paste into any chat window.
+    """Write prompts for a language model, to paste into any chat window.
 
     Example: rankshot ask --seen seen.txt --new new.txt -o prompts
     """
