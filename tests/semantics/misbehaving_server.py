@@ -33,7 +33,7 @@ class MisbehavingServer(ThreadingHTTPServer):
     @property
     def questions(self):
         """The first message of each conversation, as (target, k, items)."""
-        return [_understood(call["body"]["messages"][0]["content"]) for call in self.calls]
+        return [understand(call["body"]["messages"][0]["content"]) for call in self.calls]
 
     def stop(self):
         self.stopping.set()
@@ -69,16 +69,16 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(payload)
 
     def true_order(self):
-        target, k, items = _understood(self.body["messages"][0]["content"])
+        target, k, items = understand(self.body["messages"][0]["content"])
         assert set(items) <= set(self.server.preference[target])
         return [name for name in self.server.preference[target] if name in items][:k]
 
 
-def _understood(prompt):
+def understand(prompt):
     """Read a prompt as a person would: the quoted target, the number, the list at the end."""
     question, _, items = prompt.rpartition("Items: ")
-    target = json.loads(re.search(r'similar to ("(?:[^"\\]|\\.)*")', question)[1])
-    return target, int(re.search(r"the (\d+) most similar", question)[1]), json.loads(items)
+    target = json.loads(re.search(r'(?:shown|similar to) ("(?:[^"\\]|\\.)*")', question)[1])
+    return target, int(re.search(r"Answer with the (\d+) ", question)[1]), json.loads(items)
 
 
 def chat_answer(text):

@@ -10,12 +10,16 @@ import sys
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from hashlib import sha256
+from threading import Barrier, Event
+from time import monotonic, sleep
 
 import numpy as np
 import pytest
 from misbehaving_server import (
     MisbehavingServer,
     behave,
+    chat_answer,
     close_at_once,
     close_in_the_middle,
     drip,
@@ -28,17 +32,21 @@ from misbehaving_server import (
     say,
     say_of_truth,
     send,
+    understand,
 )
 from scipy.stats import chisquare
 
 from rankshot import Rankings, RankshotError, read_rankings
-from rankshot.core import http
-from rankshot.semantics import language_model
-from rankshot.semantics.answer_log import parse_answer
+from rankshot.core.names import shuffle_names
+from rankshot.semantics import pace
+from rankshot.semantics.answers import parse_answer
 from rankshot.semantics.language_model import LanguageModel
+from rankshot.semantics.pace import Pace
+from rankshot.semantics.questions import make_question
 
 ITEMS = ["tiger", "sea_lion", "fox", "bus", "pickup truck", "whale", "Löwe", "{odd} [name]"]
 TARGETS = ["cat", "truck", 'the "seal"']
+Pace_sleep = Pace.sleep
 SECRET = "sk-Very/Secret-0123456789"
 
 
@@ -60,9 +68,15 @@ def server(monkeypatch):
 
 @pytest.fixture
 def slept(monkeypatch):
-    """Nobody sleeps: the seconds asked for are listed instead."""
+    """Nobody sleeps: the seconds asked for are listed instead, and a clock goes on by them."""
     seconds = []
-    monkeypatch.setattr(http, "sleep", seconds.append)
+
+    def sleep(_, wait):
+        if wait:
+            seconds.append(wait)
+
+    monkeypatch.setattr(Pace, "sleep", sleep)
+    monkeypatch.setattr(pace, "monotonic", lambda: sum(seconds))
     return seconds
 
 
@@ -73,6 +87,8 @@ def ask(server, slept):
     def make(**options):
         return LanguageModel(
             **{"model": "m", "base_url": server.base_url, "raters": 2, "k": 3, "timeout": 5.0}
+            # One after the other, so that each gets the behaviour that the script has for it.
+            | {"parallel": 1}
             | options
         )
 
@@ -141,6 +157,16 @@ def test_progress_is_shown_when_asked_for(ask, capsys):
         ({"timeout": 0}, "timeout must be 0.001 or more and finite, not 0"),
         ({"answer_price": -1}, "answer_price must be"),
         ({"k": 9}, "k=9 is more than the 8 items"),
+        ({"parallel": 0}, "parallel must be a whole number from 1 on, not 0"),
+        ({"question": "image"}, "no question 'image' (did you mean 'images'?); give one of 'ima"),
+        ({"question": 3}, "question must be text, not 3"),
+        ({"question": "{target}?"}, "question: the template lacks {items} and {k}; a literal"),
+        ({"question": "{target} {items} {k:3}"}, "the template lacks {k}, and has the unknown"),
+        ({"question": "{target} {items} {k} {x}"}, "the template has the unknown field {x}"),
+        ({"question": "{target} {items} {k} {"}, "the template is not valid"),
+        ({"question": "{inputs} {target} {items} {k}"}, "the field {inputs}; give inputs as well"),
+        ({"question": "similar", "inputs": "maps"}, "inputs='maps': this question has no field"),
+        ({"inputs": " "}, "inputs must be words such as 'photographs', not ' '"),
         ({"log": "answers.txt"}, "unknown ending '.txt'; known are .jsonl"),
         ({"base_url": "ftp://host/v1"}, "base_url must be an address"),
         ({"base_url": "localhost:80"}, "base_url must be an address"),
@@ -154,6 +180,222 @@ def test_bad_parameters_are_named(ask, server, options, message):
     with pytest.raises(RankshotError, match=re.escape(message)):
         ask(**options).rankings(TARGETS, ITEMS)
     assert server.calls == []
+
+
+# ---- Questions
+
+
+def test_the_default_asks_what_a_classifier_would_say(ask, server):
+    ask(raters=1).rankings(["cat"], ITEMS)
+    prompt = server.calls[0]["body"]["messages"][0]["content"]
+    assert 'shown many ordinary photographs of "cat". Which items will it say most' in prompt
+    assert "Answer with the 3 items that it will say most often" in prompt
+
+
+def test_texts_and_inputs_of_ones_own(ask):
+    prompt = ask(question="text", inputs="{odd} requests")._question().ask_one("a", ["b"], 1)
+    assert 'never been given {odd} requests of "a". Now' in prompt
+    own = make_question("{{literal}} {target} of {inputs} in {items}, {k} [best] first", "a {b}")
+    assert own.ask_one("x", ["y"], 2) == '{literal} "x" of a {b} in ["y"], 2 [best] first'
+
+
+def test_the_question_for_similar_items_is_the_old_one():
+    """Logs of earlier versions stay valid for it."""
+    assert (
+        sha256(make_question("similar").template.encode())
+        .hexdigest()
+        .startswith("36dffff0f876b861")
+    )
+
+
+def test_lists_have_15_items_or_all(ask, server):
+    model = ask(k=None, raters=1)
+    assert len(model.rankings(["cat"], ITEMS).orders()[0]) == len(ITEMS)
+    server.preference = {"cat": [f"i{n}" for n in range(30)]}
+    assert model.rankings(["cat"], server.preference["cat"]).lengths.tolist() == [15]
+
+
+# ---- Several calls at the same time
+
+
+def test_the_order_of_arrival_does_not_matter(ask, server):
+    gate = Barrier(4, timeout=20)
+
+    def slow(handler):
+        """Answer when four calls are there, the last of them first."""
+        sleep(0.03 * (3 - gate.wait()))
+        behave(handler)
+
+    server.script = [slow] * 12
+    assert ask(raters=4, parallel=4).rankings(TARGETS, ITEMS) == expected(raters=4)
+    assert len(server.calls) == 12
+
+
+def test_of_several_failures_the_first_question_is_named_and_answers_are_kept(ask, server, log):
+    gate = Barrier(3, timeout=20)
+
+    def refuse(handler):
+        gate.wait()
+        if '"cat"' in handler.body["messages"][0]["content"]:
+            sleep(0.05)
+        handler.send(401, b"")
+
+    def answer(handler):
+        gate.wait()
+        sleep(0.1)
+        behave(handler)
+
+    by_target = {"cat": refuse, "truck": refuse, TARGETS[2]: answer}
+
+    def by_class(handler):
+        target, _, _ = understand(handler.body["messages"][0]["content"])
+        by_target[target](handler)
+
+    server.script = [by_class] * 3
+    message = failure(ask(log=log, raters=1, parallel=3), TARGETS)
+    assert "target 'cat', rater 'm#1'" in message
+    assert read_rankings(log, ITEMS).targets.tolist() == [TARGETS[2]]
+    assert len(server.calls) == 3
+
+
+@pytest.mark.parametrize(
+    ("headers", "least", "most"),
+    [
+        ({"x_ratelimit_remaining_requests": "0", "x_ratelimit_reset_requests": "6.5s"}, 6.5, 6.5),
+        ({"x_ratelimit_remaining_requests": "0", "x_ratelimit_reset_requests": "6m0s"}, 60, 60),
+        ({"x_ratelimit_remaining_tokens": "106", "x_ratelimit_reset_tokens": "120ms"}, 0.12, 0.12),
+        ({"x_ratelimit_remaining_tokens": "107", "x_ratelimit_reset_tokens": "120ms"}, 0, 0),
+        ({"x_ratelimit_remaining_requests": "1", "x_ratelimit_reset_requests": "6s"}, 0, 0),
+        ({"ratelimit_remaining": "0", "ratelimit_reset": "9"}, 9, 9),
+        ({"x_ratelimit_remaining": "0", "x_ratelimit_reset": "in 30 s as a number"}, 25, 31),
+        ({"x_ratelimit_remaining": "0", "x_ratelimit_reset": "in 30 s as milliseconds"}, 25, 30),
+        (
+            {
+                "anthropic_ratelimit_requests_remaining": "0",
+                "anthropic_ratelimit_requests_reset": "in 30 s as a date",
+            },
+            25,
+            30,
+        ),
+        ({"x_ratelimit_remaining_requests": "0"}, 0, 0),
+        ({"x_ratelimit_remaining_requests": "0", "x_ratelimit_reset_requests": "soon"}, 0, 0),
+        ({"x_ratelimit_remaining_requests": "many", "x_ratelimit_reset_requests": "6s"}, 0, 0),
+    ],
+)
+def test_the_rate_limits_in_the_headers_are_kept(ask, server, slept, headers, least, most):
+    """The next call waits until the limit is reset; the answer itself is used."""
+    soon = datetime.now(UTC) + timedelta(seconds=30)
+    forms = {
+        "in 30 s as a number": f"{soon.timestamp():.0f}",
+        "in 30 s as milliseconds": f"{soon.timestamp() * 1000:.0f}",
+        "in 30 s as a date": soon.isoformat(timespec="seconds").replace("+00:00", "Z"),
+    }
+    headers = {name: forms.get(value, value) for name, value in headers.items()}
+    order = json.dumps(PREFERENCE["cat"][:3])
+    server.script = [send(200, chat_answer(order), **headers)]
+    assert ask().rankings(["cat"], ITEMS) == expected(["cat"])
+    assert least <= sum(slept) <= most
+    assert len(slept) == (most > 0)
+
+
+def test_one_thread_that_is_told_to_wait_makes_all_wait(ask, server):
+    """The first call is refused for 0.6 seconds; nobody calls in that time."""
+    moments = []
+
+    def note(handler):
+        moments.append(monotonic())
+        if len(moments) < 3:
+            # Meanwhile the refusal arrives.
+            sleep(0.2)
+        behave(handler)
+
+    def refuse(handler):
+        moments.append(monotonic())
+        handler.send(429, b"", Retry_After="0.6")
+
+    server.script = [refuse] + [note] * 12
+    model = ask(raters=4, parallel=2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Pace, "sleep", Pace_sleep)
+        patch.setattr(pace, "monotonic", monotonic)
+        assert model.rankings(TARGETS, ITEMS) == expected(raters=4)
+    late = [moment - moments[0] for moment in moments[1:]]
+    # The call that was under way at that moment is no offence.
+    assert sum(wait < 0.55 for wait in late) <= 1
+    assert len(moments) == 13
+
+
+WORKER = """\
+import sys, json
+from rankshot.semantics.language_model import LanguageModel
+url, log, targets, items, raters, parallel = json.loads(sys.argv[1])
+model = LanguageModel("m", url, raters=raters, k=3, log=log, parallel=parallel)
+found = model.rankings(targets, items)
+print(json.dumps(found.orders()))
+"""
+
+
+def start_worker(server, log, raters, parallel):
+    arguments = json.dumps([server.base_url, str(log), TARGETS, ITEMS, raters, parallel])
+    return subprocess.Popen(
+        [sys.executable, "-c", WORKER, arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+
+
+def take_a_while(handler):
+    sleep(0.05)
+    behave(handler)
+
+
+def test_two_processes_share_one_log_and_the_work(server, log):
+    server.script = [take_a_while] * 1000
+    workers = [start_worker(server, log, 20, 3) for _ in range(2)]
+    outputs = [worker.communicate(timeout=60) for worker in workers]
+    assert [worker.returncode for worker in workers] == [0, 0], outputs
+    wanted = expected(raters=20)
+    assert [json.loads(out) for out, _ in outputs] == [wanted.orders()] * 2
+    # Each question was asked once, and its line is whole.
+    assert len(server.calls) == len(log.read_text().splitlines()) == 60
+    assert len(read_rankings(log, ITEMS)) == 60
+
+
+def test_a_question_of_a_process_that_dies_is_asked_by_the_other(server, log):
+    begun = Event()
+
+    def keep(handler):
+        begun.set()
+        hang(handler)
+
+    server.script = [keep]
+    first = start_worker(server, log, 1, 1)
+    assert begun.wait(30)
+    second = start_worker(server, log, 1, 1)
+    while len(server.calls) < 3:
+        sleep(0.01)
+    # The second has asked all but the question that the first still asks.
+    with pytest.raises(subprocess.TimeoutExpired):
+        second.wait(0.5)
+    assert len(server.calls) == 3
+    first.kill()
+    first.communicate()
+    out, _ = second.communicate(timeout=30)
+    assert json.loads(out) == expected(raters=1).orders()
+    assert len(server.calls) == 4
+
+
+def test_ctrl_c_stops_at_once_and_loses_no_answer(server, log):
+    server.script = [behave] * 4 + [hang] * 100
+    worker = start_worker(server, log, 4, 2)
+    while len(server.calls) < 6:
+        sleep(0.01)
+    begin = monotonic()
+    worker.send_signal(signal.SIGINT)
+    _, err = worker.communicate(timeout=30)
+    assert monotonic() - begin < 10
+    assert b"KeyboardInterrupt" in err
+    assert worker.returncode != 0
+    assert len(read_rankings(log, ITEMS)) == 4
+    assert len(server.calls) == 6
 
 
 # ---- Shuffles
@@ -175,12 +417,12 @@ def test_shuffles_depend_on_seed_target_and_rater_alone(ask, server):
 
 def test_a_shuffle_never_changes():
     # A log of last year must still match: this order is part of the format of the log.
-    assert language_model._shuffle_items(("a", "b", "c", "d"), 0, "cat", 1) == ["d", "b", "c", "a"]
+    assert shuffle_names(("a", "b", "c", "d"), [0, "cat", 1]) == ["d", "b", "c", "a"]
 
 
 def test_shuffles_are_uniform():
     orders = Counter(
-        tuple(language_model._shuffle_items(("a", "b", "c"), seed, "cat", rater))
+        tuple(shuffle_names(("a", "b", "c"), [seed, "cat", rater]))
         for seed in range(600)
         for rater in range(1, 6)
     )
@@ -359,7 +601,7 @@ def test_retry_after_is_honoured_within_bounds(ask, server, slept, header, least
 def test_a_server_that_is_not_there(server, slept):
     url = server.base_url
     server.stop()
-    message = failure(LanguageModel("m", url, k=3, max_retries=1))
+    message = failure(LanguageModel("m", url, k=3, max_retries=1, parallel=1))
     assert "ConnectionRefusedError" in message
     assert len(slept) == 1
 
@@ -564,11 +806,14 @@ def test_answers_to_other_questions_are_kept_and_not_used(ask, server, log, othe
     assert len(server.calls) == 4
 
 
-def test_another_prompt_is_another_question(ask, server, log, monkeypatch):
+@pytest.mark.parametrize(
+    "other", [{"question": "similar"}, {"inputs": "drawings"}, {"inputs": "ordinary photographs"}]
+)
+def test_another_prompt_is_another_question(ask, server, log, other):
     ask(log=log).rankings(["cat"], ITEMS)
-    monkeypatch.setattr(language_model, "PROMPT", language_model.PROMPT + " ")
-    ask(log=log).rankings(["cat"], ITEMS)
-    assert len(server.calls) == 4
+    ask(log=log, **other).rankings(["cat"], ITEMS)
+    # The last of them are the usual inputs: the prompt is the same.
+    assert len(server.calls) == (2 if other == {"inputs": "ordinary photographs"} else 4)
 
 
 def test_a_run_that_failed_goes_on_where_it_stopped(ask, server, log):
@@ -586,7 +831,7 @@ def test_a_process_that_is_killed_loses_nothing_it_was_answered(ask, server, log
     code = (
         "import sys, json; from rankshot.semantics.language_model import LanguageModel\n"
         "url, log, targets, items = json.loads(sys.argv[1])\n"
-        "LanguageModel('m', url, raters=2, k=3, log=log).rankings(targets, items)"
+        "LanguageModel('m', url, raters=2, k=3, log=log, parallel=1).rankings(targets, items)"
     )
     arguments = json.dumps([server.base_url, str(log), TARGETS, ITEMS])
     worker = subprocess.Popen([sys.executable, "-c", code, arguments])
@@ -712,7 +957,7 @@ def test_the_estimate_reads_well(ask, log):
     model = ask(raters=1000, log=log, prompt_price=2500, answer_price=10000)
     text = str(model.estimate(["cat"], ITEMS))
     assert re.fullmatch(
-        r"1,000 calls, about 1\d\d,000 prompt tokens and 12,000 answer tokens, at a cost of about "
+        r"1,000 calls, about 2\d\d,000 prompt tokens and 12,000 answer tokens, at a cost of about "
         r"\d{3}\.\d{4}; at 2\.7 bytes per token, without repeated questions and hidden reasoning",
         text,
     )

@@ -22,6 +22,7 @@ except ImportError as error:
     raise SystemExit(message) from None
 
 from rankshot import __version__
+from rankshot.cli.ask import ask
 from rankshot.cli.classify import classify
 from rankshot.cli.consensus import consensus
 from rankshot.cli.console import fail
@@ -78,7 +79,7 @@ class _OnceCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
 
-for command in (demo, rank, consensus, classify, explain, report, reproduce):
+for command in (demo, rank, ask, consensus, classify, explain, report, reproduce):
     app.command(cls=_OnceCommand)(command)
 app.add_typer(survey, name="survey")
 

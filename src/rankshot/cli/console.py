@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -83,6 +84,58 @@ def check_output_folder(folder: Path) -> None:
     """Refuse a folder that does not exist and cannot be created, or that cannot be written to."""
     existing = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     _check_folder(folder, existing)
+
+
+def check_new_folder(folder: Path, own_files: Collection[str] = ()) -> None:
+    """Refuse a folder that cannot be created, or that has files of the user in it.
+
+    Parameters
+    ----------
+    folder : Path
+        Need not exist.
+    own_files : collection of str
+        Names of files, or of empty folders, that may be in it, since they will be replaced.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise RankshotError(f"{folder}: is a file, not a folder; give another name")
+    check_output_folder(folder)
+    if folder.is_dir():
+        for path in folder.iterdir():
+            if path.name not in own_files or (path.is_dir() and any(path.iterdir())):
+                raise RankshotError(
+                    f"{folder}: is not empty ({path.name!r} is in it); give another folder"
+                )
+
+
+def write_folder(folder: Path, files: Mapping[str, str], subfolder: str | None = None) -> None:
+    """Write text files into a new folder: all of them, or nothing.
+
+    A folder that exists is replaced; see `check_new_folder`.
+    """
+    import shutil
+    import tempfile
+
+    place = folder.resolve()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
+    try:
+        new = temporary / "new"
+        new.mkdir()
+        for name, text in files.items():
+            (new / name).write_bytes(text.encode(errors="backslashreplace"))
+        if subfolder is not None:
+            (new / subfolder).mkdir()
+        if not place.exists():
+            new.rename(place)
+            return
+        place.rename(temporary / "old")
+        try:
+            new.rename(place)
+        except OSError:
+            (temporary / "old").rename(place)
+            raise
+    finally:
+        shutil.rmtree(temporary)
 
 
 def _check_folder(path: Path, folder: Path) -> None:

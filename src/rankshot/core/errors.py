@@ -78,5 +78,6 @@ def quote_names(names: Iterable[object], most: int = 8) -> str:
 
 
 def format_count(number: int, what: str) -> str:
-    """Return a number with its noun: 1 ranking, 2 rankings."""
-    return f"{number:,} {what}" + ("" if number == 1 else "s")
+    """Return a number with its noun: 1 ranking, 2 rankings, 3 classes."""
+    plural = "es" if what.endswith("s") else "s"
+    return f"{number:,} {what}" + ("" if number == 1 else plural)

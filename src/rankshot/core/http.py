@@ -108,7 +108,13 @@ def make_opener(url: str, redirects: type[HTTPRedirectHandler]) -> OpenerDirecto
 # ---- Failures and retries
 
 
-def retry(call: Callable[[], T], tries: int, *, jitter: bool = False) -> T:
+def retry(
+    call: Callable[[], T],
+    tries: int,
+    *,
+    jitter: bool = False,
+    pause: Callable[[float], object] | None = None,
+) -> T:
     """Call until it succeeds, and wait between two tries; the waits double.
 
     Parameters
@@ -119,6 +125,8 @@ def retry(call: Callable[[], T], tries: int, *, jitter: bool = False) -> T:
         The most calls. The `TransientError` of the last one is raised.
     jitter : bool
         Whether waits are shortened at random, so that many clients do not return in step.
+    pause : callable, optional
+        Waits for some seconds, or raises to end the tries; `time.sleep` by default.
 
     Examples
     --------
@@ -131,7 +139,7 @@ def retry(call: Callable[[], T], tries: int, *, jitter: bool = False) -> T:
         except TransientError as failure:
             backoff = min(FIRST_WAIT * 2 ** min(attempt, 10), LONGEST_WAIT)
             backoff *= uniform(0.5, 1) if jitter else 1  # noqa: S311 (no secret)
-            sleep(max(backoff, min(failure.wait, LONGEST_WAIT)))
+            (pause or sleep)(max(backoff, min(failure.wait, LONGEST_WAIT)))
     return call()
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -33,3 +35,20 @@ def as_name(label: Any) -> str | None:
         return str(label)
     is_number = isinstance(label, (int, np.integer)) and not isinstance(label, bool)
     return str(int(label)) if is_number and abs(label) < 2**63 else None
+
+
+def shuffle_names(names: Iterable[str], key: Sequence[int | str]) -> list[str]:
+    """Shuffle names in the same way on every machine, whatever order they are listed in.
+
+    Sorting by a hash does not depend on the version of Python or NumPy, so that the answers in a
+    log, and a choice that was made by a seed, stay valid.
+
+    Examples
+    --------
+    >>> shuffle_names(["a", "b", "c", "d"], [0, "cat", 1])
+    ['d', 'b', 'c', 'a']
+    """
+    start = json.dumps(list(key)).encode()
+    return sorted(
+        names, key=lambda name: sha256(start + name.encode(errors="surrogatepass")).digest()
+    )

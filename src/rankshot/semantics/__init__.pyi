@@ -1,3 +1,5 @@
+from .answer_files import AnswerFiles as AnswerFiles, read_answer_files as read_answer_files
+from .answers import Answers as Answers, read_answers as read_answers
 from .associations import (
     dice as dice,
     normalized_web_similarity as normalized_web_similarity,
@@ -5,6 +7,7 @@ from .associations import (
     ppmi as ppmi,
 )
 from .class_names import (
+    choose_rehearsed as choose_rehearsed,
     compare_as as compare_as,
     find_misspellings as find_misspellings,
     read_look_up as read_look_up,
@@ -14,6 +17,7 @@ from .corpus import Corpus as Corpus
 from .embedding import Embedding as Embedding
 from .hit_count_files import read_hit_counts as read_hit_counts
 from .language_model import CostEstimate as CostEstimate, LanguageModel as LanguageModel
+from .prompt_files import make_follow_ups as make_follow_ups, make_prompts as make_prompts
 from .similarity import (
     Similarity as Similarity,
     arithmetic_mean as arithmetic_mean,

@@ -1,106 +1,35 @@
-"""Answers of a language model: parsing them, and the log file that stores them."""
+"""The log of a language model's answers: a file that several processes can share."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from threading import Lock
+from typing import Any, BinaryIO, Self
 
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.text_files import require_ending
 from rankshot.ranking.files import JSONL_ENDINGS
 
+try:
+    import fcntl
+except ImportError:  # Windows: one process at a time
+    fcntl = None  # type: ignore[assignment]
+
 QUESTION_FIELDS = ("target", "rater", "model", "prompt", "k", "temperature", "seed", "items")
 """The fields that identify a question: a stored answer is used only if all of them are equal."""
 LINE_START = b'{"target": '
 """The start of every line of a log; it identifies an incomplete last line as part of a log."""
-MAX_BROKEN_LISTS = 100
-"""The search stops after this number of brackets that start no list, to bound its time."""
-
-
-def parse_answer(text: str, items: Sequence[str], k: int) -> list[str]:
-    """Return the one ranking in an answer, with the items in their original spelling.
-
-    Text around the list is ignored. Differences in case, and between underscores and spaces, are
-    ignored as well, unless two items differ only in these.
-
-    Raises
-    ------
-    RankshotError
-        Says what is wrong, in words that can be sent back to the model.
-
-    Examples
-    --------
-    >>> parse_answer('Surely ["Lion", "sea lion"].', ["lion", "sea_lion", "bus"], k=2)
-    ['lion', 'sea_lion']
-    >>> parse_answer('["lion", "lion", "lynx"]', ["lion", "sea_lion", "bus"], k=2)
-    Traceback (most recent call last):
-        ...
-    rankshot.core.errors.RankshotError: not among the items: 'lynx'; more than once: 'lion';
-    expected 2 names, found 3
-    """
-    found = _find_json_lists(text)
-    if len(found) != 1:
-        raise RankshotError(f"expected one complete JSON list, found {len(found)}")
-    names = _match_items(found[0], items)
-    counts = Counter(name for name in names if name is not None)
-    unknown = [name for name, item in zip(found[0], names, strict=True) if item is None]
-    repeated = [name for name, count in counts.items() if count > 1]
-    faults = [f"not among the items: {_quote_values(unknown)}"] if unknown else []
-    faults += [f"more than once: {_quote_values(repeated)}"] if repeated else []
-    faults += [f"expected {k} names, found {len(names)}"] if len(names) != k else []
-    if faults:
-        raise RankshotError("; ".join(faults))
-    return list(counts)
-
-
-def _find_json_lists(text: str) -> list[list[Any]]:
-    """Return the outermost JSON lists in a text."""
-    found = []
-    broken = 0
-    decoder = json.JSONDecoder()
-    start = text.find("[")
-    while start >= 0 and broken < MAX_BROKEN_LISTS:
-        try:
-            value, end = decoder.raw_decode(text, start)
-            found.append(value)
-        except (ValueError, RecursionError):
-            end = start + 1
-            broken += 1
-        start = text.find("[", end)
-    return found
-
-
-def _match_items(names: list[Any], items: Sequence[str]) -> list[str | None]:
-    """Return the item that each name stands for, or None."""
-    same_plain = Counter(map(_normalize_spelling, items))
-    known = {
-        _normalize_spelling(item): item
-        for item in items
-        if same_plain[_normalize_spelling(item)] == 1
-    }
-    exact = set(items)
-    return [
-        None
-        if type(name) is not str
-        else name
-        if name in exact
-        else known.get(_normalize_spelling(name))
-        for name in names
-    ]
-
-
-def _normalize_spelling(name: str) -> str:
-    return " ".join(name.replace("_", " ").split()).casefold()
-
-
-def _quote_values(names: list[Any]) -> str:
-    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-    return ", ".join(short_repr(name) for name in names[:8]) + more
+OPEN_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
+WRITE_LOCK = 1 << 40
+FIRST_CLAIM = 1 << 41
+"""Bytes far beyond the end of the file that are locked, and not written: one by the process that
+writes, and one for each question that is being asked."""
 
 
 class AnswerLog:
@@ -109,6 +38,11 @@ class AnswerLog:
     For every answer, one line is appended and flushed to the disk. After a crash, only the last
     line can be incomplete: it is dropped, and its question is asked again. Answers to other
     questions (another model, other items, another prompt) stay in the file and are not used.
+
+    Several processes can share a log. `claim` gives a question to one of them: the others wait for
+    its answer. The claim of a process that ends, in whatever way, ends with it. (Claims are locks
+    of single bytes of the file, as POSIX has them. Without them, as on Windows, only one process
+    should use a log.)
 
     Parameters
     ----------
@@ -120,7 +54,8 @@ class AnswerLog:
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "answers.jsonl"
     >>> question = {"target": "cat", "rater": "m#1", "model": "m", "k": 1, "items": ["fox", "bus"]}
-    >>> AnswerLog(path).add(question, {"ranking": ["fox"]})
+    >>> with AnswerLog(path) as log:
+    ...     log.add(question, {"ranking": ["fox"]})
     >>> AnswerLog(path).find(question), AnswerLog(path).find(question | {"target": "dog"})
     (['fox'], None)
     """
@@ -128,68 +63,155 @@ class AnswerLog:
     def __init__(self, path: Path | None) -> None:
         self.path = path
         self._rankings: dict[bytes, list[str]] = {}
-        self._mend: tuple[int, bytes] | None = None
+        self._end = self._lines = 0
+        self._file: int | None = None
+        self._lock = Lock()
         if path is None:
             return
         require_ending(path, JSONL_ENDINGS)
         if path.exists():
-            try:
-                self._read(path)
-            except OSError as error:
-                raise RankshotError(f"{path}: cannot read it ({error.strerror})") from None
+            with _naming(path, "read it"), path.open("rb") as stream:
+                self._read(stream, path)
+
+    def __enter__(self) -> Self:
+        """Open the file, drop an incomplete last line, and raise an error if it is not writable."""
+        if self.path is not None:
+            with _naming(self.path, "write there"):
+                self._file = os.open(self.path, OPEN_FLAGS, 0o666)
+            with self._writing(self.path) as file:
+                if tail := self._catch_up(file, self.path):
+                    self._mend(file, tail)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # With the lock, so that no thread is in the middle of a line.
+        with self._lock:
+            if self._file is not None:
+                os.close(self._file)
+            self._file = None
 
     def find(self, question: Mapping[str, Any]) -> list[str] | None:
         """Return the stored ranking that answers this question, or None."""
         return self._rankings.get(_fingerprint(question))
 
-    def prepare(self) -> None:
-        """Drop an incomplete last line, and raise an error now if the file cannot be written."""
+    def claim(self, question: Mapping[str, Any]) -> bool:
+        """Return whether to ask this question now: no other process has done so, or is doing so.
+
+        If not, its answer may be there already: see `find`.
+        """
         if self.path is None:
-            return
-        try:
-            with self.path.open("ab") as stream:
-                if self._mend is not None:
-                    end, missing = self._mend
-                    stream.truncate(end)
-                    stream.write(missing)
-                    self._mend = None
-        except OSError as error:
-            raise RankshotError(f"{self.path}: cannot write there ({error.strerror})") from None
+            return True
+        mark = _fingerprint(question)
+        with self._lock:
+            if self._file is None:
+                return False
+            try:
+                _lock_byte(self._file, _claim_byte(mark), wait=False)
+            except OSError:
+                return False
+            # In this order: whoever had the claim before has written its answer by now.
+            with _naming(self.path, "read it"):
+                self._catch_up(self._file, self.path)
+            if mark in self._rankings:
+                _unlock_byte(self._file, _claim_byte(mark))
+            return mark not in self._rankings
 
     def add(self, question: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
         """Append a question and its answer; they are on the disk when this returns."""
+        if self.path is not None:
+            # JSON in ASCII: a name that UTF-8 cannot encode must not lose an answer that was paid.
+            line = json.dumps({"target": question["target"], **answer, **question}) + "\n"
+            with self._writing(self.path) as file:
+                self._append(file, line.encode())
+                _unlock_byte(file, _claim_byte(_fingerprint(question)))
         self._rankings[_fingerprint(question)] = answer["ranking"]
-        if self.path is None:
-            return
-        self.prepare()
-        # JSON in ASCII: a name that UTF-8 cannot encode must not lose an answer that was paid for.
-        line = json.dumps({"target": question["target"], **answer, **question}) + "\n"
-        try:
-            with self.path.open("ab") as stream:
-                stream.write(line.encode())
-                stream.flush()
-                os.fsync(stream.fileno())
-        except OSError as error:
-            raise RankshotError(f"{self.path}: cannot write there ({error.strerror})") from None
 
-    def _read(self, path: Path) -> None:
-        end = 0
-        with path.open("rb") as stream:
-            for number, line in enumerate(stream, 1):
-                is_whole = line.endswith(b"\n")
-                record = _parse_record(line)
-                if record is not None:
-                    if "items" in record:
-                        self._rankings.setdefault(_fingerprint(record), record["ranking"])
-                    self._mend = None if is_whole else (end + len(line), b"\n")
-                elif not is_whole and _is_partial_record(line):
-                    self._mend = (end, b"")
-                elif line.strip():
-                    raise RankshotError(
-                        f"{path}:{number}: not a line of a log of answers: "
-                        f"{short_repr(line.decode(errors='replace'))}"
-                    )
-                end += len(line)
+    @contextmanager
+    def _writing(self, path: Path) -> Iterator[int]:
+        """Let no other thread, and no other process, write."""
+        with self._lock, _naming(path, "write there"):
+            if self._file is None:
+                raise RankshotError(f"{path}: the log is closed")
+            _lock_byte(self._file, WRITE_LOCK, wait=True)
+            try:
+                yield self._file
+            finally:
+                _unlock_byte(self._file, WRITE_LOCK)
+
+    def _append(self, file: int, line: bytes) -> None:
+        """Append a line in one write; if the disk is full, nothing of it stays."""
+        end = os.fstat(file).st_size
+        try:
+            while line:
+                line = line[os.write(file, line) :]
+            os.fsync(file)
+        except OSError:
+            os.ftruncate(file, end)
+            raise
+
+    def _mend(self, file: int, tail: bytes) -> None:
+        """Complete the last line, or drop it."""
+        if _parse_record(tail) is None:
+            os.ftruncate(file, self._end)
+        else:
+            os.write(file, b"\n")
+            self._end += len(tail) + 1
+            self._lines += 1
+
+    def _catch_up(self, file: int, path: Path) -> bytes:
+        """Read what was appended since the last time, by this process or another."""
+        size = os.fstat(file).st_size
+        if size <= self._end:
+            return b""
+        os.lseek(file, self._end, os.SEEK_SET)
+        content = b""
+        while len(content) < size - self._end and (
+            block := os.read(file, size - self._end - len(content))
+        ):
+            content += block
+        return self._read(BytesIO(content), path)
+
+    def _read(self, stream: BinaryIO, path: Path) -> bytes:
+        """Read lines; return the start of a last line that is not complete."""
+        for line in stream:
+            record = _parse_record(line)
+            is_whole = line.endswith(b"\n")
+            if record is not None and "items" in record:
+                self._rankings.setdefault(_fingerprint(record), record["ranking"])
+            elif record is None and line.strip() and (is_whole or not _is_partial_record(line)):
+                raise RankshotError(
+                    f"{path}:{self._lines + 1}: not a line of a log of answers: "
+                    f"{short_repr(line.decode(errors='replace'))}"
+                )
+            if not is_whole:
+                return line
+            self._end += len(line)
+            self._lines += 1
+        return b""
+
+
+def _claim_byte(mark: bytes) -> int:
+    return FIRST_CLAIM + int.from_bytes(mark[:7])
+
+
+def _lock_byte(file: int, place: int, *, wait: bool) -> None:
+    """Lock a byte for this process; raise OSError if another has it, unless told to wait."""
+    if fcntl is not None:
+        fcntl.lockf(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB), 1, place)
+
+
+def _unlock_byte(file: int, place: int) -> None:
+    if fcntl is not None:
+        fcntl.lockf(file, fcntl.LOCK_UN, 1, place)
+
+
+@contextmanager
+def _naming(path: Path, what: str) -> Iterator[None]:
+    """Name the file in the error if it cannot be read or written."""
+    try:
+        yield
+    except OSError as error:
+        raise RankshotError(f"{path}: cannot {what} ({error.strerror})") from None
 
 
 def _parse_record(line: bytes) -> dict[str, Any] | None:

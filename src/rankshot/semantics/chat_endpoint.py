@@ -9,7 +9,7 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.client import HTTPException
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -33,6 +33,7 @@ from rankshot.core.http import (
     read_until,
     retry,
 )
+from rankshot.semantics.pace import Pace, find_rate_limit_wait
 
 LARGEST_BODY = 4 << 20
 """Bytes that are read of one answer: far more than any ranking needs."""
@@ -85,6 +86,9 @@ class ChatEndpoint:
     key_variable : str or None
         The environment variable that holds the key; with None, no key is sent. Servers on this
         machine need no key, so the variable may be unset for them.
+    pace : Pace
+        Shared by all threads that call the endpoint: if one is told to wait, all do. A server
+        tells it by Retry-After, or by the headers of its rate limits when nothing is left.
 
     Examples
     --------
@@ -96,6 +100,7 @@ class ChatEndpoint:
     timeout: float
     max_retries: int
     key_variable: str | None
+    pace: Pace = field(default_factory=Pace)
 
     def __post_init__(self) -> None:
         _check_address(self.base_url)
@@ -120,13 +125,20 @@ class ChatEndpoint:
         ------
         RankshotError
             At once if a retry cannot help, otherwise after ``max_retries`` retries.
+        StoppedError
+            If the pace was stopped.
         """
         key = self._read_key()
         question = {"model": model, "messages": list(messages), "temperature": temperature}
         body = json.dumps(question).encode()
         tries = self.max_retries + 1
         try:
-            return retry(lambda: self._exchange_in_time(body, key), tries, jitter=True)
+            return retry(
+                lambda: self._exchange_in_time(body, key),
+                tries,
+                jitter=True,
+                pause=self.pace.sleep,
+            )
         except TransientError as failure:
             raise RankshotError(
                 f"no answer from {self.url} after {tries} tries; the last: {failure}"
@@ -162,6 +174,7 @@ class ChatEndpoint:
         The time-out of a socket is for a single wait: a server that sends its headers byte by
         byte never exceeds it.
         """
+        self.pace.wait()
         outcome: SimpleQueue[Reply | Exception] = SimpleQueue()
 
         def exchange() -> None:
@@ -190,6 +203,7 @@ class ChatEndpoint:
                 request, timeout=self.timeout
             ) as response:
                 content = read_until(response, deadline, LARGEST_BODY + 1)
+                limits = dict(response.headers.items())
         except HTTPError as error:
             with error:
                 raise self._explain_refusal(error, deadline) from None
@@ -201,6 +215,8 @@ class ChatEndpoint:
         if reply is None:
             start = short_repr(self._hide_key(content.decode(errors="replace")))
             raise TransientError(f"not the answer of a chat endpoint: {start}")
+        tokens = (reply.prompt_tokens or 0) + (reply.answer_tokens or 0)
+        self.pace.postpone(find_rate_limit_wait(limits, tokens))
         return reply._replace(text=self._hide_key(reply.text))
 
     def _hide_key(self, text: str) -> str:
@@ -221,7 +237,11 @@ class ChatEndpoint:
         text = self._hide_key(_read_complaint(error, deadline))[:300]
         what = f"{self.url} answered {error.code}" + (f" ({text!r})" if text else "")
         if is_transient(error):
-            return TransientError(what, parse_retry_after(error))
+            wait = max(
+                parse_retry_after(error), find_rate_limit_wait(dict(error.headers.items()), 1)
+            )
+            self.pace.postpone(wait)
+            return TransientError(what, wait)
         if 300 <= error.code < 400:
             where = short_repr(self._hide_key(error.headers.get("Location", "nowhere")))
             return RankshotError(

@@ -1,4 +1,4 @@
-"""Names of classes: words to look them up by, and a check of their spelling.
+"""Names of classes: words to look them up by, other spellings, and the choice of some.
 
 A class name is often no word: it has a number at its end, it is an abbreviation, or it is
 misspelt. The user can say which words a source should look up instead.
@@ -6,15 +6,18 @@ misspelt. The user can say which words a source should look up instead.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rankshot.core.errors import RankshotError, short_repr, suggest_name
-from rankshot.core.names import as_names
+from rankshot.core.names import as_names, shuffle_names
 from rankshot.core.tables import find_column, read_csv_rows
+from rankshot.core.validation import require_whole_number
 from rankshot.semantics.similarity import Similarity
 from rankshot.semantics.wordnet_nouns import is_sense, load_nouns, suggest_noun
 
@@ -22,6 +25,9 @@ Compare = Callable[[tuple[str, ...], tuple[str, ...]], Similarity]
 """The ``similarity`` of a source: from the names of targets and items to their similarities."""
 CLASS, LOOK_UP = "class", "look_up"
 """The columns of a file of words to look up."""
+FEWEST_RANKED = 2
+"""Seen classes that must be left when others are rehearsed: fewer cannot be ranked."""
+SEPARATORS = str.maketrans("", "", "-_+ \t\n\u00a0")
 
 
 def compare_as(
@@ -158,3 +164,116 @@ def find_misspellings(names: Iterable[Any]) -> dict[str, str]:
     nouns = load_nouns()
     suggestions = {name: suggest_noun(nouns, name) for name in as_names(names, "names")}
     return {name: noun for name, noun in suggestions.items() if noun is not None}
+
+
+class NameMatcher:
+    """Finds the class that is meant by a name in another spelling.
+
+    Case, and what separates the words of a name, do not matter, nor does the plural. A name that
+    fits several classes equally well is not decided.
+
+    Examples
+    --------
+    >>> matcher = NameMatcher(["tiger", "sea_lion", "Turkey", "turkey"])
+    >>> [matcher.match(name) for name in ("Tigers", "sea lion", "turkey", "lynx")]
+    [['tiger'], ['sea_lion'], ['turkey'], []]
+    >>> matcher.match("TURKEY"), matcher.match("sea_loin"), matcher.match_misspelt("sea_loin")
+    (['Turkey', 'turkey'], [], ['sea_lion'])
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.names = dict.fromkeys(names)
+        self._by_letters: dict[str, list[str]] = defaultdict(list)
+        for name in self.names:
+            self._by_letters[_reduce(name)].append(name)
+
+    def match(self, name: str) -> list[str]:
+        """Return the class that a name means; none, or several, if that cannot be said."""
+        if name in self.names:
+            return [name]
+        letters = _reduce(name)
+        return (
+            self._by_letters.get(letters)
+            or self._find_all(self._by_letters, _singulars(name))
+            or self._by_singular.get(letters)
+            or []
+        )
+
+    def match_misspelt(self, name: str) -> list[str]:
+        """Return the class that a misspelt name may mean; see `find_misspellings`."""
+        noun = suggest_noun(load_nouns(), name)
+        return [] if noun is None else self.match(noun)
+
+    @cached_property
+    def _by_singular(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = defaultdict(list)
+        for name in self.names:
+            for letters in _singulars(name):
+                found[letters].append(name)
+        return found
+
+    def _find_all(self, known: Mapping[str, list[str]], forms: Iterable[str]) -> list[str]:
+        return [name for letters in forms for name in known.get(letters, [])]
+
+
+def _reduce(name: str) -> str:
+    """Return the letters of a name: without case and separators."""
+    return name.casefold().translate(SEPARATORS)
+
+
+def _singulars(name: str) -> list[str]:
+    return list(dict.fromkeys(map(_reduce, load_nouns().singulars(name.casefold()))))
+
+
+# ---- Rehearsal
+
+
+def choose_rehearsed(
+    classes: Iterable[Any], which: int | Iterable[Any], seed: int = 0
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Choose seen classes that play new ones, and return them and the others.
+
+    The choice depends on the names and the seed alone: it is the same on every machine, for all
+    sources, and in whatever order the classes are listed. The first 10 of 20 are the 10 that are
+    chosen with the same seed.
+
+    Parameters
+    ----------
+    classes : iterable of names
+        The seen classes.
+    which : int or iterable of names
+        How many are rehearsed, or which.
+    seed : int
+        Another seed chooses others.
+
+    Returns
+    -------
+    rehearsed, others : tuples of names
+        The classes that play new ones, and those that are ranked for them.
+
+    Examples
+    --------
+    >>> from rankshot.semantics import choose_rehearsed
+    >>> choose_rehearsed(["tiger", "wolf", "seal", "bus", "tram"], 2)
+    (('seal', 'bus'), ('tiger', 'wolf', 'tram'))
+    >>> choose_rehearsed(["tiger", "wolf", "seal", "bus", "tram"], ["bus"])
+    (('bus',), ('tiger', 'wolf', 'seal', 'tram'))
+    """
+    names = as_names(classes, "classes")
+    most = len(names) - FEWEST_RANKED
+    if most < 1:
+        raise RankshotError(f"{len(names)} seen classes are too few to rehearse: 3 are needed")
+    if isinstance(which, Iterable):
+        chosen = set(as_names(which, "the classes to rehearse"))
+        for name in chosen:
+            if name not in names:
+                raise RankshotError(f"rehearse: no seen class {name!r}{suggest_name(name, names)}")
+        require_whole_number("the number of rehearsed classes", len(chosen), most)
+    else:
+        number = require_whole_number("the number of rehearsed classes", which, most)
+        seed = require_whole_number("seed", seed, least=0)
+        chosen = set(shuffle_names(names, [seed, "rehearse"])[:number])
+    return (
+        tuple(name for name in names if name in chosen),
+        tuple(name for name in names if name not in chosen),
+    )

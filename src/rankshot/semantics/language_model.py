@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from hashlib import sha256
 from math import ceil, inf
 from pathlib import Path
 from typing import Any
 
 from rankshot.core.errors import RankshotError, format_count, short_repr
-from rankshot.core.names import as_names
+from rankshot.core.names import as_names, shuffle_names
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import require_number, require_whole_number
 from rankshot.ranking.rankings import Rankings
-from rankshot.semantics.answer_log import AnswerLog, parse_answer
+from rankshot.semantics.answer_log import AnswerLog
+from rankshot.semantics.answers import parse_answer
 from rankshot.semantics.chat_endpoint import ChatEndpoint, Reply
+from rankshot.semantics.pace import Pace, call_in_threads
+from rankshot.semantics.questions import (
+    BYTES_PER_TOKEN,
+    Question,
+    as_json,
+    choose_length,
+    estimate_tokens,
+    format_prompt,
+    make_question,
+)
 
-PROMPT = """\
-Which of the items below are most similar to {target}? Judge by what the words name and by how \
-it looks in a photograph. Answer with the {k} most similar items, the most similar first, as one \
-JSON list of strings, spelled as below, and with nothing else.
-
-Items: {items}"""
 RETRY_PROMPT = (
     "That cannot be used: {fault}. Answer with one JSON list of {k} different items, no more."
 )
-BYTES_PER_TOKEN = 2.7
-"""Measured on this prompt, and on answers to it with the 100 class names of CIFAR-100: 2.7 to 3.0
-with each of three tokenizers (cl100k_base, o200k_base, Anthropic's published one)."""
 MAX_QUOTE = 2000
 """The most characters of an invalid answer that are sent back: every token costs money."""
 
@@ -71,12 +71,13 @@ class CostEstimate:
 
 @dataclass(frozen=True)
 class LanguageModel:
-    """Rankings of items by similarity to a target, by a language model.
+    """Rankings of items for a target, by a language model.
 
-    Each of the ``raters`` is a separate call with the items in another order: a model favours
-    what it reads first, and only a new shuffle turns this bias into noise that averaging removes.
-    The shuffles depend only on the seed, the target and the rater, so that an interrupted run
-    continues with the same questions. No seed is sent to the endpoint, since some endpoints
+    The model is asked what a classifier that knows only the items would say to inputs of the
+    target. Each of the ``raters`` is a separate call with the items in another order: a model
+    favours what it reads first, and only a new shuffle turns this bias into noise that averaging
+    removes. The shuffles depend only on the seed, the target and the rater, so that an interrupted
+    run continues with the same questions. No seed is sent to the endpoint, since some endpoints
     refuse one, so the model's own sampling is not reproducible.
 
     Parameters
@@ -87,8 +88,9 @@ class LanguageModel:
         The endpoint's address before ``/chat/completions``.
     raters : int
         The number of calls for each target.
-    k : int
-        The number of items in a ranking, out of all items in the prompt.
+    k : int, optional
+        The number of items in a ranking, out of all items in the prompt. The default is 15, or
+        all items if there are fewer.
     temperature : float
         The temperature of the model's sampling; at 0 the raters differ only by their shuffles.
     seed : int
@@ -105,13 +107,21 @@ class LanguageModel:
         be unset for servers on this machine.
     prompt_price, answer_price : float or None
         Prices per million tokens, for `estimate`; both or neither.
+    question : str
+        ``"images"``: which items would an image classifier say most often? ``"text"``: the same
+        for a classifier of texts. ``"similar"``: which items are most similar? Or a template that
+        asks for a JSON list, with the fields {target}, {items} and {k}.
+    inputs : str, optional
+        What the classifier gets, in the plural; the default is "ordinary photographs" or "texts".
+    parallel : int
+        The number of calls at the same time. The rankings do not depend on it.
 
     Examples
     --------
     >>> model = LanguageModel("some-model", "http://localhost:8080/v1", k=2,
     ...     prompt_price=0.15, answer_price=0.60)
     >>> print(model.estimate(["cat", "truck"], ["tiger", "bus", "whale"]))
-    10 calls, about 1,055 prompt tokens and 70 answer tokens, at a cost of about 0.0002;
+    10 calls, about 2,100 prompt tokens and 70 answer tokens, at a cost of about 0.0004;
     at 2.7 bytes per token, without repeated questions and hidden reasoning
 
     With a server at that address, ``model.rankings(["cat", "truck"], ["tiger", "bus", "whale"])``
@@ -121,7 +131,7 @@ class LanguageModel:
     model: str
     base_url: str
     raters: int = 5
-    k: int = 10
+    k: int | None = None
     temperature: float = 1.0
     seed: int = 0
     timeout: float = 120.0
@@ -130,19 +140,24 @@ class LanguageModel:
     key_variable: str | None = "OPENAI_API_KEY"
     prompt_price: float | None = None
     answer_price: float | None = None
+    question: str = "images"
+    inputs: str | None = None
+    parallel: int = 4
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, str) or not self.model:
             raise RankshotError(f"model must be a name, not {short_repr(self.model)}")
         # As Python's own int and float: 1 and 1.0 differ in a log, and JSON has no NumPy numbers.
-        for name, lowest in (("raters", 1), ("k", 1), ("seed", 0), ("max_retries", 0)):
+        least_of = {"raters": 1, "seed": 0, "max_retries": 0, "parallel": 1}
+        for name, lowest in (least_of | ({} if self.k is None else {"k": 1})).items():
             whole = require_whole_number(name, getattr(self, name), least=lowest)
             object.__setattr__(self, name, whole)
         prices = [p for p in ("prompt_price", "answer_price") if getattr(self, p) is not None]
         for name, least in {"temperature": 0, "timeout": 0.001, **dict.fromkeys(prices, 0)}.items():
             number = require_number(name, getattr(self, name), least=least, below=inf)
             object.__setattr__(self, name, number)
-        self._endpoint()
+        self._question()
+        self._endpoint(Pace())
 
     def rankings(
         self, targets: Iterable[Any], items: Iterable[Any], *, verbose: bool = False
@@ -150,7 +165,8 @@ class LanguageModel:
         """Ask every rater about every target, and return top-k rankings of the items.
 
         A question without a valid answer raises a `RankshotError` that names the target and the
-        rater; earlier answers are in the log.
+        rater; the other answers are in the log. So they are after Ctrl-C. If another process uses
+        the same log, the two share the work, and no question is asked twice.
 
         Parameters
         ----------
@@ -161,13 +177,11 @@ class LanguageModel:
         """
         names = as_names(items)
         questions = self._questions(as_names(targets, "targets"), names)
-        log = self._answer_log()
-        log.prepare()
-        orders: list[list[str]] = []
-        with ProgressLine(self.model, enabled=verbose) as line:
-            for question in questions:
-                orders.append(log.find(question) or self._ask(question, log))
-                line.update(f"{len(orders):,} of {len(questions):,} answers")
+        with (
+            self._answer_log() as log,
+            ProgressLine(self.model, enabled=verbose) as line,
+        ):
+            orders = self._find_orders(questions, log, line)
         return Rankings.from_orders(
             orders,
             items=names,
@@ -182,42 +196,71 @@ class LanguageModel:
         questions = self._questions(as_names(targets, "targets"), names)
         log = self._answer_log()
         open_ones = [question for question in questions if log.find(question) is None]
-        prompts = sum(_estimate_tokens(_format_prompt(question)) for question in open_ones)
+        prompts = sum(estimate_tokens(_format_prompt(question)) for question in open_ones)
         # Which items will be chosen is unknown: assume k items of average length.
-        answers = len(open_ones) * ceil(_estimate_tokens(_as_json(names)) * self.k / len(names))
+        k = choose_length(self.k, names)
+        answers = len(open_ones) * ceil(estimate_tokens(as_json(names)) * k / len(names))
         cost = None
         if self.prompt_price is not None and self.answer_price is not None:
             cost = (prompts * self.prompt_price + answers * self.answer_price) / 1e6
         answered = len(questions) - len(open_ones)
         return CostEstimate(len(open_ones), answered, prompts, answers, cost)
 
-    def _endpoint(self) -> ChatEndpoint:
-        return ChatEndpoint(self.base_url, self.timeout, self.max_retries, self.key_variable)
+    def _endpoint(self, pace: Pace) -> ChatEndpoint:
+        return ChatEndpoint(self.base_url, self.timeout, self.max_retries, self.key_variable, pace)
+
+    def _question(self) -> Question:
+        return make_question(self.question, self.inputs)
 
     def _answer_log(self) -> AnswerLog:
         return AnswerLog(None if self.log is None else Path(self.log))
 
     def _questions(self, targets: tuple[str, ...], items: tuple[str, ...]) -> list[dict[str, Any]]:
-        if self.k > len(items):
-            raise RankshotError(f"k={self.k} is more than the {len(items)} items")
+        k, template = choose_length(self.k, items), self._question().template
         return [
             {
                 "target": target,
                 "rater": f"{self.model}#{number}",
                 "model": self.model,
-                "prompt": PROMPT,
-                "k": self.k,
+                "prompt": template,
+                "k": k,
                 "temperature": self.temperature,
                 "seed": self.seed,
-                "items": _shuffle_items(items, self.seed, target, number),
+                "items": shuffle_names(items, [self.seed, target, number]),
             }
             for target in targets
             for number in range(1, self.raters + 1)
         ]
 
-    def _ask(self, question: dict[str, Any], log: AnswerLog) -> list[str]:
+    def _find_orders(
+        self, questions: list[dict[str, Any]], log: AnswerLog, line: ProgressLine
+    ) -> list[list[str]]:
+        """Return the answers in the order of the questions; those that the log lacks are asked."""
+        pace = Pace()
+        endpoint = self._endpoint(pace)
+
+        def answer(number: int) -> list[str] | None:
+            question = questions[number]
+            if log.claim(question):
+                return self._ask(question, log, endpoint)
+            # Another process has answered it, or is asking: then this is None, for now.
+            return log.find(question)
+
+        found = {i: order for i, question in enumerate(questions) if (order := log.find(question))}
+        open_ones = [i for i in range(len(questions)) if i not in found]
+        found |= call_in_threads(
+            answer,
+            open_ones,
+            self.parallel,
+            pace,
+            lambda done: line.update(
+                f"{done + len(questions) - len(open_ones):,} of {len(questions):,} answers"
+            ),
+        )
+        return [found[i] for i in range(len(questions))]
+
+    def _ask(self, question: dict[str, Any], log: AnswerLog, endpoint: ChatEndpoint) -> list[str]:
         """Ask until the answer is a valid ranking, store it in the log, and return it."""
-        endpoint = self._endpoint()
         messages = [{"role": "user", "content": _format_prompt(question)}]
         replies: list[Reply] = []
         for _ in range(self.max_retries + 1):
@@ -227,7 +270,7 @@ class LanguageModel:
                 raise self._no_answer_error(question, log, str(error)) from None
             text = replies[-1].text
             try:
-                ranking = parse_answer(text, question["items"], self.k)
+                ranking = parse_answer(text, question["items"], question["k"])
             except RankshotError as error:
                 fault = str(error)
             else:
@@ -235,7 +278,7 @@ class LanguageModel:
                 return ranking
             # Some endpoints refuse an empty message.
             wrong = {"role": "assistant", "content": text[:MAX_QUOTE] or "(no answer)"}
-            again = {"role": "user", "content": RETRY_PROMPT.format(fault=fault, k=self.k)}
+            again = {"role": "user", "content": RETRY_PROMPT.format(fault=fault, k=question["k"])}
             messages += [wrong, again]
         problem = f"{len(replies)} invalid answers; the last is {short_repr(text)}: {fault}"
         raise self._no_answer_error(question, log, problem)
@@ -259,29 +302,8 @@ class LanguageModel:
         )
 
 
-def _shuffle_items(items: tuple[str, ...], seed: int, target: str, number: int) -> list[str]:
-    """Shuffle items in the same way on every machine.
-
-    Sorting by a hash does not depend on the version of Python or NumPy, nor on the order in which
-    the caller lists the items, so that the answers in a log stay valid.
-    """
-    call = json.dumps([seed, target, number]).encode()
-    return sorted(
-        items, key=lambda item: sha256(call + item.encode(errors="surrogatepass")).digest()
-    )
-
-
-def _as_json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
 def _format_prompt(question: dict[str, Any]) -> str:
-    target, items = _as_json(question["target"]), _as_json(question["items"])
-    return str(question["prompt"]).format(target=target, k=question["k"], items=items)
-
-
-def _estimate_tokens(text: str) -> int:
-    return ceil(len(text.encode(errors="replace")) / BYTES_PER_TOKEN)
+    return format_prompt(question["prompt"], question["target"], question["items"], question["k"])
 
 
 def _sum_known(counts: Iterable[int | None]) -> int | None:

@@ -1,0 +1,208 @@
+"""The sources of ``rankshot rank``: tables of similarities, language models and answers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from rankshot.cli.class_options import ClassLists, name_by_words
+from rankshot.cli.console import say
+from rankshot.core.errors import RankshotError, format_count, quote_names, suggest_name
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from rankshot.ranking.rankings import Rankings
+    from rankshot.semantics.language_model import LanguageModel
+    from rankshot.semantics.similarity import Similarity
+    from rankshot.semantics.wordnet import WordNet
+
+SOURCES = ("wordnet", "glove", "vectors", "corpus", "table", "hits", "model", "answers")
+NEEDS_FILE = ("vectors", "corpus", "table", "hits", "answers")
+HAVE_OWN_NAMES = ("table", "hits", "answers")
+"""Sources that do not look up words: their files name the classes."""
+GIVE_RANKINGS = ("model", "answers")
+"""Sources that give rankings, and no similarities."""
+NOTES = 10
+"""How many notes of a source are printed without --notes."""
+
+
+@dataclass(frozen=True)
+class SourceInput:
+    """What the sources get: the classes, and the WordNet senses and categories of their names."""
+
+    classes: ClassLists
+    senses: Mapping[str, str]
+    categories: list[str] | None
+
+
+def parse_senses(
+    classes: ClassLists, senses: Path | None, options: Sequence[str]
+) -> dict[str, str]:
+    """Return the WordNet senses that a file and options give, of classes that exist."""
+    from rankshot.semantics import read_senses
+
+    given = {str(senses): read_senses(senses) if senses else {}}
+    given["--sense"] = _parse_senses(options)
+    names = classes.items + classes.targets
+    for where, pins in given.items():
+        if odd := [name for name in pins if name not in names]:
+            hint = suggest_name(odd[0], names)
+            raise RankshotError(f"{where}: no class {odd[0]!r}{hint}; leave out its sense")
+    return {name: sense for some in given.values() for name, sense in some.items()}
+
+
+def _parse_senses(options: Sequence[str]) -> dict[str, str]:
+    senses = {}
+    for option in options:
+        name, equals, sense = option.partition("=")
+        if not (name and equals and sense):
+            raise RankshotError(f"--sense has the form seal=seal.n.09, not {option!r}")
+        senses[name] = sense
+    return senses
+
+
+def list_files(specs: list[str], kinds: Sequence[str] = NEEDS_FILE) -> list[Path]:
+    """Return the files that the sources of some kinds read."""
+    parts = [spec.partition(":") for spec in specs]
+    return [Path(detail) for kind, _, detail in parts if kind in kinds]
+
+
+def check_specs(specs: list[str], senses: object, categories: list[str] | None) -> None:
+    """Refuse sources that do not exist, lack a file, or are given twice."""
+    for spec in specs:
+        _check_spec(spec)
+    if repeated := sorted({spec for spec in specs if specs.count(spec) > 1}):
+        raise RankshotError(f"sources given more than once: {quote_names(repeated)}")
+    if (senses or categories) and not any(spec.startswith("wordnet") for spec in specs):
+        raise RankshotError(
+            "--sense, --senses, --senses-out and --category are for --source wordnet"
+        )
+
+
+def _check_spec(spec: str) -> None:
+    kind, colon, detail = spec.partition(":")
+    if kind not in SOURCES:
+        raise RankshotError(
+            f"no source {kind!r}{suggest_name(kind, SOURCES)}; the sources are {', '.join(SOURCES)}"
+        )
+    if kind in NEEDS_FILE and not detail:
+        raise RankshotError(f"source {kind!r} needs a file, as in {kind}:FILE")
+    if kind == "model" and not detail:
+        raise RankshotError("source 'model' needs a name, as in model:NAME")
+    if kind == "glove" and colon:
+        raise RankshotError(f"source 'glove' takes no file or name; it was given as {spec!r}")
+
+
+def read_source(spec: str, given: SourceInput) -> Similarity:
+    """Return the similarities of one source; it must know some of them."""
+    from rankshot import semantics
+
+    kind, _, detail = spec.partition(":")
+    classes = given.classes
+    own_names: set[str] = set()
+    if kind == "wordnet":
+        compare = make_wordnet(given, detail or "path").similarity
+        # A pinned sense needs no words.
+        own_names = set(given.senses)
+    elif kind == "glove":
+        compare = semantics.WordVectors.glove().similarity
+    elif kind == "vectors":
+        compare = semantics.WordVectors.from_file(detail).similarity
+    elif kind == "corpus":
+        corpus = semantics.Corpus(detail, measure="cosine", verbose=sys.stderr.isatty())
+        compare = corpus.similarity
+    else:
+        read = semantics.read_similarity if kind == "table" else semantics.read_hit_counts
+        table = read(Path(detail))
+        compare = table.reindex
+        own_names = {*table.targets, *table.items}
+    words = {name: text for name, text in classes.look_up.items() if name not in own_names}
+    found = semantics.compare_as(compare, classes.targets, classes.items, words)
+    if found.coverage == 0:
+        raise RankshotError(
+            f"{found.source}: knows no pair of a {classes.kind} and a seen class, such as "
+            f"{classes.targets[0]!r} and {classes.items[0]!r}; leave out this source, or give "
+            "words to look up with --names FILE"
+        )
+    return found
+
+
+def make_wordnet(given: SourceInput, measure: str = "path") -> WordNet:
+    """Return the source, with the senses and categories that the user chose."""
+    from rankshot.semantics import WordNet
+
+    return WordNet(measure, senses=given.senses, categories=given.categories)
+
+
+def ask_model(
+    model: LanguageModel, classes: ClassLists, console: Console, *, yes: bool
+) -> Rankings:
+    """Print what the calls of a language model will cost, ask for confirmation, and make them."""
+    target_of = name_by_words(classes.targets, classes.look_up)
+    item_of = name_by_words(classes.items, classes.look_up)
+    estimate = model.estimate(target_of, item_of)
+    say(f"{model.model}: {estimate}", console)
+    if estimate.calls and not yes:
+        typer.confirm("Continue?", abort=True)
+    try:
+        found = model.rankings(target_of, item_of, verbose=sys.stderr.isatty())
+    except KeyboardInterrupt:
+        kept = (
+            f"the answers so far are in {model.log}: run again to continue"
+            if model.log
+            else ("the answers are lost: with --log FILE they would be kept")
+        )
+        say(f"stopped; {kept}", console)
+        raise
+    return _restore_names(found, classes, target_of)
+
+
+def read_pasted_answers(
+    paths: list[Path], classes: ClassLists, k: int | None, console: Console, *, notes: bool
+) -> tuple[Rankings, Mapping[str, Sequence[str]]]:
+    """Read files of answers, print what each of them lacks, and return what to ask again for."""
+    from rankshot.semantics import read_answer_files
+
+    target_of = name_by_words(classes.targets, classes.look_up)
+    item_of = name_by_words(classes.items, classes.look_up)
+    found = read_answer_files(paths, target_of, item_of, k)
+    for rater, answers in found.answers.items():
+        count = format_count(len(answers.orders), "usable list")
+        lines = [f"answers, {rater}: {count} for {len(classes.targets):,} classes"]
+        print_notes(lines, answers.notes, console, notes_wanted=notes)
+    return _restore_names(found.rankings, classes, target_of), found.follow_ups
+
+
+def _restore_names(found: Rankings, classes: ClassLists, target_of: Mapping[str, str]) -> Rankings:
+    """Return rankings with the names of the classes, in place of the words for them."""
+    from rankshot.core.tables import as_text_array
+
+    names = [target_of[words] for words in found.targets]
+    return replace(found, items=classes.items, targets=as_text_array(names))
+
+
+def print_notes(
+    lines: list[str], notes: Sequence[str], console: Console, *, notes_wanted: bool
+) -> None:
+    """Print lines, and the first notes below them, or all if they are wanted."""
+    shown = len(notes) if notes_wanted else NOTES
+    lines = [*lines, *(f"  {note}" for note in notes[:shown])]
+    if rest := notes[shown:]:
+        lines.append(f"  {format_count(len(rest), 'more note')}; --notes shows all of them")
+    say("\n".join(lines), console)
+
+
+def merge(parts: list[Rankings]) -> Rankings:
+    """Return the rankings of all sources, whose names must differ."""
+    from rankshot.ranking import Rankings
+
+    sources = [part.source_names[0] for part in parts]
+    if repeated := sorted({name for name in sources if sources.count(name) > 1}):
+        raise RankshotError(f"two sources have the name {quote_names(repeated)}; rename a file")
+    return Rankings.concatenate(parts)
