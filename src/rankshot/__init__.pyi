@@ -47,6 +47,7 @@ from .zeroshot import (
     Explanation as Explanation,
     PlattScaling as PlattScaling,
     ProbabilisticRanking as ProbabilisticRanking,
+    Rehearsal as Rehearsal,
     Scores as Scores,
     SeenClassSearch as SeenClassSearch,
     WeightedMean as WeightedMean,

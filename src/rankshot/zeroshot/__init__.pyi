@@ -18,5 +18,6 @@ from .heads.direct_similarity import DirectSimilarity as DirectSimilarity
 from .heads.probabilistic_ranking import ProbabilisticRanking as ProbabilisticRanking
 from .heads.weighted_mean import WeightedMean as WeightedMean
 from .platt import PlattScaling as PlattScaling
+from .rehearsal import Rehearsal as Rehearsal
 from .scores import Scores as Scores
 from .seen_class_search import SeenClassSearch as SeenClassSearch

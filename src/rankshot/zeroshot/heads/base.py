@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,16 +77,32 @@ class BaseHead(ABC):
         check_is_fitted(self, "classes_")
         table = as_scores(scores, self.items_)
         mask = candidate_mask(candidates, len(table), self.classes_)
-        values = table.values
-        result = np.empty((len(values), len(self.classes_)), values.dtype)
-        cells = self._cells_per_block(table.kind)
-        for rows in row_blocks(len(values), self._cells_per_input(values), cells):
-            block = self._log_posterior(values[rows], table.kind)
+        result = np.empty((len(table), len(self.classes_)), table.values.dtype)
+        for rows, block in self._log_posterior_blocks(table):
             allowed = None if mask is None else mask[rows].T
             result[rows] = normalize_log_proba(
-                block, allowed, values.dtype, temperature=self.temperature_
+                block, allowed, table.values.dtype, temperature=self.temperature_
             ).T
         return result
+
+    def decision_function(self, scores: Scores | ArrayLike) -> Floats:
+        """Return the log-posteriors before they are divided by the temperature and normalised.
+
+        Values of one class are comparable over inputs: a high value means that the input fits the
+        class well, also if it fits other classes better.
+        """
+        check_is_fitted(self, "classes_")
+        table = as_scores(scores, self.items_)
+        result = np.empty((len(table), len(self.classes_)), table.values.dtype)
+        for rows, block in self._log_posterior_blocks(table):
+            result[rows] = block.T
+        return result
+
+    def _log_posterior_blocks(self, table: Scores) -> Iterator[tuple[slice, Floats]]:
+        """Yield blocks of inputs and their log-posteriors, with one row per class."""
+        cells = self._cells_per_block(table.kind)
+        for rows in row_blocks(len(table), self._cells_per_input(table.values), cells):
+            yield rows, self._log_posterior(table.values[rows], table.kind)
 
     def _cells_per_block(self, kind: Kind) -> int:  # noqa: ARG002
         return CACHED_CELLS
