@@ -49,7 +49,6 @@ from .zeroshot import (
     ProbabilisticRanking as ProbabilisticRanking,
     Rehearsal as Rehearsal,
     Scores as Scores,
-    SeenClassSearch as SeenClassSearch,
     WeightedMean as WeightedMean,
     ZeroShotClassifier as ZeroShotClassifier,
     explain as explain,

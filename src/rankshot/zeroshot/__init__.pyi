@@ -20,4 +20,3 @@ from .heads.weighted_mean import WeightedMean as WeightedMean
 from .platt import PlattScaling as PlattScaling
 from .rehearsal import Rehearsal as Rehearsal
 from .scores import Scores as Scores
-from .seen_class_search import SeenClassSearch as SeenClassSearch
