@@ -65,10 +65,10 @@ class HeadSettings:
         names = [name for name, kind in HEADS.items() if type(head) is kind]
         if not names:
             raise RankshotError(f"the settings of {type(head).__name__} cannot be stored")
-        defaults = type(head)().get_params()  # type: ignore[attr-defined]
+        defaults = type(head)().get_params(deep=False)  # type: ignore[attr-defined]
         params = {
             name: value
-            for name, value in head.get_params().items()  # type: ignore[attr-defined]
+            for name, value in head.get_params(deep=False).items()  # type: ignore[attr-defined]
             if value is not defaults[name] and value != defaults[name]
         }
         for name, value in params.items():
