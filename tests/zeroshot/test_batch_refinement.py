@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 import rankshot as rs
 from rankshot import RankshotError
-from rankshot.experiments.batch_trials import adjust_for_frequencies
+from rankshot.experiments.ablation import adjust_for_frequencies
 from rankshot.zeroshot.heads import batch_refinement
 from rankshot.zeroshot.heads.batch_refinement import (
     LEAST_AGREEMENT,
