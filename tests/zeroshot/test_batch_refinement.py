@@ -179,7 +179,7 @@ def clusters(rng, sizes, kind="multiclass", named=1.2):
 @each_kind
 @pytest.mark.parametrize(
     ("class_prior", "sizes", "named"),
-    [("equal", [50] * 4, 1.2), ("estimated", [90, 60, 30, 20], 1.8)],
+    [("equal", [50] * 4, 1.2), ("estimated", [90, 60, 30, 20], 1.6)],
 )
 def test_clusters_are_found_from_a_poor_head(rng, kind, class_prior, sizes, named):
     head, scores, truth = clusters(rng, sizes, kind, named)
