@@ -19,7 +19,7 @@ from joblib import parallel_config
 from sklearn import config_context
 
 from rankshot.datasets.cifar import load_cifar
-from rankshot.experiments import ablation, batch_trials, peer_comparison, reproduction as module
+from rankshot.experiments import ablation, peer_comparison, reproduction as module
 from rankshot.experiments.benchmark import load_benchmark
 from rankshot.experiments.classifiers import LEAST_SQUARES
 from rankshot.experiments.full_sum import full_sum_table
@@ -97,8 +97,6 @@ def small_grids():
     with pytest.MonkeyPatch.context() as patch:
         for name in ("PLACES", "DECAYS", "TEMPERATURES", "SOURCE_WEIGHTS"):
             patch.setattr(ablation, name, globals()[name])
-        for name in ("HEAD_WEIGHTS", "SHRINKAGES"):
-            patch.setattr(batch_trials, name, getattr(batch_trials, name)[:1])
         grid = peer_comparison.SAE_GRID | {"encoder_weight": ENCODER_WEIGHTS}
         patch.setattr(peer_comparison, "SAE_GRID", grid)
         yield

@@ -8,8 +8,8 @@ import pytest
 from sklearn.base import clone
 
 import rankshot as rs
-from rankshot.experiments import ablation as module, batch_trials
-from rankshot.experiments.ablation import run_ablation, settings_table
+from rankshot.experiments import ablation as module
+from rankshot.experiments.ablation import rehearse_refined, run_ablation, settings_table
 from rankshot.experiments.benchmark import load_benchmark
 from rankshot.experiments.classifiers import LEAST_SQUARES, ClassifierCache
 from rankshot.experiments.evaluator import Evaluator
@@ -24,7 +24,6 @@ LOGISTIC, SQUARES = "regularization by seen classes", "least squares in its plac
 OWN_PLACES = "K and decay for this data set"
 PAPERS_K = "the same at the paper's K = 4"
 CEILING = "no method: the true ranking of each class"
-REFINED = "batch refinement, frequencies"
 WITH_BATCH = "all that seen classes support, with the batch"
 
 
@@ -239,8 +238,6 @@ def test_the_rule_decides_on_classifier_places_and_sources(
     monkeypatch.setattr(module, "PLACES", (2, 4))
     monkeypatch.setattr(module, "DECAYS", (0.0, 0.25))
     monkeypatch.setattr(module, "SOURCE_WEIGHTS", (0.3,))
-    for name in ("HEAD_WEIGHTS", "SHRINKAGES"):
-        monkeypatch.setattr(batch_trials, name, getattr(batch_trials, name)[:1])
     other = make_evaluator(evaluator.benchmark.images, directory, [], kind)
     chosen = run_ablation(other, C, GRID, lambda text: None).chosen
     if kind is Doubtful:
@@ -289,27 +286,23 @@ def test_the_ceiling_by_hand(evaluator, found):
 
 
 def test_steps_with_the_batch_come_last(found):
-    assert [(one.looks_at, one.idea) for one in found.steps[-6:]] == [
+    assert [(one.looks_at, one.idea) for one in found.steps[-4:]] == [
         ("labels", CEILING),
         ("batch", "frequencies of targets, by EM"),
         ("batch", "equal frequencies of targets"),
-        ("batch", f"{REFINED} estimated"),
-        ("batch", f"{REFINED} equal"),
         ("batch", WITH_BATCH),
     ]
-    assert {one.looks_at for one in found.steps[:-6]} == {"nothing"}
+    assert {one.looks_at for one in found.steps[:-4]} == {"nothing"}
     assert len({one.idea for one in found.steps}) == len(found.steps)
 
 
-def test_the_batch_is_used_as_the_rehearsal_likes_best(found):
-    """Of the two assumptions about frequencies, that which rehearses better."""
-    both = [step(found, f"{REFINED} {prior}") for prior in ("estimated", "equal")]
-    for one, prior in zip(both, ("estimated", "equal"), strict=True):
-        assert one.chosen.endswith(f"frequencies {prior}")
-    best = max(both, key=lambda one: one.rehearsal.estimate)
+def test_the_batch_is_used_with_the_classifier_that_rehearses_best(evaluator, found):
+    squares = [replace(found.bases[LEAST_SQUARES], C=C) for C in GRID[LEAST_SQUARES]]
+    rehearsals = rehearse_refined(evaluator, [found.bases["multiclass"], *squares])
+    best = max(rehearsals, key=lambda one: rehearsals[one].estimate)
     last = step(found, WITH_BATCH)
-    assert (last.chosen, last.rehearsal) == (best.chosen, best.rehearsal)
-    assert last.correct.tolist() == best.correct.tolist()
+    assert last.rehearsal == rehearsals[best]
+    assert last.chosen == f"{best.setting}, C = {best.C:g}"
     low, high = found.batch_range
     assert low <= last.correct.mean() <= high
 
@@ -342,7 +335,9 @@ def test_the_table_has_all_steps_with_their_figures(evaluator, found):
 def test_the_table_says_how_far_settings_of_the_batch_reach(evaluator, found):
     truth = evaluator.benchmark.real.test_label
     notes = replace(found, batch_range=(0.25, 0.5)).table(Bootstrap(truth), truth).notes
-    assert notes[-1] == "Settings of the batch within 0.01 of the best rehearsal: .250 to .500."
+    assert (
+        notes[-1] == "Classifiers with the batch within 0.01 of the best rehearsal: .250 to .500."
+    )
 
 
 def test_the_mean_over_classes_counts_classes_alike(found):
