@@ -470,11 +470,11 @@ def test_a_fit_forgets_the_one_before(rng):
 
 def test_manners_of_scikit_learn(rng):
     head = fitted("mean")
-    refined = BatchRefinement(head, head_weight=2.0, class_prior="estimated", n_iterations=3)
+    refined = BatchRefinement(head, head_weight=2.0, class_prior="equal", n_iterations=3)
     assert refined.get_params(deep=False) == {
         "head": head,
         "head_weight": 2.0,
-        "class_prior": "estimated",
+        "class_prior": "equal",
         "shrinkage": None,
         "n_iterations": 3,
         "temperature": None,
