@@ -326,6 +326,7 @@ def test_manners_of_scikit_learn(rng):
         "class_prior": "estimated",
         "shrinkage": 0.1,
         "n_iterations": 3,
+        "temperature": None,
     }
     assert refined.get_params()["head__k"] == 3
     assert refined.fit(batch(rng)) is refined

@@ -38,20 +38,27 @@ def order_of_scores(row, kind):
 
 
 def exact_log_proba(head, row, kind):
+    return exact.log_normalized(exact_weights(head, row, kind), head.temperature_)
+
+
+def exact_weights(head, row, kind):
+    """P(z|x) of the model itself, up to a factor."""
     if isinstance(head, rs.DeterministicRanking):
         mine = order_of_scores(row, kind)
         orders = head.consensus_.orders()
         d = [exact.mean_distance(order, mine, ITEMS, head.k) for order in orders]
-        return exact.log_normalized([mp.exp(-mpf(head.spread) * x) for x in d])
+        return [mp.exp(-x) for x in d]
     if isinstance(head, rs.DirectSimilarity):
         p = exact.class_probabilities(row, kind)
         prior = [mpf((head.class_prior or {}).get(item, 1)) for item in ITEMS]
         odds = [a / b for a, b in zip(p, prior, strict=True)]
-        return exact.log_normalized(
-            [mp.fprod(o ** mpf(y) for o, y in zip(odds, z, strict=True)) for z in head.exponents_]
-        )
+        return [
+            mp.fprod(o ** mpf(y) for o, y in zip(odds, z, strict=True)) for z in head.exponents_
+        ]
     if isinstance(head, rs.ConSE):
         return exact.conse(head, row, kind)
+    if isinstance(head, rs.WeightedMean):
+        return exact.weighted_mean(head.rankings_, head.classes_, head.decay, row, kind)
     if head.posterior == "sum":
         lists = rs.Rankings.from_orders(permutations(ITEMS, head.k), items=ITEMS)
         weights = [exact.prob_of(one, row, ITEMS, kind) for one in lists]
@@ -59,7 +66,7 @@ def exact_log_proba(head, row, kind):
         log_prior[:, np.isneginf(log_prior).all(axis=0)] = 0
         prior = [[mp.exp(mpf(x)) for x in column] for column in log_prior.T.tolist()]
         terms = [[w * p / mp.fsum(ps) for p in ps] for w, ps in zip(weights, prior, strict=True)]
-        return exact.log_normalized([mp.fsum(z) for z in zip(*terms, strict=True)])
+        return [mp.fsum(z) for z in zip(*terms, strict=True)]
     compared = head.rankings_ if head.posterior == "mean" else head.consensus_
     weights = []
     for z in head.classes_:
@@ -71,7 +78,7 @@ def exact_log_proba(head, row, kind):
                 for one, w in zip(theirs, share, strict=True)
             )
         )
-    return exact.log_normalized(weights)
+    return weights
 
 
 def confident(gap, kind):
@@ -298,7 +305,7 @@ def test_three_classes_one_against_one():
     pairs = rs.Scores(row, ["a", "b", "c"], "one-vs-one")
     weights = np.exp([0.5 + 1 + 2, -2 - 1 - 0.5])
     expected = [weights / weights.sum()]
-    head = rs.ProbabilisticRanking(k=2, decay=0).fit(rankings)
+    head = rs.ProbabilisticRanking(k=2, decay=0, temperature=1).fit(rankings)
     np.testing.assert_allclose(head.predict_proba(pairs), expected)
 
 
