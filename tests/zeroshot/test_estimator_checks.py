@@ -97,6 +97,7 @@ ESTIMATORS = [
     SAE(),
     rs.SeenClassSearch(rs.ZeroShotClassifier(Numbered(), rankings=RANKINGS), {"head__k": [1]}),
     VectorRegression(),
+    rs.WeightedMean(),
 ]
 PARAMETER_CHECKS = [
     checks.check_do_not_raise_errors_in_init_or_set_params,

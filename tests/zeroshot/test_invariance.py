@@ -120,7 +120,9 @@ def test_other_columns_and_other_names_permute_the_answer(name, problem):
         check_permuted(*heads, problem, kind)
 
 
-@pytest.mark.parametrize("name", ["default", "mean-decay", "consensus-decay", "consensus"])
+@pytest.mark.parametrize(
+    "name", ["default", "mean-decay", "consensus-decay", "consensus", "weighted", "weighted-steep"]
+)
 @EXAMPLES
 @given(problem=problems(), data=st.data())
 def test_they_do_with_a_reference_too(name, problem, data):

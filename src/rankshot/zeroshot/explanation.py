@@ -145,7 +145,7 @@ def explain(
 
     Parameters
     ----------
-    head : ProbabilisticRanking, DirectSimilarity or ConSE
+    head : WeightedMean, ProbabilisticRanking, DirectSimilarity or ConSE
         `DeterministicRanking` cannot be explained by seen classes, because distances compare
         pairs of them.
     scores : Scores or array-like

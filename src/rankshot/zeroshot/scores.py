@@ -264,7 +264,7 @@ def log_class_probabilities(values: Floats, kind: Kind, asker: str) -> NDArray[n
     if kind == "one-vs-one":
         raise RankshotError(
             f"{asker} needs one score per class, not one per pair: one-vs-one scores are for "
-            "ProbabilisticRanking and DeterministicRanking"
+            "WeightedMean, ProbabilisticRanking and DeterministicRanking"
         )
     f = np.asarray(values, np.float64)
     # log σ(f) = -log(1 + e^-f)

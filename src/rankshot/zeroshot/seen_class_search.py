@@ -32,7 +32,7 @@ from rankshot.zeroshot.alignment import (
 from rankshot.zeroshot.classifier import ZeroShotClassifier, require_same_length
 from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.heads.base import most_probable
-from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
+from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.metrics import mean_class_accuracy
 from rankshot.zeroshot.scores import Scores
 
@@ -201,7 +201,7 @@ class SeenClassSearch(MetaEstimatorMixin, BaseEstimator):
         """Return a copy of the classifier with these parameters."""
         zero_shot: ZeroShotClassifier = clone(self.estimator)
         if zero_shot.head is None:
-            zero_shot.set_params(head=ProbabilisticRanking())
+            zero_shot.set_params(head=WeightedMean())
         zero_shot.set_params(**{name: clone(v, safe=False) for name, v in params.items()})
         return zero_shot
 
