@@ -210,7 +210,7 @@ HEADS = [
     bad(
         lambda: DS().fit(TABLE).predict(PAIRS),
         "DirectSimilarity needs one score per class, not one per pair: one-vs-one scores are "
-        "for ProbabilisticRanking and DeterministicRanking",
+        "for WeightedMean, ProbabilisticRanking and DeterministicRanking",
     ),
     bad(
         lambda: ConSE(n_classes=2.0).fit(TABLE),

@@ -94,9 +94,10 @@ def test_heads_that_read_similarities(head):
         zero_shot(SVC(), head=head, rankings=table).fit(X, Y).predict(X_NEW)
 
 
-def test_the_head_is_probabilistic_ranking_unless_told():
+def test_the_head_is_the_weighted_mean_unless_told():
     found = zero_shot(head=None).fit(X, Y).head_
-    assert found.get_params() == rs.ProbabilisticRanking().get_params()
+    assert isinstance(found, rs.WeightedMean)
+    assert found.get_params() == rs.WeightedMean().get_params()
 
 
 def test_lists_that_name_some_classes_are_the_top_of_all(tmp_path):

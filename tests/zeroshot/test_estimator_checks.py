@@ -96,6 +96,7 @@ ESTIMATORS = [
     rs.Rehearsal(),
     SAE(),
     VectorRegression(),
+    rs.WeightedMean(),
 ]
 PARAMETER_CHECKS = [
     checks.check_do_not_raise_errors_in_init_or_set_params,

@@ -13,16 +13,16 @@ from rankshot.cli.head_options import (
     DECAY,
     DecayOption,
     Head,
+    HeadKOption,
     HeadOption,
     HeadOptions,
     HeadPriorOption,
-    K,
-    KOption,
     Posterior,
     PosteriorOption,
     RankingsOption,
     ReferenceOption,
     SimilarityOption,
+    TemperatureOption,
     fit_head,
 )
 from rankshot.cli.score_options import ScoreType, ScoreTypeOption, build_scores, infer_score_type
@@ -47,11 +47,12 @@ def classify(
     ],
     rankings: RankingsOption = None,
     similarity: SimilarityOption = None,
-    head: HeadOption = Head.PROBABILISTIC,
-    k: KOption = K,
+    head: HeadOption = Head.WEIGHTED_MEAN,
+    k: HeadKOption = None,
     decay: DecayOption = DECAY,
-    posterior: PosteriorOption = Posterior.MEAN,
+    posterior: PosteriorOption = None,
     prior: HeadPriorOption = None,
+    temperature: TemperatureOption = None,
     reference: ReferenceOption = None,
     score_type: ScoreTypeOption = ScoreType.AUTO,
     reject_below: Annotated[
@@ -96,6 +97,7 @@ def classify(
         decay=decay,
         prior=prior,
         posterior=posterior,
+        temperature=temperature,
         reference=reference,
     )
     table = open_scores(scores, batch_rows)
@@ -103,7 +105,7 @@ def classify(
     new_classes = model.classes_
     if reject_below is not None and REJECTED in new_classes:
         raise RankshotError(f"--reject-below: a class is called {REJECTED!r}; rename it")
-    if head is Head.PROBABILISTIC and posterior is Posterior.SUM:
+    if posterior is Posterior.SUM:
         seconds, work = describe_cost(model, table.kind)
         # The number of rows of a text file is not known beforehand.
         n_inputs = table.n_rows or 1000

@@ -12,16 +12,15 @@ from rankshot.cli.head_options import (
     DECAY,
     DecayOption,
     Head,
+    HeadKOption,
     HeadOption,
     HeadOptions,
     HeadPriorOption,
-    K,
-    KOption,
-    Posterior,
     PosteriorOption,
     RankingsOption,
     ReferenceOption,
     SimilarityOption,
+    TemperatureOption,
     fit_head,
 )
 from rankshot.cli.score_options import ScoreType, ScoreTypeOption, find_inputs, read_first_ids
@@ -55,11 +54,12 @@ def explain(
             help="The new class to compare with. The default is the average over all new classes."
         ),
     ] = None,
-    head: HeadOption = Head.PROBABILISTIC,
-    k: KOption = K,
+    head: HeadOption = Head.WEIGHTED_MEAN,
+    k: HeadKOption = None,
     decay: DecayOption = DECAY,
-    posterior: PosteriorOption = Posterior.MEAN,
+    posterior: PosteriorOption = None,
     prior: HeadPriorOption = None,
+    temperature: TemperatureOption = None,
     reference: ReferenceOption = None,
     score_type: ScoreTypeOption = ScoreType.AUTO,
 ) -> None:
@@ -85,6 +85,7 @@ def explain(
         decay=decay,
         prior=prior,
         posterior=posterior,
+        temperature=temperature,
         reference=reference,
     )
     table = open_scores(scores)

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from rankshot.zeroshot.scores import Scores
 
 K = 10
-"""The default of --k, which is that of `ProbabilisticRanking`; a test holds it."""
+K_OF_WEIGHTED_MEAN = 15
+"""The defaults of --k, which are those of the heads; a test holds them."""
 DECAY = 0.5
-"""The default of --decay, which is that of `ProbabilisticRanking`; a test holds it."""
+"""The default of --decay, which is that of the heads; a test holds it."""
 SEED = 0
 """The seed of rankings that are sampled for --posterior sum, so that runs can be repeated."""
 
@@ -35,6 +36,7 @@ SEED = 0
 class Head(StrEnum):
     """How scores and semantics become a decision."""
 
+    WEIGHTED_MEAN = "weighted-mean"
     PROBABILISTIC = "probabilistic"
     DETERMINISTIC = "deterministic"
     DIRECT = "direct"
@@ -72,18 +74,35 @@ SimilarityOption = Annotated[
 ]
 HeadOption = Annotated[Head, typer.Option(help="The method that decides between new classes.")]
 KOption = Annotated[int, typer.Option("--k", help="How many places of each ranking are used.")]
+HeadKOption = Annotated[
+    int | None,
+    typer.Option(
+        "--k",
+        help="How many places of each ranking are used. The default is 15 for --head "
+        "weighted-mean, and 10 for the other heads.",
+    ),
+]
 DecayOption = Annotated[
     float,
     typer.Option(
         help="How fast the weight of a place decreases: place r has the weight r^-decay, and 0 "
-        "gives all places the same weight. For --head probabilistic, except with --posterior sum.",
+        "gives all places the same weight. For --head weighted-mean, and for --head probabilistic, "
+        "except with --posterior sum.",
     ),
 ]
 PosteriorOption = Annotated[
-    Posterior,
+    Posterior | None,
     typer.Option(
-        help="How the rankings of a new class are combined: take the mean over them, merge them "
-        "into a consensus, or sum over all possible rankings."
+        help="How --head probabilistic combines the rankings of a new class: take the mean over "
+        "them, merge them into a consensus, or sum over all possible rankings. The default is mean."
+    ),
+]
+TemperatureOption = Annotated[
+    float | None,
+    typer.Option(
+        help="The number by which log-probabilities are divided: a larger one makes the "
+        "probabilities of the classes more equal, and changes no prediction. The default depends "
+        "on the head."
     ),
 ]
 PriorOption = Annotated[
@@ -101,8 +120,8 @@ ReferenceOption = Annotated[
     typer.Option(
         help="The scores of inputs of seen classes, several per class, with the same columns as "
         "the scores to classify (.csv, .parquet, .npz; read into memory). Scores are then measured "
-        "from their mean there, in standard deviations. For --head probabilistic, except with "
-        "--posterior sum."
+        "from their mean there, in standard deviations. For --head weighted-mean, and for --head "
+        "probabilistic, except with --posterior sum."
     ),
 ]
 
@@ -119,13 +138,14 @@ class HeadOptions:
     """The options of a head, checked before any file is read."""
 
     rankings: Path | None
-    k: int
+    head: Head
+    k: int | None
     decay: float
     prior: Prior | None
-    posterior: Posterior
+    posterior: Posterior | None
+    temperature: float | None
     reference: Path | None
     similarity: Path | None = None
-    head: Head = Head.PROBABILISTIC
 
     def __post_init__(self) -> None:
         from rankshot.core.validation import require_number, require_whole_number
@@ -133,18 +153,38 @@ class HeadOptions:
         # Not bounds of Typer: they let an infinite decay through. Not left to the head either: it
         # checks its parameters in `fit`, where an error may also be about the rankings, so that
         # the message could not name the option.
-        require_whole_number("--k", self.k)
+        require_whole_number("--k", self.places)
         require_number("--decay", self.decay, least=0, below=math.inf)
-        if self.reference is not None and self.head is not Head.PROBABILISTIC:
-            raise RankshotError(f"--reference is for --head probabilistic, not {self.head}")
+        if self.temperature is not None:
+            require_number("--temperature", self.temperature, above=0, below=math.inf)
+        if self.posterior is not None and self.head is not Head.PROBABILISTIC:
+            raise RankshotError(
+                f"--posterior {self.posterior} is for --head probabilistic, not {self.head}"
+            )
+        takes_reference = self.head in {Head.WEIGHTED_MEAN, Head.PROBABILISTIC}
+        if self.reference is not None and not takes_reference:
+            raise RankshotError(
+                f"--reference is for --head weighted-mean and probabilistic, not {self.head}"
+            )
         if self.reference is not None and self.posterior is Posterior.SUM:
             raise RankshotError("--reference is for --posterior mean and consensus, not sum")
-        uses_mean = self.head is Head.PROBABILISTIC and self.posterior is Posterior.MEAN
-        if self.prior is not None and uses_mean:
+        if self.prior is not None and takes_reference and not self.merges_rankings:
             raise RankshotError(
-                f"--prior {self.prior}: --posterior mean does not merge rankings; use --posterior "
-                "consensus, or leave out --prior"
+                f"--prior {self.prior}: these options do not merge rankings; use --head "
+                "probabilistic --posterior consensus, or leave out --prior"
             )
+
+    @property
+    def places(self) -> int:
+        """How many places of each ranking are used: --k, or the default of the head."""
+        if self.k is not None:
+            return self.k
+        return K_OF_WEIGHTED_MEAN if self.head is Head.WEIGHTED_MEAN else K
+
+    @property
+    def merges_rankings(self) -> bool:
+        """Whether --head probabilistic fits a model to the rankings of a class."""
+        return self.posterior in {Posterior.CONSENSUS, Posterior.SUM}
 
 
 def fit_head(
@@ -166,29 +206,39 @@ def fit_head(
         if scores.kind == "one-vs-one":
             raise RankshotError(
                 f"{scores.path}: has one column per pair of classes, and --head {head} needs one "
-                "per class; --head probabilistic and --head deterministic take pairs"
+                "per class; the other heads take pairs"
             )
-        model: BaseHead = zeroshot.DirectSimilarity() if head is Head.DIRECT else zeroshot.ConSE()
+        by_similarity = zeroshot.DirectSimilarity if head is Head.DIRECT else zeroshot.ConSE
+        model = by_similarity(temperature=options.temperature)
         return _fit_similarity(model, options.similarity, scores), score_type
     if options.rankings is None:
         raise RankshotError(f"--head {head} needs --rankings FILE; `rankshot rank` writes one")
-    prior = None if options.prior is None else build_prior(options.prior)
-    if head is Head.DETERMINISTIC:
-        model = zeroshot.DeterministicRanking(k=options.k, prior=prior)
-    else:
-        model = zeroshot.ProbabilisticRanking(
-            k=options.k,
-            decay=options.decay,
-            prior=prior,
-            posterior=options.posterior.value,
-            random_state=SEED,
-        )
+    model = _build_ranking_head(options)
     semantics = _read_rankings(options.rankings, scores)
     if options.reference is None:
         return _fit(model, semantics, options.rankings), score_type
     seen_scores, score_type = _read_reference(options.reference, scores, score_type)
     files = (options.rankings, options.reference)
     return _fit(model, semantics, *files, reference=seen_scores), score_type
+
+
+def _build_ranking_head(options: HeadOptions) -> BaseHead:
+    from rankshot import zeroshot
+
+    k, decay, temperature = options.places, options.decay, options.temperature
+    prior = None if options.prior is None else build_prior(options.prior)
+    if options.head is Head.WEIGHTED_MEAN:
+        return zeroshot.WeightedMean(k=k, decay=decay, temperature=temperature)
+    if options.head is Head.DETERMINISTIC:
+        return zeroshot.DeterministicRanking(k=k, prior=prior, temperature=temperature)
+    return zeroshot.ProbabilisticRanking(
+        k=k,
+        decay=decay,
+        prior=prior,
+        posterior=(options.posterior or Posterior.MEAN).value,
+        temperature=temperature,
+        random_state=SEED,
+    )
 
 
 def _fit(model: Any, semantics: Semantics, *files: Path, **options: Scores) -> BaseHead:

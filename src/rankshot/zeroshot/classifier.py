@@ -27,7 +27,7 @@ from rankshot.zeroshot.heads.base import (
     normalize_log_proba,
     take_top,
 )
-from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
+from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.scores import Scores
 
 Floats = NDArray[np.floating]
@@ -41,9 +41,9 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     estimator : classifier
         Trained by `fit`. Wrap a classifier that is already trained in scikit-learn's
         `FrozenEstimator`. Its scores are read by `scores_of`.
-    head : ProbabilisticRanking, DirectSimilarity, DeterministicRanking or ConSE, optional
-        Turns scores into a decision over the classes; by default `ProbabilisticRanking()`. A
-        copy is fitted.
+    head : head, optional
+        Turns scores into a decision over the classes; by default `WeightedMean()`. A copy is
+        fitted.
     rankings : Rankings or Similarity
         What the head is fitted to: for each new class, rankings of (or similarities to) the
         classes of the estimator. Rankings that name only some of these, as read from a file, are
@@ -85,8 +85,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     >>> y = np.repeat(list(places), 10)
     >>> rankings = rs.Rankings.from_orders(
     ...     [["tiger", "leopard"], ["bus", "tram"]], items=list(places), targets=["cat", "truck"])
-    >>> zs = rs.ZeroShotClassifier(
-    ...     LogisticRegression(), head=rs.ProbabilisticRanking(k=2), rankings=rankings)
+    >>> zs = rs.ZeroShotClassifier(LogisticRegression(), rankings=rankings)
     >>> zs.fit(X, y).predict([[1, 1], [8, 9]])
     array(['cat', 'truck'], dtype='<U5')
     """
@@ -113,7 +112,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def set_params(self, **params: Any) -> ZeroShotClassifier:
         """Set parameters; ``head__…`` sets those of the head, also of the default head."""
         if self.head is None and any(name.startswith("head__") for name in params):
-            self.head = ProbabilisticRanking()
+            self.head = WeightedMean()
         super().set_params(**params)
         return self
 
@@ -127,7 +126,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             needed only for one-vs-one scores and ``classes="all"``, to rank the seen classes.
         """
         self._check_parameters()
-        head: Any = ProbabilisticRanking() if self.head is None else clone(self.head)
+        head: Any = WeightedMean() if self.head is None else clone(self.head)
         require_same_length(X, y)
         trained = clone(self.estimator).fit(X, y)
         items = as_names(trained.classes_, "the estimator's classes_")
@@ -159,7 +158,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         if self.head is not None and not isinstance(self.head, BaseHead):
             raise RankshotError(
-                f"head must be a head such as ProbabilisticRanking(), not {short_repr(self.head)}"
+                f"head must be a head such as WeightedMean(), not {short_repr(self.head)}"
             )
         if getattr(self.head, "reference_", None) is not None:
             raise RankshotError(

@@ -145,7 +145,7 @@ def explain(
 
     Parameters
     ----------
-    head : ProbabilisticRanking, DirectSimilarity or ConSE
+    head : WeightedMean, ProbabilisticRanking, DirectSimilarity or ConSE
         `DeterministicRanking` cannot be explained by seen classes, because distances compare
         pairs of them.
     scores : Scores or array-like
@@ -164,19 +164,19 @@ def explain(
     ...     [["leopard", "tiger"], ["tiger", "leopard"], ["bus", "tram"], ["tram", "bus"]],
     ...     items=["bus", "fox", "leopard", "tiger", "tram"],
     ...     targets=["cat", "cat", "truck", "truck"], sources=["me", "you", "me", "you"])
-    >>> head = rs.ProbabilisticRanking(k=2).fit(rankings)
+    >>> head = rs.WeightedMean().fit(rankings)
     >>> print(rs.explain(head, [[0.1, 1.2, 3.0, 1.5, -1.0]], against="truck")[0])
-    cat 99.4%, truck 0.6%
+    cat 95.9%, truck 4.1%
     why cat rather than truck:
-      seen classes in the rankings of cat, together +1.13:
-        leopard  +1.03
-        tiger    +0.10
-      seen classes not in the rankings of cat, together +3.93:
-        tram  +2.43
-        bus   +1.50
+      seen classes in the rankings of cat, together +1.50:
+        leopard  +1.19
+        tiger    +0.31
+      seen classes not in the rankings of cat, together +1.64:
+        tram  +1.14
+        bus   +0.50
       sources:
-        me   +5.46
-        you  +4.66
+        me   +3.14
+        you  +3.06
     """
     if not isinstance(head, BaseHead):
         raise RankshotError(
