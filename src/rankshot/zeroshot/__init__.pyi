@@ -16,6 +16,7 @@ from .heads.conse import ConSE as ConSE
 from .heads.deterministic_ranking import DeterministicRanking as DeterministicRanking
 from .heads.direct_similarity import DirectSimilarity as DirectSimilarity
 from .heads.probabilistic_ranking import ProbabilisticRanking as ProbabilisticRanking
+from .heads.seen_and_new import Gate as Gate, SeenAndNew as SeenAndNew, fit_gate as fit_gate
 from .heads.weighted_mean import WeightedMean as WeightedMean
 from .platt import PlattScaling as PlattScaling
 from .scores import Scores as Scores
