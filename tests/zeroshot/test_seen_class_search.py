@@ -1,19 +1,13 @@
-"""`SeenClassSearch` and the calibration constant, on a circle of twelve classes."""
+"""`SeenClassSearch`, on a circle of twelve classes."""
 
 import numpy as np
 import pytest
-from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 
 import rankshot as rs
-from rankshot.zeroshot.metrics import generalized_accuracy, mean_class_accuracy
-from rankshot.zeroshot.seen_class_search import (
-    best_calibration,
-    collect_calibration_data,
-    harmonic_means,
-)
+from rankshot.zeroshot.metrics import mean_class_accuracy
 
 # By angle, in twelfths of a turn. Names are not in the order of angles.
 ALL = dict(zip(["g", "k", "b", "north", *"lhcja", "south", *"di"], range(12), strict=True))
@@ -139,7 +133,7 @@ def test_a_trial_is_what_it_would_be_by_hand(k, leave_alone):
     (trial,) = found.trials_
     assert trial.by_fold == pytest.approx(expected)
     assert trial.score == pytest.approx(np.mean(expected))
-    assert (trial.calibration, trial.params) == (0, {"head__k": k})
+    assert trial.params == {"head__k": k}
 
 
 @pytest.mark.filterwarnings("ignore:the rankings of .* are the same:UserWarning")
@@ -208,9 +202,8 @@ def test_whole_classifiers_can_be_compared():
     assert found.best_estimator_.estimator_.scale == 1
 
 
-@pytest.mark.parametrize("classes", ["new", "all"])
-def test_a_frozen_classifier_is_never_trained(classes):
-    zs = zero_shot(frozen(), classes=classes, rankings=similarity(list(ALL)).to_rankings())
+def test_a_frozen_classifier_is_never_trained():
+    zs = zero_shot(frozen(), rankings=similarity(list(ALL)).to_rankings())
     before = zs.estimator.estimator.means_.tobytes()
     FITTED.clear()
     found = search(zs).fit(X, Y)
@@ -242,80 +235,6 @@ def test_clone_and_parameters():
     assert copied.fit(X, Y).trials_ == original.trials_
 
 
-# -------------------------------------------------------------------- the calibration constant
-
-
-def some_inputs(rng, n, n_seen=4, n_new=3):
-    """Log-probabilities that favour seen classes, and true classes; not all classes occur."""
-    classes = np.array([f"c{i}" for i in range(n_seen + n_new)])
-    seen = rng.permutation(np.arange(classes.size) < n_seen)
-    truth = rng.integers(0, classes.size - 1, n)
-    f = rng.normal(size=(n, classes.size)) + 2 * seen
-    f[np.arange(n), truth] += 1.5
-    return f - np.log(np.exp(f).sum(axis=1, keepdims=True)), classes, seen, classes[truth]
-
-
-def harmonic_by_hand(log_proba, classes, seen, y, constant):
-    chosen = classes[(log_proba - constant * seen).argmax(axis=1)]
-    return generalized_accuracy(y, chosen, classes[seen]).harmonic
-
-
-@pytest.mark.parametrize("n", [12, 60, 400])
-def test_harmonic_means_are_those_of_every_constant(rng, n):
-    problem = some_inputs(rng, n)
-    constants = rng.uniform(-4, 8, 50)
-    expected = [harmonic_by_hand(*problem, constant) for constant in constants]
-    found = harmonic_means(collect_calibration_data(*problem), constants)
-    np.testing.assert_allclose(found, expected, atol=1e-12)
-    assert found.max() > found.min()
-
-
-@pytest.mark.parametrize("n_folds", [1, 3])
-def test_no_constant_of_a_fine_grid_is_better(rng, n_folds):
-    problems = [some_inputs(rng, 150) for _ in range(n_folds)]
-    constant, score = best_calibration([collect_calibration_data(*each) for each in problems])
-
-    def mean(c):
-        return np.mean([harmonic_by_hand(*each, c) for each in problems])
-
-    assert score == pytest.approx(mean(constant))
-    assert score >= max(mean(c) for c in np.linspace(-6, 10, 1601)) - 1e-12
-    assert constant > 0.5  # seen classes were favoured by 2
-
-
-def generalised(estimator):
-    everything = similarity(list(ALL)).to_rankings()
-    return zero_shot(estimator, classes="all", rankings=everything)
-
-
-@pytest.mark.parametrize("estimator", [Nearest(), frozen()], ids=["trained", "frozen"])
-def test_seen_and_new_classes_end_to_end(estimator):
-    found = search(generalised(estimator), {"head__k": [1, 2, 3]}).fit(X, Y)
-    chosen = found.trials_[[trial.params for trial in found.trials_].index(found.best_params_)]
-    assert found.best_estimator_.calibration == chosen.calibration != 0
-    assert found.best_score_ == chosen.score > 0.9
-    assert found.estimator.calibration == 0
-    X_new, y_new = inputs(list(ALL), seed=1)
-    predicted = found.best_estimator_.predict(X_new)
-    assert generalized_accuracy(y_new, predicted, ITEMS).harmonic > 0.9
-
-
-def test_the_score_of_a_generalised_trial_is_a_mean_over_folds():
-    zs = generalised(frozen())
-    (trial,) = search(zs, {"head__k": [2]}).fit(X, Y).trials_
-    expected = []
-    for group in GROUPS:
-        stay = [item for item in ITEMS if item not in group]
-        head = rs.ProbabilisticRanking(k=2, decay=0)
-        head.fit(similarity(ITEMS).select(ITEMS, stay).to_rankings())
-        scores = zs.estimator.estimator.decision_function(X)[:, np.isin(ITEMS, stay)]
-        seen = np.isin(head.classes_, stay)
-        log_proba = head.predict_log_proba(scores)
-        expected.append(harmonic_by_hand(log_proba, head.classes_, seen, Y, trial.calibration))
-    assert trial.score == pytest.approx(np.mean(expected))
-    assert trial.by_fold == ()
-
-
 # -------------------------------------------------------------------- what cannot be done
 
 UNRANKED = zero_shot(rankings=RANKINGS[10:])
@@ -335,6 +254,11 @@ REFUSED = {
     "an unknown class": (search(), {"held_out": [["h", "zz"]]}, "of a seen class 'zz'"),
     "a new class": (search(), {"held_out": [["h", "north"]]}, "of a seen class 'north'"),
     "no ranking of a seen class": (search(), {"estimator": UNRANKED}, "of 'north', 'south'"),
+    "seen classes as well": (
+        search(),
+        {"estimator": zero_shot(classes="all")},
+        "for classes='new' only, not for classes='all'",
+    ),
     "no rankings": (
         search(),
         {"rankings": "r.jsonl"},
@@ -354,16 +278,6 @@ def test_a_ranking_that_is_gone_with_the_group():
     short = rs.Rankings.from_orders(lists, items=ITEMS, targets=["h", "j", "k", "i"])
     with pytest.raises(rs.RankshotError, match="rankings of 'h', 'j' contain no seen class"):
         search(rankings=short, grid={"head__k": [1]}).fit(X, Y)
-
-
-def test_the_constant_is_exact_for_many_inputs():
-    margin = np.append(np.linspace(-10, -5, 3000), [0.0, 0.1])
-    y = np.array(["lost"] * 3000 + ["new", "seen"])
-    log_proba = log_softmax(np.column_stack([margin - 50, margin, 0 * margin]), axis=1)
-    classes, seen = np.array(["lost", "seen", "new"]), np.array([True, True, False])
-    problem = log_proba, classes, seen, y
-    best = harmonic_by_hand(*problem, 0.05)
-    assert best_calibration([collect_calibration_data(*problem)])[1] == pytest.approx(best)
 
 
 def test_a_pipeline_that_ends_in_a_frozen_classifier():

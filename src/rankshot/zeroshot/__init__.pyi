@@ -1,5 +1,4 @@
 from . import metrics as metrics
-from .alignment import rank_seen_classes as rank_seen_classes
 from .bootstrap import Bootstrap as Bootstrap
 from .classifier import ZeroShotClassifier as ZeroShotClassifier
 from .estimator_scores import scores_of as scores_of

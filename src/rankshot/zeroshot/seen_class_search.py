@@ -1,8 +1,4 @@
-"""`SeenClassSearch`: choose settings on held-out seen classes that play the role of new ones.
-
-With ``classes="all"`` the search also finds the calibration constant of calibrated stacking, which
-decides between seen and new classes.
-"""
+"""`SeenClassSearch`: choose settings on held-out seen classes that play the role of new ones."""
 
 from __future__ import annotations
 
@@ -13,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.model_selection import ParameterGrid, train_test_split
+from sklearn.model_selection import ParameterGrid
 from sklearn.utils import _safe_indexing
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
@@ -24,10 +20,8 @@ from rankshot.semantics.similarity import Similarity
 from rankshot.zeroshot.alignment import (
     Semantics,
     align_to,
-    only_new,
     require_semantics,
     select_targets,
-    with_seen,
 )
 from rankshot.zeroshot.classifier import ZeroShotClassifier, require_same_length
 from rankshot.zeroshot.estimator_scores import scores_of
@@ -36,12 +30,9 @@ from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.metrics import mean_class_accuracy
 from rankshot.zeroshot.scores import Scores
 
-Floats = NDArray[np.float64]
 Labels = NDArray[np.str_]
-FIXED = {"rankings", "classes", "calibration", "reject_below", "reject_label"}
+FIXED = {"rankings", "classes", "gate", "none", "calibration", "reject_below", "reject_label"}
 """Parameters of the classifier that the grid must not contain."""
-VALIDATION_SHARE = 0.25
-"""The share of the inputs of the remaining seen classes that is kept for evaluation."""
 
 
 @dataclass(frozen=True)
@@ -53,28 +44,21 @@ class Trial:
     params : dict
         The setting.
     score : float
-        The mean over folds of the mean class accuracy on the held-out classes. With
-        ``classes="all"``, the mean of the harmonic mean of this accuracy and that on the
-        remaining seen classes.
+        The mean over folds of the mean class accuracy on the held-out classes.
     by_fold : tuple of float
-        The score of each fold. Empty with ``classes="all"``, where all folds share one
-        calibration constant.
-    calibration : float
-        The best constant with ``classes="all"``; otherwise 0.
+        The score of each fold.
     """
 
     params: dict[str, Any]
     score: float
     by_fold: tuple[float, ...]
-    calibration: float
 
 
 class _Fold(NamedTuple):
-    """Scores of a classifier without the held-out classes, to rank and to evaluate."""
+    """Scores of inputs of held-out classes by a classifier without these classes."""
 
-    items: tuple[str, ...]
-    to_rank: tuple[Scores, Labels]
-    to_evaluate: tuple[Scores, Labels]
+    scores: Scores
+    labels: Labels
 
 
 class SeenClassSearch(MetaEstimatorMixin, BaseEstimator):
@@ -88,12 +72,11 @@ class SeenClassSearch(MetaEstimatorMixin, BaseEstimator):
     Parameters
     ----------
     estimator : ZeroShotClassifier
-        The classifier whose settings are chosen.
+        The classifier whose settings are chosen, with ``classes="new"``.
     param_grid : dict, or list of dicts
         Lists of values by name of the parameter, as for scikit-learn's `GridSearchCV`:
         ``{"head__k": [2, 4, 7], "head__prior": [PlackettLuce(), Mallows()]}``. Parameters of the
-        classifier are ``estimator__…``. With ``classes="all"`` the best calibration constant of
-        every setting is found exactly, and is not part of the grid.
+        classifier are ``estimator__…``.
     rankings : Rankings or Similarity, optional
         Rankings or similarities of *seen* classes, from the same sources. By default those of
         seen classes in ``estimator.rankings``.
@@ -103,7 +86,7 @@ class SeenClassSearch(MetaEstimatorMixin, BaseEstimator):
     held_out : list of lists of names, optional
         The groups, instead of random ones.
     random_state : int, optional
-        The seed for the groups, and for the inputs kept for evaluation.
+        The seed for the groups.
     verbose : bool
         Show progress.
 
@@ -163,24 +146,29 @@ class SeenClassSearch(MetaEstimatorMixin, BaseEstimator):
         """
         if not isinstance(self.estimator, ZeroShotClassifier):
             raise RankshotError(f"expected a ZeroShotClassifier, not {short_repr(self.estimator)}")
+        if self.estimator.classes != "new":
+            raise RankshotError(
+                "SeenClassSearch chooses settings for classes='new' only, not for "
+                f"classes={self.estimator.classes!r}"
+            )
         require_same_length(X, y)
         labels = np.asarray(y).astype(str)
         semantics = self._semantics_of_seen(labels)
         settings = self._list_settings()
-        outcomes: list[list[float | CalibrationData]] = [[] for _ in settings]
+        outcomes: list[list[float]] = [[] for _ in settings]
         with ProgressLine("seen classes held out", enabled=self.verbose) as line:
             groups = self._choose_groups(semantics, labels)
             for number, group in enumerate(groups, 1):
                 line.update(f"fold {number} of {len(groups)}")
                 for i, fold in self._train_folds(settings, group, X, labels):
                     outcomes[i].append(self._evaluate(settings[i], fold, group, semantics))
-        self.trials_ = [_summarize_trial(*pair) for pair in zip(settings, outcomes, strict=True)]
+        self.trials_ = [
+            Trial(params, float(np.mean(by_fold)), tuple(by_fold))
+            for params, by_fold in zip(settings, outcomes, strict=True)
+        ]
         best = max(self.trials_, key=lambda trial: trial.score)
         self.best_params_, self.best_score_ = best.params, best.score
-        chosen = self._configure(best.params)
-        if chosen.classes == "all":
-            chosen.set_params(calibration=best.calibration)
-        self.best_estimator_ = chosen.fit(X, y)
+        self.best_estimator_ = self._configure(best.params).fit(X, y)
         return self
 
     def _list_settings(self) -> list[dict[str, Any]]:
@@ -192,8 +180,7 @@ class SeenClassSearch(MetaEstimatorMixin, BaseEstimator):
             raise RankshotError("param_grid is empty: there is nothing to try")
         if fixed := sorted(FIXED & {name for params in settings for name in params}):
             raise RankshotError(
-                f"param_grid: {quote_names(fixed)} cannot be chosen here; set it on the estimator "
-                "(the calibration is found automatically)"
+                f"param_grid: {quote_names(fixed)} cannot be chosen here; set it on the estimator"
             )
         return settings
 
@@ -262,48 +249,25 @@ class SeenClassSearch(MetaEstimatorMixin, BaseEstimator):
 
     def _train_fold(self, classifier: Any, group: tuple[str, ...], X: Any, labels: Labels) -> _Fold:
         """Train without a group of classes; of a frozen classifier only drop their scores."""
-        is_held_out = np.isin(labels, group)
-        train, held = np.flatnonzero(~is_held_out), np.flatnonzero(is_held_out)
-        if self.estimator.classes == "all":
-            seed = int(np.random.default_rng(self.random_state).integers(2**32))
-            try:
-                train, kept = train_test_split(
-                    train, test_size=VALIDATION_SHARE, stratify=labels[train], random_state=seed
-                )
-            except ValueError as error:
-                raise RankshotError(
-                    f"classes='all' needs a few inputs of every class for evaluation: {error}"
-                ) from None
-            held = np.concatenate([held, kept])
+        held_out = np.isin(labels, group)
+        train, held = np.flatnonzero(~held_out), np.flatnonzero(held_out)
         trained = clone(classifier).fit(_safe_indexing(X, train), labels[train])
         if unknown := sorted(set(labels[train]) - set(map(str, trained.classes_))):
             raise RankshotError(
                 f"{quote_names(unknown)} in y are not among the classes of the classifier"
             )
-        to_rank, to_evaluate = (
-            scores.select([name for name in scores.items if name not in group])
-            for scores in (scores_of(trained, _safe_indexing(X, rows)) for rows in (train, held))
-        )
-        return _Fold(to_evaluate.items, (to_rank, labels[train]), (to_evaluate, labels[held]))
+        scores = scores_of(trained, _safe_indexing(X, held))
+        remaining = [name for name in scores.items if name not in group]
+        return _Fold(scores.select(remaining), labels[held])
 
     def _evaluate(
         self, params: dict[str, Any], fold: _Fold, group: tuple[str, ...], semantics: Semantics
-    ) -> float | CalibrationData:
+    ) -> float:
         """Fit a head for the held-out classes, and measure it on their inputs."""
-        zero_shot = self._configure(params)
-        head: Any = zero_shot.head
-        # Remaining seen classes use only rankings that the final classifier will have, too.
-        remaining = set(fold.items) & set(require_semantics(self.estimator.rankings).targets)
-        about = _restrict(semantics, group, remaining, fold.items)
-        scores, labels = fold.to_evaluate
-        if zero_shot.classes == "new":
-            head.fit(only_new(about))
-            is_held_out = np.isin(labels, group)
-            predicted = head.classes_[most_probable(head.predict_log_proba(scores[is_held_out]))]
-            return mean_class_accuracy(labels[is_held_out], predicted)
-        head.fit(with_seen(about, scores.kind, lambda: fold.to_rank))
-        seen = np.isin(head.classes_, fold.items)
-        return collect_calibration_data(head.predict_log_proba(scores), head.classes_, seen, labels)
+        head: Any = self._configure(params).head
+        head.fit(_restrict(semantics, group, fold.scores.items))
+        predicted = head.classes_[most_probable(head.predict_log_proba(fold.scores))]
+        return mean_class_accuracy(fold.labels, predicted)
 
 
 def _require_groups(held_out: Any, ranked: list[str]) -> list[tuple[str, ...]]:
@@ -328,11 +292,9 @@ def _require_groups(held_out: Any, ranked: list[str]) -> list[tuple[str, ...]]:
     return groups
 
 
-def _restrict(
-    semantics: Semantics, group: tuple[str, ...], remaining: set[str], items: tuple[str, ...]
-) -> Semantics:
-    """Return the semantics of the held-out group and of remaining classes, by seen ``items``."""
-    wanted = [name in group or name in remaining for name in semantics.targets]
+def _restrict(semantics: Semantics, group: tuple[str, ...], items: tuple[str, ...]) -> Semantics:
+    """Return the semantics of the held-out group, by seen ``items``."""
+    wanted = [name in group for name in semantics.targets]
     if isinstance(semantics, Similarity):
         return semantics.select(np.array(semantics.targets)[wanted], items)
     about = semantics[np.array(wanted, bool)]
@@ -343,95 +305,3 @@ def _restrict(
             f"{quote_names(group)} are held out"
         )
     return align_to(about, items)
-
-
-def _summarize_trial(params: dict[str, Any], outcomes: list[float | CalibrationData]) -> Trial:
-    folds = [outcome for outcome in outcomes if isinstance(outcome, CalibrationData)]
-    if folds:
-        constant, score = best_calibration(folds)
-        return Trial(params, score, (), constant)
-    accuracies = tuple(outcome for outcome in outcomes if isinstance(outcome, float))
-    return Trial(params, float(np.mean(accuracies)), accuracies, 0.0)
-
-
-# -------------------------------------------------------------------- the calibration constant
-
-
-class CalibrationData(NamedTuple):
-    """What decides, for each input, whether a calibration constant gives the right answer.
-
-    Attributes
-    ----------
-    margin : ndarray of shape (n,)
-        Log-probability of the best seen class minus that of the best new class. The seen class
-        is predicted if this is above the constant.
-    right_if_seen, right_if_new : ndarray of bool
-        Whether the best seen class, and the best new class, is the true one.
-    weight : ndarray
-        1 / (inputs of its class * number of seen, or new, classes), so that accuracies are means
-        over classes.
-    is_new : ndarray of bool
-        Whether the true class is a new class.
-    """
-
-    margin: Floats
-    right_if_seen: NDArray[np.bool_]
-    right_if_new: NDArray[np.bool_]
-    weight: Floats
-    is_new: NDArray[np.bool_]
-
-
-def collect_calibration_data(
-    log_proba: NDArray[np.floating],
-    classes: NDArray[np.str_],
-    seen: NDArray[np.bool_],
-    y: NDArray[np.str_],
-) -> CalibrationData:
-    """Collect what the calibration needs from log-probabilities of labelled inputs."""
-    best_seen = log_proba[:, seen].argmax(axis=1)
-    best_new = log_proba[:, ~seen].argmax(axis=1)
-    rows = np.arange(len(y))
-    margin = log_proba[:, seen][rows, best_seen] - log_proba[:, ~seen][rows, best_new]
-    names, which, count = np.unique(y, return_inverse=True, return_counts=True)
-    name_is_new = ~np.isin(names, classes[seen])
-    n_alike = np.where(name_is_new, name_is_new.sum(), (~name_is_new).sum())
-    return CalibrationData(
-        margin.astype(np.float64),
-        classes[seen][best_seen] == y,
-        classes[~seen][best_new] == y,
-        (1 / (count * n_alike))[which],
-        name_is_new[which],
-    )
-
-
-def harmonic_means(inputs: CalibrationData, constants: Floats) -> Floats:
-    """Return the harmonic mean of the accuracies on seen and on new classes, per constant."""
-    order = np.argsort(inputs.margin)
-    # The new class is predicted for inputs with a margin up to the constant.
-    n_new = np.searchsorted(inputs.margin[order], constants, side="right")
-
-    def accuracy(of: NDArray[np.bool_]) -> Floats:
-        weight = np.where(of, inputs.weight, 0.0)[order]
-        below = np.append(0, np.cumsum(weight * inputs.right_if_new[order]))
-        above = np.append(0, np.cumsum((weight * inputs.right_if_seen[order])[::-1]))[::-1]
-        return np.asarray(below[n_new] + above[n_new])
-
-    new, seen = accuracy(inputs.is_new), accuracy(~inputs.is_new)
-    total = new + seen
-    return np.divide(2 * new * seen, total, out=np.zeros_like(total), where=total > 0)
-
-
-def best_calibration(folds: Sequence[CalibrationData]) -> tuple[float, float]:
-    """Return the constant with the largest harmonic mean, averaged over folds, and that mean.
-
-    All constants between two neighbouring margins give the same answers. The result is the middle
-    of the first interval of best constants.
-    """
-    margins = np.unique(np.concatenate([fold.margin for fold in folds]))
-    edges = np.concatenate([[margins[0] - 1], margins, [margins[-1] + 1]])
-    # Rounded, because equal means can differ in their last digits.
-    means = np.mean([harmonic_means(fold, edges[:-1]) for fold in folds], axis=0).round(12)
-    first = int(np.argmax(means))
-    worse = np.flatnonzero(means[first:] < means[first])
-    end = first + (int(worse[0]) if worse.size else means.size - first)
-    return float((edges[first] + edges[end]) / 2), float(means[first])
