@@ -380,6 +380,10 @@ class SeenAndNew(BaseHead, BaseEstimator):
         """Return P(seen|x), P(new|x) and, if wanted, P(none|x), as columns."""
         return np.exp(self.gate_.log_proba(self.gate_features(scores), none=self.none))
 
+    def gate_terms(self, scores: Scores | ArrayLike) -> NDArray[np.float64]:
+        """Return the three terms of the log-odds of new against seen classes, as columns."""
+        return np.insert(self.gate_features(scores), 2, 1.0, axis=1) * self.gate_.new
+
     def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         log_posterior = self._head_log_posterior(values, kind)
         features = self._features(values, kind, log_posterior)
