@@ -10,6 +10,8 @@ import typer
 from rankshot.cli.console import say
 from rankshot.cli.head_options import (
     DECAY,
+    Classes,
+    ClassesOption,
     DecayOption,
     Head,
     HeadOption,
@@ -17,6 +19,7 @@ from rankshot.cli.head_options import (
     HeadPriorOption,
     K,
     KOption,
+    NoneOption,
     Posterior,
     PosteriorOption,
     RankingsOption,
@@ -47,7 +50,7 @@ def explain(
     ] = None,
     new_class: Annotated[
         str | None,
-        typer.Option(help="The new class to explain. The default is the predicted class."),
+        typer.Option(help="The class to explain. The default is the predicted class."),
     ] = None,
     against: Annotated[
         str | None,
@@ -61,6 +64,8 @@ def explain(
     posterior: PosteriorOption = Posterior.MEAN,
     prior: HeadPriorOption = None,
     reference: ReferenceOption = None,
+    classes: ClassesOption = Classes.NEW,
+    none: NoneOption = False,
     score_type: ScoreTypeOption = ScoreType.AUTO,
 ) -> None:
     """Show why inputs got their classes.
@@ -86,6 +91,8 @@ def explain(
         prior=prior,
         posterior=posterior,
         reference=reference,
+        classes=classes,
+        none=none,
     )
     table = open_scores(scores)
     model, score_type = fit_head(table, score_type, options)

@@ -17,9 +17,9 @@ from rankshot.core.blocks import CACHED_CELLS, row_blocks
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.validation import require_number
 from rankshot.zeroshot.heads.base import BaseHead, normalize_log_proba
-from rankshot.zeroshot.heads.reference import Reference, mean_and_std, require_enough
-from rankshot.zeroshot.heads.weighted_mean import WeightedMean, class_scores, standardize_rows
-from rankshot.zeroshot.scores import LARGEST_SCORE, Kind, Scores, as_scores
+from rankshot.zeroshot.heads.reference import SAME, Reference, mean_and_std, require_enough
+from rankshot.zeroshot.heads.weighted_mean import WeightedMean
+from rankshot.zeroshot.scores import LARGEST_SCORE, Kind, Scores, as_scores, sum_pair_scores
 
 Floats = NDArray[np.floating]
 Coefficients = tuple[float, float, float]
@@ -314,7 +314,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
     def _fit_reference(self, table: Scores) -> None:
         require_enough(table)
         values, kind = table.values, table.kind
-        f = class_scores(values, kind, len(self.items_))
+        f = _class_scores(values, kind, len(self.items_))
         blocks = row_blocks(len(values), self._cells_per_input(values), CACHED_CELLS)
         log_posterior = np.concatenate(
             [self._head_log_posterior(values[rows], kind) for rows in blocks], axis=1
@@ -333,7 +333,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
         if unknown.any():
             name = str(truth[unknown.argmax()])
             raise RankshotError(f"labels: no seen class {name!r}{suggest_name(name, self.items_)}")
-        f = standardize_rows(class_scores(table.values, table.kind, len(self.items_)))
+        f = _standardize_rows(_class_scores(table.values, table.kind, len(self.items_)))
         own = truth[:, None] == np.array(self.items_)
 
         def loss(log_temperature: float) -> float:
@@ -350,7 +350,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
     def _measure_fit(self, f: Floats, log_posterior: Floats, kind: Kind) -> NDArray[np.float64]:
         """Return how well each input fits the best new and the best seen class, as columns."""
         if self.reference_ is None:
-            rows = standardize_rows(f)
+            rows = _standardize_rows(f)
             best = np.column_stack([(rows @ self._weights.T).max(axis=1), rows.max(axis=1)])
             return np.asarray(np.log(np.maximum(best, LEAST_MEAN)))
         z = self.reference_.standardize_log_posterior(log_posterior).max(axis=0)
@@ -358,7 +358,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
         return np.column_stack([z, s])
 
     def _features(self, values: Floats, kind: Kind, log_posterior: Floats) -> NDArray[np.float64]:
-        f = class_scores(values, kind, len(self.items_))
+        f = _class_scores(values, kind, len(self.items_))
         features = self._measure_fit(f, log_posterior, kind)
         if self.reference_ is None:
             return features
@@ -388,7 +388,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
         log_posterior = self._head_log_posterior(values, kind)
         features = self._features(values, kind, log_posterior)
         log_gate = self.gate_.log_proba(features, none=self.none).T
-        f = standardize_rows(class_scores(values, kind, len(self.items_)).astype(np.float64))
+        f = _standardize_rows(_class_scores(values, kind, len(self.items_)))
         temperature = self.seen_temperature_ or SEEN_TEMPERATURES[kind]
         seen = log_softmax(f / temperature, axis=1).T
         new = normalize_log_proba(
@@ -402,3 +402,17 @@ class SeenAndNew(BaseHead, BaseEstimator):
 
     def _cells_per_input(self, values: Floats) -> int:
         return self.head._cells_per_input(values) + 2 * len(self.items_)
+
+
+def _class_scores(values: Floats, kind: Kind, n_items: int) -> NDArray[np.float64]:
+    """Return one score per seen class: of one-vs-one scores, the sum over its pairs."""
+    if kind == "one-vs-one":
+        return sum_pair_scores(values, n_items)
+    return np.asarray(values, np.float64)
+
+
+def _standardize_rows(f: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return scores with mean 0 and variance 1 in each row; 0 where all scores are equal."""
+    mean, std = f.mean(axis=1, keepdims=True), f.std(axis=1, keepdims=True)
+    rounding = SAME * np.finfo(f.dtype).eps * np.abs(mean)
+    return np.asarray((f - mean) / np.where(std > rounding, std, np.inf))

@@ -161,7 +161,7 @@ class WeightedMean(BaseHead, BaseEstimator):
     def _fit_reference(self, table: Scores) -> Reference:
         """Learn means, variances and correlations, and the weights of correlated scores."""
         require_enough(table)
-        values = class_scores(table.values, table.kind, len(self.items_))
+        values = _class_scores(table.values, table.kind, len(self.items_))
         mean, std = mean_and_std(values)
         correlations = np.zeros((len(self.items_), len(self.items_)))
         for rows in row_blocks(len(values), len(self.items_)):
@@ -186,10 +186,10 @@ class WeightedMean(BaseHead, BaseEstimator):
         return TEMPERATURE if self.reference_ is None else TEMPERATURE_WITH_REFERENCE
 
     def _standardize(self, values: Floats, kind: Kind) -> Floats:
-        f = class_scores(values, kind, len(self.items_))
+        f = _class_scores(values, kind, len(self.items_))
         if self.reference_ is not None:
             return self.reference_.standardize_scores(f, kind)
-        return standardize_rows(f)
+        return _standardize_rows(f)
 
     def _log_posterior(self, values: Floats, kind: Kind) -> Floats:
         f = self._standardize(values, kind)
@@ -253,12 +253,12 @@ def listed_weights(rankings: Rankings, decay: float) -> csr_array:
     return csr_array((listed, (rows, rankings.codes)), (len(rankings), rankings.n_items))
 
 
-def class_scores(values: Floats, kind: Kind, n_items: int) -> Floats:
+def _class_scores(values: Floats, kind: Kind, n_items: int) -> Floats:
     """Return one score per seen class: of one-vs-one scores, the sum over its pairs."""
     return sum_pair_scores(values, n_items) if kind == "one-vs-one" else values
 
 
-def standardize_rows(f: Floats) -> Floats:
+def _standardize_rows(f: Floats) -> Floats:
     """Return scores with mean 0 and variance 1 in each row; 0 where all scores are equal."""
     # Divided by the largest before, because squares of large scores overflow.
     largest = np.abs(f).max(axis=1, keepdims=True)
