@@ -37,8 +37,8 @@ def test_a_head_survives_a_file(tmp_path, head):
 
 
 def test_what_cannot_be_stored_is_refused():
-    with pytest.raises(RankshotError, match="prior=.*cannot be stored"):
-        head = rs.ProbabilisticRanking(prior=rs.Mallows())
+    head = rs.ProbabilisticRanking(prior=rs.Mallows())
+    with pytest.raises(RankshotError, match=r"prior=.*cannot be stored"):
         HeadSettings.of_head(head, reference=False, sources=())
     with pytest.raises(RankshotError, match="the settings of BatchRefinement cannot be stored"):
         HeadSettings.of_head(rs.BatchRefinement(rs.ConSE()), reference=False, sources=())

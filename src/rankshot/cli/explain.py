@@ -10,12 +10,15 @@ import typer
 from rankshot.cli.console import say
 from rankshot.cli.head_options import (
     DECAY,
+    Classes,
+    ClassesOption,
     DecayOption,
     Head,
     HeadKOption,
     HeadOption,
     HeadOptions,
     HeadPriorOption,
+    NoneOption,
     PosteriorOption,
     RankingsOption,
     ReferenceOption,
@@ -46,7 +49,7 @@ def explain(
     ] = None,
     new_class: Annotated[
         str | None,
-        typer.Option(help="The new class to explain. The default is the predicted class."),
+        typer.Option(help="The class to explain. The default is the predicted class."),
     ] = None,
     against: Annotated[
         str | None,
@@ -61,6 +64,8 @@ def explain(
     prior: HeadPriorOption = None,
     temperature: TemperatureOption = None,
     reference: ReferenceOption = None,
+    classes: ClassesOption = Classes.NEW,
+    none: NoneOption = False,
     score_type: ScoreTypeOption = ScoreType.AUTO,
 ) -> None:
     """Show why inputs got their classes.
@@ -87,6 +92,8 @@ def explain(
         posterior=posterior,
         temperature=temperature,
         reference=reference,
+        classes=classes,
+        none=none,
     )
     table = open_scores(scores)
     model, score_type = fit_head(table, score_type, options)

@@ -43,6 +43,13 @@ class Head(StrEnum):
     CONSE = "conse"
 
 
+class Classes(StrEnum):
+    """What may be predicted."""
+
+    NEW = "new"
+    ALL = "all"
+
+
 class Prior(StrEnum):
     """The model that merges the rankings of a new class."""
 
@@ -126,6 +133,23 @@ ReferenceOption = Annotated[
 ]
 
 
+ClassesOption = Annotated[
+    Classes,
+    typer.Option(
+        help="Predict new classes only, or new and seen classes together. With --reference, it is "
+        "better known what is usual for seen classes."
+    ),
+]
+NoneOption = Annotated[
+    bool,
+    typer.Option(
+        "--none",
+        help="With --classes all and --reference: an input that is of no class at all gets the "
+        "class `none of these`.",
+    ),
+]
+
+
 def build_prior(prior: Prior) -> Any:
     """Return the ranking model that an option names."""
     from rankshot.ranking import Mallows, PlackettLuce
@@ -146,6 +170,8 @@ class HeadOptions:
     temperature: float | None
     reference: Path | None
     similarity: Path | None = None
+    classes: Classes = Classes.NEW
+    none: bool = False
 
     def __post_init__(self) -> None:
         from rankshot.core.validation import require_number, require_whole_number
@@ -173,6 +199,15 @@ class HeadOptions:
                 f"--prior {self.prior}: these options do not merge rankings; use --head "
                 "probabilistic --posterior consensus, or leave out --prior"
             )
+        if self.classes is Classes.ALL and self.head in {Head.DIRECT, Head.CONSE}:
+            raise RankshotError(f"--classes all is for heads with rankings, not --head {self.head}")
+        if self.none and self.classes is Classes.NEW:
+            raise RankshotError("--none is for --classes all")
+        if self.none and self.reference is None:
+            raise RankshotError(
+                "--none needs --reference FILE: without the scores of inputs of seen classes, it "
+                "is not known which scores are too low for all of them"
+            )
 
     @property
     def places(self) -> int:
@@ -195,6 +230,7 @@ def fit_head(
     The score type is returned as well: it is inferred here if there is a reference.
     """
     from rankshot import zeroshot
+    from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
 
     head = options.head
     if head in {Head.DIRECT, Head.CONSE}:
@@ -215,11 +251,16 @@ def fit_head(
         raise RankshotError(f"--head {head} needs --rankings FILE; `rankshot rank` writes one")
     model = _build_ranking_head(options)
     semantics = _read_rankings(options.rankings, scores)
-    if options.reference is None:
-        return _fit(model, semantics, options.rankings), score_type
-    seen_scores, score_type = _read_reference(options.reference, scores, score_type)
-    files = (options.rankings, options.reference)
-    return _fit(model, semantics, *files, reference=seen_scores), score_type
+    files, reference = [options.rankings], {}
+    if options.reference is not None:
+        files += [options.reference]
+        reference["reference"], score_type = _read_reference(options.reference, scores, score_type)
+    fitted = _fit(model, semantics, *files, **reference)
+    if options.classes is Classes.NEW:
+        return fitted, score_type
+    if options.none and NONE_OF_THESE in {*scores.items, *fitted.classes_}:
+        raise RankshotError(f"--none: a class is called {NONE_OF_THESE!r}; rename it")
+    return zeroshot.SeenAndNew(fitted, none=options.none).fit(**reference), score_type
 
 
 def _build_ranking_head(options: HeadOptions) -> BaseHead:

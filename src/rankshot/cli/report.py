@@ -245,7 +245,15 @@ def _add_rankings(
         rankings = require_targets(rankings)
     except RankshotError as error:
         raise RankshotError(f"{path}: {error}") from None
-    if missing := sorted(set(predicted.targets) - set(rankings.target_names)):
+    has_seen = bool(set(predicted.targets) & set(rankings.items))
+    if has_seen and model is not None:
+        raise RankshotError(
+            "--scores: explanations in a report are of new classes, and these predictions are of "
+            "seen classes as well; leave out --scores, and use `rankshot explain --classes all`"
+        )
+    # Seen classes, as predicted by `classify --classes all`, have no rankings.
+    missing = sorted(set(predicted.targets) - set(rankings.target_names))
+    if missing and not has_seen:
         raise RankshotError(
             f"{path}: no ranking of {quote_names(missing)}, which are predicted classes"
             f"{suggest_name(missing[0], rankings.target_names)}"

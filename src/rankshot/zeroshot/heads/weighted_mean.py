@@ -164,7 +164,7 @@ class WeightedMean(BaseHead, BaseEstimator):
     def _fit_reference(self, table: Scores) -> tuple[Reference, NDArray[np.float64]]:
         """Return means and standard deviations, and the slopes of the log-posteriors."""
         require_enough(table)
-        values = _class_scores(table.values, table.kind, len(self.items_))
+        values = class_scores(table.values, table.kind, len(self.items_))
         mean, std = mean_and_std(values)
         correlations = np.zeros((len(self.items_), len(self.items_)))
         for rows in row_blocks(len(values), len(self.items_)):
@@ -188,10 +188,10 @@ class WeightedMean(BaseHead, BaseEstimator):
         return TEMPERATURE if self.reference_ is None else TEMPERATURE_WITH_REFERENCE
 
     def _log_posterior(self, values: Floats, kind: Kind) -> Floats:
-        f = _class_scores(values, kind, len(self.items_))
+        f = class_scores(values, kind, len(self.items_))
         slopes = self._slopes[f.dtype]
         if self.reference_ is None:
-            f, std = _center_rows(f)
+            f, std = center_rows(f)
             return np.asarray(slopes @ f.T / std)
         self.reference_.require_kind(kind)
         return np.asarray(slopes @ (f - self.reference_.score_mean.astype(f.dtype, copy=False)).T)
@@ -201,10 +201,10 @@ class WeightedMean(BaseHead, BaseEstimator):
         return BLOCK_CELLS if kind == "one-vs-one" else 4 * CACHED_CELLS
 
     def _standardize(self, values: Floats, kind: Kind) -> Floats:
-        f = _class_scores(values, kind, len(self.items_))
+        f = class_scores(values, kind, len(self.items_))
         if self.reference_ is not None:
             return self.reference_.standardize_scores(f, kind)
-        f, std = _center_rows(f)
+        f, std = center_rows(f)
         return np.asarray(f / std[:, None])
 
     def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
@@ -262,12 +262,12 @@ def listed_weights(rankings: Rankings, decay: float) -> csr_array:
     return csr_array((listed, (rows, rankings.codes)), (len(rankings), rankings.n_items))
 
 
-def _class_scores(values: Floats, kind: Kind, n_items: int) -> Floats:
+def class_scores(values: Floats, kind: Kind, n_items: int) -> Floats:
     """Return one score per seen class: of one-vs-one scores, the sum over its pairs."""
     return sum_pair_scores(values, n_items) if kind == "one-vs-one" else values
 
 
-def _center_rows(f: Floats) -> tuple[Floats, Floats]:
+def center_rows(f: Floats) -> tuple[Floats, Floats]:
     """Return scores with mean 0 in each row, and their standard deviations.
 
     Where all scores are equal, the standard deviation is infinite.
