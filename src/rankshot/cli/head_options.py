@@ -245,7 +245,7 @@ def fit_head(
                 "per class; the other heads take pairs"
             )
         by_similarity = zeroshot.DirectSimilarity if head is Head.DIRECT else zeroshot.ConSE
-        model = by_similarity(temperature=options.temperature)
+        model: BaseHead = by_similarity(temperature=options.temperature)
         return _fit_similarity(model, options.similarity, scores), score_type
     if options.rankings is None:
         raise RankshotError(f"--head {head} needs --rankings FILE; `rankshot rank` writes one")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from inspect import signature
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.progress import ProgressLine
-from rankshot.core.validation import Seed
+from rankshot.core.validation import Seed, require_choice
 from rankshot.zeroshot.accuracy_prediction import find_strengths, predict_mean_accuracy
 from rankshot.zeroshot.alignment import Semantics, align_to
 from rankshot.zeroshot.bootstrap import class_interval, class_weights
@@ -26,8 +27,9 @@ from rankshot.zeroshot.classifier import require_same_length
 from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.heads.reference import LEAST_INPUTS
+from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
-from rankshot.zeroshot.metrics import Interval, expected_calibration_error
+from rankshot.zeroshot.metrics import GeneralizedAccuracy, Interval, expected_calibration_error
 from rankshot.zeroshot.rehearsal_folds import (
     Fold,
     choose_groups,
@@ -37,6 +39,7 @@ from rankshot.zeroshot.rehearsal_folds import (
     select_sources,
     source_names,
 )
+from rankshot.zeroshot.rehearsal_of_gate import rehearse_gate
 from rankshot.zeroshot.scores import Scores
 
 Floats = NDArray[np.float64]
@@ -106,7 +109,10 @@ class Rehearsal(BaseEstimator):
     - chooses sources, ``k``, ``decay`` and whether to use a reference. A change is made only if
       the accuracy gains more than its standard error over the classes;
     - finds the temperature with which the probabilities are calibrated;
-    - predicts how accurate the new classes will be (`predict_accuracy`).
+    - predicts how accurate the new classes will be (`predict_accuracy`);
+    - learns the gate that decides between seen and new classes, if both may be answered
+      (`SeenAndNew`), and "none of these": half of the rehearsed classes play new ones, and the
+      other half inputs that are of no class.
 
     Parameters
     ----------
@@ -145,6 +151,13 @@ class Rehearsal(BaseEstimator):
         from resamples of classes.
     calibration_error_ : tuple of float
         The expected calibration error on the rehearsed classes, before and after.
+    gate_ : Gate or None
+        The gate between seen and new classes. None without enough inputs of other seen classes.
+    seen_temperature_ : float
+        The temperature of the seen classes in `SeenAndNew`; not without a gate.
+    together_ : GeneralizedAccuracy or None
+        The accuracies of the rehearsed and of the other seen classes with this gate, where both
+        may be answered, and their harmonic mean.
     classes_ : ndarray of str
         The rehearsed classes.
     estimator_ : classifier
@@ -294,6 +307,11 @@ class Rehearsal(BaseEstimator):
             float(np.mean([_calibration_error(one, t) for one in outcomes]))
             for t in (first, temperature)
         )
+        self.gate_: Gate | None = None
+        self.together_: GeneralizedAccuracy | None = None
+        if all(len(fold.seen) >= LEAST_INPUTS for fold in stage.folds):
+            learned = rehearse_gate(stage.folds, partial(stage.fit_head, chosen), temperature)
+            self.gate_, self.seen_temperature_, self.together_ = learned
         accuracies = chosen.by_class
         self._strengths = np.concatenate(
             [
@@ -307,7 +325,14 @@ class Rehearsal(BaseEstimator):
             self.estimator_ = clone(self.estimator).set_params(**params).fit(X, labels)
             self._reference = scores_of(self.estimator_, X)
 
-    def fit_head(self, rankings: Semantics, reference: Scores | None = None) -> BaseHead:
+    def fit_head(
+        self,
+        rankings: Semantics,
+        reference: Scores | None = None,
+        *,
+        classes: Literal["new", "all"] = "new",
+        none: bool = False,
+    ) -> BaseHead:
         """Return the chosen head, fitted to the new classes: with sources, reference and all.
 
         Parameters
@@ -317,13 +342,26 @@ class Rehearsal(BaseEstimator):
         reference : Scores, optional
             Scores of seen inputs by the classifier that will be used. By default those of `fit`:
             all of them, with all columns.
+        classes : {"new", "all"}
+            Whether only new classes are answered, or seen classes, too, by a `SeenAndNew`.
+        none : bool
+            With ``classes="all"``: whether "none of these" is an answer, too.
         """
         check_is_fitted(self, "head_")
+        require_choice("classes", classes, ("new", "all"))
         table = self._reference if reference is None else reference
         semantics = align_to(select_sources(rankings, self.sources_), table.items)
         head: BaseHead = clone(self.head_)
         head.fit(semantics, **({"reference": table} if self.use_reference_ else {}))
-        return head
+        if classes == "new":
+            return head
+        if self.gate_ is None:
+            raise RankshotError(
+                "there is no gate between seen and new classes: the rehearsal had fewer than "
+                f"{LEAST_INPUTS} inputs of other seen classes"
+            )
+        both = SeenAndNew(head, gate=self.gate_, none=none, seen_temperature=self.seen_temperature_)
+        return both.fit(table)
 
     def predict_accuracy(self, rankings: Semantics, reference: Scores | None = None) -> Interval:
         """Predict the mean accuracy of new classes, with a 95 % interval for these classes.

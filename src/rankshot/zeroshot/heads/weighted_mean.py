@@ -13,7 +13,6 @@ from rankshot.ranking.layouts import group_by_place
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.alignment import require_targets
 from rankshot.zeroshot.heads.base import (
-    TIED,
     BaseHead,
     require_k,
     require_temperature,
@@ -146,7 +145,10 @@ class WeightedMean(BaseHead, BaseEstimator):
         if reference is not None:
             self.reference_, slopes = self._fit_reference(as_scores(reference, self.items_))
         # Cast once: there are many blocks of scores.
-        self._slopes = {dtype: slopes.astype(dtype, copy=False) for dtype in TIED}
+        self._slopes: dict[np.dtype[np.floating], Floats] = {
+            np.dtype(np.float64): slopes,
+            np.dtype(np.float32): slopes.astype(np.float32),
+        }
         return self
 
     def _mean_weights(self, rankings: Rankings) -> NDArray[np.float64]:
