@@ -10,13 +10,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 import rankshot as rs
 from rankshot import RankshotError
-from rankshot.zeroshot.accuracy_prediction import (
+from rankshot.zeroshot.metrics import mean_class_accuracy
+from rankshot.zeroshot.rehearsal.accuracy_prediction import (
     STRENGTHS,
     find_strengths,
     predict_mean_accuracy,
     simulate_accuracies,
 )
-from rankshot.zeroshot.metrics import mean_class_accuracy
 
 NAMES = [f"c{i:02}" for i in range(16)]
 NEW = ["c03", "c07", "c11", "c15", "c05", "c09"]

@@ -25,6 +25,7 @@ from rankshot.cli.head_options import (
     PosteriorOption,
     RankingsOption,
     ReferenceOption,
+    SettingsOption,
     SimilarityOption,
     TemperatureOption,
     fit_head,
@@ -57,6 +58,7 @@ def classify(
     posterior: PosteriorOption = None,
     prior: HeadPriorOption = None,
     temperature: TemperatureOption = None,
+    settings: SettingsOption = None,
     reference: ReferenceOption = None,
     classes: ClassesOption = Classes.NEW,
     none: NoneOption = False,
@@ -110,7 +112,7 @@ def classify(
         reference=reference,
         classes=classes,
         none=none,
-    )
+    ).use_settings(settings)
     table = open_scores(scores, batch_rows)
     model, score_type = fit_head(table, score_type, options)
     if reject_below is not None and REJECTED in model.classes_:
@@ -137,7 +139,7 @@ def classify(
             done += len(batch)
             bar.advance(task, len(batch))
     new = [name for name in model.classes_.tolist() if name not in {*table.items, NONE_OF_THESE}]
-    groups = {"seen classes": table.items, "new classes": new}
+    groups: dict[str, Collection[str]] = {"seen classes": table.items, "new classes": new}
     _print_counts(counts, groups if classes is Classes.ALL else {}, new, output)
 
 

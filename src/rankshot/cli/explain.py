@@ -22,6 +22,7 @@ from rankshot.cli.head_options import (
     PosteriorOption,
     RankingsOption,
     ReferenceOption,
+    SettingsOption,
     SimilarityOption,
     TemperatureOption,
     fit_head,
@@ -63,6 +64,7 @@ def explain(
     posterior: PosteriorOption = None,
     prior: HeadPriorOption = None,
     temperature: TemperatureOption = None,
+    settings: SettingsOption = None,
     reference: ReferenceOption = None,
     classes: ClassesOption = Classes.NEW,
     none: NoneOption = False,
@@ -94,7 +96,7 @@ def explain(
         reference=reference,
         classes=classes,
         none=none,
-    )
+    ).use_settings(settings)
     table = open_scores(scores)
     model, score_type = fit_head(table, score_type, options)
     ids = id or read_first_ids(table, FIRST)

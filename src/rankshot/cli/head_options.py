@@ -7,7 +7,7 @@ them on as one `HeadOptions`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,6 +20,7 @@ from rankshot.core.errors import RankshotError, UnknownItemError, quote_names
 
 if TYPE_CHECKING:
     from rankshot.zeroshot.alignment import Semantics
+    from rankshot.zeroshot.files.head_settings import HeadSettings
     from rankshot.zeroshot.files.score_tables import ScoreTable
     from rankshot.zeroshot.heads.base import BaseHead
     from rankshot.zeroshot.scores import Scores
@@ -148,6 +149,13 @@ NoneOption = Annotated[
         "class `none of these`.",
     ),
 ]
+SettingsOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="The settings that `rankshot rehearse` wrote (.json), instead of --head, --k, "
+        "--decay, --posterior, --prior and --temperature."
+    ),
+]
 
 
 def build_prior(prior: Prior) -> Any:
@@ -172,6 +180,7 @@ class HeadOptions:
     similarity: Path | None = None
     classes: Classes = Classes.NEW
     none: bool = False
+    rehearsed: HeadSettings | None = None
 
     def __post_init__(self) -> None:
         from rankshot.core.validation import require_number, require_whole_number
@@ -208,6 +217,38 @@ class HeadOptions:
                 "--none needs --reference FILE: without the scores of inputs of seen classes, it "
                 "is not known which scores are too low for all of them"
             )
+
+    def use_settings(self, path: Path | None) -> HeadOptions:
+        """Return the options with the settings of a file, if there is one."""
+        if path is None:
+            return self
+        from rankshot.zeroshot.files.head_settings import read_settings
+
+        given = {
+            "--head": self.head is not Head.WEIGHTED_MEAN,
+            "--k": self.k is not None,
+            "--decay": self.decay != DECAY,
+            "--posterior": self.posterior is not None,
+            "--prior": self.prior is not None,
+            "--temperature": self.temperature is not None,
+        }
+        if any(given.values()):
+            twice = ", ".join(option for option, is_given in given.items() if is_given)
+            raise RankshotError(f"{path}: has the settings of the head; leave out {twice}")
+        found = read_settings(path)
+        needs_reference = found.reference or self.classes is Classes.ALL
+        if needs_reference and self.reference is None:
+            raise RankshotError(
+                f"{path}: these settings are for a head with a reference; give --reference FILE, "
+                "the scores of inputs of seen classes"
+            )
+        if self.reference is not None and not needs_reference:
+            raise RankshotError(
+                f"{path}: these settings are for a head without a reference; leave out --reference"
+            )
+        if self.classes is Classes.ALL and found.gate is None:
+            raise RankshotError(f"{path}: has no gate between seen and new classes")
+        return replace(self, head=Head(found.head), rehearsed=found)
 
     @property
     def places(self) -> int:
@@ -251,21 +292,42 @@ def fit_head(
         raise RankshotError(f"--head {head} needs --rankings FILE; `rankshot rank` writes one")
     model = _build_ranking_head(options)
     semantics = _read_rankings(options.rankings, scores)
-    files, reference = [options.rankings], {}
+    rehearsed = options.rehearsed
+    if rehearsed is not None:
+        semantics = _select_sources(semantics, rehearsed.sources, options.rankings)
+    files, reference = [options.rankings], None
     if options.reference is not None:
         files += [options.reference]
-        reference["reference"], score_type = _read_reference(options.reference, scores, score_type)
-    fitted = _fit(model, semantics, *files, **reference)
+        reference, score_type = _read_reference(options.reference, scores, score_type)
+    of_head = reference if rehearsed is None or rehearsed.reference else None
+    fitted = _fit(model, semantics, *files, **({} if of_head is None else {"reference": of_head}))
     if options.classes is Classes.NEW:
         return fitted, score_type
     if options.none and NONE_OF_THESE in {*scores.items, *fitted.classes_}:
         raise RankshotError(f"--none: a class is called {NONE_OF_THESE!r}; rename it")
-    return zeroshot.SeenAndNew(fitted, none=options.none).fit(**reference), score_type
+    gate = {} if rehearsed is None else rehearsed.build_gate()
+    return zeroshot.SeenAndNew(fitted, none=options.none, **gate).fit(reference), score_type
+
+
+def _select_sources(rankings: Any, sources: tuple[str, ...], path: Path) -> Any:
+    """Return the rankings of the sources that a rehearsal chose, and print what is left out."""
+    from rankshot.zeroshot.rehearsal.folds import select_sources, source_names
+
+    try:
+        chosen = select_sources(rankings, sources)
+    except RankshotError as error:
+        raise RankshotError(f"{path}: {error}") from None
+    if unused := sorted(set(source_names(rankings)) - set(sources)):
+        say(f"{path}: the sources {quote_names(unused)} are left out, as the rehearsal chose")
+    return chosen
 
 
 def _build_ranking_head(options: HeadOptions) -> BaseHead:
     from rankshot import zeroshot
 
+    if options.rehearsed is not None:
+        head: BaseHead = options.rehearsed.build_head()
+        return head
     k, decay, temperature = options.places, options.decay, options.temperature
     prior = None if options.prior is None else build_prior(options.prior)
     if options.head is Head.WEIGHTED_MEAN:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankshot.ranking.rankings import Rankings
-    from rankshot.zeroshot.rehearsal import Rehearsal
+    from rankshot.zeroshot.rehearsal.rehearsal import Rehearsal
     from rankshot.zeroshot.scores import Scores
 
 
@@ -68,7 +69,7 @@ def rehearse(
     """
     from rankshot.ranking import read_rankings
     from rankshot.zeroshot.files.head_settings import HEADS, HeadSettings, write_settings
-    from rankshot.zeroshot.rehearsal import Rehearsal
+    from rankshot.zeroshot.rehearsal.rehearsal import Rehearsal
 
     if head in {Head.DIRECT, Head.CONSE}:
         raise RankshotError(f"--head {head} uses similarities; rehearse it in Python: Rehearsal")
@@ -89,8 +90,11 @@ def rehearse(
     }
     if about_new is not None:
         notes["predicted accuracy"] = list(_predict(rehearsal, about_new, new_rankings))
+    gate = None
+    if rehearsal.gate_ is not None:
+        gate = {**asdict(rehearsal.gate_), "seen_temperature": rehearsal.seen_temperature_}
     settings = HeadSettings.of_head(
-        rehearsal.head_, reference=rehearsal.use_reference_, sources=rehearsal.sources_
+        rehearsal.head_, reference=rehearsal.use_reference_, sources=rehearsal.sources_, gate=gate
     )
     if output is not None:
         write_settings(settings, output, notes)
@@ -107,7 +111,8 @@ def _read_labelled(
     from rankshot.zeroshot.files.truth import read_truth
 
     table = open_scores(path)
-    batches, ids = [], []
+    batches: list[NDArray[np.floating]] = []
+    ids: list[str] = []
     for found, batch in table.batches():
         n = len(ids)
         batches.append(batch.values)
@@ -135,6 +140,8 @@ def _print_trials(rehearsal: Rehearsal) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from rankshot.zeroshot.metrics import format_share
+
     n = format_count(len(rehearsal.classes_), "seen class")
     table = Table(title=f"Rehearsal with {n}")
     table.add_column("tried")
@@ -154,3 +161,10 @@ def _print_trials(rehearsal: Rehearsal) -> None:
     say("A change is made only if it gains more than its standard error over classes.", console)
     before, after = rehearsal.calibration_error_
     say(f"expected calibration error: {before:.3f}; with this temperature {after:.3f}", console)
+    if rehearsal.together_ is not None:
+        new, seen, harmonic = map(format_share, rehearsal.together_)
+        say(
+            f"seen classes as answers, too (classify --classes all): {new} of the rehearsed and "
+            f"{seen} of the other seen classes are right, harmonic mean {harmonic}",
+            console,
+        )

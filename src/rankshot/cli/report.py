@@ -21,6 +21,7 @@ from rankshot.cli.head_options import (
     PosteriorOption,
     RankingsOption,
     ReferenceOption,
+    SettingsOption,
     TemperatureOption,
     build_prior,
     fit_head,
@@ -90,6 +91,7 @@ def report(
     posterior: PosteriorOption = None,
     prior: HeadPriorOption = None,
     temperature: TemperatureOption = None,
+    settings: SettingsOption = None,
     reference: ReferenceOption = None,
     score_type: ScoreTypeOption = ScoreType.AUTO,
     title: Annotated[str, typer.Option(help="The heading of the page.")] = "Zero-shot predictions",
@@ -136,7 +138,7 @@ def report(
         posterior=posterior,
         temperature=temperature,
         reference=reference,
-    )
+    ).use_settings(settings)
     predicted = read_predictions(predictions)
     labels = None
     if truth is not None:
@@ -168,13 +170,14 @@ def report(
         "scores": scores,
         "reference": reference,
         "images": images,
+        "settings": settings,
     }
     # Not the whole paths: a page is made to be given away.
-    settings = [(what, path.resolve().name) for what, path in files.items() if path is not None]
+    shown = [(what, path.resolve().name) for what, path in files.items() if path is not None]
     page = replace(
         page,
         gallery=build_gallery(answers, predicted.ids, shots.pictures, whys, shots.choice),
-        settings=(*settings, *page.settings),
+        settings=(*shown, *page.settings),
         notes=(*page.notes, *shots.notes),
     )
     write_page(render_report(page), output)

@@ -18,5 +18,5 @@ from .heads.probabilistic_ranking import ProbabilisticRanking as ProbabilisticRa
 from .heads.seen_and_new import Gate as Gate, SeenAndNew as SeenAndNew, fit_gate as fit_gate
 from .heads.weighted_mean import WeightedMean as WeightedMean
 from .platt import PlattScaling as PlattScaling
-from .rehearsal import Rehearsal as Rehearsal
+from .rehearsal.rehearsal import Rehearsal as Rehearsal
 from .scores import Scores as Scores

@@ -15,6 +15,7 @@ from rankshot.zeroshot.heads.conse import ConSE
 from rankshot.zeroshot.heads.deterministic_ranking import DeterministicRanking
 from rankshot.zeroshot.heads.direct_similarity import DirectSimilarity
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
+from rankshot.zeroshot.heads.seen_and_new import Gate
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 
 FORMAT = "rankshot settings 1"
@@ -43,7 +44,8 @@ class HeadSettings:
     sources : tuple of str
         The sources whose rankings are used; rankings without a source have the name "".
     gate : dict or None
-        What decides between seen and new classes: the numbers of a `Gate`.
+        What decides between seen and new classes: ``new`` and ``none`` of a `Gate`, and
+        ``seen_temperature``.
     """
 
     head: str
@@ -75,6 +77,13 @@ class HeadSettings:
             if not isinstance(value, int | float | str | bool | None):
                 raise RankshotError(f"{name}={short_repr(value)} cannot be stored in a file")
         return cls(names[0], params, reference, sources, gate)
+
+    def build_gate(self) -> dict[str, Any]:
+        """Return the parameters of `SeenAndNew` that are stored here."""
+        if self.gate is None:
+            return {}
+        gate = Gate(self.gate.get("new"), self.gate.get("none"))  # type: ignore[arg-type]
+        return {"gate": gate, "seen_temperature": self.gate.get("seen_temperature")}
 
     def build_head(self) -> Any:
         """Return the head with these settings; not fitted."""
@@ -140,4 +149,6 @@ def _require_settings(content: dict[str, Any]) -> HeadSettings:
     if not isinstance(gate, dict | None):
         raise RankshotError(f"'gate' must be a dict, not {short_repr(gate)}")
     sources = tuple(content["sources"])
-    return HeadSettings(head, parameters, content["reference"], sources, gate)
+    settings = HeadSettings(head, parameters, content["reference"], sources, gate)
+    settings.build_gate()
+    return settings

@@ -319,7 +319,9 @@ class SeenAndNew(BaseHead, BaseEstimator):
         log_posterior = np.concatenate(
             [self._head_log_posterior(values[rows], kind) for rows in blocks], axis=1
         )
-        self.reference_ = Reference(kind, *mean_and_std(f), *mean_and_std(log_posterior.T))
+        mean, std = mean_and_std(log_posterior.T)
+        targets = np.asarray(mean, np.float64), np.asarray(std, np.float64)
+        self.reference_ = Reference(kind, *mean_and_std(f), *targets)
         self._feature_mean, self._feature_std = mean_and_std(
             self._measure_fit(f, log_posterior, kind)
         )

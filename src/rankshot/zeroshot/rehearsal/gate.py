@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rankshot.zeroshot.alignment import select_targets
 from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew, fit_gate
 from rankshot.zeroshot.metrics import GeneralizedAccuracy, generalized_accuracy
-from rankshot.zeroshot.rehearsal_folds import Fold
+from rankshot.zeroshot.rehearsal.folds import Fold
 
 Floats = NDArray[np.float64]
 FitHead = Callable[[Fold], Any]
@@ -57,7 +57,8 @@ def rehearse_gate(folds: Sequence[Fold], fit_head: FitHead, temperature: float) 
     if halves:
         groups = (np.concatenate(group) for group in zip(*halves, strict=True))
         gate = Gate(gate.new, fit_gate(*groups).none)
-    seen_temperature = float(np.exp(np.mean([np.log(both.seen_temperature_) for both in pairs])))
+    temperatures = np.array([both.seen_temperature_ for both in pairs], np.float64)
+    seen_temperature = float(np.exp(np.log(temperatures).mean()))
     measured = [
         _measure(SeenAndNew(head, gate=gate, seen_temperature=seen_temperature), fold)
         for head, fold in zip(heads, folds, strict=True)
