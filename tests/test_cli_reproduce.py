@@ -296,7 +296,7 @@ def test_cifar_is_downloaded_only_if_asked(here, reproduction, monkeypatch, aske
         return reproduction.data / "cifar" / "features.npz"
 
     def stop(study, directory, announce):
-        raise RankshotError(f"{study.images!r}; classifiers go to {directory}")
+        raise RankshotError(f"{study.data!r}; classifiers go to {directory}")
 
     monkeypatch.setattr(loading, "build_cifar_features", build)
     monkeypatch.setattr(pipeline, "reproduce", stop)

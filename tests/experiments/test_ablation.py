@@ -89,7 +89,7 @@ def said_again():
 @pytest.fixture(scope="module")
 def elsewhere(evaluator, found, directory, said_again):
     """The same with noise for the new images, and labels drawn by lot."""
-    data, rng = evaluator.benchmark.images, np.random.default_rng(0)
+    data, rng = evaluator.benchmark.data, np.random.default_rng(0)
     other = replace(
         data,
         new=rng.normal(size=data.new.shape).astype(np.float32),
@@ -241,7 +241,7 @@ def test_the_rule_decides_on_classifier_places_and_sources(
     monkeypatch.setattr(module, "SOURCE_WEIGHTS", (0.3,))
     for name in ("HEAD_WEIGHTS", "SHRINKAGES"):
         monkeypatch.setattr(batch_trials, name, getattr(batch_trials, name)[:1])
-    other = make_evaluator(evaluator.benchmark.images, directory, [], kind)
+    other = make_evaluator(evaluator.benchmark.data, directory, [], kind)
     chosen = run_ablation(other, C, GRID, lambda text: None).chosen
     if kind is Doubtful:
         assert same(chosen, found.bases["multiclass"])

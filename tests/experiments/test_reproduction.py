@@ -147,9 +147,9 @@ def test_the_figures_are_of_this_benchmark(benchmark, whole):
         assert 0.5 < cell.low <= cell.estimate <= cell.high < 1
     assert whole.table("figure 4") == two_class_table(found)
     names = {node.label for _, node in whole.figures.tree.root.walk() if node.is_class}
-    assert names == set(benchmark.images.new_classes)
+    assert names == set(benchmark.data.new_classes)
     for points in (*whole.figures.word_maps, *whole.figures.source_maps):
-        assert set(points.targets) <= set(benchmark.images.new_classes)
+        assert set(points.targets) <= set(benchmark.data.new_classes)
 
 
 # ---- New classes only report
@@ -157,7 +157,7 @@ def test_the_figures_are_of_this_benchmark(benchmark, whole):
 
 def test_peers_are_tuned_without_new_images_and_labels(benchmark, whole, directory):
     """The ablation is held to the same in their own tests."""
-    data, rng = benchmark.images, np.random.default_rng(0)
+    data, rng = benchmark.data, np.random.default_rng(0)
     other = load_benchmark(
         replace(
             data,
