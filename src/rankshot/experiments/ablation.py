@@ -167,7 +167,7 @@ def run_ablation(
     """
     ablation = _Ablation(evaluator, announce, [])
     _add_heads(ablation, C)
-    announce("regularization by seen classes")
+    announce("the grids of both classifiers")
     default, alone = make_default(evaluator, grid)
     for idea, configuration in (
         ("regularization by seen classes", alone["multiclass"]),

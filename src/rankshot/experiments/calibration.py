@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 from sklearn.isotonic import IsotonicRegression
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
 from rankshot.experiments.rehearsed_sources import RehearsedSource, TaskValues
@@ -91,10 +90,11 @@ def fit_isotonic(given: TaskValues) -> Callable[[Floats], Floats]:
 
     def apply(log_proba: Floats) -> Floats:
         rows, top = np.arange(len(log_proba)), log_proba.argmax(axis=1)
-        proba = np.clip(np.exp(log_proba), SMALLEST, 1 - SMALLEST)
-        own = proba[rows, top]
-        new = model.predict(own)
-        proba *= ((1 - new) / (1 - own))[:, None]
+        proba = np.exp(log_proba)
+        new = model.predict(proba[rows, top])
+        proba = np.maximum(proba, SMALLEST)
+        proba[rows, top] = 0.0
+        proba *= ((1 - new) / proba.sum(axis=1))[:, None]
         proba[rows, top] = new
         return np.asarray(np.log(proba))
 
@@ -106,26 +106,38 @@ def fit_isotonic(given: TaskValues) -> Callable[[Floats], Floats]:
 
 def fit_vector_scaling(given: TaskValues) -> Callable[[Floats], Floats]:
     """Return vector scaling (Guo et al. 2017): a factor and a constant for each class."""
-    F, y = given.values, given.truth
-    rows, L = np.arange(len(y)), F.shape[1]
-
-    def loss(w: Floats) -> tuple[float, Floats]:
-        log_proba = log_softmax(F * w[:L] + w[L:], axis=1)
-        excess = np.exp(log_proba)
-        excess[rows, y] -= 1
-        slope = np.concatenate([(excess * F).sum(axis=0), excess.sum(axis=0)])
-        # As weak a penalty as that of Dirichlet calibration.
-        return float(-log_proba[rows, y].sum() + ((w - start) ** 2).sum() / 2), slope + w - start
-
-    start = np.repeat([1.0, 0.0], L)
-    w = minimize(loss, start, jac=True, method="L-BFGS-B").x
-    return lambda log_proba: np.asarray(log_softmax(log_proba * w[:L] + w[L:], axis=1))
+    return _fit_map(given, np.eye(given.values.shape[1]))
 
 
 def fit_dirichlet(given: TaskValues) -> Callable[[Floats], Floats]:
     """Return Dirichlet calibration (Kull et al. 2019): a linear map of all log-probabilities."""
-    model = LogisticRegression(C=1.0, max_iter=1000).fit(given.values, given.truth)
-    return lambda log_proba: np.asarray(model.predict_log_proba(log_proba))
+    L = given.values.shape[1]
+    return _fit_map(given, np.ones((L, L)))
+
+
+def _fit_map(given: TaskValues, free: Floats) -> Callable[[Floats], Floats]:
+    """Fit softmax(F W + b), where only the ``free`` elements of W differ from the identity.
+
+    The penalty is half the sum of squares of what differs from the identity and from 0.
+    """
+    F, y = given.values, given.truth
+    rows, L = np.arange(len(y)), F.shape[1]
+    start = np.concatenate([np.eye(L), np.zeros((1, L))])
+
+    def apply(w: Floats, log_proba: Floats) -> Floats:
+        return np.asarray(log_softmax(log_proba @ w[:L] + w[L], axis=1))
+
+    def loss(flat: Floats) -> tuple[float, Floats]:
+        w = flat.reshape(L + 1, L)
+        log_proba = apply(w, F)
+        excess = np.exp(log_proba)
+        excess[rows, y] -= 1
+        slope = np.concatenate([F.T @ excess * free, excess.sum(axis=0, keepdims=True)])
+        value = -log_proba[rows, y].sum() + ((w - start) ** 2).sum() / 2
+        return float(value), (slope + w - start).ravel()
+
+    found = minimize(loss, start.ravel(), jac=True, method="L-BFGS-B").x.reshape(L + 1, L)
+    return lambda log_proba: apply(found, log_proba)
 
 
 def cross_fit(fit: Callable[[TaskValues], Callable[[Floats], Floats]], given: TaskValues) -> Floats:
