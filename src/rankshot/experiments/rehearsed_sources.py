@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -102,7 +103,7 @@ def rehearse_source(
     return RehearsedSource(
         name,
         head,
-        clone(head).set_params(temperature=None).fit(new, usual).temperature_,
+        copy(head).set_params(temperature=None).temperature_,
         tool.accuracy_,
         tool.predict_accuracy(new, usual),
         task_values(played, parts[0], rehearsal),
