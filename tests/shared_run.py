@@ -21,7 +21,6 @@ from sklearn import config_context
 from rankshot.datasets.cifar import load_cifar
 from rankshot.experiments import (
     ablation,
-    batch_trials,
     peer_comparison,
     reproduction as module,
     selection,
@@ -104,8 +103,6 @@ def small_grids():
             patch.setattr(selection, name, globals()[name])
         for name in ("PLACES", "DECAYS"):
             patch.setattr(ablation, name, globals()[name])
-        for name in ("HEAD_WEIGHTS", "SHRINKAGES"):
-            patch.setattr(batch_trials, name, getattr(batch_trials, name)[:1])
         grid = peer_comparison.SAE_GRID | {"encoder_weight": ENCODER_WEIGHTS}
         patch.setattr(peer_comparison, "SAE_GRID", grid)
         yield

@@ -168,7 +168,7 @@ SCORE_TYPES = [
 ]
 
 SEMANTICS = [
-    (CLASSIFY.replace("--rankings rankings.jsonl", ""), {}, "--head probabilistic needs --rank"),
+    (CLASSIFY.replace("--rankings rankings.jsonl", ""), {}, "--head weighted-mean needs --rank"),
     (CLASSIFY + " --head direct", {}, "--head direct needs --similarity FILE"),
     (CLASSIFY + " --head conse", {}, "--head conse needs --similarity FILE"),
     (CLASSIFY.replace("rankings.jsonl", "no.jsonl"), {}, "no.jsonl: No such file or directory"),
@@ -246,7 +246,7 @@ OPTIONS = [
     (CLASSIFY + " --batch-rows 0", {}, "--batch-rows must be a whole number from 1 on, not 0"),
     (CLASSIFY + " --reject-below 2", {}, "--reject-below must be a probability, not 2.0"),
     (CLASSIFY + " --reject-below nan", {}, "--reject-below must be a probability, not nan"),
-    (CLASSIFY + " --head probabilistik", {}, "'probabilistik' is not one of 'probabilistic',"),
+    (CLASSIFY + " --head probabilistik", {}, "is not one of 'weighted-mean', 'probabilistic',"),
     (CLASSIFY + " --prior borda", {}, "'borda' is not one of 'plackett-luce', 'mallows'"),
     (CLASSIFY + " --posterior median", {}, "'median' is not one of 'mean', 'consensus', 'sum'"),
     (CLASSIFY + " --decay -0.5", {}, "rankshot: --decay must be 0 or more and finite, not -0.5"),
@@ -258,15 +258,32 @@ OPTIONS = [
         CLASSIFY + " --prior mallows",
         {},
         (
-            "--prior mallows: --posterior mean does not merge rankings; use --posterior consensus, "
-            "or leave out --prior"
+            "--prior mallows: these options do not merge rankings; use --head "
+            "probabilistic --posterior consensus, or leave out --prior"
         ),
     ),
-    (EXPLAIN + " --prior plackett-luce", {}, "--prior plackett-luce: --posterior mean does not"),
+    (
+        EXPLAIN + " --head probabilistic --prior plackett-luce",
+        {},
+        "--prior plackett-luce: these options do not merge rankings",
+    ),
+    (
+        CLASSIFY + " --posterior consensus",
+        {},
+        "--posterior consensus is for --head probabilistic, not weighted-mean",
+    ),
+    (CLASSIFY + " --temperature 0", {}, "rankshot: --temperature must be positive and finite, not"),
+    (EXPLAIN + " --temperature nan", {}, "rankshot: --temperature must be positive and finite,"),
+    (CLASSIFY + " --temperature hot", {}, "Invalid value for '--temperature'"),
+    (
+        REPORT + " --rankings rankings.jsonl --scores scores.csv --head deterministic",
+        {},
+        "--head deterministic is not explained in a report: leave out --scores",
+    ),
     (
         REPORT + " --rankings rankings.jsonl --scores scores.csv --prior mallows",
         {},
-        "--prior mallows: --posterior mean does not merge rankings",
+        "--prior mallows: these options do not merge rankings",
     ),
     (CLASSIFY + " --score-type odds", {}, "'odds' is not one of 'auto', 'logits',"),
     (CLASSIFY + " --rejekt-below 1", {}, "No such option: --rejekt-below"),

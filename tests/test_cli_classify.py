@@ -57,25 +57,43 @@ def run_classify(words, output="out.csv"):
 @pytest.mark.parametrize(
     ("options", "head"),
     [
-        ("", PR()),
-        ("--k 2", PR(k=2)),
-        ("--k 99", PR(k=None)),
-        ("--decay 0", PR(decay=0)),
-        ("--decay 1.5 --k 2", PR(k=2, decay=1.5)),
-        ("--posterior consensus", PR(posterior="consensus")),
-        ("--posterior consensus --prior plackett-luce", PR(posterior="consensus")),
-        ("--posterior consensus --prior mallows", PR(posterior="consensus", prior=rs.Mallows())),
-        ("--posterior consensus --decay 0 --k 4", PR(k=4, decay=0, posterior="consensus")),
-        ("--posterior mean", PR(posterior="mean")),
-        ("--posterior sum", PR(posterior="sum")),
+        ("", rs.WeightedMean()),
+        ("--head weighted-mean", rs.WeightedMean()),
+        ("--k 2", rs.WeightedMean(k=2)),
+        ("--k 99", rs.WeightedMean(k=None)),
+        ("--decay 1.5 --k 2", rs.WeightedMean(k=2, decay=1.5)),
+        ("--temperature 3", rs.WeightedMean(temperature=3)),
+        ("--head probabilistic", PR()),
+        ("--head probabilistic --k 2", PR(k=2)),
+        ("--head probabilistic --k 99", PR(k=None)),
+        ("--head probabilistic --decay 0", PR(decay=0)),
+        ("--head probabilistic --decay 1.5 --k 2", PR(k=2, decay=1.5)),
+        ("--head probabilistic --temperature .5", PR(temperature=0.5)),
+        ("--head probabilistic --posterior consensus", PR(posterior="consensus")),
         (
-            "--posterior sum --prior mallows --k 3",
+            "--head probabilistic --posterior consensus --prior plackett-luce",
+            PR(posterior="consensus"),
+        ),
+        (
+            "--head probabilistic --posterior consensus --prior mallows",
+            PR(posterior="consensus", prior=rs.Mallows()),
+        ),
+        (
+            "--head probabilistic --posterior consensus --decay 0 --k 4",
+            PR(k=4, decay=0, posterior="consensus"),
+        ),
+        ("--head probabilistic --posterior mean", PR(posterior="mean")),
+        ("--head probabilistic --posterior sum", PR(posterior="sum")),
+        (
+            "--head probabilistic --posterior sum --prior mallows --k 3",
             PR(k=3, posterior="sum", prior=rs.Mallows()),
         ),
         ("--head deterministic", rs.DeterministicRanking(k=10)),
         ("--head deterministic --prior mallows", rs.DeterministicRanking(k=10, prior=rs.Mallows())),
+        ("--head deterministic --temperature 2", rs.DeterministicRanking(temperature=2)),
         ("--head direct --similarity similarity.csv", rs.DirectSimilarity()),
         ("--head conse --similarity similarity.csv", rs.ConSE()),
+        ("--head conse --similarity similarity.csv --temperature 1", rs.ConSE(temperature=1)),
     ],
 )
 def test_every_head_answers_as_in_python(folder, options, head):
@@ -104,7 +122,14 @@ def test_formats_do_not_matter(folder, scores, output):
 
 @pytest.mark.parametrize("batch_rows", [1, 2, 3, 7, 100])
 @pytest.mark.parametrize(
-    "options", ["", "--posterior consensus", "--head deterministic", "--reference usual.csv"]
+    "options",
+    [
+        "",
+        "--reference usual.csv",
+        "--head probabilistic",
+        "--head probabilistic --posterior consensus",
+        "--head deterministic",
+    ],
 )
 def test_the_size_of_a_batch_does_not_matter(folder, batch_rows, options):
     _, wanted = run_classify(f"{CLASSIFY} {options}")
@@ -120,14 +145,14 @@ def test_rankings_that_are_drawn_are_the_same_every_day(folder, rng):
     write_scores(folder / "scores.csv", rng.normal(size=(5, 15)), items, IDS[:5])
     lines = [{"target": name, "ranking": [items[i], items[i + 2]]} for i, name in enumerate("abc")]
     (folder / "rankings.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    _, wanted = run_classify(f"{CLASSIFY} --posterior sum")
-    _, found = run_classify(f"{CLASSIFY} --posterior sum --batch-rows 2")
+    _, wanted = run_classify(f"{CLASSIFY} --head probabilistic --posterior sum")
+    _, found = run_classify(f"{CLASSIFY} --head probabilistic --posterior sum --batch-rows 2")
     np.testing.assert_allclose(found.proba, wanted.proba, rtol=1e-13)
 
 
 def test_one_vs_one(folder):
     _, found = run_classify(CLASSIFY.replace("scores.csv", "pairs.npz"))
-    head = PR().fit(rankings())
+    head = rs.WeightedMean().fit(rankings())
     wanted = head.predict_proba(rs.Scores(pairs_of(LOGITS), SEEN, "one-vs-one"))
     np.testing.assert_allclose(found.proba, wanted, rtol=1e-12)
     assert found.ids.tolist() == IDS
@@ -147,11 +172,16 @@ def test_float32_stays_float32(folder):
     assert found.proba.dtype == np.float32
 
 
-def test_the_options_have_the_defaults_of_the_head():
+def test_the_options_have_the_defaults_of_the_head(monkeypatch):
     """The lists above are short: they would not show it."""
-    head = PR()
-    assert (head.k, head.decay) == (head_options.K, head_options.DECAY)
-    assert inspect.signature(rs.summarize).parameters["k"].default == head.k
+    monkeypatch.setenv("COLUMNS", "200")
+    k, decay = head_options.K, head_options.DECAY
+    assert (PR().k, PR().decay, rs.DeterministicRanking().k) == (k, decay, k)
+    default = rs.WeightedMean()
+    assert (default.k, default.decay) == (head_options.K_OF_WEIGHTED_MEAN, decay)
+    assert inspect.signature(rs.summarize).parameters["k"].default == k
+    for name in ("classify", "explain", "report"):
+        assert "15 for --head weighted-mean" in " ".join(rankshot(f"{name} --help").out.split())
 
 
 # -------------------------------------------------------------------- what the scores are
@@ -169,7 +199,7 @@ def test_what_is_said_of_scores_counts(folder):
     words = CLASSIFY.replace("scores.csv", "probabilities.csv")
     done, found = run_classify(f"{words} --score-type logits")
     assert "taken as" not in done.out
-    head = PR().fit(rankings())
+    head = rs.WeightedMean().fit(rankings())
     wanted = head.predict_proba(rs.Scores(softmax(LOGITS), head.items_))
     np.testing.assert_allclose(found.proba, wanted, rtol=1e-12)
 
@@ -261,7 +291,7 @@ def test_a_terminal_without_the_letters(folder):
 def test_the_cost_of_a_sum_is_said_beforehand(folder, monkeypatch, long):
     module = sys.modules["rankshot.cli.classify"]
     monkeypatch.setattr(module, "LONG", 0.0 if long else 1e6)
-    done, _ = run_classify(f"{CLASSIFY} --posterior sum --k 2")
+    done, _ = run_classify(f"{CLASSIFY} --head probabilistic --posterior sum --k 2")
     n = len(SEEN) * (len(SEEN) - 1)
     said = f"--posterior sum: all {n} rankings are added up for each input; 1,000 inputs take"
     assert (said in " ".join(done.out.split())) == long
@@ -308,7 +338,8 @@ def test_a_bad_row_far_down_leaves_nothing(folder):
     done = rankshot(f"{CLASSIFY} --batch-rows 1")
     assert done == Done(
         2,
-        "rankings.jsonl: the source 'web' ranks only 'cat': it compares no classes, and is unused\n"
+        "rankings.jsonl: the source 'web' has no ranking of 'dog', 'truck': there the other "
+        "sources decide\n"
         "scores.csv: the scores are taken as logits (see --score-type)\n",
         "rankshot: scores.csv:9: 'tram' is 'nan'; scores must be finite numbers "
         "(a column of names must be called id)\n",
@@ -382,7 +413,9 @@ def test_three_classes_can_be_said_to_be_pairs(folder):
     )
     words = "classify three.npz --rankings r.jsonl --k 2 -o out.csv"
     done, found = run_classify(f"{words} --score-type one-vs-one")
-    head = PR(k=2).fit(rs.read_rankings(folder / "r.jsonl", items=["bus", "fox", "tram"]))
+    head = rs.WeightedMean(k=2).fit(
+        rs.read_rankings(folder / "r.jsonl", items=["bus", "fox", "tram"])
+    )
     scores = rs.Scores(pairs, ["bus", "fox", "tram"], "one-vs-one")
     np.testing.assert_allclose(found.proba, head.predict_proba(scores), rtol=1e-12)
     assert "taken as logits" in rankshot(words).out

@@ -18,7 +18,6 @@ from command_line import (
 )
 from rankshot.zeroshot.files.predictions import read_predictions
 
-PR = rs.ProbabilisticRanking
 CLASSIFY = "classify scores.csv --rankings rankings.jsonl -o out.csv"
 EXPLAIN = "explain scores.csv --rankings rankings.jsonl"
 REPORT = "report predictions.csv --truth truth.csv -o out.html"
@@ -44,18 +43,27 @@ def run_classify(words):
 # -------------------------------------------------------------------- classify
 
 
-@pytest.mark.parametrize("posterior", ["mean", "consensus"])
+@pytest.mark.parametrize(
+    ("options", "head"),
+    [
+        ("", rs.WeightedMean()),
+        ("--head probabilistic", rs.ProbabilisticRanking()),
+        (
+            "--head probabilistic --posterior consensus",
+            rs.ProbabilisticRanking(posterior="consensus"),
+        ),
+    ],
+)
 @pytest.mark.parametrize("usual", ["usual.csv", "usual.parquet"])
-def test_a_reference_counts_as_in_python(folder, usual, posterior):
+def test_a_reference_counts_as_in_python(folder, usual, options, head):
     """Its columns are matched by name."""
-    words = f"{CLASSIFY} --posterior {posterior} --reference"
-    done, found = run_classify(f"{words} {usual}")
-    head = PR(posterior=posterior).fit(rankings(), USUAL)
+    done, found = run_classify(f"{CLASSIFY} {options} --reference {usual}")
+    head.fit(rankings(), USUAL)
     np.testing.assert_allclose(found.proba, head.predict_proba(LOGITS), rtol=1e-9)
     assert found.labels.tolist() == head.predict(LOGITS).tolist()
     assert done.count("scores.csv: the scores are taken as logits (see --score-type)\n") == 1
     assert f"{usual}: the scores are taken as logits" in done
-    _, without = run_classify(f"{CLASSIFY} --posterior {posterior}")
+    _, without = run_classify(f"{CLASSIFY} {options}")
     assert not np.allclose(found.proba, without.proba, atol=0.05)
 
 
@@ -64,7 +72,7 @@ def test_a_reference_is_what_the_scores_are(folder):
     done, inferred = run_classify(f"{words} usual_probabilities.csv")
     assert done.count("the scores are taken as probabilities") == 2
     usual = rs.Scores.from_probabilities(softmax(USUAL), SEEN)
-    head = PR().fit(rankings(), usual)
+    head = rs.WeightedMean().fit(rankings(), usual)
     wanted = head.predict_proba(rs.Scores.from_probabilities(softmax(LOGITS), SEEN))
     np.testing.assert_allclose(inferred.proba, wanted, rtol=1e-9)
     done, given = run_classify(f"{words} usual_probabilities.csv --score-type probabilities")
@@ -79,7 +87,7 @@ def test_a_reference_is_what_the_scores_are(folder):
 def test_a_reference_of_pairs(folder):
     words = CLASSIFY.replace("scores.csv", "pairs.npz")
     _, found = run_classify(f"{words} --reference usual_pairs.npz")
-    head = PR().fit(rankings(), rs.Scores(pairs_of(USUAL), SEEN, "one-vs-one"))
+    head = rs.WeightedMean().fit(rankings(), rs.Scores(pairs_of(USUAL), SEEN, "one-vs-one"))
     wanted = head.predict_proba(rs.Scores(pairs_of(LOGITS), SEEN, "one-vs-one"))
     np.testing.assert_allclose(found.proba, wanted, rtol=1e-9)
 
@@ -97,7 +105,7 @@ def test_a_reference_of_several_batches_is_read_whole(folder, monkeypatch):
 def test_explain_with_a_reference(folder):
     words = "--rankings rankings.jsonl --id x2 --id x3"
     out = run_well(f"explain scores.csv {words} --reference usual.csv")
-    head = PR().fit(rankings(), USUAL)
+    head = rs.WeightedMean().fit(rankings(), USUAL)
     for row in (1, 2):
         assert f"{IDS[row]}: {rs.explain(head, LOGITS[[row]])[0]}\n" in out
     assert out.count("scores.csv: the scores are taken as logits") == 1
@@ -113,7 +121,7 @@ def test_examples_with_a_reference(folder):
     words = "--rankings rankings.jsonl --reference usual.csv"
     run_well(f"classify scores.csv -o predictions.csv {words}")
     given = read_predictions("predictions.csv").labels
-    head = PR().fit(rankings(), USUAL)
+    head = rs.WeightedMean().fit(rankings(), USUAL)
     assert given.tolist() == head.predict(LOGITS).tolist()
     assert given.tolist() != head.fit(rankings()).predict(LOGITS).tolist()
     run_well(f"{REPORT} --scores scores.csv {words}")
@@ -195,7 +203,7 @@ REFERENCES = [
         "usual.csv:11: 'tiger' is 'nan'; scores must be finite numbers",
     ),
     (
-        CLASSIFY + " --posterior sum --reference usual.csv",
+        CLASSIFY + " --head probabilistic --posterior sum --reference usual.csv",
         {},
         "--reference is for --posterior mean and consensus, not sum",
     ),
@@ -203,7 +211,7 @@ REFERENCES = [
         (
             CLASSIFY + f" --similarity similarity.csv --head {head} --reference usual.csv",
             {},
-            f"--reference is for --head probabilistic, not {head}",
+            f"--reference is for --head weighted-mean and probabilistic, not {head}",
         )
         for head in ("deterministic", "direct", "conse")
     ),

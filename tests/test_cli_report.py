@@ -187,9 +187,10 @@ def test_consensus_of_a_preflib_file(folder):
 )
 def test_explain_says_what_python_says(folder, options, how):
     out = run_well(f"explain scores.csv --rankings rankings.jsonl --id x5 --id x2 {options}")
-    head = rs.ProbabilisticRanking().fit(rankings())
+    head = rs.WeightedMean().fit(rankings())
     notes = (
-        "rankings.jsonl: the source 'web' ranks only 'cat': it compares no classes, and is unused\n"
+        "rankings.jsonl: the source 'web' has no ranking of 'dog', 'truck': there the other "
+        "sources decide\n"
         "scores.csv: the scores are taken as logits (see --score-type)\n"
     )
     assert out == notes + "".join(
@@ -227,7 +228,7 @@ def test_explain_heads_that_read_similarities(folder, head):
 
 def test_explain_pairs_and_probabilities(folder):
     out = run_well("explain pairs.npz --rankings rankings.jsonl --id x3")
-    head = rs.ProbabilisticRanking().fit(rankings())
+    head = rs.WeightedMean().fit(rankings())
     assert str(rs.explain(head, rs.Scores(pairs_of(LOGITS), SEEN, "one-vs-one"))[2]) in out
     out = run_well("explain probabilities.csv --rankings rankings.jsonl --id x3")
     assert "the scores are taken as probabilities" in out
@@ -237,9 +238,10 @@ def test_explain_pairs_and_probabilities(folder):
 @pytest.mark.parametrize(
     ("options", "head"),
     [
-        ("--k 2 --decay 0", rs.ProbabilisticRanking(k=2, decay=0)),
+        ("--k 2 --decay 0 --temperature 2", rs.WeightedMean(k=2, decay=0, temperature=2)),
+        ("--head probabilistic --k 2 --decay 0", rs.ProbabilisticRanking(k=2, decay=0)),
         (
-            "--posterior consensus --prior mallows",
+            "--head probabilistic --posterior consensus --prior mallows",
             rs.ProbabilisticRanking(posterior="consensus", prior=rs.Mallows()),
         ),
     ],
@@ -321,7 +323,7 @@ def test_report_of_rejected_inputs(folder):
     truth = [*TRUTH[:5], "truck", "dog"]
     (folder / "truth.csv").write_text("\n".join(["label", *truth]))
     classify = "classify scores.csv --rankings rankings.jsonl -o predictions.parquet"
-    run_well(f"{classify} --reject-below .9")
+    run_well(f"{classify} --reject-below .62")
     given = read_predictions("predictions.parquet").labels
     rejected = [name for name, label in zip(IDS, given, strict=True) if label == "rejected"]
     kept = set(IDS) - set(rejected)
@@ -351,7 +353,13 @@ def test_examples_are_right_and_wrong_ones(folder, predicted):
 @pytest.mark.parametrize("scores", ["pairs.npz", "probabilities.csv", "scores.parquet"])
 @pytest.mark.parametrize(
     "options",
-    ["", "--k 2 --posterior consensus --prior mallows", "--posterior sum", "--decay 2"],
+    [
+        "",
+        "--decay 2 --temperature 3",
+        "--head probabilistic",
+        "--head probabilistic --k 2 --posterior consensus --prior mallows",
+        "--head probabilistic --posterior sum",
+    ],
 )
 def test_examples_of_all_kinds_of_scores(folder, scores, options):
     run_well(f"classify {scores} --rankings rankings.jsonl -o predictions.parquet {options}")
@@ -429,7 +437,7 @@ def test_report_shows_the_pictures_of_its_inputs(folder, predicted):
     text = page(folder)
     assert headings(text)[:2] == ["Accuracy", "Pictures"]
     cards = show_cards(text)
-    whys = rs.explain(rs.ProbabilisticRanking().fit(rankings()), LOGITS)
+    whys = rs.explain(rs.WeightedMean().fit(rankings()), LOGITS)
     assert sorted(card.split()[-1] for card in cards) == IDS
     for card in cards:
         row = IDS.index(card.split()[-1])
@@ -497,7 +505,7 @@ def test_rejected_inputs_have_no_picture_and_equal_ids_have_one(folder):
     ids = ["x1", "x1", "x3", "x4", "x5", "x6", "x7"]
     write_scores(folder / "scores.csv", LOGITS, ids=ids)
     classify = "classify scores.csv --rankings rankings.jsonl -o predictions.parquet"
-    run_well(f"{classify} --reject-below .9")
+    run_well(f"{classify} --reject-below .62")
     (folder / "truth.csv").write_text("\n".join(["label", *TRUTH]))
     given = read_predictions("predictions.parquet").labels
     for name in set(ids):
@@ -534,7 +542,7 @@ def test_only_the_pictures_shown_are_opened_and_the_page_stays_small(folder, mon
 
 def test_a_report_of_a_thousand_seen_classes_is_small(folder):
     data = load_imagenet()
-    head = rs.ProbabilisticRanking().fit(data.rankings)
+    head = rs.WeightedMean().fit(data.rankings)
     ids = [f"picture {i}" for i in range(len(data.labels))]
     np.savez("large.npz", scores=data.scores.values, classes=data.scores.items, id=ids)
     rs.write_rankings(data.rankings, "large.jsonl")
@@ -603,8 +611,13 @@ def test_settings_of_the_head_are_shown_only_where_the_head_is_known(folder):
     words = "report predictions.csv --rankings rankings.jsonl -o out.html --decay 2"
     run_well(words)
     assert "<dt>--k</dt>" in page(folder)
-    assert "<dt>--posterior</dt>" not in page(folder)
+    assert "<dt>--head</dt>" not in page(folder)
     run_well(f"{words} --scores scores.csv")
     text = page(folder)
-    assert "<dt>--posterior</dt><dd>mean" in text
+    assert "<dt>--head</dt><dd>weighted-mean</dd>" in text
+    assert "<dt>--posterior</dt>" not in text
     assert "<dt>--decay</dt><dd>2</dd>" in text
+    options = "--head probabilistic --decay 2"
+    run_well(f"classify scores.csv --rankings rankings.jsonl -o predictions.csv {options}")
+    run_well(f"{words} --scores scores.csv --head probabilistic")
+    assert "<dt>--posterior</dt><dd>mean</dd>" in page(folder)

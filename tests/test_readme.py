@@ -18,17 +18,13 @@ def test_the_percentages_in_the_picture_come_from_its_scores_and_rankings():
         for target, order in re.findall(r"^\s*(\w+): (.+ > .+)$", text, re.MULTILINE)
     }
     shares = {"leopard": 46, "tiger": 28, "wolf": 15, "bus": 5, "tank": 4, "lawn mower": 2}
-    for share in (*shares.values(), 72, 28):
+    for share in (*shares.values(), 56, 42, 2):
         assert f">{share} %<" in picture
-    assert ">&lt; 1 %<" in picture
     rankings = rs.Rankings.from_orders(list(orders.values()), items=shares, targets=list(orders))
-    head = rs.ProbabilisticRanking().fit(rankings)
+    head = rs.WeightedMean().fit(rankings)
     proba = head.predict_proba(np.log([list(shares.values())]))[0]
-    assert dict(zip(head.classes_, (100 * proba).round(), strict=True)) == {
-        "cat": 72,
-        "dog": 28,
-        "truck": 0,
-    }
+    assert head.classes_.tolist() == ["cat", "dog", "truck"]
+    assert (100 * proba).round().tolist() == [56, 42, 2]
 
 
 def test_the_first_screen_has_all_that_a_visitor_needs():

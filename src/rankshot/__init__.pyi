@@ -45,14 +45,16 @@ from .zeroshot import (
     DeterministicRanking as DeterministicRanking,
     DirectSimilarity as DirectSimilarity,
     Explanation as Explanation,
+    Gate as Gate,
     PlattScaling as PlattScaling,
     ProbabilisticRanking as ProbabilisticRanking,
     Rehearsal as Rehearsal,
     Scores as Scores,
-    SeenClassSearch as SeenClassSearch,
+    SeenAndNew as SeenAndNew,
     WeightedMean as WeightedMean,
     ZeroShotClassifier as ZeroShotClassifier,
     explain as explain,
+    fit_gate as fit_gate,
     scores_of as scores_of,
 )
 

@@ -8,8 +8,12 @@ import pytest
 from sklearn.base import clone
 
 import rankshot as rs
-from rankshot.experiments import batch_trials
-from rankshot.experiments.ablation import BOTH, run_ablation, settings_table
+from rankshot.experiments.ablation import (
+    BOTH,
+    rehearse_refined,
+    run_ablation,
+    settings_table,
+)
 from rankshot.experiments.benchmark import load_benchmark
 from rankshot.experiments.classifiers import LEAST_SQUARES, ClassifierCache
 from rankshot.experiments.evaluator import Evaluator
@@ -25,7 +29,6 @@ LOGISTIC, SQUARES = "regularization by seen classes", "least squares in its plac
 DEFAULT = "the mean of both classifiers: the default"
 PAPERS_K = "the same at the paper's K = 4"
 CEILING = "no method: the true ranking of each class"
-REFINED = "batch refinement, frequencies"
 WITH_BATCH = "all that seen classes support, with the batch"
 
 
@@ -245,10 +248,8 @@ class Hopeful(Evaluator):
 
 
 @pytest.mark.parametrize("kind", [Doubtful, Hopeful])
-def test_the_rule_decides_on_every_part(evaluator, found, directory, monkeypatch, kind):
+def test_the_rule_decides_on_every_part(evaluator, found, directory, kind):
     """What is not surely better is not kept, however it rehearses; what is surely better, is."""
-    for name in ("HEAD_WEIGHTS", "SHRINKAGES"):
-        monkeypatch.setattr(batch_trials, name, getattr(batch_trials, name)[:1])
     other = make_evaluator(evaluator.benchmark.data, directory, [], kind)
     result = run_ablation(other, C, GRID, lambda text: None)
     if kind is Doubtful:
@@ -300,27 +301,25 @@ def test_the_ceiling_by_hand(evaluator, found):
 
 
 def test_steps_with_the_batch_come_last(found):
-    assert [(one.looks_at, one.idea) for one in found.steps[-6:]] == [
+    assert [(one.looks_at, one.idea) for one in found.steps[-4:]] == [
         ("labels", CEILING),
         ("batch", "frequencies of targets, by EM"),
         ("batch", "equal frequencies of targets"),
-        ("batch", f"{REFINED} estimated"),
-        ("batch", f"{REFINED} equal"),
         ("batch", WITH_BATCH),
     ]
-    assert {one.looks_at for one in found.steps[:-6]} == {"nothing"}
+    assert {one.looks_at for one in found.steps[:-4]} == {"nothing"}
     assert len({one.idea for one in found.steps}) == len(found.steps)
 
 
-def test_the_batch_is_used_as_the_rehearsal_likes_best(found):
-    """Of the two assumptions about frequencies, that which rehearses better."""
-    both = [step(found, f"{REFINED} {prior}") for prior in ("estimated", "equal")]
-    for one, prior in zip(both, ("estimated", "equal"), strict=True):
-        assert one.chosen.endswith(f"frequencies {prior}")
-    best = max(both, key=lambda one: one.rehearsal.estimate)
+def test_the_batch_is_used_with_the_classifier_that_rehearses_best(evaluator, found):
+    squares = [replace(found.bases[LEAST_SQUARES], C=C) for C in GRID[LEAST_SQUARES]]
+    bases = [found.chosen, found.bases["multiclass"], *squares]
+    rehearsals = rehearse_refined(evaluator, bases)
+    best = max(rehearsals, key=lambda one: rehearsals[one].estimate)
     last = step(found, WITH_BATCH)
-    assert (last.chosen, last.rehearsal) == (best.chosen, best.rehearsal)
-    assert last.correct.tolist() == best.correct.tolist()
+    assert last.rehearsal == rehearsals[best]
+    said = [f"{name}, C = {C:g}" for name, C in best.classifiers]
+    assert last.chosen == " and ".join(said)
     low, high = found.batch_range
     assert low <= last.correct.mean() <= high
 
@@ -353,7 +352,9 @@ def test_the_table_has_all_steps_with_their_figures(evaluator, found):
 def test_the_table_says_how_far_settings_of_the_batch_reach(evaluator, found):
     truth = evaluator.benchmark.real.test_label
     notes = replace(found, batch_range=(0.25, 0.5)).table(Bootstrap(truth), truth).notes
-    assert notes[-1] == "Settings of the batch within 0.01 of the best rehearsal: .250 to .500."
+    assert (
+        notes[-1] == "Classifiers with the batch within 0.01 of the best rehearsal: .250 to .500."
+    )
 
 
 def test_the_mean_over_classes_counts_classes_alike(found):

@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, logsumexp, softmax
 from scipy.stats import norm
 
-from rankshot.experiments.batch_trials import adjust_for_frequencies
+from rankshot.experiments.ablation import adjust_for_frequencies
 
 
 @pytest.fixture

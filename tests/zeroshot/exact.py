@@ -157,14 +157,15 @@ def class_probabilities(row, kind):
     return [mp.exp(x) / total for x in f]
 
 
-def log_normalized(weights):
-    """The logarithms of weights, scaled to add up to one, as floats."""
+def log_normalized(weights, temperature=1):
+    """The logarithms of weights to the power 1 / T, scaled to add up to one, as floats."""
+    weights = [w ** (1 / mpf(temperature)) for w in weights]
     total = mp.fsum(weights)
     return np.array([float(mp.log(w / total)) for w in weights])
 
 
 def conse(head, row, kind):
-    """ConSE by its definition, where no score ties for the last place."""
+    """exp of ConSE by its definition, where no score ties for the last place."""
     p = class_probabilities(row, kind)
     share = shares_of_places(row.tolist(), head.n_classes)
     weight = [a * b for a, b in zip(p, share, strict=True)]
@@ -173,7 +174,51 @@ def conse(head, row, kind):
         mp.fsum(w * mpf(c) for w, c in zip(weight, z, strict=True)) / total
         for z in head._cosines.tolist()
     ]
-    return log_normalized([mp.exp(m / mpf(head.temperature)) for m in means])
+    return [mp.exp(m) for m in means]
+
+
+def weights_of_places(order, items, decay, taken=None, is_subset=False):
+    """r^-decay of the place r of each item: the mean over the strict lists, with the sum 1.
+
+    Of a subset ranking, the mean over the listed items is subtracted.
+    """
+    lists = strict_lists(order, taken)
+    weight = dict.fromkeys(items, mpf(0))
+    for strict in lists:
+        total = mp.fsum(mpf(r) ** -mpf(decay) for r in range(1, len(strict) + 1))
+        for r, item in enumerate(strict, 1):
+            weight[item] += mpf(r) ** -mpf(decay) / total / len(lists)
+    listed = list_items(order)
+    if is_subset:
+        mean = mp.fsum(weight[item] for item in listed) / len(listed)
+        weight |= {item: weight[item] - mean for item in listed}
+    return [weight[item] for item in items]
+
+
+def class_weights(rankings, decay):
+    """The mean over the rankings of one class, scaled to the sum of squares 1."""
+    rows = [
+        weights_of_places(order, rankings.items, decay, int(taken), is_subset)
+        for order, taken, is_subset in zip(
+            rankings.orders(), rankings.lengths, rankings.is_subset, strict=True
+        )
+    ]
+    mean = [mp.fsum(map(mp.fmul, map(mpf, rankings.weights), w)) for w in zip(*rows, strict=True)]
+    length = mp.sqrt(mp.fsum(w**2 for w in mean))
+    return [w / length for w in mean]
+
+
+def weighted_mean(rankings, classes, decay, row, kind):
+    """exp of the weighted mean of the standardised scores of each class."""
+    f = [mpf(float(x)) for x in row]
+    if kind == "one-vs-one":
+        pair = by_pair(f, rankings.items)
+        f = [mp.fsum(pair[i, j] for j in rankings.items if j != i) for i in rankings.items]
+    mean = mp.fsum(f) / len(f)
+    std = mp.sqrt(mp.fsum((x - mean) ** 2 for x in f) / len(f))
+    f = [(x - mean) / std for x in f]
+    by_class = [class_weights(rankings.select(target=z), decay) for z in classes]
+    return [mp.exp(mp.fsum(map(mp.fmul, w, f))) for w in by_class]
 
 
 def shares_of_places(row, n):

@@ -42,13 +42,6 @@ def fit(estimator=MODEL, X=X, y=Y, **options):
     return zero_shot(estimator, **options).fit(X, y)
 
 
-def search(grid, y=Y, **options):
-    """Two classes are held out, two remain."""
-    seen = lists([["fox", "tiger"], ["bus", "tiger"], ["tiger"], ["leopard"]], ITEMS)
-    defaults = {"rankings": seen, "held_out": [["bus", "leopard"]]}
-    return rs.SeenClassSearch(zero_shot(head=PR(k=1)), grid, **defaults | options).fit(X, y)
-
-
 def bad(call, message):
     return pytest.param(call, message, id=message[:60])
 
@@ -217,7 +210,7 @@ HEADS = [
     bad(
         lambda: DS().fit(TABLE).predict(PAIRS),
         "DirectSimilarity needs one score per class, not one per pair: one-vs-one scores are "
-        "for ProbabilisticRanking and DeterministicRanking",
+        "for WeightedMean, ProbabilisticRanking and DeterministicRanking",
     ),
     bad(
         lambda: ConSE(n_classes=2.0).fit(TABLE),
@@ -391,15 +384,6 @@ WITH_A_FRAGMENT = [
     (lambda: DS(class_prior=PRIOR | {"fox": INF}).fit(TABLE), "inf"),
     (lambda: ConSE().fit(Similarity([[1, NAN], [NAN, 1]], ["x", "z"], ["a", "b"])), "'a', 'b'"),
     (lambda: PlattScaling().fit(REST, 5), "5"),
-    (lambda: search({}, held_out=[]), "held_out"),
-    (lambda: search({}, held_out=["bus", "fox"]), "'bus'"),
-    (lambda: search({}, held_out=[["bus", "bus"]]), "'bus'"),
-    (lambda: search({}, held_out=[ITEMS]), "held_out"),
-    (lambda: search({}, held_out=None, n_folds=1), "n_folds"),
-    (lambda: search({}, y=Y[:-1]), "19"),
-    (lambda: search([]), "param_grid"),
-    (lambda: search({"head__k": 3}), "head__k"),
-    (lambda: search({"rankings": [RANKINGS, TABLE]}), "rankings"),
 ]
 
 
@@ -413,4 +397,3 @@ def test_the_message_tells(call, fragment):
 def test_without_a_mistake_nothing_is_refused():
     assert fit().predict(X[:5], [["truck"]] * 5).tolist() == ["truck"] * 5
     assert fit(classes="all").classes_.tolist() == sorted([*ITEMS, "cat", "truck"])
-    assert search({"head__k": [1]}).best_params_ == {"head__k": 1}

@@ -89,6 +89,7 @@ def test_a_head_that_rules_a_target_out_cannot_have_equal_frequencies(rng):
     head = Sure(k=3).fit(RANKINGS)
     scores = random_scores(rng, "multiclass", 40)
     with pytest.raises(RankshotError, match=MESSAGE):
-        BatchRefinement(head).fit(scores)
-    estimated = BatchRefinement(head, class_prior="estimated").fit(scores)
+        BatchRefinement(head, class_prior="equal").fit(scores)
+    estimated = BatchRefinement(head).fit(scores)
+    assert estimated.class_prior_ == "estimated"
     assert set(estimated.predict(scores).tolist()) <= set(TARGETS) - {TARGETS[1]}

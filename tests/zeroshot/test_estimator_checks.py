@@ -80,7 +80,6 @@ def test_names_of_features_are_those_of_the_estimator():
 # ------------------------------------------------------------------ parameters of all others
 
 # `fit` of these takes rankings, similarities, scores or class vectors; other checks pass X and y.
-# That of `SeenClassSearch` takes X and y, but needs four classes; the checks have three.
 ESTIMATORS = [
     rs.BabingtonSmith(),
     rs.BatchRefinement(rs.ConSE()),
@@ -94,9 +93,10 @@ ESTIMATORS = [
     rs.PlackettLuce(),
     rs.PlattScaling(),
     rs.ProbabilisticRanking(),
+    rs.Rehearsal(),
     SAE(),
-    rs.SeenClassSearch(rs.ZeroShotClassifier(Numbered(), rankings=RANKINGS), {"head__k": [1]}),
     VectorRegression(),
+    rs.WeightedMean(),
 ]
 PARAMETER_CHECKS = [
     checks.check_do_not_raise_errors_in_init_or_set_params,

@@ -9,6 +9,8 @@ import polars as pl
 import pytest
 from exact import mp, mpf
 from head_cases import (
+    CASES,
+    HEADS,
     ITEMS,
     RANKINGS,
     TARGETS,
@@ -17,7 +19,10 @@ from head_cases import (
     fitted,
     permuted,
     random_scores,
+    semantics_of,
 )
+from scipy.special import log_softmax
+from sklearn.base import clone
 
 import rankshot as rs
 from rankshot import RankshotError
@@ -38,20 +43,27 @@ def order_of_scores(row, kind):
 
 
 def exact_log_proba(head, row, kind):
+    return exact.log_normalized(exact_weights(head, row, kind), head.temperature_)
+
+
+def exact_weights(head, row, kind):
+    """P(z|x) of the model itself, up to a factor."""
     if isinstance(head, rs.DeterministicRanking):
         mine = order_of_scores(row, kind)
         orders = head.consensus_.orders()
         d = [exact.mean_distance(order, mine, ITEMS, head.k) for order in orders]
-        return exact.log_normalized([mp.exp(-mpf(head.spread) * x) for x in d])
+        return [mp.exp(-x) for x in d]
     if isinstance(head, rs.DirectSimilarity):
         p = exact.class_probabilities(row, kind)
         prior = [mpf((head.class_prior or {}).get(item, 1)) for item in ITEMS]
         odds = [a / b for a, b in zip(p, prior, strict=True)]
-        return exact.log_normalized(
-            [mp.fprod(o ** mpf(y) for o, y in zip(odds, z, strict=True)) for z in head.exponents_]
-        )
+        return [
+            mp.fprod(o ** mpf(y) for o, y in zip(odds, z, strict=True)) for z in head.exponents_
+        ]
     if isinstance(head, rs.ConSE):
         return exact.conse(head, row, kind)
+    if isinstance(head, rs.WeightedMean):
+        return exact.weighted_mean(head.rankings_, head.classes_, head.decay, row, kind)
     if head.posterior == "sum":
         lists = rs.Rankings.from_orders(permutations(ITEMS, head.k), items=ITEMS)
         weights = [exact.prob_of(one, row, ITEMS, kind) for one in lists]
@@ -59,7 +71,7 @@ def exact_log_proba(head, row, kind):
         log_prior[:, np.isneginf(log_prior).all(axis=0)] = 0
         prior = [[mp.exp(mpf(x)) for x in column] for column in log_prior.T.tolist()]
         terms = [[w * p / mp.fsum(ps) for p in ps] for w, ps in zip(weights, prior, strict=True)]
-        return exact.log_normalized([mp.fsum(z) for z in zip(*terms, strict=True)])
+        return [mp.fsum(z) for z in zip(*terms, strict=True)]
     compared = head.rankings_ if head.posterior == "mean" else head.consensus_
     weights = []
     for z in head.classes_:
@@ -71,7 +83,7 @@ def exact_log_proba(head, row, kind):
                 for one, w in zip(theirs, share, strict=True)
             )
         )
-    return exact.log_normalized(weights)
+    return weights
 
 
 def confident(gap, kind):
@@ -136,6 +148,62 @@ def test_nothing_of_an_earlier_fit_is_left():
 
 def test_one_default_k_for_all_heads():
     assert rs.ProbabilisticRanking().k == rs.DeterministicRanking().k == 10
+
+
+# ------------------------------------------------------------------ the temperature
+
+
+@pytest.mark.parametrize("temperature", [0.2, 1, 3.0])
+@each_case
+def test_a_temperature_divides_log_posteriors_and_changes_no_decision(rng, name, kind, temperature):
+    scores, default = random_scores(rng, kind, n=40), fitted(name)
+    head = clone(default).set_params(temperature=temperature).fit(semantics_of(name))
+    assert head.temperature_ == temperature
+    log_posterior = default._log_posterior(scores.values, kind).T
+    for one in (head, default):
+        expected = log_softmax(log_posterior / one.temperature_, axis=1)
+        np.testing.assert_allclose(one.predict_log_proba(scores), expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(head.predict(scores), default.predict(scores))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [case for case in CASES if not case[0].startswith("deterministic")]
+)
+def test_a_contribution_of_log_2_doubles_the_odds_at_any_temperature(rng, name, kind):
+    """Contributions are those at temperature 1, divided by the temperature."""
+    scores = random_scores(rng, kind, n=3)
+    parts = []
+    for temperature in (1, 4.0):
+        head = clone(HEADS[name]).set_params(temperature=temperature).fit(semantics_of(name))
+        log_proba = head.predict_log_proba(scores)
+        whys = rs.explain(head, scores, target="v", against="x")
+        parts.append([dict(why.items) for why in whys])
+        for row, why in enumerate(whys):
+            odds = log_proba[row, 1] - log_proba[row, 3]
+            if not name.startswith("sum"):
+                assert sum(part for _, part in why.items) == pytest.approx(odds, abs=1e-9)
+            assert np.exp(log_proba[row, 1]) == pytest.approx(why.probability)
+    for one, four in zip(*parts, strict=True):
+        assert one.keys() == four.keys()
+        np.testing.assert_allclose([one[i] for i in one], [4 * four[i] for i in one], rtol=1e-9)
+
+
+def test_the_default_temperatures():
+    """The places of the longest list that counts: RANKINGS has five at most."""
+    assert rs.ProbabilisticRanking().fit(RANKINGS).temperature_ == pytest.approx(5**0.5)
+    assert rs.ProbabilisticRanking(k=4).fit(RANKINGS).temperature_ == 2
+    assert rs.ProbabilisticRanking(posterior="consensus").fit(RANKINGS).temperature_ == 1
+    assert fitted("sum").temperature_ == 1
+    assert fitted("weighted").temperature_ == 0.9
+    assert fitted("deterministic").temperature_ == fitted("direct").temperature_ == 1
+    assert fitted("conse").temperature_ == 0.1
+
+
+@pytest.mark.parametrize("temperature", [0, -1.0, np.inf, np.nan, "hot"])
+@each_head
+def test_temperatures_that_cannot_be(name, temperature):
+    with pytest.raises(RankshotError, match="temperature must be"):
+        clone(HEADS[name]).set_params(temperature=temperature).fit(semantics_of(name))
 
 
 # ------------------------------------------------------------------ the manners
@@ -298,7 +366,7 @@ def test_three_classes_one_against_one():
     pairs = rs.Scores(row, ["a", "b", "c"], "one-vs-one")
     weights = np.exp([0.5 + 1 + 2, -2 - 1 - 0.5])
     expected = [weights / weights.sum()]
-    head = rs.ProbabilisticRanking(k=2, decay=0).fit(rankings)
+    head = rs.ProbabilisticRanking(k=2, decay=0, temperature=1).fit(rankings)
     np.testing.assert_allclose(head.predict_proba(pairs), expected)
 
 

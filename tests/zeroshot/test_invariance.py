@@ -120,7 +120,9 @@ def test_other_columns_and_other_names_permute_the_answer(name, problem):
         check_permuted(*heads, problem, kind)
 
 
-@pytest.mark.parametrize("name", ["default", "mean-decay", "consensus-decay", "consensus"])
+@pytest.mark.parametrize(
+    "name", ["default", "mean-decay", "consensus-decay", "consensus", "weighted", "weighted-steep"]
+)
 @EXAMPLES
 @given(problem=problems(), data=st.data())
 def test_they_do_with_a_reference_too(name, problem, data):
@@ -165,6 +167,7 @@ def random_votes(rng):
         rs.ProbabilisticRanking(k=3, posterior="consensus"),
         rs.ProbabilisticRanking(k=2, posterior="sum"),
         rs.DeterministicRanking(k=3),
+        rs.WeightedMean(k=3),
     ],
 )
 def test_subsets_and_sources_in_another_order_change_nothing(rng, head):
@@ -219,8 +222,16 @@ def tied_targets(order):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("scale", [3, 30, 300])
 @pytest.mark.parametrize("decay", [0, 0.5])
-@pytest.mark.parametrize("posterior", ["consensus", "mean", "sum"])
-def test_rounding_does_not_choose_between_equals(rng, posterior, decay, scale, dtype, kind):
+@pytest.mark.parametrize(
+    "head",
+    [
+        rs.WeightedMean(),
+        rs.ProbabilisticRanking(k=3, posterior="consensus"),
+        rs.ProbabilisticRanking(k=3),
+        rs.ProbabilisticRanking(k=3, posterior="sum"),
+    ],
+)
+def test_rounding_does_not_choose_between_equals(rng, head, decay, scale, dtype, kind):
     """Sums taken in another order differ in their last digit, and float32 has few of them."""
     first, second = np.triu_indices(6, 1)
     for _ in range(3):
@@ -228,8 +239,7 @@ def test_rounding_does_not_choose_between_equals(rng, posterior, decay, scale, d
         f[:, 3] = f[:, 2]
         values = f[:, first] - f[:, second] if kind == "one-vs-one" else f
         order = rng.permutation(6).tolist()
-        head = rs.ProbabilisticRanking(k=3, posterior=posterior, decay=decay)
-        head.fit(tied_targets(order))
+        head = clone(head).set_params(decay=decay).fit(tied_targets(order))
         scores = rs.Scores(permuted(values, order, kind), head.items_, kind)
         assert "q" not in head.predict(scores).tolist()
         labels = head.top(scores, 3).labels

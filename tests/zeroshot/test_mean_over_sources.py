@@ -81,7 +81,7 @@ def test_the_definition(rng, rows):
 def test_a_source_that_ranks_one_class_changes_nothing(rng, name):
     values = rng.normal(scale=2, size=(50, len(ITEMS)))
     plain = rs.ProbabilisticRanking().fit(rankings(COMPLETE))
-    more = rs.ProbabilisticRanking().fit(rankings([*COMPLETE, (name, "poor", "fedcba")]))
+    more = rs.ProbabilisticRanking().fit(rankings([*COMPLETE, (name, "poor", "fed")]))
     np.testing.assert_allclose(
         more.predict_log_proba(values), plain.predict_log_proba(values), atol=1e-12
     )
@@ -115,10 +115,14 @@ def test_sources_without_a_common_class_are_compared_as_they_are(rng):
 def test_what_a_source_lacks_is_known():
     head = rs.ProbabilisticRanking().fit(rankings(COMPLETE[:-1]))
     assert head.missing_ == {"two": ["r"]}
-    assert describe_missing(head) == ["the source 'two' has no ranking of 'r': there it is neutral"]
+    assert describe_missing(head) == [
+        "the source 'two' has no ranking of 'r': there the other sources decide"
+    ]
     nameless = [(z, None if source == "two" else source, o) for z, source, o in COMPLETE[:-1]]
     (remark,) = describe_missing(rs.ProbabilisticRanking().fit(rankings(nameless)))
-    assert remark == "the part without a source has no ranking of 'r': there it is neutral"
+    assert (
+        remark == "the part without a source has no ranking of 'r': there the other sources decide"
+    )
     assert rs.ProbabilisticRanking().fit(rankings(COMPLETE)).missing_ == {}
     assert rs.ProbabilisticRanking(posterior="consensus").fit(rankings(COMPLETE)).missing_ == {}
 

@@ -10,15 +10,22 @@ N, C, L = 2000, 1000, 1000
 
 
 @pytest.fixture(scope="module")
-def head():
+def lists():
     """1,000 targets of 1,000 items, four of which each ranks."""
     rng = np.random.default_rng(20150701)
     items = [f"item {i:03}" for i in range(C)]
-    lists = [[items[i] for i in rng.choice(C, 4, replace=False)] for _ in range(L)]
-    targets = [f"target {i:03}" for i in range(L)]
-    return rs.ProbabilisticRanking().fit(
-        rs.Rankings.from_orders(lists, items=items, targets=targets)
+    orders = [[items[i] for i in rng.choice(C, 4, replace=False)] for _ in range(L)]
+    return rs.Rankings.from_orders(
+        orders, items=items, targets=[f"target {i:03}" for i in range(L)]
     )
+
+
+@pytest.fixture(scope="module", params=["default", "reference", "probabilistic"])
+def head(request, lists):
+    if request.param == "probabilistic":
+        return rs.ProbabilisticRanking().fit(lists)
+    usual = np.random.default_rng(0).standard_normal((50, C), np.float32)
+    return rs.WeightedMean().fit(lists, usual if request.param == "reference" else None)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -40,3 +47,11 @@ def test_a_confident_classifier_needs_no_more(rng, head):
     peak, answer = peak_of(lambda: head.predict_log_proba(scores))
     assert np.isfinite(answer).all()
     assert peak < 64e6
+
+
+def test_a_reference_is_read_in_blocks(rng, lists):
+    """20 MB of scores as float32; correlations, their factor and a few blocks need 8 MB each."""
+    usual = rng.standard_normal((5000, C), np.float32)
+    peak, head = peak_of(lambda: rs.WeightedMean().fit(lists, usual))
+    assert head.reference_ is not None
+    assert peak < 100e6

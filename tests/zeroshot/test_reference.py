@@ -64,7 +64,8 @@ def test_it_is_standardised_scores_and_then_standardised_targets(rng, name, kind
     of_usual, of_new = (
         log_posteriors(plain, like(table, (table.values - mean) / std)) for table in (usual, new)
     )
-    expected = log_softmax((of_new - of_usual.mean(axis=0)) / of_usual.std(axis=0), axis=1)
+    standard = (of_new - of_usual.mean(axis=0)) / of_usual.std(axis=0)
+    expected = log_softmax(standard / 0.25, axis=1)
     head = fitted(name, usual)
     np.testing.assert_allclose(head.predict_log_proba(new), expected, rtol=1e-9, atol=1e-11)
     assert not np.allclose(expected, plain.predict_log_proba(new), atol=0.1)
@@ -291,7 +292,7 @@ def test_a_reference_is_no_parameter_and_a_copy_has_none(rng):
     head = fitted("default", scores(rng, "multiclass"))
     assert head.get_params() == HEADS["default"].get_params()
     assert set(head.get_params()) == {
-        "k", "decay", "prior", "posterior", "n_samples", "random_state"
+        "k", "decay", "prior", "posterior", "temperature", "n_samples", "random_state"
     }  # fmt: skip
     assert not hasattr(clone(head), "reference_")
 

@@ -29,6 +29,7 @@ from rankshot.cli.console import fail
 from rankshot.cli.demo import demo
 from rankshot.cli.explain import explain
 from rankshot.cli.rank import rank
+from rankshot.cli.rehearse import rehearse
 from rankshot.cli.report import report
 from rankshot.cli.reproduce import reproduce
 from rankshot.cli.survey import survey
@@ -79,7 +80,7 @@ class _OnceCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
 
-for command in (demo, rank, ask, consensus, classify, explain, report, reproduce):
+for command in (demo, rank, ask, rehearse, consensus, classify, explain, report, reproduce):
     app.command(cls=_OnceCommand)(command)
 app.add_typer(survey, name="survey")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated
 
@@ -11,18 +12,22 @@ import typer
 from rankshot.cli.console import check_writable, progress_bar, say
 from rankshot.cli.head_options import (
     DECAY,
+    Classes,
+    ClassesOption,
     DecayOption,
     Head,
+    HeadKOption,
     HeadOption,
     HeadOptions,
     HeadPriorOption,
-    K,
-    KOption,
+    NoneOption,
     Posterior,
     PosteriorOption,
     RankingsOption,
     ReferenceOption,
+    SettingsOption,
     SimilarityOption,
+    TemperatureOption,
     fit_head,
 )
 from rankshot.cli.score_options import ScoreType, ScoreTypeOption, build_scores, infer_score_type
@@ -47,12 +52,16 @@ def classify(
     ],
     rankings: RankingsOption = None,
     similarity: SimilarityOption = None,
-    head: HeadOption = Head.PROBABILISTIC,
-    k: KOption = K,
+    head: HeadOption = Head.WEIGHTED_MEAN,
+    k: HeadKOption = None,
     decay: DecayOption = DECAY,
-    posterior: PosteriorOption = Posterior.MEAN,
+    posterior: PosteriorOption = None,
     prior: HeadPriorOption = None,
+    temperature: TemperatureOption = None,
+    settings: SettingsOption = None,
     reference: ReferenceOption = None,
+    classes: ClassesOption = Classes.NEW,
+    none: NoneOption = False,
     score_type: ScoreTypeOption = ScoreType.AUTO,
     reject_below: Annotated[
         float | None,
@@ -68,9 +77,11 @@ def classify(
         ),
     ] = None,
 ) -> None:
-    """Classify inputs as new classes.
+    """Classify inputs as new classes, or as new and seen classes.
 
-    The inputs are given by a classifier's scores for the seen classes.
+    The inputs are given by a classifier's scores for the seen classes. The output has the columns
+    id, label, probability and one column P(name) for each class that may be predicted: with
+    --classes all, this is at least as many columns as the scores have.
 
     Example: rankshot classify scores.parquet --rankings rankings.jsonl -o predictions.parquet
     """
@@ -80,6 +91,7 @@ def classify(
     from rankshot.zeroshot.files.predictions import open_predictions
     from rankshot.zeroshot.files.score_tables import open_scores
     from rankshot.zeroshot.heads.base import REJECTED, label_or_reject
+    from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
     from rankshot.zeroshot.heads.sum_over_rankings import describe_cost
 
     if reject_below is not None and not 0 <= reject_below <= 1:
@@ -96,15 +108,17 @@ def classify(
         decay=decay,
         prior=prior,
         posterior=posterior,
+        temperature=temperature,
         reference=reference,
-    )
+        classes=classes,
+        none=none,
+    ).use_settings(settings)
     table = open_scores(scores, batch_rows)
     model, score_type = fit_head(table, score_type, options)
-    new_classes = model.classes_
-    if reject_below is not None and REJECTED in new_classes:
+    if reject_below is not None and REJECTED in model.classes_:
         raise RankshotError(f"--reject-below: a class is called {REJECTED!r}; rename it")
-    if head is Head.PROBABILISTIC and posterior is Posterior.SUM:
-        seconds, work = describe_cost(model, table.kind)
+    if posterior is Posterior.SUM:
+        seconds, work = describe_cost(getattr(model, "head", model), table.kind)
         # The number of rows of a text file is not known beforehand.
         n_inputs = table.n_rows or 1000
         seconds *= n_inputs
@@ -112,22 +126,27 @@ def classify(
             say(f"--posterior sum: {work}; {n_inputs:,} inputs take about {seconds:.0f} s")
     counts: Counter[str] = Counter()
     done = 0
-    with open_predictions(output, new_classes) as writer, progress_bar() as bar:
+    with open_predictions(output, model.classes_) as writer, progress_bar() as bar:
         task = bar.add_task("classifying", total=table.n_rows)
         for ids, batch in table.batches():
             if score_type is ScoreType.AUTO:
                 score_type = infer_score_type(batch.values, table)
             rows = range(done, done + len(batch))
             log_proba = model.predict_log_proba(build_scores(batch.values, table, score_type, rows))
-            labels = label_or_reject(log_proba, new_classes, reject_below, REJECTED)
+            labels = label_or_reject(log_proba, model.classes_, reject_below, REJECTED)
             writer.write(ids, labels, np.exp(log_proba))
             counts.update(labels.tolist())
             done += len(batch)
             bar.advance(task, len(batch))
-    _print_counts(counts, new_classes.tolist(), output)
+    new = [name for name in model.classes_.tolist() if name not in {*table.items, NONE_OF_THESE}]
+    groups: dict[str, Collection[str]] = {"seen classes": table.items, "new classes": new}
+    _print_counts(counts, groups if classes is Classes.ALL else {}, new, output)
 
 
-def _print_counts(counts: Counter[str], new_classes: list[str], output: Path) -> None:
+def _print_counts(
+    counts: Counter[str], groups: dict[str, Collection[str]], new: list[str], output: Path
+) -> None:
+    """Print how often each class was predicted, and the total of each group of classes."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -143,6 +162,9 @@ def _print_counts(counts: Counter[str], new_classes: list[str], output: Path) ->
     console.print(table)
     if len(counts) > ROWS_SHOWN:
         say(f"and {len(counts) - ROWS_SHOWN} more", console)
-    if never := [name for name in new_classes if not counts[name]]:
+    for group, names in groups.items():
+        within = sum(counts[name] for name in names)
+        say(f"{group}: {within:,} ({within / total:.1%})", console)
+    if never := [name for name in new if not counts[name]]:
         say(f"never predicted: {quote_names(never)}", console)
     say(f"{format_count(total, 'prediction')} written to {output}", console)

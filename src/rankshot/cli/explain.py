@@ -10,18 +10,21 @@ import typer
 from rankshot.cli.console import say
 from rankshot.cli.head_options import (
     DECAY,
+    Classes,
+    ClassesOption,
     DecayOption,
     Head,
+    HeadKOption,
     HeadOption,
     HeadOptions,
     HeadPriorOption,
-    K,
-    KOption,
-    Posterior,
+    NoneOption,
     PosteriorOption,
     RankingsOption,
     ReferenceOption,
+    SettingsOption,
     SimilarityOption,
+    TemperatureOption,
     fit_head,
 )
 from rankshot.cli.score_options import ScoreType, ScoreTypeOption, find_inputs, read_first_ids
@@ -47,7 +50,7 @@ def explain(
     ] = None,
     new_class: Annotated[
         str | None,
-        typer.Option(help="The new class to explain. The default is the predicted class."),
+        typer.Option(help="The class to explain. The default is the predicted class."),
     ] = None,
     against: Annotated[
         str | None,
@@ -55,12 +58,16 @@ def explain(
             help="The new class to compare with. The default is the average over all new classes."
         ),
     ] = None,
-    head: HeadOption = Head.PROBABILISTIC,
-    k: KOption = K,
+    head: HeadOption = Head.WEIGHTED_MEAN,
+    k: HeadKOption = None,
     decay: DecayOption = DECAY,
-    posterior: PosteriorOption = Posterior.MEAN,
+    posterior: PosteriorOption = None,
     prior: HeadPriorOption = None,
+    temperature: TemperatureOption = None,
+    settings: SettingsOption = None,
     reference: ReferenceOption = None,
+    classes: ClassesOption = Classes.NEW,
+    none: NoneOption = False,
     score_type: ScoreTypeOption = ScoreType.AUTO,
 ) -> None:
     """Show why inputs got their classes.
@@ -85,8 +92,11 @@ def explain(
         decay=decay,
         prior=prior,
         posterior=posterior,
+        temperature=temperature,
         reference=reference,
-    )
+        classes=classes,
+        none=none,
+    ).use_settings(settings)
     table = open_scores(scores)
     model, score_type = fit_head(table, score_type, options)
     ids = id or read_first_ids(table, FIRST)

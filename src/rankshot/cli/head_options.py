@@ -7,7 +7,7 @@ them on as one `HeadOptions`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,14 +20,16 @@ from rankshot.core.errors import RankshotError, UnknownItemError, quote_names
 
 if TYPE_CHECKING:
     from rankshot.zeroshot.alignment import Semantics
+    from rankshot.zeroshot.files.head_settings import HeadSettings
     from rankshot.zeroshot.files.score_tables import ScoreTable
     from rankshot.zeroshot.heads.base import BaseHead
     from rankshot.zeroshot.scores import Scores
 
 K = 10
-"""The default of --k, which is that of `ProbabilisticRanking`; a test holds it."""
+K_OF_WEIGHTED_MEAN = 15
+"""The defaults of --k, which are those of the heads; a test holds them."""
 DECAY = 0.5
-"""The default of --decay, which is that of `ProbabilisticRanking`; a test holds it."""
+"""The default of --decay, which is that of the heads; a test holds it."""
 SEED = 0
 """The seed of rankings that are sampled for --posterior sum, so that runs can be repeated."""
 
@@ -35,10 +37,18 @@ SEED = 0
 class Head(StrEnum):
     """How scores and semantics become a decision."""
 
+    WEIGHTED_MEAN = "weighted-mean"
     PROBABILISTIC = "probabilistic"
     DETERMINISTIC = "deterministic"
     DIRECT = "direct"
     CONSE = "conse"
+
+
+class Classes(StrEnum):
+    """What may be predicted."""
+
+    NEW = "new"
+    ALL = "all"
 
 
 class Prior(StrEnum):
@@ -72,18 +82,35 @@ SimilarityOption = Annotated[
 ]
 HeadOption = Annotated[Head, typer.Option(help="The method that decides between new classes.")]
 KOption = Annotated[int, typer.Option("--k", help="How many places of each ranking are used.")]
+HeadKOption = Annotated[
+    int | None,
+    typer.Option(
+        "--k",
+        help="How many places of each ranking are used. The default is 15 for --head "
+        "weighted-mean, and 10 for the other heads.",
+    ),
+]
 DecayOption = Annotated[
     float,
     typer.Option(
         help="How fast the weight of a place decreases: place r has the weight r^-decay, and 0 "
-        "gives all places the same weight. For --head probabilistic, except with --posterior sum.",
+        "gives all places the same weight. For --head weighted-mean, and for --head probabilistic, "
+        "except with --posterior sum.",
     ),
 ]
 PosteriorOption = Annotated[
-    Posterior,
+    Posterior | None,
     typer.Option(
-        help="How the rankings of a new class are combined: take the mean over them, merge them "
-        "into a consensus, or sum over all possible rankings."
+        help="How --head probabilistic combines the rankings of a new class: take the mean over "
+        "them, merge them into a consensus, or sum over all possible rankings. The default is mean."
+    ),
+]
+TemperatureOption = Annotated[
+    float | None,
+    typer.Option(
+        help="The number by which log-probabilities are divided: a larger one makes the "
+        "probabilities of the classes more equal, and changes no prediction. The default depends "
+        "on the head."
     ),
 ]
 PriorOption = Annotated[
@@ -101,8 +128,32 @@ ReferenceOption = Annotated[
     typer.Option(
         help="The scores of inputs of seen classes, several per class, with the same columns as "
         "the scores to classify (.csv, .parquet, .npz; read into memory). Scores are then measured "
-        "from their mean there, in standard deviations. For --head probabilistic, except with "
-        "--posterior sum."
+        "from their mean there, in standard deviations. For --head weighted-mean, and for --head "
+        "probabilistic, except with --posterior sum."
+    ),
+]
+
+
+ClassesOption = Annotated[
+    Classes,
+    typer.Option(
+        help="Predict new classes only, or new and seen classes together. With --reference, it is "
+        "better known what is usual for seen classes."
+    ),
+]
+NoneOption = Annotated[
+    bool,
+    typer.Option(
+        "--none",
+        help="With --classes all and --reference: an input that is of no class at all gets the "
+        "class `none of these`.",
+    ),
+]
+SettingsOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="The settings that `rankshot rehearse` wrote (.json), instead of --head, --k, "
+        "--decay, --posterior, --prior and --temperature."
     ),
 ]
 
@@ -119,13 +170,17 @@ class HeadOptions:
     """The options of a head, checked before any file is read."""
 
     rankings: Path | None
-    k: int
+    head: Head
+    k: int | None
     decay: float
     prior: Prior | None
-    posterior: Posterior
+    posterior: Posterior | None
+    temperature: float | None
     reference: Path | None
     similarity: Path | None = None
-    head: Head = Head.PROBABILISTIC
+    classes: Classes = Classes.NEW
+    none: bool = False
+    rehearsed: HeadSettings | None = None
 
     def __post_init__(self) -> None:
         from rankshot.core.validation import require_number, require_whole_number
@@ -133,18 +188,79 @@ class HeadOptions:
         # Not bounds of Typer: they let an infinite decay through. Not left to the head either: it
         # checks its parameters in `fit`, where an error may also be about the rankings, so that
         # the message could not name the option.
-        require_whole_number("--k", self.k)
+        require_whole_number("--k", self.places)
         require_number("--decay", self.decay, least=0, below=math.inf)
-        if self.reference is not None and self.head is not Head.PROBABILISTIC:
-            raise RankshotError(f"--reference is for --head probabilistic, not {self.head}")
+        if self.temperature is not None:
+            require_number("--temperature", self.temperature, above=0, below=math.inf)
+        if self.posterior is not None and self.head is not Head.PROBABILISTIC:
+            raise RankshotError(
+                f"--posterior {self.posterior} is for --head probabilistic, not {self.head}"
+            )
+        takes_reference = self.head in {Head.WEIGHTED_MEAN, Head.PROBABILISTIC}
+        if self.reference is not None and not takes_reference:
+            raise RankshotError(
+                f"--reference is for --head weighted-mean and probabilistic, not {self.head}"
+            )
         if self.reference is not None and self.posterior is Posterior.SUM:
             raise RankshotError("--reference is for --posterior mean and consensus, not sum")
-        uses_mean = self.head is Head.PROBABILISTIC and self.posterior is Posterior.MEAN
-        if self.prior is not None and uses_mean:
+        if self.prior is not None and takes_reference and not self.merges_rankings:
             raise RankshotError(
-                f"--prior {self.prior}: --posterior mean does not merge rankings; use --posterior "
-                "consensus, or leave out --prior"
+                f"--prior {self.prior}: these options do not merge rankings; use --head "
+                "probabilistic --posterior consensus, or leave out --prior"
             )
+        if self.classes is Classes.ALL and self.head in {Head.DIRECT, Head.CONSE}:
+            raise RankshotError(f"--classes all is for heads with rankings, not --head {self.head}")
+        if self.none and self.classes is Classes.NEW:
+            raise RankshotError("--none is for --classes all")
+        if self.none and self.reference is None:
+            raise RankshotError(
+                "--none needs --reference FILE: without the scores of inputs of seen classes, it "
+                "is not known which scores are too low for all of them"
+            )
+
+    def use_settings(self, path: Path | None) -> HeadOptions:
+        """Return the options with the settings of a file, if there is one."""
+        if path is None:
+            return self
+        from rankshot.zeroshot.files.head_settings import read_settings
+
+        given = {
+            "--head": self.head is not Head.WEIGHTED_MEAN,
+            "--k": self.k is not None,
+            "--decay": self.decay != DECAY,
+            "--posterior": self.posterior is not None,
+            "--prior": self.prior is not None,
+            "--temperature": self.temperature is not None,
+        }
+        if any(given.values()):
+            twice = ", ".join(option for option, is_given in given.items() if is_given)
+            raise RankshotError(f"{path}: has the settings of the head; leave out {twice}")
+        found = read_settings(path)
+        needs_reference = found.reference or self.classes is Classes.ALL
+        if needs_reference and self.reference is None:
+            raise RankshotError(
+                f"{path}: these settings are for a head with a reference; give --reference FILE, "
+                "the scores of inputs of seen classes"
+            )
+        if self.reference is not None and not needs_reference:
+            raise RankshotError(
+                f"{path}: these settings are for a head without a reference; leave out --reference"
+            )
+        if self.classes is Classes.ALL and found.gate is None:
+            raise RankshotError(f"{path}: has no gate between seen and new classes")
+        return replace(self, head=Head(found.head), rehearsed=found)
+
+    @property
+    def places(self) -> int:
+        """How many places of each ranking are used: --k, or the default of the head."""
+        if self.k is not None:
+            return self.k
+        return K_OF_WEIGHTED_MEAN if self.head is Head.WEIGHTED_MEAN else K
+
+    @property
+    def merges_rankings(self) -> bool:
+        """Whether --head probabilistic fits a model to the rankings of a class."""
+        return self.posterior in {Posterior.CONSENSUS, Posterior.SUM}
 
 
 def fit_head(
@@ -155,6 +271,7 @@ def fit_head(
     The score type is returned as well: it is inferred here if there is a reference.
     """
     from rankshot import zeroshot
+    from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
 
     head = options.head
     if head in {Head.DIRECT, Head.CONSE}:
@@ -166,29 +283,65 @@ def fit_head(
         if scores.kind == "one-vs-one":
             raise RankshotError(
                 f"{scores.path}: has one column per pair of classes, and --head {head} needs one "
-                "per class; --head probabilistic and --head deterministic take pairs"
+                "per class; the other heads take pairs"
             )
-        model: BaseHead = zeroshot.DirectSimilarity() if head is Head.DIRECT else zeroshot.ConSE()
+        by_similarity = zeroshot.DirectSimilarity if head is Head.DIRECT else zeroshot.ConSE
+        model: BaseHead = by_similarity(temperature=options.temperature)
         return _fit_similarity(model, options.similarity, scores), score_type
     if options.rankings is None:
         raise RankshotError(f"--head {head} needs --rankings FILE; `rankshot rank` writes one")
-    prior = None if options.prior is None else build_prior(options.prior)
-    if head is Head.DETERMINISTIC:
-        model = zeroshot.DeterministicRanking(k=options.k, prior=prior)
-    else:
-        model = zeroshot.ProbabilisticRanking(
-            k=options.k,
-            decay=options.decay,
-            prior=prior,
-            posterior=options.posterior.value,
-            random_state=SEED,
-        )
+    model = _build_ranking_head(options)
     semantics = _read_rankings(options.rankings, scores)
-    if options.reference is None:
-        return _fit(model, semantics, options.rankings), score_type
-    seen_scores, score_type = _read_reference(options.reference, scores, score_type)
-    files = (options.rankings, options.reference)
-    return _fit(model, semantics, *files, reference=seen_scores), score_type
+    rehearsed = options.rehearsed
+    if rehearsed is not None:
+        semantics = _select_sources(semantics, rehearsed.sources, options.rankings)
+    files, reference = [options.rankings], None
+    if options.reference is not None:
+        files += [options.reference]
+        reference, score_type = _read_reference(options.reference, scores, score_type)
+    of_head = reference if rehearsed is None or rehearsed.reference else None
+    fitted = _fit(model, semantics, *files, **({} if of_head is None else {"reference": of_head}))
+    if options.classes is Classes.NEW:
+        return fitted, score_type
+    if options.none and NONE_OF_THESE in {*scores.items, *fitted.classes_}:
+        raise RankshotError(f"--none: a class is called {NONE_OF_THESE!r}; rename it")
+    gate = {} if rehearsed is None else rehearsed.build_gate()
+    return zeroshot.SeenAndNew(fitted, none=options.none, **gate).fit(reference), score_type
+
+
+def _select_sources(rankings: Any, sources: tuple[str, ...], path: Path) -> Any:
+    """Return the rankings of the sources that a rehearsal chose, and print what is left out."""
+    from rankshot.zeroshot.rehearsal.folds import select_sources, source_names
+
+    try:
+        chosen = select_sources(rankings, sources)
+    except RankshotError as error:
+        raise RankshotError(f"{path}: {error}") from None
+    if unused := sorted(set(source_names(rankings)) - set(sources)):
+        say(f"{path}: the sources {quote_names(unused)} are left out, as the rehearsal chose")
+    return chosen
+
+
+def _build_ranking_head(options: HeadOptions) -> BaseHead:
+    from rankshot import zeroshot
+
+    if options.rehearsed is not None:
+        head: BaseHead = options.rehearsed.build_head()
+        return head
+    k, decay, temperature = options.places, options.decay, options.temperature
+    prior = None if options.prior is None else build_prior(options.prior)
+    if options.head is Head.WEIGHTED_MEAN:
+        return zeroshot.WeightedMean(k=k, decay=decay, temperature=temperature)
+    if options.head is Head.DETERMINISTIC:
+        return zeroshot.DeterministicRanking(k=k, prior=prior, temperature=temperature)
+    return zeroshot.ProbabilisticRanking(
+        k=k,
+        decay=decay,
+        prior=prior,
+        posterior=(options.posterior or Posterior.MEAN).value,
+        temperature=temperature,
+        random_state=SEED,
+    )
 
 
 def _fit(model: Any, semantics: Semantics, *files: Path, **options: Scores) -> BaseHead:

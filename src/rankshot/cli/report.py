@@ -12,14 +12,17 @@ from rankshot.cli.console import check_page, say
 from rankshot.cli.head_options import (
     DECAY,
     DecayOption,
+    Head,
+    HeadKOption,
+    HeadOption,
     HeadOptions,
     HeadPriorOption,
-    K,
-    KOption,
     Posterior,
     PosteriorOption,
     RankingsOption,
     ReferenceOption,
+    SettingsOption,
+    TemperatureOption,
     build_prior,
     fit_head,
 )
@@ -82,10 +85,13 @@ def report(
             "with or without the ending."
         ),
     ] = None,
-    k: KOption = K,
+    head: HeadOption = Head.WEIGHTED_MEAN,
+    k: HeadKOption = None,
     decay: DecayOption = DECAY,
-    posterior: PosteriorOption = Posterior.MEAN,
+    posterior: PosteriorOption = None,
     prior: HeadPriorOption = None,
+    temperature: TemperatureOption = None,
+    settings: SettingsOption = None,
     reference: ReferenceOption = None,
     score_type: ScoreTypeOption = ScoreType.AUTO,
     title: Annotated[str, typer.Option(help="The heading of the page.")] = "Zero-shot predictions",
@@ -101,8 +107,8 @@ def report(
     With --rankings, the page shows what the first --k places of the rankings of each class agree
     on. With --scores as well, it explains why some inputs were given their classes, and names the
     seen classes that speak for each prediction that is shown with its picture; then give
-    --k, --decay, --posterior, --prior, --reference and --score-type as you gave them to
-    `classify`.
+    --head, --k, --decay, --posterior, --prior, --temperature, --reference and --score-type as you
+    gave them to `classify`. Only --head weighted-mean and --head probabilistic are explained.
 
     Example: rankshot report predictions.parquet --truth labels.csv --rankings rankings.jsonl
     -o report.html
@@ -118,14 +124,21 @@ def report(
         raise RankshotError("--scores needs --rankings as well: explanations use both")
     if reference is not None and scores is None:
         raise RankshotError("--reference needs --scores as well: only explanations use it")
+    if scores is not None and head not in {Head.WEIGHTED_MEAN, Head.PROBABILISTIC}:
+        raise RankshotError(
+            f"--head {head} is not explained in a report: leave out --scores; --head weighted-mean "
+            "and --head probabilistic are"
+        )
     options = HeadOptions(
         rankings=rankings,
+        head=head,
         k=k,
         decay=decay,
         prior=prior,
         posterior=posterior,
+        temperature=temperature,
         reference=reference,
-    )
+    ).use_settings(settings)
     predicted = read_predictions(predictions)
     labels = None
     if truth is not None:
@@ -157,13 +170,14 @@ def report(
         "scores": scores,
         "reference": reference,
         "images": images,
+        "settings": settings,
     }
     # Not the whole paths: a page is made to be given away.
-    settings = [(what, path.resolve().name) for what, path in files.items() if path is not None]
+    shown = [(what, path.resolve().name) for what, path in files.items() if path is not None]
     page = replace(
         page,
         gallery=build_gallery(answers, predicted.ids, shots.pictures, whys, shots.choice),
-        settings=(*settings, *page.settings),
+        settings=(*shown, *page.settings),
         notes=(*page.notes, *shots.notes),
     )
     write_page(render_report(page), output)
@@ -234,13 +248,21 @@ def _add_rankings(
         rankings = require_targets(rankings)
     except RankshotError as error:
         raise RankshotError(f"{path}: {error}") from None
-    if missing := sorted(set(predicted.targets) - set(rankings.target_names)):
+    has_seen = bool(set(predicted.targets) & set(rankings.items))
+    if has_seen and model is not None:
+        raise RankshotError(
+            "--scores: explanations in a report are of new classes, and these predictions are of "
+            "seen classes as well; leave out --scores, and use `rankshot explain --classes all`"
+        )
+    # Seen classes, as predicted by `classify --classes all`, have no rankings.
+    missing = sorted(set(predicted.targets) - set(rankings.target_names))
+    if missing and not has_seen:
         raise RankshotError(
             f"{path}: no ranking of {quote_names(missing)}, which are predicted classes"
             f"{suggest_name(missing[0], rankings.target_names)}"
         )
     rankings = rankings[np.isin(rankings.targets.astype(str), predicted.targets)]
-    k = min(options.k, rankings.n_items)
+    k = min(options.places, rankings.n_items)
     consensus = getattr(model, "consensus_", None)
     if consensus is None:
         try:
@@ -262,11 +284,15 @@ def _add_rankings(
 
 
 def _describe_head(options: HeadOptions) -> list[tuple[str, str]]:
-    combined = options.posterior.value
-    if options.posterior is Posterior.MEAN:
-        combined += ": each ranking counts for itself; the consensus is only shown as a summary"
-    decay = "" if options.posterior is Posterior.SUM else f"{options.decay:g}"
-    return [("--posterior", combined), *([("--decay", decay)] if decay else [])]
+    settings = [("--head", options.head.value)]
+    if options.head is Head.PROBABILISTIC:
+        settings += [("--posterior", (options.posterior or Posterior.MEAN).value)]
+    if options.posterior is not Posterior.SUM:
+        settings += [("--decay", f"{options.decay:g}")]
+    if not options.merges_rankings:
+        used = "each ranking counts for itself; the consensus is only shown as a summary"
+        settings += [("rankings", used)]
+    return settings
 
 
 def _merge_rankings(rankings: Rankings, options: HeadOptions, k: int) -> Rankings:

@@ -91,7 +91,7 @@ def load_imagenet() -> ImageNetScores:
     >>> data = load_imagenet()
     >>> data.scores.values.shape
     (280, 1000)
-    >>> head = rs.ProbabilisticRanking().fit(data.rankings)
+    >>> head = rs.WeightedMean().fit(data.rankings)
     >>> accuracy = (head.predict(data.scores) == data.labels).mean()
     >>> print(f"{accuracy:.2f}, where chance is {1 / len(head.classes_):.2f}")
     0.57, where chance is 0.05

@@ -8,15 +8,9 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_softmax
 from sklearn.base import clone
 
-from rankshot.experiments.batch_trials import (
-    NEARLY_BEST,
-    PRIORS,
-    BatchTrials,
-    Prior,
-    adjust_for_frequencies,
-)
 from rankshot.experiments.benchmark import Task
 from rankshot.experiments.classifiers import LEAST_SQUARES, AnnounceStep
 from rankshot.experiments.evaluator import Configuration, Evaluator
@@ -25,7 +19,7 @@ from rankshot.experiments.result_tables import ResultTable, Value
 from rankshot.experiments.selection import DECAYS, PLACES, Selection, make_default, select
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.bootstrap import Bootstrap, class_interval, class_weights
-from rankshot.zeroshot.heads.batch_refinement import balancing_offsets
+from rankshot.zeroshot.heads.batch_refinement import BatchRefinement, balancing_offsets
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.metrics import Interval, format_share
@@ -34,12 +28,15 @@ Floats = NDArray[np.float64]
 Labels = NDArray[np.str_]
 Correct = NDArray[np.bool_]
 BOTH = "both"
+NEARLY_BEST = 0.01
+"""Configurations whose rehearsal accuracy is within this of the best count as nearly best."""
+REFINED = "all that seen classes support, with the batch"
 CHOICE_NOTE = (
     "Settings are chosen by the mean class accuracy on seen classes that play new ones; its "
     "interval is from resamples of classes. New classes are only used to report."
 )
 KEPT_NOTE = (
-    "Regularization and the settings of the batch are the best of their grid. What else seen "
+    "Regularization and the classifier of the batch are the best of their grid. What else seen "
     "classes support, beyond the default, is in the next table."
 )
 DEFAULT_NOTE = (
@@ -86,7 +83,7 @@ class AblationResult:
     selection : Selection
         The changes of the default that were tried.
     batch_range : tuple of float
-        The lowest and the highest accuracy of the nearly best settings of the batch.
+        The lowest and the highest accuracy of the nearly best classifiers with the batch.
     """
 
     steps: tuple[Step, ...]
@@ -111,7 +108,8 @@ class AblationResult:
         ]
         low, high = map(format_share, self.batch_range)
         batch = (
-            f"Settings of the batch within {NEARLY_BEST:g} of the best rehearsal: {low} to {high}."
+            f"Classifiers with the batch within {NEARLY_BEST:g} of the best rehearsal: "
+            f"{low} to {high}."
         )
         return ResultTable(
             "improvements",
@@ -181,15 +179,17 @@ def run_ablation(
     ablation.add("the same at the paper's K = 4", "", chosen.with_head(k=K))
     announce("a ceiling: the true orders")
     ablation.steps.append(_ceiling(evaluator, chosen))
+    ablation.steps.extend(_frequency_steps(evaluator, chosen, announce))
+    announce(REFINED)
     squares = [replace(alone[LEAST_SQUARES], C=C) for C in grid[LEAST_SQUARES]]
-    batch = BatchTrials(evaluator, [chosen, alone["multiclass"], *squares])
-    ablation.steps.extend(_batch_steps(batch, chosen, announce))
+    refined = rehearse_refined(evaluator, [chosen, alone["multiclass"], *squares])
+    ablation.steps.append(_refined_step(evaluator, refined))
     return AblationResult(
         tuple(ablation.steps),
         alone | {BOTH: default},
         chosen,
         selection,
-        batch.range_of_nearly_best(),
+        range_of_nearly_best(evaluator, refined),
     )
 
 
@@ -244,15 +244,26 @@ def _ceiling(evaluator: Evaluator, configuration: Configuration) -> Step:
     return Step(idea, "", None, correct, "labels")
 
 
-def _batch_steps(
-    trials: BatchTrials, chosen: Configuration, announce: AnnounceStep
-) -> Iterator[Step]:
-    """Yield the steps that use all test inputs together before any is classified.
+# ---- The whole batch
 
-    The frequencies of targets are estimated with the configuration ``chosen``. `BatchRefinement` is
-    applied to the configuration with which it has the highest rehearsal accuracy.
+
+def adjust_for_frequencies(log_proba: Floats, n_rounds: int = 50) -> Floats:
+    """Return log-probabilities adjusted to the target frequencies of the batch, estimated by EM.
+
+    The method of Saerens, Latinne and Decaestecker (2002): in each round P(z) is the mean of
+    P(z|x) over the batch, and P(z|x) is that of the head times P(z), normalized.
     """
-    evaluator = trials.evaluator
+    log_prior = np.zeros(log_proba.shape[1])
+    for _ in range(n_rounds):
+        posterior = np.exp(log_softmax(log_proba + log_prior, axis=1))
+        log_prior = np.log(np.maximum(posterior.mean(axis=0), np.finfo(float).tiny))
+    return np.asarray(log_softmax(log_proba + log_prior, axis=1))
+
+
+def _frequency_steps(
+    evaluator: Evaluator, chosen: Configuration, announce: AnnounceStep
+) -> Iterator[Step]:
+    """Yield the steps that only adjust the head's probabilities to frequencies of targets."""
     rehearsal, real = evaluator.benchmark.rehearsal, evaluator.benchmark.real
 
     def reweight(task: Task, change: Callable[[Floats], Floats]) -> Correct:
@@ -269,19 +280,47 @@ def _batch_steps(
         announce(idea)
         accuracy = class_interval(rehearsal.test_label, reweight(rehearsal, change))
         yield Step(idea, "", accuracy, reweight(real, change), "batch")
-    ideas: dict[str, tuple[Prior, ...]] = {
-        "batch refinement, frequencies estimated": ("estimated",),
-        "batch refinement, frequencies equal": ("equal",),
-        "all that seen classes support, with the batch": PRIORS,
+
+
+def mark_refined(evaluator: Evaluator, configuration: Configuration, task: Task) -> Correct:
+    """Return which test inputs of a task `BatchRefinement` predicts correctly."""
+    scores = evaluator.scores(configuration, task, "test")
+    head = BatchRefinement(evaluator.fit_head(configuration, task)).fit(scores)
+    return np.asarray(head.predict(scores) == task.test_label)
+
+
+def rehearse_refined(
+    evaluator: Evaluator, configurations: Sequence[Configuration]
+) -> dict[Configuration, Interval]:
+    """Return the rehearsal accuracy of `BatchRefinement` with each configuration."""
+    task = evaluator.benchmark.rehearsal
+    return {
+        one: class_interval(task.test_label, mark_refined(evaluator, one, task))
+        for one in configurations
     }
-    for idea, priors in ideas.items():
-        announce(idea)
-        best = trials.choose_best(priors)
-        said = (
-            f"{_describe_classifiers(best.base)}, head weight {best.head_weight:g}, "
-            f"shrinkage {best.shrinkage:g}, frequencies {best.prior}"
-        )
-        yield Step(idea, said, trials.rehearsals[best], trials.mark_correct(best), "batch")
+
+
+def _refined_step(evaluator: Evaluator, rehearsals: dict[Configuration, Interval]) -> Step:
+    """Return the step with the configuration that has the highest rehearsal accuracy."""
+    best = max(rehearsals, key=lambda one: rehearsals[one].estimate)
+    correct = mark_refined(evaluator, best, evaluator.benchmark.real)
+    return Step(REFINED, _describe_classifiers(best), rehearsals[best], correct, "batch")
+
+
+def range_of_nearly_best(
+    evaluator: Evaluator, rehearsals: dict[Configuration, Interval]
+) -> tuple[float, float]:
+    """Return the lowest and the highest accuracy on new classes of nearly best configurations."""
+    least = max(found.estimate for found in rehearsals.values()) - NEARLY_BEST
+    accuracies = [
+        float(mark_refined(evaluator, one, evaluator.benchmark.real).mean())
+        for one, found in rehearsals.items()
+        if found.estimate >= least
+    ]
+    return min(accuracies), max(accuracies)
+
+
+# ---- Which settings
 
 
 def settings_table(evaluator: Evaluator, configurations: dict[str, Configuration]) -> ResultTable:

@@ -1,5 +1,4 @@
 from . import metrics as metrics
-from .alignment import rank_seen_classes as rank_seen_classes
 from .bootstrap import Bootstrap as Bootstrap
 from .classifier import ZeroShotClassifier as ZeroShotClassifier
 from .estimator_scores import scores_of as scores_of
@@ -16,8 +15,8 @@ from .heads.conse import ConSE as ConSE
 from .heads.deterministic_ranking import DeterministicRanking as DeterministicRanking
 from .heads.direct_similarity import DirectSimilarity as DirectSimilarity
 from .heads.probabilistic_ranking import ProbabilisticRanking as ProbabilisticRanking
+from .heads.seen_and_new import Gate as Gate, SeenAndNew as SeenAndNew, fit_gate as fit_gate
 from .heads.weighted_mean import WeightedMean as WeightedMean
 from .platt import PlattScaling as PlattScaling
-from .rehearsal import Rehearsal as Rehearsal
+from .rehearsal.rehearsal import Rehearsal as Rehearsal
 from .scores import Scores as Scores
-from .seen_class_search import SeenClassSearch as SeenClassSearch

@@ -1,27 +1,21 @@
 """Align semantics (rankings or similarities) with the classes of a classifier.
 
-The items become the classes that the classifier was trained on. The targets are either the new
-classes alone (`only_new`) or the new and the seen classes together (`with_seen`).
+The items become the classes that the classifier was trained on, and the targets the new classes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
+from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.ranking.checks import require_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.similarity import Similarity
-from rankshot.zeroshot.scores import Kind, Scores, score_by_pair_wins
 
 Semantics = Rankings | Similarity
-Labelled = tuple[Scores, Any]
-SOURCE = "classifier"
-"""The name of the source of the rankings of seen classes that are made here."""
 
 
 def align_to(semantics: Semantics | None, items: tuple[str, ...]) -> Semantics:
@@ -46,16 +40,13 @@ def require_semantics(semantics: Any) -> Semantics:
     return semantics
 
 
-def only_new(semantics: Semantics, advice: str = "") -> Semantics:
-    """Keep only the targets that are not items: the new classes.
-
-    If there is none, ``advice`` ends the message.
-    """
+def only_new(semantics: Semantics) -> Semantics:
+    """Keep only the targets that are not items: the new classes."""
     is_new = np.array([name not in semantics.items for name in semantics.targets], bool)
     if not is_new.any():
         raise RankshotError(
             "there are rankings of seen classes only "
-            f"({quote_names(dict.fromkeys(semantics.targets), 4)}){advice}"
+            f"({quote_names(dict.fromkeys(semantics.targets), 4)})"
         )
     return select_targets(semantics, is_new)
 
@@ -65,100 +56,6 @@ def select_targets(semantics: Semantics, wanted: NDArray[np.bool_]) -> Semantics
     if isinstance(semantics, Rankings):
         return semantics[wanted]
     return semantics.select(np.array(semantics.targets)[wanted], semantics.items)
-
-
-def with_seen(
-    semantics: Semantics, kind: Kind | None, labelled: Callable[[], Labelled]
-) -> Semantics:
-    """Return semantics whose targets are the new and the seen classes.
-
-    A seen class without a ranking is ranked before all others, which are in no order. So it needs
-    no inputs; and seen and new classes are closer to balance than with longer rankings.
-    One-vs-one scores need rankings of one length: there `rank_seen_classes` makes them, as long as
-    the others, from the scores and the true classes that ``labelled`` returns. Similarities must
-    contain the seen classes already.
-
-    Parameters
-    ----------
-    semantics : Rankings or Similarity
-        Its items are the seen classes.
-    kind : str or None
-        The kind of the scores, where it is known.
-    labelled : callable
-        Returns scores of labelled inputs and their classes.
-    """
-    missing = [item for item in semantics.items if item not in set(semantics.targets)]
-    if isinstance(semantics, Similarity):
-        if missing:
-            raise RankshotError(
-                f"classes='all' needs the similarities of the seen classes as well; those of "
-                f"{quote_names(missing)} are missing. Ask the source for "
-                "similarity(new + seen, seen)"
-            )
-        return semantics
-    _require_itself_first(semantics)
-    if not missing:
-        return semantics
-    if kind == "one-vs-one":
-        own = rank_seen_classes(*labelled(), missing)
-        return Rankings.concatenate([semantics, own.top(int(semantics.lengths.max()))])
-    themselves = Rankings.from_orders(
-        [[name] for name in missing], items=semantics.items, targets=missing, sources=SOURCE
-    )
-    return Rankings.concatenate([semantics, themselves])
-
-
-def _require_itself_first(rankings: Rankings) -> None:
-    """Raise if a ranking of a seen class does not put that class alone in first place."""
-    for target in sorted(set(rankings.target_names) & set(rankings.items)):
-        for order in rankings.select(target=target).orders():
-            if order[0] != target:
-                raise RankshotError(
-                    f"a ranking of the seen class {target!r} starts with "
-                    f"{short_repr(order[0])}: with classes='all' a seen class must come first in "
-                    "its own rankings"
-                )
-
-
-def rank_seen_classes(scores: Scores, y: Any, targets: Sequence[str]) -> Rankings:
-    """Rank the seen classes for each of some seen classes, by the scores of its inputs.
-
-    Each class comes first in its own ranking; the others follow by their mean score over the
-    inputs of the class.
-
-    Parameters
-    ----------
-    scores : Scores
-        Scores of labelled inputs, at least one of each class in ``targets``.
-    y : array-like of names
-        The class of each input.
-    targets : sequence of str
-        The seen classes to rank for.
-
-    Examples
-    --------
-    >>> scores = Scores([[2., 1., 0.], [3., 2., 0.], [0., 2., 1.]], ["cat", "fox", "bus"])
-    >>> rank_seen_classes(scores, ["cat", "cat", "fox"], ["cat", "fox"])
-    Rankings: 2 rankings of 3 items, 2 targets, 1 source
-      cat: cat > fox > bus
-      fox: fox > bus > cat
-    """
-    labels = np.asarray(y).astype(str)
-    values = scores.values
-    if scores.kind == "one-vs-one":
-        values = score_by_pair_wins(values, len(scores.items))
-    means = np.empty((len(targets), len(scores.items)))
-    for row, target in enumerate(targets):
-        theirs = labels == target
-        if not theirs.any():
-            raise RankshotError(
-                f"one-vs-one scores: a seen class is ranked by its own inputs, and there is no "
-                f"input of {target!r}{suggest_name(target, np.unique(labels))}: pass some to fit, "
-                "or add a ranking of this class to rankings"
-            )
-        means[row] = values[theirs].mean(axis=0, dtype=np.float64)
-        means[row, scores.items.index(target)] = np.inf
-    return Rankings.from_scores(means, items=scores.items, targets=targets, sources=SOURCE)
 
 
 def require_targets(rankings: Rankings) -> Rankings:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import warnings
+from inspect import signature
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.names import as_names
 from rankshot.core.validation import require_choice, require_number
-from rankshot.zeroshot.alignment import Semantics, align_to, only_new, require_semantics, with_seen
+from rankshot.zeroshot.alignment import Semantics, align_to, only_new, require_semantics
 from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.explanation import Explanation, explain_decisions
 from rankshot.zeroshot.heads.base import (
@@ -27,7 +28,8 @@ from rankshot.zeroshot.heads.base import (
     normalize_log_proba,
     take_top,
 )
-from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
+from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew
+from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.scores import Scores
 
 Floats = NDArray[np.floating]
@@ -41,24 +43,26 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     estimator : classifier
         Trained by `fit`. Wrap a classifier that is already trained in scikit-learn's
         `FrozenEstimator`. Its scores are read by `scores_of`.
-    head : ProbabilisticRanking, DirectSimilarity, DeterministicRanking or ConSE, optional
-        Turns scores into a decision over the classes; by default `ProbabilisticRanking()`. A
-        copy is fitted.
+    head : head, optional
+        Turns scores into a decision over the classes; by default `WeightedMean()`. A copy is
+        fitted.
     rankings : Rankings or Similarity
         What the head is fitted to: for each new class, rankings of (or similarities to) the
         classes of the estimator. Rankings that name only some of these, as read from a file, are
         top-K rankings of all of them.
     classes : {"new", "all"}
         What `predict` may answer: the new classes only, or the new and the seen classes
-        (generalised zero-shot classification). In the second case each seen class has a
-        ranking, too. It is taken from ``rankings``, where it must put the class itself first.
-        For a seen class without one, `fit` adds the ranking that only puts the class first. (For
-        one-vs-one scores, whose rankings must have one length, the others follow by their mean
-        score over its inputs.)
-    calibration : float
-        Subtracted from the log-probability of every seen class before normalising, so that
-        seen classes do not win too often; `SeenClassSearch` finds a good value. Used with
+        (generalised zero-shot classification). In the second case the head becomes a
+        `SeenAndNew`: seen classes compete by the scores of the estimator, new classes by the
+        head, and a gate decides between the two. Rankings of seen classes are not used.
+    gate : Gate, optional
+        The gate; by default that of `SeenAndNew`. Used with ``classes="all"`` only.
+    none : bool
+        Whether inputs of no class at all may get the class "none of these". Used with
         ``classes="all"`` only.
+    calibration : float
+        Subtracted from the log-probability of every seen class before normalising, to shift the
+        balance between seen and new classes. Used with ``classes="all"`` only.
     reject_below : float, optional
         `predict` answers ``reject_label`` where no class has at least this probability.
     reject_label : str
@@ -69,7 +73,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     estimator_ : classifier
         The fitted estimator.
     head_ : head
-        The fitted head.
+        The fitted head; with ``classes="all"`` a `SeenAndNew`.
     classes_ : ndarray of str
         The classes that may be answered, sorted. They are always text, even where the labels
         in `fit` are numbers.
@@ -85,8 +89,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     >>> y = np.repeat(list(places), 10)
     >>> rankings = rs.Rankings.from_orders(
     ...     [["tiger", "leopard"], ["bus", "tram"]], items=list(places), targets=["cat", "truck"])
-    >>> zs = rs.ZeroShotClassifier(
-    ...     LogisticRegression(), head=rs.ProbabilisticRanking(k=2), rankings=rankings)
+    >>> zs = rs.ZeroShotClassifier(LogisticRegression(), rankings=rankings)
     >>> zs.fit(X, y).predict([[1, 1], [8, 9]])
     array(['cat', 'truck'], dtype='<U5')
     """
@@ -98,6 +101,8 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         head: BaseHead | None = None,
         rankings: Semantics | None = None,
         classes: Literal["new", "all"] = "new",
+        gate: Gate | None = None,
+        none: bool = False,
         calibration: float = 0.0,
         reject_below: float | None = None,
         reject_label: str = REJECTED,
@@ -106,6 +111,8 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.head = head
         self.rankings = rankings
         self.classes = classes
+        self.gate = gate
+        self.none = none
         self.calibration = calibration
         self.reject_below = reject_below
         self.reject_label = reject_label
@@ -113,7 +120,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def set_params(self, **params: Any) -> ZeroShotClassifier:
         """Set parameters; ``head__…`` sets those of the head, also of the default head."""
         if self.head is None and any(name.startswith("head__") for name in params):
-            self.head = ProbabilisticRanking()
+            self.head = WeightedMean()
         super().set_params(**params)
         return self
 
@@ -124,20 +131,25 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         ----------
         X, y
             Inputs and their classes, to train the estimator. With a frozen estimator they are
-            needed only for one-vs-one scores and ``classes="all"``, to rank the seen classes.
+            not needed. With ``classes="all"``, the scores of X are the reference of the gate and
+            of a head that can use one, so for a frozen estimator X is best held-out data. For an
+            estimator that is trained here they are training inputs, which were no worse.
         """
         self._check_parameters()
-        head: Any = ProbabilisticRanking() if self.head is None else clone(self.head)
+        head: Any = WeightedMean() if self.head is None else clone(self.head)
         require_same_length(X, y)
         trained = clone(self.estimator).fit(X, y)
         items = as_names(trained.classes_, "the estimator's classes_")
-        semantics = align_to(self.rankings, items)
-        if self.classes == "all":
-            kind = None if X is None else scores_of(trained, _safe_indexing(X, [0])).kind
-            semantics = with_seen(semantics, kind, lambda: (scores_of(trained, X), y))
+        new = only_new(align_to(self.rankings, items))
+        if self.classes == "new":
+            head.fit(new)
+            remarks = describe_indistinguishable(head)
         else:
-            semantics = only_new(semantics, "; classes='all' includes them")
-        head.fit(semantics)
+            reference = None if X is None else scores_of(trained, X)
+            head = _fit_head(head, new, reference)
+            # A single new class is not the only class here.
+            remarks = describe_indistinguishable(head) if len(head.classes_) > 1 else []
+            head = SeenAndNew(head, gate=self.gate, none=self.none).fit(reference)
         if self.reject_below is not None and self.reject_label in head.classes_:
             raise RankshotError(
                 f"reject_label: {self.reject_label!r} is one of the classes to predict"
@@ -146,8 +158,8 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.estimator_ = trained
         self.classes_ = self.head_.classes_
         self.seen_ = np.isin(self.classes_, items)
-        for message in describe_indistinguishable(self.head_):
-            warnings.warn(message, stacklevel=2)
+        for remark in remarks:
+            warnings.warn(remark, stacklevel=2)
         return self
 
     def _check_parameters(self) -> None:
@@ -159,7 +171,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         if self.head is not None and not isinstance(self.head, BaseHead):
             raise RankshotError(
-                f"head must be a head such as ProbabilisticRanking(), not {short_repr(self.head)}"
+                f"head must be a head such as WeightedMean(), not {short_repr(self.head)}"
             )
         if getattr(self.head, "reference_", None) is not None:
             raise RankshotError(
@@ -251,6 +263,17 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self.estimator).input_tags
         return tags
+
+
+def _fit_head(head: Any, semantics: Semantics, reference: Scores | None) -> BaseHead:
+    """Fit a head, with a reference if there is one and the head can use it."""
+    takes_one = "reference" in signature(head.fit).parameters
+    # The sum over rankings has its own scale.
+    if reference is None or not takes_one or getattr(head, "posterior", None) == "sum":
+        fitted: BaseHead = head.fit(semantics)
+    else:
+        fitted = head.fit(semantics, reference)
+    return fitted
 
 
 def require_same_length(X: Any, y: Any) -> None:

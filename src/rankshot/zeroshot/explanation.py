@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,12 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 from rankshot.core.errors import RankshotError, quote_names, suggest_name
 from rankshot.ranking.layouts import group_by_place
 from rankshot.zeroshot.heads.base import BaseHead, Candidates, take_top
+from rankshot.zeroshot.heads.seen_and_new import SeenAndNew
 from rankshot.zeroshot.scores import Scores, as_scores
 
 Floats = NDArray[np.float64]
 Contributions = tuple[tuple[str, float], ...]
 N_ALTERNATIVES = 5
 """How many of the most probable classes an explanation names."""
+GATE_TERMS = ("best new class", "best seen class", "constant")
 MIN_SHOWN, MAX_SHOWN = 12, 16
 """How many contributions of a group are shown."""
 MOST_OF_THEM = 0.8
@@ -54,6 +56,10 @@ class Explanation:
     listed : tuple of str
         The seen classes that the rankings of the explained class list, as far as they count.
         Empty for a head without rankings.
+    gate : tuple of (str, float)
+        Only of `SeenAndNew`: the terms of the log-odds of new against seen classes. They decide
+        between the two groups. ``items`` and ``sources`` compare new classes, so they are empty
+        if the explained class is not one of these.
     """
 
     target: str
@@ -63,12 +69,16 @@ class Explanation:
     sources: Contributions
     alternatives: Contributions
     listed: tuple[str, ...] = ()
+    gate: Contributions = ()
 
     def __str__(self) -> str:
-        lines = [
-            ", ".join(f"{name} {p:.1%}" for name, p in self.alternatives),
-            f"why {self.target} rather than {self.against or 'the average class'}:",
-        ]
+        lines = [", ".join(f"{name} {p:.1%}" for name, p in self.alternatives)]
+        if self.gate:
+            total = sum(term for _, term in self.gate)
+            lines += [f"why a new class rather than a seen one: {total:+.2f}", *_print(self.gate)]
+        if self.items or self.sources or not self.gate:
+            other = "new class" if self.gate else "class"
+            lines += [f"why {self.target} rather than {self.against or f'the average {other}'}:"]
         for group in self.group_items():
             lines += [f"  {group.heading}, together {group.total:+.2f}:", *_print(group.shown)]
             if group.rest:
@@ -145,7 +155,7 @@ def explain(
 
     Parameters
     ----------
-    head : ProbabilisticRanking, DirectSimilarity or ConSE
+    head : WeightedMean, ProbabilisticRanking, DirectSimilarity, ConSE or SeenAndNew
         `DeterministicRanking` cannot be explained by seen classes, because distances compare
         pairs of them.
     scores : Scores or array-like
@@ -164,19 +174,19 @@ def explain(
     ...     [["leopard", "tiger"], ["tiger", "leopard"], ["bus", "tram"], ["tram", "bus"]],
     ...     items=["bus", "fox", "leopard", "tiger", "tram"],
     ...     targets=["cat", "cat", "truck", "truck"], sources=["me", "you", "me", "you"])
-    >>> head = rs.ProbabilisticRanking(k=2).fit(rankings)
+    >>> head = rs.WeightedMean().fit(rankings)
     >>> print(rs.explain(head, [[0.1, 1.2, 3.0, 1.5, -1.0]], against="truck")[0])
-    cat 99.4%, truck 0.6%
+    cat 95.9%, truck 4.1%
     why cat rather than truck:
-      seen classes in the rankings of cat, together +1.13:
-        leopard  +1.03
-        tiger    +0.10
-      seen classes not in the rankings of cat, together +3.93:
-        tram  +2.43
-        bus   +1.50
+      seen classes in the rankings of cat, together +1.50:
+        leopard  +1.19
+        tiger    +0.31
+      seen classes not in the rankings of cat, together +1.64:
+        tram  +1.14
+        bus   +0.50
       sources:
-        me   +5.46
-        you  +4.66
+        me   +3.14
+        you  +3.06
     """
     if not isinstance(head, BaseHead):
         raise RankshotError(
@@ -197,6 +207,8 @@ def explain_decisions(
     against: str | None,
 ) -> list[Explanation]:
     """Explain decisions that follow from ``log_proba``; see `explain`."""
+    if isinstance(head, SeenAndNew):
+        return _explain_seen_and_new(head, table, log_proba, target, against)
     if not hasattr(head, "item_contributions"):
         raise RankshotError(
             f"{type(head).__name__} cannot be explained by seen classes and sources"
@@ -225,6 +237,45 @@ def explain_decisions(
         )
         for row in range(len(table))
     ]
+
+
+def _explain_seen_and_new(
+    head: SeenAndNew,
+    table: Scores,
+    log_proba: NDArray[np.floating],
+    target: str | None,
+    against: str | None,
+) -> list[Explanation]:
+    """Explain new classes among themselves, and the gate between them and seen classes."""
+    best = take_top(log_proba, head.classes_, min(N_ALTERNATIVES, len(head.classes_)))
+    chosen = best.labels[:, 0] if target is None else np.full(len(table), target)
+    columns = np.array([_column(head, name) for name in chosen], np.intp)
+    new = head.head.classes_
+    if against is not None and against not in new:
+        raise RankshotError(
+            f"against: new classes are compared with new classes, and {against!r} is none of them"
+            f"{suggest_name(against, new)}"
+        )
+    of_new = log_proba[:, np.searchsorted(head.classes_, new)]
+    terms = head.gate_terms(table)
+    explanations = []
+    for row, name in enumerate(chosen.tolist()):
+        one = slice(row, row + 1)
+        if name in new:
+            (why,) = explain_decisions(head.head, table[one], of_new[one], name, against)
+        else:
+            why = Explanation(name, 0.0, None, (), (), ())
+        explanations.append(
+            replace(
+                why,
+                probability=float(np.exp(log_proba[row, columns[row]])),
+                alternatives=tuple(
+                    zip(best.labels[row].tolist(), best.proba[row].tolist(), strict=True)
+                ),
+                gate=tuple(zip(GATE_TERMS, terms[row].tolist(), strict=True)),
+            )
+        )
+    return explanations
 
 
 def _column(head: BaseHead, name: Any) -> int:

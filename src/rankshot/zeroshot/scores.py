@@ -12,7 +12,6 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
 from scipy.special import log_softmax
 
 from rankshot.core.errors import RankshotError, RowError, quote_names, suggest_name
@@ -133,8 +132,9 @@ class Scores:
 
     def with_items(self, items: Iterable[Any]) -> Scores:
         """Return the same scores with the classes in another order."""
-        names = as_names(items)
-        if names == self.items:
+        if isinstance(items, tuple) and items == self.items:
+            return self
+        if (names := as_names(items)) == self.items:
             return self
         wanted = set(names)
         if extra := [name for name in self.items if name not in wanted]:
@@ -264,7 +264,7 @@ def log_class_probabilities(values: Floats, kind: Kind, asker: str) -> NDArray[n
     if kind == "one-vs-one":
         raise RankshotError(
             f"{asker} needs one score per class, not one per pair: one-vs-one scores are for "
-            "ProbabilisticRanking and DeterministicRanking"
+            "WeightedMean, ProbabilisticRanking and DeterministicRanking"
         )
     f = np.asarray(values, np.float64)
     # log σ(f) = -log(1 + e^-f)
@@ -286,8 +286,11 @@ def score_by_pair_wins(values: Floats, n_items: int) -> NDArray[np.float64]:
 
 def sum_pair_scores(values: Floats, n_items: int) -> NDArray[np.float64]:
     """Return Σ_j f_ij for every class i, one row per input."""
-    first, second = np.triu_indices(n_items, 1)
-    ones, pair = np.ones(first.size), np.arange(first.size)
-    cells = np.append(ones, -ones), (np.append(first, second), np.append(pair, pair))
-    against_all = csr_array(cells, shape=(n_items, first.size))
-    return np.asarray((against_all @ values.T.astype(np.float64)).T)
+    sums, begin = np.zeros((len(values), n_items)), 0
+    for i in range(n_items - 1):
+        # The pairs of class i with all classes after it are next to each other.
+        against_later = values[:, begin : begin + n_items - 1 - i]
+        sums[:, i] += against_later.sum(axis=1, dtype=np.float64)
+        sums[:, i + 1 :] -= against_later
+        begin += against_later.shape[1]
+    return sums

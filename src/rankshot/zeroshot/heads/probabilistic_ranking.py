@@ -127,8 +127,8 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
     >>> head.predict(logits)
     array(['cat', 'truck'], dtype='<U5')
     >>> head.predict_proba(logits).round(3)
-    array([[0.997, 0.003],
-           [0.002, 0.998]])
+    array([[0.983, 0.017],
+           [0.012, 0.988]])
 
     The paper's classifier merges the two rankings of a cat, and all places count the same:
 

@@ -43,9 +43,13 @@ class Reference:
 
     def standardize_scores(self, values: Floats, kind: Kind) -> Floats:
         """Return scores in standard deviations from their mean."""
+        self.require_kind(kind)
+        return standardize(values, self.score_mean, self.score_std)
+
+    def require_kind(self, kind: Kind) -> None:
+        """Raise unless scores are of the same kind as those of the reference."""
         if kind != self.kind:
             raise RankshotError(f"the reference has {self.kind} scores, these are {kind}")
-        return standardize(values, self.score_mean, self.score_std)
 
     def standardize_log_posterior(self, log_posterior: Floats) -> NDArray[np.float64]:
         """Return log-posteriors, one row per class, in standard deviations from their mean."""
@@ -103,8 +107,14 @@ def mean_and_std(values: Floats) -> tuple[Floats, Floats]:
     The first row is subtracted before: the mean of many equal numbers is rounded, so that their
     standard deviation would not be exactly 0.
     """
-    moved = np.subtract(values, values[0], dtype=np.float64)
-    mean, deviation = values[0] + moved.mean(axis=0), moved.std(axis=0)
-    rounding = SAME * np.finfo(values.dtype).eps * np.abs(values).max(axis=0)
-    std = np.where(deviation > rounding, deviation, 1.0)
+    total, squares = np.zeros((2, values.shape[1]))
+    for rows in row_blocks(len(values), values.shape[1]):
+        total += np.subtract(values[rows], values[0], dtype=np.float64).sum(axis=0)
+    mean = values[0] + total / len(values)
+    for rows in row_blocks(len(values), values.shape[1]):
+        from_mean = np.subtract(values[rows], values[0], dtype=np.float64) - total / len(values)
+        squares += np.einsum("ni,ni->i", from_mean, from_mean)
+    deviation = np.sqrt(squares / len(values))
+    largest = np.maximum(values.max(axis=0), -values.min(axis=0))
+    std = np.where(deviation > SAME * np.finfo(values.dtype).eps * largest, deviation, 1.0)
     return mean.astype(values.dtype), std.astype(values.dtype)

@@ -8,7 +8,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 
-from rankshot.core.blocks import row_blocks
+from rankshot.core.blocks import BLOCK_CELLS, CACHED_CELLS, row_blocks
 from rankshot.ranking.layouts import group_by_place
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.alignment import require_targets
@@ -141,9 +141,14 @@ class WeightedMean(BaseHead, BaseEstimator):
         self.missing_ = _find_missing(self.rankings_)
         self.weights_ = self._mean_weights(self.rankings_)
         self.reference_: Reference | None = None
-        self._applied = self.weights_
+        slopes = self.weights_
         if reference is not None:
-            self.reference_ = self._fit_reference(as_scores(reference, self.items_))
+            self.reference_, slopes = self._fit_reference(as_scores(reference, self.items_))
+        # Cast once: there are many blocks of scores.
+        self._slopes: dict[np.dtype[np.floating], Floats] = {
+            np.dtype(np.float64): slopes,
+            np.dtype(np.float32): slopes.astype(np.float32),
+        }
         return self
 
     def _mean_weights(self, rankings: Rankings) -> NDArray[np.float64]:
@@ -153,15 +158,15 @@ class WeightedMean(BaseHead, BaseEstimator):
         total = csr_array((rankings.weights, (z, np.arange(len(rankings)))), shape)
         weights = (total @ listed_weights(rankings, self.decay)).toarray()
         length = np.linalg.norm(weights, axis=1, keepdims=True)
-        # Rankings that prefer nothing, such as a tie of all seen classes, have no weights.
+        # Subset rankings that contradict each other have no weights.
         weights /= np.where(length > ROUNDING * total.sum(axis=1)[:, None], length, np.inf)
         weights[np.bincount(z, minlength=shape[0]) == 0] = np.nan
         return np.asarray(weights)
 
-    def _fit_reference(self, table: Scores) -> Reference:
-        """Learn means, variances and correlations, and the weights of correlated scores."""
+    def _fit_reference(self, table: Scores) -> tuple[Reference, NDArray[np.float64]]:
+        """Return means and standard deviations, and the slopes of the log-posteriors."""
         require_enough(table)
-        values = _class_scores(table.values, table.kind, len(self.items_))
+        values = class_scores(table.values, table.kind, len(self.items_))
         mean, std = mean_and_std(values)
         correlations = np.zeros((len(self.items_), len(self.items_)))
         for rows in row_blocks(len(values), len(self.items_)):
@@ -171,12 +176,11 @@ class WeightedMean(BaseHead, BaseEstimator):
         # A constant column has no variance. If all are constant, there is nothing to decorrelate.
         left_open = UNCERTAINTY * (float(np.trace(correlations)) or 1.0)
         self._factor = cho_factor(correlations + left_open * np.eye(len(correlations)))
-        self._applied = self._decorrelate(self.weights_)
-        variance = np.einsum(
-            "zi,ij,zj->z", self._applied, correlations, self._applied, optimize=True
-        )
+        slopes = self._decorrelate(self.weights_)
+        variance = ((slopes @ correlations) * slopes).sum(axis=1)
         target_std = np.sqrt(np.where(variance > ROUNDING, variance, 1.0))
-        return Reference(table.kind, mean, std, np.zeros_like(target_std), target_std)
+        reference = Reference(table.kind, mean, std, np.zeros_like(target_std), target_std)
+        return reference, slopes / target_std[:, None] / std
 
     def _decorrelate(self, rows: Floats) -> NDArray[np.float64]:
         """Return rows times (R + u C I)^-1."""
@@ -185,18 +189,25 @@ class WeightedMean(BaseHead, BaseEstimator):
     def _default_temperature(self) -> float:
         return TEMPERATURE if self.reference_ is None else TEMPERATURE_WITH_REFERENCE
 
+    def _log_posterior(self, values: Floats, kind: Kind) -> Floats:
+        f = class_scores(values, kind, len(self.items_))
+        slopes = self._slopes[f.dtype]
+        if self.reference_ is None:
+            f, std = center_rows(f)
+            return np.asarray(slopes @ f.T / std)
+        self.reference_.require_kind(kind)
+        return np.asarray(slopes @ (f - self.reference_.score_mean.astype(f.dtype, copy=False)).T)
+
+    def _cells_per_block(self, kind: Kind) -> int:
+        # A matrix product is slower in blocks of a few rows.
+        return BLOCK_CELLS if kind == "one-vs-one" else 4 * CACHED_CELLS
+
     def _standardize(self, values: Floats, kind: Kind) -> Floats:
-        f = _class_scores(values, kind, len(self.items_))
+        f = class_scores(values, kind, len(self.items_))
         if self.reference_ is not None:
             return self.reference_.standardize_scores(f, kind)
-        return _standardize_rows(f)
-
-    def _log_posterior(self, values: Floats, kind: Kind) -> Floats:
-        f = self._standardize(values, kind)
-        log_posterior = self._applied.astype(f.dtype) @ f.T
-        if self.reference_ is None:
-            return np.asarray(log_posterior)
-        return self.reference_.standardize_log_posterior(log_posterior)
+        f, std = center_rows(f)
+        return np.asarray(f / std[:, None])
 
     def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         """Return the terms of the log-posteriors, of shape (n, new classes, seen classes).
@@ -253,19 +264,29 @@ def listed_weights(rankings: Rankings, decay: float) -> csr_array:
     return csr_array((listed, (rows, rankings.codes)), (len(rankings), rankings.n_items))
 
 
-def _class_scores(values: Floats, kind: Kind, n_items: int) -> Floats:
+def class_scores(values: Floats, kind: Kind, n_items: int) -> Floats:
     """Return one score per seen class: of one-vs-one scores, the sum over its pairs."""
     return sum_pair_scores(values, n_items) if kind == "one-vs-one" else values
 
 
-def _standardize_rows(f: Floats) -> Floats:
-    """Return scores with mean 0 and variance 1 in each row; 0 where all scores are equal."""
-    # Divided by the largest before, because squares of large scores overflow.
-    largest = np.abs(f).max(axis=1, keepdims=True)
-    f = f / np.where(largest > 0, largest, 1)
-    f -= f.mean(axis=1, keepdims=True)
-    std = f.std(axis=1, keepdims=True)
-    return np.asarray(f / np.where(std > SAME * np.finfo(f.dtype).eps, std, np.inf))
+def center_rows(f: Floats) -> tuple[Floats, Floats]:
+    """Return scores with mean 0 in each row, and their standard deviations.
+
+    Where all scores are equal, the standard deviation is infinite.
+    """
+    mean = f.mean(axis=1)
+    f = f - mean[:, None]
+    limits = np.finfo(f.dtype)
+    with np.errstate(over="ignore"):
+        squares = np.vecdot(f, f)
+    if not ((squares > limits.tiny / limits.eps) & (squares < np.inf)).all():
+        # Squares of very small or very large scores underflow or overflow.
+        largest = np.abs(f).max(axis=1)
+        scale = np.where(largest > 0, largest, 1)
+        f, mean = f / scale[:, None], mean / scale
+        squares = np.vecdot(f, f)
+    std = np.sqrt(squares / f.shape[1])
+    return f, np.where(std > SAME * limits.eps * np.abs(mean), std, np.inf)
 
 
 def _find_missing(rankings: Rankings) -> dict[str, list[str]]:

@@ -1,0 +1,414 @@
+"""`SeenAndNew`: seen and new classes together, and the `Gate` that decides between the two."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax
+from sklearn.base import BaseEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils.validation import check_is_fitted
+
+from rankshot.core.blocks import CACHED_CELLS, row_blocks
+from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
+from rankshot.core.validation import require_number
+from rankshot.zeroshot.heads.base import BaseHead, normalize_log_proba
+from rankshot.zeroshot.heads.reference import Reference, mean_and_std, require_enough
+from rankshot.zeroshot.heads.weighted_mean import WeightedMean, center_rows, class_scores
+from rankshot.zeroshot.scores import LARGEST_SCORE, Kind, Scores, as_scores
+
+Floats = NDArray[np.floating]
+Coefficients = tuple[float, float, float]
+NONE_OF_THESE = "none of these"
+"""The default name of the class of inputs that are of no seen and of no new class."""
+LEAST_MEAN = 0.02
+"""The value that replaces smaller weighted means, so that they have a logarithm."""
+SEEN_TEMPERATURES = {"multiclass": 0.45, "one-vs-rest": 0.75, "one-vs-one": 0.75}
+"""The default temperatures of the seen classes. The best ones on held-out inputs of three data
+sets are .38 to .60 for logistic regression, and .74 to 1.01 for least squares."""
+TEMPERATURE_BOUNDS = (0.02, 50.0)
+RIDGE = 100.0
+"""The inverse of the penalty on the coefficients of a gate (scikit-learn's C). It only matters if
+a few inputs tell the groups apart without an error."""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What decides whether an input is of a seen class, of a new class, or of neither.
+
+    The log-odds of the group *new*, and of the group *none of these*, against the group *seen*
+    are linear in two features z and s: how well the input fits the best new class, and how well
+    it fits the best seen class. `SeenAndNew.gate_features` returns them.
+
+    Parameters
+    ----------
+    new : three numbers
+        The coefficients of z and s and the constant, for new classes.
+    none : three numbers, optional
+        The same for inputs of neither group.
+
+    Examples
+    --------
+    >>> gate = Gate(new=(1.0, -2.0, 0.5))
+    >>> np.exp(gate.log_proba([[1.0, 0.0], [0.0, 1.0]])).round(2)
+    array([[0.18, 0.82],
+           [0.82, 0.18]])
+    """
+
+    new: Coefficients
+    none: Coefficients | None = None
+
+    def __post_init__(self) -> None:
+        for name, values in (("new", self.new), ("none", self.none)):
+            if values is not None:
+                object.__setattr__(self, name, _require_coefficients(name, values))
+
+    def log_proba(self, features: ArrayLike, *, none: bool = False) -> NDArray[np.float64]:
+        """Return the log-probabilities of seen, new and (if wanted) none, as columns."""
+        z_s_1 = np.insert(np.asarray(features, np.float64), 2, 1.0, axis=1)
+        rows = [(0.0, 0.0, 0.0), self.new]
+        if none:
+            if self.none is None:
+                raise RankshotError(
+                    "the gate has no coefficients for 'none of these': pass a reference to fit, "
+                    "or a gate that was fitted with inputs of this kind"
+                )
+            rows.append(self.none)
+        return np.asarray(log_softmax(z_s_1 @ np.array(rows).T, axis=1))
+
+
+def _require_coefficients(name: str, values: Any) -> Coefficients:
+    wrong = f"gate: {name} must be three finite numbers, not {short_repr(values)}"
+    try:
+        numbers = [float(value) for value in values]
+    except (TypeError, ValueError):
+        raise RankshotError(wrong) from None
+    if len(numbers) != 3 or not np.isfinite(numbers).all():
+        raise RankshotError(wrong)
+    return numbers[0], numbers[1], numbers[2]
+
+
+DEFAULT_GATE = Gate(new=(1.1, -1.7, -1.0), none=(0.1, -1.0, -0.4))
+"""Fitted to seen classes of three data sets that play new ones, with two classifiers each."""
+DEFAULT_GATE_WITHOUT_REFERENCE = Gate(new=(1.4, -1.4, 0.4))
+"""The same without a reference: the odds of new against seen are a power of the ratio of the
+weighted mean and the score."""
+
+
+def fit_gate(
+    new: ArrayLike,
+    seen: ArrayLike,
+    none: ArrayLike | None = None,
+    *,
+    new_share: float = 0.5,
+    none_share: float = 1 / 3,
+) -> Gate:
+    """Fit a gate by logistic regression.
+
+    All groups have the same weight, whatever their numbers of inputs.
+
+    Parameters
+    ----------
+    new, seen, none : array-like of shape (n, 2)
+        The features of inputs of new classes, of seen classes and of neither, as returned by
+        `SeenAndNew.gate_features`. In a rehearsal, the new classes are held-out seen classes, and
+        ``none`` are inputs of other held-out classes whose rankings the head does not have.
+    new_share : float
+        The share of new classes among the inputs to classify, without those of neither group.
+    none_share : float
+        The share of inputs of neither group.
+
+    Examples
+    --------
+    >>> gate = fit_gate(new=[[1, 0], [2, 1], [0, 1]], seen=[[0, 0], [1, 1], [1, 2]])
+    >>> gate.new[0] > 0 > gate.new[1]
+    True
+    """
+    new_odds = _odds("new_share", new_share)
+    groups = [("seen", seen), ("new", new)] + ([] if none is None else [("none", none)])
+    tables = [_require_features(name, table) for name, table in groups]
+    sizes = np.array([len(table) for table in tables])
+    model = LogisticRegression(C=RIDGE, max_iter=1000).fit(
+        np.concatenate(tables),
+        np.repeat(np.arange(len(tables)), sizes),
+        sample_weight=np.repeat(sizes.sum() / (len(sizes) * sizes), sizes),
+    )
+    fitted = np.column_stack([model.coef_, model.intercept_])
+    if none is None:
+        return Gate(tuple(fitted[0] + [0, 0, np.log(new_odds)]))
+    # The share of seen classes is (1 - none_share) / (1 + new_odds).
+    none_odds = _odds("none_share", none_share) * (1 + new_odds)
+    against_seen = fitted[1:] - fitted[0]
+    against_seen[:, 2] += np.log([new_odds, none_odds])
+    return Gate(*map(tuple, against_seen))
+
+
+def _odds(what: str, share: float) -> float:
+    share = require_number(what, share, above=0, below=1)
+    return share / (1 - share)
+
+
+def _require_features(group: str, table: ArrayLike) -> NDArray[np.float64]:
+    features = np.asarray(table, np.float64)
+    if features.ndim != 2 or features.shape[1] != 2 or len(features) == 0:
+        raise RankshotError(
+            f"{group}: expected two features of at least one input, not shape {features.shape}"
+        )
+    return features
+
+
+class SeenAndNew(BaseHead, BaseEstimator):
+    r"""A head over seen and new classes together (generalised zero-shot classification).
+
+    Seen classes compete by the scores of the classifier, new classes by their rankings, and a
+    gate decides between the two groups:
+
+    .. math::
+        \log P(c|x) &= \log P(\text{seen}|x) + \log \text{softmax}(f(x) / T)_c
+
+        \log P(z|x) &= \log P(\text{new}|x) + \log P_{head}(z|x)
+
+    Here the scores f of each input have mean 0 and variance 1. The gate has two features: how well
+    the input fits the best new class, and the best seen class. With a reference, they are the
+    largest log-posterior of a new class and the largest score of a seen class. The log-posteriors
+    of each class, its scores, and then both features are standardised over the reference. Without
+    a reference they are the logarithms of the largest weighted mean of a new class (that of
+    `WeightedMean`) and of the largest score; the scores of each input have mean 0 and variance 1.
+
+    Parameters
+    ----------
+    head : head
+        A fitted head over new classes.
+    gate : Gate, optional
+        What decides between the groups; `fit_gate` learns it. By default a gate that was fitted
+        to seen classes of three data sets that played new ones. A gate belongs to the features
+        that it was fitted to: those with, or those without a reference.
+    none : bool
+        Whether inputs that are of no class at all may get the class ``none_label``.
+    none_label : str
+        The name of this class.
+    seen_temperature : float, optional
+        T. By default it is found by the labels of `fit`; without labels, it is .45 for multiclass
+        scores and .75 for others.
+
+    Attributes
+    ----------
+    items_ : tuple of str
+        The seen classes, in the order of the columns of the scores.
+    classes_ : ndarray of str
+        The seen and the new classes, and ``none_label`` if wanted, sorted.
+    seen_ : ndarray of bool
+        Which of ``classes_`` are seen classes.
+    gate_ : Gate
+        The gate that is used.
+    seen_temperature_ : float or None
+        T, or None for the default of the kind of the scores.
+    reference_ : Reference or None
+        Means and standard deviations over the ``reference`` of `fit`, if there was one.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> rankings = rs.Rankings.from_orders(
+    ...     [["leopard", "tiger", "fox"], ["bus", "tram"]],
+    ...     items=["bus", "fox", "leopard", "tiger", "tram"], targets=["cat", "truck"])
+    >>> head = rs.SeenAndNew(rs.WeightedMean().fit(rankings)).fit()
+    >>> head.classes_.tolist()
+    ['bus', 'cat', 'fox', 'leopard', 'tiger', 'tram', 'truck']
+    >>> head.predict([[-1.0, 0.0, 4.0, 0.0, -1.0], [-1.0, 2.0, 3.0, 3.0, -1.0]])
+    array(['leopard', 'cat'], dtype='<U7')
+    """
+
+    temperature = None
+
+    def __init__(
+        self,
+        head: BaseHead,
+        *,
+        gate: Gate | None = None,
+        none: bool = False,
+        none_label: str = NONE_OF_THESE,
+        seen_temperature: float | None = None,
+    ) -> None:
+        self.head = head
+        self.gate = gate
+        self.none = none
+        self.none_label = none_label
+        self.seen_temperature = seen_temperature
+
+    def fit(
+        self, reference: Scores | ArrayLike | None = None, labels: ArrayLike | None = None
+    ) -> SeenAndNew:
+        """Learn what features are usual, and the temperature of the seen classes.
+
+        Parameters
+        ----------
+        reference : Scores or array-like, optional
+            Scores of varied inputs of seen classes that the classifier was not trained on. If the
+            head has a reference, use the same one.
+        labels : array-like of str, optional
+            The classes of these inputs, to fit the temperature.
+        """
+        self._check_parameters(reference, labels)
+        self.items_ = self.head.items_
+        self._name_classes()
+        self.reference_: Reference | None = None
+        self.seen_temperature_ = self.seen_temperature
+        if reference is None:
+            self.gate_ = self.gate or DEFAULT_GATE_WITHOUT_REFERENCE
+            self._weights = self._listed_weights()
+        else:
+            self.gate_ = self.gate or DEFAULT_GATE
+            table = as_scores(reference, self.items_)
+            self._fit_reference(table)
+            if labels is not None and self.seen_temperature is None:
+                self.seen_temperature_ = self._fit_temperature(table, labels)
+        # Raises if the gate knows no such group.
+        self.gate_.log_proba(np.zeros((1, 2)), none=self.none)
+        return self
+
+    def _check_parameters(self, reference: Any, labels: Any) -> None:
+        if not isinstance(self.head, BaseHead):
+            raise RankshotError(f"head must be a fitted head, not {short_repr(self.head)}")
+        check_is_fitted(self.head, "classes_")
+        if self.gate is not None and not isinstance(self.gate, Gate):
+            raise RankshotError(f"gate must be a Gate, not {short_repr(self.gate)}")
+        if self.seen_temperature is not None:
+            require_number("seen_temperature", self.seen_temperature, above=0, below=np.inf)
+        if reference is None and labels is not None:
+            raise RankshotError("labels are those of a reference: pass their scores, too")
+        if reference is None and getattr(self.head, "reference_", None) is not None:
+            raise RankshotError("the head was fitted with a reference: pass it to fit here, too")
+
+    def _name_classes(self) -> None:
+        """Set the classes, and the row of each of them: seen, new, none."""
+        new = self.head.classes_.tolist()
+        if both := sorted({*self.items_} & {*new}):
+            raise RankshotError(
+                f"{quote_names(both)} are seen classes: the head must be fitted to rankings of new "
+                "classes only"
+            )
+        if not isinstance(self.none_label, str) or self.none_label in {*self.items_, *new}:
+            raise RankshotError(
+                f"none_label must be a name that no class has, not {short_repr(self.none_label)}"
+            )
+        names = np.array([*self.items_, *new, *([self.none_label] if self.none else [])])
+        self._rows = np.argsort(names, kind="stable")
+        self.classes_ = names[self._rows]
+        self.seen_ = self._rows < len(self.items_)
+
+    def _listed_weights(self) -> NDArray[np.float64]:
+        """Return the weights of the seen classes in the rankings of each new class."""
+        rankings = getattr(self.head, "rankings_", None)
+        if rankings is None:
+            raise RankshotError(
+                f"{type(self.head).__name__} has no rankings, so a reference is needed: pass "
+                "scores of varied inputs of seen classes to fit"
+            )
+        return WeightedMean(k=None).fit(rankings).weights_
+
+    def _fit_reference(self, table: Scores) -> None:
+        require_enough(table)
+        values, kind = table.values, table.kind
+        f = class_scores(values.astype(np.float64), kind, len(self.items_))
+        blocks = row_blocks(len(values), self._cells_per_input(values), CACHED_CELLS)
+        log_posterior = np.concatenate(
+            [self._head_log_posterior(values[rows], kind) for rows in blocks], axis=1
+        )
+        mean, std = mean_and_std(log_posterior.T)
+        targets = np.asarray(mean, np.float64), np.asarray(std, np.float64)
+        self.reference_ = Reference(kind, *mean_and_std(f), *targets)
+        self._feature_mean, self._feature_std = mean_and_std(
+            self._measure_fit(f, log_posterior, kind)
+        )
+
+    def _fit_temperature(self, table: Scores, labels: ArrayLike) -> float:
+        """Return the temperature with the largest likelihood of the labels."""
+        truth = np.asarray(labels).astype(str)
+        if truth.shape != (len(table),):
+            raise RankshotError(f"{len(table)} inputs need as many labels, not {truth.shape}")
+        unknown = ~np.isin(truth, self.items_)
+        if unknown.any():
+            name = str(truth[unknown.argmax()])
+            raise RankshotError(f"labels: no seen class {name!r}{suggest_name(name, self.items_)}")
+        f = _standardize_rows(
+            class_scores(table.values.astype(np.float64), table.kind, len(self.items_))
+        )
+        own = truth[:, None] == np.array(self.items_)
+
+        def loss(log_temperature: float) -> float:
+            return -float(log_softmax(f / np.exp(log_temperature), axis=1)[own].mean())
+
+        found = minimize_scalar(loss, bounds=np.log(TEMPERATURE_BOUNDS), method="bounded")
+        return float(np.exp(found.x))
+
+    def _head_log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
+        """Return the log-posteriors of the head, finite, with one row per new class."""
+        log_posterior = self.head._log_posterior(values, kind)
+        return np.maximum(log_posterior, -LARGEST_SCORE, dtype=np.float64)
+
+    def _measure_fit(self, f: Floats, log_posterior: Floats, kind: Kind) -> NDArray[np.float64]:
+        """Return how well each input fits the best new and the best seen class, as columns."""
+        if self.reference_ is None:
+            rows = _standardize_rows(f)
+            best = np.column_stack([(rows @ self._weights.T).max(axis=1), rows.max(axis=1)])
+            return np.asarray(np.log(np.maximum(best, LEAST_MEAN)))
+        z = self.reference_.standardize_log_posterior(log_posterior).max(axis=0)
+        s = self.reference_.standardize_scores(f, kind).max(axis=1)
+        return np.column_stack([z, s])
+
+    def _features(self, values: Floats, kind: Kind, log_posterior: Floats) -> NDArray[np.float64]:
+        f = class_scores(values.astype(np.float64), kind, len(self.items_))
+        features = self._measure_fit(f, log_posterior, kind)
+        if self.reference_ is None:
+            return features
+        return np.asarray((features - self._feature_mean) / self._feature_std)
+
+    def gate_features(self, scores: Scores | ArrayLike) -> NDArray[np.float64]:
+        """Return the two features of the gate for each input: of new classes, of seen classes."""
+        check_is_fitted(self, "classes_")
+        table = as_scores(scores, self.items_)
+        features = np.empty((len(table), 2))
+        cells = self._cells_per_block(table.kind)
+        for rows in row_blocks(len(table), self._cells_per_input(table.values), cells):
+            values = table.values[rows]
+            log_posterior = self._head_log_posterior(values, table.kind)
+            features[rows] = self._features(values, table.kind, log_posterior)
+        return features
+
+    def gate_proba(self, scores: Scores | ArrayLike) -> NDArray[np.float64]:
+        """Return P(seen|x), P(new|x) and, if wanted, P(none|x), as columns."""
+        return np.exp(self.gate_.log_proba(self.gate_features(scores), none=self.none))
+
+    def gate_terms(self, scores: Scores | ArrayLike) -> NDArray[np.float64]:
+        """Return the three terms of the log-odds of new against seen classes, as columns."""
+        return np.insert(self.gate_features(scores), 2, 1.0, axis=1) * self.gate_.new
+
+    def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
+        log_posterior = self._head_log_posterior(values, kind)
+        features = self._features(values, kind, log_posterior)
+        log_gate = self.gate_.log_proba(features, none=self.none).T
+        f = _standardize_rows(class_scores(values.astype(np.float64), kind, len(self.items_)))
+        temperature = self.seen_temperature_ or SEEN_TEMPERATURES[kind]
+        seen = log_softmax(f / temperature, axis=1).T
+        new = normalize_log_proba(
+            log_posterior, None, np.dtype(np.float64), temperature=self.head.temperature_
+        )
+        groups = [log_gate[0] + seen, log_gate[1] + new, log_gate[2:]]
+        return np.asarray(np.concatenate(groups)[self._rows])
+
+    def _cells_per_block(self, kind: Kind) -> int:
+        return self.head._cells_per_block(kind)
+
+    def _cells_per_input(self, values: Floats) -> int:
+        return self.head._cells_per_input(values) + 2 * len(self.items_)
+
+
+def _standardize_rows(f: Floats) -> Floats:
+    """Return scores with mean 0 and variance 1 in each row; 0 where all scores are equal."""
+    centered, std = center_rows(f)
+    return np.asarray(centered / std[:, None])

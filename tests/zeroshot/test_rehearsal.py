@@ -1,0 +1,328 @@
+"""`Rehearsal` on a circle of sixteen classes, and what it predicts."""
+
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from scipy.special import log_softmax
+from scipy.stats import norm
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+
+import rankshot as rs
+from rankshot import RankshotError
+from rankshot.zeroshot.metrics import mean_class_accuracy
+from rankshot.zeroshot.rehearsal.accuracy_prediction import (
+    STRENGTHS,
+    find_strengths,
+    predict_mean_accuracy,
+    simulate_accuracies,
+)
+
+NAMES = [f"c{i:02}" for i in range(16)]
+NEW = ["c03", "c07", "c11", "c15", "c05", "c09"]
+SEEN = [name for name in NAMES if name not in NEW]
+PLAYERS = ["c00", "c04", "c08", "c12", "c14"]
+LEFT = [name for name in SEEN if name not in PLAYERS]
+
+
+def angle(names):
+    return np.array([int(name[1:]) for name in names]) * np.pi / 8
+
+
+def inputs(names, n=40, seed=0, std=1.0):
+    where = np.repeat(angle(names), n)
+    noise = std * np.random.default_rng(seed).normal(size=(where.size, 2))
+    return 4 * np.column_stack([np.cos(where), np.sin(where)]) + noise, np.repeat(names, n)
+
+
+class Towards(ClassifierMixin, BaseEstimator):
+    """A score is how far an input lies in the direction of a class; notes what it was fitted to."""
+
+    fitted: ClassVar = []
+
+    def __init__(self, scale=1.0):
+        self.scale = scale
+
+    def fit(self, X, y):
+        self.fitted.append(set(y))
+        self.classes_ = np.unique(y)
+        return self
+
+    def decision_function(self, X):
+        where = angle(self.classes_)
+        return self.scale * X @ np.array([np.cos(where), np.sin(where)])
+
+
+def scores_of(X, items=SEEN, scale=1.0):
+    return rs.Scores(Towards(scale).fit(None, items).decision_function(X), items)
+
+
+def ranked(targets, items, source="near", turn=0.0):
+    """Items by their distance on the circle; a source with a turn is wrong by this angle."""
+    closeness = np.cos(angle(targets)[:, None] + turn - angle(items) - 1e-6)
+    orders = np.array(items)[np.argsort(-closeness, axis=1)].tolist()
+    return rs.Rankings.from_orders(orders, items=items, targets=targets, sources=source)
+
+
+X, Y = inputs(SEEN)
+SCORES = scores_of(X)
+
+
+def test_an_accuracy_is_what_it_would_be_by_hand():
+    rehearsal = rs.Rehearsal(rs.WeightedMean(k=3), grid={}).fit(SCORES, Y, ranked(PLAYERS, LEFT))
+    plays = np.isin(Y, PLAYERS)
+    head = rs.WeightedMean(k=3).fit(ranked(PLAYERS, LEFT), SCORES.select(LEFT)[~plays])
+    found = head.predict(SCORES.select(LEFT)[plays])
+    with_reference, without = rehearsal.trials_
+    assert with_reference.accuracy.estimate == pytest.approx(mean_class_accuracy(Y[plays], found))
+    assert with_reference.reference
+    head = rs.WeightedMean(k=3).fit(ranked(PLAYERS, LEFT))
+    found = head.predict(SCORES.select(LEFT)[plays])
+    assert without.accuracy.estimate == pytest.approx(mean_class_accuracy(Y[plays], found))
+    assert not without.reference
+    assert without.by_class["c00"] == np.mean(found[Y[plays] == "c00"] == "c00")
+    assert rehearsal.classes_.tolist() == PLAYERS
+
+
+def test_columns_of_rehearsed_classes_may_be_gone_already():
+    whole = rs.Rehearsal(grid={}).fit(SCORES, Y, ranked(PLAYERS, LEFT))
+    gone = rs.Rehearsal(grid={}).fit(SCORES.select(LEFT), Y, ranked(PLAYERS, LEFT))
+    assert gone.accuracy_ == whole.accuracy_
+    assert gone.head_.temperature == whole.head_.temperature
+
+
+def test_no_scale_of_temperatures_is_better():
+    rehearsal = rs.Rehearsal(grid={}).fit(SCORES, Y, ranked(PLAYERS, LEFT))
+    plays = np.isin(Y, PLAYERS)
+
+    def loss(temperature):
+        head = clone(rehearsal.head_).set_params(temperature=temperature)
+        reference = SCORES.select(LEFT)[~plays] if rehearsal.use_reference_ else None
+        head.fit(ranked(PLAYERS, LEFT), reference)
+        log_proba = head.predict_log_proba(SCORES.select(LEFT)[plays])
+        return -np.mean(log_proba[np.arange(plays.sum()), np.searchsorted(head.classes_, Y[plays])])
+
+    best = rehearsal.head_.temperature
+    assert all(loss(best) < loss(best * factor) for factor in (0.8, 0.95, 1.05, 1.25))
+    before, after = rehearsal.calibration_error_
+    assert after < before
+
+
+def test_a_source_that_misleads_is_left_out():
+    rankings = rs.Rankings.concatenate(
+        [ranked(PLAYERS, LEFT), ranked(PLAYERS, LEFT, "wrong", turn=2.5)]
+    )
+    rehearsal = rs.Rehearsal(grid={}).fit(SCORES, Y, rankings)
+    assert rehearsal.sources_ == ("near",)
+    tried = {trial.what: trial for trial in rehearsal.trials_}
+    assert tried["near alone"].is_clearly_better(tried["wrong alone"])
+    assert tried["near alone"].sources == ("near",)
+    new = rs.Rankings.concatenate([ranked(NEW, SEEN), ranked(NEW, SEEN, "wrong", 2.5)])
+    assert rehearsal.fit_head(new).rankings_.source_names == ("near",)
+    with pytest.raises(RankshotError, match=r"no ranking by 'near'.*only by 'wrong'"):
+        rehearsal.fit_head(ranked(NEW, SEEN, "wrong", 2.5))
+
+
+def test_a_change_that_gains_nothing_is_not_made():
+    rehearsal = rs.Rehearsal(rs.WeightedMean(k=4), grid={"k": [4]}).fit(
+        SCORES, Y, ranked(PLAYERS, LEFT)
+    )
+    assert [trial.what for trial in rehearsal.trials_] == ["as it comes", "k=4", "no reference"]
+    assert rehearsal.head_.k == 4
+    assert not rehearsal.trials_[1].is_clearly_better(rehearsal.trials_[0])
+
+
+def test_a_setting_that_is_clearly_better_is_chosen():
+    """Orders that are right at their ends only: all places together say nothing."""
+    rehearsal = rs.Rehearsal(rs.WeightedMean(k=len(LEFT), decay=0.0), grid={"k": [2]}).fit(
+        SCORES, Y, ranked(PLAYERS, LEFT)
+    )
+    assert rehearsal.head_.k == 2
+
+
+def test_rankings_of_all_classes_are_held_out_in_turn():
+    rankings = ranked(SEEN, SEEN)
+    rehearsal = rs.Rehearsal(grid={}, n_folds=3).fit(SCORES, Y, rankings)
+    assert rehearsal.classes_.tolist() == SEEN
+    assert set(rehearsal.trials_[0].by_class) == set(SEEN)
+    named = rs.Rehearsal(grid={}, held_out=[["c00", "c04", "c08"], ["c12", "c14"]])
+    assert named.fit(SCORES, Y, rankings).classes_.tolist() == PLAYERS
+
+
+def test_a_classifier_is_trained_without_the_rehearsed_classes():
+    Towards.fitted.clear()
+    rehearsal = rs.Rehearsal(
+        estimator=Towards(), grid={"estimator__scale": [1.0, 3.0], "k": [3]}
+    ).fit(X, Y, ranked(PLAYERS, LEFT))
+    *trained, last = Towards.fitted
+    assert trained == [set(LEFT)] * 2
+    assert last == set(SEEN)
+    assert rehearsal.estimator_.classes_.tolist() == SEEN
+    assert rehearsal.fit_head(ranked(NEW, SEEN)).predict(SCORES[:1]).shape == (1,)
+
+
+def test_the_whole_way():
+    """What was chosen and predicted in rehearsal fits new classes."""
+    X_new, y_new = inputs(NEW, seed=1)
+    rehearsal = rs.Rehearsal(n_folds=3).fit(SCORES, Y, ranked(SEEN, SEEN))
+    head = rehearsal.fit_head(ranked(NEW, SEEN))
+    found = np.mean(head.predict(scores_of(X_new)) == y_new)
+    expected = rehearsal.predict_accuracy(ranked(NEW, SEEN))
+    assert expected.low <= found <= expected.high
+    assert head.temperature == rehearsal.head_.temperature
+
+
+@pytest.mark.parametrize(
+    "head",
+    [rs.ProbabilisticRanking(k=4), rs.DeterministicRanking(k=4), rs.WeightedMean()],
+    ids=lambda head: type(head).__name__,
+)
+def test_every_head_with_rankings_can_be_rehearsed(head):
+    rehearsal = rs.Rehearsal(head, grid={"k": [2, 3]}).fit(SCORES, Y, ranked(PLAYERS, LEFT))
+    assert type(rehearsal.head_) is type(head)
+    assert 0.3 < rehearsal.predict_accuracy(ranked(NEW, SEEN)).estimate <= 1
+
+
+@pytest.mark.parametrize("head", [rs.DirectSimilarity(), rs.ConSE()])
+def test_heads_with_similarities(head):
+    table = rs.Similarity(np.cos(angle(SEEN)[:, None] - angle(SEEN)), SEEN, SEEN, "circle")
+    rehearsal = rs.Rehearsal(head, n_folds=2).fit(SCORES, Y, table)
+    assert rehearsal.sources_ == ("circle",)
+    assert not rehearsal.use_reference_
+    assert rehearsal.head_.temperature > 0
+
+
+def test_manners_of_scikit_learn():
+    rehearsal = rs.Rehearsal(rs.WeightedMean(k=3), n_folds=4, grid={"k": [1]})
+    assert clone(rehearsal).get_params()["n_folds"] == 4
+    fitted = clone(rehearsal).fit(SCORES, Y, ranked(PLAYERS, LEFT))
+    assert fitted.head.k == 3
+    assert fitted.head.temperature is None
+
+
+# ---- The prediction
+
+
+@pytest.mark.parametrize("strength", [-1.0, 0.0, 1.5, 3.0])
+def test_two_classes_have_a_known_accuracy(strength):
+    for rho in (0.0, 0.5, -0.4):
+        K = np.array([[1.0, rho], [rho, 1.0]])
+        found = simulate_accuracies(K)[:, np.argmin(abs(STRENGTHS - strength))]
+        # The difference of two values has mean d (1 - rho) and variance 2 (1 - rho).
+        expected = norm.cdf(strength * np.sqrt((1 - rho) / 2))
+        np.testing.assert_allclose(found, expected, atol=0.075)
+
+
+def test_many_independent_classes_have_a_known_accuracy():
+    """P(right) = E[Φ(u + d)^(L-1)] for a standard normal u."""
+    L, strength = 30, 2.0
+    u = norm.ppf((np.arange(4000) + 0.5) / 4000)
+    expected = np.mean(norm.cdf(u + strength) ** (L - 1))
+    found = simulate_accuracies(np.eye(L))[:, np.argmin(abs(STRENGTHS - strength))]
+    assert found.mean() == pytest.approx(expected, abs=0.02)
+
+
+def test_strengths_are_found_again(rng):
+    values = rng.normal(size=(200, 6)) @ rng.normal(size=(6, 6))
+    K = np.corrcoef(values.T)
+    simulated = simulate_accuracies(K)
+    wanted = np.array([0.5, 1.0, 1.5, 2.0, 2.5, 3.0])
+    column = np.searchsorted(STRENGTHS, wanted - 1e-9)
+    found = find_strengths(simulated[np.arange(6), column], K)
+    np.testing.assert_allclose(found, wanted, atol=0.11)
+
+
+def test_more_candidates_and_similar_ones_are_harder():
+    strengths = np.array([1.0, 2.0, 3.0])
+    few, many = (predict_mean_accuracy(strengths, np.eye(L)).estimate for L in (3, 30))
+    alike = predict_mean_accuracy(strengths, np.full((3, 3), 0.8) + 0.2 * np.eye(3)).estimate
+    assert many < few
+    assert alike < few
+
+
+def test_more_classes_than_are_simulated():
+    found = predict_mean_accuracy(np.array([3.0]), np.eye(150))
+    u = norm.ppf((np.arange(4000) + 0.5) / 4000)
+    assert found.estimate == pytest.approx(np.mean(norm.cdf(u + 3.0) ** 149), abs=0.02)
+
+
+def test_the_interval_is_that_of_draws():
+    """One strength: all draws are the same. Two: the mean of few classes varies."""
+    one = predict_mean_accuracy(np.array([2.0]), np.eye(4))
+    two = predict_mean_accuracy(np.array([0.0, 4.0]), np.eye(4))
+    assert one.high - one.low < 1e-9
+    assert two.low < 0.3
+    assert two.high > 0.9
+
+
+# ---- Bad input
+
+RANKED = ranked(PLAYERS, LEFT)
+REFUSED = {
+    "no head": (lambda: rs.Rehearsal("mean").fit(SCORES, Y, RANKED), "head must be a head"),
+    "no scores": (lambda: rs.Rehearsal().fit(X, Y, RANKED), "X must be Scores"),
+    "no rankings": (lambda: rs.Rehearsal().fit(SCORES, Y, [["a"]]), "rankings must be Rankings"),
+    "lengths": (lambda: rs.Rehearsal().fit(SCORES, Y[:9], RANKED), "but y has 9 labels"),
+    "labels": (
+        lambda: rs.Rehearsal().fit(SCORES, np.where(Y == "c01", "d01", Y), RANKED),
+        "'d01' in y are neither classes of the scores nor ranked \\(did you mean 'c01'",
+    ),
+    "new classes": (
+        lambda: rs.Rehearsal().fit(SCORES, Y, ranked(NEW, SEEN)),
+        "no input has a class that is ranked",
+    ),
+    "few": (
+        lambda: rs.Rehearsal().fit(SCORES, Y, ranked(PLAYERS[:3], LEFT)),
+        "only 3 seen classes with rankings and inputs .*needs at least 5",
+    ),
+    "folds": (
+        lambda: rs.Rehearsal(n_folds=9).fit(SCORES, Y, ranked(SEEN, SEEN)),
+        "n_folds must be",
+    ),
+    "group": (
+        lambda: rs.Rehearsal(held_out=[["c00"]]).fit(SCORES, Y, RANKED),
+        "a group must be a list of at least two",
+    ),
+    "stranger": (
+        lambda: rs.Rehearsal(held_out=[["c00", "c99"]]).fit(SCORES, Y, RANKED),
+        "no ranking of a seen class 'c99'",
+    ),
+    "no group": (lambda: rs.Rehearsal(held_out=[]).fit(SCORES, Y, RANKED), "held_out is empty"),
+    "all held out": (
+        lambda: rs.Rehearsal(held_out=[SEEN]).fit(SCORES, Y, ranked(SEEN, SEEN)),
+        "fewer than two seen classes are left",
+    ),
+    "unknown item": (
+        lambda: rs.Rehearsal().fit(
+            SCORES.select([*PLAYERS, *LEFT[:-1]])[Y != "c13"], Y[Y != "c13"], RANKED
+        ),
+        "the rankings list 'c13', which the scores do not have",
+    ),
+    "parameter": (
+        lambda: rs.Rehearsal(grid={"kk": [1]}).fit(SCORES, Y, RANKED),
+        "'kk' is no parameter of WeightedMean",
+    ),
+    "temperature": (
+        lambda: rs.Rehearsal(grid={"temperature": [1]}).fit(SCORES, Y, RANKED),
+        "the temperature is found without a grid",
+    ),
+    "estimator": (
+        lambda: rs.Rehearsal(grid={"estimator__C": [1]}).fit(SCORES, Y, RANKED),
+        "'estimator__C' needs an estimator",
+    ),
+    "values": (lambda: rs.Rehearsal(grid={"k": 3}).fit(SCORES, Y, RANKED), "grid: "),
+    "grid": (lambda: rs.Rehearsal(grid=[1]).fit(SCORES, Y, RANKED), "grid must be a dict"),
+}
+
+
+@pytest.mark.parametrize(("attempt", "message"), REFUSED.values(), ids=REFUSED)
+def test_refused(attempt, message):
+    with pytest.raises(RankshotError, match=message):
+        attempt()
+
+
+def test_log_softmax_of_values_is_what_a_head_returns():
+    """The temperature is fitted to `decision_function`, and used in `predict_log_proba`."""
+    head = rs.WeightedMean(temperature=0.3).fit(ranked(NEW, SEEN), SCORES)
+    values = head.decision_function(SCORES) / 0.3
+    np.testing.assert_allclose(log_softmax(values, axis=1), head.predict_log_proba(SCORES))

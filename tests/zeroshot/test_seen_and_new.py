@@ -1,0 +1,298 @@
+"""`SeenAndNew` and its gate, by the equations, by enumeration and by a plain optimiser."""
+
+import json
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+from head_cases import ITEMS, RANKINGS, SIMILARITY, TARGETS, fitted, permuted, random_scores
+from scipy.optimize import minimize
+from scipy.special import log_softmax, softmax
+
+import rankshot as rs
+from rankshot.zeroshot.heads.seen_and_new import DEFAULT_GATE, DEFAULT_GATE_WITHOUT_REFERENCE
+from rankshot.zeroshot.scores import KINDS, sum_pair_scores
+
+GATE = rs.Gate(new=(0.7, -1.3, 0.4), none=(0.2, -0.9, -0.1))
+each_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def both(head="weighted", reference=None, labels=None, **options):
+    """A fitted `SeenAndNew`; the head inside has the same reference, if it is a weighted mean."""
+    if isinstance(head, str):
+        takes = reference is not None and head == "weighted"
+        head = rs.WeightedMean().fit(RANKINGS, reference) if takes else fitted(head)
+    return rs.SeenAndNew(head, **options).fit(reference, labels)
+
+
+def rows_of(f):
+    return (f - f.mean(axis=1, keepdims=True)) / f.std(axis=1, keepdims=True)
+
+
+def class_scores(scores):
+    if scores.kind == "one-vs-one":
+        return sum_pair_scores(scores.values, len(ITEMS))
+    return scores.values
+
+
+# -------------------------------------------------------------------- the equations
+
+
+@each_kind
+@pytest.mark.parametrize("with_reference", [True, False])
+@pytest.mark.parametrize("none", [True, False])
+def test_probabilities_are_those_of_the_equations(rng, kind, with_reference, none):
+    scores, usual = random_scores(rng, kind), random_scores(rng, kind, n=40)
+    reference = usual if with_reference else None
+    head = both(reference=reference, gate=GATE, none=none, seen_temperature=0.6)
+    f, inner = class_scores(scores), head.head
+    if with_reference:
+        # The log-posteriors of this head are standardised already.
+        u = class_scores(usual)
+        mean, std = u.mean(axis=0), u.std(axis=0)
+        measured = [
+            np.column_stack([inner._log_posterior(some.values, kind).max(axis=0), best.max(axis=1)])
+            for some, best in ((scores, (f - mean) / std), (usual, (u - mean) / std))
+        ]
+        features = (measured[0] - measured[1].mean(axis=0)) / measured[1].std(axis=0)
+    else:
+        best = rows_of(f)
+        means = best @ inner.weights_.T
+        features = np.log(np.column_stack([means.max(axis=1), best.max(axis=1)]).clip(0.02))
+    np.testing.assert_allclose(head.gate_features(scores), features, atol=1e-9)
+    logits = np.column_stack(
+        [np.zeros(len(f))]
+        + [features @ c[:2] + c[2] for c in (GATE.new, GATE.none)[: 2 if none else 1]]
+    )
+    p_group = softmax(logits, axis=1)
+    p_seen = p_group[:, :1] * softmax(rows_of(f) / 0.6, axis=1)
+    p_new = p_group[:, 1:2] * inner.predict_proba(scores)
+    expected = dict(zip([*ITEMS, *TARGETS], np.hstack([p_seen, p_new]).T, strict=True))
+    if none:
+        expected["none of these"] = p_group[:, 2]
+    found = head.predict_proba(scores)
+    assert head.classes_.tolist() == sorted(expected)
+    assert head.classes_[head.seen_].tolist() == list(ITEMS)
+    np.testing.assert_allclose(found, np.array([expected[c] for c in head.classes_]).T, atol=1e-9)
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    np.testing.assert_allclose(head.gate_proba(scores), p_group, atol=1e-9)
+
+
+def test_every_head_competes_with_seen_classes(rng):
+    scores, usual = random_scores(rng, "multiclass"), random_scores(rng, "multiclass", n=40)
+    for name in ("default", "consensus", "sum", "weighted", "deterministic", "direct", "conse"):
+        head = both(fitted(name), usual, none=True)
+        within = head.predict_proba(scores)[:, np.isin(head.classes_, TARGETS)]
+        expected = fitted(name).predict_proba(scores)
+        np.testing.assert_allclose(within / within.sum(axis=1, keepdims=True), expected, rtol=1e-6)
+
+
+def test_the_class_within_a_group_is_that_of_the_group_alone(rng):
+    scores = random_scores(rng, "multiclass", n=50)
+    head = both()
+    found, in_group = head.predict(scores), head.gate_proba(scores)
+    assert {name in ITEMS for name in found} == {True, False}
+    for row, name in enumerate(found):
+        best = np.array(ITEMS)[scores.values[row].argmax()]
+        assert name == (best if name in ITEMS else head.head.predict(scores)[row])
+    np.testing.assert_allclose(head.predict_proba(scores)[:, head.seen_].sum(1), in_group[:, 0])
+
+
+@each_kind
+@pytest.mark.parametrize("with_reference", [True, False])
+def test_the_order_of_the_columns_never_matters(rng, kind, with_reference):
+    scores, usual = random_scores(rng, kind), random_scores(rng, kind, n=30)
+    order = [3, 0, 4, 1, 2]
+    items = [ITEMS[i] for i in order]
+    found = []
+    for change in (False, True):
+        names = items if change else ITEMS
+        now, then = (
+            rs.Scores(permuted(some.values, order, kind), names, kind) if change else some
+            for some in (scores, usual)
+        )
+        rankings = RANKINGS.change_items(names)
+        reference = then if with_reference else None
+        head = rs.SeenAndNew(rs.WeightedMean().fit(rankings, reference), none=with_reference)
+        head.fit(reference)
+        found.append((head.classes_.tolist(), head.predict_proba(now)))
+    assert found[0][0] == found[1][0]
+    np.testing.assert_allclose(found[0][1], found[1][1], atol=1e-9)
+
+
+def test_the_scale_of_the_scores_never_matters(rng):
+    scores, usual = random_scores(rng, "multiclass"), random_scores(rng, "multiclass", n=30)
+    larger = [rs.Scores(100 * some.values + 7, ITEMS) for some in (scores, usual)]
+    for now, then in (((scores, None), (larger[0], None)), ((scores, usual), larger)):
+        expected = both(reference=now[1]).predict_proba(now[0])
+        np.testing.assert_allclose(both(reference=then[1]).predict_proba(then[0]), expected)
+
+
+@pytest.mark.parametrize("value", [0.0, 3.0])
+def test_equal_scores_are_answered(value):
+    for reference in (None, np.full((20, 5), value)):
+        proba = both(reference=reference).predict_proba(np.full((2, 5), value))
+        np.testing.assert_allclose(proba.sum(axis=1), 1)
+
+
+def test_single_precision_and_blocks(rng):
+    scores = random_scores(rng, "multiclass", n=20_000, dtype=np.float32)
+    head = both(reference=random_scores(rng, "multiclass", n=50))
+    found = head.predict_proba(scores)
+    assert found.dtype == np.float32
+    some = slice(19_000, 19_020)
+    np.testing.assert_allclose(found[some], head.predict_proba(scores[some]), rtol=1e-5)
+    np.testing.assert_allclose(
+        head.gate_features(scores)[some], head.gate_features(scores[some]), rtol=1e-4, atol=1e-5
+    )
+
+
+def test_candidates_share_the_probability(rng):
+    scores = random_scores(rng, "multiclass", n=4)
+    head = both()
+    mask = np.isin(head.classes_, ["a", "c", "v"])
+    expected = head.predict_proba(scores) * mask
+    found = head.predict_proba(scores, [["a", "c", "v"]] * 4)
+    np.testing.assert_allclose(found, expected / expected.sum(axis=1, keepdims=True))
+
+
+# -------------------------------------------------------------------- the temperature
+
+
+def test_the_temperature_is_the_most_likely_one(rng):
+    scores = random_scores(rng, "multiclass", n=400)
+    logits = rows_of(scores.values) / 0.7
+    cumulated = softmax(logits, axis=1).cumsum(axis=1)
+    labels = np.array(ITEMS)[(cumulated < rng.random((400, 1))).sum(axis=1)]
+    head = both(reference=scores, labels=labels)
+    own = labels[:, None] == np.array(ITEMS)
+
+    def loss(t):
+        return -log_softmax(rows_of(scores.values) / t, axis=1)[own].mean()
+
+    grid = np.linspace(0.3, 2, 1701)
+    best = grid[np.argmin([loss(t) for t in grid])]
+    assert head.seen_temperature_ == pytest.approx(best, abs=2e-3)
+    assert 0.5 < head.seen_temperature_ < 1
+    assert both(reference=scores).seen_temperature_ is None
+    fixed = both(reference=scores, labels=labels, seen_temperature=2.0)
+    assert fixed.seen_temperature_ == 2
+
+
+# -------------------------------------------------------------------- the gate
+
+
+def groups(rng, *sizes):
+    centres = ([0.0, 0.0], [1.5, -1.0], [-0.5, -1.5])
+    return [rng.normal(centre, 1.0, (n, 2)) for n, centre in zip(sizes, centres, strict=False)]
+
+
+def minimum(tables, log_priors):
+    """The coefficients against the first group, by a plain optimiser without derivatives."""
+    logs = np.array(log_priors)
+
+    def loss(c):
+        total = 0.0
+        for group, table in enumerate(tables):
+            logits = np.column_stack(
+                [np.zeros(len(table)), *(table @ row[:2] + row[2] for row in c.reshape(-1, 3))]
+            )
+            total -= log_softmax(logits, axis=1)[:, group].mean()
+        return total
+
+    fitted_ = minimize(loss, np.zeros(3 * (len(tables) - 1)), method="BFGS", tol=1e-8).x
+    return fitted_.reshape(-1, 3) + np.pad(logs[:, None], ((0, 0), (2, 0)))
+
+
+@pytest.mark.parametrize("share", [0.5, 0.1])
+def test_a_gate_of_two_groups_is_a_logistic_regression(rng, share):
+    seen, new = groups(rng, 500, 120)
+    gate = rs.fit_gate(new, seen, new_share=share)
+    (expected,) = minimum([seen, new], [np.log(share / (1 - share))])
+    np.testing.assert_allclose(gate.new, expected, rtol=0.01, atol=0.01)
+    assert gate.none is None
+
+
+@pytest.mark.parametrize(("new_share", "none_share"), [(0.5, 1 / 3), (0.2, 0.05)])
+def test_a_gate_of_three_groups_is_a_multinomial_one(rng, new_share, none_share):
+    seen, new, none = groups(rng, 500, 120, 200)
+    gate = rs.fit_gate(new, seen, none, new_share=new_share, none_share=none_share)
+    shares = (1 - none_share) * np.array([1 - new_share, new_share])
+    priors = np.log([shares[1] / shares[0], none_share / shares[0]])
+    expected = minimum([seen, new, none], priors)
+    np.testing.assert_allclose([gate.new, gate.none], expected, rtol=0.01, atol=0.015)
+
+
+def test_groups_weigh_the_same_whatever_their_sizes(rng):
+    seen, new = groups(rng, 60, 60)
+    expected = rs.fit_gate(new, seen)
+    np.testing.assert_allclose(rs.fit_gate(np.repeat(new, 9, 0), seen).new, expected.new, rtol=0.02)
+
+
+def test_a_fitted_gate_is_calibrated(rng):
+    """With equal groups, the mean probability of each group is its share."""
+    tables = groups(rng, 300, 300, 300)
+    gate = rs.fit_gate(tables[1], tables[0], tables[2])
+    proba = np.exp(gate.log_proba(np.concatenate(tables), none=True))
+    np.testing.assert_allclose(proba.mean(axis=0), 1 / 3, atol=1e-3)
+    np.testing.assert_allclose(proba.sum(axis=1), 1)
+
+
+def test_groups_that_never_mix_have_a_gate():
+    gate = rs.fit_gate([[5, 0], [6, 0]], [[-5, 0], [-6, 0]])
+    assert np.isfinite(gate.new).all()
+    assert gate.new[0] > 0
+
+
+def test_a_gate_is_plain_numbers():
+    for gate in (GATE, DEFAULT_GATE, DEFAULT_GATE_WITHOUT_REFERENCE):
+        assert rs.Gate(**json.loads(json.dumps(asdict(gate)))) == gate
+    assert type(rs.Gate(np.float32([1, 2, 3])).new[0]) is float
+
+
+def test_the_default_gate_depends_on_the_reference(rng):
+    assert both().gate_ == DEFAULT_GATE_WITHOUT_REFERENCE
+    assert both(reference=random_scores(rng, "multiclass", n=30)).gate_ == DEFAULT_GATE
+    # Fitting to the new classes raises the odds of a new class; fitting to a seen class does not.
+    for gate in (DEFAULT_GATE, DEFAULT_GATE_WITHOUT_REFERENCE):
+        assert gate.new[0] > 0 > gate.new[1]
+
+
+# -------------------------------------------------------------------- what is refused
+
+USUAL = np.random.default_rng(0).normal(size=(30, 5))
+SEEN_TOO = rs.Rankings.from_orders([["a", "b"], ["c"]], items=ITEMS, targets=["a", "u"])
+REFUSED = {
+    "not a head": (lambda: rs.SeenAndNew("head").fit(), "must be a fitted head, not 'head'"),
+    "not a gate": (lambda: both(gate=(1, 2, 3)), r"gate must be a Gate, not \(1, 2, 3\)"),
+    "labels alone": (lambda: both(labels=["a"]), "labels are those of a reference"),
+    "too few labels": (lambda: both(reference=USUAL, labels=["a"]), "30 inputs need as many"),
+    "an unknown label": (lambda: both(reference=USUAL, labels=["A"] * 30), "no seen class 'A'"),
+    "few inputs": (lambda: both(reference=USUAL[:3]), "at least 10 are needed"),
+    "half a reference": (
+        lambda: rs.SeenAndNew(rs.WeightedMean().fit(RANKINGS, USUAL)).fit(),
+        "the head was fitted with a reference: pass it to fit here, too",
+    ),
+    "a seen class of the head": (
+        lambda: rs.SeenAndNew(rs.WeightedMean().fit(SEEN_TOO)).fit(),
+        "'a' are seen classes",
+    ),
+    "a name that is taken": (
+        lambda: both(reference=USUAL, none=True, none_label="u"),
+        "a name that no class has, not 'u'",
+    ),
+    "none without a reference": (lambda: both(none=True), "no coefficients for 'none of these'"),
+    "no rankings": (lambda: both(rs.ConSE().fit(SIMILARITY)), "ConSE has no rankings, so a ref"),
+    "a temperature": (lambda: both(seen_temperature=0), "seen_temperature must be"),
+    "two coefficients": (lambda: rs.Gate((1, 2)), r"new must be three finite numbers, not \(1, 2"),
+    "no number": (lambda: rs.Gate((1, 2, 3), (1, 2, np.nan)), "none must be three finite"),
+    "a share": (lambda: rs.fit_gate([[0, 0]], [[1, 1]], new_share=1), "new_share must be"),
+    "features": (lambda: rs.fit_gate([[0, 0]], [[1, 1, 1]]), r"seen: .*not shape \(1, 3\)"),
+    "no features": (lambda: rs.fit_gate(np.empty((0, 2)), [[1, 1]]), r"new: .*not shape \(0, 2\)"),
+}
+
+
+@pytest.mark.parametrize(("call", "message"), REFUSED.values(), ids=REFUSED)
+def test_refused(call, message):
+    with pytest.raises(rs.RankshotError, match=message):
+        call()

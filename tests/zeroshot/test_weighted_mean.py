@@ -1,0 +1,437 @@
+"""WeightedMean with and without a reference, against plain loops and an explicit inverse."""
+
+import exact
+import joblib
+import numpy as np
+import pytest
+from head_cases import ITEMS, PAIRS, RANKINGS, TARGETS
+from sklearn.base import clone
+
+import rankshot as rs
+from rankshot import RankshotError
+from rankshot.zeroshot.heads import weighted_mean
+from rankshot.zeroshot.heads.base import describe_missing
+from rankshot.zeroshot.heads.weighted_mean import listed_weights
+from rankshot.zeroshot.scores import KINDS
+
+C = len(ITEMS)
+SOURCES = ["me", "you", "you", "me", "me", "you", "me"]
+VOTES = rs.Rankings.from_orders(
+    RANKINGS.orders(),
+    items=ITEMS,
+    targets=RANKINGS.targets,
+    weights=RANKINGS.weights,
+    sources=SOURCES,
+)
+
+each_kind = pytest.mark.parametrize("kind", KINDS)
+with_and_without = pytest.mark.parametrize("has_reference", [False, True])
+
+
+def scores(rng, kind="multiclass", n=60, dtype=np.float64):
+    """Correlated columns with different means and scales."""
+    columns = PAIRS if kind == "one-vs-one" else C
+    values = rng.normal(size=(n, columns)) @ (np.eye(columns) + rng.normal(size=(columns, columns)))
+    values = values * np.linspace(0.2, 4, columns) + np.linspace(-2, 3, columns)
+    return rs.Scores(values.astype(dtype), ITEMS, kind)
+
+
+def like(table, values):
+    return rs.Scores(values, table.items, table.kind)
+
+
+def log_posteriors(head, table):
+    """Log-posteriors before they are normalised, one row per input."""
+    return head._log_posterior(table.values, table.kind).T
+
+
+def orders(lists, **options):
+    return rs.Rankings.from_orders(lists, items=ITEMS, **options)
+
+
+# ------------------------------------------------------------------ the weights
+
+
+@pytest.mark.parametrize("decay", [0, 0.5, 2])
+@pytest.mark.parametrize("k", [1, 2, 3, 4, None])
+@pytest.mark.parametrize("kind", ["top", "subset"])
+def test_weights_of_one_ranking_by_enumeration(kind, k, decay):
+    """Ties share their places, also where K cuts them: the mean over the strict lists."""
+    lists = orders(
+        [["a"], ["b", "a", "c"], ["c", ["a", "e"], "b"], [["a", "b", "d"], "c"], [list(ITEMS)]],
+        kind=kind,
+    ).top(k or C)
+    found = listed_weights(lists, decay).toarray()
+    for row, order, taken in zip(found, lists.orders(), lists.lengths, strict=True):
+        expected = exact.weights_of_places(order, ITEMS, decay, int(taken), kind == "subset")
+        np.testing.assert_allclose(row, np.array(expected, float), rtol=1e-13, atol=1e-15)
+        assert row.sum() == pytest.approx(0 if kind == "subset" else 1, abs=1e-14)
+
+
+@pytest.mark.parametrize(("k", "decay"), [(15, 0.5), (2, 0), (3, 1.5), (None, 0.5)])
+def test_weights_of_several_rankings(k, decay):
+    """Lists of all lengths, subsets and ties, with weights, for one class."""
+    lists = rs.Rankings.from_orders(
+        [["a", "b"], [["c", "d"], "a"], ["e", "b", "a"], ["b", ["d", "a", "c"]], ["d"]],
+        items=ITEMS,
+        targets=["u", "v", "u", "u", "v"],
+        weights=[1, 2, 0.5, 3, 1],
+        kind=["top", "top", "subset", "top", "top"],
+    )
+    head = rs.WeightedMean(k=k, decay=decay).fit(lists)
+    assert head.weights_.shape == (2, C)
+    for z, row in zip("uv", head.weights_, strict=True):
+        theirs = lists.select(target=z).top(min(k or C, C))
+        expected = np.array(exact.class_weights(theirs, decay), float)
+        np.testing.assert_allclose(row, expected, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose((head.weights_**2).sum(axis=1), 1, rtol=1e-14)
+
+
+def test_the_defaults():
+    head = rs.WeightedMean()
+    assert head.get_params() == {"k": 15, "decay": 0.5, "temperature": None}
+
+
+def test_a_number_for_everybody():
+    """Two places have the weights 1 and 1/2, over the length √(1.25); scores 2, 1, 0, -1, -2."""
+    lists = orders([["a", "b"], ["e"]], targets=["u", "v"])
+    head = rs.WeightedMean(decay=1, temperature=1).fit(lists)
+    f = np.array([2, 1, 0, -1, -2]) / np.sqrt(2)
+    log_odds = (f[0] + f[1] / 2) / np.sqrt(1.25) - f[4]
+    proba = head.predict_proba([[12.0, 11.0, 10.0, 9.0, 8.0]])
+    np.testing.assert_allclose(np.log(proba[:, 0] / proba[:, 1]), log_odds, rtol=1e-12)
+
+
+# ------------------------------------------------------------------ the reference
+
+
+def by_inverse(weights, usual, new, decorrelated=True):
+    """The log-posteriors in plain NumPy, from one score per class."""
+    mean, std = usual.mean(axis=0), usual.std(axis=0)
+    usual, new = (usual - mean) / std, (new - mean) / std
+    R = usual.T @ usual / len(usual)
+    inverse = np.linalg.inv(R + 0.1 * len(R) * np.eye(len(R))) if decorrelated else np.eye(len(R))
+    applied = weights @ inverse
+    return new @ applied.T / (usual @ applied.T).std(axis=0)
+
+
+def by_class(table):
+    """One score per class: of pairs, the sum over those of the class."""
+    if table.kind != "one-vs-one":
+        return table.values
+    rows = [exact.by_pair(row, ITEMS) for row in table.values]
+    return np.array([[sum(f[i, j] for j in ITEMS if j != i) for i in ITEMS] for f in rows])
+
+
+@each_kind
+def test_a_reference_by_the_explicit_inverse(rng, kind):
+    usual, new = scores(rng, kind), scores(rng, kind, n=25)
+    weights = rs.WeightedMean(k=3).fit(VOTES).weights_
+    head = rs.WeightedMean(k=3).fit(VOTES, usual)
+    np.testing.assert_array_equal(head.weights_, weights)
+    expected = by_inverse(weights, by_class(usual), by_class(new))
+    np.testing.assert_allclose(log_posteriors(head, new), expected, rtol=1e-9, atol=1e-11)
+    log_proba = head.predict_log_proba(new)
+    odds = (expected - expected[:, [0]]) / 0.5
+    np.testing.assert_allclose(log_proba - log_proba[:, [0]], odds, rtol=1e-9, atol=1e-10)
+    # For the reference itself every target is usual.
+    own = log_posteriors(head, usual)
+    np.testing.assert_allclose(own.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(own.std(axis=0), 1, rtol=1e-12)
+    # Correlations have an influence.
+    alone = by_inverse(weights, by_class(usual), by_class(new), decorrelated=False)
+    assert np.abs(alone - expected).max() > 0.1
+
+
+@each_kind
+def test_what_is_added_to_a_column_and_its_scale_do_not_matter(rng, kind):
+    usual, new = scores(rng, kind), scores(rng, kind, n=25)
+    before = rs.WeightedMean().fit(VOTES, usual).predict_log_proba(new)
+    columns = usual.values.shape[1]
+    move, scale = rng.normal(scale=50, size=columns), rng.uniform(0.1, 9, columns)
+    # The sums over pairs need a common scale.
+    scale = 7.3 if kind == "one-vs-one" else scale
+    head = rs.WeightedMean().fit(VOTES, like(usual, scale * usual.values + move))
+    after = head.predict_log_proba(like(new, scale * new.values + move))
+    np.testing.assert_allclose(after, before, rtol=1e-9, atol=1e-9)
+
+
+def test_without_a_reference_the_scale_of_a_row_and_what_is_added_do_not_matter(rng):
+    new = scores(rng).values
+    head = rs.WeightedMean().fit(VOTES)
+    moved = new * rng.uniform(0.01, 100, (len(new), 1)) + rng.normal(scale=9, size=(len(new), 1))
+    np.testing.assert_allclose(
+        head.predict_log_proba(moved), head.predict_log_proba(new), rtol=1e-9, atol=1e-10
+    )
+
+
+def test_a_seen_class_that_is_listed_twice_counts_once(rng):
+    """Of three classes whose scores are always equal, one tells as much as all."""
+    one = rng.normal(size=(500, 1))
+    usual = np.hstack([one, one, one, rng.normal(size=(500, 2))])
+    lists = orders([["a", "b", "c", "d"], ["e"]], targets=["u", "v"])
+    head = rs.WeightedMean(decay=0).fit(lists, usual)
+    slope = head._slopes[np.dtype(float)][0] * head.reference_.score_std
+    np.testing.assert_allclose(slope[:3], slope[0], rtol=1e-9)
+    # (R + .5 I)^-1 of the three: eigenvalue 3 in the direction of (1, 1, 1).
+    assert slope[0] / slope[3] == pytest.approx(1.5 / 3.5, rel=0.1)
+
+
+def test_a_block_at_a_time(rng, monkeypatch):
+    usual, new = scores(rng), scores(rng, n=9)
+    before = rs.WeightedMean().fit(VOTES, usual).predict_log_proba(new)
+    monkeypatch.setattr(
+        weighted_mean, "row_blocks", lambda n, _: (slice(i, i + 7) for i in range(0, n, 7))
+    )
+    after = rs.WeightedMean().fit(VOTES, usual).predict_log_proba(new)
+    np.testing.assert_allclose(after, before, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("n", [0, 1, 9])
+def test_a_few_inputs_are_no_reference(rng, n):
+    with pytest.raises(RankshotError, match=f"the reference has {n} inputs: at least 10 are"):
+        rs.WeightedMean().fit(VOTES, scores(rng, n=n))
+    rs.WeightedMean().fit(VOTES, scores(rng, n=10))
+
+
+@each_kind
+def test_scores_of_another_kind_are_refused(rng, kind):
+    head = rs.WeightedMean().fit(VOTES, scores(rng, kind))
+    for other in set(KINDS) - {kind}:
+        message = f"the reference has {kind} scores, these are {other}"
+        for ask in (head.predict, lambda asked, head=head: rs.explain(head, asked)):
+            with pytest.raises(RankshotError, match=message):
+                ask(scores(rng, other, n=2))
+
+
+def test_a_fit_without_a_reference_forgets_it(rng):
+    new = scores(rng, n=9)
+    head = rs.WeightedMean().fit(VOTES, scores(rng))
+    assert head.reference_.kind == "multiclass"
+    assert head.temperature_ == 0.5
+    assert not hasattr(clone(head), "reference_")
+    head.fit(VOTES)
+    assert head.reference_ is None
+    assert head.temperature_ == 0.9
+    np.testing.assert_array_equal(
+        head.predict_log_proba(new), rs.WeightedMean().fit(VOTES).predict_log_proba(new)
+    )
+
+
+# ------------------------------------------------------------------ limits
+
+
+@with_and_without
+@each_kind
+def test_float32_stays_float32(rng, kind, has_reference):
+    usual, new = scores(rng, kind, dtype=np.float32), scores(rng, kind, n=25, dtype=np.float32)
+    head = rs.WeightedMean().fit(VOTES, usual if has_reference else None)
+    wide_usual = like(usual, np.float64(usual.values))
+    wide = rs.WeightedMean().fit(VOTES, wide_usual if has_reference else None)
+    found = head.predict_log_proba(new)
+    assert found.dtype == np.float32
+    expected = wide.predict_log_proba(like(new, np.float64(new.values)))
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    assert head.predict_log_proba(like(new, np.float64(new.values))).dtype == np.float64
+
+
+@with_and_without
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("size", [1e30, 1e-30])
+def test_huge_and_tiny_scores(rng, size, dtype, has_reference):
+    usual = scores(rng).values
+    usual *= 0.9 / np.abs(usual).max()
+    new = usual[:9]
+    plain = rs.WeightedMean().fit(VOTES, usual if has_reference else None)
+    head = rs.WeightedMean().fit(VOTES, (size * usual).astype(dtype) if has_reference else None)
+    found = head.predict_log_proba((size * new).astype(dtype))
+    tolerance = 1e-4 if dtype == np.float32 else 1e-9
+    np.testing.assert_allclose(found, plain.predict_log_proba(new), rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("constant", [0.0, 0.1, -1 / 3, 1e5 / 7, 9e29])
+def test_equal_scores_decide_nothing(constant, dtype):
+    """Rounding error of the mean is no deviation."""
+    lists = rs.Rankings.from_orders(
+        [["00", "01"], ["63", "07"]], items=[f"{i:02}" for i in range(64)], targets=["u", "v"]
+    )
+    row = np.full((2, 64), constant, dtype)
+    np.testing.assert_array_equal(rs.WeightedMean().fit(lists).predict_proba(row), 0.5)
+
+
+@pytest.mark.parametrize("constant", [0.0, 0.1, 1e5 / 7])
+def test_a_column_that_never_changes_is_only_moved(rng, constant):
+    usual, new = scores(rng).values, scores(rng, n=7).values
+    usual[:, 2] = constant
+    new[:, 2] = constant
+    found = rs.WeightedMean(temperature=1).fit(VOTES, usual)
+    assert found.reference_.score_std[2] == 1
+    # It has the score 0, as if no ranking listed it.
+    f = (usual - usual.mean(axis=0)) / np.where(np.arange(C) == 2, 1, usual.std(axis=0))
+    R = f.T @ f / len(f)
+    applied = found.weights_ @ np.linalg.inv(R + 0.1 * np.trace(R) * np.eye(C))
+    new = (new - usual.mean(axis=0)) / np.where(np.arange(C) == 2, 1, usual.std(axis=0))
+    expected = new @ applied.T / (f @ applied.T).std(axis=0)
+    values = new * np.where(np.arange(C) == 2, 1, usual.std(axis=0)) + usual.mean(axis=0)
+    np.testing.assert_allclose(
+        found._log_posterior(values, "multiclass").T, expected, rtol=1e-7, atol=1e-9
+    )
+
+
+def test_a_reference_of_equal_inputs_decides_nothing_for_them(rng):
+    row = scores(rng, n=1).values
+    head = rs.WeightedMean().fit(VOTES, np.repeat(row, 30, axis=0))
+    np.testing.assert_array_equal(head.reference_.score_std, 1)
+    np.testing.assert_array_equal(head.reference_.target_std, 1)
+    np.testing.assert_allclose(head.predict_proba(row), 0.25)
+
+
+@with_and_without
+def test_a_tie_of_all_classes_has_the_same_value_for_all_inputs(rng, has_reference):
+    """It prefers no class; without a reference its scores have the mean 0."""
+    lists = orders([[list(ITEMS)], [*ITEMS], [*ITEMS[::-1]]], targets=["any", "u", "v"])
+    head = rs.WeightedMean().fit(lists, scores(rng) if has_reference else None)
+    if has_reference:
+        assert np.isfinite(head.predict_log_proba(scores(rng))).all()
+        return
+    found = log_posteriors(head, scores(rng, n=9))
+    np.testing.assert_allclose(found[:, 0], 0, atol=1e-14)
+    assert (np.abs(found[:, 1:]) > 1e-3).all()
+
+
+@with_and_without
+def test_rankings_that_contradict_each_other_have_no_weights(rng, has_reference):
+    """Their weights add up to rounding errors, which must not be scaled up."""
+    against = orders(
+        [["a", "b"], ["c", "a"], ["b", "c"]], targets="none", weights=[0.1] * 3, kind="subset"
+    )
+    head = rs.WeightedMean(decay=0.3).fit(
+        rs.Rankings.concatenate([against, RANKINGS]), scores(rng) if has_reference else None
+    )
+    np.testing.assert_array_equal(head.weights_[head.classes_ == "none"], 0)
+    np.testing.assert_array_equal(log_posteriors(head, scores(rng))[:, 0], 0)
+
+
+# ------------------------------------------------------------------ sources
+
+
+def test_what_a_source_lacks():
+    left = VOTES[(VOTES.targets != "w") | (VOTES.sources != "me")]
+    head = rs.WeightedMean().fit(left)
+    assert head.missing_ == {"me": ["w"], "you": ["v", "x"]}
+    assert describe_missing(head) == [
+        "the source 'me' has no ranking of 'w': there the other sources decide",
+        "the source 'you' has no ranking of 'v', 'x': there the other sources decide",
+    ]
+    nameless = orders([["a"], ["c"], ["e"]], targets=["u", "u", "v"], sources=["me", None, "me"])
+    assert rs.WeightedMean().fit(nameless).missing_ == {"": ["v"]}
+    assert rs.WeightedMean().fit(RANKINGS).missing_ == {}
+
+
+@each_kind
+@with_and_without
+def test_the_log_posterior_of_a_source_is_that_of_its_rankings_alone(rng, kind, has_reference):
+    usual, new = scores(rng, kind), scores(rng, kind, n=9)
+    head = rs.WeightedMean(k=3).fit(VOTES, usual if has_reference else None)
+    names, found = head.source_log_posteriors(new.values, kind)
+    assert names == ("me", "you")
+    assert found.shape == (9, 4, 2)
+    for s, source in enumerate(names):
+        theirs = VOTES[VOTES.sources == source]
+        ranked = np.isin(TARGETS, theirs.target_names)
+        assert np.isnan(found[:, ~ranked, s]).all()
+        alone = rs.WeightedMean(k=3).fit(theirs, usual if has_reference else None)
+        expected = log_posteriors(alone, new)
+        if has_reference:
+            # The unit is that of all rankings together.
+            expected = expected * alone.reference_.target_std / head.reference_.target_std[ranked]
+        np.testing.assert_allclose(found[:, ranked, s], expected, rtol=1e-9, atol=1e-12)
+
+
+def test_raters_take_the_place_of_a_single_source(rng):
+    lists = orders(
+        [["a", "b"], ["b", "a"], ["e", "d"]],
+        targets=["u", "u", "v"],
+        sources="one",
+        raters=["p", "q", "p"],
+    )
+    head, new = rs.WeightedMean().fit(lists), scores(rng, n=2)
+    assert head.source_log_posteriors(new.values, "multiclass")[0] == ("p", "q")
+    for why in rs.explain(head, new, target="u"):
+        assert [name for name, _ in why.sources] == ["p", "q"]
+    bare = rs.WeightedMean().fit(RANKINGS)
+    assert [why.sources for why in rs.explain(bare, new)] == [(), ()]
+
+
+# ------------------------------------------------------------------ explanations
+
+
+@each_kind
+@with_and_without
+@pytest.mark.parametrize("temperature", [None, 1.0, 3.0])
+def test_contributions_add_up_to_the_log_odds(rng, kind, has_reference, temperature):
+    head = rs.WeightedMean(k=3, temperature=temperature)
+    head.fit(VOTES, scores(rng, kind) if has_reference else None)
+    new = scores(rng, kind, n=9)
+    terms = head.item_contributions(new.values, kind)
+    assert terms.shape == (9, 4, C)
+    np.testing.assert_allclose(terms.sum(axis=2), log_posteriors(head, new), atol=1e-12)
+    log_proba = head.predict_log_proba(new)
+    for row, why in enumerate(rs.explain(head, new, target="u", against="w")):
+        whole = log_proba[row, 0] - log_proba[row, 2]
+        assert sum(part for _, part in why.items) == pytest.approx(whole, abs=1e-10)
+    for row, why in enumerate(rs.explain(head, new)):
+        whole = log_proba[row].max() - log_proba[row].mean()
+        assert sum(part for _, part in why.items) == pytest.approx(whole, abs=1e-10)
+
+
+@with_and_without
+def test_only_listed_classes_contribute(rng, has_reference):
+    """With a reference, too: their terms are what their scores tell beyond those of others."""
+    lists = orders([["a", "b"], ["c"]], targets=["u", "v"])
+    head = rs.WeightedMean().fit(lists, scores(rng) if has_reference else None)
+    for why in rs.explain(head, scores(rng, n=5), target="u", against="v"):
+        assert {name for name, _ in why.items} == {"a", "b", "c"}
+        assert why.listed == ("a", "b")
+
+
+# ------------------------------------------------------------------ manners
+
+
+@with_and_without
+def test_a_fitted_one_is_stored(rng, tmp_path, has_reference):
+    new = scores(rng, n=9)
+    head = rs.WeightedMean().fit(VOTES, scores(rng) if has_reference else None)
+    joblib.dump(head, tmp_path / "head")
+    again = joblib.load(tmp_path / "head")
+    np.testing.assert_array_equal(again.predict_log_proba(new), head.predict_log_proba(new))
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@with_and_without
+@each_kind
+def test_scores_and_reference_are_left_as_they_are(rng, kind, has_reference, order):
+    usual, new = (np.asarray(scores(rng, kind, n=n).values, order=order) for n in (60, 9))
+    copies = usual.copy(), new.copy()
+    usual.flags.writeable = new.flags.writeable = False
+    reference = rs.Scores(usual, ITEMS, kind) if has_reference else None
+    head = rs.WeightedMean().fit(VOTES, reference)
+    head.predict(rs.Scores(new, ITEMS, kind))
+    rs.explain(head, rs.Scores(new, ITEMS, kind))
+    np.testing.assert_array_equal(usual, copies[0])
+    np.testing.assert_array_equal(new, copies[1])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"k": 0}, "k must be a whole number from 1 on, not 0"),
+        ({"decay": -1}, "decay must"),
+        ({"decay": np.inf}, "decay must"),
+        ({"temperature": 0}, "temperature must be positive and finite, not 0"),
+    ],
+)
+def test_parameters_that_cannot_be(options, message):
+    with pytest.raises(RankshotError, match=message):
+        rs.WeightedMean(**options).fit(VOTES)
