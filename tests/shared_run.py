@@ -19,7 +19,12 @@ from joblib import parallel_config
 from sklearn import config_context
 
 from rankshot.datasets.cifar import load_cifar
-from rankshot.experiments import ablation, peer_comparison, reproduction as module
+from rankshot.experiments import (
+    ablation,
+    peer_comparison,
+    reproduction as module,
+    selection,
+)
 from rankshot.experiments.benchmark import load_benchmark
 from rankshot.experiments.classifiers import LEAST_SQUARES
 from rankshot.experiments.full_sum import full_sum_table
@@ -32,10 +37,9 @@ GRID = {
     "multiclass": (0.003, 0.03),
     LEAST_SQUARES: (0.001,),
 }
-PLACES = (4, 10)
-DECAYS = (0.0, 0.25, 0.5)
-TEMPERATURES = (1.0, 4.0)
-SOURCE_WEIGHTS = (0.1, 0.3)
+PLACES = (4, 15)
+DECAYS = (0.25, 0.5)
+SOURCE_WEIGHTS = (0.3,)
 ENCODER_WEIGHTS = (10.0,)
 RATERS = ("lm1", "lm2", "lm3")
 PARTS = {
@@ -95,7 +99,9 @@ def write_features(path):
 def small_grids():
     """Try few settings in the ablation, and of the slowest peer."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("PLACES", "DECAYS", "TEMPERATURES", "SOURCE_WEIGHTS"):
+        for name in ("PLACES", "DECAYS", "SOURCE_WEIGHTS"):
+            patch.setattr(selection, name, globals()[name])
+        for name in ("PLACES", "DECAYS"):
             patch.setattr(ablation, name, globals()[name])
         grid = peer_comparison.SAE_GRID | {"encoder_weight": ENCODER_WEIGHTS}
         patch.setattr(peer_comparison, "SAE_GRID", grid)
@@ -133,5 +139,6 @@ def _run(folder):
 
 
 def _few_raters(benchmark):
-    panel = benchmark.panel
-    return rater_table(replace(benchmark, panel=panel[np.isin(panel.raters, RATERS)]))
+    panel = benchmark.real.panel
+    few = panel[np.isin(panel.raters, RATERS)]
+    return rater_table(replace(benchmark, panels={"similar": few}))

@@ -8,20 +8,25 @@ import pytest
 from sklearn.base import clone
 
 import rankshot as rs
-from rankshot.experiments import ablation as module
-from rankshot.experiments.ablation import rehearse_refined, run_ablation, settings_table
+from rankshot.experiments.ablation import (
+    BOTH,
+    rehearse_refined,
+    run_ablation,
+    settings_table,
+)
 from rankshot.experiments.benchmark import load_benchmark
 from rankshot.experiments.classifiers import LEAST_SQUARES, ClassifierCache
 from rankshot.experiments.evaluator import Evaluator
+from rankshot.experiments.selection import LEAST_GAIN
 from rankshot.zeroshot.bootstrap import Bootstrap
 from rankshot.zeroshot.metrics import Interval
-from shared_run import DECAYS, GRID, PLACES, SOURCE_WEIGHTS, TEMPERATURES, small_grids
+from shared_run import DECAYS, GRID, PLACES, small_grids
 
 C = 0.03
 FIRST, LAST = "the paper's: consensus, K = 4", "all that seen classes support"
-DEFAULT, INFORMED = "the default head", "the default head with a reference"
+MEAN, INFORMED = "the mean over raters, more places of falling weight", "the same with a reference"
 LOGISTIC, SQUARES = "regularization by seen classes", "least squares in its place"
-OWN_PLACES = "K and decay for this data set"
+DEFAULT = "the mean of both classifiers: the default"
 PAPERS_K = "the same at the paper's K = 4"
 CEILING = "no method: the true ranking of each class"
 WITH_BATCH = "all that seen classes support, with the batch"
@@ -88,7 +93,7 @@ def said_again():
 @pytest.fixture(scope="module")
 def elsewhere(evaluator, found, directory, said_again):
     """The same with noise for the new images, and labels drawn by lot."""
-    data, rng = evaluator.benchmark.images, np.random.default_rng(0)
+    data, rng = evaluator.benchmark.data, np.random.default_rng(0)
     other = replace(
         data,
         new=rng.normal(size=data.new.shape).astype(np.float32),
@@ -152,63 +157,70 @@ def test_the_first_step_is_the_papers(evaluator, found):
     assert found.steps[0].correct.tolist() == expected.tolist()
 
 
-def test_the_default_head_beats_chance_clearly(evaluator, found):
+def test_the_default_beats_chance_clearly(evaluator, found):
     """One of ten is right by chance. And of the seen classes that play, one of twenty."""
     default = step(found, DEFAULT)
     assert Bootstrap(evaluator.benchmark.real.test_label).interval(default.correct).low > 0.3
     assert default.rehearsal.low > 0.3
 
 
-def test_every_choice_is_the_best_on_seen_classes(evaluator, found):
-    """Settings that were chosen rehearse at least as well as those they were chosen from."""
+def test_the_first_steps_ask_the_papers_question_and_then_the_others(evaluator, found):
+    task = evaluator.benchmark.real
+    scores = evaluator.caches[task.name].load_or_train("multiclass", C).scores(task.test)
+    mean = rs.ProbabilisticRanking().fit(task.panels["similar"])
+    assert step(found, MEAN).correct.tolist() == (mean.predict(scores) == task.test_label).tolist()
+    usual = evaluator.caches[task.name].load_or_train("multiclass", C).scores(task.validation)
+    for question in ("contrast", "photographs"):
+        head = rs.ProbabilisticRanking().fit(task.panels[question], usual)
+        expected = head.predict(scores) == task.test_label
+        assert step(found, f"another question: {question}").correct.tolist() == expected.tolist()
 
-    def figure(idea):
-        return step(found, idea).rehearsal.estimate
 
-    assert figure("K chosen") >= figure(FIRST)
-    mean, default = figure("the mean over raters, no consensus"), figure(DEFAULT)
-    assert figure("later places weigh less") >= max(mean, default)
-    # The temperature may be left as it is.
-    assert 1 in TEMPERATURES
-    assert figure("scores divided by a temperature") >= default
-    assert figure(LOGISTIC) >= figure(INFORMED)
+def test_regularization_is_the_best_on_seen_classes(evaluator, found):
     for name, idea in (("multiclass", LOGISTIC), (LEAST_SQUARES, SQUARES)):
         base = found.bases[name]
         assert base.C in GRID[name]
         assert base.reference
         tried = [evaluator.rehearse(replace(base, C=c)).estimate for c in GRID[name]]
         assert step(found, idea).rehearsal == evaluator.rehearse(base)
-        assert figure(idea) == max(tried)
+        assert step(found, idea).rehearsal.estimate == max(tried)
+    default = found.bases[BOTH]
+    tried = [
+        evaluator.rehearse(replace(default, C=one, partner=(LEAST_SQUARES, other))).estimate
+        for one, other in product(GRID["multiclass"], GRID[LEAST_SQUARES])
+    ]
+    assert step(found, DEFAULT).rehearsal.estimate == max(tried)
 
 
-def test_what_is_supported_is_kept_and_what_is_not_is_not(evaluator, found):
-    """One step up at a time, each by more than its standard error."""
-    chosen = found.bases["multiclass"]
-    if evaluator.is_clearly_better(found.bases[LEAST_SQUARES], chosen):
-        chosen = found.bases[LEAST_SQUARES]
-    placed = evaluator.choose_best(
-        chosen.with_head(k=k, decay=d) for k, d in product(PLACES, DECAYS)
-    )
-    own = step(found, OWN_PLACES)
-    assert own.chosen == f"K = {placed.head.k}, decay {placed.head.decay:g}"
-    assert own.rehearsal == evaluator.rehearse(placed)
-    chosen = placed if evaluator.is_clearly_better(placed, chosen) else chosen
-    merged = evaluator.choose_best(
-        replace(chosen, sources={source: weight})
-        for source, weight in product(evaluator.benchmark.sources, SOURCE_WEIGHTS)
-    )
-    chosen = merged if evaluator.is_clearly_better(merged, chosen) else chosen
-    assert same(found.chosen, chosen)
+# ---- Changes of the default
+
+
+def test_a_change_is_kept_if_it_gains_more_than_its_standard_error(evaluator, found):
+    trials = found.selection.trials
+    parts = list(dict.fromkeys(one.part for one in trials))
+    assert parts == ["questions", "classifier", "head", "reference", "sources", "raters"]
+    for one in trials:
+        if one.kept:
+            assert one.gain.mean > one.gain.standard_error
+            assert one.gain.mean >= LEAST_GAIN
+            alike = [other for other in trials if other.part == one.part]
+            if one.part != "questions":
+                assert one.rehearsal.estimate == max(other.rehearsal.estimate for other in alike)
     last = step(found, LAST)
-    assert last.chosen == described(chosen)
     assert last.rehearsal == evaluator.rehearse(found.chosen)
     assert last.correct.tolist() == evaluator.mark_correct(found.chosen).tolist()
+    kept = [one for one in trials if one.kept]
+    expected = kept[-1].rehearsal if kept else step(found, DEFAULT).rehearsal
+    assert last.rehearsal == expected
 
 
-def described(configuration):
-    sources = "".join(f", {name} at {weight:g}" for name, weight in configuration.sources.items())
-    places = f"K = {configuration.head.k}, decay {configuration.head.decay:g}"
-    return f"{configuration.setting}, C = {configuration.C:g}, {places}, a reference{sources}"
+def test_the_table_of_changes_has_all_trials(evaluator, found):
+    table = found.selection.table(Bootstrap(evaluator.benchmark.real.test_label))
+    assert len(table.rows) == len(found.selection.trials)
+    for row, one in zip(table.rows, found.selection.trials, strict=True):
+        assert row[:3] == (one.part, one.change, one.rehearsal)
+        assert (row[4] == "yes") is one.kept
+        assert row[5].estimate == pytest.approx(one.correct.mean())
 
 
 def same(one, other):
@@ -225,29 +237,32 @@ class Doubtful(Evaluator):
         return False
 
 
-class Gullible(Evaluator):
+class Hopeful(Evaluator):
+    """Every change gains a lot."""
+
     def is_clearly_better(self, new, old):
         return True
 
+    def rehearsal_gain(self, new, old):
+        return super().rehearsal_gain(new, old)._replace(mean=1.0)
 
-@pytest.mark.parametrize("kind", [Doubtful, Gullible])
-def test_the_rule_decides_on_classifier_places_and_sources(
-    evaluator, found, directory, monkeypatch, kind
-):
+
+@pytest.mark.parametrize("kind", [Doubtful, Hopeful])
+def test_the_rule_decides_on_every_part(evaluator, found, directory, kind):
     """What is not surely better is not kept, however it rehearses; what is surely better, is."""
-    monkeypatch.setattr(module, "PLACES", (2, 4))
-    monkeypatch.setattr(module, "DECAYS", (0.0, 0.25))
-    monkeypatch.setattr(module, "SOURCE_WEIGHTS", (0.3,))
-    other = make_evaluator(evaluator.benchmark.images, directory, [], kind)
-    chosen = run_ablation(other, C, GRID, lambda text: None).chosen
+    other = make_evaluator(evaluator.benchmark.data, directory, [], kind)
+    result = run_ablation(other, C, GRID, lambda text: None)
     if kind is Doubtful:
-        assert same(chosen, found.bases["multiclass"])
+        assert same(result.chosen, found.bases[BOTH])
+        assert not any(one.kept for one in result.selection.trials)
     else:
-        assert chosen.setting == LEAST_SQUARES
-        # Neither is that of the default head.
-        assert chosen.head.k in (2, 4)
-        assert chosen.head.decay in (0.0, 0.25)
-        assert list(chosen.sources.values()) == [0.3]
+        # Questions are left out one by one, until one is left.
+        assert len(result.chosen.questions) == 1
+        assert result.chosen.partner is None
+        assert not same(result.chosen, replace(result.chosen, head=found.bases[BOTH].head))
+        assert not result.chosen.reference
+        assert list(result.chosen.sources.values()) == [0.3]
+        assert result.chosen.raters
 
 
 def test_the_last_configuration_at_the_papers_k(evaluator, found):
@@ -270,18 +285,18 @@ def test_the_ceiling_is_above_all_and_was_rehearsed_by_nobody(found):
 
 
 def test_the_ceiling_by_hand(evaluator, found):
-    """The ten classes that score highest for each new class, in standard deviations."""
+    """All classes by their score for each new class, in standard deviations."""
     task, configuration = evaluator.benchmark.real, found.chosen
-    model = evaluator.caches[task.name].load_or_train(configuration.setting, configuration.C)
-    usual, values = (model.scores(X).values.astype(float) for X in (task.validation, task.test))
+    tables = [evaluator.scores(configuration, task, part) for part in ("validation", "test")]
+    usual, values = (table.values.astype(float) for table in tables)
     orders = []
     for name in task.targets:
         mean = values[task.test_label == name].mean(axis=0)
         height = (mean - usual.mean(axis=0)) / usual.std(axis=0)
-        orders.append([task.items[i] for i in np.argsort(-height)[:10]])
+        orders.append([task.items[i] for i in np.argsort(-height)])
     rankings = rs.Rankings.from_orders(orders, items=task.items, targets=task.targets)
-    head = clone(configuration.head).fit(rankings, model.scores(task.validation))
-    labels = head.predict(model.scores(task.test))
+    head = clone(configuration.head).fit(rankings, tables[0])
+    labels = head.predict(tables[1])
     assert step(found, CEILING).correct.tolist() == (labels == task.test_label).tolist()
 
 
@@ -298,11 +313,13 @@ def test_steps_with_the_batch_come_last(found):
 
 def test_the_batch_is_used_with_the_classifier_that_rehearses_best(evaluator, found):
     squares = [replace(found.bases[LEAST_SQUARES], C=C) for C in GRID[LEAST_SQUARES]]
-    rehearsals = rehearse_refined(evaluator, [found.bases["multiclass"], *squares])
+    bases = [found.chosen, found.bases["multiclass"], *squares]
+    rehearsals = rehearse_refined(evaluator, bases)
     best = max(rehearsals, key=lambda one: rehearsals[one].estimate)
     last = step(found, WITH_BATCH)
     assert last.rehearsal == rehearsals[best]
-    assert last.chosen == f"{best.setting}, C = {best.C:g}"
+    said = [f"{name}, C = {C:g}" for name, C in best.classifiers]
+    assert last.chosen == " and ".join(said)
     low, high = found.batch_range
     assert low <= last.correct.mean() <= high
 
@@ -344,16 +361,22 @@ def test_the_mean_over_classes_counts_classes_alike(found):
     """Where classes are of different sizes the two figures differ."""
     truth = np.repeat(["cat", "dog"], [150, 50])
     odd = replace(found, steps=(replace(found.steps[0], correct=truth == "cat"),))
-    _, overall, by_class = odd.table(Bootstrap(truth), truth).row(FIRST, "", "nothing")
+    _, overall, by_class = odd.table(Bootstrap(truth), truth).row(FIRST, "similar", "nothing")
     assert (overall.estimate, by_class.estimate) == (pytest.approx(0.75), pytest.approx(0.5))
 
 
 def test_settings_are_rehearsed_one_by_one(evaluator, found):
-    table = settings_table(evaluator, {"multiclass": found.bases["multiclass"]})
-    assert table.columns == ("classifier", "K", *(f"decay {decay:g}" for decay in DECAYS))
-    assert [row[:2] for row in table.rows] == [("multiclass", f"{k}") for k in PLACES]
-    default = table.row("multiclass", "10")[DECAYS.index(0.5)]
-    assert default == evaluator.rehearse(found.bases["multiclass"])
-    other = found.bases["multiclass"].with_head(k=4, decay=0.25)
-    assert table.row("multiclass", "4")[DECAYS.index(0.25)] == evaluator.rehearse(other)
-    assert all(0 < value.low < value.high < 1 for row in table.rows for value in row[2:])
+    base = found.bases["multiclass"]
+    table = settings_table(evaluator, {"multiclass": base})
+    assert table.columns == ("classifier", "head", "K", *(f"decay {decay:g}" for decay in DECAYS))
+    assert [row[:3] for row in table.rows] == [
+        ("multiclass", head, f"{k}")
+        for head in ("WeightedMean", "ProbabilisticRanking")
+        for k in PLACES
+    ]
+    default = table.row("multiclass", "WeightedMean", "15")[DECAYS.index(0.5)]
+    assert default == evaluator.rehearse(base)
+    other = replace(base, head=rs.ProbabilisticRanking(k=4, decay=0.25))
+    found_there = table.row("multiclass", "ProbabilisticRanking", "4")[DECAYS.index(0.25)]
+    assert found_there == evaluator.rehearse(other)
+    assert all(0 < value.low < value.high < 1 for row in table.rows for value in row[3:])

@@ -74,7 +74,7 @@ def test_no_image_and_no_class_is_in_two_places(benchmarks, name, part):
 @each_task
 def test_labels_stay_with_their_images(benchmarks, name, part):
     benchmark = benchmarks[name]
-    data, task = benchmark.images, getattr(benchmark, part)
+    data, task = benchmark.data, getattr(benchmark, part)
     truth = dict(
         zip(
             np.concatenate([data.seen_train, data.seen_validation, data.new]).ravel().tolist(),
@@ -93,7 +93,7 @@ def test_labels_stay_with_their_images(benchmarks, name, part):
 @each_data_set
 def test_the_real_task_is_the_data_set(benchmarks, name):
     benchmark = benchmarks[name]
-    data, task = benchmark.images, benchmark.real
+    data, task = benchmark.data, benchmark.real
     assert task.name == f"{name}-all"
     assert task.train is data.seen_train
     assert task.validation is data.seen_validation
@@ -104,7 +104,7 @@ def test_the_real_task_is_the_data_set(benchmarks, name):
 @each_data_set
 def test_the_rehearsal_uses_every_image_of_the_seen_classes_and_no_other(benchmarks, name):
     benchmark = benchmarks[name]
-    data, task = benchmark.images, benchmark.rehearsal
+    data, task = benchmark.data, benchmark.rehearsal
     assert task.name == f"{name}-others"
     everything = numbers(task.train) | numbers(task.validation) | numbers(task.test)
     assert everything == numbers(data.seen_train) | numbers(data.seen_validation)
@@ -138,7 +138,7 @@ def test_the_panels_are_those_of_the_data_set(benchmarks):
         assert benchmark.real.panel.orders() == load_panel(name, "similar").orders()
         assert benchmark.rehearsal.panel.orders() == load_held_out_panel(name, "similar").orders()
         assert set(benchmark.vectors.names) == set(
-            benchmark.images.seen_classes + benchmark.images.new_classes
+            benchmark.data.seen_classes + benchmark.data.new_classes
         )
 
 

@@ -63,7 +63,7 @@ def wu_palmer(nouns, a, b):
 
 def test_word_maps_are_scaled_one_minus_similarities():
     benchmark = load_benchmark(load_cifar())
-    nouns, names = load_nouns(), benchmark.images.new_classes
+    nouns, names = load_nouns(), benchmark.data.new_classes
     senses = dict(build_class_tree(benchmark).senses)
     synsets = [nouns.synset(senses[name]) for name in names]
     by_tree = 1 - np.array([[wu_palmer(nouns, a, b) for b in synsets] for a in synsets])
@@ -83,11 +83,11 @@ def test_a_class_without_a_vector_is_left_out():
     holey = ClassVectors(benchmark.vectors.names, values, "holey")
     by_words = build_word_maps(
         Benchmark(
-            benchmark.images, benchmark.sources, benchmark.panel, benchmark.held_out_panel, holey
+            benchmark.data, benchmark.sources, benchmark.panels, benchmark.held_out_panels, holey
         )
     )[1]
     assert by_words.left_out == (("holey", "frog"),)
-    assert by_words.targets == tuple(n for n in benchmark.images.new_classes if n != "frog")
+    assert by_words.targets == tuple(n for n in benchmark.data.new_classes if n != "frog")
     assert by_words.places.shape == (9, 2)
 
 

@@ -47,7 +47,7 @@ def test_every_class_is_there_once_and_every_word_has_a_fork(benchmark):
     tree = build_class_tree(benchmark)
     nodes = [node for _, node in tree.root.walk()]
     labels = sorted(node.label for node in nodes if node.is_class)
-    assert labels == sorted(benchmark.images.new_classes)
+    assert labels == sorted(benchmark.data.new_classes)
     assert all(len(node.below) > 1 for node in nodes if not node.is_class)
     assert tree.dataset == benchmark.name
 
@@ -64,7 +64,7 @@ def test_senses_are_those_of_the_similarities(benchmark):
     """With the senses of the tree pinned, WordNet gives the same table."""
     table = load_similarities(benchmark.name)["WordNet"]
     tree = build_class_tree(benchmark)
-    assert [name for name, _ in tree.senses] == list(benchmark.images.new_classes)
+    assert [name for name, _ in tree.senses] == list(benchmark.data.new_classes)
     wordnet = WordNet("path", senses=SENSES[benchmark.name] | dict(tree.senses))
     again = wordnet.similarity(table.targets, table.items)
     np.testing.assert_array_equal(again.values, table.values)

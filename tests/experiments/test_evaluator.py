@@ -53,7 +53,7 @@ def made_task(rng, name):
         items=ITEMS,
         targets=TARGETS,
         sources=sources,
-        panel=panel,
+        panels={"similar": panel},
     )
 
 
@@ -82,7 +82,7 @@ def task(evaluator):
     return evaluator.benchmark.rehearsal
 
 
-MEAN = Configuration("multiclass", 1.0, rs.ProbabilisticRanking(k=4, decay=0.5))
+MEAN = Configuration("multiclass", 1.0, rs.ProbabilisticRanking(k=4, decay=0.5, temperature=1))
 
 # ---- The mean by hand
 
@@ -182,32 +182,45 @@ def setting_shift(setting):
     return len(setting) * np.linspace(0, 1, 12)
 
 
-def test_scores_are_divided_by_the_temperature(evaluator, task):
-    cold, warm = (replace(MEAN, temperature=t) for t in (0.5, 4.0))
-    plain = evaluator.scores(MEAN, task, "test")
-    for configuration in (cold, warm):
-        found = evaluator.scores(configuration, task, "test")
-        np.testing.assert_allclose(
-            found.values, plain.values / configuration.temperature, rtol=1e-6
-        )
-        assert (found.items, found.kind) == (plain.items, plain.kind)
-        head = rs.ProbabilisticRanking(k=4, decay=0.5).fit(task.panel)
-        expected = head.predict(plain.values / configuration.temperature)
-        assert evaluator.predict(configuration, task).tolist() == expected.tolist()
-    assert (evaluator.predict(cold, task) != evaluator.predict(warm, task)).any()
-    assert evaluator.caches["others"].made == [("multiclass", 1.0)]
+# ---- Two classifiers
 
 
-def test_a_reference_makes_the_temperature_irrelevant(evaluator, task):
-    """Scores are measured in standard deviations of the reference, divided as they are."""
-    one, other = (replace(MEAN, reference=True, temperature=t) for t in (1.0, 4.0))
-    log_proba = [
-        evaluator.fit_head(configuration, task).predict_log_proba(
-            evaluator.scores(configuration, task, "test")
+def test_scores_of_two_classifiers_are_standardised_and_averaged(evaluator, task):
+    """By hand: each column in standard deviations from its mean over the validation inputs."""
+    pair = replace(MEAN, partner=("least squares", 3.0))
+    alone = MEAN, replace(MEAN, setting="least squares", C=3.0)
+    expected = 0
+    for one in alone:
+        usual, test = (
+            evaluator.scores(one, task, part).values.astype(float)
+            for part in ("validation", "test")
         )
-        for configuration in (one, other)
-    ]
-    np.testing.assert_allclose(*log_proba, rtol=0, atol=1e-4)
+        expected = expected + (test - usual.mean(axis=0)) / usual.std(axis=0) / 2
+    found = evaluator.scores(pair, task, "test")
+    np.testing.assert_allclose(found.values, expected, rtol=0, atol=1e-5)
+    assert (found.items, found.kind) == (ITEMS, "one-vs-rest")
+    assert pair.classifiers == (("multiclass", 1.0), ("least squares", 3.0))
+    assert MEAN.classifiers == (("multiclass", 1.0),)
+
+
+# ---- Questions
+
+
+def two_questions(task):
+    """The panel's lists, and two of them as answers to another question."""
+    few = task.panel[np.isin(task.panel.raters, ["ann", "bob"])]
+    return replace(task, panels={"similar": task.panel, "contrast": few})
+
+
+def test_questions_weigh_the_same_however_many_answer_them(task):
+    asked = two_questions(task)
+    found = weight_rankings(MEAN, asked)
+    assert len(found) == 9 + 6
+    assert found.weights[:9].sum() == pytest.approx(found.weights[9:].sum())
+    assert len(set(found.weights[:9].round(12))) == len(set(found.weights[9:].round(12))) == 1
+    alone = weight_rankings(replace(MEAN, questions=("contrast",)), asked)
+    assert alone.orders() == asked.panels["contrast"].orders()
+    assert alone.weights.tolist() == [1.0] * 6
 
 
 # ---- Scores
@@ -242,7 +255,7 @@ def test_heads_of_one_classifier_share_its_scores(evaluator, task):
 
 def test_a_head_is_fitted_once_for_each_configuration_and_task(evaluator):
     tasks = evaluator.benchmark.rehearsal, evaluator.benchmark.real
-    configurations = [MEAN, MEAN.with_head(k=2), replace(MEAN, temperature=2.0)]
+    configurations = [MEAN, MEAN.with_head(k=2), replace(MEAN, reference=True)]
     first = [
         evaluator.fit_head(configuration, task)
         for configuration in configurations
@@ -385,7 +398,7 @@ def test_a_rater_who_does_worse_than_chance_keeps_a_little_weight(evaluator, tas
     wrong = rs.Rankings.from_orders(
         orders[1:] + orders[:1], items=ITEMS, targets=TARGETS, raters=["liar"] * 3
     )
-    benchmark = SimpleNamespace(rehearsal=replace(task, panel=wrong))
+    benchmark = SimpleNamespace(rehearsal=replace(task, panels={"similar": wrong}))
     alone = Evaluator(benchmark, {"others": FakeCache()})
     worth = weigh_raters(alone, MEAN)["liar"]
     assert alone.rehearse(MEAN).estimate - 1 / 3 < worth == 0.01

@@ -47,7 +47,7 @@ def made(rng, n_items, n=40):
         items=items,
         targets=TARGETS,
         sources={},
-        panel=panel,
+        panels={"similar": panel},
     )
     return task, Scores(values, items), truth
 

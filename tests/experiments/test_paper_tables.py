@@ -126,7 +126,7 @@ def measured(benchmark, values):
         return make
 
     makers = {name: maker(name, table) for name, table in scores_of(values).items()}
-    bootstrap = Bootstrap(benchmark.images.new_label)
+    bootstrap = Bootstrap(benchmark.data.new_label)
     return table_two(benchmark, makers, bootstrap, said.append), said
 
 
@@ -163,8 +163,8 @@ def expected_heads(sources, panel):
 def test_every_cell_is_its_heads_accuracy(made):
     benchmark, values = made
     table, _ = measured(benchmark, values)
-    heads = expected_heads(benchmark.sources, benchmark.panel)
-    truth = benchmark.images.new_label
+    heads = expected_heads(benchmark.sources, benchmark.real.panel)
+    truth = benchmark.data.new_label
     rows = {row[:2]: row[2:] for row in table.rows}
     assert set(rows) == set(heads) | {(method, INDIVIDUAL) for method in (DS, DR, PR)}
     assert len(table.rows) == len(rows)
@@ -230,7 +230,7 @@ def test_where_no_source_knows_all_targets_there_is_no_average(made):
     found = {row[1] for row in table.rows}
     assert not found & {*sources, INDIVIDUAL}
     assert {"arithmetic mean", "linguistic, Plackett-Luce", "panel, Mallows"} <= found
-    truth, merged = benchmark.images.new_label, rs.arithmetic_mean(list(sources.values()))
+    truth, merged = benchmark.data.new_label, rs.arithmetic_mean(list(sources.values()))
     head = rs.DeterministicRanking(k=4).fit(merged.to_rankings(10))
     cell = table.row(DR, "arithmetic mean")[2]
     right = np.mean(head.predict(scores_of(values)["multiclass"]) == truth)

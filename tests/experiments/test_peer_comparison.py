@@ -58,7 +58,8 @@ def make_benchmark(attributes=True):
         rs.Rankings.from_orders([list(of[:3])] * 3, items=of, targets=list(targets))
         for of, targets in ((SEEN, UNSEEN), (items, PLAYING))
     )
-    return Benchmark(images, {}, panel, held_out, ClassVectors(names, words, "words"))
+    vectors = ClassVectors(names, words, "words")
+    return Benchmark(images, {}, {"similar": panel}, {"similar": held_out}, vectors)
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +118,7 @@ def eszsl(task, vectors, setting):
 
 @pytest.mark.parametrize("source", ["words", "attributes"])
 def test_eszsl_is_tuned_on_the_rehearsal_and_judged_on_the_new(benchmark, table, source):
-    vectors = benchmark.vectors if source == "words" else benchmark.images.attributes
+    vectors = benchmark.vectors if source == "words" else benchmark.attributes
     task = benchmark.rehearsal
     accuracies = [
         mean_class(task.test_label, eszsl(task, vectors, setting))
@@ -163,7 +164,7 @@ def test_conse_is_tuned_and_judged_without_training(benchmark, table, classifier
 
 
 def test_iap_has_nothing_to_tune(benchmark, table, classifiers):
-    attributes = benchmark.images.attributes
+    attributes = benchmark.attributes
     figures = []
     for task, classifier in zip((benchmark.rehearsal, benchmark.real), classifiers, strict=True):
         fitted = IAP().fit(attributes.select(task.items))
@@ -208,11 +209,11 @@ def test_without_attributes_methods_that_need_them_are_left_out():
 
 
 def test_new_labels_choose_nothing(benchmark, table, classifiers):
-    data = benchmark.images
+    data = benchmark.data
     turned = np.roll(data.new_label, 30)
     other = ImageData(**{**vars(data), "new_label": turned})
     again = peer_table(
-        Benchmark(other, {}, benchmark.panel, benchmark.held_out_panel, benchmark.vectors),
+        Benchmark(other, {}, benchmark.panels, benchmark.held_out_panels, benchmark.vectors),
         *classifiers,
         str,
     )
@@ -247,8 +248,8 @@ def test_other_classifiers_are_refused(benchmark, classifiers):
 
 
 def test_inputs_that_are_all_the_same_are_refused(benchmark, classifiers):
-    data = benchmark.images
+    data = benchmark.data
     same = ImageData(**{**vars(data), "seen_train": np.ones_like(data.seen_train)})
-    flat = Benchmark(same, {}, benchmark.panel, benchmark.held_out_panel, benchmark.vectors)
+    flat = Benchmark(same, {}, benchmark.panels, benchmark.held_out_panels, benchmark.vectors)
     with pytest.raises(RankshotError, match="all 240 training inputs are the same"):
         prepare_task(flat.real, classifiers[1])

@@ -43,7 +43,9 @@ def make_benchmark(sources=None, panel=None, name="animals"):
     targets = said.targets if sources else panel.target_names
     anything = panel or rs.Rankings.from_orders([list(items)], items=items, targets=targets[0])
     vectors = ClassVectors(["x"], [[1.0]], "test")
-    return Benchmark(images(name, items, targets), sources or {}, anything, anything, vectors)
+    return Benchmark(
+        images(name, items, targets), sources or {}, {"": anything}, {"": anything}, vectors
+    )
 
 
 @pytest.fixture(scope="module")
@@ -52,8 +54,8 @@ def animals():
     return Benchmark(
         images("animals", seen, new),
         load_similarities("animals"),
-        load_panel("animals", "similar"),
-        load_held_out_panel("animals", "similar"),
+        {"similar": load_panel("animals", "similar")},
+        {"similar": load_held_out_panel("animals", "similar")},
         load_class_vectors("animals"),
     )
 

@@ -33,7 +33,7 @@ def benchmark():
 
 def scores_of(benchmark, strength, rng):
     """Return scores in few steps, so that many tie."""
-    truth, classes = benchmark.images.new_label, np.array(benchmark.images.new_classes)
+    truth, classes = benchmark.data.new_label, np.array(benchmark.data.new_classes)
     values = rng.normal(size=(len(truth), 10)) + strength * (truth[:, None] == classes)
     return MethodScores(np.round(values), tuple(classes.tolist()))
 
@@ -45,7 +45,7 @@ def test_figures_are_those_of_the_metric_whatever_the_columns(benchmark, rng):
         np.column_stack([np.full(len(plain.values), 9.0), plain.values[:, order]]),
         ("a seen class", *np.array(plain.targets)[order].tolist()),
     )
-    table = pairwise_accuracy(benchmark.images.new_label, plain.values, plain.targets)
+    table = pairwise_accuracy(benchmark.data.new_label, plain.values, plain.targets)
     found = evaluate_pairs(benchmark, {"plain": plain, "mixed": mixed})
     assert found.methods == ("plain", "mixed")
     for (one, other), (cell, same) in zip(found.pairs, found.accuracy, strict=True):
@@ -59,7 +59,7 @@ def test_figures_are_those_of_the_metric_whatever_the_columns(benchmark, rng):
 
 
 def test_equal_scores_count_one_half(benchmark):
-    classes, n = benchmark.images.new_classes, len(benchmark.images.new_label)
+    classes, n = benchmark.data.new_classes, len(benchmark.data.new_label)
     found = evaluate_pairs(benchmark, {"blind": MethodScores(np.full((n, 10), -np.inf), classes)})
     assert {cell for row in found.accuracy for cell in row} == {(0.5, 0.5, 0.5)}
     assert found.mean[0].estimate == pytest.approx(0.5)
@@ -67,9 +67,9 @@ def test_equal_scores_count_one_half(benchmark):
 
 def test_intervals_are_those_of_resampling_by_hand(benchmark, rng):
     method = scores_of(benchmark, 0.7, rng)
-    truth = benchmark.images.new_label
+    truth = benchmark.data.new_label
     found = evaluate_pairs(benchmark, {"method": method})
-    rows = [np.flatnonzero(truth == name) for name in benchmark.images.new_classes]
+    rows = [np.flatnonzero(truth == name) for name in benchmark.data.new_classes]
     pair = tuple(method.targets.index(name) for name in found.pairs[0])
     shares, means = [], []
     for _ in range(300):
@@ -102,7 +102,7 @@ def test_the_table_has_a_row_a_pair_and_their_mean(benchmark, rng):
 def test_cifar_has_the_pairs_of_the_paper(benchmark):
     pairs = choose_pairs(benchmark)
     assert {("automobile", "deer"), ("deer", "ship"), ("cat", "truck")} <= set(pairs)
-    assert {name for pair in pairs for name in pair} <= set(benchmark.images.new_classes)
+    assert {name for pair in pairs for name in pair} <= set(benchmark.data.new_classes)
 
 
 def mean_places(panel, target):
@@ -169,13 +169,12 @@ def test_what_cannot_be_judged_is_named(benchmark, rng):
 
 
 def test_a_class_without_inputs_is_named(benchmark, rng):
-    data = benchmark.images
+    data = benchmark.data
     keep = data.new_label != "frog"
     labels = {"new_label": data.new_label[keep], "new_classes": data.new_classes}
     lame = SimpleNamespace(
         name=benchmark.name,
-        panel=benchmark.panel,
-        images=SimpleNamespace(**labels),
+        data=SimpleNamespace(**labels),
         real=SimpleNamespace(test_label=data.new_label[keep], targets=benchmark.real.targets),
     )
     with pytest.raises(rs.RankshotError, match="no test input of 'frog'"):

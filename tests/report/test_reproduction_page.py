@@ -34,7 +34,7 @@ from rankshot.zeroshot.metrics import Interval
 @pytest.fixture(scope="module")
 def figures():
     study = load_benchmark(load_cifar())
-    truth, classes = study.images.new_label, np.array(study.images.new_classes)
+    truth, classes = study.data.new_label, np.array(study.data.new_classes)
     noise = np.random.default_rng(0).normal(size=(len(truth), 10))
     own = truth[:, None] == classes
     names = tuple(classes.tolist())

@@ -13,9 +13,13 @@ from rankshot.cli.console import check_output_folder, progress_bar, say
 from rankshot.core.errors import RankshotError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rich.table import Table
 
     from rankshot.datasets.features import ImageData
+    from rankshot.experiments.benchmark import Benchmark
+    from rankshot.experiments.reproduction import Reproduction
     from rankshot.experiments.result_tables import ResultTable
 
 DATA = "RANKSHOT_DATA"
@@ -28,34 +32,42 @@ LEAD = (
 
 
 class DataSet(StrEnum):
-    """The data sets of the paper."""
+    """The data sets of the paper, and one of texts."""
 
     CIFAR = "cifar"
     ANIMALS = "animals"
+    INTENTS = "intents"
 
 
-NAMES = {DataSet.CIFAR: "CIFAR", DataSet.ANIMALS: "Animals with Attributes"}
+NAMES = {
+    DataSet.CIFAR: "CIFAR",
+    DataSet.ANIMALS: "Animals with Attributes",
+    DataSet.INTENTS: "intents (CLINC150)",
+}
 MISSING = {
     DataSet.CIFAR: "give the directory that has it with --data DIR, or let --download fetch CIFAR "
     "and extract its features (an hour or more on a CPU)",
     DataSet.ANIMALS: "give the directory that has it, or the directory where Animals with "
     "Attributes was unpacked (with Features/ and classes.txt), with --data DIR",
+    DataSet.INTENTS: "give the directory that has intents/requests.jsonl, classes.json, "
+    "panel.jsonl and panel_held_out_seen.jsonl with --data DIR",
 }
 """What to do if there are no features of a data set."""
 
 
 def reproduce(
     dataset: Annotated[
-        DataSet, typer.Argument(help="The data set: CIFAR, or Animals with Attributes.")
+        DataSet,
+        typer.Argument(help="The data set: CIFAR, Animals with Attributes, or texts (intents)."),
     ],
     data: Annotated[
         Path | None,
         typer.Option(
             envvar=DATA,
             show_envvar=False,
-            help="The directory that has cifar/features.npz or animals/features.npz. For animals "
-            "it may be the unpacked data set itself. The default is the value of the environment "
-            f"variable {DATA}.",
+            help="The directory that has cifar/features.npz, animals/features.npz or "
+            "intents/requests.jsonl. For animals it may be the unpacked data set itself. The "
+            f"default is the value of the environment variable {DATA}.",
         ),
     ] = None,
     output: Annotated[
@@ -80,6 +92,8 @@ def reproduce(
 ) -> None:
     """Run the paper's experiments on real data.
 
+    Intents are texts, which the paper does not have: only the experiments beyond the paper are run.
+
     The tables are printed, and a report with all tables and figures is written.
 
     A run takes up to half an hour on two cores. The trained classifiers are kept, so a second run
@@ -89,14 +103,12 @@ def reproduce(
     """
     from rich.console import Console
 
-    from rankshot.experiments import reproduction
-    from rankshot.experiments.benchmark import load_benchmark
     from rankshot.experiments.result_tables import write_csv, write_markdown
     from rankshot.report.page import require_jinja2, write_page
     from rankshot.report.reproduction import render_reproduction
 
     if download and dataset is not DataSet.CIFAR:
-        raise RankshotError("--download fetches CIFAR only; for animals give --data DIR")
+        raise RankshotError(f"--download fetches CIFAR only; for {dataset} give --data DIR")
     if data is None:
         raise RankshotError(
             "give the directory of the data with --data DIR, or set the environment variable "
@@ -106,12 +118,12 @@ def reproduce(
     folder = Path(f"reproduction-{dataset}") if output is None else output
     for place in [folder, data] if download else [folder]:
         check_output_folder(place)
-    images = _load_images(dataset, data, download=download)
+    run, benchmark = _prepare(dataset, data, download=download)
     folder.mkdir(parents=True, exist_ok=True)
     start = perf_counter()
     errors = Console(stderr=True)
-    found = reproduction.reproduce(
-        load_benchmark(images),
+    found = run(
+        benchmark,
         folder / "classifiers",
         lambda text: say(f"{perf_counter() - start:6.0f} s  {text}", errors),
     )
@@ -126,6 +138,27 @@ def reproduce(
     page = render_reproduction(title, LEAD, found.tables, found.figures)
     write_page(page, folder / "report.html")
     say(f"report.html, numbers.csv and tables.md written to {folder}", console)
+
+
+def _prepare(
+    dataset: DataSet, data: Path, *, download: bool
+) -> tuple[Callable[..., Reproduction], Benchmark]:
+    """Return the function that runs the experiments, and the data for it."""
+    from rankshot.datasets.intents import load_intents
+    from rankshot.experiments import reproduction
+    from rankshot.experiments.benchmark import load_benchmark
+
+    if dataset is not DataSet.INTENTS:
+        images = _load_images(dataset, data, download=download)
+        return reproduction.reproduce, load_benchmark(images)
+    folder = data if (data / "requests.jsonl").is_file() else data / dataset.value
+    try:
+        texts = load_intents(folder)
+    except FileNotFoundError as error:
+        raise RankshotError(
+            f"{error.filename}: there is no such file; {MISSING[dataset]}"
+        ) from None
+    return reproduction.reproduce_texts, load_benchmark(texts)
 
 
 def _load_images(dataset: DataSet, data: Path, *, download: bool) -> ImageData:

@@ -11,25 +11,23 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 from sklearn.base import clone
 
-from rankshot.experiments.benchmark import LIST_LENGTH, Task
+from rankshot.experiments.benchmark import Task
 from rankshot.experiments.classifiers import LEAST_SQUARES, AnnounceStep
-from rankshot.experiments.evaluator import Configuration, Evaluator, weigh_raters
+from rankshot.experiments.evaluator import Configuration, Evaluator
 from rankshot.experiments.methods import K, paper_head
 from rankshot.experiments.result_tables import ResultTable, Value
-from rankshot.ranking.mallows import Mallows
+from rankshot.experiments.selection import DECAYS, PLACES, Selection, make_default, select
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.bootstrap import Bootstrap, class_interval, class_weights
 from rankshot.zeroshot.heads.batch_refinement import BatchRefinement, balancing_offsets
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
+from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.metrics import Interval, format_share
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.str_]
 Correct = NDArray[np.bool_]
-PLACES = (2, 4, 7, 10)
-DECAYS = (0.0, 0.25, 0.5, 0.75, 1.0)
-TEMPERATURES = (0.5, 1.0, 2.0, 4.0)
-SOURCE_WEIGHTS = (0.1, 0.2, 0.3, 0.5)
+BOTH = "both"
 NEARLY_BEST = 0.01
 """Configurations whose rehearsal accuracy is within this of the best count as nearly best."""
 REFINED = "all that seen classes support, with the batch"
@@ -38,12 +36,11 @@ CHOICE_NOTE = (
     "interval is from resamples of classes. New classes are only used to report."
 )
 KEPT_NOTE = (
-    "Regularization, temperature and the classifier of the batch are the best of their grid. "
-    "Another classifier, another K or decay and other sources are kept only if they gain more "
-    "than one standard error over classes."
+    "Regularization and the classifier of the batch are the best of their grid. What else seen "
+    "classes support, beyond the default, is in the next table."
 )
 DEFAULT_NOTE = (
-    "The default head was chosen on both data sets together. The reference was not chosen: least "
+    "The default head was chosen on all data sets together. The reference was not chosen: least "
     "squares needs it, because its scores have no scale of their own."
 )
 
@@ -80,9 +77,11 @@ class AblationResult:
     ----------
     steps : tuple of Step
     bases : dict of str to Configuration
-        The best configuration of each classifier, with the default head and a reference.
+        The default, and the same with each of its classifiers alone.
     chosen : Configuration
         The configuration that seen classes support in the end.
+    selection : Selection
+        The changes of the default that were tried.
     batch_range : tuple of float
         The lowest and the highest accuracy of the nearly best classifiers with the batch.
     """
@@ -90,6 +89,7 @@ class AblationResult:
     steps: tuple[Step, ...]
     bases: dict[str, Configuration]
     chosen: Configuration
+    selection: Selection
     batch_range: tuple[float, float]
 
     def table(self, bootstrap: Bootstrap, truth: NDArray[np.str_]) -> ResultTable:
@@ -157,99 +157,77 @@ def run_ablation(
     ----------
     evaluator : Evaluator
     C : float
-        The best regularization of the multiclass classifier on seen validation *images*.
+        The best regularization of the multiclass classifier on seen validation *inputs*.
     grid : mapping of str to sequence of float
         The regularizations of multiclass and least squares, to be chosen by seen *classes*.
     announce : callable
         Called with the name of the next idea.
     """
     ablation = _Ablation(evaluator, announce, [])
-    informed = _heads(ablation, Configuration("multiclass", C, paper_head()))
-    logistic = [replace(informed, C=c) for c in grid["multiclass"]]
-    squares = [replace(informed, setting=LEAST_SQUARES, C=c) for c in grid[LEAST_SQUARES]]
-    bases = _classifiers(ablation, logistic, squares)
-    chosen = bases[-1] if evaluator.is_clearly_better(bases[-1], bases[0]) else bases[0]
-    chosen = _sources(ablation, _places(ablation, chosen))
+    _add_heads(ablation, C)
+    announce("the grids of both classifiers")
+    default, alone = make_default(evaluator, grid)
+    for idea, configuration in (
+        ("regularization by seen classes", alone["multiclass"]),
+        ("least squares in its place", alone[LEAST_SQUARES]),
+        ("the mean of both classifiers: the default", default),
+    ):
+        ablation.add(idea, _describe_classifiers(configuration), configuration)
+    selection = select(evaluator, default, alone, announce)
+    chosen = selection.chosen
     ablation.add("all that seen classes support", _describe(chosen), chosen)
     ablation.add("the same at the paper's K = 4", "", chosen.with_head(k=K))
     announce("a ceiling: the true orders")
     ablation.steps.append(_ceiling(evaluator, chosen))
     ablation.steps.extend(_frequency_steps(evaluator, chosen, announce))
     announce(REFINED)
-    refined = rehearse_refined(evaluator, [bases[0], *squares])
+    squares = [replace(alone[LEAST_SQUARES], C=C) for C in grid[LEAST_SQUARES]]
+    refined = rehearse_refined(evaluator, [chosen, alone["multiclass"], *squares])
     ablation.steps.append(_refined_step(evaluator, refined))
     return AblationResult(
         tuple(ablation.steps),
-        {one.setting: one for one in bases},
+        alone | {BOTH: default},
         chosen,
+        selection,
         range_of_nearly_best(evaluator, refined),
     )
 
 
-def _heads(ablation: _Ablation, paper: Configuration) -> Configuration:
-    """Try heads with the paper's classifier; return the default head with a reference."""
-    evaluator = ablation.evaluator
-    ablation.add("the paper's: consensus, K = 4", "", paper)
-    best = evaluator.choose_best(paper.with_head(k=k) for k in PLACES)
-    ablation.add("K chosen", f"K = {best.head.k}", best)
-    mallows = best.with_head(prior=Mallows())
-    ablation.add("a consensus by Mallows", f"K = {best.head.k}", mallows)
-    best = evaluator.choose_best(paper.with_head(k=k, posterior="mean") for k in PLACES)
-    ablation.add("the mean over raters, no consensus", f"K = {best.head.k}", best)
-    best = evaluator.choose_best(
-        paper.with_head(k=k, decay=decay, posterior="mean") for k, decay in product(PLACES, DECAYS)
-    )
-    ablation.add("later places weigh less", f"K = {best.head.k}, decay {best.head.decay:g}", best)
-    default = replace(paper, head=ProbabilisticRanking())
-    ablation.add("the default head", f"K = {default.head.k}, decay {default.head.decay:g}", default)
-    best = evaluator.choose_best(replace(default, temperature=t) for t in TEMPERATURES)
-    ablation.add("scores divided by a temperature", f"temperature {best.temperature:g}", best)
-    ablation.add("the paper's head with a reference", "", replace(paper, reference=True))
-    return ablation.add("the default head with a reference", "", replace(default, reference=True))
+def _add_heads(ablation: _Ablation, C: float) -> None:
+    """Try heads and questions of the panel with the paper's classifier."""
+    questions = list(ablation.evaluator.benchmark.rehearsal.panels)
+    paper = Configuration("multiclass", C, paper_head(), questions=(questions[0],))
+    ablation.add("the paper's: consensus, K = 4", questions[0], paper)
+    mean = replace(paper, head=ProbabilisticRanking())
+    places = f"K = {mean.head.k}, decay {mean.head.decay:g}"
+    ablation.add("the mean over raters, more places of falling weight", places, mean)
+    informed = ablation.add("the same with a reference", "", replace(mean, reference=True))
+    for question in questions[1:]:
+        another = replace(informed, questions=(question,))
+        ablation.add(f"another question: {question}", "", another)
+    if len(questions) > 1:
+        informed = replace(informed, questions=())
+        ablation.add("all questions", " + ".join(questions), informed)
+    head = WeightedMean()
+    places = f"K = {head.k}, decay {head.decay:g}"
+    ablation.add("the weighted mean of scores", places, replace(informed, head=head))
 
 
-def _classifiers(
-    ablation: _Ablation, logistic: Sequence[Configuration], squares: Sequence[Configuration]
-) -> list[Configuration]:
-    """Choose the regularization of two classifiers by seen classes."""
-    best = [ablation.evaluator.choose_best(grid) for grid in (logistic, squares)]
-    ablation.add("regularization by seen classes", f"multiclass, C = {best[0].C:g}", best[0])
-    ablation.add("least squares in its place", f"C = {best[1].C:g}", best[1])
-    return best
-
-
-def _places(ablation: _Ablation, chosen: Configuration) -> Configuration:
-    """Try other values of K and of the decay for this data set alone."""
-    evaluator = ablation.evaluator
-    best = evaluator.choose_best(
-        chosen.with_head(k=k, decay=decay) for k, decay in product(PLACES, DECAYS)
-    )
-    said = f"K = {best.head.k}, decay {best.head.decay:g}"
-    ablation.add("K and decay for this data set", said, best)
-    return best if evaluator.is_clearly_better(best, chosen) else chosen
-
-
-def _sources(ablation: _Ablation, chosen: Configuration) -> Configuration:
-    """Try weights of raters, and other sources in addition to the panel."""
-    evaluator = ablation.evaluator
-    weights = weigh_raters(evaluator, chosen)
-    extent = (
-        f"weights {format_share(min(weights.values()))} to {format_share(max(weights.values()))}"
-    )
-    ablation.add("raters weighted by their accuracy", extent, replace(chosen, raters=weights))
-    best = evaluator.choose_best(
-        replace(chosen, sources={source: weight})
-        for source, weight in product(evaluator.benchmark.sources, SOURCE_WEIGHTS)
-    )
-    said = ", ".join(f"{name} at {weight:g}" for name, weight in best.sources.items())
-    ablation.add("a linguistic source in addition to the panel", said, best)
-    return best if evaluator.is_clearly_better(best, chosen) else chosen
+def _describe_classifiers(configuration: Configuration) -> str:
+    return " and ".join(f"{name}, C = {C:g}" for name, C in configuration.classifiers)
 
 
 def _describe(configuration: Configuration) -> str:
-    merged = "".join(f", {name} at {weight:g}" for name, weight in configuration.sources.items())
-    places = f"K = {configuration.head.k}, decay {configuration.head.decay:g}"
-    return f"{configuration.setting}, C = {configuration.C:g}, {places}, a reference{merged}"
+    head = configuration.head
+    parts = [
+        _describe_classifiers(configuration),
+        f"{type(head).__name__}, K = {head.k}, decay {head.decay:g}",
+        "a reference" if configuration.reference else "no reference",
+        " + ".join(configuration.questions) or "all questions",
+        *(f"{name} at {weight:g}" for name, weight in configuration.sources.items()),
+        *(["raters by their accuracy"] if configuration.raters else []),
+    ]
+    return "; ".join(parts)
 
 
 def _ceiling(evaluator: Evaluator, configuration: Configuration) -> Step:
@@ -259,7 +237,7 @@ def _ceiling(evaluator: Evaluator, configuration: Configuration) -> Step:
     usual = evaluator.scores(configuration, task, "validation")
     values = (scores.values - usual.values.mean(axis=0)) / usual.values.std(axis=0)
     means = [values[task.test_label == name].mean(axis=0) for name in task.targets]
-    orders = Rankings.from_scores(means, items=task.items, targets=task.targets).top(LIST_LENGTH)
+    orders = Rankings.from_scores(means, items=task.items, targets=task.targets)
     head = clone(configuration.head).fit(orders, usual)
     correct = np.asarray(head.predict(scores) == task.test_label)
     idea = "no method: the true ranking of each class"
@@ -326,7 +304,7 @@ def _refined_step(evaluator: Evaluator, rehearsals: dict[Configuration, Interval
     """Return the step with the configuration that has the highest rehearsal accuracy."""
     best = max(rehearsals, key=lambda one: rehearsals[one].estimate)
     correct = mark_refined(evaluator, best, evaluator.benchmark.real)
-    return Step(REFINED, f"{best.setting}, C = {best.C:g}", rehearsals[best], correct, "batch")
+    return Step(REFINED, _describe_classifiers(best), rehearsals[best], correct, "batch")
 
 
 def range_of_nearly_best(
@@ -346,24 +324,21 @@ def range_of_nearly_best(
 
 
 def settings_table(evaluator: Evaluator, configurations: dict[str, Configuration]) -> ResultTable:
-    """Return the rehearsal accuracy of some configurations for each K and decay.
+    """Return the rehearsal accuracy of some configurations for each head, K and decay.
 
-    The default parameters of `ProbabilisticRanking` were chosen by these tables.
+    The default parameters of both heads were chosen by such tables.
     """
-    rows: list[tuple[Value, ...]] = [
-        (
-            name,
-            f"{k}",
-            *(evaluator.rehearse(configuration.with_head(k=k, decay=decay)) for decay in DECAYS),
-        )
-        for name, configuration in configurations.items()
-        for k in PLACES
-    ]
+    rows: list[tuple[Value, ...]] = []
+    for (name, one), head, k in product(
+        configurations.items(), (WeightedMean, ProbabilisticRanking), PLACES
+    ):
+        heads = [replace(one, head=head(k=k, decay=decay)) for decay in DECAYS]
+        rows.append((name, head.__name__, f"{k}", *map(evaluator.rehearse, heads)))
     return ResultTable(
         "settings",
         "Which settings seen classes favour: mean class accuracy where they play new ones",
-        ("classifier", "K", *(f"decay {decay:g}" for decay in DECAYS)),
+        ("classifier", "head", "K", *(f"decay {decay:g}" for decay in DECAYS)),
         tuple(rows),
-        ("The mean over the panel's raters, with a reference of seen validation inputs.",),
-        n_labels=2,
+        ("All questions of the panel, with a reference of seen validation inputs.",),
+        n_labels=3,
     )

@@ -5,27 +5,35 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import FeatureUnion, make_union
 
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.datasets.embedded import (
+    QUESTIONS,
     load_class_vectors,
     load_held_out_panel,
     load_panel,
     load_similarities,
 )
 from rankshot.datasets.features import ImageData
+from rankshot.datasets.intents import TextData
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.class_vectors import ClassVectors
 from rankshot.semantics.similarity import Similarity
 
 Labels = NDArray[np.str_]
-Features = NDArray[np.float32]
+Texts = NDArray[np.str_]
+Features = NDArray[np.float32] | csr_array
 LIST_LENGTH = 10
 """How many items of a source's ranking are used: as many as each rater of the panel ordered."""
 PANEL = "panel"
+LabelledInputs = tuple[Any, Labels]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -38,18 +46,19 @@ class Task:
     Attributes
     ----------
     name : str
-    train, train_label : ndarrays
+    train, train_label : ndarray or sparse array, ndarray
         Inputs of the classes that the classifier is trained on.
-    validation, validation_label : ndarrays
+    validation, validation_label : ndarray or sparse array, ndarray
         Other inputs of these classes.
-    test, test_label : ndarrays
+    test, test_label : ndarray or sparse array, ndarray
         Inputs of the targets.
     items, targets : tuples of str
         The classes that the classifier is trained on, and those that it has to recognise.
     sources : dict of str to Similarity
         The similarity of targets and items, by source.
-    panel : Rankings
-        Rankings of the items for each target, by the panel.
+    panels : dict of str to Rankings
+        Rankings of the items for each target, by the question that the panel was asked; first the
+        question that is nearest to the paper's.
     """
 
     name: str
@@ -62,88 +71,155 @@ class Task:
     items: tuple[str, ...]
     targets: tuple[str, ...]
     sources: dict[str, Similarity]
-    panel: Rankings
+    panels: dict[str, Rankings]
+
+    @property
+    def panel(self) -> Rankings:
+        """The panel that takes the place of the paper's crowd: the answers to its question."""
+        return next(iter(self.panels.values()))
 
     def rankings(self, source: str) -> Rankings:
-        """Return the top rankings of a source, or the rankings of the panel."""
-        return self.panel if source == PANEL else rank_items(self.sources[source])
+        """Return the top rankings of a source, or those of the panel for a question."""
+        if source == PANEL:
+            return self.panel
+        return self.panels[source] if source in self.panels else rank_items(self.sources[source])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TextTask(Task):
+    """A task whose inputs are texts; ``train``, ``validation`` and ``test`` are their features.
+
+    Attributes
+    ----------
+    train_text, test_text : ndarrays of str
+        The texts themselves.
+    """
+
+    train_text: Texts
+    test_text: Texts
 
 
 @dataclass(frozen=True, eq=False)
 class Benchmark:
     """A data set with all its semantics; its two tasks are the rehearsal and the real one."""
 
-    images: ImageData
+    data: ImageData | TextData
     sources: dict[str, Similarity]
-    panel: Rankings
-    held_out_panel: Rankings
+    panels: dict[str, Rankings]
+    held_out_panels: dict[str, Rankings]
     vectors: ClassVectors
 
     @property
     def name(self) -> str:
         """The name of the data set."""
-        return self.images.name
+        return self.data.name
+
+    @property
+    def attributes(self) -> ClassVectors | None:
+        """The attributes of all classes, if the data set has them."""
+        return self.data.attributes if isinstance(self.data, ImageData) else None
 
     @cached_property
     def real(self) -> Task:
         """The task with the new classes as targets: to report results, never to choose settings."""
-        data = self.images
-        return Task(
-            name=f"{data.name}-all",
-            train=data.seen_train,
-            train_label=data.seen_train_label,
-            validation=data.seen_validation,
-            validation_label=data.seen_validation_label,
-            test=data.new,
-            test_label=data.new_label,
-            items=data.seen_classes,
-            targets=data.new_classes,
-            sources=self._select_sources(data.new_classes, data.seen_classes),
-            panel=self.panel,
+        data = self.data
+        return self._make_task(
+            "all",
+            (data.seen_train, data.seen_train_label),
+            (data.seen_validation, data.seen_validation_label),
+            (data.new, data.new_label),
+            data.seen_classes,
+            data.new_classes,
+            self.panels,
         )
 
     @cached_property
     def rehearsal(self) -> Task:
         """The task with the seen classes that the panel ranked as targets: to choose settings.
 
-        All images of these classes are test inputs, because the classifier is trained on none of
+        All inputs of these classes are test inputs, because the classifier is trained on none of
         them.
         """
-        data = self.images
-        targets = tuple(self.held_out_panel.target_names)
-        items = tuple(name for name in data.seen_classes if name not in targets)
+        data = self.data
+        targets = tuple(next(iter(self.held_out_panels.values())).target_names)
         in_train = np.isin(data.seen_train_label, targets)
         in_validation = np.isin(data.seen_validation_label, targets)
-        return Task(
-            name=f"{data.name}-others",
-            train=data.seen_train[~in_train],
-            train_label=data.seen_train_label[~in_train],
-            validation=data.seen_validation[~in_validation],
-            validation_label=data.seen_validation_label[~in_validation],
-            test=np.concatenate([data.seen_train[in_train], data.seen_validation[in_validation]]),
-            test_label=np.concatenate(
-                [data.seen_train_label[in_train], data.seen_validation_label[in_validation]]
+        return self._make_task(
+            "others",
+            (data.seen_train[~in_train], data.seen_train_label[~in_train]),
+            (data.seen_validation[~in_validation], data.seen_validation_label[~in_validation]),
+            (
+                np.concatenate([data.seen_train[in_train], data.seen_validation[in_validation]]),
+                np.concatenate(
+                    [data.seen_train_label[in_train], data.seen_validation_label[in_validation]]
+                ),
             ),
-            items=items,
-            targets=targets,
-            sources=self._select_sources(targets, items),
-            panel=self.held_out_panel,
+            tuple(name for name in data.seen_classes if name not in targets),
+            targets,
+            self.held_out_panels,
         )
 
-    def _select_sources(
-        self, targets: tuple[str, ...], items: tuple[str, ...]
-    ) -> dict[str, Similarity]:
-        return {name: table.select(targets, items) for name, table in self.sources.items()}
+    def _make_task(
+        self,
+        name: str,
+        train: LabelledInputs,
+        validation: LabelledInputs,
+        test: LabelledInputs,
+        items: tuple[str, ...],
+        targets: tuple[str, ...],
+        panels: dict[str, Rankings],
+    ) -> Task:
+        values: dict[str, Any] = {
+            "name": f"{self.name}-{name}",
+            "train": train[0],
+            "train_label": train[1],
+            "validation": validation[0],
+            "validation_label": validation[1],
+            "test": test[0],
+            "test_label": test[1],
+            "items": items,
+            "targets": targets,
+            "sources": {name: table.select(targets, items) for name, table in self.sources.items()},
+            "panels": panels,
+        }
+        if isinstance(self.data, ImageData):
+            return Task(**values)
+        # The features are those of the texts that the classifier is trained on.
+        tfidf = make_tfidf().fit(train[0])
+        features = {part: tfidf.transform(values[part]) for part in ("train", "validation", "test")}
+        return TextTask(**values | features, train_text=train[0], test_text=test[0])
 
 
-def load_benchmark(images: ImageData) -> Benchmark:
-    """Return a data set with the semantics of its classes, which the package contains."""
+def load_benchmark(data: ImageData | TextData) -> Benchmark:
+    """Return a data set with the semantics of its classes, which the package contains.
+
+    Texts have their panels with them.
+    """
+    # The question that is nearest to the paper's is the last of those that the panel was asked.
+    questions = QUESTIONS[data.name][::-1]
+    if isinstance(data, TextData):
+        panels, held_out = ({questions[0]: one} for one in (data.panel, data.held_out_panel))
+    else:
+        panels = {one: load_panel(data.name, one) for one in questions}
+        held_out = {one: load_held_out_panel(data.name, one) for one in questions}
     return Benchmark(
-        images=images,
-        sources=load_similarities(images.name),
-        panel=load_panel(images.name, "similar"),
-        held_out_panel=load_held_out_panel(images.name, "similar"),
-        vectors=load_class_vectors(images.name),
+        data, load_similarities(data.name), panels, held_out, load_class_vectors(data.name)
+    )
+
+
+def make_tfidf() -> FeatureUnion:
+    """Return an extractor of features of texts: TF-IDF of words, pairs of words, and characters.
+
+    Examples
+    --------
+    >>> texts = ["book a flight", "cancel my flight"]
+    >>> make_tfidf().fit_transform(texts).shape
+    (2, 70)
+    """
+    common: dict[str, Any] = {"sublinear_tf": True, "dtype": np.float32}
+    return make_union(
+        TfidfVectorizer(ngram_range=(1, 2), **common),
+        TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), **common),
     )
 
 

@@ -101,7 +101,7 @@ def look_up_senses(benchmark: Benchmark) -> dict[str, str]:
     Senses are chosen in the context of *all* classes. Ten names alone are less context, and other
     senses could be chosen.
     """
-    data = benchmark.images
+    data = benchmark.data
     found = WordNet(senses=SENSES[benchmark.name]).senses(data.new_classes + data.seen_classes)
     return {name: found[name].name for name in data.new_classes}
 
@@ -148,7 +148,7 @@ def build_word_maps(benchmark: Benchmark) -> tuple[SemanticMap, SemanticMap]:
     >>> [(one.name, one.places.shape) for one in build_word_maps(load_benchmark(load_cifar()))]
     [('Wu & Palmer', (10, 2)), ('GloVe 100d', (10, 2))]
     """
-    classes, vectors = benchmark.images.new_classes, benchmark.vectors
+    classes, vectors = benchmark.data.new_classes, benchmark.vectors
     wordnet = WordNet("wup", senses=look_up_senses(benchmark))
     by_wordnet = _word_map(WU_PALMER, wordnet.similarity(classes, classes))
     return by_wordnet, _word_map(vectors.source, vectors.cosines(classes, classes))

@@ -13,17 +13,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.multiclass import OneVsOneClassifier
 from sklearn.svm import LinearSVC
 
 from rankshot.core.blocks import row_blocks
 from rankshot.core.text_files import replace_file
+from rankshot.experiments.benchmark import Features, Labels
+from rankshot.zeroshot.heads.reference import mean_and_std
 from rankshot.zeroshot.platt import PlattScaling
 from rankshot.zeroshot.scores import Kind, Scores, score_by_pair_wins
 
-Labels = NDArray[np.str_]
-Features = NDArray[np.float32]
 ARRAYS = ("kind", "classes", "coef", "intercept", "fingerprint")
 _UNREADABLE = (
     OSError,
@@ -74,8 +75,8 @@ class LinearClassifier:
 
     def predict(self, X: Features) -> Labels:
         """Return the class with the highest score, or with the most pairs won."""
-        found = np.empty(len(X), np.intp)
-        for rows in row_blocks(len(X), len(self.coef)):
+        found = np.empty(X.shape[0], np.intp)
+        for rows in row_blocks(X.shape[0], len(self.coef)):
             values = self.scores(X[rows]).values
             if self.kind == "one-vs-one":
                 values = score_by_pair_wins(values, len(self.classes))
@@ -91,6 +92,13 @@ class LinearClassifier:
         slopes = platt.slopes_.astype(np.float32)
         intercept = slopes * self.intercept + platt.intercepts_.astype(np.float32)
         return LinearClassifier(self.kind, self.classes, slopes[:, None] * self.coef, intercept)
+
+    def standardize(self, X: Features) -> LinearClassifier:
+        """Return the classifier whose scores of these inputs have mean 0 and variance 1."""
+        mean, std = mean_and_std(self.scores(X).values)
+        return LinearClassifier(
+            self.kind, self.classes, self.coef / std[:, None], (self.intercept - mean) / std
+        )
 
     def save(self, path: Path, fingerprint: str) -> None:
         """Write the classifier to an .npz file, with a fingerprint of its training data."""
@@ -164,6 +172,23 @@ def train_classifier(setting: str, C: float, X: Features, y: Labels) -> LinearCl
     )
 
 
+def average_classifiers(
+    one: LinearClassifier, other: LinearClassifier, X: Features
+) -> LinearClassifier:
+    """Return the classifier whose scores are the means of the standardised scores of two others.
+
+    A mean of linear scores is linear again. The scores are standardised by the inputs ``X``, which
+    were not used for training, because two classifiers have scores of different scales.
+    """
+    one, other = one.standardize(X), other.standardize(X)
+    return LinearClassifier(
+        "one-vs-rest",
+        one.classes,
+        (one.coef + other.coef) / 2,
+        (one.intercept + other.intercept) / 2,
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class ClassifierCache:
     """Trains classifiers on one set of inputs, and caches them in files.
@@ -200,6 +225,10 @@ class ClassifierCache:
 
     def _fingerprint(self, setting: str, C: float) -> str:
         """Return a hash of all that the classifier depends on."""
-        digest = hashlib.sha256(np.ascontiguousarray(self.X).tobytes())
+        X: Any = self.X
+        arrays = (X.data, X.indices, X.indptr) if issparse(X) else (X,)
+        digest = hashlib.sha256()
+        for array in arrays:
+            digest.update(np.ascontiguousarray(array).tobytes())
         digest.update("\n".join([*self.y.tolist(), repr(make_estimator(setting, C))]).encode())
         return digest.hexdigest()

@@ -5,20 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
 from rankshot.experiments.benchmark import Benchmark, Task
-from rankshot.experiments.classifiers import ClassifierCache
+from rankshot.experiments.classifiers import (
+    ClassifierCache,
+    LinearClassifier,
+    average_classifiers,
+)
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.bootstrap import class_interval
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
+from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.metrics import Interval, mean_class_accuracy, per_class_accuracy
 from rankshot.zeroshot.scores import Scores
 
 Labels = NDArray[np.str_]
+Head = ProbabilisticRanking | WeightedMean
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,12 +36,15 @@ class Configuration:
     ----------
     setting, C : str, float
         The classifier and its regularization.
-    head : ProbabilisticRanking
+    head : ProbabilisticRanking or WeightedMean
         Not fitted.
     reference : bool
         Whether the head is fitted with the scores of the seen validation inputs as reference.
-    temperature : float
-        The scores are divided by it.
+    partner : tuple of str and float, or None
+        A second classifier and its regularization. The scores of both are standardised and
+        averaged.
+    questions : tuple of str
+        The questions whose answers by the panel are used; all if empty.
     sources : mapping of str to float
         The weight of each source beside the panel, whose weight is 1.
     raters : mapping of str to float
@@ -43,15 +53,28 @@ class Configuration:
 
     setting: str
     C: float
-    head: ProbabilisticRanking
+    head: Head
     reference: bool = False
-    temperature: float = 1.0
+    partner: tuple[str, float] | None = None
+    questions: tuple[str, ...] = ()
     sources: Mapping[str, float] = field(default_factory=dict)
     raters: Mapping[str, float] = field(default_factory=dict)
 
     def with_head(self, **params: object) -> Configuration:
         """Return a configuration with other parameters of the head."""
         return replace(self, head=clone(self.head).set_params(**params))
+
+    @property
+    def classifiers(self) -> tuple[tuple[str, float], ...]:
+        """The one or two classifiers, each with its regularization."""
+        return ((self.setting, self.C), *([self.partner] if self.partner else []))
+
+
+class Gain(NamedTuple):
+    """A mean difference over classes, and its standard error."""
+
+    mean: float
+    standard_error: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,32 +86,32 @@ class Evaluator:
     """The classifiers of each task, by name of the task."""
 
     @cached_property
-    def _scores(self) -> dict[tuple[str, str, float, str], Scores]:
+    def _scores(self) -> dict[tuple[Any, ...], Scores]:
         return {}
 
     def scores(self, configuration: Configuration, task: Task, part: str) -> Scores:
         """Return the classifier's scores of the "validation" or "test" inputs of a task."""
-        key = (task.name, configuration.setting, configuration.C, part)
+        key = (task.name, configuration.classifiers, part)
         if key not in self._scores:
-            model = self.caches[task.name].load_or_train(configuration.setting, configuration.C)
-            self._scores[key] = model.scores(getattr(task, part))
-        found = self._scores[key]
-        if configuration.temperature == 1:
-            return found
-        return Scores(found.values / configuration.temperature, found.items, found.kind)
+            self._scores[key] = self._classifier(configuration, task).scores(getattr(task, part))
+        return self._scores[key]
+
+    def _classifier(self, configuration: Configuration, task: Task) -> LinearClassifier:
+        models = [self.caches[task.name].load_or_train(*one) for one in configuration.classifiers]
+        return models[0] if len(models) == 1 else average_classifiers(*models, task.validation)
 
     @cached_property
-    def _heads(self) -> dict[tuple[Configuration, str], ProbabilisticRanking]:
+    def _heads(self) -> dict[tuple[Configuration, str], Head]:
         return {}
 
-    def fit_head(self, configuration: Configuration, task: Task) -> ProbabilisticRanking:
+    def fit_head(self, configuration: Configuration, task: Task) -> Head:
         """Return the head of a configuration, fitted for a task; it is fitted once and kept."""
         key = (configuration, task.name)
         if key not in self._heads:
             reference = (
                 self.scores(configuration, task, "validation") if configuration.reference else None
             )
-            head: ProbabilisticRanking = clone(configuration.head)
+            head: Head = clone(configuration.head)
             self._heads[key] = head.fit(weight_rankings(configuration, task), reference)
         return self._heads[key]
 
@@ -105,18 +128,23 @@ class Evaluator:
         correct = self.predict(configuration, task) == task.test_label
         return class_interval(task.test_label, correct)
 
-    def is_clearly_better(self, new: Configuration, old: Configuration) -> bool:
-        """Return whether the gain in the rehearsal exceeds one standard error over classes.
-
-        With few classes in the rehearsal, the best of many configurations is often best by chance.
-        """
+    def rehearsal_gain(self, new: Configuration, old: Configuration) -> Gain:
+        """Return the gain in mean class accuracy in the rehearsal, over the same classes."""
         task = self.benchmark.rehearsal
         ours, theirs = (
             np.array(list(per_class_accuracy(task.test_label, self.predict(one, task)).values()))
             for one in (new, old)
         )
         gain = ours - theirs
-        return bool(gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)))
+        return Gain(float(gain.mean()), float(gain.std(ddof=1) / np.sqrt(len(gain))))
+
+    def is_clearly_better(self, new: Configuration, old: Configuration) -> bool:
+        """Return whether the gain in the rehearsal exceeds one standard error over classes.
+
+        With few classes in the rehearsal, the best of many configurations is often best by chance.
+        """
+        gain = self.rehearsal_gain(new, old)
+        return gain.mean > gain.standard_error
 
     def choose_best(self, configurations: Iterable[Configuration]) -> Configuration:
         """Return the configuration with the highest rehearsal accuracy; the first one of a tie."""
@@ -135,11 +163,16 @@ class Evaluator:
 
 def weight_rankings(configuration: Configuration, task: Task) -> Rankings:
     """Return the rankings of the panel and of a configuration's sources, with their weights."""
-    panel = task.panel
+    panels = [task.panels[question] for question in configuration.questions or task.panels]
+    # All questions weigh the same, however many raters answered them. A mean over the raters of
+    # all questions was less accurate in both rehearsals with several questions.
+    size = np.mean([panel.weights.sum() for panel in panels])
+    panel = Rankings.concatenate(
+        replace(one, weights=one.weights * (size / one.weights.sum())) for one in panels
+    )
     if configuration.raters:
-        panel = replace(
-            panel, weights=np.array([configuration.raters[name] for name in panel.raters])
-        )
+        weights = np.array([configuration.raters[name] for name in panel.raters])
+        panel = replace(panel, weights=panel.weights * weights)
     parts = [panel]
     for source, weight in configuration.sources.items():
         rankings = task.rankings(source)
@@ -158,8 +191,9 @@ def weigh_raters(evaluator: Evaluator, configuration: Configuration) -> dict[str
         evaluator.scores(configuration, task, "validation") if configuration.reference else None
     )
     weights = {}
-    for rater in task.panel.rater_names:
-        head = clone(configuration.head).fit(task.panel.select(rater=rater), reference)
+    panel = weight_rankings(replace(configuration, raters={}, sources={}), task)
+    for rater in panel.rater_names:
+        head = clone(configuration.head).fit(panel.select(rater=rater), reference)
         found = mean_class_accuracy(task.test_label, head.predict(scores))
         weights[rater] = max(found - 1 / len(task.targets), 0.01)
     return weights

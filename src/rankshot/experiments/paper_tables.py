@@ -52,7 +52,8 @@ LINGUISTIC = {
 """Our linguistic sources for each data set: the paper's where they are available."""
 NO_CROWD = (
     "The paper's crowd (500 answers of people) was never published. A language-model panel of "
-    "eight raters takes its place; they are not people."
+    "eight raters takes its place; they are not people. They were asked the paper's question: "
+    "which seen classes are most similar?"
 )
 SOURCE_NOTES = {
     "cifar": (
@@ -83,7 +84,7 @@ Correct = dict[str, NDArray[np.bool_] | None]
 
 def table_one(benchmark: Benchmark) -> ResultTable:
     """Return Table 1: the sizes of a data set, ours beside the paper's."""
-    data, printed = benchmark.images, TABLE_ONE[benchmark.name]
+    data, printed = benchmark.data, TABLE_ONE[benchmark.name]
     sizes = (len(data.seen_train), len(data.seen_validation), len(data.new))
     rows: Sequence[tuple[Value, ...]] = (
         ("features", f"{data.new.shape[1]:,}", f"{printed[0]:,}"),
@@ -94,10 +95,14 @@ def table_one(benchmark: Benchmark) -> ResultTable:
             printed[2],
         ),
         ("linguistic sources", ", ".join(LINGUISTIC[benchmark.name]), printed[3]),
-        ("rankings by a panel (the paper: by people)", f"{len(benchmark.panel)}", f"{printed[4]}"),
+        (
+            "rankings by a panel (the paper: by people)",
+            f"{len(benchmark.real.panel)}",
+            f"{printed[4]}",
+        ),
         (
             "rankings of seen classes that play new ones",
-            f"{len(benchmark.held_out_panel)}",
+            f"{len(benchmark.rehearsal.panel)}",
             "none",
         ),
     )

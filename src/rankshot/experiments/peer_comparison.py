@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple
@@ -45,6 +45,16 @@ REGRESSION_GRID = {"features": FEATURES, "penalty": (0.01, 0.1, 1.0, 10.0, 100.0
 DAP_GRID = {"features": (UNCHANGED,), "penalty": (0.1, 1.0, 10.0)}
 """Few values, because one fit takes half a minute."""
 CONSE_GRID = {"n_classes": (1, 3, 10, 30)}
+FEATURE_NOTES = (
+    (
+        "Features are centred by the training mean and divided by their root mean square length; "
+        "penalties refer to this scale."
+    ),
+    (
+        "The panel's rankings cannot replace class vectors: these methods need a vector of every "
+        "seen class, and the panel ranked only some seen classes, against the others."
+    ),
+)
 COLUMNS = (
     *("method", "class vectors", "what it trains", "settings"),
     *("rehearsal", "accuracy", "mean class accuracy"),
@@ -70,13 +80,17 @@ class PeerTask:
 
 
 class PeerMethod(NamedTuple):
-    """A method with its class vectors, what it trains, and the settings to choose from."""
+    """A method with its class vectors, what it trains, and the settings to choose from.
+
+    A method that cannot be used here has no settings, and ``missing`` says what to install.
+    """
 
     method: str
     vectors: str
     trains: str
     settings: tuple[Setting, ...]
     predict: Callable[[PeerTask, Setting], Labels]
+    missing: str = ""
 
 
 class PeerTrial(NamedTuple):
@@ -91,6 +105,8 @@ def peer_table(
     rehearsal_classifier: LinearClassifier,
     real_classifier: LinearClassifier,
     announce: AnnounceStep,
+    methods: Sequence[PeerMethod] | None = None,
+    notes: Sequence[str] = FEATURE_NOTES,
 ) -> ResultTable:
     """Tune, train and test the peers on the features that our classifiers use.
 
@@ -103,6 +119,10 @@ def peer_table(
         that train nothing.
     announce : callable
         Called with a text before each method is tuned or tested.
+    methods : sequence of PeerMethod, optional
+        By default `peer_methods`.
+    notes : sequence of str
+        About these methods.
     """
     for name, classifier in (
         ("rehearsal_classifier", rehearsal_classifier),
@@ -110,13 +130,16 @@ def peer_table(
     ):
         if classifier.kind != "multiclass":
             raise RankshotError(f"{name} must be a multiclass classifier, not {classifier.kind}")
-    methods = peer_methods(benchmark)
+    methods = peer_methods(benchmark) if methods is None else methods
     trials = _tune(benchmark.rehearsal, rehearsal_classifier, methods, announce)
     real = prepare_task(benchmark.real, real_classifier)
     bootstrap = Bootstrap(benchmark.real.test_label)
     weights = class_weights(benchmark.real.test_label)
     rows: list[tuple[Value, ...]] = []
     for one, trial in zip(methods, trials, strict=True):
+        if trial is None:
+            rows.append((one.method, one.vectors, one.trains, one.missing, None, None, None))
+            continue
         announce(f"testing {one.method} with {one.vectors}")
         correct = one.predict(real, trial.setting) == benchmark.real.test_label
         rows.append(
@@ -132,22 +155,22 @@ def peer_table(
         )
     return ResultTable(
         "peers",
-        "Peers: methods that take vectors of the classes, on the same features",
+        "Peers: methods that take vectors or names of the classes, on the same inputs",
         COLUMNS,
         tuple(rows),
-        _notes(benchmark),
+        (_describe_tuning(benchmark), *notes),
         n_labels=2,
     )
 
 
 def peer_methods(benchmark: Benchmark) -> list[PeerMethod]:
     """Return the methods for whose class vectors the benchmark has data, in the order of rows."""
-    words, attributes = benchmark.vectors, benchmark.images.attributes
+    words, attributes = benchmark.vectors, benchmark.attributes
     methods = [
         _feature_method(ESZSL(), words, ESZSL_GRID),
         _feature_method(SAE(), words, SAE_GRID),
         _feature_method(VectorRegression(), words, REGRESSION_GRID),
-        _conse(words),
+        conse_method(words),
     ]
     if attributes is not None:
         methods += [
@@ -172,7 +195,9 @@ def _feature_method(
     return PeerMethod(name, vectors.source, trains, expand_grid(grid), predict)
 
 
-def _conse(vectors: ClassVectors) -> PeerMethod:
+def conse_method(vectors: ClassVectors) -> PeerMethod:
+    """Return ConSE with these class vectors."""
+
     def predict(given: PeerTask, setting: Setting) -> Labels:
         cosines = vectors.cosines(given.task.targets, given.task.items)
         return ConSE(**setting).fit(cosines).predict(given.scores)
@@ -221,9 +246,14 @@ def format_setting(setting: Setting) -> str:
 
 def _tune(
     task: Task, classifier: LinearClassifier, methods: Iterable[PeerMethod], announce: AnnounceStep
-) -> list[PeerTrial]:
-    rehearsal, best = prepare_task(task, classifier), []
+) -> list[PeerTrial | None]:
+    """Return the best trial of each method; None for one that cannot be used."""
+    rehearsal = prepare_task(task, classifier)
+    best: list[PeerTrial | None] = []
     for one in methods:
+        if one.missing:
+            best.append(None)
+            continue
         announce(f"tuning {one.method} with {one.vectors}, {len(one.settings)} settings")
         best.append(choose_best_trial(try_settings(one, rehearsal)))
     return best
@@ -249,9 +279,9 @@ def choose_best_trial(tried: Iterable[PeerTrial]) -> PeerTrial:
 
 
 def prepare_task(task: Task, classifier: LinearClassifier) -> PeerTask:
-    """Compute the features and the classifier's scores of a task."""
+    """Compute the features and the classifier's scores of a task; texts have no dense features."""
     features = {}
-    for kind in FEATURES:
+    for kind in FEATURES if isinstance(task.train, np.ndarray) else ():
         train, test = (X.astype(np.float64) for X in (task.train, task.test))
         if kind == UNIT:
             # A row of zeros has no direction; it stays zero.
@@ -279,19 +309,11 @@ def center_and_scale(train: Floats, test: Floats) -> tuple[Floats, Floats]:
     return centered / length, (test - mean) / length
 
 
-def _notes(benchmark: Benchmark) -> tuple[str, ...]:
+def _describe_tuning(benchmark: Benchmark) -> str:
     n, play = len(benchmark.rehearsal.items), len(benchmark.rehearsal.targets)
-    tuning = (
+    return (
         "Settings are those with the highest mean class accuracy in the rehearsal: of "
         f"{n + play} seen classes, {n} to train on and {play} that play new ones. Then each method "
-        "was trained on all of them. Nothing was chosen on new classes."
+        "was trained on all of them. Nothing was chosen on new classes. Intervals: 95 % of 1,000 "
+        "resamples within each class."
     )
-    features = (
-        "Features are centred by the training mean and divided by their root mean square length; "
-        "penalties refer to this scale. Intervals: 95 % of 1,000 resamples within each class."
-    )
-    panel = (
-        "The panel's rankings cannot replace class vectors: these methods need a vector of every "
-        "seen class, and the panel ranked only some seen classes, against the others."
-    )
-    return tuning, features, panel

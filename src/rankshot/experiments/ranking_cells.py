@@ -114,7 +114,7 @@ def build_ranking_cells(benchmark: Benchmark) -> RankingCells:
     >>> len(found.classes), found.coef.shape, len(found.cells) > 28
     (8, (28, 2), True)
     """
-    data, classes = benchmark.images, CLASSES[benchmark.name]
+    data, classes = benchmark.data, CLASSES[benchmark.name]
     chosen = np.isin(data.seen_train_label, classes)
     X, y = data.seen_train[chosen].astype(np.float64), data.seen_train_label[chosen]
     plane = LinearDiscriminantAnalysis(solver="eigen", shrinkage="auto", n_components=2).fit(X, y)

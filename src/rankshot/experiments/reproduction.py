@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -13,6 +13,7 @@ import numpy as np
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.experiments.ablation import AblationResult, run_ablation, settings_table
 from rankshot.experiments.benchmark import Benchmark, Task, rank_items
+from rankshot.experiments.calibration import calibration_table
 from rankshot.experiments.class_maps import (
     ClassTree,
     SemanticMap,
@@ -25,6 +26,7 @@ from rankshot.experiments.classifiers import (
     SETTINGS,
     AnnounceStep,
     ClassifierCache,
+    LinearClassifier,
 )
 from rankshot.experiments.evaluator import Configuration, Evaluator
 from rankshot.experiments.full_sum import full_sum_table
@@ -33,8 +35,14 @@ from rankshot.experiments.paper_tables import LINGUISTIC, table_one, table_two
 from rankshot.experiments.peer_comparison import peer_table
 from rankshot.experiments.peers.linear import VectorRegression
 from rankshot.experiments.ranking_cells import RankingCells, build_ranking_cells
+from rankshot.experiments.rehearsed_sources import (
+    prediction_table,
+    rehearse_sources,
+    task_values,
+)
 from rankshot.experiments.result_one import rater_table, source_table
 from rankshot.experiments.result_tables import ResultTable, Value
+from rankshot.experiments.text_peers import NOTES as TEXT_PEER_NOTES, text_peer_methods
 from rankshot.experiments.two_classes import (
     MethodScores,
     TwoClasses,
@@ -44,6 +52,7 @@ from rankshot.experiments.two_classes import (
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.similarity import arithmetic_mean
 from rankshot.zeroshot.bootstrap import Bootstrap
+from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.heads.direct_similarity import DirectSimilarity
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.scores import Scores
@@ -56,6 +65,19 @@ GRID: Grid = {
     LEAST_SQUARES: (0.0001, 0.0003, 0.001, 0.01),
 }
 """The values of C that are tried, by classifier."""
+TEXT_GRID: Grid = {"multiclass": (1.0, 10.0, 100.0), LEAST_SQUARES: (0.1, 0.3, 1.0, 3.0)}
+"""The same for texts, whose features are of length √2."""
+IMAGE_CLASSIFIER_NOTES = (
+    "Table 2 uses the C with the best accuracy on validation images, as the paper does.",
+    (
+        "One-vs-rest and one-vs-one are linear support vector machines; their scores are "
+        "scaled by Platt's method, fitted to the validation images. Least squares is not "
+        "in the paper."
+    ),
+)
+TEXT_CLASSIFIER_NOTES = (
+    "Features: TF-IDF of words, pairs of words, and two to five characters inside words.",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +115,8 @@ class Reproduction:
         The data set.
     tables : tuple of ResultTable
         In the order of the paper.
-    figures : PaperFigures
+    figures : PaperFigures or None
+        None for texts.
     ablation : AblationResult
     seconds : float
         How long the run took.
@@ -101,13 +124,15 @@ class Reproduction:
 
     name: str
     tables: tuple[ResultTable, ...]
-    figures: PaperFigures
+    figures: PaperFigures | None
     ablation: AblationResult
     seconds: float
 
     @property
     def all_tables(self) -> tuple[ResultTable, ...]:
         """The tables, and Figure 4 as a table; a report shows that one below the figure."""
+        if self.figures is None:
+            return self.tables
         return (*self.tables, two_class_table(self.figures.two_classes))
 
     def table(self, name: str) -> ResultTable:
@@ -135,13 +160,9 @@ def reproduce(
         The values of C to try, by classifier.
     """
     start = perf_counter()
-    real, rehearsal = benchmark.real, benchmark.rehearsal
-    caches = {
-        task.name: ClassifierCache(task.name, task.train, task.train_label, directory, announce)
-        for task in (real, rehearsal)
-    }
-    evaluator = Evaluator(benchmark, caches)
-    classifiers, by_images = _choose_classifiers(caches[real.name], real, grid)
+    evaluator = _make_evaluator(benchmark, directory, announce)
+    real, cache = benchmark.real, evaluator.caches[benchmark.real.name]
+    classifiers, by_images = _choose_classifiers(cache, real, grid, IMAGE_CLASSIFIER_NOTES)
     bootstrap = Bootstrap(real.test_label)
     scores = {name: partial(_scaled_scores, evaluator, name, by_images[name]) for name in SETTINGS}
     tables = [table_one(benchmark), classifiers, table_two(benchmark, scores, bootstrap, announce)]
@@ -151,18 +172,9 @@ def reproduce(
     multiclass = Configuration("multiclass", by_images["multiclass"], ProbabilisticRanking())
     test_scores = evaluator.scores(multiclass, real, "test")
     tables.append(full_sum_table(test_scores, real, real.test_label))
-    tables.append(
-        peer_table(
-            benchmark,
-            caches[rehearsal.name].load_or_train("multiclass", multiclass.C),
-            caches[real.name].load_or_train("multiclass", multiclass.C),
-            announce,
-        )
-    )
+    tables.append(peer_table(benchmark, *_load_models(evaluator, multiclass), announce))
     ablation = run_ablation(evaluator, multiclass.C, grid, announce)
-    tables.append(ablation.table(bootstrap, real.test_label))
-    announce("which settings seen classes favour")
-    tables.append(settings_table(evaluator, ablation.bases))
+    tables += _tables_beyond_the_paper(evaluator, ablation, bootstrap, announce)
     announce("figures")
     figures = build_paper_figures(
         benchmark, _two_class_methods(benchmark, evaluator, multiclass, ablation.chosen)
@@ -172,10 +184,75 @@ def reproduce(
     )
 
 
+def reproduce_texts(
+    benchmark: Benchmark, directory: Path, announce: AnnounceStep, grid: Grid = TEXT_GRID
+) -> Reproduction:
+    """Run the experiments on texts: all that does not compare with the paper.
+
+    The parameters are those of `reproduce`.
+    """
+    start = perf_counter()
+    evaluator = _make_evaluator(benchmark, directory, announce)
+    real, cache = benchmark.real, evaluator.caches[benchmark.real.name]
+    classifiers, by_inputs = _choose_classifiers(cache, real, grid, TEXT_CLASSIFIER_NOTES)
+    multiclass = Configuration("multiclass", by_inputs["multiclass"], ProbabilisticRanking())
+    ablation = run_ablation(evaluator, multiclass.C, grid, announce)
+    models = _load_models(evaluator, multiclass)
+    methods = text_peer_methods(evaluator, ablation.chosen)
+    peers = peer_table(benchmark, *models, announce, methods, TEXT_PEER_NOTES)
+    bootstrap = Bootstrap(real.test_label)
+    more = _tables_beyond_the_paper(evaluator, ablation, bootstrap, announce)
+    tables = (classifiers, peers, *more)
+    return Reproduction(benchmark.name, tables, None, ablation, round(perf_counter() - start))
+
+
+def _make_evaluator(benchmark: Benchmark, directory: Path, announce: AnnounceStep) -> Evaluator:
+    caches = {
+        task.name: ClassifierCache(task.name, task.train, task.train_label, directory, announce)
+        for task in (benchmark.real, benchmark.rehearsal)
+    }
+    return Evaluator(benchmark, caches)
+
+
+def _load_models(
+    evaluator: Evaluator, configuration: Configuration
+) -> tuple[LinearClassifier, LinearClassifier]:
+    """Return the classifier of a configuration, of the rehearsal and of the real task."""
+    benchmark = evaluator.benchmark
+    rehearsal, real = (
+        evaluator.caches[task.name].load_or_train(configuration.setting, configuration.C)
+        for task in (benchmark.rehearsal, benchmark.real)
+    )
+    return rehearsal, real
+
+
+def _tables_beyond_the_paper(
+    evaluator: Evaluator, ablation: AblationResult, bootstrap: Bootstrap, announce: AnnounceStep
+) -> list[ResultTable]:
+    real = evaluator.benchmark.real
+    announce("which settings seen classes favour")
+    settings = settings_table(evaluator, ablation.bases)
+    announce("predicted accuracy and calibration")
+    sources = list(rehearse_sources(evaluator, ablation.chosen))
+    model = replace(
+        ablation.bases["multiclass"],
+        head=ProbabilisticRanking(k=ablation.chosen.head.k),
+        reference=False,
+    )
+    scores = evaluator.scores(model, real, "test")
+    return [
+        ablation.table(bootstrap, real.test_label),
+        ablation.selection.table(bootstrap),
+        settings,
+        prediction_table(sources, bootstrap),
+        calibration_table(sources, task_values(evaluator.fit_head(model, real), scores, real)),
+    ]
+
+
 def _choose_classifiers(
-    cache: ClassifierCache, task: Task, grid: Grid
+    cache: ClassifierCache, task: Task, grid: Grid, notes: Sequence[str]
 ) -> tuple[ResultTable, dict[str, float]]:
-    """Train all classifiers of the grid, and choose the best C on seen validation *images*."""
+    """Train all classifiers of the grid, and choose the best C on seen validation *inputs*."""
     bootstrap = Bootstrap(task.validation_label)
     rows: list[tuple[Value, ...]] = []
     chosen: dict[str, float] = {}
@@ -190,17 +267,10 @@ def _choose_classifiers(
         ]
     table = ResultTable(
         "classifiers",
-        "The classifiers: accuracy on validation images of the seen classes",
+        "The classifiers: accuracy on validation inputs of the seen classes",
         ("classifier", "C", "seen classes", "chosen"),
         tuple(rows),
-        (
-            "Table 2 uses the C with the best accuracy on validation images, as the paper does.",
-            (
-                "One-vs-rest and one-vs-one are linear support vector machines; their scores are "
-                "scaled by Platt's method, fitted to the validation images. Least squares is not "
-                "in the paper."
-            ),
-        ),
+        tuple(notes),
         n_labels=2,
     )
     return table, chosen
@@ -233,13 +303,13 @@ def _two_class_methods(
         "regression to word vectors": MethodScores(
             regression.decision_function(task.test, targets), task.targets
         ),
-        "PR, all that seen classes support": MethodScores(
+        "all that seen classes support": MethodScores(
             best.predict_log_proba(evaluator.scores(chosen, task, "test")), _names(best)
         ),
     }
 
 
-def _names(head: ProbabilisticRanking | DirectSimilarity) -> tuple[str, ...]:
+def _names(head: BaseHead) -> tuple[str, ...]:
     return tuple(map(str, np.asarray(head.classes_)))
 
 

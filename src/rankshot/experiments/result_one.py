@@ -118,7 +118,7 @@ def rater_table(benchmark: Benchmark) -> ResultTable:
     Each ranking is left out in turn. One model per target, fitted to the other rankings, gives its
     probability, and the most probable target is chosen (uniform prior).
     """
-    panel, paper = benchmark.panel, PAPER_RATERS.get(benchmark.name, {})
+    panel, paper = benchmark.real.panel, PAPER_RATERS.get(benchmark.name, {})
     bootstrap = TargetBootstrap(panel.targets.astype(str))
     models: dict[str, RankingModel] = {MALLOWS: Mallows(), PLACKETT_LUCE: PlackettLuce()}
     rows: list[tuple[Value, ...]] = []

@@ -97,7 +97,7 @@ def evaluate_pairs(benchmark: Benchmark, methods: Mapping[str, MethodScores]) ->
     >>> from rankshot.experiments.benchmark import load_benchmark
     >>> from rankshot.experiments.two_classes import MethodScores, evaluate_pairs
     >>> benchmark = load_benchmark(load_cifar())
-    >>> classes, truth = benchmark.images.new_classes, benchmark.images.new_label
+    >>> classes, truth = benchmark.data.new_classes, benchmark.data.new_label
     >>> blind = MethodScores(np.zeros((len(truth), 10)), classes)
     >>> found = evaluate_pairs(benchmark, {"blind": blind})
     >>> print(found.pairs[0], found.accuracy[0][0], found.n_pairs)
@@ -142,7 +142,7 @@ def choose_pairs(benchmark: Benchmark) -> tuple[Pair, ...]:
     >>> choose_pairs(load_benchmark(load_cifar()))[:2]
     (('cat', 'dog'), ('airplane', 'automobile'))
     """
-    return CIFAR_PAIRS if benchmark.name == "cifar" else choose_pairs_by_panel(benchmark.panel)
+    return CIFAR_PAIRS if benchmark.name == "cifar" else choose_pairs_by_panel(benchmark.real.panel)
 
 
 def choose_pairs_by_panel(panel: Rankings) -> tuple[Pair, ...]:

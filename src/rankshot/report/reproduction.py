@@ -39,7 +39,7 @@ NO_PLOT = Html()
 
 
 def render_reproduction(
-    title: str, lead: str, tables: Sequence[ResultTable], figures: PaperFigures
+    title: str, lead: str, tables: Sequence[ResultTable], figures: PaperFigures | None
 ) -> str:
     """Return tables and figures as an HTML page: no script, nothing loaded from elsewhere.
 
@@ -49,7 +49,7 @@ def render_reproduction(
         The heading, and some sentences below it.
     tables : sequence of ResultTable
         Shown in this order, before the figures.
-    figures : PaperFigures
+    figures : PaperFigures or None
 
     Raises
     ------
@@ -57,7 +57,7 @@ def render_reproduction(
         If Jinja2 is not installed.
     """
     formatted = [format_table(table, f"table-{i}") for i, table in enumerate(tables, start=1)]
-    drawn = format_figures(figures)
+    drawn = [] if figures is None else format_figures(figures)
     return render_template(
         "reproduction.html",
         title=title,
