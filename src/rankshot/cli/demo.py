@@ -25,7 +25,7 @@ def demo(
     """Compare all methods on images inside the package.
 
     The demo trains three classifiers on the classes of CIFAR-100 and uses them to recognise the
-    classes of CIFAR-10. It takes less than a minute and needs no network.
+    classes of CIFAR-10. It takes about a minute and needs no network.
 
     Example: rankshot demo -o report.html
     """
@@ -48,8 +48,8 @@ def demo(
     say(f"Accuracy on held-out images of the seen classes: {seen}.", console)
     came_out = accuracy(found.truth, found.head.predict(found.scores))
     say(
-        f"A rehearsal with {len(found.rehearsal.classes_)} seen classes predicted {found.predicted} "
-        f"for {REPORTED} with all questions; {format_share(came_out)} came out.",
+        f"A rehearsal with {len(found.rehearsal.classes_)} seen classes predicted "
+        f"{found.predicted} for {REPORTED} with all questions; {format_share(came_out)} came out.",
         console,
     )
     write_page(render_report(demo_report(found)), output)
