@@ -100,7 +100,13 @@ def make_benchmark(rng):
     )
     sources = dict(zip(LINGUISTIC["cifar"], tables, strict=True))
     held_out = rs.Rankings.from_orders([["a", "b"]], items=ITEMS[:11], targets=["l"])
-    benchmark = Benchmark(images, sources, panel, held_out, ClassVectors(ITEMS, np.eye(12), "made"))
+    benchmark = Benchmark(
+        images,
+        sources,
+        {"similar": panel},
+        {"similar": held_out},
+        ClassVectors(ITEMS, np.eye(12), "made"),
+    )
     means = likeness[np.searchsorted(TARGETS, truth)]
     values = 1.5 * means + rng.normal(scale=1.5, size=(N, 12))
     return benchmark, values

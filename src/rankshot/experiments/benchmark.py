@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import FeatureUnion, make_union
 
@@ -29,7 +28,8 @@ from rankshot.semantics.similarity import Similarity
 
 Labels = NDArray[np.str_]
 Texts = NDArray[np.str_]
-Features = NDArray[np.float32] | csr_array
+Features = NDArray[np.float32] | Any
+"""Of images a dense array, of texts a sparse one, which has no types."""
 LIST_LENGTH = 10
 """How many items of a source's ranking are used: as many as each rater of the panel ordered."""
 PANEL = "panel"

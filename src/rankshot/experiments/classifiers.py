@@ -95,7 +95,7 @@ class LinearClassifier:
 
     def standardize(self, X: Features) -> LinearClassifier:
         """Return the classifier whose scores of these inputs have mean 0 and variance 1."""
-        mean, std = mean_and_std(self.scores(X).values)
+        mean, std = (part.astype(np.float32) for part in mean_and_std(self.scores(X).values))
         return LinearClassifier(
             self.kind, self.classes, self.coef / std[:, None], (self.intercept - mean) / std
         )
@@ -184,8 +184,8 @@ def average_classifiers(
     return LinearClassifier(
         "one-vs-rest",
         one.classes,
-        (one.coef + other.coef) / 2,
-        (one.intercept + other.intercept) / 2,
+        np.float32(0.5) * (one.coef + other.coef),
+        np.float32(0.5) * (one.intercept + other.intercept),
     )
 
 

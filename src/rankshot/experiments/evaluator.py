@@ -97,8 +97,12 @@ class Evaluator:
         return self._scores[key]
 
     def _classifier(self, configuration: Configuration, task: Task) -> LinearClassifier:
-        models = [self.caches[task.name].load_or_train(*one) for one in configuration.classifiers]
-        return models[0] if len(models) == 1 else average_classifiers(*models, task.validation)
+        cache = self.caches[task.name]
+        model = cache.load_or_train(configuration.setting, configuration.C)
+        if configuration.partner is None:
+            return model
+        other = cache.load_or_train(*configuration.partner)
+        return average_classifiers(model, other, task.validation)
 
     @cached_property
     def _heads(self) -> dict[tuple[Configuration, str], Head]:

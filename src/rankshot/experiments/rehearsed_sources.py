@@ -103,7 +103,7 @@ def rehearse_source(
     return RehearsedSource(
         name,
         head,
-        copy(head).set_params(temperature=None).temperature_,
+        copy(head).set_params(temperature=None).temperature_,  # type: ignore[attr-defined]
         tool.accuracy_,
         tool.predict_accuracy(new, usual),
         task_values(played, parts[0], rehearsal),

@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 
 from rankshot.experiments.benchmark import find_unranked_targets
 from rankshot.experiments.classifiers import LEAST_SQUARES, AnnounceStep
-from rankshot.experiments.evaluator import Configuration, Evaluator, Gain, weigh_raters
+from rankshot.experiments.evaluator import (
+    Configuration,
+    Evaluator,
+    Gain,
+    Head,
+    weigh_raters,
+)
 from rankshot.experiments.result_tables import ResultTable, Value
 from rankshot.zeroshot.bootstrap import Bootstrap
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
@@ -79,8 +85,8 @@ class Selection:
             return False
         evaluator, old = self.evaluator, self.chosen
         best = evaluator.choose_best(changes.values())
-        gain = evaluator.rehearsal_gain(best, old).mean
-        if gain >= LEAST_GAIN and evaluator.is_clearly_better(best, old):
+        worth_it = evaluator.rehearsal_gain(best, old).mean >= LEAST_GAIN
+        if worth_it and evaluator.is_clearly_better(best, old):
             self.chosen = best
         for change, one in changes.items():
             kept, gain = one is self.chosen, evaluator.rehearsal_gain(one, old)
@@ -169,7 +175,7 @@ def _leave_out_questions(found: Selection) -> None:
 
 
 def _other_heads(chosen: Configuration) -> dict[str, Configuration]:
-    heads = [
+    heads: list[Head] = [
         *(WeightedMean(k=k, decay=decay) for k, decay in product(PLACES, DECAYS)),
         *(ProbabilisticRanking(k=k) for k in PLACES),
     ]

@@ -59,7 +59,8 @@ def text_peer_methods(evaluator: Evaluator, chosen: Configuration) -> list[PeerM
 def match(given: PeerTask, _: Setting) -> Labels:
     """Return the target whose name has the most similar words and characters."""
     task = require_texts(given)
-    return np.array(task.targets)[compare_names(task, task.targets).argmax(axis=1)]
+    best = compare_names(task, task.targets).argmax(axis=1)
+    return np.array([task.targets[number] for number in best])
 
 
 def compare_names(task: TextTask, targets: Iterable[str]) -> Floats:
