@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,16 +17,14 @@ from rankshot.core.blocks import CACHED_CELLS, row_blocks
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.validation import require_number
 from rankshot.zeroshot.heads.base import BaseHead, normalize_log_proba
+from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.heads.reference import SAME, Reference, mean_and_std, require_enough
-from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.scores import LARGEST_SCORE, Kind, Scores, as_scores, sum_pair_scores
 
 Floats = NDArray[np.floating]
 Coefficients = tuple[float, float, float]
 NONE_OF_THESE = "none of these"
 """The default name of the class of inputs that are of no seen and of no new class."""
-LEAST_MEAN = 0.02
-"""The value that replaces smaller weighted means, so that they have a logarithm."""
 SEEN_TEMPERATURES = {"multiclass": 0.45, "one-vs-rest": 0.75, "one-vs-one": 0.75}
 """The default temperatures of the seen classes. The best ones on held-out inputs of three data
 sets are .38 to .60 for logistic regression, and .74 to 1.01 for least squares."""
@@ -71,12 +69,7 @@ class Gate:
         """Return the log-probabilities of seen, new and (if wanted) none, as columns."""
         z_s_1 = np.insert(np.asarray(features, np.float64), 2, 1.0, axis=1)
         rows = [(0.0, 0.0, 0.0), self.new]
-        if none:
-            if self.none is None:
-                raise RankshotError(
-                    "the gate has no coefficients for 'none of these': pass a reference to fit, "
-                    "or a gate that was fitted with inputs of this kind"
-                )
+        if none and self.none is not None:
             rows.append(self.none)
         return np.asarray(log_softmax(z_s_1 @ np.array(rows).T, axis=1))
 
@@ -94,9 +87,8 @@ def _require_coefficients(name: str, values: Any) -> Coefficients:
 
 DEFAULT_GATE = Gate(new=(1.1, -1.7, -1.0), none=(0.1, -1.0, -0.4))
 """Fitted to seen classes of three data sets that play new ones, with two classifiers each."""
-DEFAULT_GATE_WITHOUT_REFERENCE = Gate(new=(1.4, -1.4, 0.4))
-"""The same without a reference: the odds of new against seen are a power of the ratio of the
-weighted mean and the score."""
+DEFAULT_GATE_WITHOUT_REFERENCE = Gate(new=(0.5, -0.5, 0.0))
+"""The same without a reference. The best coefficients of the difference are .4 to .8."""
 
 
 def fit_gate(
@@ -173,11 +165,15 @@ class SeenAndNew(BaseHead, BaseEstimator):
         \log P(z|x) &= \log P(\text{new}|x) + \log P_{head}(z|x)
 
     Here the scores f of each input have mean 0 and variance 1. The gate has two features: how well
-    the input fits the best new class, and the best seen class. With a reference, they are the
-    largest log-posterior of a new class and the largest score of a seen class. The log-posteriors
-    of each class, its scores, and then both features are standardised over the reference. Without
-    a reference they are the logarithms of the largest weighted mean of a new class (that of
-    `WeightedMean`) and of the largest score; the scores of each input have mean 0 and variance 1.
+    the input fits the best new class, and the best seen class.
+
+    - With a reference, they are the largest log-posterior of a new class and the largest score of
+      a seen class. The log-posteriors of each class, the scores of each class, and then both
+      features are standardised over the reference.
+    - Without a reference, they are the largest log-posterior of a new class by
+      `ProbabilisticRanking`, and that of the ranking that only puts a seen class c first, which
+      is log softmax(f)_c + log C. Both are divided by the standard deviation of the scores of the
+      input.
 
     Parameters
     ----------
@@ -219,7 +215,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
     >>> head = rs.SeenAndNew(rs.WeightedMean().fit(rankings)).fit()
     >>> head.classes_.tolist()
     ['bus', 'cat', 'fox', 'leopard', 'tiger', 'tram', 'truck']
-    >>> head.predict([[-1.0, 0.0, 4.0, 0.0, -1.0], [-1.0, 2.0, 3.0, 3.0, -1.0]])
+    >>> head.predict([[-1.0, -1.0, 5.0, -1.0, -1.0], [-1.0, 2.0, 3.0, 3.0, -1.0]])
     array(['leopard', 'cat'], dtype='<U7')
     """
 
@@ -257,18 +253,22 @@ class SeenAndNew(BaseHead, BaseEstimator):
         self.items_ = self.head.items_
         self._name_classes()
         self.reference_: Reference | None = None
+        self._rankings: ProbabilisticRanking | None = None
         self.seen_temperature_ = self.seen_temperature
         if reference is None:
             self.gate_ = self.gate or DEFAULT_GATE_WITHOUT_REFERENCE
-            self._weights = self._listed_weights()
+            self._rankings = self._fit_rankings()
         else:
             self.gate_ = self.gate or DEFAULT_GATE
             table = as_scores(reference, self.items_)
             self._fit_reference(table)
             if labels is not None and self.seen_temperature is None:
                 self.seen_temperature_ = self._fit_temperature(table, labels)
-        # Raises if the gate knows no such group.
-        self.gate_.log_proba(np.zeros((1, 2)), none=self.none)
+        if self.none and self.gate_.none is None:
+            raise RankshotError(
+                "the gate has no coefficients for 'none of these': pass a reference to fit, or a "
+                "gate that was fitted with inputs of this kind"
+            )
         return self
 
     def _check_parameters(self, reference: Any, labels: Any) -> None:
@@ -301,15 +301,15 @@ class SeenAndNew(BaseHead, BaseEstimator):
         self.classes_ = names[self._rows]
         self.seen_ = self._rows < len(self.items_)
 
-    def _listed_weights(self) -> NDArray[np.float64]:
-        """Return the weights of the seen classes in the rankings of each new class."""
+    def _fit_rankings(self) -> ProbabilisticRanking:
+        """Return the head that compares new classes with seen ones without a reference."""
         rankings = getattr(self.head, "rankings_", None)
         if rankings is None:
             raise RankshotError(
                 f"{type(self.head).__name__} has no rankings, so a reference is needed: pass "
                 "scores of varied inputs of seen classes to fit"
             )
-        return WeightedMean(k=None).fit(rankings).weights_
+        return ProbabilisticRanking().fit(rankings)
 
     def _fit_reference(self, table: Scores) -> None:
         require_enough(table)
@@ -349,12 +349,13 @@ class SeenAndNew(BaseHead, BaseEstimator):
 
     def _measure_fit(self, f: Floats, log_posterior: Floats, kind: Kind) -> NDArray[np.float64]:
         """Return how well each input fits the best new and the best seen class, as columns."""
-        if self.reference_ is None:
-            rows = _standardize_rows(f)
-            best = np.column_stack([(rows @ self._weights.T).max(axis=1), rows.max(axis=1)])
-            return np.asarray(np.log(np.maximum(best, LEAST_MEAN)))
-        z = self.reference_.standardize_log_posterior(log_posterior).max(axis=0)
-        s = self.reference_.standardize_scores(f, kind).max(axis=1)
+        if self._rankings is not None:
+            z = self._rankings._log_posterior(f, "multiclass").max(axis=0)
+            s = log_softmax(f, axis=1).max(axis=1) + np.log(len(self.items_))
+            return np.asarray(np.column_stack([z, s]) / _row_std(f))
+        reference = cast("Reference", self.reference_)
+        z = reference.standardize_log_posterior(log_posterior).max(axis=0)
+        s = reference.standardize_scores(f, kind).max(axis=1)
         return np.column_stack([z, s])
 
     def _features(self, values: Floats, kind: Kind, log_posterior: Floats) -> NDArray[np.float64]:
@@ -378,7 +379,8 @@ class SeenAndNew(BaseHead, BaseEstimator):
 
     def gate_proba(self, scores: Scores | ArrayLike) -> NDArray[np.float64]:
         """Return P(seen|x), P(new|x) and, if wanted, P(none|x), as columns."""
-        return np.exp(self.gate_.log_proba(self.gate_features(scores), none=self.none))
+        log_proba = self.gate_.log_proba(self.gate_features(scores), none=self.none)
+        return np.asarray(np.exp(log_proba))
 
     def gate_terms(self, scores: Scores | ArrayLike) -> NDArray[np.float64]:
         """Return the three terms of the log-odds of new against seen classes, as columns."""
@@ -401,7 +403,8 @@ class SeenAndNew(BaseHead, BaseEstimator):
         return self.head._cells_per_block(kind)
 
     def _cells_per_input(self, values: Floats) -> int:
-        return self.head._cells_per_input(values) + 2 * len(self.items_)
+        cells = self.head._cells_per_input(values) + 2 * len(self.items_)
+        return cells + (self._rankings._cells_per_input(values) if self._rankings else 0)
 
 
 def _class_scores(values: Floats, kind: Kind, n_items: int) -> NDArray[np.float64]:
@@ -413,6 +416,11 @@ def _class_scores(values: Floats, kind: Kind, n_items: int) -> NDArray[np.float6
 
 def _standardize_rows(f: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return scores with mean 0 and variance 1 in each row; 0 where all scores are equal."""
-    mean, std = f.mean(axis=1, keepdims=True), f.std(axis=1, keepdims=True)
-    rounding = SAME * np.finfo(f.dtype).eps * np.abs(mean)
-    return np.asarray((f - mean) / np.where(std > rounding, std, np.inf))
+    return np.asarray((f - f.mean(axis=1, keepdims=True)) / _row_std(f))
+
+
+def _row_std(f: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the standard deviation of each row, infinite where all scores are equal."""
+    std = f.std(axis=1, keepdims=True)
+    rounding = SAME * np.finfo(f.dtype).eps * np.abs(f).max(axis=1, keepdims=True)
+    return np.where(std > rounding, std, np.inf)
