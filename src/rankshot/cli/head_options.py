@@ -220,16 +220,17 @@ def fit_head(
             random_state=SEED,
         )
     semantics = _read_rankings(options.rankings, scores)
-    files, reference = [options.rankings], {}
+    reference, files = None, [options.rankings]
     if options.reference is not None:
-        files += [options.reference]
-        reference["reference"], score_type = _read_reference(options.reference, scores, score_type)
-    fitted = _fit(model, semantics, *files, **reference)
+        reference, score_type = _read_reference(options.reference, scores, score_type)
+        files.append(options.reference)
+    given = {} if reference is None else {"reference": reference}
+    fitted = _fit(model, semantics, *files, **given)
     if options.classes is Classes.NEW:
         return fitted, score_type
     if options.none and NONE_OF_THESE in {*scores.items, *fitted.classes_}:
         raise RankshotError(f"--none: a class is called {NONE_OF_THESE!r}; rename it")
-    return zeroshot.SeenAndNew(fitted, none=options.none).fit(**reference), score_type
+    return zeroshot.SeenAndNew(fitted, none=options.none).fit(reference), score_type
 
 
 def _fit(model: Any, semantics: Semantics, *files: Path, **options: Scores) -> BaseHead:

@@ -319,7 +319,8 @@ class SeenAndNew(BaseHead, BaseEstimator):
         log_posterior = np.concatenate(
             [self._head_log_posterior(values[rows], kind) for rows in blocks], axis=1
         )
-        self.reference_ = Reference(kind, *mean_and_std(f), *mean_and_std(log_posterior.T))
+        of_new = (np.asarray(x, np.float64) for x in mean_and_std(log_posterior.T))
+        self.reference_ = Reference(kind, *mean_and_std(f), *of_new)
         self._feature_mean, self._feature_std = mean_and_std(
             self._measure_fit(f, log_posterior, kind)
         )
@@ -347,7 +348,9 @@ class SeenAndNew(BaseHead, BaseEstimator):
         log_posterior = self.head._log_posterior(values, kind)
         return np.maximum(log_posterior, -LARGEST_SCORE, dtype=np.float64)
 
-    def _measure_fit(self, f: Floats, log_posterior: Floats, kind: Kind) -> NDArray[np.float64]:
+    def _measure_fit(
+        self, f: NDArray[np.float64], log_posterior: Floats, kind: Kind
+    ) -> NDArray[np.float64]:
         """Return how well each input fits the best new and the best seen class, as columns."""
         if self._rankings is not None:
             z = self._rankings._log_posterior(f, "multiclass").max(axis=0)
