@@ -159,6 +159,12 @@ def test_candidates_share_the_probability(rng):
     np.testing.assert_allclose(found, expected / expected.sum(axis=1, keepdims=True))
 
 
+def test_the_label_of_none_matters_only_if_it_is_used(rng):
+    assert "u" in both(none_label="u").classes_
+    usual = random_scores(rng, "multiclass", n=30)
+    assert "nothing" in both(reference=usual, none=True, none_label="nothing").classes_
+
+
 # -------------------------------------------------------------------- the temperature
 
 
@@ -291,6 +297,10 @@ REFUSED = {
     "no number": (lambda: rs.Gate((1, 2, 3), (1, 2, np.nan)), "none must be three finite"),
     "a share": (lambda: rs.fit_gate([[0, 0]], [[1, 1]], new_share=1), "new_share must be"),
     "features": (lambda: rs.fit_gate([[0, 0]], [[1, 1, 1]]), r"seen: .*not shape \(1, 3\)"),
+    "a feature that is no number": (
+        lambda: rs.fit_gate([[0, np.nan]], [[1, 1]]),
+        "new: the features must be finite",
+    ),
     "no features": (lambda: rs.fit_gate(np.empty((0, 2)), [[1, 1]]), r"new: .*not shape \(0, 2\)"),
 }
 

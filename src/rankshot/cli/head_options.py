@@ -225,7 +225,7 @@ def fit_head(
         reference, score_type = _read_reference(options.reference, scores, score_type)
         files.append(options.reference)
     given = {} if reference is None else {"reference": reference}
-    fitted = _fit(model, semantics, *files, **given)
+    fitted = _fit(model, semantics, *files, competes=options.classes is Classes.ALL, **given)
     if options.classes is Classes.NEW:
         return fitted, score_type
     if options.none and NONE_OF_THESE in {*scores.items, *fitted.classes_}:
@@ -233,7 +233,9 @@ def fit_head(
     return zeroshot.SeenAndNew(fitted, none=options.none).fit(reference), score_type
 
 
-def _fit(model: Any, semantics: Semantics, *files: Path, **options: Scores) -> BaseHead:
+def _fit(
+    model: Any, semantics: Semantics, *files: Path, competes: bool = False, **options: Scores
+) -> BaseHead:
     """Fit a head, and print what it cannot distinguish or lacks; errors name the files.
 
     The options are checked already, so an error is about the content of the files.
@@ -244,7 +246,9 @@ def _fit(model: Any, semantics: Semantics, *files: Path, **options: Scores) -> B
         head: BaseHead = model.fit(semantics, **options)
     except RankshotError as error:
         raise RankshotError(f"{' and '.join(map(str, files))}: {error}") from None
-    for remark in (*describe_missing(head), *describe_indistinguishable(head)):
+    # A single new class that competes with seen classes is not the only class.
+    same = [] if competes and len(head.classes_) == 1 else describe_indistinguishable(head)
+    for remark in (*describe_missing(head), *same):
         say(f"{files[0]}: {remark}")
     return head
 

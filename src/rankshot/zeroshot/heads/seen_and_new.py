@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
-from rankshot.core.blocks import CACHED_CELLS, row_blocks
+from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.validation import require_number
 from rankshot.zeroshot.heads.base import BaseHead, normalize_log_proba
@@ -25,9 +25,10 @@ Floats = NDArray[np.floating]
 Coefficients = tuple[float, float, float]
 NONE_OF_THESE = "none of these"
 """The default name of the class of inputs that are of no seen and of no new class."""
-SEEN_TEMPERATURES = {"multiclass": 0.45, "one-vs-rest": 0.75, "one-vs-one": 0.75}
+SEEN_TEMPERATURES = {"multiclass": 0.45, "one-vs-rest": 0.75, "one-vs-one": 0.4}
 """The default temperatures of the seen classes. The best ones on held-out inputs of three data
-sets are .38 to .60 for logistic regression, and .74 to 1.01 for least squares."""
+sets are .38 to .60 for logistic regression and .74 to 1.01 for least squares; they are .36 to .38
+for one-vs-one support vector machines on CIFAR."""
 TEMPERATURE_BOUNDS = (0.02, 50.0)
 RIDGE = 100.0
 """The inverse of the penalty on the coefficients of a gate (scikit-learn's C). It only matters if
@@ -150,6 +151,8 @@ def _require_features(group: str, table: ArrayLike) -> NDArray[np.float64]:
         raise RankshotError(
             f"{group}: expected two features of at least one input, not shape {features.shape}"
         )
+    if not np.isfinite(features).all():
+        raise RankshotError(f"{group}: the features must be finite")
     return features
 
 
@@ -188,8 +191,8 @@ class SeenAndNew(BaseHead, BaseEstimator):
     none_label : str
         The name of this class.
     seen_temperature : float, optional
-        T. By default it is found by the labels of `fit`; without labels, it is .45 for multiclass
-        scores and .75 for others.
+        T. By default it is found by the labels of `fit`; without labels, it is .45 for multiclass,
+        .75 for one-vs-rest and .4 for one-vs-one scores.
 
     Attributes
     ----------
@@ -250,25 +253,25 @@ class SeenAndNew(BaseHead, BaseEstimator):
             The classes of these inputs, to fit the temperature.
         """
         self._check_parameters(reference, labels)
+        default = DEFAULT_GATE_WITHOUT_REFERENCE if reference is None else DEFAULT_GATE
+        self.gate_ = self.gate or default
+        if self.none and self.gate_.none is None:
+            raise RankshotError(
+                "the gate has no coefficients for 'none of these': pass a reference to fit, or a "
+                "gate that was fitted with inputs of this kind"
+            )
         self.items_ = self.head.items_
         self._name_classes()
         self.reference_: Reference | None = None
         self._rankings: ProbabilisticRanking | None = None
         self.seen_temperature_ = self.seen_temperature
         if reference is None:
-            self.gate_ = self.gate or DEFAULT_GATE_WITHOUT_REFERENCE
             self._rankings = self._fit_rankings()
         else:
-            self.gate_ = self.gate or DEFAULT_GATE
             table = as_scores(reference, self.items_)
             self._fit_reference(table)
             if labels is not None and self.seen_temperature is None:
                 self.seen_temperature_ = self._fit_temperature(table, labels)
-        if self.none and self.gate_.none is None:
-            raise RankshotError(
-                "the gate has no coefficients for 'none of these': pass a reference to fit, or a "
-                "gate that was fitted with inputs of this kind"
-            )
         return self
 
     def _check_parameters(self, reference: Any, labels: Any) -> None:
@@ -292,7 +295,8 @@ class SeenAndNew(BaseHead, BaseEstimator):
                 f"{quote_names(both)} are seen classes: the head must be fitted to rankings of new "
                 "classes only"
             )
-        if not isinstance(self.none_label, str) or self.none_label in {*self.items_, *new}:
+        taken = not isinstance(self.none_label, str) or self.none_label in {*self.items_, *new}
+        if self.none and taken:
             raise RankshotError(
                 f"none_label must be a name that no class has, not {short_repr(self.none_label)}"
             )
@@ -315,7 +319,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
         require_enough(table)
         values, kind = table.values, table.kind
         f = _class_scores(values, kind, len(self.items_))
-        blocks = row_blocks(len(values), self._cells_per_input(values), CACHED_CELLS)
+        blocks = row_blocks(len(values), self._cells_per_input(values), self._cells_per_block(kind))
         log_posterior = np.concatenate(
             [self._head_log_posterior(values[rows], kind) for rows in blocks], axis=1
         )
