@@ -66,6 +66,12 @@ def test_seen_and_new_classes_are_predicted(folder):
     assert found & {*TARGETS}
 
 
+def test_one_new_class_is_not_the_only_class(folder):
+    (folder / "rankings.jsonl").write_text('{"target": "cat", "ranking": ["leopard", "tiger"]}\n')
+    assert "is the only class" not in run_well(CLASSIFY)
+    assert "is the only class" in run_well(CLASSIFY.replace(" --classes all", ""))
+
+
 def test_new_classes_alone_are_the_default(folder):
     assert "seen classes:" not in run_well(CLASSIFY.replace(" --classes all", ""))
     assert set(read_predictions("out.csv").targets) == {*TARGETS}
