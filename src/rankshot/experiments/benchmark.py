@@ -214,7 +214,7 @@ def make_tfidf() -> FeatureUnion:
     --------
     >>> texts = ["book a flight", "cancel my flight"]
     >>> make_tfidf().fit_transform(texts).shape
-    (2, 70)
+    (2, 74)
     """
     common: dict[str, Any] = {"sublinear_tf": True, "dtype": np.float32}
     return make_union(

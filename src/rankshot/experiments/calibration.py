@@ -64,8 +64,8 @@ def calibration_error(confidence: Floats, correct: NDArray[np.bool_]) -> float:
 
     Examples
     --------
-    >>> calibration_error(np.array([0.9, 0.9, 0.3, 0.3]), np.array([True, True, False, False]))
-    0.2
+    >>> calibration_error(np.array([0.75, 0.75, 0.25, 0.25]), np.array([1, 1, 0, 0], bool))
+    0.25
     """
     bins = np.ceil(confidence * N_BINS)
     gap = confidence - correct

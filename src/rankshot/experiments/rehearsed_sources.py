@@ -80,7 +80,9 @@ def rehearse_sources(
         for name in real.sources
         if not any(find_unranked_targets(task.sources[name]) for task in tasks)
     ]
-    for name in (*real.panels, *linguistic):
+    # A single question is what the configuration uses.
+    questions = list(real.panels) if len(real.panels) > 1 else []
+    for name in (*questions, *linguistic):
         rankings = [task.rankings(name) for task in tasks]
         yield rehearse_source(evaluator, configuration, name, rankings)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from rankshot.core.errors import RankshotError
@@ -108,32 +108,31 @@ def _name_vectors() -> PeerMethod:
 
     def predict(given: PeerTask, _: Setting) -> Labels:
         task = require_texts(given)
-        found = match_vectors(glove, task.test_text, spell_names(task.targets))
-        return np.array(task.targets)[found]
+        names = spell_names(task.targets)
+        tfidf = TfidfVectorizer().fit([*task.train_text, *names])
+        best = match_vectors(glove, tfidf, task.test_text, names)
+        return np.array([task.targets[number] for number in best])
 
     return PeerMethod(NAME_VECTOR, source, "nothing", ({},), predict)
 
 
 def match_vectors(
-    words: WordVectors, texts: Iterable[str], names: Iterable[str]
+    words: WordVectors, tfidf: TfidfVectorizer, texts: Iterable[str], names: Iterable[str]
 ) -> NDArray[np.intp]:
     """Return for each text the number of the name whose mean word vector is nearest.
 
-    Words without a vector do not count. A text without any known word gets the first name.
+    Words weigh as in TF-IDF, so that common words count little. Words without a vector do not
+    count. A text without any known word gets the first name.
 
     Examples
     --------
     >>> vectors = WordVectors({"plane": [1.0, 0.0], "flight": [0.9, 0.1], "money": [0.0, 1.0]})
-    >>> match_vectors(vectors, ["my plane?", "send money"], ["bank money", "book flight"])
+    >>> texts, names = ["my plane?", "send money"], ["bank money", "book flight"]
+    >>> match_vectors(vectors, TfidfVectorizer().fit(texts + names), texts, names)
     array([1, 0])
     """
-    split = [[re.findall(r"[\w']+", text.lower()) for text in some] for some in (texts, names)]
-    vocabulary = sorted({word for some in split for one in some for word in one})
-    known = np.nan_to_num(words.vectors(vocabulary).values)
-    row = {word: number for number, word in enumerate(vocabulary)}
-    means = [
-        np.array([known[[row[word] for word in one]].sum(axis=0) for one in some]) for some in split
-    ]
+    known = np.nan_to_num(words.vectors(tfidf.get_feature_names_out()).values)
+    means = [tfidf.transform(some) @ known for some in (texts, names)]
     return np.asarray(np.nan_to_num(cosine(*means), nan=-1.0).argmax(axis=1))
 
 
