@@ -31,7 +31,7 @@ def main() -> None:
     for name, share in per_class_accuracy(data.new_label, found).items():
         print(f"  {name:<11}{share:>6.1%}")
 
-    print(f"\nan image of a {data.new_label[0]}: {rs.explain(head, scores[:1])[0]}")
+    print(f"\nan image of a {data.new_label[1]}: {rs.explain(head, scores[1:2])[0]}")
 
 
 if __name__ == "__main__":

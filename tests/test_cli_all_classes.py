@@ -17,7 +17,8 @@ from command_line import (
 )
 from rankshot.zeroshot.files.predictions import read_predictions
 
-CLASSIFY = "classify scores.csv --rankings rankings.jsonl -o out.csv --classes all"
+HEAD = "--head probabilistic"
+CLASSIFY = f"classify scores.csv --rankings rankings.jsonl -o out.csv --classes all {HEAD}"
 NONE = "none of these"
 
 
@@ -66,13 +67,20 @@ def test_seen_and_new_classes_are_predicted(folder):
     assert found & {*TARGETS}
 
 
+def test_one_new_class_is_not_the_only_class(folder):
+    (folder / "rankings.jsonl").write_text('{"target": "cat", "ranking": ["leopard", "tiger"]}\n')
+    assert "is the only class" not in run_well(CLASSIFY)
+    assert "is the only class" in run_well(CLASSIFY.replace(" --classes all", ""))
+
+
 def test_new_classes_alone_are_the_default(folder):
     assert "seen classes:" not in run_well(CLASSIFY.replace(" --classes all", ""))
     assert set(read_predictions("out.csv").targets) == {*TARGETS}
 
 
 def test_a_predicted_class_is_explained_with_its_gate(folder):
-    done = run_well("explain scores.csv --rankings rankings.jsonl --classes all --id x1 --id x3")
+    words = f"explain scores.csv --rankings rankings.jsonl --classes all {HEAD}"
+    done = run_well(f"{words} --id x1 --id x3")
     for id_, why in zip(["x1", "x3"], rs.explain(in_python(), LOGITS[[0, 2]]), strict=True):
         assert f"{id_}: {why}" in done
     assert done.count("why a new class rather than a seen one") == 2
@@ -87,10 +95,10 @@ def test_the_report_knows_seen_classes(folder):
 
 def test_what_cannot_be_combined(folder):
     for words, message in (
-        ("--none", "--none needs --reference FILE"),
+        (f"{HEAD} --none", "--none needs --reference FILE"),
         ("--head conse --similarity similarity.csv", "for heads with rankings, not --head conse"),
     ):
-        check_refused(folder, f"{CLASSIFY} {words}", {}, message)
+        check_refused(folder, CLASSIFY.replace(HEAD, words), {}, message)
     alone = CLASSIFY.replace("--classes all", "--none")
     check_refused(folder, alone, {}, "--none is for --classes all")
     write_scores(folder / "scores.csv", LOGITS, [*SEEN[:4], NONE])

@@ -56,9 +56,13 @@ def test_probabilities_are_those_of_the_equations(rng, kind, with_reference, non
         ]
         features = (measured[0] - measured[1].mean(axis=0)) / measured[1].std(axis=0)
     else:
-        best = rows_of(f)
-        means = best @ inner.weights_.T
-        features = np.log(np.column_stack([means.max(axis=1), best.max(axis=1)]).clip(0.02))
+        # A seen class is a target whose ranking puts it first, alone.
+        own = rs.Rankings.from_orders([[item] for item in ITEMS], items=ITEMS, targets=ITEMS)
+        logs = [
+            rs.ProbabilisticRanking().fit(some)._log_posterior(f, "multiclass").max(axis=0)
+            for some in (RANKINGS, own)
+        ]
+        features = np.column_stack(logs) / f.std(axis=1, keepdims=True)
     np.testing.assert_allclose(head.gate_features(scores), features, atol=1e-9)
     logits = np.column_stack(
         [np.zeros(len(f))]
@@ -120,12 +124,11 @@ def test_the_order_of_the_columns_never_matters(rng, kind, with_reference):
     np.testing.assert_allclose(found[0][1], found[1][1], atol=1e-9)
 
 
-def test_the_scale_of_the_scores_never_matters(rng):
+def test_with_a_reference_the_scale_of_the_scores_never_matters(rng):
     scores, usual = random_scores(rng, "multiclass"), random_scores(rng, "multiclass", n=30)
     larger = [rs.Scores(100 * some.values + 7, ITEMS) for some in (scores, usual)]
-    for now, then in (((scores, None), (larger[0], None)), ((scores, usual), larger)):
-        expected = both(reference=now[1]).predict_proba(now[0])
-        np.testing.assert_allclose(both(reference=then[1]).predict_proba(then[0]), expected)
+    expected = both(reference=usual).predict_proba(scores)
+    np.testing.assert_allclose(both(reference=larger[1]).predict_proba(larger[0]), expected)
 
 
 @pytest.mark.parametrize("value", [0.0, 3.0])
@@ -154,6 +157,12 @@ def test_candidates_share_the_probability(rng):
     expected = head.predict_proba(scores) * mask
     found = head.predict_proba(scores, [["a", "c", "v"]] * 4)
     np.testing.assert_allclose(found, expected / expected.sum(axis=1, keepdims=True))
+
+
+def test_the_label_of_none_matters_only_if_it_is_used(rng):
+    assert "u" in both(none_label="u").classes_
+    usual = random_scores(rng, "multiclass", n=30)
+    assert "nothing" in both(reference=usual, none=True, none_label="nothing").classes_
 
 
 # -------------------------------------------------------------------- the temperature
@@ -288,6 +297,10 @@ REFUSED = {
     "no number": (lambda: rs.Gate((1, 2, 3), (1, 2, np.nan)), "none must be three finite"),
     "a share": (lambda: rs.fit_gate([[0, 0]], [[1, 1]], new_share=1), "new_share must be"),
     "features": (lambda: rs.fit_gate([[0, 0]], [[1, 1, 1]]), r"seen: .*not shape \(1, 3\)"),
+    "a feature that is no number": (
+        lambda: rs.fit_gate([[0, np.nan]], [[1, 1]]),
+        "new: the features must be finite",
+    ),
     "no features": (lambda: rs.fit_gate(np.empty((0, 2)), [[1, 1]]), r"new: .*not shape \(0, 2\)"),
 }
 

@@ -254,10 +254,21 @@ def test_huge_and_tiny_scores(rng, size, dtype, has_reference):
 def test_equal_scores_decide_nothing(constant, dtype):
     """Rounding error of the mean is no deviation."""
     lists = rs.Rankings.from_orders(
-        [["00", "01"], ["63", "07"]], items=[f"{i:02}" for i in range(64)], targets=["u", "v"]
+        [["00", "01"], ["76", "07"]], items=[f"{i:02}" for i in range(77)], targets=["u", "v"]
     )
-    row = np.full((2, 64), constant, dtype)
+    row = np.full((2, 77), constant, dtype)
     np.testing.assert_array_equal(rs.WeightedMean().fit(lists).predict_proba(row), 0.5)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_of_all_sizes_in_one_batch(rng, dtype):
+    """Huge, tiny and constant rows change nothing for the others."""
+    head, usual = rs.WeightedMean().fit(VOTES), rng.normal(size=(4, C))
+    sizes = np.array([1e25, 1e-25, 1, 0])[:, None]
+    found = head.predict_log_proba((sizes * usual).astype(dtype))
+    tolerance = 1e-5 if dtype == np.float32 else 1e-12
+    np.testing.assert_allclose(found[:3], head.predict_log_proba(usual[:3]), rtol=tolerance)
+    np.testing.assert_allclose(found[3], np.log(0.25), rtol=1e-6)
 
 
 @pytest.mark.parametrize("constant", [0.0, 0.1, 1e5 / 7])

@@ -139,8 +139,10 @@ def classify(
             done += len(batch)
             bar.advance(task, len(batch))
     new = [name for name in model.classes_.tolist() if name not in {*table.items, NONE_OF_THESE}]
-    groups: dict[str, Collection[str]] = {"seen classes": table.items, "new classes": new}
-    _print_counts(counts, groups if classes is Classes.ALL else {}, new, output)
+    groups: dict[str, Collection[str]] = {}
+    if classes is Classes.ALL:
+        groups = {"seen classes": table.items, "new classes": new}
+    _print_counts(counts, groups, new, output)
 
 
 def _print_counts(

@@ -25,15 +25,16 @@ def demo(
     """Compare all methods on images inside the package.
 
     The demo trains three classifiers on the classes of CIFAR-100 and uses them to recognise the
-    classes of CIFAR-10. It takes less than a minute and needs no network.
+    classes of CIFAR-10. It takes about a minute and needs no network.
 
     Example: rankshot demo -o report.html
     """
     from rich.console import Console
 
-    from rankshot.experiments.demo import run_demo
+    from rankshot.experiments.demo import REPORTED, run_demo
     from rankshot.report.demo import demo_report
     from rankshot.report.page import render_report, write_page
+    from rankshot.zeroshot.metrics import accuracy, format_share
 
     check_page(output)
     with progress_bar() as bar:
@@ -45,6 +46,12 @@ def demo(
     console.print(comparison_table(found.comparison, len(found.truth)))
     seen = ", ".join(f"{name} {share:.1%}" for name, share in found.seen_accuracy.items())
     say(f"Accuracy on held-out images of the seen classes: {seen}.", console)
+    came_out = accuracy(found.truth, found.head.predict(found.scores))
+    say(
+        f"A rehearsal with {len(found.rehearsal.classes_)} seen classes predicted "
+        f"{found.predicted} for {REPORTED} with all questions; {format_share(came_out)} came out.",
+        console,
+    )
     write_page(render_report(demo_report(found)), output)
     say(f"report written to {output}", console)
 

@@ -300,7 +300,8 @@ def fit_head(
         files += [options.reference]
         reference, score_type = _read_reference(options.reference, scores, score_type)
     of_head = reference if rehearsed is None or rehearsed.reference else None
-    fitted = _fit(model, semantics, *files, **({} if of_head is None else {"reference": of_head}))
+    given = {} if of_head is None else {"reference": of_head}
+    fitted = _fit(model, semantics, *files, competes=options.classes is Classes.ALL, **given)
     if options.classes is Classes.NEW:
         return fitted, score_type
     if options.none and NONE_OF_THESE in {*scores.items, *fitted.classes_}:
@@ -344,7 +345,9 @@ def _build_ranking_head(options: HeadOptions) -> BaseHead:
     )
 
 
-def _fit(model: Any, semantics: Semantics, *files: Path, **options: Scores) -> BaseHead:
+def _fit(
+    model: Any, semantics: Semantics, *files: Path, competes: bool = False, **options: Scores
+) -> BaseHead:
     """Fit a head, and print what it cannot distinguish or lacks; errors name the files.
 
     The options are checked already, so an error is about the content of the files.
@@ -355,7 +358,9 @@ def _fit(model: Any, semantics: Semantics, *files: Path, **options: Scores) -> B
         head: BaseHead = model.fit(semantics, **options)
     except RankshotError as error:
         raise RankshotError(f"{' and '.join(map(str, files))}: {error}") from None
-    for remark in (*describe_missing(head), *describe_indistinguishable(head)):
+    # A single new class that competes with seen classes is not the only class.
+    same = [] if competes and len(head.classes_) == 1 else describe_indistinguishable(head)
+    for remark in (*describe_missing(head), *same):
         say(f"{files[0]}: {remark}")
     return head
 

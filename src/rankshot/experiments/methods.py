@@ -19,6 +19,7 @@ from rankshot.zeroshot.heads.conse import ConSE
 from rankshot.zeroshot.heads.deterministic_ranking import DeterministicRanking
 from rankshot.zeroshot.heads.direct_similarity import DirectSimilarity
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
+from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.prior import RankingModel
 from rankshot.zeroshot.scores import Scores
 
@@ -50,7 +51,7 @@ class Method:
         """
         if isinstance(self.head, DirectSimilarity | ConSE) and scores.kind == "one-vs-one":
             return None
-        if isinstance(self.head, ProbabilisticRanking) and self.wants_reference:
+        if isinstance(self.head, ProbabilisticRanking | WeightedMean) and self.wants_reference:
             self.head.fit(self.semantics, reference)  # type: ignore[arg-type]
         else:
             self.head.fit(self.semantics)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,23 +13,23 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
-from rankshot.core.blocks import CACHED_CELLS, row_blocks
+from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.validation import require_number
 from rankshot.zeroshot.heads.base import BaseHead, normalize_log_proba
-from rankshot.zeroshot.heads.reference import Reference, mean_and_std, require_enough
-from rankshot.zeroshot.heads.weighted_mean import WeightedMean, center_rows, class_scores
+from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
+from rankshot.zeroshot.heads.reference import SAME, Reference, mean_and_std, require_enough
+from rankshot.zeroshot.heads.weighted_mean import class_scores
 from rankshot.zeroshot.scores import LARGEST_SCORE, Kind, Scores, as_scores
 
 Floats = NDArray[np.floating]
 Coefficients = tuple[float, float, float]
 NONE_OF_THESE = "none of these"
 """The default name of the class of inputs that are of no seen and of no new class."""
-LEAST_MEAN = 0.02
-"""The value that replaces smaller weighted means, so that they have a logarithm."""
-SEEN_TEMPERATURES = {"multiclass": 0.45, "one-vs-rest": 0.75, "one-vs-one": 0.75}
+SEEN_TEMPERATURES = {"multiclass": 0.45, "one-vs-rest": 0.75, "one-vs-one": 0.4}
 """The default temperatures of the seen classes. The best ones on held-out inputs of three data
-sets are .38 to .60 for logistic regression, and .74 to 1.01 for least squares."""
+sets are .38 to .60 for logistic regression and .74 to 1.01 for least squares; they are .36 to .38
+for one-vs-one support vector machines on CIFAR."""
 TEMPERATURE_BOUNDS = (0.02, 50.0)
 RIDGE = 100.0
 """The inverse of the penalty on the coefficients of a gate (scikit-learn's C). It only matters if
@@ -71,12 +71,7 @@ class Gate:
         """Return the log-probabilities of seen, new and (if wanted) none, as columns."""
         z_s_1 = np.insert(np.asarray(features, np.float64), 2, 1.0, axis=1)
         rows = [(0.0, 0.0, 0.0), self.new]
-        if none:
-            if self.none is None:
-                raise RankshotError(
-                    "the gate has no coefficients for 'none of these': pass a reference to fit, "
-                    "or a gate that was fitted with inputs of this kind"
-                )
+        if none and self.none is not None:
             rows.append(self.none)
         return np.asarray(log_softmax(z_s_1 @ np.array(rows).T, axis=1))
 
@@ -94,9 +89,8 @@ def _require_coefficients(name: str, values: Any) -> Coefficients:
 
 DEFAULT_GATE = Gate(new=(1.1, -1.7, -1.0), none=(0.1, -1.0, -0.4))
 """Fitted to seen classes of three data sets that play new ones, with two classifiers each."""
-DEFAULT_GATE_WITHOUT_REFERENCE = Gate(new=(1.4, -1.4, 0.4))
-"""The same without a reference: the odds of new against seen are a power of the ratio of the
-weighted mean and the score."""
+DEFAULT_GATE_WITHOUT_REFERENCE = Gate(new=(0.5, -0.5, 0.0))
+"""The same without a reference. The best coefficients of the difference are .4 to .8."""
 
 
 def fit_gate(
@@ -158,6 +152,8 @@ def _require_features(group: str, table: ArrayLike) -> NDArray[np.float64]:
         raise RankshotError(
             f"{group}: expected two features of at least one input, not shape {features.shape}"
         )
+    if not np.isfinite(features).all():
+        raise RankshotError(f"{group}: the features must be finite")
     return features
 
 
@@ -173,11 +169,15 @@ class SeenAndNew(BaseHead, BaseEstimator):
         \log P(z|x) &= \log P(\text{new}|x) + \log P_{head}(z|x)
 
     Here the scores f of each input have mean 0 and variance 1. The gate has two features: how well
-    the input fits the best new class, and the best seen class. With a reference, they are the
-    largest log-posterior of a new class and the largest score of a seen class. The log-posteriors
-    of each class, its scores, and then both features are standardised over the reference. Without
-    a reference they are the logarithms of the largest weighted mean of a new class (that of
-    `WeightedMean`) and of the largest score; the scores of each input have mean 0 and variance 1.
+    the input fits the best new class, and the best seen class.
+
+    - With a reference, they are the largest log-posterior of a new class and the largest score of
+      a seen class. The log-posteriors of each class, the scores of each class, and then both
+      features are standardised over the reference.
+    - Without a reference, they are the largest log-posterior of a new class by
+      `ProbabilisticRanking`, and that of the ranking that only puts a seen class c first, which
+      is log softmax(f)_c + log C. Both are divided by the standard deviation of the scores of the
+      input.
 
     Parameters
     ----------
@@ -192,8 +192,8 @@ class SeenAndNew(BaseHead, BaseEstimator):
     none_label : str
         The name of this class.
     seen_temperature : float, optional
-        T. By default it is found by the labels of `fit`; without labels, it is .45 for multiclass
-        scores and .75 for others.
+        T. By default it is found by the labels of `fit`; without labels, it is .45 for multiclass,
+        .75 for one-vs-rest and .4 for one-vs-one scores.
 
     Attributes
     ----------
@@ -219,7 +219,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
     >>> head = rs.SeenAndNew(rs.WeightedMean().fit(rankings)).fit()
     >>> head.classes_.tolist()
     ['bus', 'cat', 'fox', 'leopard', 'tiger', 'tram', 'truck']
-    >>> head.predict([[-1.0, 0.0, 4.0, 0.0, -1.0], [-1.0, 2.0, 3.0, 3.0, -1.0]])
+    >>> head.predict([[-1.0, -1.0, 5.0, -1.0, -1.0], [-1.0, 2.0, 3.0, 3.0, -1.0]])
     array(['leopard', 'cat'], dtype='<U7')
     """
 
@@ -254,21 +254,25 @@ class SeenAndNew(BaseHead, BaseEstimator):
             The classes of these inputs, to fit the temperature.
         """
         self._check_parameters(reference, labels)
+        default = DEFAULT_GATE_WITHOUT_REFERENCE if reference is None else DEFAULT_GATE
+        self.gate_ = self.gate or default
+        if self.none and self.gate_.none is None:
+            raise RankshotError(
+                "the gate has no coefficients for 'none of these': pass a reference to fit, or a "
+                "gate that was fitted with inputs of this kind"
+            )
         self.items_ = self.head.items_
         self._name_classes()
         self.reference_: Reference | None = None
+        self._rankings: ProbabilisticRanking | None = None
         self.seen_temperature_ = self.seen_temperature
         if reference is None:
-            self.gate_ = self.gate or DEFAULT_GATE_WITHOUT_REFERENCE
-            self._weights = self._listed_weights()
+            self._rankings = self._fit_rankings()
         else:
-            self.gate_ = self.gate or DEFAULT_GATE
             table = as_scores(reference, self.items_)
             self._fit_reference(table)
             if labels is not None and self.seen_temperature is None:
                 self.seen_temperature_ = self._fit_temperature(table, labels)
-        # Raises if the gate knows no such group.
-        self.gate_.log_proba(np.zeros((1, 2)), none=self.none)
         return self
 
     def _check_parameters(self, reference: Any, labels: Any) -> None:
@@ -292,7 +296,8 @@ class SeenAndNew(BaseHead, BaseEstimator):
                 f"{quote_names(both)} are seen classes: the head must be fitted to rankings of new "
                 "classes only"
             )
-        if not isinstance(self.none_label, str) or self.none_label in {*self.items_, *new}:
+        taken = not isinstance(self.none_label, str) or self.none_label in {*self.items_, *new}
+        if self.none and taken:
             raise RankshotError(
                 f"none_label must be a name that no class has, not {short_repr(self.none_label)}"
             )
@@ -301,27 +306,26 @@ class SeenAndNew(BaseHead, BaseEstimator):
         self.classes_ = names[self._rows]
         self.seen_ = self._rows < len(self.items_)
 
-    def _listed_weights(self) -> NDArray[np.float64]:
-        """Return the weights of the seen classes in the rankings of each new class."""
+    def _fit_rankings(self) -> ProbabilisticRanking:
+        """Return the head that compares new classes with seen ones without a reference."""
         rankings = getattr(self.head, "rankings_", None)
         if rankings is None:
             raise RankshotError(
                 f"{type(self.head).__name__} has no rankings, so a reference is needed: pass "
                 "scores of varied inputs of seen classes to fit"
             )
-        return WeightedMean(k=None).fit(rankings).weights_
+        return ProbabilisticRanking().fit(rankings)
 
     def _fit_reference(self, table: Scores) -> None:
         require_enough(table)
         values, kind = table.values, table.kind
-        f = class_scores(values.astype(np.float64), kind, len(self.items_))
-        blocks = row_blocks(len(values), self._cells_per_input(values), CACHED_CELLS)
+        f = self._class_scores(values, kind)
+        blocks = row_blocks(len(values), self._cells_per_input(values), self._cells_per_block(kind))
         log_posterior = np.concatenate(
             [self._head_log_posterior(values[rows], kind) for rows in blocks], axis=1
         )
-        mean, std = mean_and_std(log_posterior.T)
-        targets = np.asarray(mean, np.float64), np.asarray(std, np.float64)
-        self.reference_ = Reference(kind, *mean_and_std(f), *targets)
+        of_new = (np.asarray(x, np.float64) for x in mean_and_std(log_posterior.T))
+        self.reference_ = Reference(kind, *mean_and_std(f), *of_new)
         self._feature_mean, self._feature_std = mean_and_std(
             self._measure_fit(f, log_posterior, kind)
         )
@@ -335,9 +339,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
         if unknown.any():
             name = str(truth[unknown.argmax()])
             raise RankshotError(f"labels: no seen class {name!r}{suggest_name(name, self.items_)}")
-        f = _standardize_rows(
-            class_scores(table.values.astype(np.float64), table.kind, len(self.items_))
-        )
+        f = _standardize_rows(self._class_scores(table.values, table.kind))
         own = truth[:, None] == np.array(self.items_)
 
         def loss(log_temperature: float) -> float:
@@ -346,23 +348,29 @@ class SeenAndNew(BaseHead, BaseEstimator):
         found = minimize_scalar(loss, bounds=np.log(TEMPERATURE_BOUNDS), method="bounded")
         return float(np.exp(found.x))
 
+    def _class_scores(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
+        return np.asarray(class_scores(values, kind, len(self.items_)), np.float64)
+
     def _head_log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         """Return the log-posteriors of the head, finite, with one row per new class."""
         log_posterior = self.head._log_posterior(values, kind)
         return np.maximum(log_posterior, -LARGEST_SCORE, dtype=np.float64)
 
-    def _measure_fit(self, f: Floats, log_posterior: Floats, kind: Kind) -> NDArray[np.float64]:
+    def _measure_fit(
+        self, f: NDArray[np.float64], log_posterior: Floats, kind: Kind
+    ) -> NDArray[np.float64]:
         """Return how well each input fits the best new and the best seen class, as columns."""
-        if self.reference_ is None:
-            rows = _standardize_rows(f)
-            best = np.column_stack([(rows @ self._weights.T).max(axis=1), rows.max(axis=1)])
-            return np.asarray(np.log(np.maximum(best, LEAST_MEAN)))
-        z = self.reference_.standardize_log_posterior(log_posterior).max(axis=0)
-        s = self.reference_.standardize_scores(f, kind).max(axis=1)
+        if self._rankings is not None:
+            z = self._rankings._log_posterior(f, "multiclass").max(axis=0)
+            s = log_softmax(f, axis=1).max(axis=1) + np.log(len(self.items_))
+            return np.asarray(np.column_stack([z, s]) / _row_std(f))
+        reference = cast("Reference", self.reference_)
+        z = reference.standardize_log_posterior(log_posterior).max(axis=0)
+        s = reference.standardize_scores(f, kind).max(axis=1)
         return np.column_stack([z, s])
 
     def _features(self, values: Floats, kind: Kind, log_posterior: Floats) -> NDArray[np.float64]:
-        f = class_scores(values.astype(np.float64), kind, len(self.items_))
+        f = self._class_scores(values, kind)
         features = self._measure_fit(f, log_posterior, kind)
         if self.reference_ is None:
             return features
@@ -382,7 +390,8 @@ class SeenAndNew(BaseHead, BaseEstimator):
 
     def gate_proba(self, scores: Scores | ArrayLike) -> NDArray[np.float64]:
         """Return P(seen|x), P(new|x) and, if wanted, P(none|x), as columns."""
-        return np.exp(self.gate_.log_proba(self.gate_features(scores), none=self.none))
+        log_proba = self.gate_.log_proba(self.gate_features(scores), none=self.none)
+        return np.asarray(np.exp(log_proba))
 
     def gate_terms(self, scores: Scores | ArrayLike) -> NDArray[np.float64]:
         """Return the three terms of the log-odds of new against seen classes, as columns."""
@@ -392,7 +401,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
         log_posterior = self._head_log_posterior(values, kind)
         features = self._features(values, kind, log_posterior)
         log_gate = self.gate_.log_proba(features, none=self.none).T
-        f = _standardize_rows(class_scores(values.astype(np.float64), kind, len(self.items_)))
+        f = _standardize_rows(self._class_scores(values, kind))
         temperature = self.seen_temperature_ or SEEN_TEMPERATURES[kind]
         seen = log_softmax(f / temperature, axis=1).T
         new = normalize_log_proba(
@@ -405,10 +414,17 @@ class SeenAndNew(BaseHead, BaseEstimator):
         return self.head._cells_per_block(kind)
 
     def _cells_per_input(self, values: Floats) -> int:
-        return self.head._cells_per_input(values) + 2 * len(self.items_)
+        cells = self.head._cells_per_input(values) + 2 * len(self.items_)
+        return cells + (self._rankings._cells_per_input(values) if self._rankings else 0)
 
 
-def _standardize_rows(f: Floats) -> Floats:
+def _standardize_rows(f: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return scores with mean 0 and variance 1 in each row; 0 where all scores are equal."""
-    centered, std = center_rows(f)
-    return np.asarray(centered / std[:, None])
+    return np.asarray((f - f.mean(axis=1, keepdims=True)) / _row_std(f))
+
+
+def _row_std(f: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the standard deviation of each row, infinite where all scores are equal."""
+    std = f.std(axis=1, keepdims=True)
+    rounding = SAME * np.finfo(f.dtype).eps * np.abs(f).max(axis=1, keepdims=True)
+    return np.where(std > rounding, std, np.inf)

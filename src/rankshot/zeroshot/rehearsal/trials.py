@@ -105,19 +105,20 @@ class Trials:
 
     def _choose_sources(self) -> None:
         """Leave out one source after the other, as long as that is clearly better."""
-        names = self.chosen.sources
-        if len(names) > 1:
-            for name in names:
-                self.evaluate(
-                    f"{name or 'no source'} alone", {}, (name,), reference=self.chosen.reference
-                )
-        while len(names) > 1:
+        names, reference = self.chosen.sources, self.chosen.reference
+        if len(names) == 1:
+            return
+        alone = [
+            self.evaluate(f"{name or 'no source'} alone", {}, (name,), reference=reference)
+            for name in names
+        ]
+        while len(names) > 2:
             without = [
                 self.evaluate(
                     f"without {name or 'no source'}",
                     {},
                     tuple(other for other in names if other != name),
-                    reference=self.chosen.reference,
+                    reference=reference,
                 )
                 for name in names
             ]
@@ -125,6 +126,8 @@ class Trials:
             if self.chosen.sources == names:
                 return
             names = self.chosen.sources
+        # Of two sources, one is left out if the other alone is clearly better.
+        self._keep_if_better([trial for trial in alone if trial.sources[0] in names])
 
     def _keep_if_better(self, trials: list[Trial]) -> None:
         best = max(trials, key=lambda trial: trial.accuracy.estimate, default=self.chosen)
