@@ -101,7 +101,7 @@ def test_all_tables_are_printed_with_their_notes(done):
         *("Which settings seen classes favour", "1,200 / 600 / 200", "50,000 / 50,000 / 10,000"),
         *("individual sources, averaged", "paper .316", "Changes of the default"),
         *("The paper's appendix has other numbers than its table", "Figure 4 in numbers"),
-        *("mean of all 45 pairs", "Settings of the batch within 0.01 of the best rehearsal"),
+        *("mean of all 45 pairs", "Classifiers with the batch within 0.01 of the best rehearsal"),
         "was never published. A language-model panel of eight raters takes its place",
     ):
         assert text in done.out, text
