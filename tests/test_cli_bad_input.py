@@ -392,7 +392,7 @@ REPORTS = [
     (
         REPORT,
         {"truth.csv": "id,label\n" + "".join(f"{name},cat\n" for name in IDS[:-2])},
-        "truth.csv: no label for 2 of the 7 predictions: 'x6', 'x7'",
+        "truth.csv: no label for 2 of the 7 inputs: 'x6', 'x7'",
     ),
     (
         REPORT,
@@ -402,7 +402,7 @@ REPORTS = [
     (
         REPORT,
         {"truth.csv": "label\n" + "cat\n" * 6},
-        "truth.csv: 6 labels for 7 predictions; without a column 'id' there must be one label per",
+        "truth.csv: 6 labels for 7 inputs; without a column 'id' there must be one label per",
     ),
     (
         REPORT,

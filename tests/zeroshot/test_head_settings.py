@@ -28,7 +28,13 @@ from rankshot.zeroshot.files.head_settings import (
 )
 def test_a_head_survives_a_file(tmp_path, head):
     path = tmp_path / "settings.json"
-    settings = HeadSettings.of_head(head, reference=True, sources=("WordNet", ""), gate={"a": 1.5})
+    settings = HeadSettings.of_head(
+        head,
+        reference=True,
+        sources=("WordNet", ""),
+        gate={"new": [1.5, -2.0, 0.25], "none": None, "seen_temperature": 0.5},
+        default_temperature=0.75,
+    )
     write_settings(settings, path, {"rehearsed classes": ["bear"]})
     found = read_settings(path)
     assert found == settings
@@ -60,7 +66,17 @@ BAD = {
     "no sources": (json.dumps(GOOD | {"sources": None}), "'sources' must be a list, not None"),
     "odd source": (json.dumps(GOOD | {"sources": [3]}), r"'sources' must be names, not \[3\]"),
     "reference": (json.dumps(GOOD | {"reference": "yes"}), "'reference' must be a bool"),
+    "empty sources": (json.dumps(GOOD | {"sources": []}), r"'sources' must be names, not \[\]"),
     "gate": (json.dumps(GOOD | {"gate": 3}), "'gate' must be a dict, not 3"),
+    "empty gate": (json.dumps(GOOD | {"gate": {}}), "new must be three finite numbers, not None"),
+    "gate without temperature": (
+        json.dumps(GOOD | {"gate": {"new": [1, 2, 3]}}),
+        "seen_temperature must be a number, not None",
+    ),
+    "temperature": (
+        json.dumps(GOOD | {"default_temperature": 0}),
+        "default_temperature must be positive",
+    ),
 }
 
 

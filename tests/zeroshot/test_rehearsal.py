@@ -124,12 +124,22 @@ def test_a_source_that_misleads_is_left_out():
 
 
 def test_a_change_that_gains_nothing_is_not_made():
-    rehearsal = rs.Rehearsal(rs.WeightedMean(k=4), grid={"k": [4]}).fit(
+    rehearsal = rs.Rehearsal(rs.WeightedMean(k=len(LEFT)), grid={"k": [99]}).fit(
         SCORES, Y, ranked(PLAYERS, LEFT)
     )
-    assert [trial.what for trial in rehearsal.trials_] == ["as it comes", "k=4", "no reference"]
-    assert rehearsal.head_.k == 4
+    assert [trial.what for trial in rehearsal.trials_] == ["as it comes", "k=99", "no reference"]
+    assert rehearsal.head_.k == len(LEFT)
     assert not rehearsal.trials_[1].is_clearly_better(rehearsal.trials_[0])
+
+
+def test_nothing_is_tried_twice():
+    rankings = rs.Rankings.concatenate(
+        [ranked(PLAYERS, LEFT), ranked(PLAYERS, LEFT, "wrong", turn=2.5)]
+    )
+    rehearsal = rs.Rehearsal(rs.WeightedMean(k=4), grid={"k": [4, 5]}).fit(SCORES, Y, rankings)
+    # "without wrong" is "near alone", and "k=4" is what was chosen before.
+    tried = ["as it comes", "near alone", "wrong alone", "k=5", "no reference"]
+    assert [trial.what for trial in rehearsal.trials_] == tried
 
 
 def test_a_setting_that_is_clearly_better_is_chosen():
@@ -265,7 +275,7 @@ REFUSED = {
     "lengths": (lambda: rs.Rehearsal().fit(SCORES, Y[:9], RANKED), "but y has 9 labels"),
     "labels": (
         lambda: rs.Rehearsal().fit(SCORES, np.where(Y == "c01", "d01", Y), RANKED),
-        "'d01' in y are neither classes of the scores nor ranked \\(did you mean 'c01'",
+        "the labels 'd01' are neither classes of the scores nor ranked \\(did you mean 'c01'",
     ),
     "new classes": (
         lambda: rs.Rehearsal().fit(SCORES, Y, ranked(NEW, SEEN)),

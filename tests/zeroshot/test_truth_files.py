@@ -45,7 +45,7 @@ def test_without_ids_by_row(tmp_path, ending):
     path = save(tmp_path / f"t{ending}", {"label": ["b", "a", "b"]})
     assert read_truth(path, ["x", "y", "z"]).tolist() == ["b", "a", "b"]
     for n in (2, 4):
-        with pytest.raises(RankshotError, match=rf"t\{ending}: 3 labels for {n} predictions; with"):
+        with pytest.raises(RankshotError, match=rf"t\{ending}: 3 labels for {n} inputs; with"):
             read_truth(path, [f"x{i}" for i in range(n)])
 
 
@@ -65,8 +65,8 @@ def test_labels_may_be_numbers(tmp_path, ending):
         ),
         ({"id": ["x"], "class": ["a"]}, "no column 'label'; the columns are 'id', 'class'"),
         ({"id": ["x", ""], "label": ["a", "a"]}, "row has no id|row 1 has no id"),
-        ({"id": ["z", "w"], "label": ["a", "b"]}, "no label for 2 of the 2 predictions: 'x', 'y'"),
-        ({"id": ["z", "x"], "label": ["a", "b"]}, "no label for 1 of the 2 predictions: 'y'"),
+        ({"id": ["z", "w"], "label": ["a", "b"]}, "no label for 2 of the 2 inputs: 'x', 'y'"),
+        ({"id": ["z", "x"], "label": ["a", "b"]}, "no label for 1 of the 2 inputs: 'y'"),
     ],
 )
 def test_bad_truth(tmp_path, ending, columns, message):
@@ -118,7 +118,7 @@ def test_bad_parquet_is_named_by_file_and_row(tmp_path, columns, message):
 
 def test_many_missing_ids_are_counted(tmp_path):
     path = save(tmp_path / "t.csv", {"id": ["x"], "label": ["a"]})
-    with pytest.raises(RankshotError, match=r"for 100 of the 101 predictions: '0', .* and 92 more"):
+    with pytest.raises(RankshotError, match=r"for 100 of the 101 inputs: '0', .* and 92 more"):
         read_truth(path, ["x", *map(str, range(100))])
 
 

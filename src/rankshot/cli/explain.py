@@ -79,11 +79,6 @@ def explain(
     from rankshot.zeroshot import explain as explain_scores
     from rankshot.zeroshot.files.score_tables import open_scores
 
-    if head is Head.DETERMINISTIC:
-        raise RankshotError(
-            "--head deterministic cannot be explained because it compares whole rankings; the "
-            "other heads can"
-        )
     options = HeadOptions(
         rankings=rankings,
         similarity=similarity,
@@ -97,6 +92,11 @@ def explain(
         classes=classes,
         none=none,
     ).use_settings(settings)
+    if options.head is Head.DETERMINISTIC:
+        raise RankshotError(
+            "--head deterministic cannot be explained because it compares whole rankings; the "
+            "other heads can"
+        )
     table = open_scores(scores)
     model, score_type = fit_head(table, score_type, options)
     ids = id or read_first_ids(table, FIRST)

@@ -30,6 +30,8 @@ K_OF_WEIGHTED_MEAN = 15
 """The defaults of --k, which are those of the heads; a test holds them."""
 DECAY = 0.5
 """The default of --decay, which is that of the heads; a test holds it."""
+TAKE_REFERENCE = frozenset({"weighted-mean", "probabilistic"})
+"""The heads that can be fitted with a reference."""
 SEED = 0
 """The seed of rankings that are sampled for --posterior sum, so that runs can be repeated."""
 
@@ -152,8 +154,9 @@ NoneOption = Annotated[
 SettingsOption = Annotated[
     Path | None,
     typer.Option(
-        help="The settings that `rankshot rehearse` wrote (.json), instead of --head, --k, "
-        "--decay, --posterior, --prior and --temperature."
+        help="The settings that `rankshot rehearse -o` wrote (.json), in place of --head, --k, "
+        "--decay, --posterior, --prior and --temperature. Only the sources that the rehearsal "
+        "chose are used."
     ),
 ]
 
@@ -180,6 +183,7 @@ class HeadOptions:
     similarity: Path | None = None
     classes: Classes = Classes.NEW
     none: bool = False
+    settings: Path | None = None
     rehearsed: HeadSettings | None = None
 
     def __post_init__(self) -> None:
@@ -196,8 +200,8 @@ class HeadOptions:
             raise RankshotError(
                 f"--posterior {self.posterior} is for --head probabilistic, not {self.head}"
             )
-        takes_reference = self.head in {Head.WEIGHTED_MEAN, Head.PROBABILISTIC}
-        if self.reference is not None and not takes_reference:
+        takes_reference = self.head in TAKE_REFERENCE
+        if self.reference is not None and not takes_reference and self.classes is Classes.NEW:
             raise RankshotError(
                 f"--reference is for --head weighted-mean and probabilistic, not {self.head}"
             )
@@ -224,7 +228,7 @@ class HeadOptions:
             return self
         from rankshot.zeroshot.files.head_settings import read_settings
 
-        given = {
+        options = {
             "--head": self.head is not Head.WEIGHTED_MEAN,
             "--k": self.k is not None,
             "--decay": self.decay != DECAY,
@@ -232,23 +236,59 @@ class HeadOptions:
             "--prior": self.prior is not None,
             "--temperature": self.temperature is not None,
         }
-        if any(given.values()):
-            twice = ", ".join(option for option, is_given in given.items() if is_given)
+        if any(options.values()):
+            twice = ", ".join(option for option, is_given in options.items() if is_given)
             raise RankshotError(f"{path}: has the settings of the head; leave out {twice}")
         found = read_settings(path)
-        needs_reference = found.reference or self.classes is Classes.ALL
-        if needs_reference and self.reference is None:
-            raise RankshotError(
-                f"{path}: these settings are for a head with a reference; give --reference FILE, "
-                "the scores of inputs of seen classes"
+        given = found.parameters
+        posterior = given.get("posterior")
+        try:
+            return replace(
+                self,
+                head=Head(found.head),
+                k=given.get("k"),
+                decay=given.get("decay", DECAY),
+                posterior=None if posterior is None else Posterior(posterior),
+                temperature=given.get("temperature"),
+                settings=path,
+                rehearsed=found,
             )
-        if self.reference is not None and not needs_reference:
+        except ValueError as error:
+            raise RankshotError(f"{path}: {error}") from None
+
+    @property
+    def fits_reference(self) -> bool:
+        """Whether the head itself, not only the gate to the seen classes, uses --reference."""
+        if self.rehearsed is not None:
+            return self.rehearsed.reference
+        return self.reference is not None and self.head in TAKE_REFERENCE
+
+    def check_rehearsed(self) -> None:
+        """Refuse settings of a rehearsal that do not fit the other options."""
+        if self.rehearsed is None:
+            return
+        if self.classes is Classes.ALL and self.rehearsed.gate is None:
             raise RankshotError(
-                f"{path}: these settings are for a head without a reference; leave out --reference"
+                f"{self.settings}: has no gate between seen and new classes, because the rehearsal "
+                "had too few inputs of other seen classes: leave out --classes all"
             )
-        if self.classes is Classes.ALL and found.gate is None:
-            raise RankshotError(f"{path}: has no gate between seen and new classes")
-        return replace(self, head=Head(found.head), rehearsed=found)
+        if self.none and (self.rehearsed.gate or {}).get("none") is None:
+            raise RankshotError(
+                f"{self.settings}: knows nothing about inputs of no class, because the rehearsal "
+                "had too few classes: leave out --none"
+            )
+        if self.reference is not None:
+            if self.classes is Classes.NEW and not self.fits_reference:
+                raise RankshotError(
+                    f"{self.settings}: in the rehearsal, the head was not better with a "
+                    "reference: leave out --reference"
+                )
+        elif self.fits_reference or self.classes is Classes.ALL:
+            what = "--classes all" if self.classes is Classes.ALL else "the head"
+            raise RankshotError(
+                f"{self.settings}: {what} was rehearsed with a reference: give --reference FILE, "
+                "the scores of inputs of seen classes, for example those of the rehearsal"
+            )
 
     @property
     def places(self) -> int:
@@ -273,7 +313,8 @@ def fit_head(
     from rankshot import zeroshot
     from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
 
-    head = options.head
+    options.check_rehearsed()
+    head, rehearsed = options.head, options.rehearsed
     if head in {Head.DIRECT, Head.CONSE}:
         if options.similarity is None:
             raise RankshotError(
@@ -287,20 +328,22 @@ def fit_head(
             )
         by_similarity = zeroshot.DirectSimilarity if head is Head.DIRECT else zeroshot.ConSE
         model: BaseHead = by_similarity(temperature=options.temperature)
+        if rehearsed is not None:
+            model = rehearsed.build_head()
         return _fit_similarity(model, options.similarity, scores), score_type
     if options.rankings is None:
         raise RankshotError(f"--head {head} needs --rankings FILE; `rankshot rank` writes one")
     model = _build_ranking_head(options)
-    semantics = _read_rankings(options.rankings, scores)
-    rehearsed = options.rehearsed
-    if rehearsed is not None:
-        semantics = _select_sources(semantics, rehearsed.sources, options.rankings)
+    semantics = read_new_rankings(options.rankings, scores)
     files, reference = [options.rankings], None
+    if rehearsed is not None and options.settings is not None:
+        files += [options.settings]
+        semantics = _select_sources(semantics, rehearsed.sources, options.rankings)
     if options.reference is not None:
         files += [options.reference]
         reference, score_type = _read_reference(options.reference, scores, score_type)
-    of_head = reference if rehearsed is None or rehearsed.reference else None
-    given = {} if of_head is None else {"reference": of_head}
+    wanted = reference is not None and options.fits_reference
+    given = {"reference": reference} if wanted else {}
     fitted = _fit(model, semantics, *files, competes=options.classes is Classes.ALL, **given)
     if options.classes is Classes.NEW:
         return fitted, score_type
@@ -312,14 +355,20 @@ def fit_head(
 
 def _select_sources(rankings: Any, sources: tuple[str, ...], path: Path) -> Any:
     """Return the rankings of the sources that a rehearsal chose, and print what is left out."""
-    from rankshot.zeroshot.rehearsal.folds import select_sources, source_names
+    from rankshot.zeroshot.rehearsal.folds import quote_sources, select_sources, source_names
 
     try:
         chosen = select_sources(rankings, sources)
     except RankshotError as error:
         raise RankshotError(f"{path}: {error}") from None
-    if unused := sorted(set(source_names(rankings)) - set(sources)):
-        say(f"{path}: the sources {quote_names(unused)} are left out, as the rehearsal chose")
+    there = set(source_names(rankings))
+    if unused := sorted(there - set(sources)):
+        say(f"{path}: left out, as the rehearsal chose: rankings by {quote_sources(unused)}")
+    if missing := sorted(set(sources) - there):
+        say(
+            f"{path}: warning: there are no rankings by {quote_sources(missing)}, which the "
+            "rehearsal used: its settings may not fit the other sources alone"
+        )
     return chosen
 
 
@@ -376,7 +425,7 @@ def _fit_similarity(model: BaseHead, path: Path, scores: ScoreTable) -> BaseHead
     return _fit(model, table, path)
 
 
-def _read_rankings(path: Path, scores: ScoreTable) -> Semantics:
+def read_new_rankings(path: Path, scores: ScoreTable) -> Semantics:
     """Read the rankings of new classes, and print what is left out or missing."""
     from rankshot.ranking import read_rankings
     from rankshot.zeroshot.alignment import only_new, require_targets

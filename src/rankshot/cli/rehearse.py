@@ -2,169 +2,243 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rankshot.cli.console import check_writable, say
-from rankshot.cli.head_options import Head
+from rankshot.cli.head_options import read_new_rankings
 from rankshot.cli.score_options import ScoreType, ScoreTypeOption, build_scores, infer_score_type
 from rankshot.core.errors import RankshotError, format_count, quote_names
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+    from rich.console import Console
 
-    from rankshot.ranking.rankings import Rankings
+    from rankshot.zeroshot.files.head_settings import HeadSettings
+    from rankshot.zeroshot.files.score_tables import ScoreTable
     from rankshot.zeroshot.rehearsal.rehearsal import Rehearsal
     from rankshot.zeroshot.scores import Scores
+
+
+class RankingHead(StrEnum):
+    """The heads that use rankings."""
+
+    WEIGHTED_MEAN = "weighted-mean"
+    PROBABILISTIC = "probabilistic"
+    DETERMINISTIC = "deterministic"
 
 
 def rehearse(
     scores: Annotated[
         Path,
         typer.Argument(
-            help="The scores of inputs of seen classes, with one column per seen class and "
-            "optionally a column id (.csv, .parquet, .npz; read into memory)."
+            help="The scores of inputs of seen classes that the classifier was not trained on, "
+            "with one column per seen class and optionally a column id (.csv, .parquet, .npz; read "
+            "into memory)."
         ),
     ],
     truth: Annotated[
         Path,
-        typer.Option(help="The seen class of each of these inputs: a column label, and id."),
+        typer.Option(
+            help="A table of the true classes of these inputs: with columns id and label, or with "
+            "a column label alone and the same rows as the scores (.csv, .parquet)."
+        ),
     ],
     rankings: Annotated[
         Path,
         typer.Option(
-            help="Rankings of some seen classes by the others (.jsonl), as written by "
+            help="Rankings of some seen classes by the other seen classes (.jsonl), as written by "
             "`rankshot rank --rehearse 20`."
         ),
     ],
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="The settings to write (.json), for `classify --settings`."
-        ),
-    ] = None,
     new_rankings: Annotated[
         Path | None,
         typer.Option(
-            help="The rankings of the new classes (.jsonl), to predict how accurate they will be."
+            help="The rankings of the new classes (.jsonl), by the same sources. With them, the "
+            "accuracy of the new classes is predicted."
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="The settings to write (.json), for --settings of `rankshot classify`, `explain` "
+            "and `report`.",
         ),
     ] = None,
     head: Annotated[
-        Head, typer.Option(help="The method whose settings are chosen; of those with rankings.")
-    ] = Head.WEIGHTED_MEAN,
+        RankingHead, typer.Option(help="The method whose settings are chosen.")
+    ] = RankingHead.WEIGHTED_MEAN,
     score_type: ScoreTypeOption = ScoreType.AUTO,
 ) -> None:
-    """Let seen classes play new classes.
+    """Let seen classes play new ones, before there is any input of the new classes.
 
-    The columns of some seen classes are left out, and their inputs are recognised by rankings,
-    like inputs of new classes. The result: which sources and settings to use, the temperature that
-    calibrates the probabilities, and how accurate the new classes will be.
+    Some seen classes are treated as if they were new: their columns are removed from the scores,
+    and their inputs have to be recognised by rankings of the other classes. Their true classes are
+    known, so this tells which sources and settings to use, which temperature makes the
+    probabilities right, and how accurate the new classes will be.
 
-    Example: rankshot rehearse seen.parquet --truth labels.csv --rankings rehearsal.jsonl
+    Example: rankshot rehearse seen_scores.csv --truth seen_labels.csv --rankings rehearsal.jsonl
     --new-rankings rankings.jsonl -o settings.json
     """
+    from rich.console import Console
+
+    from rankshot.core.text_files import require_ending
     from rankshot.ranking import read_rankings
-    from rankshot.zeroshot.files.head_settings import HEADS, HeadSettings, write_settings
+    from rankshot.zeroshot.files.head_settings import HEADS, write_settings
+    from rankshot.zeroshot.files.score_tables import open_scores
+    from rankshot.zeroshot.metrics import format_share
     from rankshot.zeroshot.rehearsal.rehearsal import Rehearsal
 
-    if head in {Head.DIRECT, Head.CONSE}:
-        raise RankshotError(f"--head {head} uses similarities; rehearse it in Python: Rehearsal")
+    console = Console()
     if output is not None:
+        require_ending(output, (".json",))
         check_writable(output, scores, truth, rankings, new_rankings)
-    table, labels = _read_labelled(scores, truth, score_type)
+    table = open_scores(scores)
     about = read_rankings(rankings)
-    about_new = None if new_rankings is None else read_rankings(new_rankings)
+    about_new = None if new_rankings is None else read_new_rankings(new_rankings, table)
+    values, labels = _read_labelled(table, truth, score_type)
+    rehearsal = Rehearsal(HEADS[head](), verbose=Console(stderr=True).is_terminal)
     try:
-        rehearsal = Rehearsal(HEADS[head](), verbose=True).fit(table, labels, about)
+        rehearsal.fit(values, labels, about)
     except RankshotError as error:
-        raise RankshotError(f"{rankings}, {truth} and {scores}: {error}") from None
-    _print_trials(rehearsal)
-    notes: dict[str, object] = {
-        "rehearsed classes": rehearsal.classes_.tolist(),
-        "their mean accuracy, with 95 % interval": list(rehearsal.accuracy_),
-        "expected calibration error before and after": list(rehearsal.calibration_error_),
-    }
+        raise RankshotError(f"{scores}, {truth} and {rankings}: {error}") from None
+    if without := sorted(set(about.target_names) - set(rehearsal.classes_)):
+        say(f"{rankings}: left out, since no input is of them: {quote_names(without)}", console)
+    predicted = None
     if about_new is not None:
-        notes["predicted accuracy"] = list(_predict(rehearsal, about_new, new_rankings))
-    gate = None
-    if rehearsal.gate_ is not None:
-        gate = {**asdict(rehearsal.gate_), "seen_temperature": rehearsal.seen_temperature_}
-    settings = HeadSettings.of_head(
-        rehearsal.head_, reference=rehearsal.use_reference_, sources=rehearsal.sources_, gate=gate
-    )
+        try:
+            predicted = rehearsal.predict_accuracy(about_new)
+        except RankshotError as error:
+            raise RankshotError(f"{new_rankings}: {error}") from None
+    # Files come first: a reader of the output that stops early (`| head`) ends the command.
     if output is not None:
-        write_settings(settings, output, notes)
-        say(f"settings written to {output}: use them with `rankshot classify --settings {output}`")
+        write_settings(_make_settings(rehearsal), output, _make_notes(rehearsal, predicted))
+    _print_trials(rehearsal, console)
+    _print_choice(rehearsal, console)
+    if about_new is not None:
+        n = len(set(about_new.targets))
+        say(
+            f"predicted mean accuracy of the {format_count(n, 'new class')}, with 95% interval: "
+            f"{predicted} (random guessing: {format_share(1 / n)})",
+            console,
+        )
+    if output is not None:
+        reference = ["--reference", str(scores)] if rehearsal.use_reference_ else []
+        given = [*reference, "--settings", str(output)]
+        words = f"rankshot classify SCORES --rankings {new_rankings or 'RANKINGS'}"
+        say(f"settings written to {output}; to use them:", console)
+        say(f"  {words} {shlex.join(given)} -o PREDICTIONS", console)
 
 
 def _read_labelled(
-    path: Path, truth: Path, score_type: ScoreType
+    table: ScoreTable, truth: Path, score_type: ScoreType
 ) -> tuple[Scores, NDArray[np.object_]]:
     """Read a table of scores into memory, and the class of each input."""
     import numpy as np
 
-    from rankshot.zeroshot.files.score_tables import open_scores
     from rankshot.zeroshot.files.truth import read_truth
 
-    table = open_scores(path)
     batches: list[NDArray[np.floating]] = []
     ids: list[str] = []
     for found, batch in table.batches():
         n = len(ids)
         batches.append(batch.values)
         ids += [str(n + i) for i in range(len(batch))] if found is None else list(found)
-    values = np.concatenate(batches)
+    labels = read_truth(truth, ids)
     if score_type is ScoreType.AUTO:
         score_type = infer_score_type(batches[0], table)
-    return build_scores(values, table, score_type, range(len(values))), read_truth(truth, ids)
+    values = np.concatenate(batches)
+    return build_scores(values, table, score_type, range(len(values))), labels
 
 
-def _predict(rehearsal: Rehearsal, rankings: Rankings, path: Path | None) -> tuple[float, ...]:
-    """Predict the accuracy of the new classes, and print it."""
-    try:
-        found = rehearsal.predict_accuracy(rankings)
-    except RankshotError as error:
-        raise RankshotError(f"{path}: {error}") from None
-    n = format_count(len(rankings.target_names), "new class")
-    say(f"predicted mean accuracy of the {n}: {found} (95% interval for these classes)")
-    return found
+# ---- What is written
 
 
-def _print_trials(rehearsal: Rehearsal) -> None:
-    """Print what was tried, and what was chosen."""
-    from rich.console import Console
+def _make_settings(rehearsal: Rehearsal) -> HeadSettings:
+    from rankshot.zeroshot.files.head_settings import HeadSettings
+
+    gate = None
+    if rehearsal.gate_ is not None:
+        gate = {**asdict(rehearsal.gate_), "seen_temperature": rehearsal.seen_temperature_}
+    return HeadSettings.of_head(
+        rehearsal.head_,
+        reference=rehearsal.use_reference_,
+        sources=rehearsal.sources_,
+        gate=gate,
+        default_temperature=rehearsal.default_temperature_,
+    )
+
+
+def _make_notes(rehearsal: Rehearsal, predicted: tuple[float, ...] | None) -> dict[str, Any]:
+    """Return what a reader of the file wants to know; it is not read again."""
+    notes: dict[str, Any] = {
+        "rehearsed classes": rehearsal.classes_.tolist(),
+        "their mean accuracy, with 95% interval": list(rehearsal.accuracy_),
+        "expected calibration error before and after": list(rehearsal.calibration_error_),
+    }
+    if predicted is not None:
+        notes["predicted mean accuracy of the new classes, with 95% interval"] = list(predicted)
+    return notes
+
+
+# ---- What is printed
+
+
+def _print_trials(rehearsal: Rehearsal, console: Console) -> None:
+    """Print what was tried, and mark what was chosen."""
     from rich.table import Table
     from rich.text import Text
 
-    from rankshot.zeroshot.metrics import format_share
-
     n = format_count(len(rehearsal.classes_), "seen class")
-    table = Table(title=f"Rehearsal with {n}")
+    table = Table(title=f"Mean accuracy of {n} that played new ones")
     table.add_column("tried")
-    table.add_column("accuracy", justify="right")
+    table.add_column("accuracy and 95% interval", justify="right")
+    table.add_column("")
+    first = rehearsal.trials_[0]
     for trial in rehearsal.trials_:
-        table.add_row(Text(trial.what), str(trial.accuracy))
-    console = Console()
+        given = _describe_settings(rehearsal.head) if trial is first else ""
+        chosen = "chosen" if trial.accuracy is rehearsal.accuracy_ else ""
+        what = f"{trial.what} ({given})" if given else trial.what
+        table.add_row(Text(what), str(trial.accuracy), chosen)
     console.print(table)
+
+
+def _describe_settings(head: Any) -> str:
+    settings = {name: getattr(head, name) for name in ("decay", "k") if hasattr(head, name)}
+    return ", ".join(f"{name}={value}" for name, value in settings.items())
+
+
+def _print_choice(rehearsal: Rehearsal, console: Console) -> None:
+    from rankshot.zeroshot.metrics import format_share
+    from rankshot.zeroshot.rehearsal.folds import quote_sources
+
     head = rehearsal.head_
-    chosen = [f"k={head.k}"] if hasattr(head, "k") else []
-    chosen += [f"decay={head.decay:g}"] if hasattr(head, "decay") else []
-    chosen += [f"temperature={head.temperature:.3g}"]
-    chosen += ["a reference" if rehearsal.use_reference_ else "no reference"]
-    say(f"chosen: {', '.join(chosen)}", console)
+    reference = "with a reference" if rehearsal.use_reference_ else "without a reference"
+    say(
+        f"chosen: {_describe_settings(head)}, temperature={head.temperature:.3g}, {reference} (a "
+        "change is made only if it gains more than its standard error over the classes)",
+        console,
+    )
     if rehearsal.sources_ != ("",):
-        say(f"sources: {quote_names(rehearsal.sources_)}", console)
-    say("A change is made only if it gains more than its standard error over classes.", console)
-    before, after = rehearsal.calibration_error_
-    say(f"expected calibration error: {before:.3f}; with this temperature {after:.3f}", console)
+        say(f"sources: {quote_sources(rehearsal.sources_)}", console)
+    before, after = map(format_share, rehearsal.calibration_error_)
+    say(
+        f"calibration: confidence and accuracy differ by {before} with the default temperature, "
+        f"{rehearsal.default_temperature_:.3g}, and by {after} with the chosen one",
+        console,
+    )
     if rehearsal.together_ is not None:
         new, seen, harmonic = map(format_share, rehearsal.together_)
         say(
-            f"seen classes as answers, too (classify --classes all): {new} of the rehearsed and "
-            f"{seen} of the other seen classes are right, harmonic mean {harmonic}",
+            f"with --classes all: {new} of the rehearsed and {seen} of the other seen classes are "
+            f"recognised (mean class accuracies; harmonic mean {harmonic})",
             console,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.text_files import replace_file, require_ending
+from rankshot.core.validation import require_number
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.heads.conse import ConSE
 from rankshot.zeroshot.heads.deterministic_ranking import DeterministicRanking
@@ -46,6 +48,8 @@ class HeadSettings:
     gate : dict or None
         What decides between seen and new classes: ``new`` and ``none`` of a `Gate`, and
         ``seen_temperature``.
+    default_temperature : float or None
+        The temperature that the head had before the rehearsal calibrated it.
     """
 
     head: str
@@ -53,6 +57,7 @@ class HeadSettings:
     reference: bool
     sources: tuple[str, ...]
     gate: dict[str, Any] | None = None
+    default_temperature: float | None = None
 
     @classmethod
     def of_head(
@@ -62,6 +67,7 @@ class HeadSettings:
         reference: bool,
         sources: tuple[str, ...],
         gate: dict[str, Any] | None = None,
+        default_temperature: float | None = None,
     ) -> HeadSettings:
         """Return the settings of a head; a parameter that is no plain value is refused."""
         names = [name for name, kind in HEADS.items() if type(head) is kind]
@@ -76,14 +82,15 @@ class HeadSettings:
         for name, value in params.items():
             if not isinstance(value, int | float | str | bool | None):
                 raise RankshotError(f"{name}={short_repr(value)} cannot be stored in a file")
-        return cls(names[0], params, reference, sources, gate)
+        return cls(names[0], params, reference, sources, gate, default_temperature)
 
     def build_gate(self) -> dict[str, Any]:
         """Return the parameters of `SeenAndNew` that are stored here."""
         if self.gate is None:
             return {}
         gate = Gate(self.gate.get("new"), self.gate.get("none"))  # type: ignore[arg-type]
-        return {"gate": gate, "seen_temperature": self.gate.get("seen_temperature")}
+        temperature = _require_positive("seen_temperature", self.gate.get("seen_temperature"))
+        return {"gate": gate, "seen_temperature": temperature}
 
     def build_head(self) -> Any:
         """Return the head with these settings; not fitted."""
@@ -143,12 +150,19 @@ def _require_settings(content: dict[str, Any]) -> HeadSettings:
     for name in parameters:
         if name not in known:
             raise RankshotError(f"{head} has no parameter {name!r}{suggest_name(name, known)}")
-    if not all(isinstance(source, str) for source in content["sources"]):
-        raise RankshotError(f"'sources' must be names, not {short_repr(content['sources'])}")
+    sources = content["sources"]
+    if not sources or not all(isinstance(source, str) for source in sources):
+        raise RankshotError(f"'sources' must be names, not {short_repr(sources)}")
     gate = content.get("gate")
     if not isinstance(gate, dict | None):
         raise RankshotError(f"'gate' must be a dict, not {short_repr(gate)}")
-    sources = tuple(content["sources"])
-    settings = HeadSettings(head, parameters, content["reference"], sources, gate)
+    before = content.get("default_temperature")
+    if before is not None:
+        before = _require_positive("default_temperature", before)
+    settings = HeadSettings(head, parameters, content["reference"], tuple(sources), gate, before)
     settings.build_gate()
     return settings
+
+
+def _require_positive(what: str, value: Any) -> float:
+    return require_number(what, value, above=0, below=math.inf)

@@ -26,16 +26,16 @@ Row = tuple[int, str | None, str]
 
 
 def read_truth(path: str | Path, ids: Sequence[str]) -> NDArray[np.object_]:
-    r"""Read the true labels of some predictions.
+    r"""Read the true labels of some inputs.
 
     Parameters
     ----------
     path : str or Path
         CSV or Parquet with a column ``label`` and optionally a column ``id``. With ids, the rows
-        may be in any order, and ids that are not among the predictions are ignored. Without ids,
-        the rows must be those of the predictions, in the same order.
+        may be in any order, and ids that are not among the inputs are ignored. Without ids,
+        the rows must be those of the inputs, in the same order.
     ids : sequence of str
-        The ids of the predictions, as `read_predictions` returns them.
+        The ids of the inputs, as `read_predictions` returns them.
 
     Returns
     -------
@@ -83,8 +83,8 @@ def read_truth(path: str | Path, ids: Sequence[str]) -> NDArray[np.object_]:
         return as_text_array([labels[n] for n in _find_rows(ids, places, path)])
     if len(labels) != len(ids):
         raise RankshotError(
-            f"{path}: {len(labels)} labels for {len(ids)} predictions; without a column {ID!r} "
-            "there must be one label per prediction"
+            f"{path}: {len(labels)} labels for {len(ids)} inputs; without a column {ID!r} there "
+            "must be one label per input"
         )
     return as_text_array(labels)
 
@@ -93,8 +93,7 @@ def _find_rows(ids: Sequence[str], places: dict[str, tuple[int, int]], path: Pat
     missing = [name for name in ids if name not in places]
     if missing:
         raise RankshotError(
-            f"{path}: no label for {len(missing)} of the {len(ids)} predictions: "
-            f"{quote_names(missing)}"
+            f"{path}: no label for {len(missing)} of the {len(ids)} inputs: {quote_names(missing)}"
         )
     return [places[name][0] for name in ids]
 

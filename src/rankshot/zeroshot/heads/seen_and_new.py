@@ -64,7 +64,7 @@ class Gate:
 
     def __post_init__(self) -> None:
         for name, values in (("new", self.new), ("none", self.none)):
-            if values is not None:
+            if name == "new" or values is not None:
                 object.__setattr__(self, name, _require_coefficients(name, values))
 
     def log_proba(self, features: ArrayLike, *, none: bool = False) -> NDArray[np.float64]:

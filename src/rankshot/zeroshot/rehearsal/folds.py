@@ -97,7 +97,7 @@ def require_scores(X: Any, labels: Labels, semantics: Semantics) -> Scores:
     known = {*X.items, *semantics.targets}
     if unknown := [name for name in dict.fromkeys(labels.tolist()) if name not in known]:
         raise RankshotError(
-            f"{quote_names(unknown)} in y are neither classes of the scores nor ranked"
+            f"the labels {quote_names(unknown)} are neither classes of the scores nor ranked"
             f"{suggest_name(unknown[0], X.items)}"
         )
     return X
@@ -117,6 +117,11 @@ def source_names(semantics: Semantics) -> tuple[str, ...]:
     return tuple(sorted({source or "" for source in semantics.sources}))
 
 
+def quote_sources(sources: Iterable[str]) -> str:
+    """Return the names of sources for a message."""
+    return quote_names(source or "no source" for source in sources)
+
+
 def select_sources(semantics: Semantics, sources: tuple[str, ...]) -> Semantics:
     """Return the rankings of some sources."""
     if isinstance(semantics, Similarity):
@@ -124,8 +129,8 @@ def select_sources(semantics: Semantics, sources: tuple[str, ...]) -> Semantics:
     wanted = np.array([(source or "") in sources for source in semantics.sources], bool)
     if not wanted.any():
         raise RankshotError(
-            f"there is no ranking by {quote_names(sources)}, which the rehearsal chose, only by "
-            f"{quote_names(source_names(semantics))}"
+            f"there is no ranking by {quote_sources(sources)}, which the rehearsal chose, only by "
+            f"{quote_sources(source_names(semantics))}"
         )
     return semantics[wanted]
 

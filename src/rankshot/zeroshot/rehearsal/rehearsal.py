@@ -98,10 +98,12 @@ class Rehearsal(BaseEstimator):
     sources_ : tuple of str
         The sources to use.
     trials_ : list of Trial
-        All that was tried, in this order; the first is the head as it comes.
+        All that was tried, in this order, each once; the first is the head as it comes.
     accuracy_ : Interval
         The mean accuracy of the rehearsed classes with the chosen settings, and its 95 % interval
         from resamples of classes.
+    default_temperature_ : float
+        The temperature of the head before it was calibrated.
     calibration_error_ : tuple of float
         The expected calibration error on the rehearsed classes, before and after.
     gate_ : Gate or None
@@ -255,10 +257,10 @@ class Rehearsal(BaseEstimator):
         temperature = fit_temperature(outcomes)
         before = stage.head_with(chosen.params)
         self.head_ = clone(before).set_params(temperature=temperature)
-        first = stage.fit_head(chosen, stage.folds[0]).temperature_
+        self.default_temperature_ = stage.fit_head(chosen, stage.folds[0]).temperature_
         self.calibration_error_ = tuple(
             float(np.mean([calibration_error(one, t) for one in outcomes]))
-            for t in (first, temperature)
+            for t in (self.default_temperature_, temperature)
         )
         self.gate_: Gate | None = None
         self.together_: GeneralizedAccuracy | None = None
