@@ -36,7 +36,7 @@ def run_well(words):
 
 
 def in_python(reference=None, none=False):
-    head = rs.WeightedMean().fit(rankings(), reference)
+    head = rs.ProbabilisticRanking().fit(rankings(), reference)
     return rs.SeenAndNew(head, none=none).fit(reference)
 
 

@@ -306,8 +306,8 @@ BAD_FILES = {
         {"rehearsal.jsonl": FOUR},
         WHOLE,
         (
-            "seen.csv, labels.csv and rehearsal.jsonl: only 4 seen classes with rankings and inputs "
-            "('bear', 'fox', 'lion', 'rose'): a rehearsal needs at least 5"
+            "seen.csv, labels.csv and rehearsal.jsonl: only 4 seen classes with rankings and "
+            "inputs ('bear', 'fox', 'lion', 'rose'): a rehearsal needs at least 5"
         ),
     ),
     "an unknown item": (

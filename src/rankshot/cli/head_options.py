@@ -342,8 +342,8 @@ def fit_head(
     if options.reference is not None:
         files += [options.reference]
         reference, score_type = _read_reference(options.reference, scores, score_type)
-    wanted = reference is not None and options.fits_reference
-    given = {"reference": reference} if wanted else {}
+    of_head = reference if options.fits_reference else None
+    given = {} if of_head is None else {"reference": of_head}
     fitted = _fit(model, semantics, *files, competes=options.classes is Classes.ALL, **given)
     if options.classes is Classes.NEW:
         return fitted, score_type
