@@ -7,11 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import rankshot as rs
 from command_line import check_refused, rankshot, softmax, write_scores
+from rankshot.report.contents import evaluate_predictions
+from rankshot.report.texts import format_number
 from rankshot.zeroshot.files.head_settings import read_settings
 from rankshot.zeroshot.files.predictions import read_predictions
+from rankshot.zeroshot.metrics import format_share
 
 SEEN = [
     "bear",
@@ -186,6 +190,53 @@ def test_an_explanation_is_that_of_the_library(folder, in_python):
     out = run_well(f"explain scores.csv {words}")
     why = rs.explain(in_python.fit_head(new_rankings(folder)), NEW_SCORES[3:4])[0]
     assert f"n3: {why}\n" in out
+
+
+REPORT = "report out.csv --rankings rankings.jsonl --settings settings.json -o out.html"
+
+
+def test_a_report_has_the_calibration_before_and_after(folder, in_python):
+    run_well(WITH_REFERENCE)
+    run_well(f"{REPORT} --truth truth.csv")
+    text = (folder / "out.html").read_text(encoding="utf-8")
+    chosen = in_python.fit_head(new_rankings(folder))
+    default = clone(chosen).set_params(temperature=None)
+    default.fit(chosen.rankings_, rs.Scores(SEEN_SCORES, SEEN))
+    before, after = (
+        evaluate_predictions(NEW_LABELS, NEW_LABELS, head.predict_proba(NEW_SCORES), sorted(NEW))
+        for head in (default, chosen)
+    )
+    for loss in (before.calibration.log_loss, after.calibration.log_loss):
+        assert format_number(loss) in text
+    error = format_share(before.calibration.expected_calibration_error)
+    assert f"before the rehearsal it was {error}" in text
+    assert "<dt>settings</dt><dd>settings.json</dd>" in text
+
+
+def test_examples_in_a_report_with_settings(folder):
+    change_settings(folder, parameters={"k": 7, "decay": 0.25, "temperature": 0.3})
+    run_well(WITH_REFERENCE)
+    run_well(f"{REPORT} --truth truth.csv --scores scores.csv --reference seen.csv")
+    text = (folder / "out.html").read_text(encoding="utf-8")
+    assert "Explanations</h2>" in text
+    assert "<dt>--k</dt><dd>7 places of each ranking</dd>" in text
+    assert "<dt>--decay</dt><dd>0.25</dd>" in text
+    words = f"{REPORT} --scores scores.csv"
+    check_refused(folder, words, {}, "the head was rehearsed with a reference: give --reference")
+
+
+def test_calibration_before_needs_new_classes_alone(folder):
+    run_well(f"{WITH_REFERENCE} --classes all")
+    out = run_well(f"{REPORT} --truth truth.csv")
+    assert "The calibration before the rehearsal is not shown, because seen classes may be" in out
+    assert "before the rehearsal it was" not in (folder / "out.html").read_text(encoding="utf-8")
+    words = "report out.csv --settings settings.json -o out.html --truth truth.csv"
+    check_refused(folder, words, {}, "--settings needs --rankings as well")
+
+
+def test_a_report_without_truth_needs_no_calibration(folder):
+    run_well(WITH_REFERENCE)
+    assert "calibration" not in run_well(REPORT)
 
 
 @pytest.mark.parametrize("ending", ["parquet", "npz"])

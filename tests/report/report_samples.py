@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from rankshot.ranking.concordance import TargetSummary
-from rankshot.report.contents import Evaluation, ExplainedInput
+from rankshot.report.contents import Calibration, Evaluation, ExplainedInput
 from rankshot.report.gallery import Gallery, ShownInput
 from rankshot.report.pictures import Picture
 from rankshot.zeroshot.explanation import Explanation
@@ -26,9 +26,11 @@ EVALUATION = Evaluation(
     n_inputs=(102, 110, 0),
     confusion=np.array([[51, 27, 24], [33, 77, 0], [0, 0, 0]]),
     pairwise=np.array([[np.nan, 0.43, 0.87], [0.43, np.nan, 0.5], [0.87, 0.5, np.nan]]),
-    reliability=((math.nan, math.nan, 0), (0.523, 0.412, 1234), (0.867, 0.789, 56)),
-    expected_calibration_error=0.0834,
-    log_loss=1.6213,
+    calibration=Calibration(
+        reliability=((math.nan, math.nan, 0), (0.523, 0.412, 1234), (0.867, 0.789, 56)),
+        expected_calibration_error=0.0834,
+        log_loss=1.6213,
+    ),
     top_k=((2, 0.834),),
 )
 EXAMPLE = ExplainedInput(

@@ -279,6 +279,16 @@ def test_reliability_goes_right_with_confidence_and_up_with_accuracy():
     assert "100 inputs: mean confidence 25.0%, accuracy 50.0%" in svg
 
 
+def test_bins_before_a_calibration_are_rings_on_the_same_scale():
+    svg = draw_reliability([(0.25, 0.5, 25)], "r", [(0.5, 0.25, 100), (math.nan, math.nan, 0)])
+    after, before = parsed(svg).iter("circle")
+    assert (after.get("class"), before.get("class")) == ("bin", "bin before")
+    assert (fraction(before.get("cx")), fraction(before.get("cy"))) == (0.5, 0.75)
+    assert float(before.get("r")) == 2 * float(after.get("r"))
+    assert "Before: 100 inputs: mean confidence 50.0%" in svg
+    assert lines(svg, "gap") == [(0.25, 0.75, 0.25, 0.5)]
+
+
 @pytest.mark.parametrize(
     "svg",
     [

@@ -11,6 +11,7 @@ import rankshot as rs
 from rankshot.experiments.result_tables import Comparison, ComparisonRow
 from rankshot.ranking.shared_places import compare_common_items
 from rankshot.report.contents import (
+    Calibration,
     ClassMap,
     ExplainedInput,
     Overview,
@@ -19,6 +20,7 @@ from rankshot.report.contents import (
     choose_rival,
     count_predictions,
     evaluate_predictions,
+    undo_temperature,
 )
 from rankshot.report.demo import weigh_sources_equally
 from rankshot.report.evaluation_sections import format_overview
@@ -42,15 +44,33 @@ def test_an_evaluation_counts_rejected_inputs_as_wrong():
     assert found.confusion.tolist() == [[1, 0, 0], [1, 0, 0], [0, 0, 1]]
     np.testing.assert_array_equal(found.pairwise, pairwise_accuracy(TRUTH, PROBA, CLASSES))
     assert found.top_k == ((2, 1.0),)
-    assert sum(count for _, _, count in found.reliability) == 4
-    assert found.log_loss == pytest.approx(-np.log([0.7, 0.4, 0.4, 0.8]).mean())
+    assert sum(count for _, _, count in found.calibration.reliability) == 4
+    assert found.calibration.log_loss == pytest.approx(-np.log([0.7, 0.4, 0.4, 0.8]).mean())
+
+
+@pytest.mark.parametrize("temperature", [0.2, 1.0, 5.0])
+def test_the_calibration_before_is_that_of_the_head_as_it_comes(rng, temperature):
+    rankings = rs.Rankings.from_orders(
+        [["a", "b"], ["c", "d"], ["d", "a"]], items=list("abcd"), targets=CLASSES
+    )
+    scores, truth = rng.normal(size=(300, 4)), rng.choice(CLASSES, 300)
+    head = rs.WeightedMean().fit(rankings)
+    calibrated = rs.WeightedMean(temperature=temperature).fit(rankings)
+    found = undo_temperature(
+        truth, calibrated.predict_proba(scores), CLASSES, temperature, head.temperature_
+    )
+    wanted = evaluate_predictions(truth, truth, head.predict_proba(scores), CLASSES).calibration
+    np.testing.assert_allclose(found.reliability, wanted.reliability, rtol=1e-9)
+    assert found.log_loss == pytest.approx(wanted.log_loss, rel=1e-9)
+    error = wanted.expected_calibration_error
+    assert found.expected_calibration_error == pytest.approx(error, rel=1e-9)
 
 
 def test_a_single_class_and_impossible_truths():
     one = evaluate_predictions(TRUTH[:2], TRUTH[:2], np.ones((2, 1)), ["cat"])
     assert one.confusion.tolist() == [[2]]
     sure = evaluate_predictions(TRUTH[2:3], GIVEN[2:3], np.array([[1.0, 0, 0]]), CLASSES)
-    assert sure.log_loss == np.inf
+    assert sure.calibration.log_loss == np.inf
 
 
 def rankings():
@@ -235,9 +255,9 @@ def with_explanation(**values):
         (lambda: replace(EVALUATION, confusion=np.full((3, 3), 0.5)), "counts, not float64"),
         (lambda: replace(EVALUATION, confusion=np.full((3, 3), -1)), "minimum of -1"),
         (lambda: replace(EVALUATION, pairwise=np.full((3, 3), 50)), "pairwise: 50"),
-        (lambda: replace(EVALUATION, reliability=((0.5, 2.0, 1),)), "reliability: bin 0: 2.0"),
-        (lambda: replace(EVALUATION, reliability=((0.5, 0.5, -1),)), "bin 0 holds -1"),
-        (lambda: replace(EVALUATION, log_loss=math.nan), "log_loss is not a number"),
+        (lambda: Calibration(((0.5, 2.0, 1),), 0.1, 1.0), "reliability: bin 0: 2.0"),
+        (lambda: Calibration(((0.5, 0.5, -1),), 0.1, 1.0), "bin 0 holds -1"),
+        (lambda: Calibration((), 0.1, math.nan), "log_loss is not a number"),
         (lambda: replace(EVALUATION, top_k=((3, 75.0),)), "top_k: 75.0"),
         (lambda: with_explanation(probability=62), "'image 17': probability: 62"),
         (lambda: with_explanation(items=(("a", 1.0), ("b", math.nan))), r"items\[1\] is nan"),

@@ -14,6 +14,7 @@ from report_samples import EVALUATION, EXAMPLE, GALLERY, PICTURE, summary
 from rankshot import RankshotError
 from rankshot.experiments.result_tables import Comparison, ComparisonRow
 from rankshot.report.contents import (
+    Calibration,
     ClassMap,
     Evaluation,
     ExplainedInput,
@@ -183,8 +184,21 @@ def test_right_and_wrong_are_shown_only_if_the_truth_is_given(truth):
     assert ("✗ wrong" in text) == (truth == "dog")
 
 
+def test_the_calibration_before_a_rehearsal_is_shown_beside_that_after_it():
+    without = Walker(render_report(FULL)).text
+    before = Calibration(((0.9, 0.4, 10),), 0.3217, 2.6543)
+    report = replace(FULL, evaluation=replace(EVALUATION, uncalibrated=before))
+    text = Walker(render_report(report)).text
+    assert "is .083 (0 is best); before the rehearsal it was .322" in text
+    assert "is 1.62 (lower is better); before the rehearsal it was 2.65" in text
+    assert "before, with the default temperature" in text
+    assert "Before: 10 inputs: mean confidence 90.0%" in text
+    assert "rehearsal" not in without
+
+
 def test_a_log_loss_may_be_infinite():
-    report = Report("t", evaluation=replace(EVALUATION, log_loss=math.inf))
+    endless = replace(EVALUATION.calibration, log_loss=math.inf)
+    report = Report("t", evaluation=replace(EVALUATION, calibration=endless))
     assert "high probability, is ∞ (lower is better)" in Walker(render_report(report)).text
 
 
@@ -295,9 +309,7 @@ def large_report(rng, L=1000):
             (1,) * L,
             confusion,
             pairwise,
-            ((0.5, 0.5, 10),),
-            0.0,
-            1.0,
+            Calibration(((0.5, 0.5, 10),), 0.0, 1.0),
         ),
         explanations=(ExplainedInput("an input", explanation),) * 100,
     )
@@ -372,9 +384,7 @@ def evaluation_of(confusion):
         tuple(inputs.tolist()),
         confusion,
         np.full((L, L), 0.5),
-        (),
-        0.0,
-        1.0,
+        Calibration((), 0.0, 1.0),
     )
 
 

@@ -11,6 +11,7 @@ import typer
 from rankshot.cli.console import check_page, say
 from rankshot.cli.head_options import (
     DECAY,
+    TAKE_REFERENCE,
     DecayOption,
     Head,
     HeadKOption,
@@ -107,8 +108,10 @@ def report(
     With --rankings, the page shows what the first --k places of the rankings of each class agree
     on. With --scores as well, it explains why some inputs were given their classes, and names the
     seen classes that speak for each prediction that is shown with its picture; then give
-    --head, --k, --decay, --posterior, --prior, --temperature, --reference and --score-type as you
-    gave them to `classify`. Only --head weighted-mean and --head probabilistic are explained.
+    --head, --k, --decay, --posterior, --prior, --temperature, --settings, --reference and
+    --score-type as you gave them to `classify`. With --settings, --truth and --rankings, the page
+    compares the calibration with that before the rehearsal. Only --head weighted-mean and --head
+    probabilistic are explained.
 
     Example: rankshot report predictions.parquet --truth labels.csv --rankings rankings.jsonl
     -o report.html
@@ -124,11 +127,8 @@ def report(
         raise RankshotError("--scores needs --rankings as well: explanations use both")
     if reference is not None and scores is None:
         raise RankshotError("--reference needs --scores as well: only explanations use it")
-    if scores is not None and head not in {Head.WEIGHTED_MEAN, Head.PROBABILISTIC}:
-        raise RankshotError(
-            f"--head {head} is not explained in a report: leave out --scores; --head weighted-mean "
-            "and --head probabilistic are"
-        )
+    if settings is not None and rankings is None:
+        raise RankshotError("--settings needs --rankings as well: they tell which classes are new")
     options = HeadOptions(
         rankings=rankings,
         head=head,
@@ -139,6 +139,11 @@ def report(
         temperature=temperature,
         reference=reference,
     ).use_settings(settings)
+    if scores is not None and options.head not in TAKE_REFERENCE:
+        raise RankshotError(
+            f"--head {options.head} is not explained in a report: leave out --scores; --head "
+            "weighted-mean and --head probabilistic are"
+        )
     predicted = read_predictions(predictions)
     labels = None
     if truth is not None:
@@ -157,7 +162,7 @@ def report(
         model, score_type = fit_head(table, score_type, options)
     if rankings is not None:
         items = None if table is None else table.items
-        page = _add_rankings(page, options, items, predicted, model)
+        page = _add_rankings(page, options, items, predicted, labels, model)
     if table is not None and model is not None:
         cards, whys = _explain_inputs(
             answers, predicted.ids, shots.pictures, table, model, score_type
@@ -234,6 +239,7 @@ def _add_rankings(
     options: HeadOptions,
     items: tuple[str, ...] | None,
     predicted: Predictions,
+    labels: Labels | None,
     model: BaseHead | None,
 ) -> Report:
     import numpy as np
@@ -261,6 +267,7 @@ def _add_rankings(
             f"{path}: no ranking of {quote_names(missing)}, which are predicted classes"
             f"{suggest_name(missing[0], rankings.target_names)}"
         )
+    page = _add_calibration_before(page, options, predicted, labels, has_seen=has_seen)
     rankings = rankings[np.isin(rankings.targets.astype(str), predicted.targets)]
     k = min(options.places, rankings.n_items)
     consensus = getattr(model, "consensus_", None)
@@ -281,6 +288,32 @@ def _add_rankings(
         map=map_rankings(rankings, compared),
         settings=tuple(settings),
     )
+
+
+def _add_calibration_before(
+    page: Report,
+    options: HeadOptions,
+    predicted: Predictions,
+    labels: Labels | None,
+    *,
+    has_seen: bool,
+) -> Report:
+    """Add the calibration with the temperature of the head before the rehearsal of --settings."""
+    from rankshot.report.contents import undo_temperature
+
+    before = None if options.rehearsed is None else options.rehearsed.default_temperature
+    now = options.temperature
+    if before is None or now is None or labels is None or page.evaluation is None:
+        return page
+    if has_seen:
+        note = (
+            "The calibration before the rehearsal is not shown, because seen classes may be "
+            "predicted, too: their probabilities depend on other settings as well."
+        )
+        say(f"{options.settings}: {note}")
+        return replace(page, notes=(*page.notes, note))
+    found = undo_temperature(labels, predicted.proba, predicted.targets, now, before)
+    return replace(page, evaluation=replace(page.evaluation, uncalibrated=found))
 
 
 def _describe_head(options: HeadOptions) -> list[tuple[str, str]]:

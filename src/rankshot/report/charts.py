@@ -107,11 +107,15 @@ def _draw_interval(cell: Interval, axis: Axis, y: float, kind: int, name: str) -
 # ---- Reliability
 
 
-def draw_reliability(bins: Sequence[tuple[float, float, int]], title: str) -> Html:
+def draw_reliability(
+    bins: Sequence[tuple[float, float, int]],
+    title: str,
+    before: Sequence[tuple[float, float, int]] = (),
+) -> Html:
     """Return accuracy (up) against confidence (right), with one disc per bin.
 
     The area of a disc is the number of inputs. A calibrated classifier has all discs on the
-    diagonal.
+    diagonal. The bins ``before`` the calibration are rings.
     """
     parts = [element("rect", width="100%", height="100%", class_="frame")]
     for tick in (0, 0.25, 0.5, 0.75, 1):
@@ -122,24 +126,32 @@ def draw_reliability(bins: Sequence[tuple[float, float, int]], title: str) -> Ht
         left = {"x": 0, "y": format_coordinate(1 - tick), "dx": -7, "dy": "0.35em"}
         parts.append(element("text", text, class_="tick end", **left))
     parts.append(draw_line(0, 1, 1, 0, "diagonal"))
-    used = [(confidence, share, count) for confidence, share, count in bins if count]
-    most = max((count for _, _, count in used), default=0)
-    parts += [draw_line(c, 1 - c, c, 1 - share, "gap") for c, share, _ in used]
-    for confidence, share, count in used:
-        tooltip = (
-            f"{count:,} inputs: mean confidence {format_percent(confidence)}, "
-            f"accuracy {format_percent(share)}"
-        )
-        disc = element(
+    most = max((count for _, _, count in (*bins, *before)), default=0)
+    parts += [draw_line(c, 1 - c, c, 1 - share, "gap") for c, share, count in bins if count]
+    parts += _draw_bins(bins, most, "bin")
+    # Rings are above the discs, which they do not hide.
+    parts += _draw_bins(before, most, "bin before")
+    return draw_chart(title, *parts, class_="reliability")
+
+
+def _draw_bins(bins: Sequence[tuple[float, float, int]], most: int, class_: str) -> list[Html]:
+    when = "Before: " if "before" in class_ else ""
+    return [
+        element(
             "circle",
-            element("title", tooltip),
+            element(
+                "title",
+                f"{when}{count:,} inputs: mean confidence {format_percent(confidence)}, "
+                f"accuracy {format_percent(share)}",
+            ),
             cx=format_coordinate(confidence),
             cy=format_coordinate(1 - share),
             r=f"{max(MAX_RADIUS * math.sqrt(count / most), MIN_RADIUS):.1f}",
-            class_="bin",
+            class_=class_,
         )
-        parts.append(disc)
-    return draw_chart(title, *parts, class_="reliability")
+        for confidence, share, count in bins
+        if count
+    ]
 
 
 # ---- Map

@@ -25,6 +25,7 @@ from rankshot.zeroshot.explanation import Explanation
 from rankshot.zeroshot.metrics import (
     ROUNDING,
     Interval,
+    ScoredTable,
     mean_class_interval,
     per_class_accuracy,
     require_probabilities,
@@ -64,6 +65,33 @@ class ClassMap:
         _check_finite(self.y, "map: y")
 
 
+@dataclass(frozen=True)
+class Calibration:
+    """How well probabilities fit the share of right predictions.
+
+    Attributes
+    ----------
+    reliability : tuple of (float, float, int)
+        Mean confidence, accuracy and number of inputs of each bin.
+    expected_calibration_error, log_loss : float
+        The log loss is infinite if a true class got probability 0.
+    """
+
+    reliability: tuple[tuple[float, float, int], ...]
+    expected_calibration_error: float
+    log_loss: float
+
+    def __post_init__(self) -> None:
+        for place, (confidence, share, count) in enumerate(self.reliability):
+            if count < 0:
+                raise RankshotError(f"reliability: bin {place} holds {count} inputs")
+            if count:
+                _check_shares([confidence, share], f"reliability: bin {place}")
+        _check_shares([self.expected_calibration_error], "expected_calibration_error")
+        if np.isnan(self.log_loss):
+            raise RankshotError("log_loss is not a number")
+
+
 # eq=False: comparing arrays does not give a single truth value.
 @dataclass(frozen=True, eq=False)
 class Evaluation:
@@ -86,12 +114,11 @@ class Evaluation:
         Counts, one row per true class and one column per predicted class.
     pairwise : ndarray of float, shape (L, L)
         Two-class accuracies, symmetric; NaN on the diagonal and for pairs without inputs.
-    reliability : tuple of (float, float, int)
-        Mean confidence, accuracy and number of inputs of each bin.
-    expected_calibration_error, log_loss : float
-        The log loss is infinite if a true class got probability 0.
+    calibration : Calibration
     top_k : tuple of (int, float)
         k, and the share of inputs whose class is among the k most probable.
+    uncalibrated : Calibration, optional
+        With the temperature that the head had before a rehearsal calibrated it.
     """
 
     classes: tuple[str, ...]
@@ -101,10 +128,9 @@ class Evaluation:
     n_inputs: tuple[int, ...]
     confusion: NDArray[np.integer]
     pairwise: NDArray[np.floating]
-    reliability: tuple[tuple[float, float, int], ...]
-    expected_calibration_error: float
-    log_loss: float
+    calibration: Calibration
     top_k: tuple[tuple[int, float], ...] = ()
+    uncalibrated: Calibration | None = None
 
     def __post_init__(self) -> None:
         L = len(self.classes)
@@ -125,14 +151,6 @@ class Evaluation:
             raise RankshotError(
                 f"confusion must hold counts, not {counts.dtype} with a minimum of {counts.min()}"
             )
-        for place, (confidence, share, count) in enumerate(self.reliability):
-            if count < 0:
-                raise RankshotError(f"reliability: bin {place} holds {count} inputs")
-            if count:
-                _check_shares([confidence, share], f"reliability: bin {place}")
-        _check_shares([self.expected_calibration_error], "expected_calibration_error")
-        if np.isnan(self.log_loss):
-            raise RankshotError("log_loss is not a number")
         _check_shares([share for _, share in self.top_k], "top_k")
 
 
@@ -311,10 +329,6 @@ def evaluate_predictions(
     names = tuple(map(str, classes))
     by_class = per_class_accuracy(truth, predicted)
     scored = require_probabilities(truth, proba, names)
-    bins = scored.reliability()
-    filled = bins.count > 0
-    with np.errstate(divide="ignore"):
-        log_loss = 0 - np.log(np.minimum(scored.of_truth, 1)).mean()
     with warnings.catch_warnings():
         # scikit-learn asks for `labels` where there is one class, or nearly one class per input.
         warnings.simplefilter("ignore", UserWarning)
@@ -330,18 +344,45 @@ def evaluate_predictions(
         n_inputs=n_inputs,
         confusion=confusion,
         pairwise=scored.pairwise_accuracy(),
-        reliability=tuple(
-            zip(
-                bins.confidence[filled].tolist(),
-                bins.accuracy[filled].tolist(),
-                bins.count[filled].tolist(),
-                strict=True,
-            )
-        ),
-        expected_calibration_error=bins.expected_calibration_error,
-        log_loss=float(log_loss),
+        calibration=_measure_calibration(scored),
         top_k=tuple((k, scored.top_k_accuracy(k)) for k in ks),
     )
+
+
+def undo_temperature(
+    truth: NDArray[np.str_],
+    proba: NDArray[np.floating],
+    classes: Sequence[str],
+    temperature: float,
+    before: float,
+) -> Calibration:
+    """Return the calibration of predictions if the head had another temperature.
+
+    Log-posteriors are divided by the temperature T and normalised. So with the temperature
+    T₀ = ``before``, the probabilities are proportional to P^(T / T₀).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankshot.report.contents import undo_temperature
+    >>> proba = np.array([[0.8, 0.2], [0.2, 0.8]])
+    >>> found = undo_temperature(np.array(["cat", "dog"]), proba, ["cat", "dog"], 1.0, 2.0)
+    >>> round(np.exp(-found.log_loss), 3)                # 2 : 1 instead of 4 : 1
+    np.float64(0.667)
+    """
+    powers = (proba / proba.max(axis=1, keepdims=True)) ** (temperature / before)
+    shares = powers / powers.sum(axis=1, keepdims=True)
+    return _measure_calibration(require_probabilities(truth, shares, tuple(map(str, classes))))
+
+
+def _measure_calibration(scored: ScoredTable) -> Calibration:
+    bins = scored.reliability()
+    filled = bins.count > 0
+    columns = (bins.confidence, bins.accuracy, bins.count)
+    reliability = zip(*(column[filled].tolist() for column in columns), strict=True)
+    with np.errstate(divide="ignore"):
+        log_loss = 0 - np.log(np.minimum(scored.of_truth, 1)).mean()
+    return Calibration(tuple(reliability), bins.expected_calibration_error, float(log_loss))
 
 
 def count_predictions(

@@ -275,16 +275,24 @@ def _format_class(evaluation: Evaluation, i: int) -> ClassLine:
 
 def format_calibration(evaluation: Evaluation) -> dict[str, Any]:
     """Return the reliability diagram, its bins, and what they amount to."""
-    most = max((count for _, _, count in evaluation.reliability), default=0)
+    after, before = evaluation.calibration, evaluation.uncalibrated
+    most = max((count for _, _, count in after.reliability), default=0)
     return {
-        "error": format_share(evaluation.expected_calibration_error),
-        "log_loss": format_number(evaluation.log_loss),
+        "error": format_share(after.expected_calibration_error),
+        "log_loss": format_number(after.log_loss),
+        "before": before
+        and {
+            "error": format_share(before.expected_calibration_error),
+            "log_loss": format_number(before.log_loss),
+        },
         "diagram": draw_reliability(
-            evaluation.reliability, "Accuracy against confidence, with one disc per bin"
+            after.reliability,
+            "Accuracy against confidence, with one disc per bin",
+            before.reliability if before else (),
         ),
         "bins": [
             (format_percent(confidence), format_percent(share), Bar("", f"{count:,}", count / most))
-            for confidence, share, count in evaluation.reliability
+            for confidence, share, count in after.reliability
             if count
         ],
     }

@@ -98,7 +98,7 @@ def _describe_folds(report: Report) -> dict[str, tuple[str, bool]]:
     """Return the sections that can be folded: what is in them, and whether they are open."""
     folds = {"settings": ("", False)}
     if report.evaluation is not None:
-        error = format_share(report.evaluation.expected_calibration_error)
+        error = format_share(report.evaluation.calibration.expected_calibration_error)
         small = len(report.evaluation.classes) <= FEW
         folds["calibration"] = (f"calibration error {error}", small)
     n = len(report.consensuses)
