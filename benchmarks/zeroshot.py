@@ -26,14 +26,14 @@ from rankshot.ranking.plackett_luce_likelihood import Likelihood
 from rankshot.ranking.plackett_luce_solvers import solve_newton
 
 AT_MOST = (
-    {"default": 1.5, "probabilistic": 3.0, "paper": 1.25}
+    {"default": 1.0, "probabilistic": 3.0, "paper": 1.25}
     if machine() == "x86_64"
     else {"default": 1.0, "probabilistic": 4.5, "paper": 1.75}
 )
 """The largest ratios to a softmax. NumPy's float32 exp and log are vectorised on x86 only. On ARM a
 softmax is nothing but exp, and plain NumPy without any checks needs 1.43 for the paper's head."""
 
-SHARE_OF_CLASSIFIER = 0.25
+SHARE_OF_CLASSIFIER = 0.5
 """The largest ratio of the default head to a linear classifier with 512 features."""
 PAPER = {"k": 4, "posterior": "consensus", "decay": 0}
 """The paper's head."""
