@@ -342,8 +342,10 @@ def fit_head(
     if options.reference is not None:
         files += [options.reference]
         reference, score_type = _read_reference(options.reference, scores, score_type)
-    wanted = reference is not None and options.fits_reference
-    fitted = _fit(model, semantics, *files, **({"reference": reference} if wanted else {}))
+    of_head = {}
+    if reference is not None and options.fits_reference:
+        of_head = {"reference": reference}
+    fitted = _fit(model, semantics, *files, **of_head)
     if options.classes is Classes.NEW:
         return fitted, score_type
     if options.none and NONE_OF_THESE in {*scores.items, *fitted.classes_}:
