@@ -28,7 +28,8 @@ from rankshot.zeroshot.files.head_settings import (
 )
 def test_a_head_survives_a_file(tmp_path, head):
     path = tmp_path / "settings.json"
-    settings = HeadSettings.of_head(head, reference=True, sources=("WordNet", ""), gate={"a": 1.5})
+    gate = {"new": [1.0, -1.0, 0.5], "none": None, "seen_temperature": 0.5}
+    settings = HeadSettings.of_head(head, reference=True, sources=("WordNet", ""), gate=gate)
     write_settings(settings, path, {"rehearsed classes": ["bear"]})
     found = read_settings(path)
     assert found == settings
@@ -61,6 +62,11 @@ BAD = {
     "odd source": (json.dumps(GOOD | {"sources": [3]}), r"'sources' must be names, not \[3\]"),
     "reference": (json.dumps(GOOD | {"reference": "yes"}), "'reference' must be a bool"),
     "gate": (json.dumps(GOOD | {"gate": 3}), "'gate' must be a dict, not 3"),
+    "empty gate": (json.dumps(GOOD | {"gate": {}}), "new must be three finite numbers, not None"),
+    "temperature of the gate": (
+        json.dumps(GOOD | {"gate": {"new": [1, -1, 0], "seen_temperature": "x"}}),
+        "seen_temperature must be a number",
+    ),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.text_files import replace_file, require_ending
+from rankshot.core.validation import require_number
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.heads.conse import ConSE
 from rankshot.zeroshot.heads.deterministic_ranking import DeterministicRanking
@@ -83,7 +85,10 @@ class HeadSettings:
         if self.gate is None:
             return {}
         gate = Gate(self.gate.get("new"), self.gate.get("none"))  # type: ignore[arg-type]
-        return {"gate": gate, "seen_temperature": self.gate.get("seen_temperature")}
+        temperature = self.gate.get("seen_temperature")
+        if temperature is not None:
+            require_number("gate: seen_temperature", temperature, above=0, below=math.inf)
+        return {"gate": gate, "seen_temperature": temperature}
 
     def build_head(self) -> Any:
         """Return the head with these settings; not fitted."""
