@@ -125,7 +125,10 @@ def test_a_question_of_ones_own(folder):
         (f"{ASK} --max-tokens 300", {}, "with 17 seen classes, and its answer, has about"),
         (
             f"{ASK} --seed 1",
-            {"seen.txt": "\n".join(f"class {i}" for i in range(10_000))},
+            {
+                "seen.txt": "\n".join(f"class {i}" for i in range(10_000)),
+                "new.txt": "\n".join(f"new {i}" for i in range(1000)),
+            },
             "the limit is 8,000 (max_tokens). Give fewer seen classes",
         ),
         (f"{ASK}", {"prompts": "a file"}, "prompts: is a file, not a folder"),

@@ -123,6 +123,40 @@ def test_a_source_that_misleads_is_left_out():
         rehearsal.fit_head(ranked(NEW, SEEN, "wrong", 2.5))
 
 
+@pytest.mark.parametrize("lacking", [PLAYERS[:1], PLAYERS[-1:], PLAYERS[1:]])
+def test_a_source_that_lacks_classes_is_never_alone(lacking):
+    """It is used where it has rankings; without the others, it could not be calibrated."""
+    there = [name for name in PLAYERS if name not in lacking]
+    partly = [ranked(there, LEFT), ranked(PLAYERS, LEFT, "wrong", turn=2.5)]
+    rehearsal = rs.Rehearsal(grid={}).fit(SCORES, Y, rs.Rankings.concatenate(partly))
+    assert rehearsal.sources_ == ("near", "wrong")
+    assert "near alone" not in [trial.what for trial in rehearsal.trials_]
+
+
+def test_a_source_without_rankings_in_the_first_group_is_used():
+    groups = [["c00", "c04"], ["c08", "c12", "c14"]]
+    parts = [ranked(PLAYERS, LEFT, "wrong", turn=2.5), ranked(groups[1], LEFT)]
+    rehearsal = rs.Rehearsal(grid={}, held_out=groups)
+    assert rehearsal.fit(SCORES, Y, rs.Rankings.concatenate(parts)).sources_ == ("near", "wrong")
+
+
+def test_seen_classes_among_the_new_ones_are_left_out():
+    rehearsal = rs.Rehearsal(grid={}).fit(SCORES, Y, ranked(PLAYERS, LEFT))
+    head = rehearsal.fit_head(ranked([*NEW, "c00"], SEEN))
+    assert head.classes_.tolist() == sorted(NEW)
+
+
+def test_classes_of_other_groups_may_have_no_column():
+    """Their inputs are neither new nor seen."""
+    groups = [["c00", "c04"], ["c08", "c12", "c14"]]
+    some = SCORES.select([*LEFT, "c08"])
+    rehearsal = rs.Rehearsal(grid={}, held_out=groups).fit(some, Y, ranked(PLAYERS, LEFT))
+    without = ~np.isin(Y, ["c12", "c14"])
+    alone = rs.Rehearsal(grid={}, held_out=groups[:1])
+    alone.fit(some[without], Y[without], ranked(PLAYERS, LEFT))
+    assert alone.trials_[0].by_class.items() <= rehearsal.trials_[0].by_class.items()
+
+
 def test_a_change_that_gains_nothing_is_not_made():
     rehearsal = rs.Rehearsal(rs.WeightedMean(k=len(LEFT)), grid={"k": [99]}).fit(
         SCORES, Y, ranked(PLAYERS, LEFT)
@@ -184,8 +218,13 @@ def test_the_whole_way():
 
 @pytest.mark.parametrize(
     "head",
-    [rs.ProbabilisticRanking(k=4), rs.DeterministicRanking(k=4), rs.WeightedMean()],
-    ids=lambda head: type(head).__name__,
+    [
+        rs.ProbabilisticRanking(k=4),
+        rs.ProbabilisticRanking(k=2, posterior="sum"),
+        rs.DeterministicRanking(k=4),
+        rs.WeightedMean(),
+    ],
+    ids=str,
 )
 def test_every_head_with_rankings_can_be_rehearsed(head):
     rehearsal = rs.Rehearsal(head, grid={"k": [2, 3]}).fit(SCORES, Y, ranked(PLAYERS, LEFT))
@@ -256,6 +295,14 @@ def test_more_classes_than_are_simulated():
     assert found.estimate == pytest.approx(np.mean(norm.cdf(u + 3.0) ** 149), abs=0.02)
 
 
+def test_strengths_of_more_classes_than_are_simulated():
+    accuracies = np.linspace(0.2, 0.8, 150)
+    found = find_strengths(accuracies, np.eye(150))
+    u = norm.ppf((np.arange(4000) + 0.5) / 4000)
+    expected = [np.mean(norm.cdf(u + d) ** 149) for d in found]
+    assert np.abs(np.array(expected) - accuracies).max() < 0.1
+
+
 def test_the_interval_is_that_of_draws():
     """One strength: all draws are the same. Two: the mean of few classes varies."""
     one = predict_mean_accuracy(np.array([2.0]), np.eye(4))
@@ -270,6 +317,35 @@ def test_the_interval_is_that_of_draws():
 RANKED = ranked(PLAYERS, LEFT)
 REFUSED = {
     "no head": (lambda: rs.Rehearsal("mean").fit(SCORES, Y, RANKED), "head must be a head"),
+    "a head on a head": (
+        lambda: rs.Rehearsal(rs.BatchRefinement(rs.WeightedMean())).fit(SCORES, Y, RANKED),
+        "BatchRefinement is built on another head",
+    ),
+    "two dimensions": (
+        lambda: rs.Rehearsal().fit(SCORES, Y[:, None], RANKED),
+        "y must be one name per input",
+    ),
+    "groups": (lambda: rs.Rehearsal(held_out=5).fit(SCORES, Y, RANKED), "list of lists of names"),
+    "twice": (
+        lambda: rs.Rehearsal(held_out=[PLAYERS[:3], PLAYERS[2:]]).fit(SCORES, Y, RANKED),
+        "'c08' is in two groups",
+    ),
+    "lost class": (
+        lambda: (
+            rs.Rehearsal(grid={})
+            .fit(SCORES, Y, RANKED)
+            .fit_head(rs.Rankings.concatenate([ranked(NEW[1:], SEEN), ranked(NEW, SEEN, "other")]))
+        ),
+        "'c03' have no ranking by 'near', which the rehearsal chose",
+    ),
+    "none of these": (
+        lambda: (
+            rs.Rehearsal(grid={})
+            .fit(SCORES, Y, RANKED)
+            .fit_head(ranked(NEW, SEEN), classes="all", none=True)
+        ),
+        "'none of these' was not rehearsed",
+    ),
     "no scores": (lambda: rs.Rehearsal().fit(X, Y, RANKED), "X must be Scores"),
     "no rankings": (lambda: rs.Rehearsal().fit(SCORES, Y, [["a"]]), "rankings must be Rankings"),
     "lengths": (lambda: rs.Rehearsal().fit(SCORES, Y[:9], RANKED), "but y has 9 labels"),

@@ -93,8 +93,8 @@ def rank(
         int | None,
         typer.Option(
             help="How many places of each ranking are kept. The default is all, and 15 for a "
-            "language model. `rankshot classify` has its own --k, 10 by default, and can use a "
-            "file with all places. A source that does not know some seen classes lists those that "
+            "language model. `rankshot classify` has its own --k, and can use a file with "
+            "all places. A source that does not know some seen classes lists those that "
             "it compared, tied after the first k."
         ),
     ] = None,

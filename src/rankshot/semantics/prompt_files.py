@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil
 from typing import Any
 
@@ -128,28 +129,36 @@ class _PromptWriter:
         """Return the prompts of one rater: as few as possible, of about the same length."""
         items = shuffle_names(self.items, [self.seed, "items", stem])
         shuffled = shuffle_names(targets, [self.seed, "targets", stem])
-        alone = self._count_tokens(self.question.ask_many(shuffled[:1], items, self.k), targets[:1])
-        limit = self.max_tokens or max(MAX_TOKENS, 2 * alone)
-        for count in range(1, len(targets) + 1):
-            size = ceil(len(targets) / count)
-            parts = [shuffled[i : i + size] for i in range(0, len(targets), size)]
-            prompts = [self.question.ask_many(part, items, self.k) for part in parts]
-            longest = max(map(self._count_tokens, prompts, parts))
-            if longest <= limit:
-                names = (
-                    [f"{stem}.txt"]
-                    if len(parts) == 1
-                    else [f"{stem}.part-{i}.txt" for i in range(1, len(parts) + 1)]
-                )
-                return dict(zip(names, prompts, strict=True))
-        raise RankshotError(
-            f"a prompt with {len(items):,} seen classes, and its answer, has about {longest:,} "
-            f"tokens; the limit is {limit:,} (max_tokens). Give fewer seen classes, for "
-            "example those that WordNet ranks first, or raise the limit if the model accepts it"
-        )
+        fixed = estimate_tokens(self.question.ask_many((), items, self.k))
+        most = max(self._count_tokens([target]) for target in targets)
+        limit = self.max_tokens or max(MAX_TOKENS, 2 * (fixed + most))
+        room = limit - fixed
+        if most > room:
+            raise RankshotError(
+                f"a prompt with {len(items):,} seen classes, and its answer, has about "
+                f"{fixed + most:,} tokens; the limit is {limit:,} (max_tokens). Give fewer seen "
+                "classes, for example those that WordNet ranks first, or raise the limit if the "
+                "model accepts it"
+            )
+        # So many prompts are needed at least.
+        count = max(self._count_tokens(targets) // room, 1)
+        while max(map(self._count_tokens, parts := _divide(shuffled, count))) > room:
+            count += 1
+        prompts = [self.question.ask_many(part, items, self.k) for part in parts]
+        if len(parts) == 1:
+            return {f"{stem}.txt": prompts[0]}
+        return {f"{stem}.part-{i}.txt": prompt for i, prompt in enumerate(prompts, 1)}
 
-    def _count_tokens(self, prompt: str, targets: Sequence[str]) -> int:
-        """Return about how many tokens a prompt and its answer have."""
-        per_item = estimate_tokens(as_json(self.items)) / len(self.items)
-        answer = estimate_tokens(as_json(targets)) + len(targets) * self.k * per_item
-        return estimate_tokens(prompt) + ceil(answer)
+    def _count_tokens(self, targets: Sequence[str]) -> int:
+        """Return about how many tokens some targets add to a prompt, with their answers."""
+        return 2 * estimate_tokens(as_json(targets)) + ceil(len(targets) * self._tokens_per_answer)
+
+    @cached_property
+    def _tokens_per_answer(self) -> float:
+        return self.k * estimate_tokens(as_json(self.items)) / len(self.items)
+
+
+def _divide(names: Sequence[str], count: int) -> list[Sequence[str]]:
+    """Return the names in at most this number of parts, of about the same size."""
+    size = ceil(len(names) / count)
+    return [names[i : i + size] for i in range(0, len(names), size)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from inspect import signature
 from typing import Any, Literal
 
 import numpy as np
@@ -27,6 +26,7 @@ from rankshot.zeroshot.heads.base import (
     label_or_reject,
     normalize_log_proba,
     take_top,
+    takes_reference,
 )
 from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
@@ -267,9 +267,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
 def _fit_head(head: Any, semantics: Semantics, reference: Scores | None) -> BaseHead:
     """Fit a head, with a reference if there is one and the head can use it."""
-    takes_one = "reference" in signature(head.fit).parameters
-    # The sum over rankings has its own scale.
-    if reference is None or not takes_one or getattr(head, "posterior", None) == "sum":
+    if reference is None or not takes_reference(head):
         fitted: BaseHead = head.fit(semantics)
     else:
         fitted = head.fit(semantics, reference)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -248,6 +249,14 @@ def require_temperature(temperature: float | None) -> None:
     """Raise unless a temperature is positive and finite, or None for the default of a head."""
     if temperature is not None:
         require_number("temperature", temperature, above=0, below=np.inf)
+
+
+def takes_reference(head: Any) -> bool:
+    """Return whether a head can be fitted with a reference."""
+    # The sum over rankings has its own scale.
+    return (
+        "reference" in signature(head.fit).parameters and getattr(head, "posterior", None) != "sum"
+    )
 
 
 def sources_or_raters(rankings: Rankings) -> tuple[tuple[str, ...], NDArray[np.object_]]:

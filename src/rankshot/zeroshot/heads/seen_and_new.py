@@ -63,9 +63,9 @@ class Gate:
     none: Coefficients | None = None
 
     def __post_init__(self) -> None:
-        for name, values in (("new", self.new), ("none", self.none)):
-            if name == "new" or values is not None:
-                object.__setattr__(self, name, _require_coefficients(name, values))
+        object.__setattr__(self, "new", _require_coefficients("new", self.new))
+        if self.none is not None:
+            object.__setattr__(self, "none", _require_coefficients("none", self.none))
 
     def log_proba(self, features: ArrayLike, *, none: bool = False) -> NDArray[np.float64]:
         """Return the log-probabilities of seen, new and (if wanted) none, as columns."""

@@ -25,11 +25,15 @@ N_INPUTS = 400
 N_DRAWS = 1000
 """The number of draws of the strengths of the new classes."""
 MOST_CLASSES = 100
-"""Of more classes, this many are simulated, each against all."""
+"""Of more new classes, this many are simulated, each against all."""
 
 
-def simulate_accuracies(correlations: Floats, random_state: Seed = 0) -> Floats:
+def simulate_accuracies(
+    correlations: Floats, most: int | None = None, random_state: Seed = 0
+) -> Floats:
     """Return the accuracy of each class, one row per class, for each of the `STRENGTHS`.
+
+    Of more than ``most`` classes, this many are chosen at random.
 
     Examples
     --------
@@ -45,7 +49,7 @@ def simulate_accuracies(correlations: Floats, random_state: Seed = 0) -> Floats:
     rng = np.random.default_rng(random_state)
     noise = rng.standard_normal((N_INPUTS, L))
     noise = noise @ (directions * np.sqrt(np.maximum(variance, 0.0))).T
-    classes = np.arange(L) if L <= MOST_CLASSES else rng.choice(L, MOST_CLASSES, replace=False)
+    classes = np.arange(L) if most is None or most >= L else rng.choice(L, most, replace=False)
     accuracy = np.empty((len(classes), len(STRENGTHS)))
     for row, z in enumerate(classes):
         # z beats j if noise_z + d > noise_j + d K_zj. Equal classes beat each other half the time.
@@ -72,7 +76,7 @@ def predict_mean_accuracy(strengths: Floats, correlations: Floats) -> Interval:
     a random sample: so they are resampled first. The interval is thus one for the *next* classes,
     and wider than one for the mean of many classes.
     """
-    simulated = simulate_accuracies(correlations)
+    simulated = simulate_accuracies(correlations, MOST_CLASSES)
     rng = np.random.default_rng(0)
     samples = rng.choice(strengths, (N_DRAWS, len(strengths)))
     drawn = rng.integers(len(strengths), size=(N_DRAWS, len(simulated)))

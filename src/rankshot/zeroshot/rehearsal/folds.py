@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr, suggest_name
 from rankshot.core.validation import Seed, require_whole_number
+from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.restriction import restrict_items
 from rankshot.semantics.similarity import Similarity
 from rankshot.zeroshot.alignment import Semantics, align_to, require_semantics, select_targets
@@ -67,9 +68,11 @@ def make_fold(scores: Scores, labels: Labels, semantics: Semantics, group: tuple
         raise RankshotError(
             f"with {quote_names(group)} held out, fewer than two seen classes are left"
         )
-    is_new, left = np.isin(labels, group), scores.select(items)
+    # Classes without a column that are in another group are neither.
+    is_new, is_seen = np.isin(labels, group), np.isin(labels, items)
+    left = scores.select(items)
     about = _restrict(semantics, group, left.items)
-    return Fold(about, left[is_new], labels[is_new], left[~is_new], labels[~is_new])
+    return Fold(about, left[is_new], labels[is_new], left[is_seen], labels[is_seen])
 
 
 def require_rehearsed(rankings: Semantics, labels: Labels) -> Semantics:
@@ -122,17 +125,34 @@ def quote_sources(sources: Iterable[str]) -> str:
     return quote_names(source or "no source" for source in sources)
 
 
+def find_unranked(semantics: Semantics, sources: tuple[str, ...]) -> list[str]:
+    """Return the targets that none of some sources ranks, sorted."""
+    if isinstance(semantics, Similarity):
+        return []
+    ranked = semantics[_is_by(semantics, sources)]
+    return sorted({*semantics.target_names} - {*ranked.target_names})
+
+
 def select_sources(semantics: Semantics, sources: tuple[str, ...]) -> Semantics:
-    """Return the rankings of some sources."""
+    """Return the rankings of some sources; no target may get lost."""
     if isinstance(semantics, Similarity):
         return semantics
-    wanted = np.array([(source or "") in sources for source in semantics.sources], bool)
+    wanted = _is_by(semantics, sources)
     if not wanted.any():
         raise RankshotError(
             f"there is no ranking by {quote_sources(sources)}, which the rehearsal chose, only by "
             f"{quote_sources(source_names(semantics))}"
         )
+    if lost := find_unranked(semantics, sources):
+        raise RankshotError(
+            f"{quote_names(lost)} have no ranking by {quote_sources(sources)}, which the rehearsal "
+            "chose; rank them by these sources, or leave them out"
+        )
     return semantics[wanted]
+
+
+def _is_by(rankings: Rankings, sources: tuple[str, ...]) -> NDArray[np.bool_]:
+    return np.array([(source or "") in sources for source in rankings.sources], bool)
 
 
 def _restrict(semantics: Semantics, group: tuple[str, ...], items: tuple[str, ...]) -> Semantics:
@@ -158,6 +178,10 @@ def _restrict(semantics: Semantics, group: tuple[str, ...], items: tuple[str, ..
 
 def _require_groups(held_out: Any, ranked: list[str]) -> list[tuple[str, ...]]:
     """Return the groups of ``held_out``; each class must be one of the ranked seen classes."""
+    if isinstance(held_out, str) or not isinstance(held_out, Iterable):
+        raise RankshotError(
+            f"held_out must be a list of lists of names, not {short_repr(held_out)}"
+        )
     groups: list[tuple[str, ...]] = []
     for group in held_out:
         names = () if isinstance(group, str) or not isinstance(group, Iterable) else tuple(group)
@@ -172,6 +196,8 @@ def _require_groups(held_out: Any, ranked: list[str]) -> list[tuple[str, ...]]:
                     f"held_out: there is no ranking of a seen class {short_repr(name)}"
                     f"{suggest_name(name, ranked)}"
                 )
+            if any(name in other for other in groups):
+                raise RankshotError(f"held_out: {str(name)!r} is in two groups")
         groups.append(names)
     if not groups:
         raise RankshotError("held_out is empty: pass at least one group")

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import Seed, require_choice
-from rankshot.zeroshot.alignment import Semantics, align_to
+from rankshot.zeroshot.alignment import Semantics, align_to, only_new
 from rankshot.zeroshot.classifier import require_same_length
 from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.heads.base import BaseHead
@@ -33,7 +33,7 @@ from rankshot.zeroshot.rehearsal.folds import (
     require_scores,
     select_sources,
 )
-from rankshot.zeroshot.rehearsal.gate import rehearse_gate
+from rankshot.zeroshot.rehearsal.gate import LEAST_HALVED, rehearse_gate
 from rankshot.zeroshot.rehearsal.trials import (
     Trials,
     calibration_error,
@@ -178,8 +178,14 @@ class Rehearsal(BaseEstimator):
             raise RankshotError(
                 f"head must be a head such as WeightedMean(), not {short_repr(head)}"
             )
+        if "head" in head.get_params(deep=False):  # type: ignore[attr-defined]
+            raise RankshotError(
+                f"{type(head).__name__} is built on another head: rehearse that one"
+            )
         require_same_length(X, y)
         labels = np.asarray(y).astype(str)
+        if labels.ndim != 1:
+            raise RankshotError(f"y must be one name per input, not of shape {labels.shape}")
         semantics = require_rehearsed(rankings, labels)
         groups = choose_groups(semantics, self.held_out, self.n_folds, self.random_state)
         self.classes_ = np.array(sorted(name for group in groups for name in group))
@@ -293,7 +299,7 @@ class Rehearsal(BaseEstimator):
         Parameters
         ----------
         rankings : Rankings or Similarity
-            Of the new classes, by the same sources.
+            Of the new classes, by the same sources. Those of seen classes are left out.
         reference : Scores, optional
             Scores of seen inputs by the classifier that will be used. By default those of `fit`:
             all of them, with all columns.
@@ -305,7 +311,8 @@ class Rehearsal(BaseEstimator):
         check_is_fitted(self, "head_")
         require_choice("classes", classes, ("new", "all"))
         table = self._reference if reference is None else reference
-        semantics = align_to(select_sources(rankings, self.sources_), table.items)
+        new = only_new(align_to(rankings, table.items))
+        semantics = select_sources(new, self.sources_)
         head: BaseHead = clone(self.head_)
         head.fit(semantics, **({"reference": table} if self.use_reference_ else {}))
         if classes == "new":
@@ -314,6 +321,11 @@ class Rehearsal(BaseEstimator):
             raise RankshotError(
                 "there is no gate between seen and new classes: the rehearsal had fewer than "
                 f"{LEAST_INPUTS} inputs of other seen classes"
+            )
+        if none and self.gate_.none is None:
+            raise RankshotError(
+                "'none of these' was not rehearsed: each group of held-out classes has fewer than "
+                f"{LEAST_HALVED}, so rehearse more classes, or use a smaller n_folds"
             )
         both = SeenAndNew(head, gate=self.gate_, none=none, seen_temperature=self.seen_temperature_)
         return both.fit(table)

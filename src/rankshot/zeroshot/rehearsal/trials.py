@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,10 +14,10 @@ from sklearn.base import clone
 
 from rankshot.core.progress import ProgressLine
 from rankshot.zeroshot.bootstrap import class_interval, class_weights
-from rankshot.zeroshot.heads.base import BaseHead
+from rankshot.zeroshot.heads.base import BaseHead, takes_reference
 from rankshot.zeroshot.heads.reference import LEAST_INPUTS
 from rankshot.zeroshot.metrics import Interval, expected_calibration_error
-from rankshot.zeroshot.rehearsal.folds import Fold, select_sources, source_names
+from rankshot.zeroshot.rehearsal.folds import Fold, find_unranked, select_sources, source_names
 from rankshot.zeroshot.scores import Scores
 
 Floats = NDArray[np.float64]
@@ -79,13 +78,12 @@ class Trials:
         self.head, self.folds, self._line = head, folds, line
         self.trials: list[Trial] = []
         self.outcomes: dict[int, list[Outcome]] = {}
-        takes_reference = "reference" in signature(head.fit).parameters
         enough = all(len(fold.seen) >= LEAST_INPUTS for fold in folds)
         self.first = self.chosen = self.evaluate(
             "as it comes",
             {},
-            source_names(folds[0].semantics),
-            reference=takes_reference and enough,
+            tuple(sorted({name for fold in folds for name in source_names(fold.semantics)})),
+            reference=takes_reference(head) and enough,
         )
 
     def choose(self, grid: list[dict[str, Any]]) -> None:
@@ -104,23 +102,23 @@ class Trials:
             self._keep_if_better([self.evaluate("no reference", params, sources, reference=False)])
 
     def _choose_sources(self) -> None:
-        """Leave out one source after the other, as long as that is clearly better."""
+        """Leave out one source after the other, as long as that is clearly better.
+
+        What is left must rank all classes.
+        """
         names, reference = self.chosen.sources, self.chosen.reference
         if len(names) == 1:
             return
         alone = [
             self.evaluate(f"{name or 'no source'} alone", {}, (name,), reference=reference)
             for name in names
+            if self._rank_all((name,))
         ]
         while len(names) > 2:
             without = [
-                self.evaluate(
-                    f"without {name or 'no source'}",
-                    {},
-                    tuple(other for other in names if other != name),
-                    reference=reference,
-                )
+                self.evaluate(f"without {name or 'no source'}", {}, others, reference=reference)
                 for name in names
+                if self._rank_all(others := tuple(other for other in names if other != name))
             ]
             self._keep_if_better(without)
             if self.chosen.sources == names:
@@ -128,6 +126,10 @@ class Trials:
             names = self.chosen.sources
         # Of two sources, one is left out if the other alone is clearly better.
         self._keep_if_better([trial for trial in alone if trial.sources[0] in names])
+
+    def _rank_all(self, sources: tuple[str, ...]) -> bool:
+        """Return whether some sources together rank all classes of every fold."""
+        return not any(find_unranked(fold.semantics, sources) for fold in self.folds)
 
     def _keep_if_better(self, trials: list[Trial]) -> None:
         best = max(trials, key=lambda trial: trial.accuracy.estimate, default=self.chosen)
