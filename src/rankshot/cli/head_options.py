@@ -316,21 +316,7 @@ def fit_head(
     options.check_rehearsed()
     head, rehearsed = options.head, options.rehearsed
     if head in {Head.DIRECT, Head.CONSE}:
-        if options.similarity is None:
-            raise RankshotError(
-                f"--head {head} needs --similarity FILE; "
-                "`rankshot rank --similarity-out` writes one"
-            )
-        if scores.kind == "one-vs-one":
-            raise RankshotError(
-                f"{scores.path}: has one column per pair of classes, and --head {head} needs one "
-                "per class; the other heads take pairs"
-            )
-        by_similarity = zeroshot.DirectSimilarity if head is Head.DIRECT else zeroshot.ConSE
-        model: BaseHead = by_similarity(temperature=options.temperature)
-        if rehearsed is not None:
-            model = rehearsed.build_head()
-        return _fit_similarity(model, options.similarity, scores), score_type
+        return _fit_similarity(options, scores), score_type
     if options.rankings is None:
         raise RankshotError(f"--head {head} needs --rankings FILE; `rankshot rank` writes one")
     model = _build_ranking_head(options)
@@ -414,9 +400,24 @@ def _fit(
     return head
 
 
-def _fit_similarity(model: BaseHead, path: Path, scores: ScoreTable) -> BaseHead:
+def _fit_similarity(options: HeadOptions, scores: ScoreTable) -> BaseHead:
+    from rankshot import zeroshot
     from rankshot.semantics import read_similarity
 
+    head, path = options.head, options.similarity
+    if path is None:
+        raise RankshotError(
+            f"--head {head} needs --similarity FILE; `rankshot rank --similarity-out` writes one"
+        )
+    if scores.kind == "one-vs-one":
+        raise RankshotError(
+            f"{scores.path}: has one column per pair of classes, and --head {head} needs one "
+            "per class; the other heads take pairs"
+        )
+    by_similarity = zeroshot.DirectSimilarity if head is Head.DIRECT else zeroshot.ConSE
+    model: BaseHead = by_similarity(temperature=options.temperature)
+    if options.rehearsed is not None:
+        model = options.rehearsed.build_head()
     table = read_similarity(path)
     try:
         table = table.select(table.targets, scores.items)
