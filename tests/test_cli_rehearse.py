@@ -157,7 +157,7 @@ def test_no_trial_is_made_twice(folder, in_python):
     out = (folder / "printed.txt").read_text(encoding="utf-8")
     assert "wordnet-lin alone" in out
     assert "without wordnet" not in out
-    assert "as it comes (decay=0.5, k=15)" in out
+    assert "default settings (decay=0.5, k=15)" in out
     assert "│ decay=0.5, k=15" not in out
     tried = [(str(t.params), t.reference, t.sources) for t in in_python.trials_]
     assert len(set(tried)) == len(tried)
@@ -428,14 +428,6 @@ BAD_SETTINGS = {
         f"{CLASSIFY} --classes all",
         "settings.json: --classes all was rehearsed with a reference: give --reference FILE",
     ),
-    "needless reference": (
-        {"reference": False},
-        WITH_REFERENCE,
-        (
-            "settings.json: in the rehearsal, the head was not better with a reference: leave out "
-            "--reference"
-        ),
-    ),
     "no gate": (
         {"gate": None},
         f"{WITH_REFERENCE} --classes all",
@@ -478,6 +470,16 @@ BAD_SETTINGS = {
 def test_settings_that_do_not_fit_are_refused(folder, changes, words, message):
     change_settings(folder, **changes)
     check_refused(folder, words, {}, message)
+
+
+def test_a_reference_that_the_rehearsal_did_not_support_is_not_used(folder):
+    change_settings(folder, reference=False)
+    assert rankshot(CLASSIFY).status == 0
+    alone = (folder / "out.csv").read_bytes()
+    done = rankshot(WITH_REFERENCE)
+    assert done.status == 0
+    assert "the head was not better with a reference, so --reference is not used" in done.out
+    assert (folder / "out.csv").read_bytes() == alone
 
 
 def test_damaged_settings_are_refused(folder):

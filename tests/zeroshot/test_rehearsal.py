@@ -161,7 +161,11 @@ def test_a_change_that_gains_nothing_is_not_made():
     rehearsal = rs.Rehearsal(rs.WeightedMean(k=len(LEFT)), grid={"k": [99]}).fit(
         SCORES, Y, ranked(PLAYERS, LEFT)
     )
-    assert [trial.what for trial in rehearsal.trials_] == ["as it comes", "k=99", "no reference"]
+    assert [trial.what for trial in rehearsal.trials_] == [
+        "default settings",
+        "k=99",
+        "no reference",
+    ]
     assert rehearsal.head_.k == len(LEFT)
     assert not rehearsal.trials_[1].is_clearly_better(rehearsal.trials_[0])
 
@@ -172,7 +176,7 @@ def test_nothing_is_tried_twice():
     )
     rehearsal = rs.Rehearsal(rs.WeightedMean(k=4), grid={"k": [4, 5]}).fit(SCORES, Y, rankings)
     # "without wrong" is "near alone", and "k=4" is what was chosen before.
-    tried = ["as it comes", "near alone", "wrong alone", "k=5", "no reference"]
+    tried = ["default settings", "near alone", "wrong alone", "k=5", "no reference"]
     assert [trial.what for trial in rehearsal.trials_] == tried
 
 

@@ -279,9 +279,9 @@ class HeadOptions:
             )
         if self.reference is not None:
             if self.classes is Classes.NEW and not self.fits_reference:
-                raise RankshotError(
+                say(
                     f"{self.settings}: in the rehearsal, the head was not better with a "
-                    "reference: leave out --reference"
+                    "reference, so --reference is not used"
                 )
         elif self.fits_reference or self.classes is Classes.ALL:
             what = "--classes all" if self.classes is Classes.ALL else "the head"

@@ -57,6 +57,9 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         head, and a gate decides between the two. Rankings of seen classes are not used.
     gate : Gate, optional
         The gate; by default that of `SeenAndNew`. Used with ``classes="all"`` only.
+    seen_temperature : float, optional
+        The temperature of the seen classes; by default that of `SeenAndNew`. Used with
+        ``classes="all"`` only.
     none : bool
         Whether inputs of no class at all may get the class "none of these". Used with
         ``classes="all"`` only.
@@ -102,6 +105,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         rankings: Semantics | None = None,
         classes: Literal["new", "all"] = "new",
         gate: Gate | None = None,
+        seen_temperature: float | None = None,
         none: bool = False,
         calibration: float = 0.0,
         reject_below: float | None = None,
@@ -112,6 +116,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.rankings = rankings
         self.classes = classes
         self.gate = gate
+        self.seen_temperature = seen_temperature
         self.none = none
         self.calibration = calibration
         self.reject_below = reject_below
@@ -149,7 +154,10 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             head = _fit_head(head, new, reference)
             # A single new class is not the only class here.
             remarks = describe_indistinguishable(head) if len(head.classes_) > 1 else []
-            head = SeenAndNew(head, gate=self.gate, none=self.none).fit(reference)
+            both = SeenAndNew(
+                head, gate=self.gate, none=self.none, seen_temperature=self.seen_temperature
+            )
+            head = both.fit(reference)
         if self.reject_below is not None and self.reject_label in head.classes_:
             raise RankshotError(
                 f"reject_label: {self.reject_label!r} is one of the classes to predict"

@@ -73,7 +73,8 @@ class Rehearsal(BaseEstimator):
         The head whose settings are chosen; by default `WeightedMean()`.
     grid : dict of str to list, optional
         The values of its parameters to try, all combinations. By default some values of ``k`` and
-        ``decay``. Values of the parameters of ``estimator`` have names like ``estimator__C``.
+        ``decay``. Values of the parameters of ``estimator`` have names like ``estimator__C``: the
+        most accurate of them are taken, and ``trials_`` are those with them.
     estimator : classifier, optional
         If given, `fit` takes inputs instead of scores, and the classifier is trained again without
         the held-out classes. That is more faithful: a trained classifier has learned from inputs
@@ -98,21 +99,22 @@ class Rehearsal(BaseEstimator):
     sources_ : tuple of str
         The sources to use.
     trials_ : list of Trial
-        All that was tried, in this order, each once; the first is the head as it comes.
+        All that was tried, in this order, each once; the first is the head with its own settings.
     accuracy_ : Interval
         The mean accuracy of the rehearsed classes with the chosen settings, and its 95 % interval
         from resamples of classes.
     default_temperature_ : float
         The temperature of the head before it was calibrated.
     calibration_error_ : tuple of float
-        The expected calibration error on the rehearsed classes, before and after.
+        The expected calibration error on the rehearsed classes, with the default temperature and
+        with the chosen one, which was fitted to the same inputs.
     gate_ : Gate or None
         The gate between seen and new classes. None without enough inputs of other seen classes.
     seen_temperature_ : float
         The temperature of the seen classes in `SeenAndNew`; not without a gate.
     together_ : GeneralizedAccuracy or None
         The accuracies of the rehearsed and of the other seen classes with this gate, where both
-        may be answered, and their harmonic mean.
+        may be answered, and their harmonic mean; on the inputs that the gate was fitted to.
     classes_ : ndarray of str
         The rehearsed classes.
     estimator_ : classifier
@@ -302,7 +304,8 @@ class Rehearsal(BaseEstimator):
             Of the new classes, by the same sources. Those of seen classes are left out.
         reference : Scores, optional
             Scores of seen inputs by the classifier that will be used. By default those of `fit`:
-            all of them, with all columns.
+            all of them, with all columns. With an
+            ``estimator``, these are training inputs; held-out inputs are better.
         classes : {"new", "all"}
             Whether only new classes are answered, or seen classes, too, by a `SeenAndNew`.
         none : bool

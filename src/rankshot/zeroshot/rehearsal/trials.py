@@ -33,7 +33,7 @@ class Trial:
     Attributes
     ----------
     what : str
-        What was tried: ``"as it comes"``, ``"k=5, decay=0.25"``, ``"without WordNet"``.
+        What was tried: ``"default settings"``, ``"k=5, decay=0.25"``, ``"without WordNet"``.
     params : dict
         The parameters of the head that differ from its own.
     reference : bool
@@ -80,7 +80,7 @@ class Trials:
         self.outcomes: dict[int, list[Outcome]] = {}
         enough = all(len(fold.seen) >= LEAST_INPUTS for fold in folds)
         self.first = self.chosen = self.evaluate(
-            "as it comes",
+            "default settings",
             {},
             tuple(sorted({name for fold in folds for name in source_names(fold.semantics)})),
             reference=takes_reference(head) and enough,
