@@ -419,3 +419,18 @@ def test_a_bad_choice_of_rehearsed_classes(which, message):
     assert message in str(caught.value)
     with pytest.raises(RankshotError, match="too few to rehearse"):
         choose_rehearsed(["a", "b"], 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["## cat\ntiger, fox, lion", "cat:\ntiger, fox, lion", "**cat**\n`tiger`, `fox`, `lion`"],
+)
+def test_a_line_of_names_below_a_heading(text):
+    found = read_answers(text, ["cat"], ["tiger", "lion", "fox", "bus"], 3)
+    assert found.orders == {"cat": ["tiger", "fox", "lion"]}
+
+
+def test_a_remark_after_a_comma_is_no_name():
+    text = "cat:\n1. tiger, like a lion\n2. fox, not a bus\n3. lion"
+    found = read_answers(text, ["cat"], ["tiger", "lion", "fox", "bus"], 3)
+    assert found.orders == {"cat": ["tiger", "fox", "lion"]}

@@ -357,6 +357,10 @@ REFUSED = {
         lambda: rs.Rehearsal().fit(SCORES, np.where(Y == "c01", "d01", Y), RANKED),
         "the labels 'd01' are neither classes of the scores nor ranked \\(did you mean 'c01'",
     ),
+    "order of labels": (
+        lambda: rs.Rehearsal().fit(SCORES, np.roll(Y, 120), RANKED),
+        r"only .*% of the inputs of other seen classes .*row by row",
+    ),
     "new classes": (
         lambda: rs.Rehearsal().fit(SCORES, Y, ranked(NEW, SEEN)),
         "no input has a class that is ranked",

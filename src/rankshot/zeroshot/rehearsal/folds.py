@@ -14,9 +14,11 @@ from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.restriction import restrict_items
 from rankshot.semantics.similarity import Similarity
 from rankshot.zeroshot.alignment import Semantics, align_to, require_semantics, select_targets
-from rankshot.zeroshot.scores import Scores
+from rankshot.zeroshot.scores import Scores, sum_pair_scores
 
 Labels = NDArray[np.str_]
+ENOUGH_TO_JUDGE = 50
+"""The number of inputs from which on a classifier that is no better than chance is noticed."""
 LEAST_CLASSES = 5
 """With fewer classes, a rehearsal tells nothing about other classes."""
 
@@ -71,8 +73,24 @@ def make_fold(scores: Scores, labels: Labels, semantics: Semantics, group: tuple
     # Classes without a column that are in another group are neither.
     is_new, is_seen = np.isin(labels, group), np.isin(labels, items)
     left = scores.select(items)
+    _require_agreement(left[is_seen], labels[is_seen])
     about = _restrict(semantics, group, left.items)
     return Fold(about, left[is_new], labels[is_new], left[is_seen], labels[is_seen])
+
+
+def _require_agreement(scores: Scores, labels: Labels) -> None:
+    """Raise if the classifier is no better than chance: then scores and labels do not belong."""
+    if len(scores) < ENOUGH_TO_JUDGE:
+        return
+    values = scores.values
+    if scores.kind == "one-vs-one":
+        values = sum_pair_scores(values, len(scores.items))
+    agreement = float(np.mean(np.array(scores.items)[values.argmax(axis=1)] == labels))
+    if agreement < 2 / len(scores.items):
+        raise RankshotError(
+            f"only {agreement:.1%} of the inputs of other seen classes have the highest score for "
+            "their own class: do the labels belong to these scores, row by row?"
+        )
 
 
 def require_rehearsed(rankings: Semantics, labels: Labels) -> Semantics:
