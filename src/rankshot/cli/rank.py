@@ -295,8 +295,8 @@ def _write_follow_ups(
     return (
         f"missing: {lists}; paste the {format_count(len(prompts), 'prompt')} in {folder} into a "
         "chat window, save each answer beside the first ones under the name of its prompt, and run "
-        "this command again without --follow-up. Give --question and --inputs as you gave them to "
-        "`rankshot ask`: the prompts repeat them"
+        "this command again without --follow-up. Give --question and --inputs as you gave them "
+        "to `rankshot ask`: the prompts repeat them"
     )
 
 
