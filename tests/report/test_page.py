@@ -108,7 +108,7 @@ def test_every_number_and_name_is_on_the_page():
         leopard|tiger = lion|fox|.712|.234|1.50|4.25|WordNet
         cat, GloVe (cat)|dog, GloVe (dog)|By MDS.
         .617|.571–.658|50.0%|70.0%|51|27|24|33|77|43|87|52.3%|41.2%|1,234|86.7%|78.9%|56
-        Mean class accuracy|.600|.533–.664|Random guessing|.333|212 inputs of 3 classes that could be predicted
+        Mean class accuracy|.600|.533–.664|Random guessing|.333|212 inputs of 3 classes
         dogcat|26.5%|30.0%|23.5%
         .083|1.62|top-2 .834|110|102|1,240|87.6%|50–100%
         GloVe knows only 87 of the 100 seen classes.|.321|.432|.654|17 places
