@@ -152,3 +152,10 @@ def softmax(values):
 def pairs_of(values):
     first, second = np.triu_indices(values.shape[1], 1)
     return np.ascontiguousarray(values[:, first] - values[:, second])
+
+
+def run_well(words):
+    """Run a command that must succeed and warn of nothing; return what it prints."""
+    done = rankshot(words)
+    assert (done.status, done.err) == (0, "")
+    return done.out

@@ -11,7 +11,7 @@ from command_line import (
     USUAL,
     check_refused,
     rankings,
-    rankshot,
+    run_well,
     write_scores,
     write_small_run,
 )
@@ -27,12 +27,6 @@ def folder(tmp_path, monkeypatch):
     write_small_run(tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def run_well(words):
-    done = rankshot(words)
-    assert (done.status, done.err) == (0, "")
-    return done.out
 
 
 def in_python(reference=None, none=False):

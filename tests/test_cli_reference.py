@@ -13,6 +13,7 @@ from command_line import (
     pairs_of,
     rankings,
     rankshot,
+    run_well,
     softmax,
     write_small_run,
 )
@@ -28,12 +29,6 @@ def folder(tmp_path, monkeypatch):
     write_small_run(tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def run_well(words):
-    done = rankshot(words)
-    assert (done.status, done.err) == (0, "")
-    return done.out
 
 
 def run_classify(words):

@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 
 import rankshot as rs
-from command_line import check_refused, rankshot, softmax, write_scores
+from command_line import check_refused, rankshot, run_well, softmax, write_scores
 from rankshot.report.contents import evaluate_predictions
 from rankshot.report.texts import format_number
 from rankshot.zeroshot.files.head_settings import read_settings
@@ -81,12 +81,6 @@ NEW_IDS = [f"n{i}" for i in range(len(NEW_SCORES))]
 def write_labels(path, ids, labels):
     rows = "".join(f"{name},{label}\n" for name, label in zip(ids, labels, strict=True))
     path.write_text(f"id,label\n{rows}", encoding="utf-8")
-
-
-def run_well(words):
-    done = rankshot(words)
-    assert (done.status, done.err) == (0, "")
-    return done.out
 
 
 def keep_lines(path, wanted):

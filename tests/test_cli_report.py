@@ -20,6 +20,7 @@ from command_line import (
     pairs_of,
     rankings,
     rankshot,
+    run_well,
     write_scores,
     write_small_run,
 )
@@ -36,12 +37,6 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
     return tmp_path
-
-
-def run_well(words):
-    done = rankshot(words)
-    assert (done.status, done.err) == (0, "")
-    return done.out
 
 
 def table_rows(text):

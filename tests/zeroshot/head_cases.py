@@ -1,5 +1,6 @@
 """Every head with something to fit it to, and scores of every kind that it reads."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -61,6 +62,8 @@ RANKINGS = rs.Rankings.from_orders(
     targets=["u", "u", "u", "v", "w", "w", "x"],
     weights=[1, 2, 1, 1, 3, 1, 1],
 )
+VOTES = replace(RANKINGS, sources=np.array(["me", "you", "you", "me", "me", "you", "me"], object))
+"""The same rankings by two sources."""
 SIMILARITY = rs.Similarity(
     [
         [0.9, 0.7, 0.7, 0.1, 0.0],

@@ -4,7 +4,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from head_cases import ITEMS, PAIRS, RANKINGS, permuted
+from head_cases import ITEMS, PAIRS, VOTES, permuted
 from scipy.special import log_softmax
 from sklearn.base import clone
 
@@ -19,14 +19,6 @@ HEADS = {
     "consensus": PR(k=3, posterior="consensus"),
     "paper": PR(k=2, posterior="consensus", decay=0, prior=rs.Mallows()),
 }
-SOURCES = ["me", "you", "you", "me", "me", "you", "me"]
-VOTES = rs.Rankings.from_orders(
-    RANKINGS.orders(),
-    items=ITEMS,
-    targets=RANKINGS.targets,
-    weights=RANKINGS.weights,
-    sources=SOURCES,
-)
 
 each_head = pytest.mark.parametrize("name", HEADS)
 each_kind = pytest.mark.parametrize("kind", KINDS)

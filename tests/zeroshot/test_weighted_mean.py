@@ -4,7 +4,7 @@ import exact
 import joblib
 import numpy as np
 import pytest
-from head_cases import ITEMS, PAIRS, RANKINGS, TARGETS
+from head_cases import ITEMS, PAIRS, RANKINGS, TARGETS, VOTES
 from sklearn.base import clone
 
 import rankshot as rs
@@ -15,14 +15,6 @@ from rankshot.zeroshot.heads.weighted_mean import listed_weights
 from rankshot.zeroshot.scores import KINDS
 
 C = len(ITEMS)
-SOURCES = ["me", "you", "you", "me", "me", "you", "me"]
-VOTES = rs.Rankings.from_orders(
-    RANKINGS.orders(),
-    items=ITEMS,
-    targets=RANKINGS.targets,
-    weights=RANKINGS.weights,
-    sources=SOURCES,
-)
 
 each_kind = pytest.mark.parametrize("kind", KINDS)
 with_and_without = pytest.mark.parametrize("has_reference", [False, True])

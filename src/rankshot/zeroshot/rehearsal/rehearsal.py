@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -258,14 +257,13 @@ class Rehearsal(BaseEstimator):
 
     def _finish(self, stage: Trials, params: dict[str, Any], X: Any, labels: Labels) -> None:
         """Keep what was chosen, and calibrate it."""
-        chosen, outcomes = stage.chosen, stage.outcomes[id(stage.chosen)]
+        chosen, outcomes = stage.chosen, stage.chosen_outcomes
         self.trials_ = stage.trials
         self.use_reference_, self.sources_ = chosen.reference, chosen.sources
         self.accuracy_ = chosen.accuracy
         temperature = fit_temperature(outcomes)
-        before = stage.head_with(chosen.params)
-        self.head_ = clone(before).set_params(temperature=temperature)
-        self.default_temperature_ = stage.fit_head(chosen, stage.folds[0]).temperature_
+        self.head_ = stage.head_with({**chosen.params, "temperature": temperature})
+        self.default_temperature_ = stage.fit_chosen(stage.folds[0]).temperature_
         self.calibration_error_ = tuple(
             float(np.mean([calibration_error(one, t) for one in outcomes]))
             for t in (self.default_temperature_, temperature)
@@ -273,7 +271,7 @@ class Rehearsal(BaseEstimator):
         self.gate_: Gate | None = None
         self.together_: GeneralizedAccuracy | None = None
         if all(len(fold.seen) >= LEAST_INPUTS for fold in stage.folds):
-            learned = rehearse_gate(stage.folds, partial(stage.fit_head, chosen), temperature)
+            learned = rehearse_gate(stage.folds, stage.fit_chosen, temperature)
             self.gate_, self.seen_temperature_, self.together_ = learned
         accuracies = chosen.by_class
         self._strengths = np.concatenate(

@@ -77,7 +77,7 @@ class Trials:
     def __init__(self, head: BaseHead, folds: list[Fold], line: ProgressLine) -> None:
         self.head, self.folds, self._line = head, folds, line
         self.trials: list[Trial] = []
-        self.outcomes: dict[int, list[Outcome]] = {}
+        self._outcomes: list[list[Outcome]] = []
         enough = all(len(fold.seen) >= LEAST_INPUTS for fold in folds)
         self.first = self.chosen = self.evaluate(
             "default settings",
@@ -85,6 +85,11 @@ class Trials:
             tuple(sorted({name for fold in folds for name in source_names(fold.semantics)})),
             reference=takes_reference(head) and enough,
         )
+
+    @property
+    def chosen_outcomes(self) -> list[Outcome]:
+        """What the chosen head says, for each fold."""
+        return self._outcomes[self.trials.index(self.chosen)]
 
     def choose(self, grid: list[dict[str, Any]]) -> None:
         """Try other sources, parameters and no reference; keep what is clearly better."""
@@ -140,11 +145,16 @@ class Trials:
         """Return a copy of the head with some parameters."""
         return clone(self.head).set_params(**params)
 
-    def fit_head(self, trial: Trial, fold: Fold) -> Any:
-        """Return the head of a trial, fitted to the held-out classes of a fold."""
-        head = self.head_with(trial.params)
-        semantics = select_sources(fold.semantics, trial.sources)
-        return head.fit(semantics, fold.seen) if trial.reference else head.fit(semantics)
+    def fit_chosen(self, fold: Fold) -> Any:
+        """Return the chosen head, fitted to the held-out classes of a fold."""
+        chosen = self.chosen
+        return self._fit(fold, chosen.params, chosen.sources, reference=chosen.reference)
+
+    def _fit(
+        self, fold: Fold, params: dict[str, Any], sources: tuple[str, ...], *, reference: bool
+    ) -> Any:
+        head, semantics = self.head_with(params), select_sources(fold.semantics, sources)
+        return head.fit(semantics, fold.seen) if reference else head.fit(semantics)
 
     def evaluate(
         self, what: str, params: dict[str, Any], sources: tuple[str, ...], *, reference: bool
@@ -156,10 +166,9 @@ class Trials:
             if (trial.params, trial.reference, trial.sources) == (params, reference, sources):
                 return trial
         self._line.update(what)
-        trial = Trial(what, params, reference, sources, Interval(0, 0, 0), {})
         outcomes = []
         for fold in self.folds:
-            head = self.fit_head(trial, fold)
+            head = self._fit(fold, params, sources, reference=reference)
             values = np.asarray(head.decision_function(fold.new), np.float64)
             # Without a reference, correlations are those over the inputs themselves.
             correlations = correlate_classes(head, fold.seen if len(fold.seen) > 1 else fold.new)
@@ -173,7 +182,7 @@ class Trials:
         }
         trial = Trial(what, params, reference, sources, class_interval(labels, right), by_class)
         self.trials.append(trial)
-        self.outcomes[id(trial)] = outcomes
+        self._outcomes.append(outcomes)
         return trial
 
 
