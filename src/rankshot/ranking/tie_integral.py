@@ -148,6 +148,11 @@ def _octaves(taken: int, lowest: float, tolerance: float) -> Floats:
     return np.asarray(lowest + np.arange(n_octaves * octave) * np.log(2) / octave)
 
 
+def tie_nodes(taken: int, tolerance: float) -> Floats:
+    """Return nodes of the trapezoidal rule that suit groups of any rates."""
+    return _octaves(taken, float(np.log(tolerance)), tolerance)
+
+
 @lru_cache
 def _nodes_per_octave(taken: int, tolerance: float) -> int:
     """Return how many nodes of the trapezoidal rule an octave needs.

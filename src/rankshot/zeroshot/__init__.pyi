@@ -14,8 +14,9 @@ from .heads.batch_refinement import BatchRefinement as BatchRefinement
 from .heads.conse import ConSE as ConSE
 from .heads.deterministic_ranking import DeterministicRanking as DeterministicRanking
 from .heads.direct_similarity import DirectSimilarity as DirectSimilarity
+from .heads.gate import Gate as Gate, fit_gate as fit_gate
 from .heads.probabilistic_ranking import ProbabilisticRanking as ProbabilisticRanking
-from .heads.seen_and_new import Gate as Gate, SeenAndNew as SeenAndNew, fit_gate as fit_gate
+from .heads.seen_and_new import SeenAndNew as SeenAndNew
 from .heads.weighted_mean import WeightedMean as WeightedMean
 from .platt import PlattScaling as PlattScaling
 from .rehearsal.rehearsal import Rehearsal as Rehearsal

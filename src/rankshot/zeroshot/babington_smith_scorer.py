@@ -48,6 +48,10 @@ class BabingtonSmithScorer:
     ----------
     log_chance : ndarray of shape (groups,)
         The log-weight of each group where all scores are equal: 0, without the normaliser.
+    design : sparse array of shape (groups, C (C - 1) / 2)
+        What scores are multiplied by for the log-weights of strict rankings.
+    has_ties : bool
+        Whether some rankings have ties; they are not in ``design``.
     """
 
     block_cells = CACHED_CELLS
@@ -73,9 +77,10 @@ class BabingtonSmithScorer:
         self._weights = stage_weights(rankings, decay)
         self.log_chance = np.zeros(self.n_groups)
         self._tied = rows_with_tied_choices(rankings)
+        self.has_ties = self._tied.size > 0
         self._strict = np.setdiff1d(np.arange(len(rankings)), self._tied)
         design = self._signs_of_lists(rankings[self._strict], decay)
-        self._design = self._sum_over_groups(self._strict) @ design
+        self.design = self._sum_over_groups(self._strict) @ design
 
     def _sum_over_groups(self, rows: NDArray[np.intp]) -> csr_array:
         cells = np.ones(rows.size), (self._groups[rows], np.arange(rows.size))
@@ -91,7 +96,7 @@ class BabingtonSmithScorer:
         """
         # Thousands of scores are added: single precision is not enough.
         f = np.ascontiguousarray(values.T, np.float64)
-        result = np.asarray(self._design @ f)
+        result = np.asarray(self.design @ f)
         for row in self._tied:
             parts = self.stage_log_probs(row, f)
             result[self._groups[row]] += sum(stage.weight * stage.log_prob for stage in parts)

@@ -28,7 +28,8 @@ from rankshot.zeroshot.heads.base import (
     take_top,
     takes_reference,
 )
-from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew
+from rankshot.zeroshot.heads.gate import Gate
+from rankshot.zeroshot.heads.seen_and_new import SeenAndNew
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.scores import Scores
 

@@ -12,8 +12,17 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_softmax
 
+from rankshot.core.arrays import (
+    Array,
+    Constants,
+    Library,
+    as_real_floats,
+    log_softmax,
+    logaddexp,
+    other_library,
+    to_library,
+)
 from rankshot.core.errors import RankshotError, RowError, quote_names, suggest_name
 from rankshot.core.names import as_names
 from rankshot.core.tables import as_frame, frame_to_matrix
@@ -40,7 +49,8 @@ class Scores:
     values : array-like of shape (n, C) or (n, C (C - 1) / 2)
         One column per class. One-vs-one scores have one column per pair of classes, in the
         order (0, 1), (0, 2), …, (1, 2), … (that of ``numpy.triu_indices``); they are positive
-        where the first class of the pair is preferred. float32 stays float32.
+        where the first class of the pair is preferred. float32 stays float32. An array of torch,
+        CuPy or JAX stays where it is, and its values are not checked.
     items : iterable of names
         The C classes.
     kind : {"multiclass", "one-vs-rest", "one-vs-one"}
@@ -67,12 +77,13 @@ class Scores:
         if table.ndim != 2 or table.shape[1] != wanted:
             raise RankshotError(
                 f"{kind} scores of {len(names)} classes need a table of {wanted} columns, not "
-                f"one of shape {table.shape}"
+                f"one of shape {tuple(table.shape)}"
             )
         object.__setattr__(self, "values", table)
         object.__setattr__(self, "items", names)
         object.__setattr__(self, "kind", kind)
-        refuse_infinite(table, names, kind)
+        if other_library(table) is None:
+            refuse_infinite(table, names, kind)
 
     @classmethod
     def from_validated(cls, values: Floats, items: tuple[str, ...], kind: Kind) -> Scores:
@@ -104,6 +115,10 @@ class Scores:
         """
         scores = cls(proba, items, kind)
         p = scores.values
+        if (xp := other_library(p)) is not None:
+            log_p = _log_positive(p, xp)
+            values = log_p if kind == "multiclass" else log_p - _log_positive(1 - p, xp)
+            return cls.from_validated(values, scores.items, kind)
         outside = (p < 0) | (p > 1)
         if outside.any():
             row, column = np.argwhere(outside)[0]
@@ -124,7 +139,7 @@ class Scores:
         return cls.from_validated(_log_positive(p), scores.items, kind)
 
     def __len__(self) -> int:
-        return len(self.values)
+        return int(self.values.shape[0])
 
     def __getitem__(self, rows: slice | NDArray[Any]) -> Scores:
         """Select inputs by slice, index array or mask."""
@@ -154,13 +169,21 @@ class Scores:
                 f"{suggest_name(missing[0], self.items)}"
             )
         index = np.array([code[name] for name in names])
+        xp = other_library(self.values)
         if self.kind != "one-vs-one":
-            return Scores(np.take(self.values, index, axis=1), names, self.kind)
+            return Scores(_take_columns(self.values, index, xp), names, self.kind)
         column, sign = pair_columns(len(self.items))
         first, second = (index[i] for i in np.triu_indices(len(names), 1))
-        values = np.take(self.values, column[first, second], axis=1)
-        values *= sign[first, second].astype(values.dtype)
+        values = _take_columns(self.values, column[first, second], xp)
+        signs: Array = sign[first, second].astype(np.float32)
+        values = values * (signs if xp is None else to_library(signs, xp, values))
         return Scores(values, names, self.kind)
+
+
+def _take_columns(values: Array, columns: NDArray[np.intp], xp: Library | None) -> Array:
+    if xp is None:
+        return np.take(values, columns, axis=1)
+    return xp.take(values, to_library(columns, xp, values), axis=1)
 
 
 def as_scores(scores: Scores | ArrayLike, items: tuple[str, ...]) -> Scores:
@@ -171,7 +194,7 @@ def as_scores(scores: Scores | ArrayLike, items: tuple[str, ...]) -> Scores:
     """
     if isinstance(scores, Scores):
         return scores.with_items(items)
-    if (frame := as_frame(scores)) is not None:
+    if other_library(scores) is None and (frame := as_frame(scores)) is not None:
         found = Scores(frame_to_matrix(frame), frame.columns)
     else:
         table = _as_floats(scores)
@@ -179,7 +202,8 @@ def as_scores(scores: Scores | ArrayLike, items: tuple[str, ...]) -> Scores:
         # Three classes have three pairs; then an array is taken to have one column per class.
         paired = table.ndim == 2 and table.shape[1] == C * (C - 1) // 2 and table.shape[1] != C
         found = Scores(table, items, "one-vs-one" if paired else "multiclass")
-    _warn_of_probabilities(found)
+    if other_library(found.values) is None:
+        _warn_of_probabilities(found)
     return found.with_items(items)
 
 
@@ -231,7 +255,9 @@ def pair_columns(n_items: int) -> tuple[NDArray[np.intp], NDArray[np.int8]]:
     return column, sign
 
 
-def _as_floats(values: ArrayLike) -> Floats:
+def _as_floats(values: ArrayLike | Array) -> Array:
+    if (xp := other_library(values)) is not None:
+        return as_real_floats(values, xp)
     try:
         table = np.asarray(values)
         if table.dtype.kind in "cmM":
@@ -243,17 +269,19 @@ def _as_floats(values: ArrayLike) -> Floats:
         raise RankshotError(f"scores must be a table of numbers: {error}") from None
 
 
-def _log_positive(p: Floats) -> Floats:
+def _log_positive(p: Array, xp: Library = np) -> Array:
     """Return log p; zeros are replaced by a value below all others of the row."""
-    smallest = np.where(p > 0, p, np.inf).min(axis=1, keepdims=True)
-    floor = np.clip(smallest / 2, np.finfo(p.dtype).smallest_subnormal, LEAST_PROBABILITY)
-    return np.asarray(np.log(np.where(p > 0, p, floor)))
+    smallest = xp.min(xp.where(p > 0, p, 1.0), axis=1, keepdims=True)
+    # The smallest number that there is has no half.
+    half = xp.where(smallest / 2 > 0, smallest / 2, smallest)
+    floor = xp.where(half < LEAST_PROBABILITY, half, LEAST_PROBABILITY)
+    return xp.log(xp.where(p > 0, p, floor))
 
 
 # -------------------------------------------------------------------- what follows from scores
 
 
-def log_class_probabilities(values: Floats, kind: Kind, asker: str) -> NDArray[np.float64]:
+def log_class_probabilities(values: Array, kind: Kind, asker: str, xp: Library = np) -> Array:
     """Return log P(y|x), one row per input: the log-softmax, or log-sigmoid for one-vs-rest.
 
     Examples
@@ -266,9 +294,33 @@ def log_class_probabilities(values: Floats, kind: Kind, asker: str) -> NDArray[n
             f"{asker} needs one score per class, not one per pair: one-vs-one scores are for "
             "WeightedMean, ProbabilisticRanking and DeterministicRanking"
         )
-    f = np.asarray(values, np.float64)
     # log σ(f) = -log(1 + e^-f)
-    return -np.logaddexp(0, -f) if kind == "one-vs-rest" else np.asarray(log_softmax(f, axis=1))
+    return (
+        -logaddexp(xp.zeros_like(values), -values, xp)
+        if kind == "one-vs-rest"
+        else log_softmax(values, xp, 1)
+    )
+
+
+def class_scores(values: Array, kind: Kind, n_items: int, c: Constants, xp: Library) -> Array:
+    """Return one score per seen class: of one-vs-one scores, the sum over its pairs.
+
+    For other libraries than NumPy, ``c`` has the constants of `pair_constants`.
+    """
+    if kind != "one-vs-one":
+        return values
+    if xp is np:
+        return sum_pair_scores(values, n_items)
+    pairs = xp.reshape(xp.take(values, c["pair_columns"], axis=1), (-1, n_items, n_items))
+    return xp.sum(pairs * c["pair_signs"], axis=2)
+
+
+def pair_constants(n_items: int, kind: Kind) -> Constants:
+    """Return what `class_scores` needs for scores of this kind."""
+    if kind != "one-vs-one":
+        return {}
+    column, sign = pair_columns(n_items)
+    return {"pair_columns": column.ravel(), "pair_signs": sign.astype(np.float64)}
 
 
 def score_by_pair_wins(values: Floats, n_items: int) -> NDArray[np.float64]:

@@ -16,8 +16,8 @@ from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.heads.conse import ConSE
 from rankshot.zeroshot.heads.deterministic_ranking import DeterministicRanking
 from rankshot.zeroshot.heads.direct_similarity import DirectSimilarity
+from rankshot.zeroshot.heads.gate import Gate
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
-from rankshot.zeroshot.heads.seen_and_new import Gate
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 
 FORMAT = "rankshot settings 1"

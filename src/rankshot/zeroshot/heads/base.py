@@ -11,14 +11,28 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from rankshot.core.arrays import (
+    Array,
+    Constants,
+    Library,
+    device_of,
+    log_softmax,
+    numpy_dtype,
+    other_library,
+    to_library,
+    to_numpy,
+)
 from rankshot.core.blocks import CACHED_CELLS, row_blocks
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.validation import require_number, require_whole_number
 from rankshot.ranking.rankings import Rankings
+from rankshot.zeroshot.array_scorers import Retry, retry_if_any
 from rankshot.zeroshot.scores import Kind, Scores, as_scores
 
 Floats = NDArray[np.floating]
 Candidates = ArrayLike | Sequence[Iterable[str]] | None
+ARRAY_CELLS = 1 << 28
+"""The number of cells of the temporary arrays of libraries with large memory of their own."""
 REJECTED = "rejected"
 """The label of an input for which no class is probable enough."""
 TIED = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-9}
@@ -51,8 +65,23 @@ class BaseHead(ABC):
         """Learn from rankings or similarities of the new classes."""
 
     @abstractmethod
+    def _formula(
+        self, f: Array, kind: Kind, c: Constants, xp: Library, retry: Retry | None
+    ) -> Array:
+        """Return log P(z|x) plus a constant per input, with one row per input, in any library.
+
+        ``c`` has the `_constants`, in the library ``xp`` of the scores ``f``.
+        """
+
+    @abstractmethod
+    def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
+        """Return the arrays of the formula."""
+
     def _log_posterior(self, values: Floats, kind: Kind) -> Floats:
-        """Return log P(z|x) plus a constant per input, with one row per class."""
+        """Return the same for NumPy arrays, with one row per class."""
+        f = np.asarray(values, np.float64)
+        result = self._formula(f, kind, self._constants(kind, f.dtype), np, retry_if_any)
+        return np.ascontiguousarray(result.T)
 
     @property
     def temperature_(self) -> float:
@@ -71,13 +100,17 @@ class BaseHead(ABC):
         ----------
         scores : Scores, data frame or array-like of shape (n, C) or (n, C (C - 1) / 2)
             Scores of the classifier. The columns of a plain array are in the order of
-            ``items_``. The result has float32 if the scores have.
+            ``items_``. The result has float32 if the scores have. Arrays of torch, CuPy and JAX
+            are used as they are: the result is of the same library, on the same device. Their
+            values are not checked.
         candidates : list of lists of names, or bool array of shape (n, L), optional
             The classes that each input may get; by default all of ``classes_``.
         """
         check_is_fitted(self, "classes_")
         table = as_scores(scores, self.items_)
         mask = candidate_mask(candidates, len(table), self.classes_)
+        if (xp := other_library(table.values)) is not None:
+            return self._log_proba_of_array(table, mask, xp)
         result = np.empty((len(table), len(self.classes_)), table.values.dtype)
         for rows, block in self._log_posterior_blocks(table):
             allowed = None if mask is None else mask[rows].T
@@ -94,10 +127,49 @@ class BaseHead(ABC):
         """
         check_is_fitted(self, "classes_")
         table = as_scores(scores, self.items_)
+        if (xp := other_library(table.values)) is not None:
+            return self._log_posterior_of_array(table, xp)
         result = np.empty((len(table), len(self.classes_)), table.values.dtype)
         for rows, block in self._log_posterior_blocks(table):
             result[rows] = block.T
         return result
+
+    def _log_proba_of_array(self, table: Scores, mask: Array | None, xp: Library) -> Array:
+        log_posterior = self._log_posterior_of_array(table, xp)
+        if mask is not None:
+            if isinstance(mask, np.ndarray):
+                mask = to_library(mask, xp, table.values)
+            log_posterior = xp.where(mask, log_posterior, -np.inf)
+        return log_softmax(log_posterior / self.temperature_, xp, 1)
+
+    def _log_posterior_of_array(self, table: Scores, xp: Library) -> Array:
+        values = table.values
+        c = self._constants_like(values, table.kind, xp)
+        # Under JAX's transformations nothing may depend on values.
+        retry = None if "jax" in xp.__name__ else retry_if_any
+        cells = int(values.shape[1]) + self._cells_per_input_of_array(table.kind)
+        parts = [
+            self._formula(values[rows, ...], table.kind, c, xp, retry)
+            for rows in row_blocks(len(table), cells, ARRAY_CELLS)
+        ]
+        return parts[0] if len(parts) == 1 else xp.concat(parts, axis=0)
+
+    def _constants_like(self, values: Array, kind: Kind, xp: Library) -> Constants:
+        """Return the constants in the library, precision and device of some scores; kept."""
+        key = kind, xp.__name__, str(values.dtype), str(device_of(values))
+        # Other rankings make other constants.
+        if getattr(self, "_converted_for", None) is not self.classes_:
+            self._converted: dict[tuple[str, ...], Constants] = {}
+            self._converted_for = self.classes_
+        if key not in self._converted:
+            self._converted[key] = {
+                name: to_library(array, xp, values)
+                for name, array in self._constants(kind, numpy_dtype(values)).items()
+            }
+        return self._converted[key]
+
+    def _cells_per_input_of_array(self, kind: Kind) -> int:  # noqa: ARG002
+        return len(self.classes_)
 
     def _log_posterior_blocks(self, table: Scores) -> Iterator[tuple[slice, Floats]]:
         """Yield blocks of inputs and their log-posteriors, with one row per class."""
@@ -114,18 +186,24 @@ class BaseHead(ABC):
     def predict_proba(self, scores: Scores | ArrayLike, candidates: Candidates = None) -> Floats:
         """Return P(z|x): one row per input, one column per class as in ``classes_``."""
         log_proba = self.predict_log_proba(scores, candidates)
-        return np.exp(log_proba, out=log_proba)
+        xp = other_library(log_proba)
+        return np.exp(log_proba, out=log_proba) if xp is None else xp.exp(log_proba)
 
     def predict(
         self, scores: Scores | ArrayLike, candidates: Candidates = None
     ) -> NDArray[np.str_]:
-        """Return the most probable class of each input; among equals, the first by name."""
+        """Return the most probable class of each input; among equals, the first by name.
+
+        The names are a NumPy array also if the scores are on another device.
+        """
         best = most_probable(self.predict_log_proba(scores, candidates))
         return self.classes_[best]
 
     def top(self, scores: Scores | ArrayLike, k: int, candidates: Candidates = None) -> Top:
         """Return the ``k`` most probable classes of each input, and their probabilities."""
         log_proba = self.predict_log_proba(scores, candidates)
+        if other_library(log_proba) is not None:
+            log_proba = to_numpy(log_proba)
         return take_top(log_proba, self.classes_, k)
 
 
@@ -158,10 +236,12 @@ def normalize_log_proba(
 
 def most_probable(log_proba: Floats) -> NDArray[np.intp]:
     """Return the column of the largest value of each row; among equals, the first."""
-    largest = log_proba.max(axis=1, keepdims=True)
+    xp = other_library(log_proba) or np
+    top = xp.max(log_proba, axis=1, keepdims=True)
     with np.errstate(invalid="ignore"):
-        tied = TIED[log_proba.dtype] * np.maximum(1, np.abs(largest))
-        return np.asarray(np.argmax(log_proba >= largest - tied, axis=1))
+        tied = TIED[numpy_dtype(log_proba)] * xp.clip(xp.abs(top), 1.0, None)
+        is_best = xp.astype(log_proba >= top - tied, xp.int8)
+    return to_numpy(xp.argmax(is_best, axis=1))
 
 
 def label_or_reject(
@@ -200,12 +280,15 @@ def candidate_mask(
     """Return which classes each input may get, or None for all."""
     if candidates is None:
         return None
-    if isinstance(candidates, np.ndarray) and candidates.dtype == bool:
-        mask = candidates
+    is_other = other_library(candidates) is not None
+    if is_other or (isinstance(candidates, np.ndarray) and candidates.dtype == bool):
+        mask: Any = candidates
         if mask.shape != (n, len(classes)):
             raise RankshotError(
-                f"candidates must have the shape ({n}, {len(classes)}), not {mask.shape}"
+                f"candidates must have the shape ({n}, {len(classes)}), not {tuple(mask.shape)}"
             )
+        if is_other:
+            return mask
     else:
         mask = _mask_of_names(candidates, n, classes)
     empty = np.flatnonzero(~mask.any(axis=1))

@@ -10,16 +10,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cho_factor, cho_solve, eigh
 from scipy.optimize import brentq, minimize
-from scipy.special import log_softmax, logsumexp, softmax
+from scipy.special import logsumexp, softmax
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from rankshot.core.arrays import (
+    Array,
+    Constants,
+    Library,
+    log_softmax,
+    with_prefix,
+    without_prefix,
+)
 from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import require_choice, require_number, require_whole_number
+from rankshot.zeroshot.array_scorers import Retry
 from rankshot.zeroshot.heads.base import BaseHead, most_probable, require_temperature
 from rankshot.zeroshot.heads.reference import SAME
-from rankshot.zeroshot.scores import Kind, Scores, as_scores, sum_pair_scores
+from rankshot.zeroshot.scores import Kind, Scores, as_scores, class_scores, pair_constants
 
 Floats = NDArray[np.float64]
 ClassPrior = Literal["equal", "estimated"]
@@ -226,7 +235,7 @@ class BatchRefinement(BaseHead, BaseEstimator):
             joint = self.head_weight * head_log_proba + projected @ self._slopes + self._offsets
             if prior == "equal":
                 self.log_prior_ = balancing_offsets(joint)
-            log_share = log_softmax(joint + self.log_prior_, axis=1)
+            log_share = log_softmax(joint + self.log_prior_, np, 1)
         same = most_probable(log_share) == most_probable(head_log_proba)
         self.agreement_ = float(same.mean())
         self.calibration_temperature_ = calibrating_temperature(log_share, self.agreement_)
@@ -249,29 +258,55 @@ class BatchRefinement(BaseHead, BaseEstimator):
     def _default_temperature(self) -> float:
         return 1.0 if self.fell_back_ else self.calibration_temperature_
 
+    def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
+        self._require_kind(kind)
+        constants = with_prefix("head", self.head._constants(kind, dtype))
+        if self.fell_back_:
+            return constants
+        return constants | pair_constants(len(self.items_), kind) | self._densities()
+
+    def _densities(self) -> Constants:
+        """Return what the head's answers are refined by: linear functions of the scores."""
+        return {
+            "center": self._center,
+            "slopes": self._projection @ self._slopes,
+            "offsets": self._offsets + self.log_prior_,
+        }
+
+    def _formula(
+        self, f: Array, kind: Kind, c: Constants, xp: Library, retry: Retry | None
+    ) -> Array:
+        by_head = self.head._formula(f, kind, without_prefix("head", c), xp, retry)
+        log_proba = log_softmax(by_head / self.head.temperature_, xp, 1)
+        return log_proba if self.fell_back_ else self._refined(log_proba, f, kind, c, xp)
+
     def _log_posterior(self, values: NDArray[np.floating], kind: Kind) -> Floats:
+        self._require_kind(kind)
+        log_proba = self.head.predict_log_proba(Scores(values, self.items_, kind))
+        if not self.fell_back_:
+            f = np.asarray(values, np.float64)
+            log_proba = self._refined(log_proba, f, kind, self._densities(), np)
+        return np.asarray(log_proba.T, np.float64)
+
+    def _refined(self, log_proba: Array, f: Array, kind: Kind, c: Constants, xp: Library) -> Array:
+        features = _features(f, kind, len(self.items_), c, xp)
+        return self.head_weight * log_proba + (features - c["center"]) @ c["slopes"] + c["offsets"]
+
+    def _require_kind(self, kind: Kind) -> None:
         if kind != self._kind:
             raise RankshotError(f"fitted to {self._kind} scores, but these are {kind}")
-        log_proba = self.head.predict_log_proba(Scores(values, self.items_, kind))
-        if self.fell_back_:
-            return np.asarray(log_proba.T, np.float64)
-        features = _features(values, kind, len(self.items_)) - self._center
-        joint = self.head_weight * log_proba + features @ (self._projection @ self._slopes)
-        joint += self._offsets + self.log_prior_
-        return np.asarray(joint.T, np.float64)
 
 
-def _features(values: NDArray[np.floating], kind: Kind, n_items: int) -> Floats:
+def _features(f: Array, kind: Kind, n_items: int, c: Constants, xp: Library) -> Array:
     """Return one column per seen class: scores minus their mean, or sums over pairs."""
-    f = np.asarray(values, np.float64)
     if kind == "one-vs-one":
-        return sum_pair_scores(f, n_items)
-    return np.asarray(f - f.mean(axis=1, keepdims=True))
+        return class_scores(f, kind, n_items, c, xp)
+    return f - xp.mean(f, axis=1, keepdims=True)
 
 
 def _feature_blocks(table: Scores, n_items: int) -> Iterator[Floats]:
     for rows in row_blocks(len(table), table.values.shape[1]):
-        yield _features(table.values[rows], table.kind, n_items)
+        yield _features(np.asarray(table.values[rows], np.float64), table.kind, n_items, {}, np)
 
 
 def _column_std(deviation: Floats, values: NDArray[np.floating], center: Floats) -> Floats:

@@ -6,9 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from rankshot.core.arrays import Array, Constants, Library, largest
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.validation import require_whole_number
 from rankshot.semantics.similarity import Similarity
+from rankshot.zeroshot.array_scorers import Retry
 from rankshot.zeroshot.heads.base import BaseHead, require_temperature
 from rankshot.zeroshot.heads.direct_similarity import require_similarity, share_of_largest
 from rankshot.zeroshot.scores import Kind, log_class_probabilities
@@ -75,19 +77,29 @@ class ConSE(BaseHead, BaseEstimator):
     def _default_temperature(self) -> float:
         return 0.1
 
-    def _weights(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
-        """Return the weight in the mean of each seen class that has a vector."""
-        log_proba = log_class_probabilities(values, kind, "ConSE")[:, self._has_vector]
-        # By score, because probabilities close to one are rounded to one.
-        share = share_of_largest(values[:, self._has_vector], int(self.n_classes))
-        weights = share * np.exp(log_proba - log_proba.max(axis=1, keepdims=True))
-        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+    def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
+        del kind, dtype
+        return {"cosines": self._cosines.T, "columns": np.flatnonzero(self._has_vector)}
 
-    def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
-        return np.asarray(self._cosines @ self._weights(values, kind).T)
+    def _formula(
+        self, f: Array, kind: Kind, c: Constants, xp: Library, retry: Retry | None
+    ) -> Array:
+        del retry
+        return self._weights(f, kind, c, xp) @ c["cosines"]
+
+    def _weights(self, f: Array, kind: Kind, c: Constants, xp: Library) -> Array:
+        """Return the weight in the mean of each seen class that has a vector."""
+        log_proba = log_class_probabilities(f, kind, "ConSE", xp)
+        log_proba, f = (xp.take(table, c["columns"], axis=1) for table in (log_proba, f))
+        # By score, because probabilities close to one are rounded to one.
+        share = share_of_largest(f, int(self.n_classes), xp)
+        weights = share * xp.exp(log_proba - largest(log_proba, xp, 1))
+        return weights / xp.sum(weights, axis=1, keepdims=True)
 
     def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         """Return the terms of the log-posteriors, of shape (n, new classes, seen classes)."""
+        f = np.asarray(values, np.float64)
+        weights = self._weights(f, kind, self._constants(kind, f.dtype), np)
         terms = np.zeros((len(values), len(self.classes_), len(self.items_)))
-        terms[:, :, self._has_vector] = self._cosines * self._weights(values, kind)[:, None]
+        terms[:, :, self._has_vector] = self._cosines * weights[:, None]
         return terms

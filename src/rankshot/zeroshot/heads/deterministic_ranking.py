@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from rankshot.core.arrays import Array, Constants, Library
+from rankshot.core.errors import RankshotError
 from rankshot.ranking.concordance import DEFAULT_K
 from rankshot.ranking.distances import (
     chance_distance,
@@ -18,6 +21,7 @@ from rankshot.ranking.layouts import rows_with_tied_choices
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.restriction import restrict_items
 from rankshot.zeroshot.alignment import require_targets
+from rankshot.zeroshot.array_scorers import Retry
 from rankshot.zeroshot.heads.base import BaseHead, require_k, require_temperature
 from rankshot.zeroshot.prior import RankingModel, consensus_rankings, fit_priors
 from rankshot.zeroshot.scores import Kind, score_by_pair_wins
@@ -106,6 +110,64 @@ class DeterministicRanking(BaseHead, BaseEstimator):
         ]
         return self
 
+    def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
+        del dtype
+        if kind == "one-vs-one" or self.consensus_.is_subset.any() or not self._parts[0].is_strict:
+            raise RankshotError(
+                "DeterministicRanking needs NumPy arrays for one-vs-one scores, and for rankings "
+                "with ties, of subsets or of different lengths. WeightedMean and "
+                "ProbabilisticRanking take other arrays for all of these"
+            )
+        order = self.consensus_.top(self._k).codes.reshape(-1, self._k).T
+        member = np.zeros((len(self.items_), len(self.classes_)))
+        member[order, np.arange(len(self.classes_))] = 1
+        return {"order": order.astype(np.int64), "member": member}
+
+    def _formula(
+        self, f: Array, kind: Kind, c: Constants, xp: Library, retry: Retry | None
+    ) -> Array:
+        """Return minus the distances of strict rankings from scores, which may be equal.
+
+        At most one tie is cut by the first k places: ``taken`` of its ``size`` items are among
+        them, and every choice is equally likely.
+        """
+        del kind, retry
+        first = xp.sort(f, axis=1)[:, len(self.items_) - self._k :]
+        cut = first[:, :1]
+        above, level = (xp.astype(is_so, f.dtype) for is_so in (f > cut, f == cut))
+        size = xp.sum(level, axis=1, keepdims=True)
+        taken = self._k - xp.sum(above, axis=1, keepdims=True)
+        pairs = xp.where(size > 1, size * (size - 1), 1.0)
+        # Of a pair in the tie: one given item precedes the other, or both are after the first k.
+        one_first = (taken * (taken - 1) / 2 + taken * (size - taken)) / pairs
+        both_out = (size - taken) * (size - taken - 1) / pairs
+
+        def by_level(score: Array, if_above: Any, if_cut: Array) -> Array:
+            return xp.where(score > cut, if_above, xp.where(score == cut, if_cut, 0.0))
+
+        distance: Any = 0.0
+        listed = [xp.take(f, c["order"][place, :], axis=1) for place in range(self._k)]
+        for place, score in enumerate(listed):
+            # Items before this one in the scores that are not before it in the list
+            higher = xp.sum(xp.astype(first[:, :, None] > score[:, None, :], f.dtype), axis=1)
+            same = xp.sum(xp.astype(first[:, :, None] == score[:, None, :], f.dtype), axis=1)
+            distance = distance + higher + by_level(score, (same - 1) / 2, one_first * (size - 1))
+            for other in listed[:place]:
+                if_higher = by_level(other, 1.0, taken / size)
+                if_same = xp.where(other == score, by_level(score, 0.5, one_first), 0.0)
+                distance = distance - xp.where(other > score, if_higher, if_same)
+        # Pairs that the list leaves out and the scores do not
+        left_out = len(self.items_) - self._k
+        out_level = size - level @ c["member"]
+        out_below = left_out - out_level - (self._k - taken - above @ c["member"])
+        in_both = out_below * (out_below - 1) / 2 + out_below * out_level * (1 - taken / size)
+        in_both = in_both + out_level * (out_level - 1) / 2 * both_out
+        return in_both - distance - left_out * (left_out - 1) / 2
+
+    def _cells_per_input_of_array(self, kind: Kind) -> int:
+        del kind
+        return 8 * self._k * len(self.classes_)
+
     def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         order = score_by_pair_wins(values, len(self.items_)) if kind == "one-vs-one" else values
         distance = np.empty((len(self.classes_), len(values)))
@@ -126,7 +188,7 @@ class _Compared:
         among = restrict_items(consensus, items)
         self._consensus = replace(among, is_subset=np.zeros(len(among), bool)).top(self._k)
         self._scale = chance_distance(consensus.n_items, k) / chance_distance(len(items), self._k)
-        self._strict = not rows_with_tied_choices(self._consensus).size and bool(
+        self.is_strict = not rows_with_tied_choices(self._consensus).size and bool(
             (self._consensus.lengths == self._k).all()
         )
 
@@ -135,7 +197,7 @@ class _Compared:
         items = self._consensus.items
         compared = scores if len(items) == scores.shape[1] else scores[:, self._columns]
         ranked = Rankings.from_scores(compared, items=items, k=self._k)
-        if self._strict and not ranked.has_ties:
+        if self.is_strict and not ranked.has_ties:
             return kendall_distance(self._consensus, ranked) * self._scale
         return mean_kendall_distance(self._consensus, ranked, self._k) * self._scale
 

@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from rankshot.core.arrays import Array, Constants, Library
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.validation import require_number, require_whole_number
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.similarity import Similarity
+from rankshot.zeroshot.array_scorers import Retry
 from rankshot.zeroshot.heads.base import BaseHead, require_temperature
 from rankshot.zeroshot.scores import Kind, log_class_probabilities
 
@@ -115,13 +117,21 @@ class DirectSimilarity(BaseHead, BaseEstimator):
         ]
         return np.asarray(np.log(prior))
 
-    def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
-        log_proba = log_class_probabilities(values, kind, "DirectSimilarity") - self._log_prior
-        return np.asarray(self.exponents_ @ log_proba.T)
+    def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
+        del kind, dtype
+        return {"exponents": self.exponents_.T, "log_prior": self._log_prior}
+
+    def _formula(
+        self, f: Array, kind: Kind, c: Constants, xp: Library, retry: Retry | None
+    ) -> Array:
+        del retry
+        log_proba = log_class_probabilities(f, kind, "DirectSimilarity", xp)
+        return (log_proba - c["log_prior"]) @ c["exponents"]
 
     def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         """Return the terms of the log-posteriors, of shape (n, new classes, seen classes)."""
-        log_proba = log_class_probabilities(values, kind, "DirectSimilarity") - self._log_prior
+        f = np.asarray(values, np.float64)
+        log_proba = log_class_probabilities(f, kind, "DirectSimilarity") - self._log_prior
         return np.asarray(self.exponents_ * log_proba[:, None])
 
 
@@ -142,18 +152,19 @@ def require_similarity(similarity: Similarity) -> Similarity:
     return similarity.select(sorted(similarity.targets), similarity.items)
 
 
-def share_of_largest(values: Floats, n: int) -> Floats:
+def share_of_largest(values: Array, n: int, xp: Library = np) -> Array:
     """Return 1 for the n largest numbers of each row, and 0 for the others.
 
     Numbers that tie for the last places share them evenly. NaN gets 0.
     """
-    known = np.where(np.isnan(values), -np.inf, values)
+    known = xp.where(xp.isnan(values), -np.inf, values)
     n = min(n, values.shape[1])
-    cut = np.partition(known, -n, axis=1)[:, [-n]]
-    above, level = known > cut, known == cut
-    left = n - above.sum(axis=1, keepdims=True)
-    share = np.where(level, left / level.sum(axis=1, keepdims=True), above)
-    return np.where(np.isnan(values), 0.0, share)
+    cut = xp.sort(known, axis=1)[:, -n:][:, :1]
+    # Numbers of a row are counted in its own precision, as the standard demands.
+    above, level = (xp.astype(is_so, known.dtype) for is_so in (known > cut, known == cut))
+    left = n - xp.sum(above, axis=1, keepdims=True)
+    share = above + level * (left / xp.sum(level, axis=1, keepdims=True))
+    return xp.where(xp.isnan(values), 0.0, share)
 
 
 def _exponents(values: NDArray[np.float64], n: int) -> NDArray[np.float64]:

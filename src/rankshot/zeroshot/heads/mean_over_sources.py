@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from math import log
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
-from scipy.special import logsumexp, softmax
+from scipy.special import logsumexp as numpy_logsumexp, softmax
 
+from rankshot.core.arrays import Array, Constants, Library, logsumexp
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.floating]
@@ -98,8 +101,26 @@ class MeanOverSources:
         result = np.asarray(self._own @ log_prob, np.float64)
         if self._partial:
             values = [within @ log_prob for within in self._partial]
-            neutral = [logsumexp(value, axis=0) - np.log(len(value)) for value in values]
+            neutral = [numpy_logsumexp(value, axis=0) - np.log(len(value)) for value in values]
             result += self._neutral_share @ np.array(neutral)
+        return result
+
+    def constants(self) -> Constants:
+        """Return the arrays of `combine_array`."""
+        partial = {
+            f"partial{i}": within.toarray()[:, self.groups].T
+            for i, within in enumerate(self._partial)
+        }
+        own = self._own.toarray()[:, self.groups].T
+        return {"own": own, "neutral_share": self._neutral_share.T} | partial
+
+    def combine_array(self, log_prob: Array, c: Constants, xp: Library) -> Array:
+        """Return one column per class, from one column per ranking, in any library."""
+        result = log_prob @ c["own"]
+        if self._partial:
+            values = [log_prob @ c[f"partial{i}"] for i in range(len(self._partial))]
+            neutral = [logsumexp(value, xp, 1) - log(value.shape[1]) for value in values]
+            result = result + xp.concat(neutral, axis=1) @ c["neutral_share"]
         return result
 
     def slopes(self, log_prob: Floats) -> NDArray[np.float64]:

@@ -10,12 +10,19 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from rankshot.core.arrays import Array, Constants, Library
 from rankshot.core.blocks import CACHED_CELLS, row_blocks
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import Seed, require_choice
 from rankshot.ranking.concordance import DEFAULT_K
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.alignment import require_targets
+from rankshot.zeroshot.array_scorers import (
+    ArrayFormula,
+    BabingtonSmithFormula,
+    PlackettLuceFormula,
+    Retry,
+)
 from rankshot.zeroshot.heads.base import (
     BaseHead,
     require_k,
@@ -23,7 +30,7 @@ from rankshot.zeroshot.heads.base import (
     sources_or_raters,
 )
 from rankshot.zeroshot.heads.mean_over_sources import MeanOverSources
-from rankshot.zeroshot.heads.reference import Reference, fit_reference
+from rankshot.zeroshot.heads.reference import Reference, fit_reference, standardize
 from rankshot.zeroshot.heads.sum_over_rankings import PosteriorSum, SumOverRankings
 from rankshot.zeroshot.prior import RankingModel, consensus_rankings, fit_priors, require_prior
 from rankshot.zeroshot.scorers import Scorers
@@ -216,6 +223,7 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
             self._mean = MeanOverSources(compared, self.classes_)
         self.missing_ = {} if self._mean is None else self._mean.missing
         self.unused_ = () if self._mean is None else self._mean.unused
+        self._array_formulas: dict[Kind, ArrayFormula] = {}
         self._scorers = Scorers(
             compared, self.decay, None if self._mean is None else self._mean.groups
         )
@@ -241,6 +249,42 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
             return self._raw_log_posterior(values, kind)
         raw = self._raw_log_posterior(self.reference_.standardize_scores(values, kind), kind)
         return self.reference_.standardize_log_posterior(raw)
+
+    def _array_formula(self, kind: Kind) -> ArrayFormula:
+        """Return P(π|x) on arrays of other libraries."""
+        if self.posterior == "sum":
+            raise RankshotError(
+                "posterior='sum' needs NumPy arrays: it adds up rankings in main memory. "
+                "posterior='mean' and posterior='consensus' take arrays of any library"
+            )
+        if kind not in self._array_formulas:
+            model = BabingtonSmithFormula if kind == "one-vs-one" else PlackettLuceFormula
+            self._array_formulas[kind] = model(self._compared, self.decay)
+        return self._array_formulas[kind]
+
+    def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
+        constants = self._array_formula(kind).constants(dtype)
+        if self._mean is not None:
+            constants |= self._mean.constants()
+        if self.reference_ is not None:
+            constants |= self.reference_.constants()
+        return constants
+
+    def _formula(
+        self, f: Array, kind: Kind, c: Constants, xp: Library, retry: Retry | None
+    ) -> Array:
+        if self.reference_ is not None:
+            self.reference_.require_kind(kind)
+            f = standardize(f, c["score_mean"], c["score_std"])
+        result = self._array_formula(kind)(f, c, xp, retry)
+        if self._mean is not None:
+            result = self._mean.combine_array(result, c, xp)
+        if self.reference_ is not None:
+            result = standardize(result, c["target_mean"], c["target_std"])
+        return result
+
+    def _cells_per_input_of_array(self, kind: Kind) -> int:
+        return self._array_formula(kind).cells_per_input
 
     def _raw_log_posterior(self, values: Floats, kind: Kind) -> Floats:
         """Return the log-posterior before it is standardised by the reference."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rankshot.core.arrays import Array, Constants
 from rankshot.core.blocks import CACHED_CELLS, row_blocks
 from rankshot.core.errors import RankshotError
 from rankshot.zeroshot.scores import Kind, Scores
@@ -50,6 +51,15 @@ class Reference:
         """Raise unless scores are of the same kind as those of the reference."""
         if kind != self.kind:
             raise RankshotError(f"the reference has {self.kind} scores, these are {kind}")
+
+    def constants(self) -> Constants:
+        """Return the arrays for formulas in any library."""
+        return {
+            "score_mean": self.score_mean,
+            "score_std": self.score_std,
+            "target_mean": self.target_mean,
+            "target_std": self.target_std,
+        }
 
     def standardize_log_posterior(self, log_posterior: Floats) -> NDArray[np.float64]:
         """Return log-posteriors, one row per class, in standard deviations from their mean."""
@@ -96,9 +106,9 @@ def require_enough(reference: Scores) -> None:
         )
 
 
-def standardize(values: Floats, mean: Floats, std: Floats) -> Floats:
-    """Return values in standard deviations from their mean."""
-    return np.asarray((values - mean) / std)
+def standardize(values: Array, mean: Array, std: Array) -> Array:
+    """Return values in standard deviations from their mean, in any library."""
+    return (values - mean) / std
 
 
 def mean_and_std(values: Floats) -> tuple[Floats, Floats]:

@@ -1,29 +1,49 @@
-"""`SeenAndNew`: seen and new classes together, and the `Gate` that decides between the two."""
+"""`SeenAndNew`: a head over seen and new classes together."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, cast
+from math import log
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax
 from sklearn.base import BaseEstimator
-from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
+from rankshot.core.arrays import (
+    Array,
+    Constants,
+    Library,
+    largest,
+    log_softmax,
+    with_prefix,
+    without_prefix,
+)
 from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.validation import require_number
-from rankshot.zeroshot.heads.base import BaseHead, normalize_log_proba
+from rankshot.zeroshot.array_scorers import Retry
+from rankshot.zeroshot.heads.base import BaseHead
+from rankshot.zeroshot.heads.gate import DEFAULT_GATE, DEFAULT_GATE_WITHOUT_REFERENCE, Gate
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
-from rankshot.zeroshot.heads.reference import SAME, Reference, mean_and_std, require_enough
-from rankshot.zeroshot.heads.weighted_mean import class_scores
-from rankshot.zeroshot.scores import LARGEST_SCORE, Kind, Scores, as_scores
+from rankshot.zeroshot.heads.reference import (
+    SAME,
+    Reference,
+    mean_and_std,
+    require_enough,
+    standardize,
+)
+from rankshot.zeroshot.scores import (
+    LARGEST_SCORE,
+    Kind,
+    Scores,
+    as_scores,
+    class_scores,
+    pair_constants,
+)
 
 Floats = NDArray[np.floating]
-Coefficients = tuple[float, float, float]
 NONE_OF_THESE = "none of these"
 """The default name of the class of inputs that are of no seen and of no new class."""
 SEEN_TEMPERATURES = {"multiclass": 0.45, "one-vs-rest": 0.75, "one-vs-one": 0.4}
@@ -31,130 +51,6 @@ SEEN_TEMPERATURES = {"multiclass": 0.45, "one-vs-rest": 0.75, "one-vs-one": 0.4}
 sets are .38 to .60 for logistic regression and .74 to 1.01 for least squares; they are .36 to .38
 for one-vs-one support vector machines on CIFAR."""
 TEMPERATURE_BOUNDS = (0.02, 50.0)
-RIDGE = 100.0
-"""The inverse of the penalty on the coefficients of a gate (scikit-learn's C). It only matters if
-a few inputs tell the groups apart without an error."""
-
-
-@dataclass(frozen=True)
-class Gate:
-    """What decides whether an input is of a seen class, of a new class, or of neither.
-
-    The log-odds of the group *new*, and of the group *none of these*, against the group *seen*
-    are linear in two features z and s: how well the input fits the best new class, and how well
-    it fits the best seen class. `SeenAndNew.gate_features` returns them.
-
-    Parameters
-    ----------
-    new : three numbers
-        The coefficients of z and s and the constant, for new classes.
-    none : three numbers, optional
-        The same for inputs of neither group.
-
-    Examples
-    --------
-    >>> gate = Gate(new=(1.0, -2.0, 0.5))
-    >>> np.exp(gate.log_proba([[1.0, 0.0], [0.0, 1.0]])).round(2)
-    array([[0.18, 0.82],
-           [0.82, 0.18]])
-    """
-
-    new: Coefficients
-    none: Coefficients | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "new", _require_coefficients("new", self.new))
-        if self.none is not None:
-            object.__setattr__(self, "none", _require_coefficients("none", self.none))
-
-    def log_proba(self, features: ArrayLike, *, none: bool = False) -> NDArray[np.float64]:
-        """Return the log-probabilities of seen, new and (if wanted) none, as columns."""
-        z_s_1 = np.insert(np.asarray(features, np.float64), 2, 1.0, axis=1)
-        rows = [(0.0, 0.0, 0.0), self.new]
-        if none and self.none is not None:
-            rows.append(self.none)
-        return np.asarray(log_softmax(z_s_1 @ np.array(rows).T, axis=1))
-
-
-def _require_coefficients(name: str, values: Any) -> Coefficients:
-    wrong = f"gate: {name} must be three finite numbers, not {short_repr(values)}"
-    try:
-        numbers = [float(value) for value in values]
-    except (TypeError, ValueError):
-        raise RankshotError(wrong) from None
-    if len(numbers) != 3 or not np.isfinite(numbers).all():
-        raise RankshotError(wrong)
-    return numbers[0], numbers[1], numbers[2]
-
-
-DEFAULT_GATE = Gate(new=(1.1, -1.7, -1.0), none=(0.1, -1.0, -1.9))
-"""Fitted to seen classes of three data sets that play new ones, with two classifiers each."""
-DEFAULT_GATE_WITHOUT_REFERENCE = Gate(new=(0.5, -0.5, 0.0))
-"""The same without a reference. The best coefficients of the difference are .4 to .8."""
-
-
-def fit_gate(
-    new: ArrayLike,
-    seen: ArrayLike,
-    none: ArrayLike | None = None,
-    *,
-    new_share: float = 0.5,
-    none_share: float = 0.1,
-) -> Gate:
-    """Fit a gate by logistic regression.
-
-    All groups have the same weight, whatever their numbers of inputs.
-
-    Parameters
-    ----------
-    new, seen, none : array-like of shape (n, 2)
-        The features of inputs of new classes, of seen classes and of neither, as returned by
-        `SeenAndNew.gate_features`. In a rehearsal, the new classes are held-out seen classes, and
-        ``none`` are inputs of other held-out classes whose rankings the head does not have.
-    new_share : float
-        The share of new classes among the inputs to classify, without those of neither group.
-    none_share : float
-        The share of inputs of neither group among those to classify.
-
-    Examples
-    --------
-    >>> gate = fit_gate(new=[[1, 0], [2, 1], [0, 1]], seen=[[0, 0], [1, 1], [1, 2]])
-    >>> gate.new[0] > 0 > gate.new[1]
-    True
-    """
-    new_odds = _odds("new_share", new_share)
-    groups = [("seen", seen), ("new", new)] + ([] if none is None else [("none", none)])
-    tables = [_require_features(name, table) for name, table in groups]
-    sizes = np.array([len(table) for table in tables])
-    model = LogisticRegression(C=RIDGE, max_iter=1000).fit(
-        np.concatenate(tables),
-        np.repeat(np.arange(len(tables)), sizes),
-        sample_weight=np.repeat(sizes.sum() / (len(sizes) * sizes), sizes),
-    )
-    fitted = np.column_stack([model.coef_, model.intercept_])
-    if none is None:
-        return Gate(tuple(fitted[0] + [0, 0, np.log(new_odds)]))
-    # The share of seen classes is (1 - none_share) / (1 + new_odds).
-    none_odds = _odds("none_share", none_share) * (1 + new_odds)
-    against_seen = fitted[1:] - fitted[0]
-    against_seen[:, 2] += np.log([new_odds, none_odds])
-    return Gate(*map(tuple, against_seen))
-
-
-def _odds(what: str, share: float) -> float:
-    share = require_number(what, share, above=0, below=1)
-    return share / (1 - share)
-
-
-def _require_features(group: str, table: ArrayLike) -> NDArray[np.float64]:
-    features = np.asarray(table, np.float64)
-    if features.ndim != 2 or features.shape[1] != 2 or len(features) == 0:
-        raise RankshotError(
-            f"{group}: expected two features of at least one input, not shape {features.shape}"
-        )
-    if not np.isfinite(features).all():
-        raise RankshotError(f"{group}: the features must be finite")
-    return features
 
 
 class SeenAndNew(BaseHead, BaseEstimator):
@@ -289,7 +185,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
             raise RankshotError("the head was fitted with a reference: pass it to fit here, too")
 
     def _name_classes(self) -> None:
-        """Set the classes, and the row of each of them: seen, new, none."""
+        """Set the classes, and the column of each of them: seen, new, none."""
         new = self.head.classes_.tolist()
         if both := sorted({*self.items_} & {*new}):
             raise RankshotError(
@@ -302,9 +198,9 @@ class SeenAndNew(BaseHead, BaseEstimator):
                 f"none_label must be a name that no class has, not {short_repr(self.none_label)}"
             )
         names = np.array([*self.items_, *new, *([self.none_label] if self.none else [])])
-        self._rows = np.argsort(names, kind="stable")
-        self.classes_ = names[self._rows]
-        self.seen_ = self._rows < len(self.items_)
+        self._columns = np.argsort(names, kind="stable")
+        self.classes_ = names[self._columns]
+        self.seen_ = self._columns < len(self.items_)
 
     def _fit_rankings(self) -> ProbabilisticRanking:
         """Return the head that compares new classes with seen ones without a reference."""
@@ -322,13 +218,12 @@ class SeenAndNew(BaseHead, BaseEstimator):
         f = self._class_scores(values, kind)
         blocks = row_blocks(len(values), self._cells_per_input(values), self._cells_per_block(kind))
         log_posterior = np.concatenate(
-            [self._head_log_posterior(values[rows], kind) for rows in blocks], axis=1
+            [self._head_log_posterior(values[rows], kind) for rows in blocks]
         )
-        of_new = (np.asarray(x, np.float64) for x in mean_and_std(log_posterior.T))
+        of_new = (np.asarray(x, np.float64) for x in mean_and_std(log_posterior))
         self.reference_ = Reference(kind, *mean_and_std(f), *of_new)
-        self._feature_mean, self._feature_std = mean_and_std(
-            self._measure_fit(f, log_posterior, kind)
-        )
+        features = self._measure_fit(f, log_posterior, None, self.reference_.constants(), np)
+        self._feature_mean, self._feature_std = mean_and_std(features)
 
     def _fit_temperature(self, table: Scores, labels: ArrayLike) -> float:
         """Return the temperature with the largest likelihood of the labels."""
@@ -339,53 +234,61 @@ class SeenAndNew(BaseHead, BaseEstimator):
         if unknown.any():
             name = str(truth[unknown.argmax()])
             raise RankshotError(f"labels: no seen class {name!r}{suggest_name(name, self.items_)}")
-        f = _standardize_rows(self._class_scores(table.values, table.kind))
+        f = self._class_scores(table.values, table.kind)
+        f = (f - f.mean(axis=1, keepdims=True)) / _row_std(f, np)
         own = truth[:, None] == np.array(self.items_)
 
         def loss(log_temperature: float) -> float:
-            return -float(log_softmax(f / np.exp(log_temperature), axis=1)[own].mean())
+            return -float(log_softmax(f / np.exp(log_temperature), np, 1)[own].mean())
 
         found = minimize_scalar(loss, bounds=np.log(TEMPERATURE_BOUNDS), method="bounded")
         return float(np.exp(found.x))
 
     def _class_scores(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
-        return np.asarray(class_scores(values, kind, len(self.items_)), np.float64)
+        f = class_scores(values, kind, len(self.items_), {}, np)
+        return np.asarray(f, np.float64)
 
     def _head_log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
-        """Return the log-posteriors of the head, finite, with one row per new class."""
-        log_posterior = self.head._log_posterior(values, kind)
+        """Return the log-posteriors of the head, finite, with one row per input."""
+        log_posterior = self.head._log_posterior(values, kind).T
         return np.maximum(log_posterior, -LARGEST_SCORE, dtype=np.float64)
 
-    def _measure_fit(
-        self, f: NDArray[np.float64], log_posterior: Floats, kind: Kind
-    ) -> NDArray[np.float64]:
-        """Return how well each input fits the best new and the best seen class, as columns."""
-        if self._rankings is not None:
-            z = self._rankings._log_posterior(f, "multiclass").max(axis=0)
-            s = log_softmax(f, axis=1).max(axis=1) + np.log(len(self.items_))
-            return np.asarray(np.column_stack([z, s]) / _row_std(f))
-        reference = cast("Reference", self.reference_)
-        z = reference.standardize_log_posterior(log_posterior).max(axis=0)
-        s = reference.standardize_scores(f, kind).max(axis=1)
-        return np.column_stack([z, s])
+    def _ranking_log_posterior(self, f: NDArray[np.float64]) -> Floats | None:
+        """Return the log-posteriors that new classes are compared by without a reference."""
+        return None if self._rankings is None else self._rankings._log_posterior(f, "multiclass").T
 
-    def _features(self, values: Floats, kind: Kind, log_posterior: Floats) -> NDArray[np.float64]:
-        f = self._class_scores(values, kind)
-        features = self._measure_fit(f, log_posterior, kind)
+    def _measure_fit(
+        self, f: Array, log_posterior: Array, by_rankings: Array | None, c: Constants, xp: Library
+    ) -> Array:
+        """Return how well each input fits the best new and the best seen class, as columns."""
+        if by_rankings is not None:
+            z = largest(by_rankings, xp, 1)
+            s = largest(log_softmax(f, xp, 1), xp, 1) + log(len(self.items_))
+            return xp.concat([z, s], axis=1) / _row_std(f, xp)
+        z = largest(standardize(log_posterior, c["target_mean"], c["target_std"]), xp, 1)
+        s = largest(standardize(f, c["score_mean"], c["score_std"]), xp, 1)
+        return xp.concat([z, s], axis=1)
+
+    def _features(
+        self, f: Array, log_posterior: Array, by_rankings: Array | None, c: Constants, xp: Library
+    ) -> Array:
+        features = self._measure_fit(f, log_posterior, by_rankings, c, xp)
         if self.reference_ is None:
             return features
-        return np.asarray((features - self._feature_mean) / self._feature_std)
+        return standardize(features, c["feature_mean"], c["feature_std"])
 
     def gate_features(self, scores: Scores | ArrayLike) -> NDArray[np.float64]:
         """Return the two features of the gate for each input: of new classes, of seen classes."""
         check_is_fitted(self, "classes_")
         table = as_scores(scores, self.items_)
         features = np.empty((len(table), 2))
-        cells = self._cells_per_block(table.kind)
+        cells, c = self._cells_per_block(table.kind), self._own_constants()
         for rows in row_blocks(len(table), self._cells_per_input(table.values), cells):
             values = table.values[rows]
+            f = self._class_scores(values, table.kind)
             log_posterior = self._head_log_posterior(values, table.kind)
-            features[rows] = self._features(values, table.kind, log_posterior)
+            by_rankings = self._ranking_log_posterior(f)
+            features[rows] = self._features(f, log_posterior, by_rankings, c, np)
         return features
 
     def gate_proba(self, scores: Scores | ArrayLike) -> NDArray[np.float64]:
@@ -397,18 +300,58 @@ class SeenAndNew(BaseHead, BaseEstimator):
         """Return the three terms of the log-odds of new against seen classes, as columns."""
         return np.insert(self.gate_features(scores), 2, 1.0, axis=1) * self.gate_.new
 
+    def _own_constants(self) -> Constants:
+        constants: Constants = {
+            "gate": self.gate_.coefficients(none=self.none),
+            "columns": self._columns,
+        }
+        if self.reference_ is None:
+            return constants
+        features = {"feature_mean": self._feature_mean, "feature_std": self._feature_std}
+        return constants | self.reference_.constants() | features
+
+    def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
+        constants = with_prefix("head", self.head._constants(kind, dtype))
+        if self._rankings is not None:
+            constants |= with_prefix("rankings", self._rankings._constants("multiclass", dtype))
+        return constants | self._own_constants() | pair_constants(len(self.items_), kind)
+
+    def _formula(
+        self, f: Array, kind: Kind, c: Constants, xp: Library, retry: Retry | None
+    ) -> Array:
+        log_posterior = self.head._formula(f, kind, without_prefix("head", c), xp, retry)
+        f = class_scores(f, kind, len(self.items_), c, xp)
+        by_rankings = None
+        if self._rankings is not None:
+            theirs = without_prefix("rankings", c)
+            by_rankings = self._rankings._formula(f, "multiclass", theirs, xp, retry)
+        return self._combine(f, kind, log_posterior, by_rankings, c, xp)
+
     def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
+        f = self._class_scores(values, kind)
         log_posterior = self._head_log_posterior(values, kind)
-        features = self._features(values, kind, log_posterior)
-        log_gate = self.gate_.log_proba(features, none=self.none).T
-        f = _standardize_rows(self._class_scores(values, kind))
+        by_rankings = self._ranking_log_posterior(f)
+        result = self._combine(f, kind, log_posterior, by_rankings, self._own_constants(), np)
+        return np.asarray(result.T)
+
+    def _combine(
+        self,
+        f: Array,
+        kind: Kind,
+        log_posterior: Array,
+        by_rankings: Array | None,
+        c: Constants,
+        xp: Library,
+    ) -> Array:
+        """Return the log-probabilities of seen and new classes, in the order of ``classes_``."""
+        features = self._features(f, log_posterior, by_rankings, c, xp)
+        log_gate = log_softmax(features @ c["gate"][:2, :] + c["gate"][2, :], xp, 1)
         temperature = self.seen_temperature_ or SEEN_TEMPERATURES[kind]
-        seen = log_softmax(f / temperature, axis=1).T
-        new = normalize_log_proba(
-            log_posterior, None, np.dtype(np.float64), temperature=self.head.temperature_
-        )
-        groups = [log_gate[0] + seen, log_gate[1] + new, log_gate[2:]]
-        return np.asarray(np.concatenate(groups)[self._rows])
+        f = f - xp.mean(f, axis=1, keepdims=True)
+        seen = log_softmax(f / _row_std(f, xp) / temperature, xp, 1)
+        new = log_softmax(log_posterior / self.head.temperature_, xp, 1)
+        groups = [log_gate[:, :1] + seen, log_gate[:, 1:2] + new, log_gate[:, 2:]]
+        return xp.take(xp.concat(groups, axis=1), c["columns"], axis=1)
 
     def _cells_per_block(self, kind: Kind) -> int:
         return self.head._cells_per_block(kind)
@@ -418,13 +361,8 @@ class SeenAndNew(BaseHead, BaseEstimator):
         return cells + (self._rankings._cells_per_input(values) if self._rankings else 0)
 
 
-def _standardize_rows(f: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return scores with mean 0 and variance 1 in each row; 0 where all scores are equal."""
-    return np.asarray((f - f.mean(axis=1, keepdims=True)) / _row_std(f))
-
-
-def _row_std(f: NDArray[np.float64]) -> NDArray[np.float64]:
+def _row_std(f: Array, xp: Library) -> Array:
     """Return the standard deviation of each row, infinite where all scores are equal."""
-    std = f.std(axis=1, keepdims=True)
-    rounding = SAME * np.finfo(f.dtype).eps * np.abs(f).max(axis=1, keepdims=True)
-    return np.where(std > rounding, std, np.inf)
+    std = xp.std(f, axis=1, keepdims=True)
+    rounding = SAME * float(xp.finfo(f.dtype).eps) * largest(xp.abs(f), xp, 1)
+    return xp.where(std > rounding, std, np.inf)

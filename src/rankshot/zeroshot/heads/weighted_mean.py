@@ -8,10 +8,12 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 
+from rankshot.core.arrays import Array, Constants, Library, largest
 from rankshot.core.blocks import BLOCK_CELLS, CACHED_CELLS, row_blocks
 from rankshot.ranking.layouts import group_by_place
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.alignment import require_targets
+from rankshot.zeroshot.array_scorers import Retry
 from rankshot.zeroshot.heads.base import (
     BaseHead,
     require_k,
@@ -25,7 +27,7 @@ from rankshot.zeroshot.heads.reference import (
     require_enough,
     standardize,
 )
-from rankshot.zeroshot.scores import Kind, Scores, as_scores, sum_pair_scores
+from rankshot.zeroshot.scores import Kind, Scores, as_scores, class_scores, pair_constants
 from rankshot.zeroshot.stages import require_decay
 
 Floats = NDArray[np.floating]
@@ -166,7 +168,7 @@ class WeightedMean(BaseHead, BaseEstimator):
     def _fit_reference(self, table: Scores) -> tuple[Reference, NDArray[np.float64]]:
         """Return means and standard deviations, and the slopes of the log-posteriors."""
         require_enough(table)
-        values = class_scores(table.values, table.kind, len(self.items_))
+        values = class_scores(table.values, table.kind, len(self.items_), {}, np)
         mean, std = mean_and_std(values)
         correlations = np.zeros((len(self.items_), len(self.items_)))
         for rows in row_blocks(len(values), len(self.items_)):
@@ -189,25 +191,41 @@ class WeightedMean(BaseHead, BaseEstimator):
     def _default_temperature(self) -> float:
         return TEMPERATURE if self.reference_ is None else TEMPERATURE_WITH_REFERENCE
 
-    def _log_posterior(self, values: Floats, kind: Kind) -> Floats:
-        f = class_scores(values, kind, len(self.items_))
-        slopes = self._slopes[f.dtype]
+    def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
+        constants: Constants = {"slopes": self._slopes[dtype].T}
+        if self.reference_ is not None:
+            constants["score_mean"] = self.reference_.score_mean
+        return constants | pair_constants(len(self.items_), kind)
+
+    def _formula(
+        self, f: Array, kind: Kind, c: Constants, xp: Library, retry: Retry | None
+    ) -> Array:
+        del retry
+        return self._slopes_times(class_scores(f, kind, len(self.items_), c, xp), kind, c, xp)
+
+    def _slopes_times(self, f: Array, kind: Kind, c: Constants, xp: Library) -> Array:
         if self.reference_ is None:
-            f, std = center_rows(f)
-            return np.asarray(slopes @ f.T / std)
+            f, std = center_rows(f, xp)
+            return f @ c["slopes"] / std
         self.reference_.require_kind(kind)
-        return np.asarray(slopes @ (f - self.reference_.score_mean.astype(f.dtype, copy=False)).T)
+        return (f - c["score_mean"]) @ c["slopes"]
+
+    def _log_posterior(self, values: Floats, kind: Kind) -> Floats:
+        # In single precision if the scores are.
+        f = class_scores(values, kind, len(self.items_), {}, np)
+        c = self._constants("multiclass", f.dtype)
+        return np.ascontiguousarray(self._slopes_times(f, kind, c, np).T)
 
     def _cells_per_block(self, kind: Kind) -> int:
         # A matrix product is slower in blocks of a few rows.
         return BLOCK_CELLS if kind == "one-vs-one" else 4 * CACHED_CELLS
 
     def _standardize(self, values: Floats, kind: Kind) -> Floats:
-        f = class_scores(values, kind, len(self.items_))
+        f = class_scores(values, kind, len(self.items_), {}, np)
         if self.reference_ is not None:
             return self.reference_.standardize_scores(f, kind)
         f, std = center_rows(f)
-        return np.asarray(f / std[:, None])
+        return np.asarray(f / std)
 
     def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         """Return the terms of the log-posteriors, of shape (n, new classes, seen classes).
@@ -264,29 +282,28 @@ def listed_weights(rankings: Rankings, decay: float) -> csr_array:
     return csr_array((listed, (rows, rankings.codes)), (len(rankings), rankings.n_items))
 
 
-def class_scores(values: Floats, kind: Kind, n_items: int) -> Floats:
-    """Return one score per seen class: of one-vs-one scores, the sum over its pairs."""
-    return sum_pair_scores(values, n_items) if kind == "one-vs-one" else values
-
-
-def center_rows(f: Floats) -> tuple[Floats, Floats]:
+def center_rows(f: Array, xp: Library = np) -> tuple[Array, Array]:
     """Return scores with mean 0 in each row, and their standard deviations.
 
-    Where all scores are equal, the standard deviation is infinite.
+    The scores of a row may have been divided by a number: only their ratio to the standard
+    deviation counts. Where all scores are equal, the standard deviation is infinite.
     """
-    mean = f.mean(axis=1)
-    f = f - mean[:, None]
-    limits = np.finfo(f.dtype)
-    with np.errstate(over="ignore"):
-        squares = np.vecdot(f, f)
-    if not ((squares > limits.tiny / limits.eps) & (squares < np.inf)).all():
-        # Squares of very small or very large scores underflow or overflow.
-        largest = np.abs(f).max(axis=1)
-        scale = np.where(largest > 0, largest, 1)
-        f, mean = f / scale[:, None], mean / scale
-        squares = np.vecdot(f, f)
-    std = np.sqrt(squares / f.shape[1])
-    return f, np.where(std > SAME * limits.eps * np.abs(mean), std, np.inf)
+    mean = xp.mean(f, axis=1, keepdims=True)
+    centered = f - mean
+    limits = xp.finfo(f.dtype)
+    if xp is np:
+        # Mostly, squares neither underflow nor overflow.
+        with np.errstate(over="ignore"):
+            squares = np.vecdot(centered, centered)[:, None]
+        is_safe = ((squares > limits.tiny / limits.eps) & (squares < np.inf)).all()
+    if xp is not np or not is_safe:
+        top = largest(xp.abs(centered), xp, 1)
+        scale = xp.where(top > 0, top, 1.0)
+        centered, mean = centered / scale, mean / scale
+        squares = xp.sum(centered * centered, axis=1, keepdims=True)
+    std = xp.sqrt(squares / f.shape[1])
+    is_rounding = std <= SAME * float(limits.eps) * xp.abs(mean)
+    return centered, xp.where(is_rounding, np.inf, std)
 
 
 def _find_missing(rankings: Rankings) -> dict[str, list[str]]:

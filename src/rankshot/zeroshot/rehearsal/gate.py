@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.zeroshot.alignment import select_targets
-from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew, fit_gate
+from rankshot.zeroshot.heads.gate import Gate, fit_gate
+from rankshot.zeroshot.heads.seen_and_new import SeenAndNew
 from rankshot.zeroshot.metrics import GeneralizedAccuracy, generalized_accuracy
 from rankshot.zeroshot.rehearsal.folds import Fold
 

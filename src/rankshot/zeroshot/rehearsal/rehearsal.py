@@ -19,8 +19,9 @@ from rankshot.zeroshot.alignment import Semantics, align_to, only_new
 from rankshot.zeroshot.classifier import require_same_length
 from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.heads.base import BaseHead
+from rankshot.zeroshot.heads.gate import Gate
 from rankshot.zeroshot.heads.reference import LEAST_INPUTS
-from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew
+from rankshot.zeroshot.heads.seen_and_new import SeenAndNew
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.metrics import GeneralizedAccuracy, Interval
 from rankshot.zeroshot.rehearsal.accuracy_prediction import find_strengths, predict_mean_accuracy

@@ -1,0 +1,141 @@
+"""Arrays of any library: NumPy, torch, CuPy, JAX, and the symbolic arrays of an ONNX graph.
+
+Formulas that take a namespace ``xp`` are written once, against the Python array API standard. They
+run where their arguments are, and their result stays there.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot.core.errors import RankshotError
+
+Array = Any
+"""An array of any library."""
+Library = Any
+"""The namespace of functions of an array library."""
+Constants = dict[str, Any]
+"""The arrays that a formula needs, by name."""
+LEAST = -1e37
+"""Stands for log 0. It is finite, so that it can be multiplied by 0, and has a gradient."""
+
+
+def other_library(array: Any) -> Library | None:
+    """Return the namespace of an array that is not NumPy's; None for everything else.
+
+    Libraries are recognised if they are imported already: who has an array of torch has torch.
+
+    Examples
+    --------
+    >>> other_library(np.zeros(3)) is None, other_library([1, 2]) is None
+    (True, True)
+    """
+    if isinstance(array, np.ndarray | np.generic):
+        return None
+    torch = sys.modules.get("torch")
+    is_tensor = torch is not None and isinstance(array, torch.Tensor)
+    if not is_tensor and not hasattr(array, "__array_namespace__"):
+        return None
+    try:
+        compat = import_module("array_api_compat")
+    except ImportError:
+        raise RankshotError(
+            f"arrays of {type(array).__module__.partition('.')[0]} need array-api-compat: "
+            "pip install 'rankshot[arrays]'; or pass a NumPy array"
+        ) from None
+    return compat.array_namespace(array)
+
+
+def device_of(array: Array) -> Any:
+    """Return the device that an array is on."""
+    return import_module("array_api_compat").device(array)
+
+
+def as_real_floats(array: Array, xp: Library) -> Array:
+    """Return an array as float32 or float64: float32 for shorter floats, such as bfloat16."""
+    if xp.isdtype(array.dtype, "real floating"):
+        if array.dtype in (xp.float32, xp.float64):
+            return array
+        return xp.astype(array, xp.float32)
+    name = str(array.dtype).rpartition(".")[2]
+    if name.startswith(("float", "bfloat")):
+        return xp.astype(array, xp.float32)
+    if xp.isdtype(array.dtype, "integral"):
+        return xp.astype(array, xp.float32)
+    raise RankshotError(f"scores must be a table of numbers, not of {name}")
+
+
+def to_library(array: NDArray[Any], xp: Library, like: Array) -> Array:
+    """Return a NumPy array as one of another library, on the device of ``like``.
+
+    Floating-point numbers get the precision of ``like``.
+    """
+    if array.dtype.kind == "f":
+        return xp.asarray(array, dtype=like.dtype, device=device_of(like))
+    return xp.asarray(array, device=device_of(like))
+
+
+def with_prefix(prefix: str, constants: Constants) -> Constants:
+    """Return the constants of a part of a formula, under names of their own."""
+    return {f"{prefix}_{name}": array for name, array in constants.items()}
+
+
+def without_prefix(prefix: str, constants: Constants) -> Constants:
+    """Return the constants of a part of a formula, under the names that the part gave them."""
+    begin = f"{prefix}_"
+    return {k.removeprefix(begin): v for k, v in constants.items() if k.startswith(begin)}
+
+
+def numpy_dtype(array: Array) -> np.dtype[Any]:
+    """Return the type of the numbers of an array."""
+    return np.dtype(str(array.dtype).rpartition(".")[2])
+
+
+def to_numpy(array: Array) -> NDArray[Any]:
+    """Return an array in main memory."""
+    if isinstance(array, np.ndarray):
+        return array
+    if hasattr(array, "detach"):
+        return np.asarray(array.detach().cpu())
+    # CuPy copies nothing unless it is told to.
+    return np.asarray(array.get() if hasattr(array, "get") else array)
+
+
+# -------------------------------------------------------------------- formulas
+
+
+def largest(x: Array, xp: Library, axis: int) -> Array:
+    """Return the maximum along an axis, which stays with length 1."""
+    if _is_symbolic(xp):
+        # Its own maximum becomes a subgraph for NaN and for empty arrays.
+        return xp.take_along_axis(x, xp.argmax(x, axis=axis, keepdims=True), axis=axis)
+    return xp.max(x, axis=axis, keepdims=True)
+
+
+def logaddexp(a: Array, b: Array, xp: Library) -> Array:
+    """Return log(e^a + e^b) without overflow."""
+    if _is_symbolic(xp):
+        # Its own formula takes the exponentials as they are.
+        return xp.where(a > b, a, b) + xp.log1p(xp.exp(-xp.abs(a - b)))
+    return xp.logaddexp(a, b)
+
+
+def logsumexp(x: Array, xp: Library, axis: int) -> Array:
+    """Return log Σ e^x along an axis, which stays with length 1."""
+    top = largest(x, xp, axis)
+    return top + xp.log(xp.sum(xp.exp(x - top), axis=axis, keepdims=True))
+
+
+def log_softmax(x: Array, xp: Library, axis: int) -> Array:
+    """Return x minus its `logsumexp` along an axis."""
+    x = x - largest(x, xp, axis)
+    return x - xp.log(xp.sum(xp.exp(x), axis=axis, keepdims=True))
+
+
+def _is_symbolic(xp: Library) -> bool:
+    return bool(xp.__name__ == "ndonnx")

@@ -1,0 +1,92 @@
+"""`TorchHead`: a fitted head as a module of torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from array_api_compat import torch as xp
+
+from rankshot.core.arrays import Array, Library, log_softmax
+from rankshot.core.errors import RankshotError
+from rankshot.zeroshot.array_scorers import Retry, retry_if_any
+from rankshot.zeroshot.heads.base import BaseHead
+from rankshot.zeroshot.scores import Kind, n_columns
+
+
+class TorchHead(torch.nn.Module):
+    """From scores to the log-probabilities of the classes of a fitted head.
+
+    The module has the constants of the head as buffers and no parameters. It is differentiable.
+    Scores in half precision are computed in single precision; so `half` and `bfloat16` change the
+    device of the buffers only, not their precision.
+
+    Parameters
+    ----------
+    head : head
+        A fitted head.
+    kind : {"multiclass", "one-vs-rest", "one-vs-one"}
+        The kind of the scores.
+
+    Attributes
+    ----------
+    items : tuple of str
+        The seen classes, in the order of the columns of the scores.
+    classes : tuple of str
+        The classes, in the order of the columns of the result.
+    """
+
+    def __init__(self, head: BaseHead, kind: Kind) -> None:
+        super().__init__()
+        self.items = head.items_
+        self.classes = tuple(map(str, head.classes_))
+        self._head, self._kind = head, kind
+        constants = head._constants(kind, np.dtype(np.float32))
+        self._names = tuple(constants)
+        for name, array in constants.items():
+            single = array.astype(np.float32) if array.dtype.kind == "f" else array
+            self.register_buffer(name, torch.from_numpy(np.ascontiguousarray(single)))
+        self.register_buffer("temperature", torch.tensor(head.temperature_, dtype=torch.float32))
+
+    def forward(self, scores: torch.Tensor) -> torch.Tensor:
+        """Return log P(z|x): one row per input, one column per class."""
+        if scores.ndim != 2 or scores.shape[1] != n_columns(len(self.items), self._kind):
+            raise RankshotError(
+                f"{self._kind} scores of {len(self.items)} classes need a table of "
+                f"{n_columns(len(self.items), self._kind)} columns, not one of shape "
+                f"{tuple(scores.shape)}"
+            )
+        f = scores.to(self.temperature.dtype)
+        c = {name: getattr(self, name) for name in self._names}
+        log_posterior = self._head._formula(f, self._kind, c, xp, _choose_retry())
+        return log_softmax(log_posterior / self.temperature, xp, 1)
+
+    def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], *args: Any) -> TorchHead:
+        """Move or convert the buffers, but never to half precision."""
+
+        def convert(buffer: torch.Tensor) -> torch.Tensor:
+            moved = fn(buffer)
+            is_short = moved.is_floating_point() and moved.dtype.itemsize < 4
+            return buffer.to(moved.device) if is_short else moved
+
+        return super()._apply(convert, *args)
+
+    def extra_repr(self) -> str:
+        """Return what is printed of the module."""
+        return f"{len(self.items)} seen classes, {len(self.classes)} classes"
+
+
+def _choose_retry() -> Retry | None:
+    """Return what is done if worths underflow: a compiled graph branches, an exported one may not."""
+    if torch.compiler.is_exporting():
+        return None
+    return _retry_in_graph if torch.compiler.is_dynamo_compiling() else retry_if_any
+
+
+def _retry_in_graph(
+    is_lost: Array, result: Array, exact: Callable[[], Array], library: Library
+) -> Array:
+    del library
+    return torch.cond(is_lost.any(), exact, lambda: result.clone())
