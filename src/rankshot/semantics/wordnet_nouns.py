@@ -95,7 +95,8 @@ class Nouns:
         self._first_lemmas = arrays["first_lemmas"].astype(np.int64)
         self._totals = arrays["totals"].astype(np.float64)
         offsets: Ints = np.cumsum(arrays["offset_steps"], dtype=np.int64)
-        self._by_offset: dict[int, int] = {offset: i for i, offset in enumerate(offsets.tolist())}
+        self._offsets: list[int] = offsets.tolist()
+        self._by_offset: dict[int, int] = {offset: i for i, offset in enumerate(self._offsets)}
         self.sizes: Ints = arrays["sizes"].astype(np.int64)
         """The number of synsets that every synset has at or below it."""
         self.word_counts: Ints = np.bincount(self._senses)
@@ -208,6 +209,10 @@ class Nouns:
         if not 1 <= int(number) <= len(senses):
             raise RankshotError(f"{lemma!r} has {len(senses)} senses, so there is no {name!r}")
         return senses[int(number) - 1]
+
+    def id(self, synset: int) -> str:
+        """Return the id of a synset, such as ``n02128925``."""
+        return f"n{self._offsets[synset]:08d}"
 
     def has_id(self, name: str) -> bool:
         """Return whether an id such as ``n02128925`` is that of a noun."""
