@@ -181,7 +181,9 @@ def read_new_labels(new: str) -> ClassLabels:
     looks_like_file = path.name != new or re.fullmatch(r"\S+\.[A-Za-z]+", new)
     if new == IMAGENET or path.exists() or (looks_like_file and "," not in new):
         return _print_changes(read_class_labels(path if path.exists() else new), new)
-    return _print_changes(read_class_labels(_split_names(new)), "--new")
+    if not (names := _split_names(new)):
+        raise RankshotError(f"--new {new!r}: no names in it")
+    return _print_changes(read_class_labels(names), "--new")
 
 
 def list_label_files(*options: str | None) -> list[Path]:
@@ -196,11 +198,14 @@ def _print_changes(labels: ClassLabels, where: str) -> ClassLabels:
 
 
 def _refuse_seen(new: ClassLabels, seen: ClassLabels) -> None:
-    """Refuse new classes that are seen classes, by name or by synset."""
+    """Refuse new classes that are seen classes, by name or by synset; print which may be."""
     names, synsets = set(seen.names), set(seen.synsets) - {None}
     pairs = zip(new.names, new.synsets, strict=True)
     if both := [name for name, synset in pairs if name in names or synset in synsets]:
         raise RankshotError(f"classes are both seen and new: {quote_names(both)}")
+    for name in new.names:
+        if found := seen.match(name):
+            say(f"warning: the new class {name!r} may be the same as the seen {quote_names(found)}")
 
 
 def _parse_choice(rehearse: str, known: ClassLabels) -> int | tuple[str, ...]:

@@ -99,9 +99,10 @@ class ClassLabels:
         """
         found = {}
         for name, words in zip(self.names, self.synonyms, strict=True):
-            # Sources that take the first word they know should try the name first.
+            # Sources that take the first word they know should try the name first. They read the
+            # name of a sense as its word.
             ordered = sorted(words, key=name.__ne__)
-            if ordered != [name]:
+            if ordered != [name] and not is_sense(name):
                 found[name] = ", ".join(ordered)
         return found
 
@@ -118,7 +119,8 @@ class ClassLabels:
     def match_all(self, names: Iterable[str]) -> dict[str, str]:
         """Return the given label of the class that each name means.
 
-        Names that mean no class, or several, are left out.
+        Names that mean no class, or several, are left out. The names are read as a list of labels
+        as well, so that the cranes of ImageNet's list are distinguished by their places.
 
         Raises
         ------
@@ -133,8 +135,11 @@ class ClassLabels:
         {'tench': 'n01440764', 'great white shark': 'great_white_shark'}
         """
         name_of: dict[int, str] = {}
-        for name in names:
+        names = tuple(names)
+        for name, readable in zip(names, read_class_labels(names).names, strict=True):
             rows = self.find_rows(name)
+            if len(rows) != 1:
+                rows = self.find_rows(readable)
             if len(rows) == 1:
                 other = name_of.setdefault(rows[0], name)
                 if other != name:
@@ -314,6 +319,11 @@ def _parse(text: str) -> _Label:
             return _Label(text, nouns.id(nouns.synset(text)), (text,))
     elif "," in text:
         return _Label(text, None, _split(text))
+    elif text.endswith(")"):
+        # "crane (bird)" is no word, so it can only be ImageNet's class.
+        imagenet = load_imagenet_labels()
+        rows = imagenet._by_name.get(text, [])
+        return _Label(text, imagenet.synsets[rows[0]] if rows else None, (text,))
     return _Label(text, None, (text,))
 
 
@@ -344,23 +354,32 @@ def _describe_synset(synset: str) -> tuple[str, tuple[str, ...]]:
 
 def _build(labels: Sequence[_Label]) -> ClassLabels:
     labels, remarks = _recognise_imagenet(labels)
-    names, synonyms = [], []
-    for label in labels:
-        name, words = label.words[0] if label.words else "", label.words
-        if label.synset is not None and not label.is_plain:
-            own_name, own_words = _describe_synset(label.synset)
-            if not words or reduce_name(name) in {reduce_name(own_words[0]), reduce_name(own_name)}:
-                name = own_name
-            # The same words in another spelling are not repeated.
-            spelt = {reduce_name(word): word for word in reversed((*words, *own_words))}
-            words = tuple(reversed(spelt.values()))
-        names.append(name)
-        synonyms.append(words)
-    told_apart = _tell_apart(names, synonyms, labels)
-    synsets = tuple(label.synset for label in labels)
-    given = tuple(label.given for label in labels)
-    changes = (*remarks, *_describe_changes(labels, told_apart))
-    return ClassLabels(told_apart, synsets, tuple(synonyms), given, changes)
+    named = [_name(label) for label in labels]
+    synonyms = tuple(words for _, words in named)
+    names = _tell_apart([name for name, _ in named], synonyms, labels)
+    return ClassLabels(
+        names,
+        tuple(label.synset for label in labels),
+        synonyms,
+        tuple(label.given for label in labels),
+        (*remarks, *_describe_changes(labels, names)),
+    )
+
+
+def _name(label: _Label) -> tuple[str, tuple[str, ...]]:
+    """Return the readable name of a label, and all words for its class."""
+    if label.synset is None:
+        return label.words[0], label.words
+    own_name, own_words = _describe_synset(label.synset)
+    if label.is_plain:
+        return label.given, own_words
+    own = {reduce_name(own_name), reduce_name(own_words[0])}
+    is_own = not label.words or reduce_name(label.words[0]) in own
+    name = own_name if is_own else label.words[0]
+    # "crane (bird)" is a name, but no word that sources could look up.
+    words = [word for word in label.words if word != own_name]
+    spelt = {reduce_name(word): word for word in reversed((*words, *own_words))}
+    return name, tuple(reversed(spelt.values()))
 
 
 def _recognise_imagenet(labels: Sequence[_Label]) -> tuple[Sequence[_Label], list[str]]:
@@ -386,7 +405,7 @@ def _recognise_imagenet(labels: Sequence[_Label]) -> tuple[Sequence[_Label], lis
         _Label(label.given, synset, _split(label.given)) if is_here else label
         for label, synset, is_here in zip(labels[first:], imagenet.synsets, found, strict=True)
     ]
-    remarks = [f"{format_count(sum(found), 'label')} are recognised as classes of {IMAGENET}"]
+    remarks = [f"{format_count(sum(found), 'label')} are classes of {IMAGENET}, with known synsets"]
     if first and reduce_name(labels[0].given) in _BACKGROUND:
         remarks.append(
             f"output 0 is {labels[0].given!r}, which is no class of {IMAGENET}: it is kept, since "
@@ -402,30 +421,46 @@ def _tell_apart(
 
     Plain names that differ by case or separators alone were written so, and stay.
     """
-    exact, letters = Counter(names), Counter(map(reduce_name, names))
     found = list(names)
-    for i, (name, words, label) in enumerate(zip(names, synonyms, labels, strict=True)):
-        is_shared = exact[name] > 1 if label.is_plain else letters[reduce_name(name)] > 1
-        if is_shared and (word := _distinguish(name, words, label.synset)):
-            found[i] = f"{name} ({word})"
+    more = [
+        _distinguish(name, words, label.synset)
+        for name, words, label in zip(names, synonyms, labels, strict=True)
+    ]
+    while shared := _find_shared(found, labels):
+        words = {i: word for i in shared if (word := next(more[i], None)) is not None}
+        if not words:
+            break
+        for i, word in words.items():
+            found[i] = f"{names[i]} ({word})"
     if len(set(found)) < len(found):
-        name = next(name for name, count in Counter(found).items() if count > 1)
-        same = [i for i, other in enumerate(found) if other == name]
+        first, *others = (i for i in _find_shared(found, labels) if found.count(found[i]) > 1)
+        same = [first, *(i for i in others if found[i] == found[first])]
         raise RankshotError(
-            f"{labels[same[0]].given!r} occurs more than once (labels "
+            f"{labels[first].given!r} occurs more than once (labels "
             f"{', '.join(map(str, same))}, counted from 0), and nothing tells the classes apart: "
             "give each its own name, or its WordNet id, as in 'n02012849 crane'"
         )
     return tuple(found)
 
 
-def _distinguish(name: str, words: tuple[str, ...], synset: str | None) -> str | None:
-    """Return a word that tells a class from others of its name: what it is a kind of."""
+def _find_shared(names: Sequence[str], labels: Sequence[_Label]) -> list[int]:
+    exact, letters = Counter(names), Counter(map(reduce_name, names))
+    return [
+        i
+        for i, (name, label) in enumerate(zip(names, labels, strict=True))
+        if exact[name] > 1 or (letters[reduce_name(name)] > 1 and not label.is_plain)
+    ]
+
+
+def _distinguish(name: str, words: tuple[str, ...], synset: str | None) -> Iterator[str]:
+    """Yield words that tell a class from others of its name, first what it is a kind of."""
     if synset is not None:
         nouns = load_nouns()
-        if parents := nouns.parents(nouns.synset(synset)):
-            return nouns.word(parents[0]).replace("_", " ")
-    return next((word for word in words if reduce_name(word) != reduce_name(name)), None)
+        parents = nouns.parents(nouns.synset(synset))
+        yield from (nouns.word(parent).replace("_", " ") for parent in parents[:1])
+    yield from (word for word in words if reduce_name(word) != reduce_name(name))
+    if synset is not None:
+        yield synset
 
 
 def _describe_changes(labels: Sequence[_Label], names: Sequence[str]) -> Iterator[str]:
