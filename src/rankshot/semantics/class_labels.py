@@ -7,7 +7,6 @@ synonyms. Plain names stay as they are.
 
 from __future__ import annotations
 
-import csv
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -265,11 +264,9 @@ def load_imagenet_labels() -> ClassLabels:
     The name of a class is its first synonym, except where two classes would have the same one.
     """
     path = files("rankshot.semantics") / "data" / "imagenet_classes.tsv"
-    with path.open(encoding="utf-8", newline="") as stream:
-        rows = list(csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE))
-    names = tuple(row["name"] for row in rows)
-    synonyms = tuple(tuple(row["synonyms"].split(", ")) for row in rows)
-    return ClassLabels(names, tuple(row["id"] for row in rows), synonyms, names)
+    rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()[1:]]
+    synsets, names, lists = zip(*rows, strict=True)
+    return ClassLabels(names, synsets, tuple(tuple(words.split(", ")) for words in lists), names)
 
 
 # ---- From a label to a synset and words
@@ -433,10 +430,10 @@ def _tell_apart(
         for i, word in words.items():
             found[i] = f"{names[i]} ({word})"
     if len(set(found)) < len(found):
-        first, *others = (i for i in _find_shared(found, labels) if found.count(found[i]) > 1)
-        same = [first, *(i for i in others if found[i] == found[first])]
+        name = Counter(found).most_common(1)[0][0]
+        same = [i for i, other in enumerate(found) if other == name]
         raise RankshotError(
-            f"{labels[first].given!r} occurs more than once (labels "
+            f"{labels[same[0]].given!r} occurs more than once (labels "
             f"{', '.join(map(str, same))}, counted from 0), and nothing tells the classes apart: "
             "give each its own name, or its WordNet id, as in 'n02012849 crane'"
         )

@@ -91,8 +91,7 @@ def _list_mapping(mapping: Mapping[Any, Any], where: str) -> list[Any]:
         raise RankshotError(
             f"{where}: has no {ID2LABEL}, so the model has no class names: give a list of them"
         )
-    _require_labels(mapping, where)
-    keys, values = list(mapping), list(mapping.values())
+    keys, values = _require_labels(mapping, where), list(mapping.values())
     if all(map(_is_index, values)) and not all(type(key) is int for key in keys):
         keys, values = values, keys
     elif odd := [key for key in keys if not _is_index(key)]:
@@ -121,9 +120,10 @@ def _is_index(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _require_labels(labels: Any, where: str) -> Any:
+def _require_labels(labels: Any, where: str) -> list[Any]:
+    """Return the labels, or the keys of a mapping; there must be one."""
     if not isinstance(labels, (list, tuple, Mapping)):
         raise RankshotError(f"{where}: expected a list or an object, not {short_repr(labels)}")
     if not labels:
         raise RankshotError(f"{where}: no names in it")
-    return labels
+    return list(labels)

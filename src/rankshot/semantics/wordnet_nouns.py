@@ -181,10 +181,16 @@ class Nouns:
         >>> nouns.words(nouns.synset("n02084071"))
         ['dog', 'canis_familiaris', 'domestic_dog']
         """
-        places = np.flatnonzero(self._senses == synset)
+        order, starts = self._by_synset
+        places = order[starts[synset] : starts[synset + 1]]
         numbers = np.searchsorted(self._sense_starts, places, side="right") - 1
         first = self.word(synset)
         return [first, *sorted({self.lemmas[i] for i in numbers} - {first})]
+
+    @cached_property
+    def _by_synset(self) -> tuple[NDArray[np.intp], Ints]:
+        """The places of senses, ordered by synset, and where those of each synset start."""
+        return np.argsort(self._senses), np.concatenate([[0], np.cumsum(self.word_counts)])
 
     def name(self, synset: int) -> str:
         """Return the name of a synset, such as ``leopard.n.02``."""
