@@ -94,6 +94,13 @@ def test_word_vectors_look_up_the_synonyms(folder):
     assert "seen.txt: 1 label with synonyms is named by the first" in out
 
 
+def test_a_table_may_spell_the_classes_in_another_way(folder):
+    Path("seen.txt").write_text("tench, Tinca tinca\nbus\nn02012849\n")
+    Path("table.csv").write_text('target,"tench, Tinca tinca",Bus,n02012849\nOkapi,.2,.1,.3\n')
+    _, lines = rank(["--seen", "seen.txt", "--new", "okapi", "--source", "table:table.csv"])
+    assert lines[0]["ranking"] == ["crane (bird)", "tench", "bus"]
+
+
 def test_words_and_senses_of_the_user_come_first(folder):
     Path("seen.txt").write_text("n02012849 crane\nbulldozer\nheron\n")
     Path("names.csv").write_text("class,look_up\ncrane (bird),bulldozer\n")

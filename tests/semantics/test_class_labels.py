@@ -267,7 +267,7 @@ def test_files_that_are_none(content, message, tmp_path):
     path.write_text(content, encoding="utf-8", errors="surrogatepass")
     if content.startswith("#") or not content:
         path = path.rename(tmp_path / "labels.txt")
-    fails(path, f"{path}: ", message)
+    fails(path, f"{path}:", message)
 
 
 def test_a_file_that_is_not_there(tmp_path):

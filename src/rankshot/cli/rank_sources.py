@@ -122,7 +122,7 @@ def read_source(spec: str, given: SourceInput) -> Similarity:
         compare = corpus.similarity
     else:
         read = semantics.read_similarity if kind == "table" else semantics.read_hit_counts
-        table = read(Path(detail))
+        table = _use_class_names(read(Path(detail)), classes)
         compare = table.reindex
         words, own_names = classes.look_up, {*table.targets, *table.items}
     words = {name: text for name, text in words.items() if name not in own_names}
@@ -134,6 +134,25 @@ def read_source(spec: str, given: SourceInput) -> Similarity:
             "words to look up with --names FILE"
         )
     return found
+
+
+def _use_class_names(table: Similarity, classes: ClassLists) -> Similarity:
+    """Return a table with the names of the classes, where it spells them in another way."""
+    from rankshot.semantics import read_class_labels
+
+    def rename(names: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[str, ...]:
+        absent = [name for name in wanted if name not in {*names, *classes.look_up}]
+        if not absent:
+            return names
+        found = read_class_labels(names).match_all(absent)
+        class_of = {label: name for name, label in found.items() if label not in wanted}
+        return tuple(class_of.get(name, name) for name in names)
+
+    return replace(
+        table,
+        targets=rename(table.targets, classes.targets),
+        items=rename(table.items, classes.items),
+    )
 
 
 def make_wordnet(given: SourceInput, measure: str = "path") -> WordNet:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
-from rankshot.core.text_files import iterate_names
+from rankshot.core.text_files import decode_lines, iterate_names
 
 ID2LABEL, LABEL2ID = "id2label", "label2id"
 CONFIG = "config.json"
@@ -52,10 +52,8 @@ def _read_file(source: str | Path, built_in: Sequence[str]) -> list[Any]:
 
 def _read_structure(path: Path) -> Any:
     """Return the list or the object in a file; a text file is a list of its lines."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise RankshotError(f"{path}: not UTF-8 text ({error.reason})") from None
+    with path.open("rb") as stream:
+        text = "".join(line for _, line in decode_lines(stream, path))
     is_json = path.suffix.lower() == ".json"
     if is_json or text.lstrip()[:1] in {"[", "{"}:
         try:
