@@ -183,6 +183,12 @@ def test_synsets_outside_imagenet_have_wordnets_words():
     )
 
 
+def test_given_synonyms_come_before_wordnets():
+    labels = rs.read_class_labels(["n01440764 tench, doctor_fish", "n02012849 Crane"])
+    assert labels.names == ("tench", "crane (bird)")
+    assert labels.synonyms == (("tench", "doctor fish", "Tinca tinca"), ("Crane",))
+
+
 def test_classes_of_the_same_word_are_told_apart():
     """By what they are kinds of, by another word, or by their synsets."""
     nouns = load_nouns()

@@ -12,19 +12,26 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr
+from rankshot.core.errors import RankshotError, format_count, quote_names
 from rankshot.semantics.class_names import reduce_name
 from rankshot.semantics.label_files import read_label_list
+from rankshot.semantics.label_text import (
+    WITH_ID,
+    Label,
+    as_label,
+    describe_synset,
+    is_id,
+    load_imagenet,
+    name_label,
+    parse_label,
+    split_label,
+)
 from rankshot.semantics.wordnet_nouns import is_sense, load_nouns
 
 IMAGENET = "imagenet-1k"
-_WITH_ID = re.compile(r"(n\d{8})(?:[\s,:;_-]+(\S.*))?", re.IGNORECASE | re.DOTALL)
-_ENUMERATION = re.compile(r"(^|\s)(and|or|&)\s")
-"""What the last part of "arts, culture and sports" has: such a name is no list of synonyms."""
 _PLACEHOLDER = re.compile(r"LABEL_\d+")
 _BACKGROUND = frozenset({"background", "dummy", "none", "unused"})
 """The first of 1,001 labels of some networks for ImageNet, as `reduce_name` returns it."""
@@ -152,12 +159,12 @@ class ClassLabels:
         for index in (self._by_given, self._by_name, self._by_spelling):
             if rows := index.get(name):
                 return rows
-        label = _parse(name)
+        label = parse_label(name)
         if label.synset is not None and (rows := self._by_synset.get(label.synset)):
             return rows
         words = [name, *label.words]
         if label.synset is not None:
-            words += _describe_synset(label.synset)[1]
+            words += describe_synset(label.synset)[1]
         letters = dict.fromkeys(map(reduce_name, words))
         for index in (self._by_letters, self._by_other_synonym):
             for text in letters:
@@ -252,7 +259,7 @@ def read_class_labels(
         return load_imagenet_labels()
     raw, where = read_label_list(source, (IMAGENET,))
     try:
-        return _build([_as_label(label, i) for i, label in enumerate(raw)])
+        return _build([as_label(label, i) for i, label in enumerate(raw)])
     except RankshotError as error:
         raise RankshotError(f"{where}: {error}") from None
 
@@ -263,95 +270,16 @@ def load_imagenet_labels() -> ClassLabels:
 
     The name of a class is its first synonym, except where two classes would have the same one.
     """
-    path = files("rankshot.semantics") / "data" / "imagenet_classes.tsv"
-    rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()[1:]]
-    synsets, names, lists = zip(*rows, strict=True)
-    return ClassLabels(names, synsets, tuple(tuple(words.split(", ")) for words in lists), names)
-
-
-# ---- From a label to a synset and words
-
-
-class _Label(NamedTuple):
-    """A label as given, the synset that it names, and its words.
-
-    A plain name is its only word; so is the name of a sense, such as ``crane.n.05``.
-    """
-
-    given: str
-    synset: str | None
-    words: tuple[str, ...]
-
-    @property
-    def is_plain(self) -> bool:
-        is_exact = self.synset is None or is_sense(self.given)
-        return is_exact and self.words == (self.given,)
-
-
-def _as_label(raw: Any, number: int) -> _Label:
-    """Return a label; ``number`` is that of the output, for messages."""
-    if isinstance(raw, (list, tuple)) and len(raw) == 2 and _is_id(raw[0]):
-        # Keras lists pairs of a synset and a name.
-        raw = f"{raw[0]} {raw[1]}"
-    if isinstance(raw, int) and not isinstance(raw, bool):
-        raw = str(raw)
-    if not isinstance(raw, str) or not raw.strip():
-        raise RankshotError(f"label {number} must be text, not {short_repr(raw)}")
-    return _parse(str(raw).strip())
-
-
-def _is_id(text: object) -> bool:
-    return isinstance(text, str) and bool(re.fullmatch(r"n\d{8}", text))
-
-
-def _parse(text: str) -> _Label:
-    if found := _WITH_ID.fullmatch(text):
-        synset = found[1].lower()
-        if _is_known(synset):
-            return _Label(text, synset, _split(found[2]) if found[2] else ())
-    elif is_sense(text):
-        nouns = load_nouns()
-        lemma, _, number = text.lower().rpartition(".n.")
-        if lemma in nouns and 1 <= int(number) <= len(nouns.senses(lemma)):
-            return _Label(text, nouns.id(nouns.synset(text)), (text,))
-    elif "," in text:
-        return _Label(text, None, _split(text))
-    elif text.endswith(")"):
-        # "crane (bird)" is no word, so it can only be ImageNet's class.
-        imagenet = load_imagenet_labels()
-        rows = imagenet._by_name.get(text, [])
-        return _Label(text, imagenet.synsets[rows[0]] if rows else None, (text,))
-    return _Label(text, None, (text,))
-
-
-def _split(text: str) -> tuple[str, ...]:
-    """Return the synonyms in a text, with spaces for underscores."""
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    if not parts or _ENUMERATION.search(parts[-1]) or re.search(r"\d,\d", text):
-        parts = [text]
-    return tuple(part.replace("_", " ").strip() or part for part in parts)
-
-
-def _is_known(synset: str) -> bool:
-    return synset in load_imagenet_labels()._by_synset or load_nouns().has_id(synset)
-
-
-def _describe_synset(synset: str) -> tuple[str, tuple[str, ...]]:
-    """Return the readable name of a synset, and its words."""
-    imagenet = load_imagenet_labels()
-    if rows := imagenet._by_synset.get(synset):
-        return imagenet.names[rows[0]], imagenet.synonyms[rows[0]]
-    nouns = load_nouns()
-    words = [word.replace("_", " ") for word in nouns.words(nouns.synset(synset))]
-    return words[0], tuple(words)
+    names, synonyms = zip(*load_imagenet().values(), strict=True)
+    return ClassLabels(names, tuple(load_imagenet()), synonyms, names)
 
 
 # ---- From labels to classes
 
 
-def _build(labels: Sequence[_Label]) -> ClassLabels:
+def _build(labels: Sequence[Label]) -> ClassLabels:
     labels, remarks = _recognise_imagenet(labels)
-    named = [_name(label) for label in labels]
+    named = [name_label(label) for label in labels]
     synonyms = tuple(words for _, words in named)
     names = _tell_apart([name for name, _ in named], synonyms, labels)
     return ClassLabels(
@@ -363,23 +291,7 @@ def _build(labels: Sequence[_Label]) -> ClassLabels:
     )
 
 
-def _name(label: _Label) -> tuple[str, tuple[str, ...]]:
-    """Return the readable name of a label, and all words for its class."""
-    if label.synset is None:
-        return label.words[0], label.words
-    own_name, own_words = _describe_synset(label.synset)
-    if label.is_plain:
-        return label.given, own_words
-    own = {reduce_name(own_name), reduce_name(own_words[0])}
-    is_own = not label.words or reduce_name(label.words[0]) in own
-    name = own_name if is_own else label.words[0]
-    # "crane (bird)" is a name, but no word that sources could look up.
-    words = [word for word in label.words if word != own_name]
-    spelt = {reduce_name(word): word for word in reversed((*words, *own_words))}
-    return name, tuple(reversed(spelt.values()))
-
-
-def _recognise_imagenet(labels: Sequence[_Label]) -> tuple[Sequence[_Label], list[str]]:
+def _recognise_imagenet(labels: Sequence[Label]) -> tuple[Sequence[Label], list[str]]:
     """Give labels that name ImageNet's classes, in ImageNet's order, their synsets.
 
     More than half of the labels must be at their places. The others keep their own names.
@@ -399,7 +311,7 @@ def _recognise_imagenet(labels: Sequence[_Label]) -> tuple[Sequence[_Label], lis
     if sum(found) <= len(imagenet) / 2:
         return labels, []
     recognised = [
-        _Label(label.given, synset, _split(label.given)) if is_here else label
+        Label(label.given, synset, split_label(label.given)) if is_here else label
         for label, synset, is_here in zip(labels[first:], imagenet.synsets, found, strict=True)
     ]
     remarks = [f"{format_count(sum(found), 'label')} are classes of {IMAGENET}, with known synsets"]
@@ -412,7 +324,7 @@ def _recognise_imagenet(labels: Sequence[_Label]) -> tuple[Sequence[_Label], lis
 
 
 def _tell_apart(
-    names: Sequence[str], synonyms: Sequence[tuple[str, ...]], labels: Sequence[_Label]
+    names: Sequence[str], synonyms: Sequence[tuple[str, ...]], labels: Sequence[Label]
 ) -> tuple[str, ...]:
     """Return names that differ: those of several classes get a word in parentheses.
 
@@ -440,7 +352,7 @@ def _tell_apart(
     return tuple(found)
 
 
-def _find_shared(names: Sequence[str], labels: Sequence[_Label]) -> list[int]:
+def _find_shared(names: Sequence[str], labels: Sequence[Label]) -> list[int]:
     exact, letters = Counter(names), Counter(map(reduce_name, names))
     return [
         i
@@ -460,13 +372,13 @@ def _distinguish(name: str, words: tuple[str, ...], synset: str | None) -> Itera
         yield synset
 
 
-def _describe_changes(labels: Sequence[_Label], names: Sequence[str]) -> Iterator[str]:
+def _describe_changes(labels: Sequence[Label], names: Sequence[str]) -> Iterator[str]:
     """Yield what was changed, counted, each kind with one example."""
     kinds: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for label, name in zip(labels, names, strict=True):
         if name == label.given:
             continue
-        if _WITH_ID.fullmatch(label.given):
+        if WITH_ID.fullmatch(label.given):
             kind = "with an id got a readable name"
         elif name.startswith(f"{label.words[0]} ("):
             kind = "got a word that tells it from another class"
@@ -485,7 +397,7 @@ def _describe_changes(labels: Sequence[_Label], names: Sequence[str]) -> Iterato
             f"{format_count(len(odd), 'label')}, such as {odd[0]!r}, stand for names that the "
             "model does not have: no source knows them. Give the real names"
         )
-    if odd := [label.given for label in labels if label.synset is None and _is_id(label.given)]:
+    if odd := [label.given for label in labels if label.synset is None and is_id(label.given)]:
         yield f"WordNet 3.0 has no noun {quote_names(odd, 4)}: kept as names"
 
 
