@@ -22,20 +22,25 @@ from numpy.typing import NDArray
 
 from rankshot.core.text_files import replace_file
 from rankshot.datasets.efficientnet import EfficientNetFeatures
-from rankshot.datasets.imagenet import CLASSES_FILE, RATER_FILE, SCORES_FILE
+from rankshot.datasets.imagenet import RATER_FILE, SCORES_FILE
 from rankshot.ranking.files import write_rankings
 from rankshot.ranking.rankings import Rankings
+from rankshot.semantics.class_names import reduce_name
 
-DATA = Path(__file__).parents[1] / "src" / "rankshot" / "datasets" / "data"
+PACKAGE = Path(__file__).parents[1] / "src" / "rankshot"
+CLASSES_FILE = PACKAGE / "semantics" / "data" / "imagenet_classes.tsv"
+DATA = PACKAGE / "datasets" / "data"
 SEED = 20150701
 PER_NEW_CLASS, PER_SEEN_CLASS = 14, 4
 SHARED_NAMES = {
-    "n02012849": "crane.n.05",
-    "n03126707": "crane.n.04",
-    "n03710637": "maillot.n.02",
-    "n03710721": "maillot.n.01",
+    "n02012849": "crane (bird)",
+    "n03126707": "crane (machine)",
+    "n02113186": "Cardigan Welsh corgi",
+    "n03710637": "maillot (tights)",
+    "n03710721": "maillot (swimsuit)",
 }
-"""Two pairs of classes have the same first synonym: they have the names of their senses instead."""
+"""Three pairs of classes have the same first synonym, up to case: here are other names. The
+cardigan keeps its own."""
 
 
 def main(cifar: Path, timm: Path, rater: Path) -> None:
@@ -44,9 +49,10 @@ def main(cifar: Path, timm: Path, rater: Path) -> None:
     lines = (timm / "imagenet_synset_to_lemma.txt").read_text(encoding="utf-8").splitlines()
     synonyms = dict(line.split("\t") for line in lines)
     names = {id_: SHARED_NAMES.get(id_, synonyms[id_].split(", ")[0]) for id_ in synsets}
-    if repeated := [name for name, count in Counter(names.values()).items() if count > 1]:
+    letters = Counter(map(reduce_name, names.values()))
+    if repeated := [name for name in names.values() if letters[reduce_name(name)] > 1]:
         raise ValueError(f"two classes have the name {repeated[0]!r}")
-    with replace_file(DATA / CLASSES_FILE) as stream:
+    with replace_file(CLASSES_FILE) as stream:
         stream.write("id\tname\tsynonyms\n")
         stream.writelines(f"{id_}\t{names[id_]}\t{synonyms[id_]}\n" for id_ in synsets)
 

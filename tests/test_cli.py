@@ -186,7 +186,7 @@ def test_names_are_shown_as_they_are(folder):
 
 def test_names_that_are_no_names(folder):
     (folder / "new.txt").write_text("cat\ncat\n")
-    assert "new.txt:2: 'cat' is in line 1 as well; every name must be different" in rank().err
+    assert "new.txt: 'cat' occurs more than once (labels 0, 1, counted from 0)" in rank().err
     (folder / "new.txt").write_text("# nothing\n")
     assert "new.txt: no names in it" in rank().err
     (folder / "new.txt").write_bytes(b"cat\n\xff\n")

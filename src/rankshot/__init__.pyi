@@ -18,6 +18,7 @@ from .ranking import (
     write_rankings as write_rankings,
 )
 from .semantics import (
+    ClassLabels as ClassLabels,
     Corpus as Corpus,
     CostEstimate as CostEstimate,
     Embedding as Embedding,
@@ -29,6 +30,7 @@ from .semantics import (
     WordVectors as WordVectors,
     arithmetic_mean as arithmetic_mean,
     geometric_mean as geometric_mean,
+    read_class_labels as read_class_labels,
     read_hit_counts as read_hit_counts,
     read_senses as read_senses,
     read_similarity as read_similarity,

@@ -267,7 +267,7 @@ def test_probabilities_sum_to_one_and_a_lone_name_has_its_usual_sense(nouns):
 
 def test_two_names_with_the_same_noun_get_two_senses():
     names = [
-        name.replace("crane.n.05", "crane").replace("crane.n.04", "crane 2")
+        name.replace("crane (bird)", "crane").replace("crane (machine)", "crane 2")
         for name in IMAGENET.names
     ]
     senses = rs.WordNet().senses(names)

@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rankshot.cli.console import say
 from rankshot.core.errors import RankshotError, quote_names, suggest_name
 
+if TYPE_CHECKING:
+    from rankshot.semantics.class_labels import ClassLabels
+
 SeenOption = Annotated[
-    Path,
+    str,
     typer.Option(
-        "--seen", help="A text file that names the seen classes, one per line; # starts a comment."
+        "--seen",
+        metavar="<file or imagenet-1k>",
+        help="The seen classes: a text file with one name per line (# starts a comment), a JSON "
+        "file (a list, an object from index to name, or the config.json of a transformers model), "
+        "or imagenet-1k. Lists of synonyms and WordNet ids get readable names; it is said which.",
     ),
 ]
 NewOption = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         "--new",
-        help="A text file that names the new classes, one per line. Required without --rehearse.",
+        metavar="<file or names>",
+        help="The new classes: a file as for --seen, or names separated by commas. A file of that "
+        "name comes first. Required without --rehearse.",
     ),
 ]
 NamesOption = Annotated[
@@ -74,15 +84,31 @@ InputsOption = Annotated[
 
 @dataclass(frozen=True)
 class ClassLists:
-    """The classes to rank for, the seen classes to be ranked, and the words for some names.
+    """The classes to rank for, the seen classes to be ranked, and what is known of their names.
 
     The first are new classes, or seen classes that play new ones (``is_rehearsal``).
+
+    Attributes
+    ----------
+    look_up : mapping from names to words
+        The words that the user gives in place of some names.
+    synonyms : mapping from names to words
+        The synonyms in the labels, for sources that look up words.
+    synsets : mapping from names to WordNet ids
+        The senses that the labels name.
     """
 
     targets: tuple[str, ...]
     items: tuple[str, ...]
     look_up: Mapping[str, str]
+    synonyms: Mapping[str, str]
+    synsets: Mapping[str, str]
     is_rehearsal: bool
+
+    @property
+    def words(self) -> dict[str, str]:
+        """The words that sources look up in place of a name."""
+        return {**self.synonyms, **self.look_up}
 
     @property
     def kind(self) -> str:
@@ -91,30 +117,33 @@ class ClassLists:
 
 
 def read_class_lists(
-    seen: Path,
-    new: Path | None,
+    seen: str,
+    new: str | None,
     names: Path | None,
     rehearse: str | None,
     seed: int,
     k: int | None,
 ) -> ClassLists:
     """Read the names of the classes, and choose those that are rehearsed."""
-    from rankshot.core.text_files import read_names
     from rankshot.core.validation import require_whole_number
     from rankshot.semantics import choose_rehearsed, read_look_up
 
-    known = read_names(seen)
+    known = read_seen_labels(seen)
+    all_labels = [known]
     if rehearse is None:
         if new is None:
             raise RankshotError("give --new FILE, or --rehearse to rank for some seen classes")
-        items, targets = known, read_names(new)
+        about = read_new_labels(new)
+        _refuse_seen(about, known)
+        items, targets = known.names, about.names
+        all_labels.append(about)
     else:
         if new is not None:
             raise RankshotError(
                 "--rehearse ranks for seen classes alone: leave out --new, and run once more for "
                 "the new classes"
             )
-        targets, items = choose_rehearsed(known, _parse_choice(rehearse), seed)
+        targets, items = choose_rehearsed(known.names, _parse_choice(rehearse, known), seed)
         say(
             f"{len(targets):,} of the {len(known):,} seen classes play new ones; the other "
             f"{len(items):,} are ranked for them: {quote_names(targets)}"
@@ -122,20 +151,76 @@ def read_class_lists(
     if k is not None:
         # Here the message names the option, before anything is computed.
         require_whole_number("--k", k, len(items))
-    if both := [name for name in targets if name in items]:
-        raise RankshotError(f"classes are both seen and new: {quote_names(both)}")
     look_up = {} if names is None else read_look_up(names, items + targets)
-    return ClassLists(targets, items, look_up, rehearse is not None)
+    return ClassLists(
+        targets,
+        items,
+        look_up,
+        {name: words for labels in all_labels for name, words in labels.words.items()},
+        {name: synset for labels in all_labels for name, synset in labels.senses.items()},
+        rehearse is not None,
+    )
 
 
-def _parse_choice(rehearse: str) -> int | tuple[str, ...]:
+def read_seen_labels(seen: str) -> ClassLabels:
+    """Read the seen classes that an option names, and print what was changed."""
+    from rankshot.semantics import read_class_labels
+
+    return _print_changes(read_class_labels(seen), seen)
+
+
+def read_new_labels(new: str) -> ClassLabels:
+    """Read the new classes that an option names: a file, or names separated by commas.
+
+    A text with a folder or an ending, such as new.txt, is always a file.
+    """
+    from rankshot.semantics import read_class_labels
+    from rankshot.semantics.class_labels import IMAGENET
+
+    path = Path(new)
+    looks_like_file = path.name != new or re.fullmatch(r"\S+\.[A-Za-z]+", new)
+    if new == IMAGENET or path.exists() or (looks_like_file and "," not in new):
+        return _print_changes(read_class_labels(path if path.exists() else new), new)
+    if not (names := _split_names(new)):
+        raise RankshotError(f"--new {new!r}: no names in it")
+    return _print_changes(read_class_labels(names), "--new")
+
+
+def list_label_files(*options: str | None) -> list[Path]:
+    """Return the files among the options that name classes."""
+    return [Path(option) for option in options if option is not None and Path(option).is_file()]
+
+
+def _print_changes(labels: ClassLabels, where: str) -> ClassLabels:
+    for change in labels.changes:
+        say(f"{where}: {change}")
+    return labels
+
+
+def _refuse_seen(new: ClassLabels, seen: ClassLabels) -> None:
+    """Refuse new classes that are seen classes, by name or by synset; print which may be."""
+    names, synsets = set(seen.names), set(seen.synsets) - {None}
+    pairs = zip(new.names, new.synsets, strict=True)
+    if both := [name for name, synset in pairs if name in names or synset in synsets]:
+        raise RankshotError(f"classes are both seen and new: {quote_names(both)}")
+    for name in new.names:
+        if found := seen.match(name):
+            say(f"warning: the new class {name!r} may be the same as the seen {quote_names(found)}")
+
+
+def _parse_choice(rehearse: str, known: ClassLabels) -> int | tuple[str, ...]:
     from rankshot.core.text_files import read_names
 
     if rehearse.strip().isdecimal():
         return int(rehearse)
-    if Path(rehearse).is_file():
-        return read_names(Path(rehearse))
-    return tuple(name.strip() for name in rehearse.split(",") if name.strip())
+    is_file = Path(rehearse).is_file()
+    names = read_names(Path(rehearse)) if is_file else _split_names(rehearse)
+    matches = {name: known.match(name) for name in names}
+    return tuple(found[0] if len(found) == 1 else name for name, found in matches.items())
+
+
+def _split_names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def read_question(question: str) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rankshot.cli.class_options import list_label_files, read_seen_labels
 from rankshot.cli.console import SHOWN, check_writable, say
 from rankshot.cli.head_options import K, KOption, Prior, PriorOption, build_prior
 from rankshot.core.errors import RankshotError, format_count
@@ -26,10 +27,11 @@ def consensus(
     prior: PriorOption = Prior.PLACKETT_LUCE,
     k: KOption = K,
     seen: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
-            help="A text file that names the seen classes, one per line. The default is the "
-            "classes that occur in the rankings."
+            metavar="<file or imagenet-1k>",
+            help="The seen classes, as for `rankshot rank`. The default is the classes that occur "
+            "in the rankings.",
         ),
     ] = None,
     output: Annotated[
@@ -51,7 +53,7 @@ def consensus(
     """
     from rich.console import Console
 
-    from rankshot.core.text_files import read_names, require_ending
+    from rankshot.core.text_files import require_ending
     from rankshot.core.validation import require_whole_number
     from rankshot.ranking import read_rankings, summarize, write_rankings
     from rankshot.ranking.files import ENDINGS
@@ -59,8 +61,9 @@ def consensus(
     require_whole_number("--k", k)
     if output is not None:
         require_ending(output, ENDINGS)
-        check_writable(output, rankings, seen)
-    given = read_rankings(rankings, items=None if seen is None else read_names(seen))
+        check_writable(output, rankings, *list_label_files(seen))
+    items = None if seen is None else read_seen_labels(seen).names
+    given = read_rankings(rankings, items=items)
     try:
         summaries = summarize(given, build_prior(prior), k)
     except RankshotError as error:

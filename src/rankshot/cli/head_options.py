@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankshot.cli.console import say
+from rankshot.cli.matched_names import match_columns, read_rankings_of, rename_all
 from rankshot.cli.score_options import ScoreType, build_scores, infer_score_type
-from rankshot.core.errors import RankshotError, UnknownItemError, quote_names
+from rankshot.core.errors import RankshotError, quote_names
 
 if TYPE_CHECKING:
     from rankshot.zeroshot.alignment import Semantics
@@ -419,6 +420,7 @@ def _fit_similarity(options: HeadOptions, scores: ScoreTable) -> BaseHead:
     if options.rehearsed is not None:
         model = options.rehearsed.build_head()
     table = read_similarity(path)
+    table = replace(table, items=rename_all(table.items, match_columns(table.items, scores, path)))
     try:
         table = table.select(table.targets, scores.items)
     except RankshotError as error:
@@ -428,14 +430,9 @@ def _fit_similarity(options: HeadOptions, scores: ScoreTable) -> BaseHead:
 
 def read_new_rankings(path: Path, scores: ScoreTable) -> Semantics:
     """Read the rankings of new classes, and print what is left out or missing."""
-    from rankshot.ranking import read_rankings
     from rankshot.zeroshot.alignment import only_new, require_targets
 
-    try:
-        rankings = read_rankings(path, items=scores.items)
-    except UnknownItemError as error:
-        columns = f"the columns of {scores.path} are {quote_names(scores.items)}"
-        raise RankshotError(f"{error}; {columns}") from None
+    rankings = read_rankings_of(path, scores)
     try:
         new = only_new(require_targets(rankings))
     except RankshotError as error:
@@ -458,7 +455,8 @@ def _read_reference(
     from rankshot.zeroshot.files.score_tables import open_scores
 
     table = open_scores(path)
-    if different := sorted(set(table.items) ^ set(scores.items)):
+    items = rename_all(table.items, match_columns(table.items, scores, path))
+    if different := sorted(set(items) ^ set(scores.items)):
         raise RankshotError(
             f"{path}: a reference needs the columns of {scores.path}; only one of the two files "
             f"has {quote_names(different)}"
@@ -477,4 +475,5 @@ def _read_reference(
                 f"{score_type}; both must be the same: give --score-type"
             )
     values = np.concatenate(batches)
-    return build_scores(values, table, score_type, range(len(values))), score_type
+    named = replace(table, items=items)
+    return build_scores(values, named, score_type, range(len(values))), score_type

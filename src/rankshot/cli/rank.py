@@ -17,6 +17,7 @@ from rankshot.cli.class_options import (
     RehearseOption,
     SeedOption,
     SeenOption,
+    list_label_files,
     name_by_words,
     read_class_lists,
     read_question,
@@ -159,7 +160,7 @@ def rank(
             "--senses-out": senses_out,
             "--log": log,
         },
-        [seen, new, names, senses, *list_files(specs)],
+        [*list_label_files(seen, new), names, senses, *list_files(specs)],
         specs,
     )
     answers = list_files(specs, ["answers"])
@@ -268,7 +269,7 @@ def _write_senses(table: Similarity, given: SourceInput, path: Path) -> str:
 
     unknown = {*table.unknown_targets, *table.unknown_items}
     words = {
-        name: name if name in given.senses else given.classes.look_up.get(name, name)
+        name: name if name in given.senses else given.classes.words.get(name, name)
         for name in table.targets + table.items
         if name not in unknown
     }
@@ -309,7 +310,7 @@ def _print_misspellings(given: SourceInput, console: Console) -> None:
 
     classes = given.classes
     names = [name for name in classes.targets + classes.items if name not in given.senses]
-    words = dict.fromkeys(classes.look_up.get(name, name) for name in names)
+    words = dict.fromkeys(classes.words.get(name, name) for name in names)
     if found := find_misspellings(words) if words else {}:
         pairs = [f"{word!r} (did you mean {noun!r}?)" for word, noun in found.items()]
         more = f" and {len(pairs) - MISSPELT_SHOWN} more" if len(pairs) > MISSPELT_SHOWN else ""

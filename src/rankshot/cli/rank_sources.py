@@ -44,7 +44,7 @@ class SourceInput:
 def parse_senses(
     classes: ClassLists, senses: Path | None, options: Sequence[str]
 ) -> dict[str, str]:
-    """Return the WordNet senses that a file and options give, of classes that exist."""
+    """Return the WordNet senses that labels, a file and options give, of classes that exist."""
     from rankshot.semantics import read_senses
 
     given = {str(senses): read_senses(senses) if senses else {}}
@@ -54,7 +54,9 @@ def parse_senses(
         if odd := [name for name in pins if name not in names]:
             hint = suggest_name(odd[0], names)
             raise RankshotError(f"{where}: no class {odd[0]!r}{hint}; leave out its sense")
-    return {name: sense for some in given.values() for name, sense in some.items()}
+    # Words that the user gives for a class come before its label.
+    labelled = {name: id_ for name, id_ in classes.synsets.items() if name not in classes.look_up}
+    return {name: sense for some in (labelled, *given.values()) for name, sense in some.items()}
 
 
 def _parse_senses(options: Sequence[str]) -> dict[str, str]:
@@ -105,6 +107,7 @@ def read_source(spec: str, given: SourceInput) -> Similarity:
 
     kind, _, detail = spec.partition(":")
     classes = given.classes
+    words: Mapping[str, str] = classes.words
     own_names: set[str] = set()
     if kind == "wordnet":
         compare = make_wordnet(given, detail or "path").similarity
@@ -119,10 +122,10 @@ def read_source(spec: str, given: SourceInput) -> Similarity:
         compare = corpus.similarity
     else:
         read = semantics.read_similarity if kind == "table" else semantics.read_hit_counts
-        table = read(Path(detail))
+        table = _use_class_names(read(Path(detail)), classes)
         compare = table.reindex
-        own_names = {*table.targets, *table.items}
-    words = {name: text for name, text in classes.look_up.items() if name not in own_names}
+        words, own_names = classes.look_up, {*table.targets, *table.items}
+    words = {name: text for name, text in words.items() if name not in own_names}
     found = semantics.compare_as(compare, classes.targets, classes.items, words)
     if found.coverage == 0:
         raise RankshotError(
@@ -131,6 +134,25 @@ def read_source(spec: str, given: SourceInput) -> Similarity:
             "words to look up with --names FILE"
         )
     return found
+
+
+def _use_class_names(table: Similarity, classes: ClassLists) -> Similarity:
+    """Return a table with the names of the classes, where it spells them in another way."""
+    from rankshot.semantics import read_class_labels
+
+    def rename(names: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[str, ...]:
+        absent = [name for name in wanted if name not in {*names, *classes.look_up}]
+        if not absent:
+            return names
+        found = read_class_labels(names).match_all(absent)
+        class_of = {label: name for name, label in found.items() if label not in wanted}
+        return tuple(class_of.get(name, name) for name in names)
+
+    return replace(
+        table,
+        targets=rename(table.targets, classes.targets),
+        items=rename(table.items, classes.items),
+    )
 
 
 def make_wordnet(given: SourceInput, measure: str = "path") -> WordNet:

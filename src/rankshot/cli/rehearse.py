@@ -12,6 +12,7 @@ import typer
 
 from rankshot.cli.console import check_writable, say
 from rankshot.cli.head_options import read_new_rankings
+from rankshot.cli.matched_names import match_columns, rename, rename_all
 from rankshot.cli.score_options import ScoreType, ScoreTypeOption, build_scores, infer_score_type
 from rankshot.core.errors import RankshotError, format_count, quote_names
 
@@ -103,6 +104,8 @@ def rehearse(
         check_writable(output, scores, truth, rankings, new_rankings)
     table = open_scores(scores)
     about = read_rankings(rankings)
+    of_rankings = [*about.items, *filter(None, about.target_names)]
+    about = rename(about, match_columns(of_rankings, table, rankings))
     about_new = None if new_rankings is None else read_new_rankings(new_rankings, table)
     values, labels = _read_labelled(table, truth, score_type)
     rehearsal = Rehearsal(HEADS[head](), verbose=Console(stderr=True).is_terminal)
@@ -144,6 +147,7 @@ def _read_labelled(
     """Read a table of scores into memory, and the class of each input."""
     import numpy as np
 
+    from rankshot.core.tables import as_text_array
     from rankshot.zeroshot.files.truth import read_truth
 
     batches: list[NDArray[np.floating]] = []
@@ -153,6 +157,8 @@ def _read_labelled(
         batches.append(batch.values)
         ids += [str(n + i) for i in range(len(batch))] if found is None else list(found)
     labels = read_truth(truth, ids)
+    column_of = match_columns(labels.tolist(), table, truth)
+    labels = as_text_array(rename_all(labels.tolist(), column_of))
     if score_type is ScoreType.AUTO:
         score_type = infer_score_type(batches[0], table)
     values = np.concatenate(batches)

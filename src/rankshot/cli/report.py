@@ -27,6 +27,7 @@ from rankshot.cli.head_options import (
     build_prior,
     fit_head,
 )
+from rankshot.cli.matched_names import read_rankings_of
 from rankshot.cli.score_options import ScoreType, ScoreTypeOption, find_inputs
 from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr, suggest_name
 
@@ -161,8 +162,7 @@ def report(
         table = open_scores(scores)
         model, score_type = fit_head(table, score_type, options)
     if rankings is not None:
-        items = None if table is None else table.items
-        page = _add_rankings(page, options, items, predicted, labels, model)
+        page = _add_rankings(page, options, table, predicted, labels, model)
     if table is not None and model is not None:
         cards, whys = _explain_inputs(
             answers, predicted.ids, shots.pictures, table, model, score_type
@@ -237,7 +237,7 @@ def _build_page(title: str, predicted: Predictions, labels: Labels | None) -> Re
 def _add_rankings(
     page: Report,
     options: HeadOptions,
-    items: tuple[str, ...] | None,
+    table: ScoreTable | None,
     predicted: Predictions,
     labels: Labels | None,
     model: BaseHead | None,
@@ -249,9 +249,10 @@ def _add_rankings(
     from rankshot.zeroshot.alignment import require_targets
 
     path = cast("Path", options.rankings)
-    rankings = read_rankings(path, items=items)
+    # `fit_head` has read the same rankings, and printed what was matched.
+    given = read_rankings(path) if table is None else read_rankings_of(path, table, quiet=True)
     try:
-        rankings = require_targets(rankings)
+        rankings = require_targets(given)
     except RankshotError as error:
         raise RankshotError(f"{path}: {error}") from None
     has_seen = bool(set(predicted.targets) & set(rankings.items))

@@ -75,18 +75,26 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
                 yield number, text
 
 
-def read_names(path: Path) -> tuple[str, ...]:
-    """Read names, one per line; a # at the start or after a space begins a comment."""
-    line_of: dict[str, int] = {}
+def iterate_names(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield names, one per line, with the numbers of their lines.
+
+    A # at the start or after a space begins a comment.
+    """
     for number, line in read_lines(path):
-        name = re.sub(r"(^|\s)#.*", "", line).strip()
+        if name := re.sub(r"(^|\s)#.*", "", line).strip():
+            yield number, name
+
+
+def read_names(path: Path) -> tuple[str, ...]:
+    """Read names, one per line, that must differ; see `iterate_names`."""
+    line_of: dict[str, int] = {}
+    for number, name in iterate_names(path):
         if name in line_of:
             raise RankshotError(
                 f"{path}:{number}: {short_repr(name)} is in line {line_of[name]} as well; every "
                 "name must be different"
             )
-        if name:
-            line_of[name] = number
+        line_of[name] = number
     if not line_of:
         raise RankshotError(f"{path}: no names in it; there should be one per line")
     return tuple(line_of)

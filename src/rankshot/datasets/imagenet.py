@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from typing import NamedTuple
 
 import numpy as np
@@ -11,9 +10,9 @@ from numpy.typing import NDArray
 from rankshot.datasets.embedded import embedded_file
 from rankshot.ranking.files import read_rankings
 from rankshot.ranking.rankings import Rankings
+from rankshot.semantics.class_labels import load_imagenet_labels
 from rankshot.zeroshot.scores import Scores
 
-CLASSES_FILE = "imagenet_classes.tsv"
 RATER_FILE = "imagenet_rater.jsonl"
 SCORES_FILE = "imagenet_scores.npz"
 
@@ -24,8 +23,9 @@ class ImageNetClasses(NamedTuple):
     Attributes
     ----------
     names : tuple of str
-        The first synonym, which is what most lists of these classes show. Two cranes and two
-        maillots have the names of their WordNet senses instead, such as ``crane.n.05``.
+        The first synonym, which is what most lists of these classes show. Five classes that would
+        share it with another have longer names, such as ``crane (bird)``. They are the names of
+        ``read_class_labels("imagenet-1k")``.
     ids : tuple of str
         The WordNet 3.0 synset of each class, such as ``n02012849``.
     synonyms : tuple of str
@@ -47,10 +47,9 @@ def imagenet_classes() -> ImageNetClasses:
     >>> len(classes.names), classes.names[1], classes.ids[1], classes.synonyms[1]
     (1000, 'goldfish', 'n01443537', 'goldfish, Carassius auratus')
     """
-    with embedded_file(CLASSES_FILE) as path, path.open(encoding="utf-8", newline="") as stream:
-        rows = list(csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE))
-    columns = (tuple(row[column] for row in rows) for column in ("name", "id", "synonyms"))
-    return ImageNetClasses(*columns)
+    labels = load_imagenet_labels()
+    ids = tuple(labels.senses.values())
+    return ImageNetClasses(labels.names, ids, tuple(map(", ".join, labels.synonyms)))
 
 
 class ImageNetScores(NamedTuple):

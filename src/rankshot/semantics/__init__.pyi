@@ -6,6 +6,7 @@ from .associations import (
     pmi as pmi,
     ppmi as ppmi,
 )
+from .class_labels import ClassLabels as ClassLabels, read_class_labels as read_class_labels
 from .class_names import (
     choose_rehearsed as choose_rehearsed,
     compare_as as compare_as,

@@ -6,6 +6,7 @@ misspelt. The user can say which words a source should look up instead.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
@@ -27,6 +28,8 @@ CLASS, LOOK_UP = "class", "look_up"
 """The columns of a file of words to look up."""
 FEWEST_RANKED = 2
 """Seen classes that must be left when others are rehearsed: fewer cannot be ranked."""
+_QUALIFIER = re.compile(r"(?<=\S)\s*\([^()]*\)$")
+"""What tells two classes of the same word apart, as in crane (bird)."""
 SEPARATORS = str.maketrans("", "", "-_+ \t\n\u00a0")
 
 
@@ -84,12 +87,12 @@ def split_synonyms(name: str) -> list[str]:
 
     Examples
     --------
-    >>> for name in ("goldfish, Carassius auratus", "sea_lion.n.01", "n02084071", "bus"):
+    >>> for name in ("goldfish, Carassius auratus", "sea_lion.n.01", "n02084071", "crane (bird)"):
     ...     print(split_synonyms(name))
     ['goldfish', 'Carassius auratus']
     ['sea_lion']
     ['dog', 'canis_familiaris', 'domestic_dog']
-    ['bus']
+    ['crane']
     """
     if is_sense(name):
         word, _, _ = name.lower().rpartition(".n.")
@@ -97,7 +100,8 @@ def split_synonyms(name: str) -> list[str]:
             return [word]
         nouns = load_nouns()
         return nouns.words(nouns.synset(name)) if nouns.has_id(name) else [name]
-    return [word.strip() for word in name.split(",") if word.strip()] or [name]
+    words = [_QUALIFIER.sub("", word.strip()) for word in name.split(",") if word.strip()]
+    return words or [name]
 
 
 def read_look_up(path: str | Path, classes: Iterable[Any]) -> dict[str, str]:
@@ -185,13 +189,13 @@ class NameMatcher:
         self.names = dict.fromkeys(names)
         self._by_letters: dict[str, list[str]] = defaultdict(list)
         for name in self.names:
-            self._by_letters[_reduce(name)].append(name)
+            self._by_letters[reduce_name(name)].append(name)
 
     def match(self, name: str) -> list[str]:
         """Return the class that a name means; none, or several, if that cannot be said."""
         if name in self.names:
             return [name]
-        letters = _reduce(name)
+        letters = reduce_name(name)
         return (
             self._by_letters.get(letters)
             or self._find_all(self._by_letters, _singulars(name))
@@ -216,13 +220,13 @@ class NameMatcher:
         return [name for letters in forms for name in known.get(letters, [])]
 
 
-def _reduce(name: str) -> str:
+def reduce_name(name: str) -> str:
     """Return the letters of a name: without case and separators."""
     return name.casefold().translate(SEPARATORS)
 
 
 def _singulars(name: str) -> list[str]:
-    return list(dict.fromkeys(map(_reduce, load_nouns().singulars(name.casefold()))))
+    return list(dict.fromkeys(map(reduce_name, load_nouns().singulars(name.casefold()))))
 
 
 # ---- Rehearsal

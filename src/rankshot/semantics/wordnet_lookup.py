@@ -16,6 +16,8 @@ from rankshot.semantics.wordnet_nouns import CATEGORIES, Nouns, is_sense
 
 _NUMBERED = re.compile(r"(.*[^-_+\s\d(])[-_+\s]*(\d+|\(\d+\))", re.DOTALL)
 """A name that a number at its end makes different from another one, such as crane 2."""
+_QUALIFIED = re.compile(r"(.*\S)\s*\(([^()]*[^()\d\s][^()]*)\)", re.DOTALL)
+"""A name that a word in parentheses makes different from another one, such as crane (bird)."""
 
 
 class UnknownNounError(RankshotError):
@@ -73,11 +75,12 @@ def find_candidates(nouns: Nouns, name: str, categories: Collection[str] | None)
     --------
     >>> from rankshot.semantics.wordnet_nouns import load_nouns
     >>> nouns = load_nouns()
-    >>> for name in ("n02012849", "bow, bowknot", "maple_tree"):
+    >>> for name in ("n02012849", "bow, bowknot", "maple_tree", "crane (bird)"):
     ...     print([nouns.name(synset) for synset in find_candidates(nouns, name, None).synsets])
     ['crane.n.05']
     ['bow.n.01']
     ['maple.n.02']
+    ['crane.n.05']
     """
     if is_sense(name):
         return pin_sense(nouns, name, name)
@@ -132,6 +135,8 @@ def _find_noun(nouns: Nouns, name: str, text: str) -> SenseCandidates:
     for other in [" ".join(words), *singulars]:
         if words[-1] and (lemmas := nouns.spellings(other)):
             return _collect(nouns, name, lemmas, note=f"{name!r} was looked up as {lemmas[0]!r}")
+    if qualified := _QUALIFIED.fullmatch(text):
+        return _find_qualified(nouns, name, *qualified.groups())
     if numbered := _NUMBERED.fullmatch(text):
         return _find_noun(nouns, name, numbered[1])
     if len(words) > 1:
@@ -139,6 +144,14 @@ def _find_noun(nouns: Nouns, name: str, text: str) -> SenseCandidates:
             if heads := nouns.spellings(last):
                 return _find_by_head_noun(nouns, name, " ".join(words[:-1]), heads)
     raise UnknownNounError(f"WordNet has no noun {name!r}")
+
+
+def _find_qualified(nouns: Nouns, name: str, noun: str, kind: str) -> SenseCandidates:
+    """Return the senses of a noun that are of some kind, or all of them if none is."""
+    found = _find_noun(nouns, name, noun)
+    above = {synset for lemma in nouns.spellings(kind) for synset in nouns.senses(lemma)}
+    kept = tuple(c for c in found.candidates if above & nouns.ancestors(c.synset).keys())
+    return replace(found, candidates=kept, note=None) if kept else found
 
 
 def _find_by_head_noun(

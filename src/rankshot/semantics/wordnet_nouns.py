@@ -95,7 +95,8 @@ class Nouns:
         self._first_lemmas = arrays["first_lemmas"].astype(np.int64)
         self._totals = arrays["totals"].astype(np.float64)
         offsets: Ints = np.cumsum(arrays["offset_steps"], dtype=np.int64)
-        self._by_offset: dict[int, int] = {offset: i for i, offset in enumerate(offsets.tolist())}
+        self._offsets: list[int] = offsets.tolist()
+        self._by_offset: dict[int, int] = {offset: i for i, offset in enumerate(self._offsets)}
         self.sizes: Ints = arrays["sizes"].astype(np.int64)
         """The number of synsets that every synset has at or below it."""
         self.word_counts: Ints = np.bincount(self._senses)
@@ -180,10 +181,16 @@ class Nouns:
         >>> nouns.words(nouns.synset("n02084071"))
         ['dog', 'canis_familiaris', 'domestic_dog']
         """
-        places = np.flatnonzero(self._senses == synset)
+        order, starts = self._by_synset
+        places = order[starts[synset] : starts[synset + 1]]
         numbers = np.searchsorted(self._sense_starts, places, side="right") - 1
         first = self.word(synset)
         return [first, *sorted({self.lemmas[i] for i in numbers} - {first})]
+
+    @cached_property
+    def _by_synset(self) -> tuple[NDArray[np.intp], Ints]:
+        """The places of senses, ordered by synset, and where those of each synset start."""
+        return np.argsort(self._senses), np.concatenate([[0], np.cumsum(self.word_counts)])
 
     def name(self, synset: int) -> str:
         """Return the name of a synset, such as ``leopard.n.02``."""
@@ -208,6 +215,10 @@ class Nouns:
         if not 1 <= int(number) <= len(senses):
             raise RankshotError(f"{lemma!r} has {len(senses)} senses, so there is no {name!r}")
         return senses[int(number) - 1]
+
+    def id(self, synset: int) -> str:
+        """Return the id of a synset, such as ``n02128925``."""
+        return f"n{self._offsets[synset]:08d}"
 
     def has_id(self, name: str) -> bool:
         """Return whether an id such as ``n02128925`` is that of a noun."""

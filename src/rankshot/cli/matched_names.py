@@ -1,0 +1,82 @@
+"""Names of classes in files that belong together: other spellings are matched to the columns.
+
+The columns of a table of scores keep their names. Rankings, similarities, a reference and true
+classes may spell them in another way. Exact names cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rankshot.cli.console import say
+from rankshot.core.errors import RankshotError, UnknownItemError, format_count, quote_names
+
+if TYPE_CHECKING:
+    from rankshot.ranking.rankings import Rankings
+    from rankshot.zeroshot.files.score_tables import ScoreTable
+
+
+def match_columns(
+    names: Iterable[str], table: ScoreTable, where: Path, *, quiet: bool = False
+) -> dict[str, str]:
+    """Return the column that each name means, for names that are not columns; print an example.
+
+    Names that mean no column, or several, are left out. ``where`` is the file of the names.
+    """
+    from rankshot.semantics import read_class_labels
+
+    names, columns = dict.fromkeys(names), set(table.items)
+    if names.keys() <= columns:
+        return {}
+    try:
+        found = read_class_labels(table.items).match_all(names)
+    except RankshotError as error:
+        raise RankshotError(f"{where} and {table.path}: {error}") from None
+    found = {name: column for name, column in found.items() if name != column}
+    if found and not quiet:
+        name, column = next(iter(found.items()))
+        say(
+            f"{where}: {format_count(len(found), 'name')} matched to the columns of {table.path}, "
+            f"for example {name!r} to {column!r}"
+        )
+    return found
+
+
+def read_rankings_of(path: Path, table: ScoreTable, *, quiet: bool = False) -> Rankings:
+    """Read rankings of the classes of a table of scores."""
+    from rankshot.ranking import read_rankings
+
+    try:
+        return read_rankings(path, items=table.items)
+    except UnknownItemError as error:
+        problem = error
+    found = read_rankings(path)
+    # A target that is no item is a new class, even if a seen class has its name as a synonym.
+    rankings = rename(found, match_columns(found.items, table, path, quiet=quiet))
+    columns = f"the columns of {table.path} are {quote_names(table.items)}"
+    if rankings is found:
+        raise RankshotError(f"{problem}; {columns}") from None
+    try:
+        return rankings.change_items(table.items)
+    except UnknownItemError as error:
+        raise RankshotError(f"{path}: {error}; {columns}") from None
+
+
+def rename(rankings: Rankings, column_of: dict[str, str]) -> Rankings:
+    """Return rankings with other names of some items and targets."""
+    from rankshot.core.tables import as_text_array
+
+    if not column_of:
+        return rankings
+    targets = [column_of.get(name, name) for name in rankings.targets]
+    return replace(
+        rankings, items=rename_all(rankings.items, column_of), targets=as_text_array(targets)
+    )
+
+
+def rename_all(names: Sequence[str], column_of: dict[str, str]) -> tuple[str, ...]:
+    """Return names with some of them replaced."""
+    return tuple(column_of.get(name, name) for name in names)
