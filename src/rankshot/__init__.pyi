@@ -56,6 +56,7 @@ from .zeroshot import (
     WeightedMean as WeightedMean,
     ZeroShotClassifier as ZeroShotClassifier,
     explain as explain,
+    export_onnx as export_onnx,
     fit_gate as fit_gate,
     scores_of as scores_of,
 )

@@ -18,6 +18,7 @@ from .heads.gate import Gate as Gate, fit_gate as fit_gate
 from .heads.probabilistic_ranking import ProbabilisticRanking as ProbabilisticRanking
 from .heads.seen_and_new import SeenAndNew as SeenAndNew
 from .heads.weighted_mean import WeightedMean as WeightedMean
+from .onnx_export import Exported as Exported, export_onnx as export_onnx
 from .platt import PlattScaling as PlattScaling
 from .rehearsal.rehearsal import Rehearsal as Rehearsal
 from .scores import Scores as Scores

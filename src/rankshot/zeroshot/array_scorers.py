@@ -96,12 +96,12 @@ class PlackettLuceFormula:
         taken = np.minimum(size, rankings.lengths[row] - begin)
         keys = np.column_stack([begin, size, taken])[tied]
         self._ties = [
-            self._gather_ties(stages, *key, row[tied][(keys == key).all(axis=1)])
+            self._gather_ties(row[tied][(keys == key).all(axis=1)], *map(int, key), stages)
             for key in np.unique(keys, axis=0)
         ]
 
     def _gather_ties(
-        self, stages: NDArray[np.float64], begin: int, size: int, taken: int, rows: NDArray[Any]
+        self, rows: NDArray[Any], begin: int, size: int, taken: int, stages: NDArray[np.float64]
     ) -> _Tie:
         end = begin + size
         weights = np.zeros((rows.size, self.n_rankings))
@@ -110,7 +110,7 @@ class PlackettLuceFormula:
         self._chance[rows] += stages[rows, begin] * (gammaln(size + 1) - gammaln(size - taken + 1))
         goes_on = np.append(self._order, [[self.n_items] * self.n_rankings], axis=0)[end, rows]
         has_later = self._has_rest[rows] | (goes_on < self.n_items)
-        return _Tie(int(end), int(taken), rows, self._order[begin:end, rows], weights, has_later)
+        return _Tie(end, taken, rows, self._order[begin:end, rows], weights, has_later)
 
     def constants(self, dtype: np.dtype[np.floating]) -> Constants:
         """Return the arrays that the formula needs, for one precision."""

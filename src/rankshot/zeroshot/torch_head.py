@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -58,10 +58,10 @@ class TorchHead(torch.nn.Module):
                 f"{n_columns(len(self.items), self._kind)} columns, not one of shape "
                 f"{tuple(scores.shape)}"
             )
-        f = scores.to(self.temperature.dtype)
+        f = scores.to(cast("torch.Tensor", self.temperature).dtype)
         c = {name: getattr(self, name) for name in self._names}
         log_posterior = self._head._formula(f, self._kind, c, xp, _choose_retry())
-        return log_softmax(log_posterior / self.temperature, xp, 1)
+        return cast("torch.Tensor", log_softmax(log_posterior / self.temperature, xp, 1))
 
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], *args: Any) -> TorchHead:
         """Move or convert the buffers, but never to half precision."""
@@ -71,7 +71,8 @@ class TorchHead(torch.nn.Module):
             is_short = moved.is_floating_point() and moved.dtype.itemsize < 4
             return buffer.to(moved.device) if is_short else moved
 
-        return super()._apply(convert, *args)
+        super()._apply(convert, *args)  # type: ignore[no-untyped-call]
+        return self
 
     def extra_repr(self) -> str:
         """Return what is printed of the module."""
@@ -79,7 +80,7 @@ class TorchHead(torch.nn.Module):
 
 
 def _choose_retry() -> Retry | None:
-    """Return what is done if worths underflow: a compiled graph branches, an exported one may not."""
+    """Return what is done if worths underflow; an exported graph must not depend on values."""
     if torch.compiler.is_exporting():
         return None
     return _retry_in_graph if torch.compiler.is_dynamo_compiling() else retry_if_any
@@ -89,4 +90,4 @@ def _retry_in_graph(
     is_lost: Array, result: Array, exact: Callable[[], Array], library: Library
 ) -> Array:
     del library
-    return torch.cond(is_lost.any(), exact, lambda: result.clone())
+    return torch.cond(is_lost.any(), exact, result.clone)

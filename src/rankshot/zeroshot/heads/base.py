@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
 from inspect import signature
 from typing import Any, NamedTuple
 
@@ -24,10 +25,10 @@ from rankshot.core.arrays import (
 )
 from rankshot.core.blocks import CACHED_CELLS, row_blocks
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
-from rankshot.core.validation import require_number, require_whole_number
+from rankshot.core.validation import require_choice, require_number, require_whole_number
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.array_scorers import Retry, retry_if_any
-from rankshot.zeroshot.scores import Kind, Scores, as_scores
+from rankshot.zeroshot.scores import KINDS, Kind, Scores, as_scores
 
 Floats = NDArray[np.floating]
 Candidates = ArrayLike | Sequence[Iterable[str]] | None
@@ -91,9 +92,7 @@ class BaseHead(ABC):
     def _default_temperature(self) -> float:
         return 1.0
 
-    def predict_log_proba(
-        self, scores: Scores | ArrayLike, candidates: Candidates = None
-    ) -> Floats:
+    def predict_log_proba(self, scores: Scores | ArrayLike, candidates: Candidates = None) -> Array:
         """Return log P(z|x): one row per input, one column per class as in ``classes_``.
 
         Parameters
@@ -119,7 +118,28 @@ class BaseHead(ABC):
             ).T
         return result
 
-    def decision_function(self, scores: Scores | ArrayLike) -> Floats:
+    def to_torch(self, kind: Kind = "multiclass") -> Any:
+        """Return the fitted head as a module of torch, from scores to log-probabilities.
+
+        The module is differentiable, and can be compiled, exported and moved to any device. Its
+        ``classes`` are the names of the columns.
+
+        Parameters
+        ----------
+        kind : {"multiclass", "one-vs-rest", "one-vs-one"}
+            The kind of the scores.
+        """
+        check_is_fitted(self, "classes_")
+        require_choice("kind", kind, KINDS)
+        try:
+            module = import_module("rankshot.zeroshot.torch_head")
+        except ImportError as error:
+            raise RankshotError(
+                f"to_torch needs {error.name}: pip install torch 'rankshot[arrays]'"
+            ) from None
+        return module.TorchHead(self, kind)
+
+    def decision_function(self, scores: Scores | ArrayLike) -> Array:
         """Return the log-posteriors before they are divided by the temperature and normalised.
 
         Values of one class are comparable over inputs: a high value means that the input fits the
@@ -183,7 +203,7 @@ class BaseHead(ABC):
     def _cells_per_input(self, values: Floats) -> int:
         return int(values.shape[1]) + len(self.classes_)
 
-    def predict_proba(self, scores: Scores | ArrayLike, candidates: Candidates = None) -> Floats:
+    def predict_proba(self, scores: Scores | ArrayLike, candidates: Candidates = None) -> Array:
         """Return P(z|x): one row per input, one column per class as in ``classes_``."""
         log_proba = self.predict_log_proba(scores, candidates)
         xp = other_library(log_proba)
@@ -274,9 +294,7 @@ def take_top(log_proba: Floats, classes: NDArray[np.str_], k: int) -> Top:
     return Top(labels, proba)
 
 
-def candidate_mask(
-    candidates: Candidates, n: int, classes: NDArray[Any]
-) -> NDArray[np.bool_] | None:
+def candidate_mask(candidates: Candidates, n: int, classes: NDArray[Any]) -> Array | None:
     """Return which classes each input may get, or None for all."""
     if candidates is None:
         return None

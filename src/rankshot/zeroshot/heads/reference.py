@@ -45,7 +45,7 @@ class Reference:
     def standardize_scores(self, values: Floats, kind: Kind) -> Floats:
         """Return scores in standard deviations from their mean."""
         self.require_kind(kind)
-        return standardize(values, self.score_mean, self.score_std)
+        return np.asarray(standardize(values, self.score_mean, self.score_std))
 
     def require_kind(self, kind: Kind) -> None:
         """Raise unless scores are of the same kind as those of the reference."""

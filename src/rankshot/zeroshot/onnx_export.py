@@ -1,0 +1,250 @@
+"""Heads as ONNX graphs, alone or behind the network whose scores they take."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from rankshot.core.arrays import log_softmax
+from rankshot.core.errors import RankshotError, quote_names
+from rankshot.core.text_files import replace_file, require_ending
+from rankshot.core.validation import require_choice
+from rankshot.zeroshot.heads.base import BaseHead
+from rankshot.zeroshot.scores import KINDS, Kind, Scores, n_columns
+
+SCORES, PROBABILITIES, LABEL = "scores", "probabilities", "label"
+TOLERANCE = 1e-5
+"""The largest difference of a probability from that of the head in Python."""
+CHECKED = 16
+"""The number of random inputs that an exported head is checked with."""
+
+
+class Exported(NamedTuple):
+    """What was exported.
+
+    Attributes
+    ----------
+    model : onnx.ModelProto
+        The graph.
+    from_probabilities : bool
+        Whether the network ends with a softmax, so that logarithms of its output are taken.
+    difference : float
+        The largest difference of a probability from the head in Python, for random inputs.
+    """
+
+    model: Any
+    from_probabilities: bool
+    difference: float
+
+
+def export_onnx(
+    head: BaseHead,
+    path: str | Path,
+    *,
+    kind: Kind = "multiclass",
+    network: str | Path | None = None,
+    output: str | None = None,
+) -> Exported:
+    """Write a fitted head as an ONNX file, alone or behind a network.
+
+    The outputs are ``probabilities``, with one column per class, and ``label``, the number of the
+    most probable class of each input. The names of the classes are in the metadata, as JSON under
+    ``classes``. The graph is the head's own formula, in single precision. Before it is written, it
+    runs on random inputs, and its probabilities must be those of the head.
+
+    Parameters
+    ----------
+    head : head
+        A fitted head.
+    path : str or Path
+        The file to write (.onnx).
+    kind : {"multiclass", "one-vs-rest", "one-vs-one"}
+        The kind of the scores.
+    network : str or Path, optional
+        An ONNX file whose output are the scores of the seen classes, in the order of
+        ``head.items_``. The inputs of the new file are those of the network. By default the input
+        is ``scores``.
+    output : str, optional
+        The output of the network to use. By default the only one with as many columns as there are
+        scores.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> rankings = rs.Rankings.from_orders(
+    ...     [["leopard", "tiger"], ["bus"]], items=["bus", "leopard", "tiger"],
+    ...     targets=["cat", "truck"])
+    >>> head = rs.WeightedMean().fit(rankings)
+    >>> exported = rs.export_onnx(head, "head.onnx")         # doctest: +SKIP
+    """
+    check_is_fitted(head, "classes_")
+    require_choice("kind", kind, KINDS)
+    require_ending(Path(path), (".onnx",))
+    graph = _Graph(head, kind)
+    if network is not None:
+        graph.attach(Path(network), output)
+    model = graph.build()
+    difference = _largest_difference(_Graph(head, kind).build(), head, kind)
+    if not difference <= TOLERANCE:
+        raise RankshotError(
+            f"the exported head differs from the head by up to {difference:.2g} in a probability: "
+            "nothing was written"
+        )
+    _write(model, Path(path))
+    return Exported(model, graph.from_probabilities, difference)
+
+
+class _Graph:
+    """The graph of a head, from its scores or from the inputs of a network."""
+
+    def __init__(self, head: BaseHead, kind: Kind) -> None:
+        self._head, self._kind = head, kind
+        self._xp, self._spox = _module("ndonnx"), _module("spox")
+        self._columns = n_columns(len(head.items_), kind)
+        shape = ("inputs", self._columns)
+        scores = self._spox.argument(self._spox.Tensor(np.float32, shape))
+        self._inputs: dict[str, Any] = {SCORES: scores}
+        self._scores = self._xp.asarray(scores)
+        self._metadata: dict[str, str] = {}
+        self.from_probabilities = False
+
+    def attach(self, path: Path, output: str | None) -> None:
+        """Put a network in front of the head."""
+        network = _load(path)
+        chosen = self._choose_output(network, path, output)
+        given = {tensor.name for tensor in network.graph.initializer}
+        self._inputs = {
+            value.name: self._spox.argument(_type_of(value, self._spox))
+            for value in network.graph.input
+            if value.name not in given
+        }
+        outputs = self._spox.inline(network)(**self._inputs)
+        self._scores = self._xp.astype(self._xp.asarray(outputs[chosen]), self._xp.float32)
+        makers = {name: node.op_type for node in network.graph.node for name in node.output}
+        self.from_probabilities = makers.get(chosen) == "Softmax"
+        if self.from_probabilities:
+            scores = Scores.from_probabilities(self._scores, self._head.items_, self._kind)
+            self._scores = scores.values
+        self._metadata = {entry.key: entry.value for entry in network.metadata_props}
+
+    def _choose_output(self, network: Any, path: Path, wanted: str | None) -> str:
+        """Return the name of the output that has the scores."""
+        shapes = {value.name: _shape(value) for value in network.graph.output}
+        found = ", ".join(f"{name!r} {_describe(shape)}" for name, shape in shapes.items())
+        if wanted is not None and wanted not in shapes:
+            raise RankshotError(f"{path}: no output {wanted!r}; the outputs are {found}")
+        fitting = [
+            name
+            for name, shape in shapes.items()
+            if shape is None or (len(shape) == 2 and shape[1] in (self._columns, None))
+        ]
+        if wanted is not None:
+            fitting = [name for name in fitting if name == wanted]
+        if len(fitting) == 1:
+            return str(fitting[0])
+        if fitting:
+            raise RankshotError(
+                f"{path}: several outputs may be the scores ({quote_names(fitting)}): name one"
+            )
+        raise RankshotError(
+            f"{path}: the head needs the scores of {len(self._head.items_)} seen classes, an "
+            f"output of shape (inputs, {self._columns}); found {found}"
+        )
+
+    def build(self) -> Any:
+        """Return the graph."""
+        xp, head = self._xp, self._head
+        constants = {
+            name: xp.asarray(array.astype(np.float32) if array.dtype.kind == "f" else array)
+            for name, array in head._constants(self._kind, np.dtype(np.float32)).items()
+        }
+        log_posterior = head._formula(self._scores, self._kind, constants, xp, None)
+        log_proba = log_softmax(log_posterior / head.temperature_, xp, 1)
+        outputs = {PROBABILITIES: xp.exp(log_proba), LABEL: xp.argmax(log_proba, axis=1)}
+        model = self._spox.build(
+            self._inputs, {name: array.unwrap_spox() for name, array in outputs.items()}
+        )
+        # The shape of the result is known, though not to the library.
+        n_classes = model.graph.output[0].type.tensor_type.shape.dim[1]
+        n_classes.dim_value = len(head.classes_)
+        own = {
+            "classes": json.dumps(head.classes_.tolist(), ensure_ascii=False),
+            "seen_classes": json.dumps(head.items_, ensure_ascii=False),
+            "head": type(head).__name__,
+            "rankshot": version("rankshot"),
+        }
+        for key, value in (self._metadata | own).items():
+            model.metadata_props.add(key=key, value=value)
+        return model
+
+
+def _load(path: Path) -> Any:
+    onnx = _module("onnx")
+    try:
+        return onnx.load(str(path))
+    except FileNotFoundError:
+        raise RankshotError(f"{path}: no such file") from None
+    except _module("google.protobuf.message").DecodeError:
+        raise RankshotError(f"{path} is no ONNX file, or is damaged") from None
+
+
+def _shape(value: Any) -> tuple[int | None, ...] | None:
+    tensor = value.type.tensor_type
+    if not tensor.HasField("shape"):
+        return None
+    return tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim)
+
+
+def _describe(shape: tuple[int | None, ...] | None) -> str:
+    if shape is None:
+        return "of unknown shape"
+    return f"({', '.join('any' if n is None else str(n) for n in shape)})"
+
+
+def _type_of(value: Any, spox: Any) -> Any:
+    tensor = value.type.tensor_type
+    dtype = _module("onnx").helper.tensor_dtype_to_np_dtype(tensor.elem_type)
+    if not tensor.HasField("shape"):
+        return spox.Tensor(dtype)
+    dims = tensor.shape.dim
+    return spox.Tensor(
+        dtype,
+        tuple(
+            dim.dim_value if dim.HasField("dim_value") else (dim.dim_param or None) for dim in dims
+        ),
+    )
+
+
+def _largest_difference(model: Any, head: BaseHead, kind: Kind) -> float:
+    """Return how far the probabilities of a graph are from those of its head."""
+    session = _module("onnxruntime").InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    shape = CHECKED, n_columns(len(head.items_), kind)
+    values = np.random.default_rng(0).normal(scale=5, size=shape).astype(np.float32)
+    found = session.run([PROBABILITIES], {SCORES: values})[0]
+    return float(np.abs(found - head.predict_proba(Scores(values, head.items_, kind))).max())
+
+
+def _write(model: Any, path: Path) -> None:
+    try:
+        data = model.SerializeToString()
+    except ValueError as error:
+        raise RankshotError(f"{path}: the graph is too large for one file ({error})") from None
+    with replace_file(path) as stream:
+        stream.buffer.write(data)
+
+
+def _module(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise RankshotError(
+            f"exporting a head needs {error.name or name}: pip install 'rankshot[onnx]'"
+        ) from None
