@@ -55,6 +55,7 @@ from .zeroshot import (
     ZeroShotClassifier as ZeroShotClassifier,
     explain as explain,
     fit_gate as fit_gate,
+    load_head as load_head,
     scores_of as scores_of,
 )
 

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from rankshot.core.errors import RankshotError
+from rankshot.core.validation import require_whole_number
 from rankshot.ranking.concordance import DEFAULT_K
 from rankshot.ranking.distances import (
     chance_distance,
@@ -19,6 +21,7 @@ from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.restriction import restrict_items
 from rankshot.zeroshot.alignment import require_targets
 from rankshot.zeroshot.heads.base import BaseHead, require_k, require_temperature
+from rankshot.zeroshot.heads.fitted_state import FittedState, State
 from rankshot.zeroshot.prior import RankingModel, consensus_rankings, fit_priors
 from rankshot.zeroshot.scores import Kind, score_by_pair_wins
 
@@ -105,6 +108,19 @@ class DeterministicRanking(BaseHead, BaseEstimator):
             for rows in _group_by_items(self.consensus_)
         ]
         return self
+
+    def _describe_state(self) -> State:
+        return {"consensus": self.consensus_, "k": self._k}
+
+    def _restore_state(self, state: FittedState) -> None:
+        self.consensus_ = state.take_rankings("consensus")
+        self._k = require_whole_number("k", state.take_value("k", int), most=len(self.items_))
+        if self.consensus_.targets.tolist() != self.classes_.tolist():
+            raise RankshotError("the consensus must be one ranking per class, in their order")
+        self._parts = [
+            _Compared(self.consensus_[rows], self._k, rows)
+            for rows in _group_by_items(self.consensus_)
+        ]
 
     def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         order = score_by_pair_wins(values, len(self.items_)) if kind == "one-vs-one" else values
