@@ -190,7 +190,7 @@ class BatchRefinement(BaseHead, BaseEstimator):
         return state | {
             "class_prior": self.class_prior_,
             "agreement": self.agreement_,
-            "shrinkage": self.shrinkage_,
+            "shrinkage": float(self.shrinkage_),
             # May be infinite.
             "calibration_temperature": np.array(self.calibration_temperature_),
             "directions": self.directions_,
