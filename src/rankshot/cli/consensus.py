@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankshot.cli.console import SHOWN, check_writable, say
-from rankshot.cli.head_options import K, KOption, Prior, PriorOption, build_prior
+from rankshot.cli.head_parameters import K, KOption, Prior, PriorOption, build_prior
 from rankshot.core.errors import RankshotError, format_count
 
 if TYPE_CHECKING:

@@ -135,7 +135,8 @@ def _describe_head(head: Any, folder: str, members: dict[str, bytes]) -> dict[st
 
 def _describe_origin(head: Any) -> dict[str, Any]:
     """Return the provenance that was read with the head, or that of a head fitted here."""
-    if found := head.provenance_:
+    found: dict[str, Any] = head.provenance_
+    if found:
         return found
     origin = {"created": datetime.now(UTC).date().isoformat(), "rankshot": __version__}
     inner = head

@@ -216,6 +216,27 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
             self._sum = SumOverRankings(models, self.items_, k, self.n_samples, self.random_state)
         return self
 
+    def _prepare(self, compared: Rankings, reference: Scores | ArrayLike | None) -> None:
+        """Build the scorers of the rankings that are compared, and standardise by the reference."""
+        self._compared = compared
+        self._mean: MeanOverSources | None = None
+        if self.posterior == "mean":
+            self._mean = MeanOverSources(compared, self.classes_)
+        self.missing_ = {} if self._mean is None else self._mean.missing
+        self.unused_ = () if self._mean is None else self._mean.unused
+        self._scorers = Scorers(
+            compared, self.decay, None if self._mean is None else self._mean.groups
+        )
+        self.reference_: Reference | None = None
+        if reference is not None:
+            if self.posterior == "sum":
+                raise RankshotError("posterior='sum' cannot use a reference: use another posterior")
+            table = as_scores(reference, self.items_)
+            self.reference_ = fit_reference(table, self._raw_log_posterior)
+            # The mean contributions are needed for explanations only, and take long.
+            self._reference_values = table.values
+            self._usual_contributions: NDArray[np.float64] | None = None
+
     def _describe_state(self) -> State:
         state = {
             "rankings": self.rankings_,
@@ -248,27 +269,6 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
         if self.posterior == "sum":
             models = [self.priors_[target] for target in self.classes_]
             self._sum = SumOverRankings.restore(models, state)
-
-    def _prepare(self, compared: Rankings, reference: Scores | ArrayLike | None) -> None:
-        """Build the scorers of the rankings that are compared, and standardise by the reference."""
-        self._compared = compared
-        self._mean: MeanOverSources | None = None
-        if self.posterior == "mean":
-            self._mean = MeanOverSources(compared, self.classes_)
-        self.missing_ = {} if self._mean is None else self._mean.missing
-        self.unused_ = () if self._mean is None else self._mean.unused
-        self._scorers = Scorers(
-            compared, self.decay, None if self._mean is None else self._mean.groups
-        )
-        self.reference_: Reference | None = None
-        if reference is not None:
-            if self.posterior == "sum":
-                raise RankshotError("posterior='sum' cannot use a reference: use another posterior")
-            table = as_scores(reference, self.items_)
-            self.reference_ = fit_reference(table, self._raw_log_posterior)
-            # The mean contributions are needed for explanations only, and take long.
-            self._reference_values = table.values
-            self._usual_contributions: NDArray[np.float64] | None = None
 
     def _default_temperature(self) -> float:
         if self.reference_ is not None:
