@@ -440,7 +440,7 @@ def test_a_foreign_file_is_refused(tmp_path, content, message):
 def test_a_foreign_archive_is_refused(tmp_path):
     stream = io.BytesIO()
     np.savez(stream, scores=np.zeros((2, 3)), classes=np.array(list("abc")))
-    message = "is no saved head: there is no 'head.json' in it; it has 'scores.npy', 'classes.npy'"
+    message = "is no saved head: there is no 'head.json' in it, but 'scores.npy', 'classes.npy'"
     check_refused(tmp_path / "head.rankshot", stream.getvalue(), message)
 
 
@@ -561,6 +561,12 @@ def test_a_wrong_description_of_the_head_is_refused(tmp_path, good, changes, mes
     check_refused(tmp_path / "head.rankshot", pack(manifest, members), message)
 
 
+def test_a_newer_format_may_have_other_members(tmp_path, good):
+    manifest, members = unpack(good)
+    content = pack(manifest | {"version": 2}, {"weights.safetensors": b"", **members})
+    check_refused(tmp_path / "head.rankshot", content, "written by a newer rankshot")
+
+
 def test_heads_inside_heads_without_end_are_refused(tmp_path, good):
     manifest, members = unpack(good)
     for _ in range(6):
@@ -646,7 +652,7 @@ def test_other_archives_of_the_same_members_are_refused(tmp_path, good):
     manifest, members = unpack(good)
     path = tmp_path / "head.rankshot"
     twice = pack(manifest, members, twice=[WEIGHTS])
-    check_refused(path, twice, "'arrays/weights.npy' is in it more than once")
+    check_refused(path, twice, "two members of it have the same name")
     packed = pack(manifest, members, method=zipfile.ZIP_DEFLATED)
     check_refused(path, packed, "'head.json' is compressed, and members of saved heads are not")
     manifest["members"]["arrays/weights.npy"] = "0" * 64
@@ -665,7 +671,9 @@ def test_a_member_that_claims_to_be_huge_is_refused(tmp_path, good):
     lying = good[: entry + 20] + huge * 2 + good[entry + 28 :]
     check_refused(tmp_path / "head.rankshot", lying, "claim to be larger than the file")
     lying = good[: entry + 24] + huge + good[entry + 28 :]
-    check_refused(tmp_path / "head.rankshot", lying, "is compressed")
+    check_refused(tmp_path / "head.rankshot", lying, "'arrays/weights.npy' is compressed")
+    lying = good[: entry + 20] + huge + good[entry + 24 :]
+    check_refused(tmp_path / "head.rankshot", lying, "'arrays/weights.npy' is compressed")
 
 
 def places_in(value, path=()):

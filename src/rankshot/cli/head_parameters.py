@@ -72,7 +72,7 @@ SimilarityOption = Annotated[
 HeadOption = Annotated[
     str,
     typer.Option(
-        metavar=f"[{'|'.join(Head)}|FILE.rankshot]",
+        metavar=f"<{'|'.join(Head)}|FILE.rankshot>",
         help="The method that decides between new classes; or a fitted head that `rankshot fit` "
         "wrote, in place of all other options that fit one: rankings, reference, --k and so on.",
     ),

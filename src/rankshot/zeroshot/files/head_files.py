@@ -12,7 +12,6 @@ import json
 import re
 import struct
 import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, is_dataclass
 from datetime import UTC, datetime
@@ -29,7 +28,7 @@ from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.text_files import decode_lines, replace_file, require_ending
 from rankshot.ranking.files import parse_jsonl, write_jsonl
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.files.npz_scores import read_array_header
+from rankshot.zeroshot.files.npz_scores import ZIP_ERRORS, read_array_header
 from rankshot.zeroshot.heads.fitted_state import MODELS
 
 ENDING = ".rankshot"
@@ -44,11 +43,8 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 """The time of all members, so that the same head gives the same bytes."""
 MAGIC = b"PK\x03\x04"
 DTYPES = frozenset({"<f4", "<f8", "<i8", "|b1"})
-ZIP_ERRORS = (
-    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, UnicodeDecodeError),
-    # Encrypted members, unknown methods of compression, and places outside the file.
-    *(RuntimeError, NotImplementedError, ValueError, OverflowError, IndexError),
-)
+ARCHIVE_ERRORS = (*ZIP_ERRORS, struct.error, ValueError, OverflowError, IndexError)
+"""What a damaged archive may raise: its directory may name places outside the file."""
 
 
 @dataclass(frozen=True)
@@ -199,39 +195,54 @@ def read_head_file(path: Path) -> HeadFile:
         content = start + stream.read()
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            members = _read_members(archive, len(content))
-    except ZIP_ERRORS as error:
-        what = "is no saved head" if isinstance(error, RankshotError) else "is damaged"
-        raise RankshotError(f"{path}: {what}: {error}") from None
-    try:
-        return _check_manifest(members)
+            return _read_archive(archive, len(content))
     except RankshotError as error:
         raise RankshotError(f"{path}: {error}") from None
+    except ARCHIVE_ERRORS as error:
+        raise RankshotError(f"{path}: is damaged: {error}") from None
 
 
-def _read_members(archive: zipfile.ZipFile, n_bytes: int) -> dict[str, bytes]:
-    """Return the members by name. All are refused if any has a name or a size that none has."""
+def _read_archive(archive: zipfile.ZipFile, n_bytes: int) -> HeadFile:
+    """Return the content of an archive, if each member is what the manifest says."""
     infos = archive.infolist()
-    names = [info.filename for info in infos]
-    if MANIFEST not in names:
-        raise RankshotError(f"there is no {MANIFEST!r} in it; it has {quote_names(names, 4)}")
+    by_name = {info.filename: info for info in infos}
+    if MANIFEST not in by_name:
+        found = quote_names(by_name, 4) or "nothing"
+        raise RankshotError(f"is no saved head: there is no {MANIFEST!r} in it, but {found}")
+    # First, because a newer format may have other members.
+    manifest = _parse_manifest(_read_members(archive, [by_name.pop(MANIFEST)], n_bytes)[0])
+    if len(by_name) + 1 < len(infos):
+        raise RankshotError("is damaged: two members of it have the same name")
+    if foreign := [name for name in by_name if not MEMBER.fullmatch(name)]:
+        raise RankshotError(f"is damaged: {short_repr(foreign[0])} does not belong in it")
+    sums = require_part(manifest, "members", dict)
+    if missing := sorted(sums.keys() - by_name.keys()):
+        raise RankshotError(f"is damaged: {quote_names(missing)} is missing")
+    contents = _read_members(archive, list(by_name.values()), n_bytes)
+    members = dict(zip(by_name, contents, strict=True))
+    for name, content in members.items():
+        if sums.get(name) != hashlib.sha256(content).hexdigest():
+            raise RankshotError(f"is damaged: {name!r} has another checksum than {MANIFEST} says")
+    return HeadFile(manifest, members)
+
+
+def _read_members(
+    archive: zipfile.ZipFile, infos: list[zipfile.ZipInfo], n_bytes: int
+) -> list[bytes]:
     for info in infos:
-        name = info.filename
-        if name != MANIFEST and not MEMBER.fullmatch(name):
-            raise RankshotError(f"{short_repr(name)} does not belong in it")
-        if names.count(name) > 1:
-            raise RankshotError(f"{name!r} is in it more than once")
         if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
-            raise RankshotError(f"{name!r} is compressed, and members of saved heads are not")
+            raise RankshotError(
+                f"is damaged: {info.filename!r} is compressed, and members of saved heads are not"
+            )
     if sum(info.file_size for info in infos) > n_bytes:
-        raise RankshotError("its members claim to be larger than the file")
-    return {info.filename: archive.read(info) for info in infos}
+        raise RankshotError("is damaged: its members claim to be larger than the file")
+    return [archive.read(info) for info in infos]
 
 
-def _check_manifest(members: dict[str, bytes]) -> HeadFile:
-    """Return the content, if it has the format and the checksums of the manifest."""
+def _parse_manifest(content: bytes) -> dict[str, Any]:
+    """Return the manifest, if it has a format that this version reads."""
     try:
-        manifest = json.loads(members.pop(MANIFEST))
+        manifest = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise RankshotError(f"is damaged: {MANIFEST} is no JSON: {error}") from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
@@ -247,13 +258,7 @@ def _check_manifest(members: dict[str, bytes]) -> HeadFile:
             f"was written by a newer rankshot ({writer}, format {version}); this one "
             f"({__version__}) reads format {VERSION}: upgrade rankshot, or save the head again"
         )
-    sums = require_part(manifest, "members", dict)
-    if missing := sorted(sums.keys() - members.keys()):
-        raise RankshotError(f"is damaged: {quote_names(missing)} is missing")
-    for name, content in members.items():
-        if sums.get(name) != hashlib.sha256(content).hexdigest():
-            raise RankshotError(f"is damaged: {name!r} has another checksum than {MANIFEST} says")
-    return HeadFile(manifest, members)
+    return manifest
 
 
 def require_part(container: Mapping[str, Any], name: str, kind: type[Any]) -> Any:

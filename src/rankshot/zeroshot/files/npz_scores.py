@@ -38,7 +38,7 @@ _HEADER_ERRORS = (
     # NumPy parses the header of an array as a Python literal, which can raise these.
     *(SyntaxError, TokenError, RecursionError, MemoryError),
 )
-_ZIP_ERRORS = (
+ZIP_ERRORS = (
     *(zipfile.BadZipFile, zlib.error, EOFError, UnicodeDecodeError),
     # Encrypted members, and compression methods that Python does not support.
     *(RuntimeError, NotImplementedError),
@@ -67,7 +67,7 @@ def open_npz(path: Path) -> Iterator[tuple[Header, ReadBlocks]]:
         try:
             with zipfile.ZipFile(stream) as archive:
                 yield _open_arrays(archive, path)
-        except (*_ZIP_ERRORS, OSError) as error:
+        except (*ZIP_ERRORS, OSError) as error:
             # A damaged directory may name a place before the start of the file: EINVAL.
             if isinstance(error, OSError) and error.errno not in {None, EINVAL}:
                 raise
