@@ -167,7 +167,7 @@ def test_a_report_shows_the_consensus_of_a_head_without_rankings(folder):
 def test_head_shows_what_is_in_a_file(folder):
     run_well(
         f"{FIT} --seen scores.csv --settings settings.json --reference usual.csv --classes all "
-        "--note 'zoo, autumn'"
+        "--none --note 'zoo, autumn'"
     )
     shown = run_well("head head.rankshot")
     assert "head.rankshot" in shown.splitlines()[0]
@@ -176,7 +176,7 @@ def test_head_shows_what_is_in_a_file(folder):
         "head SeenAndNew of WeightedMean(k=2, temperature=0.7)",
         "new classes 3: 'cat', 'dog', 'truck'",
         "seen classes 5: 'bus', 'fox', 'leopard', 'tiger', 'tram'",
-        "predicts 8 classes",
+        "predicts new and seen classes, or 'none of these'",
         "scores logits",
         "reference yes, as means and standard deviations",
         "temperature 0.7",

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rankshot.zeroshot.files.score_tables import ScoreTable
-    from rankshot.zeroshot.heads.base import BaseHead
 
 NAMES_SHOWN = 12
 """How many names of classes are shown."""
@@ -191,7 +190,7 @@ def _read_json(path: Path) -> Any:
 # ---- What is shown
 
 
-def _describe_file(head: BaseHead) -> Iterator[tuple[str, str]]:
+def _describe_file(head: Any) -> Iterator[tuple[str, str]]:
     """Yield the lines of the table: what the head is, and how it came about."""
     inner: Any = innermost_head(head)
     origin = head.provenance_
@@ -200,7 +199,9 @@ def _describe_file(head: BaseHead) -> Iterator[tuple[str, str]]:
     yield "head", around + " ".join(repr(inner).split())
     yield "new classes", f"{len(new):,}: {quote_names(new, NAMES_SHOWN)}"
     yield "seen classes", f"{len(seen):,}: {quote_names(seen, NAMES_SHOWN)}"
-    yield "predicts", "new classes" if head is inner else f"{len(head.classes_):,} classes"
+    others = "" if len(head.classes_) == len(new) else " and seen classes"
+    none = f", or {head.none_label!r}" if getattr(head, "none", False) else ""
+    yield "predicts", f"new{others or ' classes'}{none}"
     yield "scores", origin.get("score_type") or head._expected_kind() or "of any type"
     has_reference = any(getattr(part, "reference_", None) is not None for part in (head, inner))
     yield "reference", "yes, as means and standard deviations" if has_reference else "no"
