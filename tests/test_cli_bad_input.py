@@ -246,7 +246,11 @@ OPTIONS = [
     (CLASSIFY + " --batch-rows 0", {}, "--batch-rows must be a whole number from 1 on, not 0"),
     (CLASSIFY + " --reject-below 2", {}, "--reject-below must be a probability, not 2.0"),
     (CLASSIFY + " --reject-below nan", {}, "--reject-below must be a probability, not nan"),
-    (CLASSIFY + " --head probabilistik", {}, "is not one of 'weighted-mean', 'probabilistic',"),
+    (
+        CLASSIFY + " --head probabilistik",
+        {},
+        "--head 'probabilistik': no such method (did you mean 'probabilistic'?); the methods are",
+    ),
     (CLASSIFY + " --prior borda", {}, "'borda' is not one of 'plackett-luce', 'mallows'"),
     (CLASSIFY + " --posterior median", {}, "'median' is not one of 'mean', 'consensus', 'sum'"),
     (CLASSIFY + " --decay -0.5", {}, "rankshot: --decay must be 0 or more and finite, not -0.5"),
@@ -419,7 +423,7 @@ REPORTS = [
         REPORT + " --rankings rankings.jsonl --scores scores.csv",
         {},
         (
-            "input 'x2' is 'cat' in the predictions, but 'dog' with these --scores and --rankings: "
+            "input 'x2' is 'cat' in the predictions, but 'dog' with these --scores and this head: "
             "give the files and options that `classify` had"
         ),
     ),

@@ -121,7 +121,10 @@ CORE = {*sys.stdlib_module_names, "lazy_loader", "numpy", "scipy", "sklearn", "r
 
 
 def test_importing_a_module_needs_the_core_dependencies_alone():
-    """Extras are imported inside the functions that use them."""
+    """Extras are imported inside the functions that use them.
+
+    One class is a module of torch; `to_torch` imports its file.
+    """
     extras = {}
     for path, tree in TREES.items():
         if path.relative_to(SOURCE).parts[0] in {"cli", "report", "survey"}:
@@ -134,7 +137,7 @@ def test_importing_a_module_needs_the_core_dependencies_alone():
                 roots.update(alias.name.split(".")[0] for alias in node.names)
         if roots - CORE:
             extras[module_name(path)] = roots - CORE
-    assert extras == {}
+    assert extras == {"rankshot.zeroshot.torch_head": {"array_api_compat", "torch"}}
 
 
 @pytest.mark.parametrize(

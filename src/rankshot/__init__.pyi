@@ -58,6 +58,7 @@ from .zeroshot import (
     explain as explain,
     export_onnx as export_onnx,
     fit_gate as fit_gate,
+    load_head as load_head,
     scores_of as scores_of,
 )
 

@@ -77,9 +77,8 @@ def test_tensors():
 def test_pytorch():
     torch = pytest.importorskip("torch")
     logits = torch.tensor([[1.0, 2.0, 3.0]], requires_grad=True)
-    with pytest.raises(RankshotError, match="detach"):
-        rs.Scores(logits, ABC)
-    assert rs.Scores(logits.detach(), ABC).values.dtype == np.float32
+    assert rs.Scores(logits, ABC).values is logits
+    assert rs.Scores(logits.to(torch.bfloat16), ABC).values.dtype == torch.float32
 
 
 @pytest.mark.parametrize(

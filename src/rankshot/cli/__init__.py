@@ -28,6 +28,7 @@ from rankshot.cli.consensus import consensus
 from rankshot.cli.console import fail
 from rankshot.cli.demo import demo
 from rankshot.cli.explain import explain
+from rankshot.cli.fit import fit, head
 from rankshot.cli.rank import rank
 from rankshot.cli.rehearse import rehearse
 from rankshot.cli.report import report
@@ -80,7 +81,19 @@ class _OnceCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
 
-for command in (demo, rank, ask, rehearse, consensus, classify, explain, report, reproduce):
+for command in (
+    demo,
+    rank,
+    ask,
+    rehearse,
+    consensus,
+    fit,
+    head,
+    classify,
+    explain,
+    report,
+    reproduce,
+):
     app.command(cls=_OnceCommand)(command)
 app.add_typer(survey, name="survey")
 

@@ -10,7 +10,8 @@ from typing import Annotated
 import typer
 
 from rankshot.cli.console import check_writable, progress_bar, say
-from rankshot.cli.head_options import (
+from rankshot.cli.head_options import HeadOptions, fit_head, innermost_head
+from rankshot.cli.head_parameters import (
     DECAY,
     Classes,
     ClassesOption,
@@ -18,7 +19,6 @@ from rankshot.cli.head_options import (
     Head,
     HeadKOption,
     HeadOption,
-    HeadOptions,
     HeadPriorOption,
     NoneOption,
     Posterior,
@@ -28,7 +28,6 @@ from rankshot.cli.head_options import (
     SettingsOption,
     SimilarityOption,
     TemperatureOption,
-    fit_head,
 )
 from rankshot.cli.score_options import ScoreType, ScoreTypeOption, build_scores, infer_score_type
 from rankshot.core.errors import RankshotError, format_count, quote_names
@@ -91,7 +90,7 @@ def classify(
     from rankshot.zeroshot.files.predictions import open_predictions
     from rankshot.zeroshot.files.score_tables import open_scores
     from rankshot.zeroshot.heads.base import REJECTED, label_or_reject
-    from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
+    from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE, SeenAndNew
     from rankshot.zeroshot.heads.sum_over_rankings import describe_cost
 
     if reject_below is not None and not 0 <= reject_below <= 1:
@@ -99,8 +98,7 @@ def classify(
     if batch_rows is not None:
         # Here the message names the option, as in `HeadOptions`.
         require_whole_number("--batch-rows", batch_rows)
-    check_writable(output, scores, rankings, similarity, reference)
-    options = HeadOptions(
+    options = HeadOptions.from_command(
         rankings=rankings,
         similarity=similarity,
         head=head,
@@ -112,13 +110,15 @@ def classify(
         reference=reference,
         classes=classes,
         none=none,
-    ).use_settings(settings)
+        settings=settings,
+    )
+    check_writable(output, scores, rankings, similarity, reference, options.saved)
     table = open_scores(scores, batch_rows)
     model, score_type = fit_head(table, score_type, options)
     if reject_below is not None and REJECTED in model.classes_:
         raise RankshotError(f"--reject-below: a class is called {REJECTED!r}; rename it")
-    if posterior is Posterior.SUM:
-        seconds, work = describe_cost(getattr(model, "head", model), table.kind)
+    if options.posterior is Posterior.SUM:
+        seconds, work = describe_cost(innermost_head(model), table.kind)
         # The number of rows of a text file is not known beforehand.
         n_inputs = table.n_rows or 1000
         seconds *= n_inputs
@@ -140,7 +140,7 @@ def classify(
             bar.advance(task, len(batch))
     new = [name for name in model.classes_.tolist() if name not in {*table.items, NONE_OF_THESE}]
     groups: dict[str, Collection[str]] = {}
-    if classes is Classes.ALL:
+    if isinstance(model, SeenAndNew):
         groups = {"seen classes": table.items, "new classes": new}
     _print_counts(counts, groups, new, output)
 

@@ -10,7 +10,7 @@ import typer
 
 from rankshot.cli.class_options import list_label_files, read_seen_labels
 from rankshot.cli.console import SHOWN, check_writable, say
-from rankshot.cli.head_options import K, KOption, Prior, PriorOption, build_prior
+from rankshot.cli.head_parameters import K, KOption, Prior, PriorOption, build_prior
 from rankshot.core.errors import RankshotError, format_count
 
 if TYPE_CHECKING:

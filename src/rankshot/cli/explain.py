@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from rankshot.cli.console import say
-from rankshot.cli.head_options import (
+from rankshot.cli.head_options import HeadOptions, fit_head
+from rankshot.cli.head_parameters import (
     DECAY,
     Classes,
     ClassesOption,
@@ -16,7 +17,6 @@ from rankshot.cli.head_options import (
     Head,
     HeadKOption,
     HeadOption,
-    HeadOptions,
     HeadPriorOption,
     NoneOption,
     PosteriorOption,
@@ -25,7 +25,6 @@ from rankshot.cli.head_options import (
     SettingsOption,
     SimilarityOption,
     TemperatureOption,
-    fit_head,
 )
 from rankshot.cli.score_options import ScoreType, ScoreTypeOption, find_inputs, read_first_ids
 from rankshot.core.errors import RankshotError
@@ -79,7 +78,7 @@ def explain(
     from rankshot.zeroshot import explain as explain_scores
     from rankshot.zeroshot.files.score_tables import open_scores
 
-    options = HeadOptions(
+    options = HeadOptions.from_command(
         rankings=rankings,
         similarity=similarity,
         head=head,
@@ -91,7 +90,8 @@ def explain(
         reference=reference,
         classes=classes,
         none=none,
-    ).use_settings(settings)
+        settings=settings,
+    )
     if options.head is Head.DETERMINISTIC:
         raise RankshotError(
             "--head deterministic cannot be explained because it compares whole rankings; the "

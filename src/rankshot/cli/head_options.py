@@ -1,23 +1,33 @@
-"""The options that choose and configure a head, shared by several commands, and its fitting.
-
-Typer reads options from the parameters of a function, so each command lists its own. It passes
-them on as one `HeadOptions`.
-"""
+"""`HeadOptions`: the options of a head that a command was given, and the fitting of this head."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from rankshot.cli.console import say
+from rankshot.cli.head_parameters import (
+    DECAY,
+    K_OF_WEIGHTED_MEAN,
+    SEED,
+    TAKE_REFERENCE,
+    Classes,
+    Head,
+    K,
+    Posterior,
+    Prior,
+    build_prior,
+)
 from rankshot.cli.matched_names import match_columns, read_rankings_of, rename_all
-from rankshot.cli.score_options import ScoreType, build_scores, infer_score_type
-from rankshot.core.errors import RankshotError, quote_names
+from rankshot.cli.score_options import (
+    ScoreType,
+    build_scores,
+    check_score_type,
+    infer_score_type,
+)
+from rankshot.core.errors import RankshotError, quote_names, suggest_name
 
 if TYPE_CHECKING:
     from rankshot.zeroshot.alignment import Semantics
@@ -26,152 +36,14 @@ if TYPE_CHECKING:
     from rankshot.zeroshot.heads.base import BaseHead
     from rankshot.zeroshot.scores import Scores
 
-K = 10
-K_OF_WEIGHTED_MEAN = 15
-"""The defaults of --k, which are those of the heads; a test holds them."""
-DECAY = 0.5
-"""The default of --decay, which is that of the heads; a test holds it."""
-TAKE_REFERENCE = frozenset({"weighted-mean", "probabilistic"})
-"""The heads that can be fitted with a reference."""
-SEED = 0
-"""The seed of rankings that are sampled for --posterior sum, so that runs can be repeated."""
-
-
-class Head(StrEnum):
-    """How scores and semantics become a decision."""
-
-    WEIGHTED_MEAN = "weighted-mean"
-    PROBABILISTIC = "probabilistic"
-    DETERMINISTIC = "deterministic"
-    DIRECT = "direct"
-    CONSE = "conse"
-
-
-class Classes(StrEnum):
-    """What may be predicted."""
-
-    NEW = "new"
-    ALL = "all"
-
-
-class Prior(StrEnum):
-    """The model that merges the rankings of a new class."""
-
-    PLACKETT_LUCE = "plackett-luce"
-    MALLOWS = "mallows"
-
-
-class Posterior(StrEnum):
-    """How the rankings of a new class are combined."""
-
-    MEAN = "mean"
-    CONSENSUS = "consensus"
-    SUM = "sum"
-
-
-RankingsOption = Annotated[
-    Path | None,
-    typer.Option(
-        help="The rankings of the seen classes for each new class (.jsonl), as written by "
-        "`rankshot rank`."
-    ),
-]
-SimilarityOption = Annotated[
-    Path | None,
-    typer.Option(
-        help="The similarities of new and seen classes (.csv, .parquet), for --head direct and "
-        "--head conse, as written by `rankshot rank --similarity-out`."
-    ),
-]
-HeadOption = Annotated[Head, typer.Option(help="The method that decides between new classes.")]
-KOption = Annotated[int, typer.Option("--k", help="How many places of each ranking are used.")]
-HeadKOption = Annotated[
-    int | None,
-    typer.Option(
-        "--k",
-        help="How many places of each ranking are used. The default is 15 for --head "
-        "weighted-mean, and 10 for the other heads.",
-    ),
-]
-DecayOption = Annotated[
-    float,
-    typer.Option(
-        help="How fast the weight of a place decreases: place r has the weight r^-decay, and 0 "
-        "gives all places the same weight. For --head weighted-mean, and for --head probabilistic, "
-        "except with --posterior sum.",
-    ),
-]
-PosteriorOption = Annotated[
-    Posterior | None,
-    typer.Option(
-        help="How --head probabilistic combines the rankings of a new class: take the mean over "
-        "them, merge them into a consensus, or sum over all possible rankings. The default is mean."
-    ),
-]
-TemperatureOption = Annotated[
-    float | None,
-    typer.Option(
-        help="The number by which log-probabilities are divided: a larger one makes the "
-        "probabilities of the classes more equal, and changes no prediction. The default depends "
-        "on the head."
-    ),
-]
-PriorOption = Annotated[
-    Prior, typer.Option(help="The model that merges the rankings of each new class.")
-]
-HeadPriorOption = Annotated[
-    Prior | None,
-    typer.Option(
-        help="The model that merges the rankings of a new class, for --posterior consensus, "
-        "--posterior sum and --head deterministic. The default is plackett-luce."
-    ),
-]
-ReferenceOption = Annotated[
-    Path | None,
-    typer.Option(
-        help="The scores of inputs of seen classes, several per class, with the same columns as "
-        "the scores to classify (.csv, .parquet, .npz; read into memory). Scores are then measured "
-        "from their mean there, in standard deviations. For --head weighted-mean, and for --head "
-        "probabilistic, except with --posterior sum."
-    ),
-]
-
-
-ClassesOption = Annotated[
-    Classes,
-    typer.Option(
-        help="Predict new classes only, or new and seen classes together. With --reference, it is "
-        "better known what is usual for seen classes."
-    ),
-]
-NoneOption = Annotated[
-    bool,
-    typer.Option(
-        "--none",
-        help="With --classes all and --reference: an input that is of no class at all gets the "
-        "class `none of these`.",
-    ),
-]
-SettingsOption = Annotated[
-    Path | None,
-    typer.Option(
-        help="The settings that `rankshot rehearse -o` wrote (.json), in place of --head, --k, "
-        "--decay, --posterior, --prior and --temperature. Only the sources that the rehearsal "
-        "chose are used."
-    ),
-]
-
-
-def build_prior(prior: Prior) -> Any:
-    """Return the ranking model that an option names."""
-    from rankshot.ranking import Mallows, PlackettLuce
-
-    return {Prior.PLACKETT_LUCE: PlackettLuce, Prior.MALLOWS: Mallows}[prior]()
-
 
 @dataclass(frozen=True)
 class HeadOptions:
-    """The options of a head, checked before any file is read."""
+    """The options of a head, checked before any other file is read.
+
+    The options of a saved head are those that it was fitted with; it is ``fitted``, and
+    ``saved`` is its file.
+    """
 
     rankings: Path | None
     head: Head
@@ -186,6 +58,53 @@ class HeadOptions:
     none: bool = False
     settings: Path | None = None
     rehearsed: HeadSettings | None = None
+    saved: Path | None = None
+    fitted: BaseHead | None = None
+
+    @classmethod
+    def from_command(cls, *, head: str, settings: Path | None = None, **given: Any) -> HeadOptions:
+        """Return the options, with those in a file of settings or in a saved head."""
+        if head in set(Head):
+            return cls(head=Head(head), **given).use_settings(settings)
+        if not head.endswith(".rankshot"):
+            raise RankshotError(
+                f"--head {head!r}: no such method{suggest_name(head, Head)}; the methods are "
+                f"{', '.join(Head)}, and the name of a saved head ends in .rankshot"
+            )
+        usual = {"decay": DECAY, "classes": Classes.NEW, "none": False}
+        options = {**given, "settings": settings}
+        twice = [f"--{name}" for name in options if options[name] != usual.get(name)]
+        if twice:
+            raise RankshotError(
+                f"{head}: is a fitted head, which decides this already; leave out "
+                f"{', '.join(sorted(twice))}"
+            )
+        return cls._of_saved_head(Path(head))
+
+    @classmethod
+    def _of_saved_head(cls, path: Path) -> HeadOptions:
+        from rankshot.zeroshot import load_head
+        from rankshot.zeroshot.files.head_settings import HEADS, parse_settings
+
+        fitted = load_head(path)
+        inner: Any = innermost_head(fitted)
+        posterior = getattr(inner, "posterior", None)
+        settings = fitted.provenance_.get("settings")
+        return cls(
+            rankings=None,
+            head=next(Head(name) for name, kind in HEADS.items() if type(inner) is kind),
+            # Without k, all places count.
+            k=getattr(inner, "k", None) or len(inner.items_),
+            decay=getattr(inner, "decay", DECAY),
+            prior=None,
+            posterior=None if posterior is None else Posterior(posterior),
+            temperature=inner.temperature,
+            reference=None,
+            settings=None if settings is None else path,
+            rehearsed=None if settings is None else parse_settings(settings),
+            saved=path,
+            fitted=fitted,
+        )
 
     def __post_init__(self) -> None:
         from rankshot.core.validation import require_number, require_whole_number
@@ -309,11 +228,14 @@ def fit_head(
 ) -> tuple[BaseHead, ScoreType]:
     """Read the semantics of a table's classes and fit a head to them.
 
-    The score type is returned as well: it is inferred here if there is a reference.
+    The score type is returned as well: it is inferred here if there is a reference. A saved head
+    is not fitted again.
     """
     from rankshot import zeroshot
     from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
 
+    if options.fitted is not None and options.saved is not None:
+        return options.fitted, _check_scores(scores, score_type, options.fitted, options.saved)
     options.check_rehearsed()
     head, rehearsed = options.head, options.rehearsed
     if head in {Head.DIRECT, Head.CONSE}:
@@ -338,6 +260,32 @@ def fit_head(
         raise RankshotError(f"--none: a class is called {NONE_OF_THESE!r}; rename it")
     gate = {} if rehearsed is None else rehearsed.build_gate()
     return zeroshot.SeenAndNew(fitted, none=options.none, **gate).fit(reference), score_type
+
+
+def innermost_head(head: BaseHead) -> BaseHead:
+    """Return the head over new classes that others, such as `SeenAndNew`, have inside."""
+    inner = getattr(head, "head", None)
+    return head if inner is None else innermost_head(inner)
+
+
+def _check_scores(
+    scores: ScoreTable, score_type: ScoreType, head: BaseHead, path: Path
+) -> ScoreType:
+    """Refuse scores that do not fit a saved head; return their type."""
+    column_of = match_columns(head.items_, scores, path)
+    inner: BaseHead | None = head
+    while inner is not None and column_of:
+        inner.items_ = rename_all(inner.items_, column_of)
+        inner = getattr(inner, "head", None)
+    if different := sorted(set(scores.items) ^ set(head.items_)):
+        raise RankshotError(
+            f"{scores.path}: needs the seen classes that {path} was fitted for; only one of the "
+            f"two files has {quote_names(different)}"
+        )
+    known = head.provenance_.get("score_type")
+    if known is None:
+        return score_type
+    return check_score_type(scores, score_type, ScoreType(known), path)
 
 
 def _select_sources(rankings: Any, sources: tuple[str, ...], path: Path) -> Any:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
 import typer
 
 from rankshot.cli.console import check_page, say
-from rankshot.cli.head_options import (
+from rankshot.cli.head_options import HeadOptions, fit_head, innermost_head
+from rankshot.cli.head_parameters import (
     DECAY,
     TAKE_REFERENCE,
     DecayOption,
     Head,
     HeadKOption,
     HeadOption,
-    HeadOptions,
     HeadPriorOption,
     Posterior,
     PosteriorOption,
@@ -25,7 +25,6 @@ from rankshot.cli.head_options import (
     SettingsOption,
     TemperatureOption,
     build_prior,
-    fit_head,
 )
 from rankshot.cli.matched_names import read_rankings_of
 from rankshot.cli.score_options import ScoreType, ScoreTypeOption, find_inputs
@@ -75,8 +74,8 @@ def report(
     scores: Annotated[
         Path | None,
         typer.Option(
-            help="The scores that `classify` read. If --rankings is given too, some inputs are "
-            "explained."
+            help="The scores that `classify` read. If --rankings or a fitted --head is given too, "
+            "some inputs are explained."
         ),
     ] = None,
     images: Annotated[
@@ -110,9 +109,9 @@ def report(
     on. With --scores as well, it explains why some inputs were given their classes, and names the
     seen classes that speak for each prediction that is shown with its picture; then give
     --head, --k, --decay, --posterior, --prior, --temperature, --settings, --reference and
-    --score-type as you gave them to `classify`. With --settings, --truth and --rankings, the page
-    compares the calibration with that before the rehearsal. Only --head weighted-mean and --head
-    probabilistic are explained.
+    --score-type as you gave them to `classify`. A fitted --head has all this already. With
+    --settings, --truth and --rankings, the page compares the calibration with that before the
+    rehearsal. Only --head weighted-mean and --head probabilistic are explained.
 
     Example: rankshot report predictions.parquet --truth labels.csv --rankings rankings.jsonl
     -o report.html
@@ -124,13 +123,7 @@ def report(
     from rankshot.zeroshot.files.truth import read_truth
 
     check_page(output)
-    if scores is not None and rankings is None:
-        raise RankshotError("--scores needs --rankings as well: explanations use both")
-    if reference is not None and scores is None:
-        raise RankshotError("--reference needs --scores as well: only explanations use it")
-    if settings is not None and rankings is None:
-        raise RankshotError("--settings needs --rankings as well: they tell which classes are new")
-    options = HeadOptions(
+    options = HeadOptions.from_command(
         rankings=rankings,
         head=head,
         k=k,
@@ -139,7 +132,15 @@ def report(
         posterior=posterior,
         temperature=temperature,
         reference=reference,
-    ).use_settings(settings)
+        settings=settings,
+    )
+    has_rankings = rankings is not None or options.fitted is not None
+    if scores is not None and not has_rankings:
+        raise RankshotError("--scores needs --rankings as well: explanations use both")
+    if reference is not None and scores is None:
+        raise RankshotError("--reference needs --scores as well: only explanations use it")
+    if settings is not None and rankings is None:
+        raise RankshotError("--settings needs --rankings as well: they tell which classes are new")
     if scores is not None and options.head not in TAKE_REFERENCE:
         raise RankshotError(
             f"--head {options.head} is not explained in a report: leave out --scores; --head "
@@ -161,7 +162,7 @@ def report(
     if scores is not None:
         table = open_scores(scores)
         model, score_type = fit_head(table, score_type, options)
-    if rankings is not None:
+    if has_rankings:
         page = _add_rankings(page, options, table, predicted, labels, model)
     if table is not None and model is not None:
         cards, whys = _explain_inputs(
@@ -172,6 +173,7 @@ def report(
         "predictions": predictions,
         "truth": truth,
         "rankings": rankings,
+        "head": options.saved,
         "scores": scores,
         "reference": reference,
         "images": images,
@@ -244,17 +246,9 @@ def _add_rankings(
 ) -> Report:
     import numpy as np
 
-    from rankshot.ranking import read_rankings
     from rankshot.report.ranking_summaries import compare_sources, map_rankings, summarize_rankings
-    from rankshot.zeroshot.alignment import require_targets
 
-    path = cast("Path", options.rankings)
-    # `fit_head` has read the same rankings, and printed what was matched.
-    given = read_rankings(path) if table is None else read_rankings_of(path, table, quiet=True)
-    try:
-        rankings = require_targets(given)
-    except RankshotError as error:
-        raise RankshotError(f"{path}: {error}") from None
+    path, rankings = _find_rankings(options, table)
     has_seen = bool(set(predicted.targets) & set(rankings.items))
     if has_seen and model is not None:
         raise RankshotError(
@@ -289,6 +283,28 @@ def _add_rankings(
         map=map_rankings(rankings, compared),
         settings=tuple(settings),
     )
+
+
+def _find_rankings(options: HeadOptions, table: ScoreTable | None) -> tuple[Path, Rankings]:
+    """Return the rankings of a file, or those that a fitted head has, and the name of the file."""
+    from rankshot.ranking import read_rankings
+    from rankshot.zeroshot.alignment import require_targets
+
+    if options.fitted is not None and options.saved is not None:
+        inner = innermost_head(options.fitted)
+        for name in ("rankings_", "consensus_"):
+            if (found := getattr(inner, name, None)) is not None:
+                return options.saved, found
+        raise RankshotError(
+            f"{options.saved}: {type(inner).__name__} has no rankings to show; leave out --head"
+        )
+    path = cast("Path", options.rankings)
+    # `fit_head` has read the same rankings, and printed what was matched.
+    rankings = read_rankings(path) if table is None else read_rankings_of(path, table, quiet=True)
+    try:
+        return path, require_targets(rankings)
+    except RankshotError as error:
+        raise RankshotError(f"{path}: {error}") from None
 
 
 def _add_calibration_before(
@@ -433,7 +449,7 @@ def _explain_prediction(
     if why.target != label:
         raise RankshotError(
             f"input {name!r} is {label!r} in the predictions, but {why.target!r} with these "
-            "--scores and --rankings: give the files and options that `classify` had, or "
+            "--scores and this head: give the files and options that `classify` had, or "
             "leave out --scores"
         )
     return why

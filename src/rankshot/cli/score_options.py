@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -45,21 +46,53 @@ def infer_score_type(values: Any, table: ScoreTable) -> ScoreType:
     table : ScoreTable
         The table that they are from.
     """
-    from rankshot.zeroshot.scores import SUM_TOLERANCE
-
-    score_type, remark = ScoreType.LOGITS, "see --score-type"
-    if table.kind == "one-vs-one":
-        score_type = ScoreType.ONE_VS_ONE
-    elif values.shape[1] > 1 and values.min() >= 0 and values.max() <= 1:
-        if (abs(values.sum(axis=1) - 1) <= SUM_TOLERANCE).all():
-            score_type = ScoreType.PROBABILITIES
-        else:
-            remark = (
-                "although all are between 0 and 1: if each is the probability of a separate yes-no "
-                "question, give --score-type one-vs-rest-probabilities"
-            )
+    score_type = _guess_score_type(values, table)
+    remark = "see --score-type"
+    if score_type is ScoreType.LOGITS and _are_shares(values):
+        remark = (
+            "although all are between 0 and 1: if each is the probability of a separate yes-no "
+            "question, give --score-type one-vs-rest-probabilities"
+        )
     say(f"{table.path}: the scores are taken as {score_type} ({remark})")
     return score_type
+
+
+def _guess_score_type(values: Any, table: ScoreTable) -> ScoreType:
+    from rankshot.zeroshot.scores import SUM_TOLERANCE
+
+    if table.kind == "one-vs-one":
+        return ScoreType.ONE_VS_ONE
+    if _are_shares(values) and (abs(values.sum(axis=1) - 1) <= SUM_TOLERANCE).all():
+        return ScoreType.PROBABILITIES
+    return ScoreType.LOGITS
+
+
+def _are_shares(values: Any) -> bool:
+    return bool(values.shape[1] > 1 and values.min() >= 0 and values.max() <= 1)
+
+
+def check_score_type(
+    table: ScoreTable, score_type: ScoreType, fitted: ScoreType, head: Path
+) -> ScoreType:
+    """Return the score type that a saved head was fitted for, unless the scores have another."""
+    if score_type not in {ScoreType.AUTO, fitted}:
+        raise RankshotError(
+            f"--score-type {score_type}: the head in {head} was fitted for {fitted}"
+        )
+    found = _guess_score_type(next(table.batches())[1].values, table)
+    if ScoreType.ONE_VS_ONE is found is not fitted:
+        raise RankshotError(
+            f"{table.path}: has one column per pair of classes, and the head in {head} was fitted "
+            f"for {fitted}"
+        )
+    if score_type is ScoreType.AUTO:
+        if {found, fitted} == {ScoreType.LOGITS, ScoreType.PROBABILITIES}:
+            raise RankshotError(
+                f"{table.path}: the scores look like {found}, and the head in {head} was fitted "
+                f"for {fitted}; if they are {fitted}, give --score-type {fitted}"
+            )
+        say(f"{table.path}: the scores are taken as {fitted}, for which {head} was fitted")
+    return fitted
 
 
 def build_scores(

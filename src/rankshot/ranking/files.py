@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
@@ -97,8 +97,14 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
 
 def read_jsonl(path: Path, items: Iterable[Any] | None) -> Rankings:
     """Read rankings, one JSON object per line; blank lines are skipped."""
+    return parse_jsonl(read_lines(path), items, path)
+
+
+def parse_jsonl(
+    lines: Iterator[tuple[int, str]], items: Iterable[Any] | None, path: Path
+) -> Rankings:
+    """Return the rankings of numbered lines; ``path`` is for messages."""
     names = None if items is None else as_names(items)
-    lines = read_lines(path)
     portions = iter(lambda: list(islice(lines, LINES_AT_ONCE)), [])
     parts = [_read_portion(portion, names, path) for portion in portions]
     if not parts:

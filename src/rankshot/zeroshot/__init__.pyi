@@ -7,6 +7,7 @@ from .files.predictions import (
     open_predictions as open_predictions,
     read_predictions as read_predictions,
 )
+from .files.saved_heads import load_head as load_head
 from .files.score_tables import open_scores as open_scores
 from .files.truth import read_truth as read_truth
 from .heads.base import BaseHead as BaseHead, Top as Top

@@ -96,13 +96,13 @@ class PlackettLuceFormula:
         taken = np.minimum(size, rankings.lengths[row] - begin)
         keys = np.column_stack([begin, size, taken])[tied]
         self._ties = [
-            self._gather_ties(row[tied][(keys == key).all(axis=1)], *map(int, key), stages)
+            self._gather_ties(row[tied][(keys == key).all(axis=1)], key.tolist(), stages)
             for key in np.unique(keys, axis=0)
         ]
 
-    def _gather_ties(
-        self, rows: NDArray[Any], begin: int, size: int, taken: int, stages: NDArray[np.float64]
-    ) -> _Tie:
+    def _gather_ties(self, rows: NDArray[Any], key: list[int], stages: NDArray[np.float64]) -> _Tie:
+        """Gather the ties of some lists that have the same begin, size and number taken."""
+        begin, size, taken = key
         end = begin + size
         weights = np.zeros((rows.size, self.n_rankings))
         weights[np.arange(rows.size), rows] = stages[rows, begin]

@@ -129,12 +129,13 @@ def read_settings(path: str | Path) -> HeadSettings:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise RankshotError(f"{path}: is no settings file; `rankshot rehearse -o` writes one")
     try:
-        return _require_settings(content)
+        return parse_settings(content)
     except RankshotError as error:
         raise RankshotError(f"{path}: {error}") from None
 
 
-def _require_settings(content: dict[str, Any]) -> HeadSettings:
+def parse_settings(content: dict[str, Any]) -> HeadSettings:
+    """Return the settings in the content of a file."""
     kinds = {"head": str, "parameters": dict, "reference": bool, "sources": list}
     for name, kind in kinds.items():
         if not isinstance(content.get(name), kind):

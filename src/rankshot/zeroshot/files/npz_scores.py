@@ -38,7 +38,7 @@ _HEADER_ERRORS = (
     # NumPy parses the header of an array as a Python literal, which can raise these.
     *(SyntaxError, TokenError, RecursionError, MemoryError),
 )
-_ZIP_ERRORS = (
+ZIP_ERRORS = (
     *(zipfile.BadZipFile, zlib.error, EOFError, UnicodeDecodeError),
     # Encrypted members, and compression methods that Python does not support.
     *(RuntimeError, NotImplementedError),
@@ -67,7 +67,7 @@ def open_npz(path: Path) -> Iterator[tuple[Header, ReadBlocks]]:
         try:
             with zipfile.ZipFile(stream) as archive:
                 yield _open_arrays(archive, path)
-        except (*_ZIP_ERRORS, OSError) as error:
+        except (*ZIP_ERRORS, OSError) as error:
             # A damaged directory may name a place before the start of the file: EINVAL.
             if isinstance(error, OSError) and error.errno not in {None, EINVAL}:
                 raise
@@ -212,7 +212,7 @@ def _open_member(archive: zipfile.ZipFile, name: str, path: Path) -> _Member:
     if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
         raise RankshotError(f"{path}: {name!r} is compressed with a method that NumPy does not use")
     stream = archive.open(info)
-    shape, fortran, dtype = _read_header(stream, name, path)
+    shape, fortran, dtype = read_array_header(stream, name, path)
     if dtype.hasobject:
         raise RankshotError(
             f"{path}: {name!r} holds Python objects, which only a pickle can store; save it as "
@@ -232,9 +232,10 @@ def _open_member(archive: zipfile.ZipFile, name: str, path: Path) -> _Member:
     return _Member(stream, dtype, shape)
 
 
-def _read_header(
+def read_array_header(
     stream: IO[bytes], name: str, path: Path
 ) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Return the shape of an array, whether it is stored column by column, and its dtype."""
     try:
         version = npy.read_magic(stream)
         if version not in _HEADERS:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from inspect import signature
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest
 from rankshot.core.validation import require_choice, require_number, require_whole_number
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.array_scorers import Retry, retry_if_any
+from rankshot.zeroshot.heads.fitted_state import FittedState, State
 from rankshot.zeroshot.scores import KINDS, Kind, Scores, as_scores
 
 Floats = NDArray[np.floating]
@@ -65,18 +67,24 @@ class BaseHead(ABC):
     def fit(self, semantics: Any) -> Any:
         """Learn from rankings or similarities of the new classes."""
 
-    @abstractmethod
     def _formula(
-        self, f: Array, kind: Kind, c: Constants, xp: Library, retry: Retry | None
+        self,
+        f: Array,  # noqa: ARG002
+        kind: Kind,  # noqa: ARG002
+        c: Constants,  # noqa: ARG002
+        xp: Library,  # noqa: ARG002
+        retry: Retry | None,  # noqa: ARG002
     ) -> Array:
         """Return log P(z|x) plus a constant per input, with one row per input, in any library.
 
-        ``c`` has the `_constants`, in the library ``xp`` of the scores ``f``.
+        ``c`` has the `_constants`, in the library ``xp`` of the scores ``f``. A head has this
+        formula, or a `_log_posterior` of its own for NumPy arrays, or both.
         """
+        raise RankshotError(f"{type(self).__name__} has no formula for arrays of any library")
 
-    @abstractmethod
-    def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
+    def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:  # noqa: ARG002
         """Return the arrays of the formula."""
+        raise RankshotError(f"{type(self).__name__} needs NumPy arrays, and cannot be exported")
 
     def _log_posterior(self, values: Floats, kind: Kind) -> Floats:
         """Return the same for NumPy arrays, with one row per class."""
@@ -91,6 +99,69 @@ class BaseHead(ABC):
 
     def _default_temperature(self) -> float:
         return 1.0
+
+    def save(
+        self, path: str | Path, *, note: str = "", provenance: Mapping[str, Any] | None = None
+    ) -> None:
+        """Write the fitted head to one file (.rankshot); `load_head` reads it.
+
+        The file holds what the head learned, so the loaded head gives the same answers to the
+        last bit, without rankings, similarities or reference. It is a ZIP archive of JSON, JSON
+        lines and .npy files; nothing in it is a pickle. It is written under another name and then
+        renamed, so that it is never incomplete.
+
+        Parameters
+        ----------
+        path : str or Path
+            Ends in .rankshot.
+        note : str
+            A remark for those who use the file.
+        provenance : mapping, optional
+            More to keep about how the head came about, as plain values (text, numbers, lists).
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import rankshot as rs
+        >>> rankings = rs.Rankings.from_orders(
+        ...     [["leopard", "tiger"], ["bus"]], items=["bus", "leopard", "tiger"],
+        ...     targets=["cat", "truck"], sources="me")
+        >>> head = rs.WeightedMean(k=2).fit(rankings)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     head.save(folder + "/new-classes.rankshot", note="first try")
+        ...     again = rs.load_head(folder + "/new-classes.rankshot")
+        >>> again
+        WeightedMean(k=2)
+        >>> again.predict([[0.0, 3.0, 1.0]])
+        array(['cat'], dtype='<U5')
+        >>> again.provenance_["sources"], again.provenance_["note"]
+        (['me'], 'first try')
+        """
+        from rankshot.zeroshot.files.head_files import write_head  # noqa: PLC0415
+
+        check_is_fitted(self, "classes_")
+        more = {**(provenance or {}), **({"note": note} if note else {})}
+        write_head(self, Path(path), more)
+
+    @property
+    def provenance_(self) -> dict[str, Any]:
+        """How a head from a file came about; empty for a head that was fitted here."""
+        classes, provenance = getattr(self, "_loaded", (None, {}))
+        # `fit` sets new classes, and then the file no longer says how the head came about.
+        return dict(provenance) if classes is self.classes_ else {}
+
+    def _describe_state(self) -> State:
+        """Return what `fit` learned: arrays, rankings and plain values by name."""
+        raise RankshotError(f"{type(self).__name__} cannot be saved")
+
+    def _restore_state(self, state: FittedState) -> None:  # noqa: ARG002
+        """Set what `fit` learned; ``items_`` and ``classes_`` are set already."""
+        raise RankshotError(f"{type(self).__name__} cannot be loaded")
+
+    def _expected_kind(self) -> Kind | None:
+        """Return the kind of scores that the head was fitted for; None for all kinds."""
+        reference = getattr(self, "reference_", None)
+        return None if reference is None else reference.kind
 
     def predict_log_proba(self, scores: Scores | ArrayLike, candidates: Candidates = None) -> Array:
         """Return log P(z|x): one row per input, one column per class as in ``classes_``.

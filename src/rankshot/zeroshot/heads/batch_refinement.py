@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,8 +27,9 @@ from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import require_choice, require_number, require_whole_number
 from rankshot.zeroshot.array_scorers import Retry
 from rankshot.zeroshot.heads.base import BaseHead, most_probable, require_temperature
+from rankshot.zeroshot.heads.fitted_state import FittedState, State
 from rankshot.zeroshot.heads.reference import SAME
-from rankshot.zeroshot.scores import Kind, Scores, as_scores, class_scores, pair_constants
+from rankshot.zeroshot.scores import KINDS, Kind, Scores, as_scores, class_scores, pair_constants
 
 Floats = NDArray[np.float64]
 ClassPrior = Literal["equal", "estimated"]
@@ -190,6 +191,52 @@ class BatchRefinement(BaseHead, BaseEstimator):
             stacklevel=2,
         )
         return self
+
+    def _describe_state(self) -> State:
+        state: State = {"kind": self._kind, "fell_back": self.fell_back_}
+        if not hasattr(self, "agreement_"):
+            return state
+        return state | {
+            "class_prior": self.class_prior_,
+            "agreement": self.agreement_,
+            "shrinkage": float(self.shrinkage_),
+            # May be infinite.
+            "calibration_temperature": np.array(self.calibration_temperature_),
+            "directions": self.directions_,
+            "means": self.means_,
+            "covariance": self.covariance_,
+            "log_prior": self.log_prior_,
+            "center": self._center,
+            "projection": self._projection,
+            "slopes": self._slopes,
+            "offsets": self._offsets,
+        }
+
+    def _expected_kind(self) -> Kind | None:
+        return self._kind
+
+    def _restore_state(self, state: FittedState) -> None:
+        self._check_parameters()
+        self._kind = cast("Kind", require_choice("kind", state.take_value("kind", str), KINDS))
+        self.fell_back_ = state.take_value("fell_back", bool)
+        if "agreement" not in state.values and self.fell_back_:
+            return
+        L, C = len(self.classes_), len(self.items_)
+        prior = require_choice("class_prior", state.values.get("class_prior"), CLASS_PRIORS[1:])
+        self.class_prior_ = cast("ClassPrior", prior)
+        self.agreement_ = state.take_value("agreement", float)
+        self.shrinkage_ = require_number("shrinkage", state.values.get("shrinkage", 0), above=0)
+        temperature = float(state.take_array("calibration_temperature", finite=False))
+        self.calibration_temperature_ = require_number("temperature", temperature, least=1)
+        self.directions_ = state.take_array("directions", C, None)
+        d = self.directions_.shape[1]
+        self.means_ = state.take_array("means", L, d)
+        self.covariance_ = state.take_array("covariance", d, d)
+        self.log_prior_ = state.take_array("log_prior", L)
+        self._center = state.take_array("center", C)
+        self._projection = state.take_array("projection", C, d)
+        self._slopes = state.take_array("slopes", d, L)
+        self._offsets = state.take_array("offsets", L)
 
     def _check_parameters(self) -> None:
         if not isinstance(self.head, BaseHead):

@@ -13,6 +13,7 @@ from rankshot.semantics.similarity import Similarity
 from rankshot.zeroshot.array_scorers import Retry
 from rankshot.zeroshot.heads.base import BaseHead, require_temperature
 from rankshot.zeroshot.heads.direct_similarity import require_similarity, share_of_largest
+from rankshot.zeroshot.heads.fitted_state import FittedState, State
 from rankshot.zeroshot.scores import Kind, log_class_probabilities
 
 Floats = NDArray[np.floating]
@@ -73,6 +74,16 @@ class ConSE(BaseHead, BaseEstimator):
             )
         self._cosines = similarity.values[:, self._has_vector]
         return self
+
+    def _describe_state(self) -> State:
+        return {"cosines": self._cosines, "has_vector": self._has_vector}
+
+    def _restore_state(self, state: FittedState) -> None:
+        require_whole_number("n_classes", self.n_classes)
+        self._has_vector = state.take_array("has_vector", len(self.items_), kind="b")
+        n = int(self._has_vector.sum())
+        require_whole_number("the number of seen classes with a vector", n)
+        self._cosines = state.take_array("cosines", len(self.classes_), n)
 
     def _default_temperature(self) -> float:
         return 0.1

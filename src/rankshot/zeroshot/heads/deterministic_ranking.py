@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 
 from rankshot.core.arrays import Array, Constants, Library
 from rankshot.core.errors import RankshotError
+from rankshot.core.validation import require_whole_number
 from rankshot.ranking.concordance import DEFAULT_K
 from rankshot.ranking.distances import (
     chance_distance,
@@ -23,6 +24,7 @@ from rankshot.ranking.restriction import restrict_items
 from rankshot.zeroshot.alignment import require_targets
 from rankshot.zeroshot.array_scorers import Retry
 from rankshot.zeroshot.heads.base import BaseHead, require_k, require_temperature
+from rankshot.zeroshot.heads.fitted_state import FittedState, State
 from rankshot.zeroshot.prior import RankingModel, consensus_rankings, fit_priors
 from rankshot.zeroshot.scores import Kind, score_by_pair_wins
 
@@ -109,6 +111,19 @@ class DeterministicRanking(BaseHead, BaseEstimator):
             for rows in _group_by_items(self.consensus_)
         ]
         return self
+
+    def _describe_state(self) -> State:
+        return {"consensus": self.consensus_, "k": self._k}
+
+    def _restore_state(self, state: FittedState) -> None:
+        self.consensus_ = state.take_rankings("consensus")
+        self._k = require_whole_number("k", state.take_value("k", int), most=len(self.items_))
+        if self.consensus_.targets.tolist() != self.classes_.tolist():
+            raise RankshotError("the consensus must be one ranking per class, in their order")
+        self._parts = [
+            _Compared(self.consensus_[rows], self._k, rows)
+            for rows in _group_by_items(self.consensus_)
+        ]
 
     def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
         del dtype

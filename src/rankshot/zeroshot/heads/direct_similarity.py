@@ -15,6 +15,7 @@ from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.similarity import Similarity
 from rankshot.zeroshot.array_scorers import Retry
 from rankshot.zeroshot.heads.base import BaseHead, require_temperature
+from rankshot.zeroshot.heads.fitted_state import FittedState, State
 from rankshot.zeroshot.scores import Kind, log_class_probabilities
 
 Floats = NDArray[np.floating]
@@ -99,6 +100,13 @@ class DirectSimilarity(BaseHead, BaseEstimator):
         self.exponents_: NDArray[np.float64] = _exponents(similarity.values, n)
         self._log_prior = self._prior_of_classes()
         return self
+
+    def _describe_state(self) -> State:
+        return {"exponents": self.exponents_, "log_prior": self._log_prior}
+
+    def _restore_state(self, state: FittedState) -> None:
+        self.exponents_ = state.take_array("exponents", len(self.classes_), len(self.items_))
+        self._log_prior = state.take_array("log_prior", len(self.items_))
 
     def _prior_of_classes(self) -> NDArray[np.float64]:
         if self.class_prior is None:

@@ -29,6 +29,14 @@ from rankshot.zeroshot.heads.base import (
     require_temperature,
     sources_or_raters,
 )
+from rankshot.zeroshot.heads.fitted_state import (
+    FittedState,
+    State,
+    describe_models,
+    describe_reference,
+    restore_models,
+    restore_reference,
+)
 from rankshot.zeroshot.heads.mean_over_sources import MeanOverSources
 from rankshot.zeroshot.heads.reference import Reference, fit_reference, standardize
 from rankshot.zeroshot.heads.sum_over_rankings import PosteriorSum, SumOverRankings
@@ -236,6 +244,39 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
             # The mean contributions are needed for explanations only, and take long.
             self._reference_values = table.values
             self._usual_contributions: NDArray[np.float64] | None = None
+
+    def _describe_state(self) -> State:
+        state = {
+            "rankings": self.rankings_,
+            **describe_models(self.priors_),
+            **describe_reference(self.reference_),
+        }
+        if self.consensus_ is not None:
+            state["consensus"] = self.consensus_
+        if self.posterior == "sum":
+            state.update(self._sum.describe_state())
+        if self.reference_ is not None:
+            if self._usual_contributions is None:
+                self._usual_contributions = self._mean_contributions(self.reference_)
+            state["usual_contributions"] = self._usual_contributions
+        return state
+
+    def _restore_state(self, state: FittedState) -> None:
+        require_choice("posterior", self.posterior, POSTERIORS)
+        require_decay(self.decay)
+        L, C = len(self.classes_), len(self.items_)
+        self.rankings_ = state.take_rankings("rankings")
+        self.priors_ = restore_models(state, self.prior)
+        self.consensus_ = None
+        if self.posterior != "mean":
+            self.consensus_ = state.take_rankings("consensus")
+        self._prepare(self.rankings_ if self.consensus_ is None else self.consensus_, None)
+        self.reference_ = restore_reference(state, L)
+        if self.reference_ is not None:
+            self._usual_contributions = state.take_array("usual_contributions", L, C)
+        if self.posterior == "sum":
+            models = [self.priors_[target] for target in self.classes_]
+            self._sum = SumOverRankings.restore(models, state)
 
     def _default_temperature(self) -> float:
         if self.reference_ is not None:

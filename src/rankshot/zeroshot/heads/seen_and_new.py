@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from math import log
 from typing import Any
 
@@ -25,6 +26,12 @@ from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest
 from rankshot.core.validation import require_number
 from rankshot.zeroshot.array_scorers import Retry
 from rankshot.zeroshot.heads.base import BaseHead
+from rankshot.zeroshot.heads.fitted_state import (
+    FittedState,
+    State,
+    describe_reference,
+    restore_reference,
+)
 from rankshot.zeroshot.heads.gate import DEFAULT_GATE, DEFAULT_GATE_WITHOUT_REFERENCE, Gate
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.heads.reference import (
@@ -170,6 +177,29 @@ class SeenAndNew(BaseHead, BaseEstimator):
             if labels is not None and self.seen_temperature is None:
                 self.seen_temperature_ = self._fit_temperature(table, labels)
         return self
+
+    def _describe_state(self) -> State:
+        state = {"gate": asdict(self.gate_), **describe_reference(self.reference_)}
+        if self.seen_temperature_ is not None:
+            state["seen_temperature"] = self.seen_temperature_
+        if self.reference_ is not None:
+            state["feature_mean"], state["feature_std"] = self._feature_mean, self._feature_std
+        return state
+
+    def _restore_state(self, state: FittedState) -> None:
+        self.reference_ = restore_reference(state, len(self.head.classes_), by_class=True)
+        self._check_parameters(self.reference_, None)
+        self.gate_ = Gate(**state.take_value("gate", dict))
+        self.seen_temperature_ = None
+        if "seen_temperature" in state.values:
+            self.seen_temperature_ = require_number(
+                "seen_temperature", state.values["seen_temperature"], above=0, below=np.inf
+            )
+        self._name_classes()
+        self._rankings = self._fit_rankings() if self.reference_ is None else None
+        if self.reference_ is not None:
+            self._feature_mean = state.take_array("feature_mean", 2)
+            self._feature_std = state.take_array("feature_std", 2)
 
     def _check_parameters(self, reference: Any, labels: Any) -> None:
         if not isinstance(self.head, BaseHead):

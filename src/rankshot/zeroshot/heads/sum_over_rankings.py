@@ -17,6 +17,7 @@ from rankshot.core.validation import Seed, require_whole_number
 from rankshot.ranking.babington_smith import BabingtonSmith
 from rankshot.ranking.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
+from rankshot.zeroshot.heads.fitted_state import FittedState, State
 from rankshot.zeroshot.prior import RankingModel
 from rankshot.zeroshot.scorers import Scorers
 from rankshot.zeroshot.scores import Kind, Scores
@@ -97,6 +98,25 @@ class SumOverRankings:
             rng = np.random.default_rng(random_state)
             self._log_uniform = -rng.standard_exponential((k, n_samples))
             self._seed = int(rng.integers(2**32))
+
+    def describe_state(self) -> State:
+        """Return what does not follow from the models: k, and the random numbers."""
+        state: State = {"sum_k": self.k}
+        if not self.exact:
+            state |= {"sum_log_uniform": self._log_uniform, "sum_seed": self._seed}
+        return state
+
+    @classmethod
+    def restore(cls, models: Sequence[RankingModel], state: FittedState) -> SumOverRankings:
+        """Return the sum of a saved head, with the random numbers that it had."""
+        k = require_whole_number("sum_k", state.take_value("sum_k", int), most=len(state.items))
+        # The constructor draws random numbers, which are replaced: let it draw few.
+        result = cls(models, state.items, k, n_samples=2, random_state=0)
+        if not result.exact:
+            result._log_uniform = state.take_array("sum_log_uniform", k, None)
+            result._seed = state.take_value("sum_seed", int)
+            result.n_rankings = result._log_uniform.shape[1]
+        return result
 
     @property
     def cells_per_input(self) -> int:

@@ -20,6 +20,12 @@ from rankshot.zeroshot.heads.base import (
     require_temperature,
     sources_or_raters,
 )
+from rankshot.zeroshot.heads.fitted_state import (
+    FittedState,
+    State,
+    describe_reference,
+    restore_reference,
+)
 from rankshot.zeroshot.heads.reference import (
     SAME,
     Reference,
@@ -152,6 +158,36 @@ class WeightedMean(BaseHead, BaseEstimator):
             np.dtype(np.float32): slopes.astype(np.float32),
         }
         return self
+
+    def _describe_state(self) -> State:
+        state = {
+            "rankings": self.rankings_,
+            "weights": self.weights_,
+            **describe_reference(self.reference_),
+        }
+        if self.reference_ is not None:
+            state["slopes"] = self._slopes[np.dtype(np.float64)]
+            # The other half of the matrix is not used.
+            state["factor"] = self._factor[0][np.triu_indices(len(self.items_))]
+        return state
+
+    def _restore_state(self, state: FittedState) -> None:
+        L, C = len(self.classes_), len(self.items_)
+        require_decay(self.decay)
+        self.rankings_ = state.take_rankings("rankings")
+        self.missing_ = _find_missing(self.rankings_)
+        self.weights_ = state.take_array("weights", L, C)
+        self.reference_ = restore_reference(state, L, by_class=True)
+        slopes = self.weights_
+        if self.reference_ is not None:
+            slopes = state.take_array("slopes", L, C)
+            factor = np.zeros((C, C), order="F")
+            factor[np.triu_indices(C)] = state.take_array("factor", C * (C + 1) // 2)
+            self._factor = factor, False
+        self._slopes = {
+            np.dtype(np.float64): slopes,
+            np.dtype(np.float32): slopes.astype(np.float32),
+        }
 
     def _mean_weights(self, rankings: Rankings) -> NDArray[np.float64]:
         """Return the weights of the classes by some of the rankings; NaN for a class without."""

@@ -1,0 +1,122 @@
+"""`load_head`: a fitted head from the file that its method ``save`` wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankshot.core.errors import RankshotError, quote_names, short_repr
+from rankshot.core.names import as_names
+from rankshot.zeroshot.files.head_files import INNER, HeadFile, read_head_file, require_part
+from rankshot.zeroshot.heads.base import BaseHead, require_temperature
+from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
+from rankshot.zeroshot.heads.conse import ConSE
+from rankshot.zeroshot.heads.deterministic_ranking import DeterministicRanking
+from rankshot.zeroshot.heads.direct_similarity import DirectSimilarity
+from rankshot.zeroshot.heads.fitted_state import MODELS, FittedState
+from rankshot.zeroshot.heads.gate import Gate
+from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
+from rankshot.zeroshot.heads.seen_and_new import SeenAndNew
+from rankshot.zeroshot.heads.weighted_mean import WeightedMean
+
+CLASSES: dict[str, type[Any]] = {
+    kind.__name__: kind
+    for kind in (
+        *(WeightedMean, ProbabilisticRanking, DeterministicRanking, DirectSimilarity, ConSE),
+        *(SeenAndNew, BatchRefinement),
+    )
+}
+"""The heads that a file can hold, by name."""
+MOST_HEADS = 4
+"""The most heads inside one another: SeenAndNew of BatchRefinement of a head has three."""
+CONTENT_ERRORS = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError)
+"""What a head may raise if the parts of a file contradict each other."""
+
+
+def load_head(path: str | Path) -> BaseHead:
+    """Read a fitted head that ``head.save`` or `rankshot fit` wrote.
+
+    It gives the same answers and explanations as the head that was saved, and can be saved again.
+    ``head.provenance_`` tells how it came about.
+
+    Parameters
+    ----------
+    path : str or Path
+        Ends in .rankshot.
+
+    Raises
+    ------
+    RankshotError
+        If the file is no saved head, is damaged, or was written by a newer version; the message
+        says what was found.
+    FileNotFoundError
+        If there is no such file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import rankshot as rs
+    >>> cosines = rs.Similarity(
+    ...     [[.9, .8, .1], [.1, .2, .9]], ["cat", "truck"], ["leopard", "tiger", "bus"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     rs.ConSE(n_classes=2).fit(cosines).save(folder + "/new-classes.rankshot")
+    ...     head = rs.load_head(folder + "/new-classes.rankshot")
+    >>> head, head.items_, head.classes_.tolist()
+    (ConSE(n_classes=2), ('leopard', 'tiger', 'bus'), ['cat', 'truck'])
+    """
+    path = Path(path)
+    file = read_head_file(path)
+    try:
+        items = as_names(require_part(file.manifest, "seen_classes", list), "seen_classes")
+        # A forged file may have any numbers, but loading it must not warn.
+        with np.errstate(over="ignore"):
+            head = _build_head(file, require_part(file.manifest, "head", dict), "", items)
+    except CONTENT_ERRORS as error:
+        text = str(error) if isinstance(error, RankshotError) else repr(error)
+        damaged = "" if text.startswith("is damaged") else "is damaged: "
+        raise RankshotError(f"{path}: {damaged}{text}") from None
+    head._loaded = head.classes_, file.manifest["provenance"]  # type: ignore[attr-defined]
+    return head
+
+
+def _build_head(
+    file: HeadFile, described: dict[str, Any], folder: str, items: tuple[str, ...]
+) -> BaseHead:
+    """Return the head that a part of the manifest describes."""
+    name = require_part(described, "class", str)
+    if name not in CLASSES:
+        known = quote_names(CLASSES)
+        raise RankshotError(f"this version has no head {short_repr(name)}; it has {known}")
+    parameters = _decode_parameters(require_part(described, "parameters", dict))
+    if "head" in described:
+        if folder.count(INNER) + 1 >= MOST_HEADS:
+            raise RankshotError(f"more than {MOST_HEADS} heads are inside one another")
+        parameters["head"] = _build_head(file, described["head"], folder + INNER, items)
+    head: BaseHead = CLASSES[name](**parameters)
+    require_temperature(head.temperature)
+    state = FittedState(
+        items,
+        as_names(require_part(described, "classes", list), "classes"),
+        require_part(described, "values", dict),
+        file.read_arrays(folder),
+        file.read_rankings(folder, items),
+    )
+    if list(state.classes) != sorted(state.classes):
+        raise RankshotError("the classes are not sorted")
+    head.items_, head.classes_ = items, np.array(state.classes)
+    head._restore_state(state)
+    if head.classes_.tolist() != list(state.classes):
+        raise RankshotError(f"the classes do not fit {name}")
+    return head
+
+
+def _decode_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters with the objects that JSON cannot hold: a prior, a gate."""
+    decoded = dict(parameters)
+    if (prior := decoded.get("prior")) is not None:
+        decoded["prior"] = MODELS[prior["model"]](**prior["parameters"])
+    if (gate := decoded.get("gate")) is not None:
+        decoded["gate"] = Gate(**gate)
+    return decoded
