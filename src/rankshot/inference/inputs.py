@@ -173,26 +173,25 @@ def _walk(folder: Path) -> Items:
 
 def _walk_below(folder: Path, parent: str) -> Items:
     try:
-        with os.scandir(folder) as found:
-            entries = sorted(found, key=lambda entry: entry.name)
+        # Names alone: with all that a directory says of them, they would take far more memory.
+        names = sorted(os.listdir(folder))
     except OSError as error:
         yield Skipped(_as_id(parent), f"a folder that cannot be read ({error.strerror})")
         return
-    for entry in entries:
-        place = f"{parent}{entry.name}"
-        name = _as_id(place)
-        if entry.name.startswith("."):
-            yield Skipped(name, "hidden", is_input=False)
-        elif entry.is_dir(follow_symlinks=False):
-            yield from _walk_below(folder / entry.name, f"{place}/")
-        elif entry.is_dir():
-            yield Skipped(name, "a link to a folder, which is not followed", is_input=False)
-        elif Path(entry.name).suffix.lower() not in ENDINGS:
-            ending = Path(entry.name).suffix
-            reason = f"not a picture ({ending})" if ending else "not a picture (no ending)"
-            yield Skipped(name, reason, is_input=False)
+    for name in names:
+        place, id_ = folder / name, _as_id(f"{parent}{name}")
+        if name.startswith("."):
+            yield Skipped(id_, "hidden", is_input=False)
+        elif place.is_dir():
+            if place.is_symlink():
+                yield Skipped(id_, "a link to a folder, which is not followed", is_input=False)
+            else:
+                yield from _walk_below(place, f"{parent}{name}/")
+        elif place.suffix.lower() not in ENDINGS:
+            ending = place.suffix or "no ending"
+            yield Skipped(id_, f"not named like a picture ({ending})", is_input=False)
         else:
-            yield Input(name, folder / entry.name)
+            yield Input(id_, place)
 
 
 def _as_id(name: str) -> str:

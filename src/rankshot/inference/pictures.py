@@ -132,7 +132,7 @@ def _describe_failure(error: Exception, file: Path) -> str:
     if isinstance(error, MemoryError):
         return "needs more memory than there is"
     if type(error).__name__ == "UnidentifiedImageError":
-        formats = f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
-        return f"damaged, or not a {formats} picture" if file.stat().st_size else "an empty file"
+        known = ", ".join(FORMATS)
+        return f"not a picture ({known} are known)" if file.stat().st_size else "an empty file"
     # Pillow's own message, such as "image file is truncated", names no file.
     return f"damaged ({' '.join(str(error).split()) or type(error).__name__})"

@@ -39,9 +39,8 @@ from rankshot.inference.scoring import (
 )
 from rankshot.zeroshot.files.score_output import Block, require_score_file, write_score_table
 
-PART_CELLS = 2**20
-"""Scores in a part, about: it is written when it has so many, or after `PART_SECONDS`."""
-PART_SECONDS = 20.0
+PART_CELLS, PART_ROWS, PART_SECONDS = 2**20, 2**13, 20.0
+"""A part is written when it has so many scores or inputs, or after so much time."""
 VERSION = 1
 _DESCRIPTION = "run.json"
 
@@ -140,13 +139,17 @@ def score_to_file(
     plan.has_probabilities = parts.had_probabilities
     begin = monotonic()
     items = islice(iter(found), done, None)
-    with closing(plan.run(items, batch_size, on_error)) as batches:
-        held = _HeldBatches(parts, plan, done)
-        for batch in batches:
-            held.add(batch)
-            if progress is not None:
-                progress(held.n_items, n_items, "inputs")
+    held = _HeldBatches(parts, plan, done)
+    try:
+        with closing(plan.run(items, batch_size, on_error)) as batches:
+            for batch in batches:
+                held.add(batch)
+                if progress is not None:
+                    progress(held.n_items, n_items, "inputs")
+    finally:
+        # Also after an error or Ctrl-C: what is done need not be done again.
         held.write()
+        parts.remove_if_empty()
     seconds = monotonic() - begin
     return _join(parts, path, plan, found, description, _Progress(done, seconds))
 
@@ -253,6 +256,11 @@ class _Parts:
             json.dump(description, stream, indent=1)
         return 0
 
+    def remove_if_empty(self) -> None:
+        """Leave nothing behind if no input was done."""
+        if not self.files:
+            shutil.rmtree(self.folder)
+
     def _refuse_foreign_files(self) -> None:
         for file in self.folder.iterdir():
             if not file.name.startswith(("part-", ".part-", _DESCRIPTION, f".{_DESCRIPTION}")):
@@ -268,8 +276,8 @@ class _Parts:
             changed = ["description"]
         if changed:
             raise RankshotError(
-                f"{self.folder}: has parts of a run that was stopped, but the {changed[0]} is not "
-                "the same now; start from the beginning (again=True, --again), or give another "
+                f"{self.folder}: has parts of a run that was stopped, but not with the same "
+                f"{changed[0]}; start from the beginning (again=True, --again), or give another "
                 "output"
             )
 
@@ -313,7 +321,8 @@ class _Parts:
             return None
 
     def _read(self, file: Path) -> _Part:
-        with np.load(file, allow_pickle=False) as arrays:
+        # NumPy would leave a damaged file open.
+        with file.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             skipped = zip(arrays["skipped"], arrays["reasons"], arrays["is_input"], strict=True)
             return _Part(
                 arrays["ids"].tolist(),
@@ -347,8 +356,9 @@ class _HeldBatches:
     def add(self, batch: ScoredBatch) -> None:
         self._held.append(batch)
         self.n_items += batch.n_items
-        cells = sum(np.size(held.values) for held in self._held)
-        if cells >= PART_CELLS or monotonic() - self._since >= PART_SECONDS:
+        rows = self.n_items - self._begin
+        is_full = rows >= PART_ROWS or rows * len(self._plan.classes.names) >= PART_CELLS
+        if is_full or monotonic() - self._since >= PART_SECONDS:
             self.write()
 
     def write(self) -> None:
@@ -378,7 +388,7 @@ def _join(
     """Make one table of the parts, and remove them."""
     reasons, n_skipped, first = _write_skipped(parts, _skipped_path(path))
     if not any(len(ids) for ids, _ in parts.blocks()):
-        shutil.rmtree(parts.folder)
+        shutil.rmtree(parts.folder, ignore_errors=True)
         raise nothing_scored(inputs, first)
     n_rows = write_score_table(path, plan.classes.names, parts.blocks, plan.model.kind)
     result = {

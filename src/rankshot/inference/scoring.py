@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, format_count, short_repr
+from rankshot.core.errors import RankshotError, RowError, format_count, short_repr
 from rankshot.core.progress import Announce
 from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.inference.inputs import Input, Inputs, Skipped, open_inputs
@@ -189,7 +189,10 @@ class ScoringPlan:
             scored = self._score(batch) if batch.ids else batch
             bad = [one for one in scored.skipped if one.is_input]
             if on_error == "raise" and bad:
-                raise RankshotError(f"{bad[0].id}: {bad[0].reason}")
+                raise RankshotError(
+                    f"{bad[0].id}: {bad[0].reason}; on_error='skip' (--on-error skip) leaves out "
+                    "such inputs, and lists them"
+                )
             yield scored
 
     def _prepare(self) -> Callable[[Any], Any] | None:
@@ -215,8 +218,17 @@ class ScoringPlan:
         if self.has_probabilities is None and len(values):
             self.has_probabilities = self.model.kind == "multiclass" and _is_softmax(values)
         if self.has_probabilities:
-            values = Scores.from_probabilities(values, self.classes.names).values
+            values = self._take_logarithms(values)
         return batch._replace(values=values, skipped=skipped)
+
+    def _take_logarithms(self, values: Floats) -> Floats:
+        try:
+            return Scores.from_probabilities(values, self.classes.names).values
+        except RowError as error:
+            raise RankshotError(
+                f"{self.model.name}: its first outputs are probabilities, but a later one is not"
+                f"{error.problem}; let it return logits"
+            ) from None
 
     def _call(self, inputs: Any) -> Any:
         try:
@@ -297,11 +309,9 @@ def plan_scoring(
 
 
 def _is_softmax(values: Floats) -> bool:
-    return (
-        values.shape[1] > 1
-        and bool((values >= 0).all() and (values <= 1).all())
-        and bool((np.abs(values.sum(axis=1) - 1) < SUM_ERROR).all())
-    )
+    """Tell probabilities from logits; rows of whole numbers, such as counts, are no softmax."""
+    within = values.min() >= 0 and values.max() <= 1 and (values % 1).any()
+    return bool(within and (np.abs(values.sum(axis=1) - 1) < SUM_ERROR).all())
 
 
 # -------------------------------------------------------------------- batches
