@@ -158,7 +158,7 @@ def test_truncated_files_are_refused(tmp_path, rng, ending):
     Image.fromarray(rng.integers(0, 256, (90, 90, 3), dtype=np.uint8)).save(file)
     content = file.read_bytes()
     file.write_bytes(content[: len(content) // 2])
-    with ignore_pillow_warnings(), pytest.raises(RankshotError, match="damaged|not a picture"):
+    with ignore_pillow_warnings(), pytest.raises(RankshotError, match=r"damaged|not a picture"):
         read_picture(file)
 
 

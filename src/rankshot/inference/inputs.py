@@ -174,7 +174,7 @@ def _walk(folder: Path) -> Items:
 def _walk_below(folder: Path, parent: str) -> Items:
     try:
         # Names alone: with all that a directory says of them, they would take far more memory.
-        names = sorted(os.listdir(folder))
+        names = sorted(os.listdir(folder))  # noqa: PTH208
     except OSError as error:
         yield Skipped(_as_id(parent), f"a folder that cannot be read ({error.strerror})")
         return

@@ -314,11 +314,19 @@ def _run_texts(network: Any, tokenizer: Any, device: str) -> Callable[[Any], NDA
 
 
 def _call_hub(load: Callable[[], Any], place: str) -> Any:
+    logging = require_module("transformers.utils.logging", "models of transformers", "transformers")
+    # The bar is useful for a download, and noise for files that are there.
+    is_silent = Path(place).is_dir() and logging.is_progress_bar_enabled()
+    if is_silent:
+        logging.disable_progress_bar()
     try:
         return load()
     except Exception as error:  # noqa: BLE001 - the library and its hub raise all kinds
         text = " ".join(str(error).split())
         raise RankshotError(f"{place}: transformers cannot load it ({text[:400]})") from None
+    finally:
+        if is_silent:
+            logging.enable_progress_bar()
 
 
 def _read_id2label(config: Any) -> dict[Any, str] | None:

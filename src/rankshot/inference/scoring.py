@@ -185,7 +185,8 @@ class ScoringPlan:
         """Yield the scores of inputs, batch by batch, in their order."""
         require_whole_number("batch_size", batch_size)
         require_choice("on_error", on_error, ON_ERROR)
-        for batch in _prepare_batches(items, batch_size, self._prepare()):
+        n_threads = count_threads(self.model.device)
+        for batch in _prepare_batches(items, batch_size, self._prepare(), n_threads):
             scored = self._score(batch) if batch.ids else batch
             bad = [one for one in scored.skipped if one.is_input]
             if on_error == "raise" and bad:
@@ -336,7 +337,10 @@ def replace_rows(batch: ScoredBatch, keep: NDArray[np.bool_]) -> ScoredBatch:
 
 
 def _prepare_batches(
-    items: Iterator[Input | Skipped], size: int, prepare: Callable[[Any], Any] | None
+    items: Iterator[Input | Skipped],
+    size: int,
+    prepare: Callable[[Any], Any] | None,
+    n_threads: int,
 ) -> Iterator[ScoredBatch]:
     """Yield inputs in groups of ``size``, whether skipped or not, decoded by some threads.
 
@@ -349,7 +353,7 @@ def _prepare_batches(
         return
     with (
         ignore_pillow_warnings(),
-        ThreadPoolExecutor(count_threads(), "rankshot-decode") as pool,
+        ThreadPoolExecutor(n_threads, "rankshot-decode") as pool,
     ):
         pending: deque[list[tuple[Input | Skipped, Future[Any] | None]]] = deque()
 
@@ -370,9 +374,10 @@ def _prepare_batches(
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def count_threads() -> int:
-    """Return the number of threads that decode pictures."""
-    return max(1, min(4, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2))
+def count_threads(device: str) -> int:
+    """Return the number of threads that decode pictures: few beside a model on the CPU."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return max(1, min(4 if device == "CPU" else 16, cores or 1))
 
 
 def _try(prepare: Callable[[Any], Any], value: Any) -> Any:
