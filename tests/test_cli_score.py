@@ -1,25 +1,21 @@
 """``rankshot score``: from a model and inputs to a table that the other commands read."""
 
 import json
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import rankshot, run_well
 from PIL import Image
 
-sys.path.insert(0, str(Path(__file__).parent / "inference"))
-from tiny_models import (  # noqa: E402
+from command_line import rankshot, run_well
+from rankshot.inference import Preprocessing
+from rankshot.zeroshot.files.score_tables import open_scores
+from tiny_models import (
     CLASSES,
     mean_colors,
     write_onnx,
     write_pictures,
     write_text_transformer,
 )
-
-from rankshot.inference import Preprocessing  # noqa: E402
-from rankshot.zeroshot.files.score_tables import open_scores  # noqa: E402
 
 PLAIN = "--size 8 --mean 0.5 --std 0.25,0.25,0.25"
 

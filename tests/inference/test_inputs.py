@@ -4,11 +4,13 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
-from tiny_models import write_pictures
+from scipy.sparse import eye_array
 
 from rankshot import RankshotError
 from rankshot.inference.inputs import Input, Skipped, open_inputs
+from tiny_models import write_pictures
 
 
 def split(inputs):
@@ -142,8 +144,9 @@ def test_what_is_no_source(tmp_path):
         open_inputs(tmp_path / "none", "pictures")
     with pytest.raises(RankshotError, match="only a table"):
         open_inputs(tmp_path, "pictures", column="a")
-    with pytest.raises(RankshotError, match="must be a folder, a file or a list, not 3"):
-        open_inputs(3, "values")
+    for odd, named in ((3, "3"), (pd.DataFrame({"a": [1]}), "DataFrame"), (eye_array(3), "dia")):
+        with pytest.raises(RankshotError, match=f"a list or an array, not {named}"):
+            open_inputs(odd, "values")
 
 
 def test_fingerprints_change_with_what_they_stand_for(tmp_path):

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.names import as_name
@@ -259,8 +260,12 @@ def _read_json_lines(path: Path, column: str, id_column: str | None) -> Iterator
 
 def _open_sequence(source: Any, takes: Takes) -> Inputs:
     if not isinstance(source, (Sequence, np.ndarray)):
-        if not isinstance(source, Iterable):
-            raise RankshotError(f"inputs must be a folder, a file or a list, not {source!r:.60}")
+        if not isinstance(source, Iterable) or hasattr(source, "columns") or issparse(source):
+            what = short_repr(source) if np.isscalar(source) else type(source).__name__
+            raise RankshotError(
+                f"inputs must be a folder, a file, a list or an array, not {what}; the scores of a "
+                "scikit-learn classifier for a table come from rs.scores_of"
+            )
         source = list(source)
     values: Any = source
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -244,6 +245,7 @@ def open_transformers(source: str | Path) -> Model:
     place = str(source)
     config = _call_hub(lambda: library.AutoConfig.from_pretrained(place), place)
     kinds = " ".join(config.architectures or [])
+    takes: Takes
     if "ForImageClassification" in kinds:
         model_class, takes = library.AutoModelForImageClassification, "pictures"
     elif "ForSequenceClassification" in kinds:
@@ -257,34 +259,28 @@ def open_transformers(source: str | Path) -> Model:
     network = _call_hub(lambda: model_class.from_pretrained(place, use_safetensors=True), place)
     device = _best_device()
     network = network.eval().to(device)
-    files = sorted(Path(source).glob("*")) if Path(source).is_dir() else []
-    described = {
-        "classes": _read_id2label(config),
-        "fingerprint": fingerprint_files([file for file in files if file.is_file()])
-        if files
-        else _fingerprint_state(network),
-        "device": _describe_device(device),
-    }
+    files = [file for file in sorted(Path(source).glob("*")) if file.is_file()]
+    opened = Model(
+        place,
+        takes,
+        _run_pictures(network, device),
+        classes=_read_id2label(config),
+        fingerprint=fingerprint_files(files) if files else _fingerprint_state(network),
+        device=_describe_device(device),
+    )
     if takes == "texts":
         tokenizer = _call_hub(lambda: library.AutoTokenizer.from_pretrained(place), place)
-        return Model(place, "texts", _run_texts(network, tokenizer, device), **described)
+        return replace(opened, run=_run_texts(network, tokenizer, device))
     processor = _call_hub(lambda: library.AutoImageProcessor.from_pretrained(place), place)
 
     def prepare(image: Any) -> NDArray[Any]:
         return np.asarray(processor(images=image, return_tensors="np")["pixel_values"][0])
 
     try:
-        preprocessing = Preprocessing.from_config(json.loads(processor.to_json_string()))
+        described = Preprocessing.from_config(json.loads(processor.to_json_string()))
     except RankshotError:
-        preprocessing = None
-    return Model(
-        place,
-        "pictures",
-        _run_pictures(network, device),
-        prepare=prepare,
-        preprocessing=preprocessing,
-        **described,
-    )
+        described = None
+    return replace(opened, prepare=prepare, preprocessing=described)
 
 
 def _run_pictures(network: Any, device: str) -> Callable[[Any], NDArray[Any]]:

@@ -302,7 +302,7 @@ class _Parts:
         file = self._file(begin)
         with replace_file(file) as stream:
             np.savez(
-                stream.buffer,  # type: ignore[arg-type]
+                stream.buffer,
                 allow_pickle=False,
                 ids=np.array(part.ids, dtype=str),
                 values=part.values,

@@ -209,12 +209,12 @@ class ScoringPlan:
 
     def _score(self, batch: ScoredBatch) -> ScoredBatch:
         values = self._require_table(self._call(batch.values), len(batch.ids))
-        finite = (np.abs(values) < LARGEST_SCORE).all(axis=1)
+        finite = np.asarray((np.abs(values) < LARGEST_SCORE).all(axis=1))
         skipped = batch.skipped
         if not finite.all():
             bad = np.flatnonzero(~finite)
             skipped = skipped + [self._describe_infinite(batch.ids[i], values[i]) for i in bad]
-            batch = replace_rows(batch, finite)
+            batch = batch._replace(ids=[batch.ids[i] for i in np.flatnonzero(finite)])
             values = values[finite]
         if self.has_probabilities is None and len(values):
             self.has_probabilities = self.model.kind == "multiclass" and _is_softmax(values)
@@ -328,12 +328,6 @@ class ScoredBatch(NamedTuple):
     values: Any
     skipped: list[Skipped]
     n_items: int
-
-
-def replace_rows(batch: ScoredBatch, keep: NDArray[np.bool_]) -> ScoredBatch:
-    """Return a batch without some of its inputs."""
-    ids = [name for name, kept in zip(batch.ids, keep, strict=True) if kept]
-    return batch._replace(ids=ids)
 
 
 def _prepare_batches(
