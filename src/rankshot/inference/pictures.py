@@ -117,7 +117,11 @@ def convert_picture(image: Any, shrink_to: int | None = None) -> Any:
         white = pillow.new("RGBA", image.size, "white")
         image = pillow.alpha_composite(white, image)
     undo = _UPRIGHT.get(orientation)
-    image = image.convert("RGB")
+    if image.mode == "RGB":
+        # The file will be closed; a conversion to the same mode would be a copy.
+        image.load()
+    else:
+        image = image.convert("RGB")
     return image if undo is None else image.transpose(pillow.Transpose[undo])
 
 

@@ -199,15 +199,17 @@ class Preprocessing:
 
     def __call__(self, image: Any) -> NDArray[np.float32]:
         """Return a Pillow image in mode RGB as numbers, without the axis of pictures."""
-        image = self._resize(image)
-        pixels = np.asarray(image, np.float32)
+        pixels = np.asarray(self._resize(image))
         # (pixel · white / 255 - mean) / std, with one multiplication and one addition per pixel.
-        std = np.asarray(self.std)
-        pixels = pixels * (self.white / 255 / std).astype(np.float32)
-        pixels -= (np.asarray(self.mean) / std).astype(np.float32)
+        scale = self.white / 255 / np.asarray(self.std)
+        shift = np.asarray(self.mean) / self.std
         if self.layout == "NCHW":
-            pixels = pixels.transpose(2, 0, 1)
-        return np.ascontiguousarray(pixels)
+            # The bytes are moved before they become four times as many.
+            pixels = np.ascontiguousarray(pixels.transpose(2, 0, 1))
+            scale, shift = scale[:, None, None], shift[:, None, None]
+        numbers = np.multiply(pixels, scale, dtype=np.float32)
+        numbers -= shift.astype(np.float32)
+        return numbers
 
     @property
     def shape(self) -> tuple[int, int, int]:
