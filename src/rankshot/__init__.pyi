@@ -1,4 +1,5 @@
 from .core import RankshotError as RankshotError
+from .inference import open_model as open_model, score as score, score_to_file as score_to_file
 from .ranking import (
     Agreement as Agreement,
     BabingtonSmith as BabingtonSmith,

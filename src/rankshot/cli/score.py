@@ -1,0 +1,209 @@
+"""``rankshot score``: a model and a folder of pictures, or texts, in; a table of scores out."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+import typer
+
+from rankshot.cli.console import check_writable, progress_bar, say
+from rankshot.core.errors import RankshotError, format_count, short_repr
+
+if TYPE_CHECKING:
+    from rankshot.inference.score_runs import ScoreRun
+    from rankshot.inference.scoring import ScoringPlan
+
+REASONS_SHOWN = 5
+
+
+class OnError(StrEnum):
+    """What to do with an input that cannot be scored."""
+
+    SKIP = "skip"
+    STOP = "stop"
+
+
+class Layout(StrEnum):
+    """The order of the axes of a batch of pictures."""
+
+    NCHW = "NCHW"
+    NHWC = "NHWC"
+
+
+def score(
+    inputs: Annotated[
+        Path,
+        typer.Argument(
+            help="A folder of pictures (with all its folders), a list of paths or texts (.txt, one "
+            "per line), or a table with a column text, or path, and optionally id (.csv, .jsonl)."
+        ),
+    ],
+    model: Annotated[
+        str,
+        typer.Option(
+            help="A network (.onnx), a folder or hub name of transformers, a scikit-learn "
+            "pipeline (.skops), or efficientnet-lite0, which knows the classes of ImageNet."
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The scores to write (.parquet, .csv, .npz).")
+    ],
+    classes: Annotated[
+        str | None,
+        typer.Option(
+            help="The names of the classes in the order of the model's outputs: a file, or "
+            "imagenet-1k. Not needed if they are in the model."
+        ),
+    ] = None,
+    preprocessing: Annotated[
+        str | None,
+        typer.Option(
+            help="How a picture becomes numbers: imagenet, efficientnet-lite, clip, or a file "
+            "preprocessor_config.json. Such a file beside the model is read by itself."
+        ),
+    ] = None,
+    size: Annotated[
+        str | None, typer.Option(help="The size of the network's input: 224, or height x width.")
+    ] = None,
+    mean: Annotated[
+        str | None,
+        typer.Option(help="What is subtracted from red, green, blue (white is 1): 0.5, or three."),
+    ] = None,
+    std: Annotated[
+        str | None, typer.Option(help="What they are then divided by: 0.5, or three numbers.")
+    ] = None,
+    layout: Annotated[
+        Layout | None,
+        typer.Option(help="The order of the axes, if the network does not fix it."),
+    ] = None,
+    text_column: Annotated[
+        str | None, typer.Option(help="The column with the inputs. The default is text, or path.")
+    ] = None,
+    id_column: Annotated[
+        str | None, typer.Option(help="The column with the ids. The default is id.")
+    ] = None,
+    batch: Annotated[int, typer.Option(help="Inputs per call of the model.")] = 16,
+    on_error: Annotated[
+        OnError, typer.Option(help="Skip inputs that cannot be read, and list them; or stop.")
+    ] = OnError.SKIP,
+    again: Annotated[
+        bool, typer.Option("--again", help="Start from the beginning, whatever is there.")
+    ] = False,
+) -> None:
+    """Run a model over pictures or texts and write its scores, for rankshot classify.
+
+    A run that was stopped goes on where it was when the same command is given again. Inputs that
+    have no scores are listed in a file beside the output, such as scores.skipped.csv.
+
+    Example: rankshot score photos/ --model network.onnx --classes imagenet-1k -o scores.parquet
+    """
+    from rankshot.core.text_files import require_ending
+    from rankshot.core.validation import require_whole_number
+    from rankshot.inference.score_runs import score_to_file
+    from rankshot.inference.scoring import plan_scoring
+    from rankshot.zeroshot.files.score_tables import ENDINGS
+
+    require_whole_number("--batch", batch)
+    require_ending(output, ENDINGS)
+    check_writable(output, inputs)
+    if not inputs.exists():
+        raise RankshotError(f"{inputs}: there is no such file or folder")
+    changes = {
+        "size": None if size is None else _parse_size(size),
+        "mean": None if mean is None else _parse_numbers("--mean", mean),
+        "std": None if std is None else _parse_numbers("--std", std),
+        "layout": None if layout is None else layout.value,
+    }
+    opened, how = _choose_preprocessing(model, preprocessing, changes)
+    plan = plan_scoring(opened, classes, how)
+    for line in plan.describe():
+        say(line)
+    with _Rate() as show:
+        run = score_to_file(
+            plan,
+            inputs,
+            output,
+            batch_size=batch,
+            on_error="skip" if on_error is OnError.SKIP else "raise",
+            column=text_column,
+            id_column=id_column,
+            again=again,
+            progress=show,
+        )
+    _print_run(run, plan)
+
+
+def _choose_preprocessing(
+    model: str, preprocessing: str | None, changes: dict[str, Any]
+) -> tuple[Any, Any]:
+    """Return the open model, and the preprocessing if it is not the model's own."""
+    from rankshot.inference.models import open_model
+    from rankshot.inference.preprocessing import as_preprocessing, change_preprocessing
+
+    given = None if preprocessing is None else as_preprocessing(preprocessing)
+    opened = open_model(model)
+    base = opened.preprocessing if given is None else given
+    changed = change_preprocessing(base, opened.input_shape, **changes)
+    return opened, None if changed is opened.preprocessing else changed
+
+
+def _parse_size(text: str) -> tuple[int, int]:
+    sides = text.lower().replace(",", "x").split("x")
+    if len(sides) > 2 or not all(side.strip().isdecimal() for side in sides):
+        raise RankshotError(f"--size must be such as 224 or 224x320, not {short_repr(text)}")
+    return int(sides[0]), int(sides[-1])
+
+
+def _parse_numbers(option: str, text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise RankshotError(
+            f"{option} must be a number, or three with commas, not {short_repr(text)}"
+        ) from None
+
+
+class _Rate:
+    """A progress bar that shows how many inputs are done per second."""
+
+    def __enter__(self) -> Self:
+        self._bar = progress_bar().__enter__()
+        self._task = self._bar.add_task("scoring", total=None)
+        self._first: tuple[float, int] | None = None
+        return self
+
+    def __call__(self, done: int, total: int, _what: str) -> None:
+        now = monotonic()
+        self._first = self._first or (now, done)
+        begin, before = self._first
+        rate = f", {(done - before) / (now - begin):.1f} per second" if now > begin else ""
+        self._bar.update(self._task, completed=done, total=total, description=f"scoring{rate}")
+
+    def __exit__(self, *exc: object) -> None:
+        self._bar.stop()
+
+
+def _print_run(run: ScoreRun, plan: ScoringPlan) -> None:
+    if run.was_finished:
+        say(
+            f"{run.path}: has the scores of this model for these inputs already; nothing was done "
+            "(--again computes them once more)"
+        )
+        return
+    if run.had_probabilities:
+        say("the model's outputs are probabilities: the scores are their logarithms")
+    if plan.model.kind == "one-vs-rest" and run.path.suffix != ".npz":
+        say("the scores are one-vs-rest: give --score-type one-vs-rest-logits to the next command")
+    if run.n_resumed:
+        say(f"{run.n_resumed:,} inputs were done by an earlier run, which was stopped")
+    n_now = run.n_rows + run.n_skipped - run.n_resumed
+    rate = f" ({n_now / run.seconds:,.1f} per second)" if run.seconds > 0 and n_now > 0 else ""
+    say(f"{format_count(run.n_rows, 'input')} written to {run.path}{rate}")
+    if run.reasons:
+        counts = sorted(run.reasons.items(), key=lambda pair: -pair[1])
+        shown = "; ".join(f"{count:,} {reason}" for reason, count in counts[:REASONS_SHOWN])
+        more = "" if len(counts) <= REASONS_SHOWN else "; and others"
+        say(f"no scores: {shown}{more}; all are listed in {run.skipped_path}")

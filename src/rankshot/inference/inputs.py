@@ -1,0 +1,282 @@
+"""Inputs of a model, each with an id: a folder of pictures, a list, a table of texts, an array.
+
+Inputs are read again each time they are needed, so a folder of millions of files takes no memory.
+What is not used as an input is yielded as well, with the reason: nothing is lost silently.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import issparse
+
+from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.names import as_name
+from rankshot.core.tables import ID, find_column, read_csv_rows
+from rankshot.core.text_files import read_lines
+from rankshot.inference.model_interface import Takes
+from rankshot.inference.pictures import ENDINGS
+
+COLUMNS = {"texts": "text", "pictures": "path"}
+"""The column of a table that has the inputs, if no other is named."""
+JSON_ENDINGS = (".jsonl", ".ndjson")
+
+
+class Input(NamedTuple):
+    """An input: its id, and the path of a picture, a text, or another value."""
+
+    id: str
+    value: Any
+
+
+class Skipped(NamedTuple):
+    """Something that was not scored, and why.
+
+    Attributes
+    ----------
+    id : str
+        The id of the input, such as the path of a file.
+    reason : str
+        Why it has no scores.
+    is_input : bool
+        False for what was found beside the inputs, such as hidden files.
+    """
+
+    id: str
+    reason: str
+    is_input: bool = True
+
+
+Items = Iterator[Input | Skipped]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Inputs that can be read several times; `open_inputs` makes them.
+
+    Attributes
+    ----------
+    name : str
+        Where they come from, for messages.
+    read : callable
+        Yields all inputs, and what is skipped, in the same order every time.
+    has_unique_ids : bool
+        Whether ids are known to be different, so that they need not be remembered.
+    """
+
+    name: str
+    read: Callable[[], Items]
+    has_unique_ids: bool = False
+
+    def __iter__(self) -> Items:
+        """Yield all inputs; a second input with the same id is skipped."""
+        if self.has_unique_ids:
+            yield from self.read()
+            return
+        seen: set[str] = set()
+        for item in self.read():
+            if isinstance(item, Input) and item.id in seen:
+                yield Skipped(item.id, "the same id as an earlier input")
+                continue
+            seen.add(item.id)
+            yield item
+
+    def scan(self) -> tuple[int, str]:
+        """Return the number of inputs, skipped ones included, and a fingerprint of them all.
+
+        The fingerprint changes with ids and texts, and with the size and time of files.
+        """
+        digest = sha256()
+        n = 0
+        for item in self.read():
+            n += 1
+            digest.update(repr(_describe(item)).encode(errors="surrogatepass"))
+        return n, digest.hexdigest()
+
+
+def _describe(item: Input | Skipped) -> tuple[Any, ...]:
+    if isinstance(item, Skipped):
+        return tuple(item)
+    if isinstance(item.value, Path):
+        try:
+            status = item.value.stat()
+        except OSError:
+            return item.id, "missing"
+        return item.id, status.st_size, status.st_mtime_ns
+    if isinstance(item.value, np.ndarray):
+        return item.id, item.value.shape, sha256(item.value.tobytes()).hexdigest()
+    return item.id, item.value
+
+
+def open_inputs(
+    source: Any, takes: Takes, column: str | None = None, id_column: str | None = None
+) -> Inputs:
+    """Return the inputs in a folder, a file, a list or an array.
+
+    Parameters
+    ----------
+    source : str, Path, sequence or ndarray
+        - A folder: all pictures in it and in its folders, sorted. Ids are paths below the folder.
+        - A picture file.
+        - A file ``.txt`` with one path per line (relative to the file) or, for a model of texts,
+          one text per line.
+        - A file ``.csv`` or ``.jsonl`` with a column of texts, or of paths of pictures.
+        - A list of paths, Pillow images, texts or other values, or an array with one row per
+          input.
+    takes : {"pictures", "texts", "values"}
+        What the model takes.
+    column, id_column : str, optional
+        The columns of a table that have the inputs and their ids. By default these are ``text``
+        (``path`` for pictures) and ``id``; without ids, rows are numbered from 0.
+    """
+    if not isinstance(source, (str, Path)):
+        return _open_sequence(source, takes)
+    path = Path(source)
+    if path.suffix in {".csv", *JSON_ENDINGS} and path.is_file():
+        return _open_table(path, takes, column, id_column)
+    if column is not None or id_column is not None:
+        raise RankshotError(f"{path}: only a table (.csv, .jsonl) has columns")
+    if path.is_dir():
+        if takes != "pictures":
+            raise RankshotError(
+                f"{path}: a folder holds pictures, but the model takes {takes}; give texts as "
+                ".csv, .jsonl or .txt"
+            )
+        return Inputs(str(path), lambda: _walk(path), has_unique_ids=True)
+    if not path.exists():
+        raise RankshotError(f"{path}: there is no such file or folder")
+    if path.suffix.lower() in ENDINGS and takes == "pictures":
+        return Inputs(str(path), lambda: iter([Input(path.name, path)]))
+    if path.suffix == ".txt":
+        return Inputs(str(path), lambda: _read_list(path, takes))
+    raise RankshotError(
+        f"{path}: unknown ending {path.suffix!r}; inputs are a folder of pictures, or a file "
+        ".csv, .jsonl or .txt"
+    )
+
+
+# -------------------------------------------------------------------- files
+
+
+def _walk(folder: Path) -> Items:
+    """Yield the picture files below a folder, and what else is there, sorted by path."""
+    if not os.access(folder, os.R_OK | os.X_OK):
+        raise RankshotError(f"{folder}: you may not read this folder")
+    return _walk_below(folder, "")
+
+
+def _walk_below(folder: Path, parent: str) -> Items:
+    try:
+        # Names alone: with all that a directory says of them, they would take far more memory.
+        names = sorted(os.listdir(folder))  # noqa: PTH208
+    except OSError as error:
+        yield Skipped(_as_id(parent), f"a folder that cannot be read ({error.strerror})")
+        return
+    for name in names:
+        place, id_ = folder / name, _as_id(f"{parent}{name}")
+        if name.startswith("."):
+            yield Skipped(id_, "hidden", is_input=False)
+        elif place.is_dir():
+            if place.is_symlink():
+                yield Skipped(id_, "a link to a folder, which is not followed", is_input=False)
+            else:
+                yield from _walk_below(place, f"{parent}{name}/")
+        elif place.suffix.lower() not in ENDINGS:
+            ending = place.suffix or "no ending"
+            yield Skipped(id_, f"not named like a picture ({ending})", is_input=False)
+        else:
+            yield Input(id_, place)
+
+
+def _as_id(name: str) -> str:
+    # Names of files can hold bytes that are not UTF-8.
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
+def _read_list(path: Path, takes: Takes) -> Items:
+    for number, (_, line) in enumerate(read_lines(path)):
+        yield Input(line, path.parent / line) if takes == "pictures" else Input(str(number), line)
+
+
+def _open_table(path: Path, takes: Takes, column: str | None, id_column: str | None) -> Inputs:
+    wanted = column or COLUMNS.get(takes)
+    if wanted is None:
+        raise RankshotError(f"{path}: a table holds texts or pictures, but the model takes arrays")
+    read = _read_csv if path.suffix == ".csv" else _read_json_lines
+    # A missing column, or an empty file, is reported now.
+    next(read(path, wanted, id_column), None)
+
+    def read_items() -> Items:
+        for name, value in read(path, wanted, id_column):
+            if not isinstance(value, str) or not value.strip():
+                yield Skipped(name, f"no text in the column {wanted!r}")
+            else:
+                yield Input(name, path.parent / value if takes == "pictures" else value)
+
+    return Inputs(str(path), read_items)
+
+
+def _read_csv(path: Path, column: str, id_column: str | None) -> Iterator[tuple[str, Any]]:
+    rows = read_csv_rows(path)
+    _, columns = next(rows)
+    place = find_column(columns, column, path)
+    named = id_column is not None or ID in columns
+    id_place = find_column(columns, id_column or ID, path) if named else None
+    for number, (line, row) in enumerate(rows):
+        name = str(number) if id_place is None else row[id_place]
+        if not name:
+            raise RankshotError(f"{path}:{line}: the row has no id")
+        yield name, row[place]
+
+
+def _read_json_lines(path: Path, column: str, id_column: str | None) -> Iterator[tuple[str, Any]]:
+    for number, (line, text) in enumerate(read_lines(path)):
+        try:
+            row = json.loads(text)
+        except (json.JSONDecodeError, RecursionError):
+            row = None
+        if not isinstance(row, dict):
+            raise RankshotError(f"{path}:{line}: not a JSON object: {short_repr(text)}")
+        if column not in row:
+            find_column(list(map(str, row)), column, Path(f"{path}:{line}"))
+        if id_column is not None and id_column not in row:
+            find_column(list(map(str, row)), id_column, Path(f"{path}:{line}"))
+        label = row.get(id_column or ID, number)
+        name = as_name(label)
+        if name is None:
+            raise RankshotError(f"{path}:{line}: an id must be text, not {short_repr(label)}")
+        yield name, row[column]
+
+
+# -------------------------------------------------------------------- values in memory
+
+
+def _open_sequence(source: Any, takes: Takes) -> Inputs:
+    if not isinstance(source, (Sequence, np.ndarray)):
+        if not isinstance(source, Iterable) or hasattr(source, "columns") or issparse(source):
+            what = short_repr(source) if np.isscalar(source) else type(source).__name__
+            raise RankshotError(
+                f"inputs must be a folder, a file, a list or an array, not {what}; the scores of a "
+                "scikit-learn classifier for a table come from rs.scores_of"
+            )
+        source = list(source)
+    values: Any = source
+
+    def read() -> Items:
+        for number in range(len(values)):
+            value = values[number]
+            if takes == "pictures" and isinstance(value, (str, Path)):
+                yield Input(_as_id(str(value)), Path(value))
+            elif takes == "texts" and (not isinstance(value, str) or not value.strip()):
+                yield Skipped(str(number), f"not a text: {short_repr(value)}")
+            else:
+                yield Input(str(number), value)
+
+    return Inputs("the list", read)

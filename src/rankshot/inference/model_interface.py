@@ -1,0 +1,72 @@
+"""What the rest of the package knows of a model, whatever library it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal
+
+from numpy.typing import NDArray
+
+from rankshot.inference.preprocessing import Preprocessing
+from rankshot.zeroshot.scores import Kind
+
+Takes = Literal["pictures", "texts", "values"]
+_CHUNK = 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A model that turns a batch of inputs into scores; `open_model` makes it.
+
+    Attributes
+    ----------
+    name : str
+        What it is, for messages.
+    takes : {"pictures", "texts", "values"}
+        What `run` takes: an array of preprocessed pictures, a list of texts, or whatever the
+        inputs are.
+    run : callable
+        Returns one row of scores per input.
+    classes : sequence, mapping or None
+        The names of its classes, if it has them, for `read_class_labels`.
+    preprocessing : Preprocessing or None
+        How a picture becomes its input, if this is known.
+    prepare : callable or None
+        The model's own function from a Pillow image to its input; it replaces `preprocessing`.
+    input_shape : tuple or None
+        The shape of its input, where it is known: numbers are fixed.
+    kind : {"multiclass", "one-vs-rest", "one-vs-one"}
+        The kind of its scores, as in `Scores`.
+    fingerprint : str or None
+        Changes with its weights; None if that cannot be known, as for a function.
+    device : str
+        Where it runs.
+    """
+
+    name: str
+    takes: Takes
+    run: Callable[[Any], NDArray[Any]]
+    classes: Sequence[Any] | Mapping[Any, Any] | None = None
+    preprocessing: Preprocessing | None = None
+    prepare: Callable[[Any], NDArray[Any]] | None = None
+    input_shape: tuple[Any, ...] | None = None
+    kind: Kind = "multiclass"
+    fingerprint: str | None = None
+    device: str = "CPU"
+
+    def __str__(self) -> str:
+        return f"{self.name}, on {self.device}"
+
+
+def fingerprint_files(paths: Iterable[Path]) -> str:
+    """Return a hash of the content of files, and of their names."""
+    digest = sha256()
+    for path in paths:
+        digest.update(f"{path.name}\0{path.stat().st_size}\0".encode(errors="surrogateescape"))
+        with path.open("rb") as stream:
+            while chunk := stream.read(_CHUNK):
+                digest.update(chunk)
+    return digest.hexdigest()

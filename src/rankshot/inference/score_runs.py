@@ -1,0 +1,423 @@
+"""Score inputs into a file: in parts, so that a run that was stopped goes on where it was.
+
+While a run lasts, ``scores.parquet.parts/`` holds its parts and ``run.json``, which describes the
+model, the preprocessing, the classes and the inputs. At the end the parts become one table, and
+``scores.parquet.json`` keeps the description, so that the same run is not done twice.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from csv import writer as csv_writer
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
+from time import monotonic
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rankshot.core.errors import RankshotError
+from rankshot.core.progress import Announce
+from rankshot.core.text_files import replace_file
+from rankshot.inference.inputs import Inputs, Skipped, open_inputs
+from rankshot.inference.model_interface import fingerprint_files
+from rankshot.inference.preprocessing import Preprocessing
+from rankshot.inference.scoring import (
+    BATCH,
+    Classes,
+    ScoredBatch,
+    ScoringPlan,
+    nothing_scored,
+    plan_scoring,
+)
+from rankshot.zeroshot.files.score_output import Block, require_score_file, write_score_table
+
+PART_CELLS, PART_ROWS, PART_SECONDS = 2**20, 2**13, 20.0
+"""A part is written when it has so many scores or inputs, or after so much time."""
+VERSION = 1
+_DESCRIPTION = "run.json"
+
+
+@dataclass(frozen=True)
+class ScoreRun:
+    """What `score_to_file` did.
+
+    Attributes
+    ----------
+    path : Path
+        The table of scores.
+    n_rows : int
+        The inputs in it.
+    n_skipped : int
+        The inputs that have no scores; ``skipped_path`` has their ids and reasons.
+    skipped_path : Path
+        The list of all that was skipped, which exists only if something was.
+    reasons : dict of str to int
+        How often each reason occurs, files that are not inputs included.
+    n_resumed : int
+        The inputs whose scores came from the parts of an earlier run.
+    was_finished : bool
+        Whether the same run was finished earlier, so that nothing was done.
+    had_probabilities : bool
+        Whether the outputs of the model were probabilities, of which the table has the logarithms.
+    seconds : float
+        The time that the model and the decoding took.
+    """
+
+    path: Path
+    n_rows: int
+    n_skipped: int
+    skipped_path: Path
+    reasons: dict[str, int]
+    n_resumed: int = 0
+    was_finished: bool = False
+    had_probabilities: bool = False
+    seconds: float = 0.0
+
+
+def score_to_file(
+    model: Any,
+    inputs: Any,
+    output: str | Path,
+    classes: Classes | None = None,
+    *,
+    preprocessing: Preprocessing | str | Path | Mapping[str, Any] | None = None,
+    batch_size: int = BATCH,
+    on_error: str = "raise",
+    column: str | None = None,
+    id_column: str | None = None,
+    again: bool = False,
+    progress: Announce | None = None,
+) -> ScoreRun:
+    """Write the scores of a model for any number of inputs to a table, in bounded memory.
+
+    A run that was stopped goes on where it was when it is started again with the same model,
+    preprocessing, classes and inputs. A run that was finished is not done again. (A function has
+    no fingerprint by which it could be recognised: it is always run from the start.)
+
+    Parameters
+    ----------
+    model, inputs, classes, preprocessing, batch_size, on_error, column, id_column, progress
+        As for `score`. Inputs that are skipped are listed in a file beside the output, such as
+        ``scores.skipped.csv``.
+    output : str or Path
+        Ends in .csv, .parquet or .npz.
+    again : bool
+        Start from the beginning, whatever earlier runs have left.
+
+    Returns
+    -------
+    ScoreRun
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from rankshot.inference import score_to_file
+    >>> count = lambda texts: [[text.count(c) for c in "ab"] for text in texts]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run = score_to_file(count, ["banana", "bb"], folder + "/scores.csv", ["a", "b"])
+    ...     print(run.n_rows, run.path.read_text().split())
+    2 ['id,a,b', '0,3.0,1.0', '1,0.0,2.0']
+    """
+    plan = model if isinstance(model, ScoringPlan) else plan_scoring(model, classes, preprocessing)
+    found = open_inputs(inputs, plan.model.takes, column, id_column)
+    path = Path(output)
+    require_score_file(path, plan.classes.names, plan.model.kind)
+    n_items, inputs_fingerprint = found.scan()
+    description = describe_run(plan, n_items, inputs_fingerprint)
+    if not again and (finished := _find_finished(path, description)) is not None:
+        return finished
+    parts = _Parts(Path(f"{path}.parts"))
+    done = parts.open(description, again=again)
+    plan.has_probabilities = parts.had_probabilities
+    begin = monotonic()
+    items = islice(iter(found), done, None)
+    held = _HeldBatches(parts, plan, done)
+    try:
+        with closing(plan.run(items, batch_size, on_error)) as batches:
+            for batch in batches:
+                held.add(batch)
+                if progress is not None:
+                    progress(held.n_items, n_items, "inputs")
+    finally:
+        # Also after an error or Ctrl-C: what is done need not be done again.
+        held.write()
+        parts.remove_if_empty()
+    seconds = monotonic() - begin
+    return _join(parts, path, plan, found, description, _Progress(done, seconds))
+
+
+def describe_run(plan: ScoringPlan, n_items: int, inputs: str) -> dict[str, Any]:
+    """Return what a run depends on: two runs with the same description have the same result."""
+    model = plan.model
+    return {
+        "version": VERSION,
+        "model": model.name,
+        "model_fingerprint": model.fingerprint,
+        "preprocessing": str(model.preprocessing) if model.takes == "pictures" else None,
+        "classes": sha256(json.dumps(plan.classes.names).encode()).hexdigest(),
+        "n_classes": len(plan.classes.names),
+        "inputs": inputs,
+        "n_inputs": n_items,
+    }
+
+
+_NAMES = {
+    "version": "version of rankshot",
+    "model": "model",
+    "model_fingerprint": "model",
+    "preprocessing": "preprocessing",
+    "classes": "classes",
+    "n_classes": "number of classes",
+    "inputs": "inputs",
+    "n_inputs": "number of inputs",
+}
+
+
+class _Progress(NamedTuple):
+    n_resumed: int
+    seconds: float
+
+
+def _skipped_path(path: Path) -> Path:
+    return path.with_suffix(".skipped.csv")
+
+
+def _result_path(path: Path) -> Path:
+    return Path(f"{path}.json")
+
+
+def _find_finished(path: Path, description: dict[str, Any]) -> ScoreRun | None:
+    """Return the result of the same run, if it was finished and its table is still there."""
+    if description["model_fingerprint"] is None or not path.is_file():
+        return None
+    try:
+        kept = json.loads(_result_path(path).read_text(encoding="utf-8"))
+        same = kept["run"] == description and kept["table"] == fingerprint_files([path])
+        return _as_result(path, kept["result"], was_finished=True) if same else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _as_result(path: Path, kept: Mapping[str, Any], **more: Any) -> ScoreRun:
+    return ScoreRun(
+        path,
+        kept["n_rows"],
+        kept["n_skipped"],
+        _skipped_path(path),
+        dict(kept["reasons"]),
+        had_probabilities=kept["had_probabilities"],
+        **more,
+    )
+
+
+# -------------------------------------------------------------------- parts
+
+
+class _Part(NamedTuple):
+    """The content of one part: it ends before the input number ``end``."""
+
+    ids: list[str]
+    values: Any
+    skipped: list[Skipped]
+    end: int
+    had_probabilities: bool
+
+
+class _Parts:
+    """The folder of parts: each is a file that is complete, or not there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.files: list[Path] = []
+        self.had_probabilities: bool | None = None
+
+    def open(self, description: dict[str, Any], *, again: bool) -> int:
+        """Return the number of inputs that are done; start anew if there is nothing to go on."""
+        place = self.folder / _DESCRIPTION
+        if place.is_file() and not again and description["model_fingerprint"] is not None:
+            self._require_same(place, description)
+            return self._find_parts()
+        if self.folder.exists():
+            self._refuse_foreign_files()
+            shutil.rmtree(self.folder)
+        try:
+            self.folder.mkdir()
+        except OSError as error:
+            raise RankshotError(f"{self.folder}: cannot write there ({error.strerror})") from None
+        with replace_file(place) as stream:
+            json.dump(description, stream, indent=1)
+        return 0
+
+    def remove_if_empty(self) -> None:
+        """Leave nothing behind if no input was done."""
+        if not self.files:
+            shutil.rmtree(self.folder)
+
+    def _refuse_foreign_files(self) -> None:
+        for file in self.folder.iterdir():
+            if not file.name.startswith(("part-", ".part-", _DESCRIPTION, f".{_DESCRIPTION}")):
+                raise RankshotError(
+                    f"{self.folder}: {file.name!r} is no part of a run; give another output"
+                )
+
+    def _require_same(self, place: Path, description: dict[str, Any]) -> None:
+        try:
+            kept = json.loads(place.read_text(encoding="utf-8"))
+            changed = [_NAMES[key] for key in _NAMES if kept[key] != description[key]]
+        except (ValueError, KeyError, TypeError):
+            changed = ["description"]
+        if changed:
+            raise RankshotError(
+                f"{self.folder}: has parts of a run that was stopped, but not with the same "
+                f"{changed[0]}; start from the beginning (again=True, --again), or give another "
+                "output"
+            )
+
+    def _find_parts(self) -> int:
+        end = 0
+        for file in sorted(self.folder.glob("part-*.npz")):
+            # A part after a gap, or a damaged one, is done again.
+            part = self._try_read(file) if file == self._file(end) else None
+            if part is None:
+                file.unlink()
+                continue
+            self.files.append(file)
+            self.had_probabilities = part.had_probabilities if part.ids else self.had_probabilities
+            end = part.end
+        return end
+
+    def _file(self, begin: int) -> Path:
+        return self.folder / f"part-{begin:012d}.npz"
+
+    def write(self, begin: int, part: _Part) -> None:
+        """Write a part whose first input is number ``begin``."""
+        file = self._file(begin)
+        with replace_file(file) as stream:
+            np.savez(
+                stream.buffer,
+                allow_pickle=False,
+                ids=np.array(part.ids, dtype=str),
+                values=part.values,
+                skipped=np.array([one.id for one in part.skipped], dtype=str),
+                reasons=np.array([one.reason for one in part.skipped], dtype=str),
+                is_input=np.array([one.is_input for one in part.skipped], dtype=bool),
+                end=np.array(part.end),
+                had_probabilities=np.array(part.had_probabilities),
+            )
+        self.files.append(file)
+
+    def _try_read(self, file: Path) -> _Part | None:
+        try:
+            return self._read(file)
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            return None
+
+    def _read(self, file: Path) -> _Part:
+        # NumPy would leave a damaged file open.
+        with file.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+            skipped = zip(arrays["skipped"], arrays["reasons"], arrays["is_input"], strict=True)
+            return _Part(
+                arrays["ids"].tolist(),
+                arrays["values"],
+                [Skipped(str(name), str(why), bool(is_input)) for name, why, is_input in skipped],
+                int(arrays["end"]),
+                bool(arrays["had_probabilities"]),
+            )
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield ids and scores, part by part."""
+        for file in self.files:
+            part = self._read(file)
+            yield part.ids, part.values
+
+    def skipped(self) -> Iterator[Skipped]:
+        """Yield what was skipped."""
+        for file in self.files:
+            yield from self._read(file).skipped
+
+
+class _HeldBatches:
+    """Collects batches until they are worth a file."""
+
+    def __init__(self, parts: _Parts, plan: ScoringPlan, begin: int) -> None:
+        self._parts, self._plan = parts, plan
+        self._begin = self.n_items = begin
+        self._held: list[ScoredBatch] = []
+        self._since = monotonic()
+
+    def add(self, batch: ScoredBatch) -> None:
+        self._held.append(batch)
+        self.n_items += batch.n_items
+        rows = self.n_items - self._begin
+        is_full = rows >= PART_ROWS or rows * len(self._plan.classes.names) >= PART_CELLS
+        if is_full or monotonic() - self._since >= PART_SECONDS:
+            self.write()
+
+    def write(self) -> None:
+        if not self._held:
+            return
+        tables = [held.values for held in self._held if held.ids]
+        part = _Part(
+            [name for held in self._held for name in held.ids],
+            np.concatenate(tables) if tables else np.empty((0, 0)),
+            [one for held in self._held for one in held.skipped],
+            self.n_items,
+            bool(self._plan.has_probabilities),
+        )
+        self._parts.write(self._begin, part)
+        self._held.clear()
+        self._begin, self._since = self.n_items, monotonic()
+
+
+def _join(
+    parts: _Parts,
+    path: Path,
+    plan: ScoringPlan,
+    inputs: Inputs,
+    description: dict[str, Any],
+    progress: _Progress,
+) -> ScoreRun:
+    """Make one table of the parts, and remove them."""
+    reasons, n_skipped, first = _write_skipped(parts, _skipped_path(path))
+    if not any(len(ids) for ids, _ in parts.blocks()):
+        shutil.rmtree(parts.folder, ignore_errors=True)
+        raise nothing_scored(inputs, first)
+    n_rows = write_score_table(path, plan.classes.names, parts.blocks, plan.model.kind)
+    result = {
+        "n_rows": n_rows,
+        "n_skipped": n_skipped,
+        "reasons": dict(reasons),
+        "had_probabilities": bool(plan.has_probabilities),
+    }
+    with replace_file(_result_path(path)) as stream:
+        kept = {"run": description, "result": result, "table": fingerprint_files([path])}
+        json.dump(kept, stream, indent=1)
+    shutil.rmtree(parts.folder)
+    return _as_result(path, result, n_resumed=progress.n_resumed, seconds=progress.seconds)
+
+
+def _write_skipped(parts: _Parts, path: Path) -> tuple[Counter[str], int, Sequence[Skipped]]:
+    """Write what was skipped; return how often each reason occurs, the inputs, and the first."""
+    reasons: Counter[str] = Counter()
+    n_skipped = 0
+    first = list(islice(parts.skipped(), 1))
+    if not first:
+        path.unlink(missing_ok=True)
+        return reasons, 0, first
+    with replace_file(path) as stream:
+        rows = csv_writer(stream, lineterminator="\n")
+        rows.writerow(["id", "reason"])
+        for one in parts.skipped():
+            rows.writerow([one.id, one.reason])
+            # Some reasons name sizes and the like, and would all be different.
+            reasons[one.reason.partition(" (")[0]] += 1
+            n_skipped += one.is_input
+    return reasons, n_skipped, first

@@ -1,0 +1,402 @@
+"""Run a model over inputs: decode in threads while the model computes, a few batches at a time."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot.core.errors import RankshotError, RowError, format_count, short_repr
+from rankshot.core.progress import Announce
+from rankshot.core.validation import require_choice, require_whole_number
+from rankshot.inference.inputs import Input, Inputs, Skipped, open_inputs
+from rankshot.inference.model_interface import Model
+from rankshot.inference.models import open_model
+from rankshot.inference.pictures import ignore_pillow_warnings, read_picture
+from rankshot.inference.preprocessing import (
+    PRESETS,
+    Preprocessing,
+    as_preprocessing,
+    fit_to_shape,
+)
+from rankshot.semantics.class_labels import ClassLabels, read_class_labels
+from rankshot.zeroshot.scores import LARGEST_SCORE, Scores, column_name, n_columns
+
+BATCH = 16
+"""Inputs per batch: on a CPU, larger batches do not fit its cache and are slower."""
+AHEAD = 2
+"""Batches that are decoded while the model computes."""
+SUM_ERROR = 1e-3
+"""How far the sum of a softmax may be from one; half precision has three digits."""
+ON_ERROR = ("raise", "skip")
+Classes = str | Path | Sequence[Any] | Mapping[Any, Any]
+Floats = NDArray[np.floating]
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredInputs:
+    """The scores of inputs, with their ids.
+
+    Attributes
+    ----------
+    scores : Scores
+        One row per input that was scored.
+    ids : array of str
+        Their ids: paths of pictures, ids of a table, or numbers.
+    skipped : tuple of Skipped
+        What was not scored, each with its reason.
+    classes : ClassLabels
+        The classes, with what is known of them.
+    """
+
+    scores: Scores
+    ids: NDArray[np.object_]
+    skipped: tuple[Skipped, ...]
+    classes: ClassLabels
+
+
+def score(
+    model: Any,
+    inputs: Any,
+    classes: Classes | None = None,
+    *,
+    preprocessing: Preprocessing | str | Path | Mapping[str, Any] | None = None,
+    batch_size: int = BATCH,
+    on_error: str = "raise",
+    column: str | None = None,
+    id_column: str | None = None,
+    progress: Announce | None = None,
+) -> ScoredInputs:
+    """Return the scores of a model for pictures, texts or arrays, in memory.
+
+    Parameters
+    ----------
+    model : str, Path, torch.nn.Module, estimator or callable
+        The model, as for `open_model`. A function gets a list of inputs as they are or, with
+        ``preprocessing``, an array of pictures; it returns one row of scores per input.
+    inputs : str, Path, sequence or ndarray
+        A folder of pictures, a file (.csv, .jsonl, .txt), a list, or an array with one row per
+        input.
+    classes : sequence, mapping, str or Path, optional
+        The names of the classes in the order of the model's outputs: a list, a mapping from
+        numbers, a file, or ``"imagenet-1k"``. Needed unless the model has them.
+    preprocessing : Preprocessing, str, Path or mapping, optional
+        How a picture becomes numbers: a preset such as ``"imagenet"``, a file
+        ``preprocessor_config.json``, or a `Preprocessing`. Needed for pictures unless the model
+        has its own.
+    batch_size : int
+        Inputs per call of the model.
+    on_error : {"raise", "skip"}
+        What to do with an input that cannot be read.
+    column, id_column : str, optional
+        The columns of a table that have the inputs and their ids; by default ``text`` (or
+        ``path``) and ``id``.
+    progress : callable, optional
+        Called with the number of inputs that are done, the number of all (0 if it is not known),
+        and ``"inputs"``.
+
+    Returns
+    -------
+    ScoredInputs
+        Its ``scores`` are for a head; probabilities have become logarithms.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> count = lambda texts: [[text.count(c) for c in "ab"] for text in texts]
+    >>> found = rs.score(count, ["banana", "bb"], classes=["a", "b"])
+    >>> found.ids, found.scores.values.tolist()
+    (array(['0', '1'], dtype=object), [[3.0, 1.0], [0.0, 2.0]])
+    """
+    plan = plan_scoring(model, classes, preprocessing)
+    found = open_inputs(inputs, plan.model.takes, column, id_column)
+    total = len(inputs) if isinstance(inputs, (Sequence, np.ndarray)) else 0
+    total = 0 if isinstance(inputs, str) else total
+    ids: list[str] = []
+    values: list[Floats] = []
+    skipped: list[Skipped] = []
+    done = 0
+    with closing(plan.run(iter(found), batch_size, on_error)) as batches:
+        for batch in batches:
+            ids += batch.ids
+            values += [batch.values] if batch.ids else []
+            skipped += batch.skipped
+            done += batch.n_items
+            if progress is not None:
+                progress(done, total, "inputs")
+    if not ids:
+        raise nothing_scored(found, skipped)
+    scores = Scores.from_validated(np.concatenate(values), plan.classes.names, plan.model.kind)
+    return ScoredInputs(scores, np.array(ids, dtype=object), tuple(skipped), plan.classes)
+
+
+def nothing_scored(inputs: Inputs, skipped: Sequence[Skipped]) -> RankshotError:
+    """Return the error for inputs of which none could be scored."""
+    if not skipped:
+        return RankshotError(f"{inputs.name}: there are no inputs in it")
+    first = skipped[0]
+    return RankshotError(
+        f"{inputs.name}: no input could be scored; the first one, {first.id}: {first.reason}"
+    )
+
+
+# -------------------------------------------------------------------- what will be done
+
+
+@dataclass
+class ScoringPlan:
+    """A model with all that it needs: `plan_scoring` has found that they fit together.
+
+    Attributes
+    ----------
+    model : Model
+        The model; it takes pictures, texts or values.
+    classes : ClassLabels
+        The classes, in the order of its outputs.
+    has_probabilities : bool or None
+        Whether its outputs are probabilities; None before the first batch.
+    """
+
+    model: Model
+    classes: ClassLabels
+    has_probabilities: bool | None = None
+
+    def describe(self) -> list[str]:
+        """Return what is known beforehand, as lines to print."""
+        lines = [f"model: {self.model}"]
+        if self.model.takes == "pictures":
+            how = self.model.preprocessing or "the model's own processor"
+            lines.append(f"preprocessing: {how}")
+        lines.append(f"classes: {format_count(len(self.classes.names), 'class')}")
+        return lines + list(self.classes.changes)
+
+    def run(
+        self, items: Iterator[Input | Skipped], batch_size: int = BATCH, on_error: str = "raise"
+    ) -> Generator[ScoredBatch, None, None]:
+        """Yield the scores of inputs, batch by batch, in their order."""
+        require_whole_number("batch_size", batch_size)
+        require_choice("on_error", on_error, ON_ERROR)
+        n_threads = count_threads(self.model.device)
+        for batch in _prepare_batches(items, batch_size, self._prepare(), n_threads):
+            scored = self._score(batch) if batch.ids else batch
+            bad = [one for one in scored.skipped if one.is_input]
+            if on_error == "raise" and bad:
+                raise RankshotError(
+                    f"{bad[0].id}: {bad[0].reason}; on_error='skip' (--on-error skip) leaves out "
+                    "such inputs, and lists them"
+                )
+            yield scored
+
+    def _prepare(self) -> Callable[[Any], Any] | None:
+        if self.model.takes != "pictures":
+            return None
+        convert = self.model.prepare or self.model.preprocessing
+        assert convert is not None  # noqa: S101 (plan_scoring has refused it)
+
+        def prepare(value: Any) -> Any:
+            return convert(read_picture(value) if isinstance(value, (str, Path)) else value)
+
+        return prepare
+
+    def _score(self, batch: ScoredBatch) -> ScoredBatch:
+        values = self._require_table(self._call(batch.values), len(batch.ids))
+        finite = np.asarray((np.abs(values) < LARGEST_SCORE).all(axis=1))
+        skipped = batch.skipped
+        if not finite.all():
+            bad = np.flatnonzero(~finite)
+            skipped = skipped + [self._describe_infinite(batch.ids[i], values[i]) for i in bad]
+            batch = batch._replace(ids=[batch.ids[i] for i in np.flatnonzero(finite)])
+            values = values[finite]
+        if self.has_probabilities is None and len(values):
+            self.has_probabilities = self.model.kind == "multiclass" and _is_softmax(values)
+        if self.has_probabilities:
+            values = self._take_logarithms(values)
+        return batch._replace(values=values, skipped=skipped)
+
+    def _take_logarithms(self, values: Floats) -> Floats:
+        try:
+            return Scores.from_probabilities(values, self.classes.names).values
+        except RowError as error:
+            raise RankshotError(
+                f"{self.model.name}: its first outputs are probabilities, but a later one is not"
+                f"{error.problem}; let it return logits"
+            ) from None
+
+    def _call(self, inputs: Any) -> Any:
+        try:
+            return self.model.run(inputs)
+        except RankshotError:
+            raise
+        except Exception as error:
+            shape = f" of shape {inputs.shape}" if isinstance(inputs, np.ndarray) else ""
+            wanted = self.model.input_shape
+            expected = "" if wanted is None else f"; it expects {wanted}"
+            text = " ".join(str(error).split())
+            raise RankshotError(
+                f"{self.model.name}: failed on a batch{shape}{expected} ({text[:400]})"
+            ) from error
+
+    def _require_table(self, output: Any, n: int) -> Floats:
+        table: NDArray[Any] = np.asarray(output)
+        if table.dtype.kind not in "fiu" or table.ndim != 2 or len(table) != n:
+            raise RankshotError(
+                f"{self.model.name}: for {format_count(n, 'input')} it must return a table of "
+                f"numbers with {n} rows, not {table.dtype} of shape {table.shape}"
+            )
+        names, kind = self.classes.names, self.model.kind
+        wanted = n_columns(len(names), kind)
+        if table.shape[1] != wanted:
+            hint = ""
+            if table.shape[1] == wanted + 1:
+                hint = (
+                    "; one more is often a background class, which comes first: name it in the "
+                    "classes"
+                )
+            raise RankshotError(
+                f"{self.model.name}: has {table.shape[1]} outputs, but there are {wanted} classes"
+                f"{hint}"
+            )
+        single = table.dtype.kind == "f" and table.dtype.itemsize <= 4
+        return table.astype(np.float32 if single else np.float64, copy=False)
+
+    def _describe_infinite(self, name: str, row: Floats) -> Skipped:
+        column = int(np.argmin(np.abs(row) < LARGEST_SCORE))
+        where = column_name(self.classes.names, self.model.kind, column)
+        return Skipped(name, f"the model's score is {row[column]} ({where})")
+
+
+def plan_scoring(
+    model: Any,
+    classes: Classes | None = None,
+    preprocessing: Preprocessing | str | Path | Mapping[str, Any] | None = None,
+) -> ScoringPlan:
+    """Open a model and find that it has all it needs; the parameters are those of `score`."""
+    opened = open_model(model)
+    given = None if preprocessing is None else as_preprocessing(preprocessing)
+    if given is not None:
+        if opened.takes == "texts":
+            raise RankshotError(f"{opened.name}: takes texts, which need no preprocessing")
+        opened = replace(opened, takes="pictures", preprocessing=given, prepare=None)
+    if opened.takes == "pictures" and opened.prepare is None:
+        if opened.preprocessing is None:
+            raise RankshotError(
+                f"{opened.name}: it is not known how a picture becomes its input; give the "
+                "preprocessing: a preset "
+                f"({', '.join(PRESETS)}), a file preprocessor_config.json (also read from beside "
+                "the model), or size, mean and std"
+            )
+        if opened.input_shape is not None:
+            fitted = fit_to_shape(opened.preprocessing, opened.input_shape, opened.name)
+            opened = replace(opened, preprocessing=fitted)
+    source = opened.classes if classes is None else classes
+    if source is None:
+        raise RankshotError(
+            f"{opened.name}: the names of its classes are not in it; give them in the order of "
+            "its outputs, as a list or a file with one name per line, or as imagenet-1k"
+        )
+    labels = read_class_labels(source)
+    if opened.kind != "multiclass" and classes is not None and opened.classes is not None:
+        raise RankshotError(f"{opened.name}: has its own classes; leave out the classes")
+    return ScoringPlan(opened, labels)
+
+
+def _is_softmax(values: Floats) -> bool:
+    """Tell probabilities from logits; rows of whole numbers, such as counts, are no softmax."""
+    within = values.min() >= 0 and values.max() <= 1 and (values % 1).any()
+    return bool(within and (np.abs(values.sum(axis=1) - 1) < SUM_ERROR).all())
+
+
+# -------------------------------------------------------------------- batches
+
+
+class ScoredBatch(NamedTuple):
+    """Some inputs in a row: their ids, what the model gets and then its scores; and the rest.
+
+    ``n_items`` counts the inputs and all that was skipped, so the next batch begins there.
+    """
+
+    ids: list[str]
+    values: Any
+    skipped: list[Skipped]
+    n_items: int
+
+
+def _prepare_batches(
+    items: Iterator[Input | Skipped],
+    size: int,
+    prepare: Callable[[Any], Any] | None,
+    n_threads: int,
+) -> Iterator[ScoredBatch]:
+    """Yield inputs in groups of ``size``, whether skipped or not, decoded by some threads.
+
+    A batch always begins at a multiple of ``size``: the scores of an input depend, in the last
+    digit, on the others in its batch, and should be the same after a restart.
+    """
+    if prepare is None:
+        while group := list(islice(items, size)):
+            yield _collect([(one, None) for one in group], stack=False)
+        return
+    with (
+        ignore_pillow_warnings(),
+        ThreadPoolExecutor(n_threads, "rankshot-decode") as pool,
+    ):
+        pending: deque[list[tuple[Input | Skipped, Future[Any] | None]]] = deque()
+
+        def submit(one: Input | Skipped) -> tuple[Input | Skipped, Future[Any] | None]:
+            task = pool.submit(_try, prepare, one.value) if isinstance(one, Input) else None
+            return one, task
+
+        try:
+            while True:
+                while len(pending) <= AHEAD and (group := list(islice(items, size))):
+                    pending.append([submit(one) for one in group])
+                if not pending:
+                    return
+                yield _collect(
+                    [(one, task and task.result()) for one, task in pending.popleft()], stack=True
+                )
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def count_threads(device: str) -> int:
+    """Return the number of threads that decode pictures: few beside a model on the CPU."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return max(1, min(4 if device == "CPU" else 16, cores or 1))
+
+
+def _try(prepare: Callable[[Any], Any], value: Any) -> Any:
+    """Return what a value becomes, or the error that says why it cannot be used."""
+    try:
+        return prepare(value)
+    except RankshotError as error:
+        return error
+    except Exception as error:  # noqa: BLE001 - a processor may raise anything for an odd picture
+        return RankshotError(f"cannot be prepared ({type(error).__name__}: {short_repr(error)})")
+
+
+def _collect(found: Iterable[tuple[Input | Skipped, Any]], *, stack: bool) -> ScoredBatch:
+    found = list(found)
+    ids: list[str] = []
+    values: list[Any] = []
+    skipped: list[Skipped] = []
+    for one, ready in found:
+        if isinstance(one, Skipped):
+            skipped.append(one)
+        elif isinstance(ready, RankshotError):
+            skipped.append(Skipped(one.id, str(ready)))
+        else:
+            ids.append(one.id)
+            values.append(ready if stack else one.value)
+    rows = isinstance(values[0], np.ndarray) if values else False
+    batch = np.stack(values) if (stack and values) or rows else values
+    return ScoredBatch(ids, batch, skipped, len(found))

@@ -1,0 +1,140 @@
+"""Tables of scores, written in batches: CSV, Parquet and .npz, completely or not at all."""
+
+from __future__ import annotations
+
+import csv
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TextIO
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from rankshot.core.errors import RankshotError
+from rankshot.core.tables import ID, import_pyarrow, open_row_groups, write_csv_rows
+from rankshot.core.text_files import replace_file, require_ending
+from rankshot.zeroshot.files.score_tables import ENDINGS
+from rankshot.zeroshot.scores import Kind
+
+Block = tuple[Sequence[str], NDArray[np.floating]]
+"""The ids of some rows, and their scores."""
+ReadBlocks = Callable[[], Iterable[Block]]
+
+
+def require_score_file(path: Path, items: Sequence[str], kind: Kind = "multiclass") -> None:
+    """Raise if a file of this name cannot hold such scores."""
+    ending = require_ending(path, ENDINGS)
+    if ending == ".npz":
+        return
+    if ending == ".parquet":
+        import_pyarrow("pyarrow.parquet")
+    if ID in items:
+        raise RankshotError(f"{path}: a class is called {ID!r}, as the column of ids; rename it")
+    if kind == "one-vs-one":
+        raise RankshotError(f"{path}: one-vs-one scores have a column per pair; write .npz instead")
+
+
+def write_score_table(
+    path: str | Path, items: Sequence[str], read_blocks: ReadBlocks, kind: Kind = "multiclass"
+) -> int:
+    r"""Write a table of scores as CSV, Parquet or .npz, with a column of ids; return its rows.
+
+    Parameters
+    ----------
+    path : str or Path
+        Ends in .csv, .parquet or .npz. An older file is replaced when all rows are written.
+    items : sequence of str
+        The seen classes.
+    read_blocks : callable
+        Yields the ids and scores of some rows at a time. For .npz it is called several times,
+        because these files begin with the number of rows.
+    kind : {"multiclass", "one-vs-rest", "one-vs-one"}
+        The kind of scores; only .npz stores it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from rankshot.zeroshot.files.score_output import write_score_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "scores.csv"
+    ...     blocks = [(["x1", "x2"], np.array([[2.5, -1], [0, 1]]))]
+    ...     write_score_table(path, ["leopard", "bus"], lambda: blocks)
+    ...     path.read_text()
+    2
+    'id,leopard,bus\nx1,2.5,-1.0\nx2,0.0,1.0\n'
+    """
+    path = Path(path)
+    require_score_file(path, items, kind)
+    write = {".csv": _write_csv, ".parquet": _write_parquet, ".npz": _write_npz}[path.suffix]
+    with replace_file(path) as stream:
+        rows = write(stream, items, read_blocks, kind)
+        if rows == 0:
+            raise RankshotError(f"{path}: there are no scores to write")
+    return rows
+
+
+def _write_csv(stream: TextIO, items: Sequence[str], read_blocks: ReadBlocks, _kind: Kind) -> int:
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow([ID, *items])
+    n = 0
+    for ids, values in read_blocks():
+        write_csv_rows(writer, [ids], values)
+        n += len(ids)
+    return n
+
+
+def _write_parquet(
+    stream: TextIO, items: Sequence[str], read_blocks: ReadBlocks, _kind: Kind
+) -> int:
+    n = 0
+    with open_row_groups(stream, [ID, *items]) as put:
+        for ids, values in read_blocks():
+            if len(ids):
+                put([ids], list(values.T))
+            n += len(ids)
+    return n
+
+
+def _write_npz(stream: TextIO, items: Sequence[str], read_blocks: ReadBlocks, kind: Kind) -> int:
+    n, width, columns, dtype = _measure(read_blocks())
+    with zipfile.ZipFile(stream.buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in (("classes", np.array(items)), ("kind", np.array(kind))):
+            with archive.open(f"{name}.npy", "w") as member:
+                npy.write_array(member, array, allow_pickle=False)
+        with _open_array(archive, ID, np.dtype(f"<U{width}"), (n,)) as member:
+            for ids, _ in read_blocks():
+                member.write(np.array(ids, dtype=f"<U{width}").tobytes())
+        with _open_array(archive, "scores", dtype, (n, columns)) as member:
+            for _, values in read_blocks():
+                member.write(np.ascontiguousarray(values, dtype).tobytes())
+    return n
+
+
+def _measure(blocks: Iterable[Block]) -> tuple[int, int, int, np.dtype[np.floating]]:
+    """Return the rows, the length of the longest id, the columns, and the type of the numbers."""
+    n, width, columns = 0, 1, 0
+    dtype: np.dtype[np.floating] = np.dtype(np.float32)
+    for ids, values in blocks:
+        if len(ids):
+            n += len(ids)
+            width = max(width, *map(len, ids))
+            columns, dtype = values.shape[1], np.promote_types(dtype, values.dtype)
+    return n, width, columns, dtype
+
+
+@contextmanager
+def _open_array(
+    archive: zipfile.ZipFile, name: str, dtype: np.dtype[np.generic], shape: tuple[int, ...]
+) -> Iterator[IO[bytes]]:
+    """Yield a member of an archive after the header of an array, for its bytes."""
+    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+        header = {
+            "descr": npy.dtype_to_descr(dtype),
+            "fortran_order": False,
+            "shape": shape,
+        }
+        npy.write_array_header_2_0(member, header)
+        yield member

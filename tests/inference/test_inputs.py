@@ -1,0 +1,167 @@
+"""Where inputs come from, their ids and order, and what is not used as one."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import eye_array
+
+from rankshot import RankshotError
+from rankshot.inference.inputs import Input, Skipped, open_inputs
+from tiny_models import write_pictures
+
+
+def split(inputs):
+    items = list(inputs)
+    used = [item for item in items if isinstance(item, Input)]
+    return used, [item for item in items if isinstance(item, Skipped)]
+
+
+def test_a_folder_is_walked_in_order(tmp_path):
+    for name in ("b/x.JPG", "b/a.png", "a.png", "c/d/e.webp", "b.png"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    used, skipped = split(open_inputs(tmp_path, "pictures"))
+    assert [one.id for one in used] == ["a.png", "b/a.png", "b/x.JPG", "b.png", "c/d/e.webp"]
+    assert [one.value for one in used] == [tmp_path / one.id for one in used]
+    assert skipped == []
+
+
+def test_what_else_is_in_a_folder_is_named(tmp_path):
+    for name in (".DS_Store", ".git/a.png", "notes.txt", "plain", "ok.png"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "loop").symlink_to(tmp_path)
+    (tmp_path / "link.png").symlink_to(tmp_path / "ok.png")
+    used, skipped = split(open_inputs(tmp_path, "pictures"))
+    assert [one.id for one in used] == ["link.png", "ok.png"]
+    assert {one.id: one.reason.split()[0] for one in skipped} == {
+        ".DS_Store": "hidden",
+        ".git": "hidden",
+        "loop": "a",
+        "notes.txt": "not",
+        "plain": "not",
+    }
+    assert not any(one.is_input for one in skipped)
+
+
+def test_names_that_are_not_utf8_have_an_id(tmp_path):
+    place = bytes(tmp_path) + b"/caf\xe9.png"
+    try:
+        Path(place.decode("utf-8", "surrogateescape")).touch()
+    except OSError:
+        pytest.skip("this file system wants UTF-8")
+    ((one,), _) = split(open_inputs(tmp_path, "pictures"))
+    assert one.id == "caf\\xe9.png"
+    assert one.value.exists()
+
+
+def test_a_list_of_paths(tmp_path):
+    write_pictures(tmp_path / "p", 2)
+    (tmp_path / "list.txt").write_text("p/0001.png\n\np/0000.png\np/0001.png\np/none.png\n")
+    used, skipped = split(open_inputs(tmp_path / "list.txt", "pictures"))
+    assert [one.id for one in used] == ["p/0001.png", "p/0000.png", "p/none.png"]
+    assert used[0].value == tmp_path / "p/0001.png"
+    assert skipped == [Skipped("p/0001.png", "the same id as an earlier input")]
+    paths = [str(tmp_path / "p/0000.png"), tmp_path / "p/0001.png"]
+    used, _ = split(open_inputs(paths, "pictures"))
+    assert [one.id for one in used] == [str(path) for path in paths]
+    ((one,), _) = split(open_inputs(tmp_path / "p/0000.png", "pictures"))
+    assert one == Input("0000.png", tmp_path / "p/0000.png")
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_tables_of_texts(tmp_path, ending):
+    rows = [
+        {"id": "x1", "text": "play, loud", "other": "o"},
+        {"id": "x2", "text": " ", "other": "o"},
+        {"id": "x1", "text": "again", "other": "p"},
+        {"id": "x4", "text": "last\nline", "other": "q"},
+    ]
+    path = write_table(tmp_path / f"t.{ending}", rows)
+    used, skipped = split(open_inputs(path, "texts"))
+    assert used == [Input("x1", "play, loud"), Input("x4", "last\nline")]
+    assert [one.id for one in skipped] == ["x2", "x1"]
+    assert all(one.is_input for one in skipped)
+    used, _ = split(open_inputs(path, "texts", "other", "text"))
+    assert used[0] == Input("play, loud", "o")
+    path = write_table(path, [{"text": "a"}, {"text": "b"}])
+    assert list(open_inputs(path, "texts")) == [Input("0", "a"), Input("1", "b")]
+
+
+def write_table(path, rows):
+    if path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    else:
+        import csv
+
+        with path.open("w", newline="") as stream:
+            writer = csv.DictWriter(stream, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+    return path
+
+
+def test_tables_of_pictures(tmp_path):
+    path = write_table(tmp_path / "t.csv", [{"id": "a", "path": "p/a.png"}])
+    assert list(open_inputs(path, "pictures")) == [Input("a", tmp_path / "p/a.png")]
+
+
+def test_texts_in_lines_and_lists(tmp_path):
+    (tmp_path / "t.txt").write_text("one text\nanother\n")
+    wanted = [Input("0", "one text"), Input("1", "another")]
+    assert list(open_inputs(tmp_path / "t.txt", "texts")) == wanted
+    used, skipped = split(open_inputs(["one text", "another", "", None], "texts"))
+    assert used == wanted
+    assert [one.id for one in skipped] == ["2", "3"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "takes", "message"),
+    [
+        ("t.csv", "id,txt\na,b\n", "texts", r"no column 'text' \(did you mean 'txt'\?\)"),
+        ("t.csv", "id,text\n,b\n", "texts", r"t.csv:2: the row has no id"),
+        ("t.jsonl", '{"txt": "a"}\n', "texts", r"no column 'text' \(did you mean 'txt'\?\)"),
+        ("t.jsonl", "[1]\n", "texts", r"t.jsonl:1: not a JSON object"),
+        ("t.jsonl", '{"text": "a", "id": 1.5}\n', "texts", "an id must be text, not 1.5"),
+        ("t.doc", "a", "texts", "unknown ending '.doc'"),
+        ("t.png", "a", "texts", "unknown ending '.png'"),
+        ("t.csv", "id,text\na,b\n", "values", "the model takes arrays"),
+    ],
+)
+def test_bad_files(tmp_path, name, content, takes, message):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(RankshotError, match=message):
+        list(open_inputs(tmp_path / name, takes))
+
+
+def test_what_is_no_source(tmp_path):
+    with pytest.raises(RankshotError, match="a folder holds pictures, but the model takes texts"):
+        open_inputs(tmp_path, "texts")
+    with pytest.raises(RankshotError, match="there is no such file or folder"):
+        open_inputs(tmp_path / "none", "pictures")
+    with pytest.raises(RankshotError, match="only a table"):
+        open_inputs(tmp_path, "pictures", column="a")
+    for odd, named in ((3, "3"), (pd.DataFrame({"a": [1]}), "DataFrame"), (eye_array(3), "dia")):
+        with pytest.raises(RankshotError, match=f"a list or an array, not {named}"):
+            open_inputs(odd, "values")
+
+
+def test_fingerprints_change_with_what_they_stand_for(tmp_path):
+    write_pictures(tmp_path, 3)
+
+    def scan():
+        return open_inputs(tmp_path, "pictures").scan()
+
+    n, first = scan()
+    assert (n, scan()) == (3, (3, first))
+    (tmp_path / "0001.png").write_bytes(b"shorter")
+    second = scan()[1]
+    (tmp_path / "0001.png").rename(tmp_path / "0009.png")
+    assert len({first, second, scan()[1]}) == 3
+    texts = [open_inputs(texts, "texts").scan()[1] for texts in (["a", "b"], ["a", "c"], ["ab"])]
+    assert len(set(texts)) == 3
+    arrays = [open_inputs(np.array(a), "values").scan()[1] for a in ([[1.0]], [[2.0]])]
+    assert arrays[0] != arrays[1]

