@@ -117,6 +117,13 @@ def largest(x: Array, xp: Library, axis: int) -> Array:
     return xp.max(x, axis=axis, keepdims=True)
 
 
+def row_norm(x: Array, xp: Library) -> Array:
+    """Return the Euclidean length of each row, as a column."""
+    if _is_symbolic(xp):
+        return xp.sqrt(xp.sum(x * x, axis=1, keepdims=True))
+    return xp.linalg.vector_norm(x, axis=1, keepdims=True)
+
+
 def logaddexp(a: Array, b: Array, xp: Library) -> Array:
     """Return log(e^a + e^b) without overflow."""
     if _is_symbolic(xp):
@@ -133,6 +140,9 @@ def logsumexp(x: Array, xp: Library, axis: int) -> Array:
 
 def log_softmax(x: Array, xp: Library, axis: int) -> Array:
     """Return x minus its `logsumexp` along an axis."""
+    if hasattr(xp, "log_softmax"):
+        # That of torch is a single kernel.
+        return xp.log_softmax(x, axis)
     x = x - largest(x, xp, axis)
     return x - xp.log(xp.sum(xp.exp(x), axis=axis, keepdims=True))
 

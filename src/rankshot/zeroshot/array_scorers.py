@@ -27,6 +27,8 @@ TIE_TOLERANCE = {np.dtype(np.float32): 1e-7, np.dtype(np.float64): 1e-14}
 Retry = Callable[[Array, Array, Callable[[], Array], Library], Array]
 """From where worths underflow, a result that is wrong there, and a function that computes it
 exactly but takes longer, to the right result."""
+FEW_CELLS = 256
+"""Up to this number of columns, the scores of all places are gathered at once."""
 HIGHEST_LOG_TIME = 80.0
 """At this time every item has rung; later times would overflow."""
 
@@ -91,6 +93,10 @@ class PlackettLuceFormula:
         self._all_have_rest = bool(self._has_rest.all())
         self._is_padded = bool((self._order == self.n_items).any())
         self._n_places = len(self._order)
+        self._common_weights = [
+            float(weights[0]) if (weights == weights[0]).all() else None
+            for weights in self._weights
+        ]
         self._n_largest = 1 + int(n_listed[self._has_rest].max(initial=0))
         tied = is_placed & (size > 1)
         taken = np.minimum(size, rankings.lengths[row] - begin)
@@ -166,7 +172,7 @@ class PlackettLuceFormula:
         return retry(is_lost, self._log_prob(f, log_rest, c, xp), exact, xp)
 
     def _log_prob(self, f: Array, later: Array, c: Constants, xp: Library) -> Array:
-        padded = self._pad(f, xp)
+        items = self._listed_scores(f, c, xp)
         result = -c["chance"]
         for place in range(self._n_places, -1, -1):
             for i, tie in enumerate(self._ties):
@@ -174,16 +180,25 @@ class PlackettLuceFormula:
                     log_prob = self._tie_log_prob(i, f, later, c, xp)
                     result = result + log_prob @ c[f"tie{i}_weights"]
             if place > 0:
-                item = xp.take(padded, c["order"][place - 1, :], axis=1)
+                item = items(place - 1)
                 later = logaddexp(later, item, xp)
-                result = result + c["weights"][place - 1, :] * (item - later)
+                weight = self._common_weights[place - 1]
+                if weight is None:
+                    weight = c["weights"][place - 1, :]
+                result = result + weight * (item - later)
         return result
 
-    def _pad(self, f: Array, xp: Library) -> Array:
-        """Add a column of worth 0, which shorter lists take at their last places."""
-        if not self._is_padded:
-            return f
-        return xp.concat([f, xp.full_like(f[:, :1], LEAST)], axis=1)
+    def _listed_scores(self, f: Array, c: Constants, xp: Library) -> Callable[[int], Array]:
+        """Return a function from a place to the scores of the items that the lists have there."""
+        if self._is_padded:
+            # A column of worth 0, which shorter lists take at their last places.
+            f = xp.concat([f, xp.full_like(f[:, :1], LEAST)], axis=1)
+        n = self.n_rankings
+        if n * self._n_places <= FEW_CELLS:
+            # Few columns take as long as one.
+            every = xp.take(f, xp.reshape(c["order"], (-1,)), axis=1)
+            return lambda place: every[:, place * n : (place + 1) * n]
+        return lambda place: xp.take(f, c["order"][place, :], axis=1)
 
     def _log_rest_by_product(self, f: Array, c: Constants, xp: Library) -> tuple[Array, Array]:
         """Return the same as `_log_rest` by a matrix product, and where worths underflow."""
@@ -213,9 +228,9 @@ class PlackettLuceFormula:
             is_outside = ~xp.take(c["member"], i, axis=0)
             m = xp.where(is_outside, score, m)
             up_to_m = xp.where(is_outside, total, up_to_m)
-        padded, left = self._pad(f, xp), 1.0
+        items, left = self._listed_scores(f, c, xp), 1.0
         for place in range(self._n_places):
-            item = xp.take(padded, c["order"][place, :], axis=1)
+            item = items(place)
             left = left - xp.exp(xp.where(item <= m, item - up_to_m, LEAST))
         least = float(xp.finfo(f.dtype).eps)
         log_rest = up_to_m + xp.log(xp.where(left > least, left, least))

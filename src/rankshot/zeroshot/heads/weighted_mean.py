@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from math import sqrt
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 
-from rankshot.core.arrays import Array, Constants, Library, largest
+from rankshot.core.arrays import Array, Constants, Library, largest, row_norm
 from rankshot.core.blocks import BLOCK_CELLS, CACHED_CELLS, row_blocks
 from rankshot.ranking.layouts import group_by_place
 from rankshot.ranking.rankings import Rankings
@@ -327,17 +329,19 @@ def center_rows(f: Array, xp: Library = np) -> tuple[Array, Array]:
     mean = xp.mean(f, axis=1, keepdims=True)
     centered = f - mean
     limits = xp.finfo(f.dtype)
+    is_safe = False
     if xp is np:
         # Mostly, squares neither underflow nor overflow.
         with np.errstate(over="ignore"):
             squares = np.vecdot(centered, centered)[:, None]
-        is_safe = ((squares > limits.tiny / limits.eps) & (squares < np.inf)).all()
-    if xp is not np or not is_safe:
+        is_safe = bool(((squares > limits.tiny / limits.eps) & (squares < np.inf)).all())
+        norm = np.sqrt(squares)
+    if not is_safe:
         top = largest(xp.abs(centered), xp, 1)
         scale = xp.where(top > 0, top, 1.0)
         centered, mean = centered / scale, mean / scale
-        squares = xp.sum(centered * centered, axis=1, keepdims=True)
-    std = xp.sqrt(squares / f.shape[1])
+        norm = row_norm(centered, xp)
+    std = norm / sqrt(f.shape[1])
     is_rounding = std <= SAME * float(limits.eps) * xp.abs(mean)
     return centered, xp.where(is_rounding, np.inf, std)
 
