@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from PIL import Image
-from tiny_models import CLASSES, PLAIN, mean_colors, write_pictures
 
 import rankshot as rs
 from peak_memory import peak_of
 from rankshot.inference import Preprocessing, score_runs
 from rankshot.inference.scoring import AHEAD, plan_scoring
+from tiny_models import CLASSES, PLAIN, mean_colors, write_pictures
 
 PLAIN = Preprocessing(**PLAIN)
 
