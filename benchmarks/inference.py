@@ -23,7 +23,7 @@ from rankshot.inference.pictures import read_picture
 from rankshot.inference.scoring import BATCH, plan_scoring
 
 N_PICTURES = 96
-N_RUNS = 5
+N_RUNS = 4
 SIZE = 500, 375
 LIMIT = 1.15
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -35,9 +36,13 @@ def open_onnx(path: Path) -> Model:
     runtime = require_module("onnxruntime", "ONNX files", "onnx")
     wanted = ["CUDAExecutionProvider", "CPUExecutionProvider"]
     available = runtime.get_available_providers()
+    options = runtime.SessionOptions()
+    # As torch and NumPy do; without it, onnxruntime takes all cores.
+    if (threads := os.environ.get("OMP_NUM_THREADS", "")).isdecimal():
+        options.intra_op_num_threads = int(threads)
     try:
         session = runtime.InferenceSession(
-            str(path), providers=[name for name in wanted if name in available]
+            str(path), options, providers=[name for name in wanted if name in available]
         )
     except Exception as error:  # noqa: BLE001 - onnxruntime has no common error class
         text = " ".join(str(error).split())

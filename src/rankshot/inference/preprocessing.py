@@ -207,7 +207,7 @@ class Preprocessing:
             # The bytes are moved before they become four times as many.
             pixels = np.ascontiguousarray(pixels.transpose(2, 0, 1))
             scale, shift = scale[:, None, None], shift[:, None, None]
-        numbers = np.multiply(pixels, scale, dtype=np.float32)
+        numbers: NDArray[np.float32] = np.multiply(pixels, scale, dtype=np.float32)
         numbers -= shift.astype(np.float32)
         return numbers
 
