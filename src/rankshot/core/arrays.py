@@ -21,6 +21,10 @@ Library = Any
 """The namespace of functions of an array library."""
 Constants = dict[str, Any]
 """The arrays that a formula needs, by name."""
+Lost = list[Any] | None
+"""What a formula does about underflow. To a list, it appends in which inputs numbers underflowed:
+their results are wrong, and must be computed again with None. With None, it avoids underflow from
+the start; this takes longer, but does not depend on values."""
 LEAST = -1e37
 """Stands for log 0. It is finite, so that it can be multiplied by 0, and has a gradient."""
 

@@ -14,7 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from rankshot.core.arrays import LEAST, Array, Constants, Library, largest, logaddexp, logsumexp
+from rankshot.core.arrays import (
+    LEAST,
+    Array,
+    Constants,
+    Library,
+    Lost,
+    largest,
+    logaddexp,
+    logsumexp,
+)
 from rankshot.core.errors import RankshotError
 from rankshot.ranking.layouts import group_by_place
 from rankshot.ranking.rankings import Rankings
@@ -24,9 +33,6 @@ from rankshot.zeroshot.stages import log_chance, stage_weights
 
 TIE_TOLERANCE = {np.dtype(np.float32): 1e-7, np.dtype(np.float64): 1e-14}
 """The relative error of the probability that tied items come next."""
-Retry = Callable[[Array, Array, Callable[[], Array], Library], Array]
-"""From where worths underflow, a result that is wrong there, and a function that computes it
-exactly but takes longer, to the right result."""
 FEW_CELLS = 256
 """Up to this number of columns, the scores of all places are gathered at once."""
 HIGHEST_LOG_TIME = 80.0
@@ -94,8 +100,7 @@ class PlackettLuceFormula:
         self._is_padded = bool((self._order == self.n_items).any())
         self._n_places = len(self._order)
         self._common_weights = [
-            float(weights[0]) if (weights == weights[0]).all() else None
-            for weights in self._weights
+            float(weights.max()) if np.ptp(weights) == 0 else None for weights in self._weights
         ]
         self._n_largest = 1 + int(n_listed[self._has_rest].max(initial=0))
         tied = is_placed & (size > 1)
@@ -147,7 +152,7 @@ class PlackettLuceFormula:
         tied = max((8 * 200 * tie.rows.size for tie in self._ties), default=0)
         return 4 * (self.n_items + self.n_rankings) + tied
 
-    def __call__(self, f: Array, c: Constants, xp: Library, retry: Retry | None) -> Array:
+    def __call__(self, f: Array, c: Constants, xp: Library, lost: Lost) -> Array:
         """Return one column per ranking.
 
         Parameters
@@ -158,18 +163,14 @@ class PlackettLuceFormula:
             The `constants`, in the same library.
         xp : namespace
             The functions of the library.
-        retry : callable or None
-            What is done if worths underflow, such as `retry_if_any`. With None, underflow is
-            avoided from the start; this takes longer, but does not depend on values.
+        lost : list or None
+            See `rankshot.core.arrays.Lost`.
         """
-
-        def exact() -> Array:
+        if lost is None:
             return self._log_prob(f, self._log_rest(f, c, xp), c, xp)
-
-        if retry is None:
-            return exact()
         log_rest, is_lost = self._log_rest_by_product(f, c, xp)
-        return retry(is_lost, self._log_prob(f, log_rest, c, xp), exact, xp)
+        lost.append(is_lost)
+        return self._log_prob(f, log_rest, c, xp)
 
     def _log_prob(self, f: Array, later: Array, c: Constants, xp: Library) -> Array:
         items = self._listed_scores(f, c, xp)
@@ -293,12 +294,6 @@ class PlackettLuceFormula:
         return state[-1]
 
 
-def retry_if_any(is_lost: Array, result: Array, exact: Callable[[], Array], xp: Library) -> Array:
-    """Compute a result again if it is wrong for any input."""
-    # How many inputs are lost is known without a look at any value.
-    return exact() if xp.nonzero(is_lost)[0].shape[0] else result
-
-
 class BabingtonSmithFormula:
     """log P(π|x) of many strict rankings under one-vs-one scores, without normaliser (equation 15).
 
@@ -323,7 +318,7 @@ class BabingtonSmithFormula:
         """The number of scores of an input."""
         return len(self._design)
 
-    def __call__(self, f: Array, c: Constants, xp: Library, retry: Retry | None) -> Array:  # noqa: ARG002
+    def __call__(self, f: Array, c: Constants, xp: Library, lost: Lost) -> Array:  # noqa: ARG002
         """Return one column per ranking."""
         return f @ c["design"]
 

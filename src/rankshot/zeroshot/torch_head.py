@@ -9,9 +9,8 @@ import numpy as np
 import torch
 from array_api_compat import torch as xp
 
-from rankshot.core.arrays import Array, Library, log_softmax
+from rankshot.core.arrays import Constants, Lost, log_softmax
 from rankshot.core.errors import RankshotError
-from rankshot.zeroshot.array_scorers import Retry, retry_if_any
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.scores import Kind, n_columns
 
@@ -60,7 +59,24 @@ class TorchHead(torch.nn.Module):
             )
         f = scores.to(cast("torch.Tensor", self.temperature).dtype)
         c = {name: getattr(self, name) for name in self._names}
-        log_posterior = self._head._formula(f, self._kind, c, xp, _choose_retry())
+        in_graph = torch.compiler.is_dynamo_compiling()
+        if torch.compiler.is_exporting() and not in_graph:
+            # An exported graph has no branches.
+            return self._log_proba(f, c, None)
+        lost: list[torch.Tensor] = []
+        log_proba = self._log_proba(f, c, lost)
+        if not lost:
+            return log_proba
+        is_lost = torch.stack(lost).any()
+        if in_graph:
+            # The result of a branch must be new; the compiler knows functions only, not methods.
+            branches = (lambda: self._log_proba(f, c, None), lambda: 1.0 * log_proba)
+            return cast("torch.Tensor", torch.cond(is_lost, *branches))
+        # The number of inputs is known without a look at any value.
+        return self._log_proba(f, c, None) if torch.nonzero(is_lost).shape[0] else log_proba
+
+    def _log_proba(self, f: torch.Tensor, c: Constants, lost: Lost) -> torch.Tensor:
+        log_posterior = self._head._formula(f, self._kind, c, xp, lost)
         return cast("torch.Tensor", log_softmax(log_posterior / self.temperature, xp, 1))
 
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], *args: Any) -> TorchHead:
@@ -77,17 +93,3 @@ class TorchHead(torch.nn.Module):
     def extra_repr(self) -> str:
         """Return what is printed of the module."""
         return f"{len(self.items)} seen classes, {len(self.classes)} classes"
-
-
-def _choose_retry() -> Retry | None:
-    """Return what is done if worths underflow; an exported graph must not depend on values."""
-    if torch.compiler.is_exporting():
-        return None
-    return _retry_in_graph if torch.compiler.is_dynamo_compiling() else retry_if_any
-
-
-def _retry_in_graph(
-    is_lost: Array, result: Array, exact: Callable[[], Array], library: Library
-) -> Array:
-    del library
-    return torch.cond(is_lost.any(), exact, result.clone)

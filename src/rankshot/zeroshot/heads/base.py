@@ -17,6 +17,7 @@ from rankshot.core.arrays import (
     Array,
     Constants,
     Library,
+    Lost,
     device_of,
     log_softmax,
     numpy_dtype,
@@ -28,7 +29,6 @@ from rankshot.core.blocks import CACHED_CELLS, row_blocks
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.validation import require_choice, require_number, require_whole_number
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.array_scorers import Retry, retry_if_any
 from rankshot.zeroshot.heads.fitted_state import FittedState, State
 from rankshot.zeroshot.scores import KINDS, Kind, Scores, as_scores
 
@@ -73,12 +73,13 @@ class BaseHead(ABC):
         kind: Kind,  # noqa: ARG002
         c: Constants,  # noqa: ARG002
         xp: Library,  # noqa: ARG002
-        retry: Retry | None,  # noqa: ARG002
+        lost: Lost,  # noqa: ARG002
     ) -> Array:
         """Return log P(z|x) plus a constant per input, with one row per input, in any library.
 
-        ``c`` has the `_constants`, in the library ``xp`` of the scores ``f``. A head has this
-        formula, or a `_log_posterior` of its own for NumPy arrays, or both.
+        ``c`` has the `_constants`, in the library ``xp`` of the scores ``f``. For ``lost`` see
+        `rankshot.core.arrays.Lost`. A head has this formula, or a `_log_posterior` of its own for
+        NumPy arrays, or both.
         """
         raise RankshotError(f"{type(self).__name__} has no formula for arrays of any library")
 
@@ -89,7 +90,7 @@ class BaseHead(ABC):
     def _log_posterior(self, values: Floats, kind: Kind) -> Floats:
         """Return the same for NumPy arrays, with one row per class."""
         f = np.asarray(values, np.float64)
-        result = self._formula(f, kind, self._constants(kind, f.dtype), np, retry_if_any)
+        result = self._formula(f, kind, self._constants(kind, f.dtype), np, None)
         return np.ascontiguousarray(result.T)
 
     @property
@@ -236,14 +237,23 @@ class BaseHead(ABC):
     def _log_posterior_of_array(self, table: Scores, xp: Library) -> Array:
         values = table.values
         c = self._constants_like(values, table.kind, xp)
-        # Under JAX's transformations nothing may depend on values.
-        retry = None if "jax" in xp.__name__ else retry_if_any
         cells = int(values.shape[1]) + self._cells_per_input_of_array(table.kind)
         parts = [
-            self._formula(values[rows, ...], table.kind, c, xp, retry)
+            self._formula_of_block(values[rows, ...], table.kind, c, xp)
             for rows in row_blocks(len(table), cells, ARRAY_CELLS)
         ]
         return parts[0] if len(parts) == 1 else xp.concat(parts, axis=0)
+
+    def _formula_of_block(self, f: Array, kind: Kind, c: Constants, xp: Library) -> Array:
+        if "jax" in xp.__name__:
+            # Under its transformations, nothing may depend on values.
+            return self._formula(f, kind, c, xp, None)
+        lost: list[Array] = []
+        result = self._formula(f, kind, c, xp, lost)
+        # How many inputs are lost is known without a look at any value.
+        if any(xp.nonzero(where)[0].shape[0] for where in lost):
+            return self._formula(f, kind, c, xp, None)
+        return result
 
     def _constants_like(self, values: Array, kind: Kind, xp: Library) -> Constants:
         """Return the constants in the library, precision and device of some scores; kept."""

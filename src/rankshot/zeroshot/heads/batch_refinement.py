@@ -18,6 +18,7 @@ from rankshot.core.arrays import (
     Array,
     Constants,
     Library,
+    Lost,
     log_softmax,
     with_prefix,
     without_prefix,
@@ -25,7 +26,6 @@ from rankshot.core.arrays import (
 from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import require_choice, require_number, require_whole_number
-from rankshot.zeroshot.array_scorers import Retry
 from rankshot.zeroshot.heads.base import BaseHead, most_probable, require_temperature
 from rankshot.zeroshot.heads.fitted_state import FittedState, State
 from rankshot.zeroshot.heads.reference import SAME
@@ -320,10 +320,8 @@ class BatchRefinement(BaseHead, BaseEstimator):
             "offsets": self._offsets + self.log_prior_,
         }
 
-    def _formula(
-        self, f: Array, kind: Kind, c: Constants, xp: Library, retry: Retry | None
-    ) -> Array:
-        by_head = self.head._formula(f, kind, without_prefix("head", c), xp, retry)
+    def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
+        by_head = self.head._formula(f, kind, without_prefix("head", c), xp, lost)
         log_proba = log_softmax(by_head / self.head.temperature_, xp, 1)
         return log_proba if self.fell_back_ else self._refined(log_proba, f, kind, c, xp)
 

@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from rankshot.core.arrays import Array, Constants, Library, largest
+from rankshot.core.arrays import Array, Constants, Library, Lost, largest
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.validation import require_whole_number
 from rankshot.semantics.similarity import Similarity
-from rankshot.zeroshot.array_scorers import Retry
 from rankshot.zeroshot.heads.base import BaseHead, require_temperature
 from rankshot.zeroshot.heads.direct_similarity import require_similarity, share_of_largest
 from rankshot.zeroshot.heads.fitted_state import FittedState, State
@@ -92,10 +91,8 @@ class ConSE(BaseHead, BaseEstimator):
         del kind, dtype
         return {"cosines": self._cosines.T, "columns": np.flatnonzero(self._has_vector)}
 
-    def _formula(
-        self, f: Array, kind: Kind, c: Constants, xp: Library, retry: Retry | None
-    ) -> Array:
-        del retry
+    def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
+        del lost
         return self._weights(f, kind, c, xp) @ c["cosines"]
 
     def _weights(self, f: Array, kind: Kind, c: Constants, xp: Library) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from rankshot.core.arrays import Array, Constants, Library
+from rankshot.core.arrays import Array, Constants, Library, Lost
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_whole_number
 from rankshot.ranking.concordance import DEFAULT_K
@@ -22,7 +22,6 @@ from rankshot.ranking.layouts import rows_with_tied_choices
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.restriction import restrict_items
 from rankshot.zeroshot.alignment import require_targets
-from rankshot.zeroshot.array_scorers import Retry
 from rankshot.zeroshot.heads.base import BaseHead, require_k, require_temperature
 from rankshot.zeroshot.heads.fitted_state import FittedState, State
 from rankshot.zeroshot.prior import RankingModel, consensus_rankings, fit_priors
@@ -138,15 +137,13 @@ class DeterministicRanking(BaseHead, BaseEstimator):
         member[order, np.arange(len(self.classes_))] = 1
         return {"order": order.astype(np.int64), "member": member}
 
-    def _formula(
-        self, f: Array, kind: Kind, c: Constants, xp: Library, retry: Retry | None
-    ) -> Array:
+    def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
         """Return minus the distances of strict rankings from scores, which may be equal.
 
         At most one tie is cut by the first k places: ``taken`` of its ``size`` items are among
         them, and every choice is equally likely.
         """
-        del kind, retry
+        del kind, lost
         first = xp.sort(f, axis=1)[:, len(self.items_) - self._k :]
         cut = first[:, :1]
         above, level = (xp.astype(is_so, f.dtype) for is_so in (f > cut, f == cut))

@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from rankshot.core.arrays import Array, Constants, Library
+from rankshot.core.arrays import Array, Constants, Library, Lost
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.validation import require_number, require_whole_number
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.similarity import Similarity
-from rankshot.zeroshot.array_scorers import Retry
 from rankshot.zeroshot.heads.base import BaseHead, require_temperature
 from rankshot.zeroshot.heads.fitted_state import FittedState, State
 from rankshot.zeroshot.scores import Kind, log_class_probabilities
@@ -129,10 +128,8 @@ class DirectSimilarity(BaseHead, BaseEstimator):
         del kind, dtype
         return {"exponents": self.exponents_.T, "log_prior": self._log_prior}
 
-    def _formula(
-        self, f: Array, kind: Kind, c: Constants, xp: Library, retry: Retry | None
-    ) -> Array:
-        del retry
+    def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
+        del lost
         log_proba = log_class_probabilities(f, kind, "DirectSimilarity", xp)
         return (log_proba - c["log_prior"]) @ c["exponents"]
 

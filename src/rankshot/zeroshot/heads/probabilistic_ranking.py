@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from rankshot.core.arrays import Array, Constants, Library
+from rankshot.core.arrays import Array, Constants, Library, Lost
 from rankshot.core.blocks import CACHED_CELLS, row_blocks
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import Seed, require_choice
@@ -21,7 +21,6 @@ from rankshot.zeroshot.array_scorers import (
     ArrayFormula,
     BabingtonSmithFormula,
     PlackettLuceFormula,
-    Retry,
 )
 from rankshot.zeroshot.heads.base import (
     BaseHead,
@@ -311,13 +310,11 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
             constants |= self.reference_.constants()
         return constants
 
-    def _formula(
-        self, f: Array, kind: Kind, c: Constants, xp: Library, retry: Retry | None
-    ) -> Array:
+    def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
         if self.reference_ is not None:
             self.reference_.require_kind(kind)
             f = standardize(f, c["score_mean"], c["score_std"])
-        result = self._array_formula(kind)(f, c, xp, retry)
+        result = self._array_formula(kind)(f, c, xp, lost)
         if self._mean is not None:
             result = self._mean.combine_array(result, c, xp)
         if self.reference_ is not None:

@@ -16,6 +16,7 @@ from rankshot.core.arrays import (
     Array,
     Constants,
     Library,
+    Lost,
     largest,
     log_softmax,
     with_prefix,
@@ -24,7 +25,6 @@ from rankshot.core.arrays import (
 from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.validation import require_number
-from rankshot.zeroshot.array_scorers import Retry
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.heads.fitted_state import (
     FittedState,
@@ -346,15 +346,13 @@ class SeenAndNew(BaseHead, BaseEstimator):
             constants |= with_prefix("rankings", self._rankings._constants("multiclass", dtype))
         return constants | self._own_constants() | pair_constants(len(self.items_), kind)
 
-    def _formula(
-        self, f: Array, kind: Kind, c: Constants, xp: Library, retry: Retry | None
-    ) -> Array:
-        log_posterior = self.head._formula(f, kind, without_prefix("head", c), xp, retry)
+    def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
+        log_posterior = self.head._formula(f, kind, without_prefix("head", c), xp, lost)
         f = class_scores(f, kind, len(self.items_), c, xp)
         by_rankings = None
         if self._rankings is not None:
             theirs = without_prefix("rankings", c)
-            by_rankings = self._rankings._formula(f, "multiclass", theirs, xp, retry)
+            by_rankings = self._rankings._formula(f, "multiclass", theirs, xp, lost)
         return self._combine(f, kind, log_posterior, by_rankings, c, xp)
 
     def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:

@@ -10,12 +10,11 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 
-from rankshot.core.arrays import Array, Constants, Library, largest, row_norm
+from rankshot.core.arrays import Array, Constants, Library, Lost, largest, row_norm
 from rankshot.core.blocks import BLOCK_CELLS, CACHED_CELLS, row_blocks
 from rankshot.ranking.layouts import group_by_place
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.alignment import require_targets
-from rankshot.zeroshot.array_scorers import Retry
 from rankshot.zeroshot.heads.base import (
     BaseHead,
     require_k,
@@ -235,10 +234,8 @@ class WeightedMean(BaseHead, BaseEstimator):
             constants["score_mean"] = self.reference_.score_mean
         return constants | pair_constants(len(self.items_), kind)
 
-    def _formula(
-        self, f: Array, kind: Kind, c: Constants, xp: Library, retry: Retry | None
-    ) -> Array:
-        del retry
+    def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
+        del lost
         return self._slopes_times(class_scores(f, kind, len(self.items_), c, xp), kind, c, xp)
 
     def _slopes_times(self, f: Array, kind: Kind, c: Constants, xp: Library) -> Array:
