@@ -67,10 +67,9 @@ def main(folder: Path) -> None:
     x = torch.tensor(data.new, dtype=torch.float32, device=device)
 
     with torch.inference_mode():
-        # The columns of the scores are in the order of the items of the rankings. The reference
-        # are scores of other images of seen classes.
-        rankings = load_panel().change_items(data.seen_classes)
-        head = rs.WeightedMean().fit(rankings, reference=network(reference))
+        # The columns of the scores are in the order of the items of the rankings: CIFAR-100's.
+        # The reference: scores of other images of seen classes tell which scores are usual.
+        head = rs.WeightedMean().fit(load_panel(), reference=network(reference))
         scores = network(x)
         log_proba = head.predict_log_proba(scores)
         print(f"scores on {scores.device}, log-probabilities on {log_proba.device}")
