@@ -49,9 +49,10 @@ def write_onnx(network: nn.Module, path: Path) -> None:
         # The older exporter of torch, without a further package. The newer one (dynamo=True, with
         # onnxscript) does as well.
         warnings.simplefilter("ignore", DeprecationWarning)
-        example = torch.zeros(2, 256)
         torch.onnx.export(
-            *(network.cpu(), (example,), path),
+            network.cpu(),
+            (torch.zeros(2, 256),),
+            path,
             dynamo=False,
             input_names=["features"],
             output_names=["scores"],
