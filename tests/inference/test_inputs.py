@@ -110,6 +110,8 @@ def test_tables_of_pictures(tmp_path):
 
 
 def test_texts_in_lines_and_lists(tmp_path):
+    (tmp_path / "blank.txt").write_text("one text\n\nanother\n")
+    assert [one.id for one in open_inputs(tmp_path / "blank.txt", "texts")] == ["0", "2"]
     (tmp_path / "t.txt").write_text("one text\nanother\n")
     wanted = [Input("0", "one text"), Input("1", "another")]
     assert list(open_inputs(tmp_path / "t.txt", "texts")) == wanted

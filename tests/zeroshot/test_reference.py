@@ -319,3 +319,32 @@ def test_the_reference_is_left_as_it_is(rng):
 def test_no_inputs_no_answers(rng):
     head = fitted("default", scores(rng, "multiclass"))
     assert head.predict_proba(scores(rng, "multiclass", n=0)).shape == (0, 4)
+
+
+# ------------------------------------------------------------------ tensors
+
+
+@pytest.mark.parametrize(
+    "fit",
+    [
+        lambda reference: PR().fit(VOTES, reference),
+        lambda reference: rs.WeightedMean().fit(VOTES, reference),
+        lambda reference: rs.SeenAndNew(rs.WeightedMean().fit(VOTES)).fit(reference),
+    ],
+)
+@pytest.mark.parametrize("kind", ["multiclass", "one-vs-rest"])
+def test_a_reference_may_be_a_tensor(rng, fit, kind):
+    """A head is fitted in main memory, wherever the scores of the reference are."""
+    torch = pytest.importorskip("torch")
+    usual, new = scores(rng, kind, dtype=np.float32), scores(rng, kind, n=5, dtype=np.float32)
+    tensor = like(usual, torch.tensor(usual.values, requires_grad=True))
+    expected, found = (fit(reference).predict_log_proba(new) for reference in (usual, tensor))
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_a_reference_of_a_tensor_is_checked(rng):
+    torch = pytest.importorskip("torch")
+    values = scores(rng, "multiclass").values.copy()
+    values[3, 1] = np.nan
+    with pytest.raises(RankshotError, match="nan"):
+        rs.WeightedMean().fit(VOTES, reference=torch.tensor(values))

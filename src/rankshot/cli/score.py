@@ -98,7 +98,8 @@ def score(
     A run that was stopped goes on where it was when the same command is given again. Inputs that
     have no scores are listed in a file beside the output, such as scores.skipped.csv.
 
-    Example: rankshot score photos/ --model network.onnx --classes imagenet-1k -o scores.parquet
+    Example: rankshot score photos/ --model network.onnx --classes imagenet-1k --preprocessing
+    imagenet -o scores.parquet
     """
     from rankshot.core.text_files import require_ending
     from rankshot.core.validation import require_whole_number

@@ -201,8 +201,10 @@ def _as_id(name: str) -> str:
 
 
 def _read_list(path: Path, takes: Takes) -> Items:
-    for number, (_, line) in enumerate(read_lines(path)):
-        yield Input(line, path.parent / line) if takes == "pictures" else Input(str(number), line)
+    for number, line in read_lines(path):
+        # The id of a text is its line from 0, so that a blank line does not change the others.
+        id_ = str(number - 1)
+        yield Input(line, path.parent / line) if takes == "pictures" else Input(id_, line)
 
 
 def _open_table(path: Path, takes: Takes, column: str | None, id_column: str | None) -> Inputs:

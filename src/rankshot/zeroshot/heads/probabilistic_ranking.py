@@ -37,7 +37,7 @@ from rankshot.zeroshot.heads.fitted_state import (
     restore_reference,
 )
 from rankshot.zeroshot.heads.mean_over_sources import MeanOverSources
-from rankshot.zeroshot.heads.reference import Reference, fit_reference, standardize
+from rankshot.zeroshot.heads.reference import Reference, as_reference, fit_reference, standardize
 from rankshot.zeroshot.heads.sum_over_rankings import PosteriorSum, SumOverRankings
 from rankshot.zeroshot.prior import RankingModel, consensus_rankings, fit_priors, require_prior
 from rankshot.zeroshot.scorers import Scorers
@@ -238,7 +238,7 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
         if reference is not None:
             if self.posterior == "sum":
                 raise RankshotError("posterior='sum' cannot use a reference: use another posterior")
-            table = as_scores(reference, self.items_)
+            table = as_reference(reference, self.items_)
             self.reference_ = fit_reference(table, self._raw_log_posterior)
             # The mean contributions are needed for explanations only, and take long.
             self._reference_values = table.values

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.arrays import Array, Constants
+from rankshot.core.arrays import Array, Constants, to_numpy
 from rankshot.core.blocks import CACHED_CELLS, row_blocks
 from rankshot.core.errors import RankshotError
-from rankshot.zeroshot.scores import Kind, Scores
+from rankshot.zeroshot.scores import Kind, Scores, as_scores
 
 Floats = NDArray[np.floating]
 Function = Callable[[Floats, Kind], Floats]
@@ -66,6 +66,14 @@ class Reference:
         shape = (-1,) + (1,) * (log_posterior.ndim - 1)
         mean, std = self.target_mean.reshape(shape), self.target_std.reshape(shape)
         return np.asarray((log_posterior - mean) / std)
+
+
+def as_reference(reference: Scores | ArrayLike, items: tuple[str, ...]) -> Scores:
+    """Return the scores of a reference in main memory, where heads are fitted."""
+    table = as_scores(reference, items)
+    if isinstance(table.values, np.ndarray):
+        return table
+    return Scores(to_numpy(table.values), items, table.kind)
 
 
 def fit_reference(table: Scores, log_posterior: Function) -> Reference:

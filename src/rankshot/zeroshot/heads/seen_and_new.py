@@ -37,6 +37,7 @@ from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.heads.reference import (
     SAME,
     Reference,
+    as_reference,
     mean_and_std,
     require_enough,
     standardize,
@@ -172,7 +173,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
         if reference is None:
             self._rankings = self._fit_rankings()
         else:
-            table = as_scores(reference, self.items_)
+            table = as_reference(reference, self.items_)
             self._fit_reference(table)
             if labels is not None and self.seen_temperature is None:
                 self.seen_temperature_ = self._fit_temperature(table, labels)

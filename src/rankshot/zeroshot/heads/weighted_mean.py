@@ -30,11 +30,12 @@ from rankshot.zeroshot.heads.fitted_state import (
 from rankshot.zeroshot.heads.reference import (
     SAME,
     Reference,
+    as_reference,
     mean_and_std,
     require_enough,
     standardize,
 )
-from rankshot.zeroshot.scores import Kind, Scores, as_scores, class_scores, pair_constants
+from rankshot.zeroshot.scores import Kind, Scores, class_scores, pair_constants
 from rankshot.zeroshot.stages import require_decay
 
 Floats = NDArray[np.floating]
@@ -152,7 +153,7 @@ class WeightedMean(BaseHead, BaseEstimator):
         self.reference_: Reference | None = None
         slopes = self.weights_
         if reference is not None:
-            self.reference_, slopes = self._fit_reference(as_scores(reference, self.items_))
+            self.reference_, slopes = self._fit_reference(as_reference(reference, self.items_))
         # Cast once: there are many blocks of scores.
         self._slopes: dict[np.dtype[np.floating], Floats] = {
             np.dtype(np.float64): slopes,
