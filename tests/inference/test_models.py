@@ -12,6 +12,9 @@ from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
+
+import rankshot as rs
+from rankshot.inference import Preprocessing
 from tiny_models import (
     CLASSES,
     PLAIN,
@@ -22,9 +25,6 @@ from tiny_models import (
     write_text_onnx,
     write_text_transformer,
 )
-
-import rankshot as rs
-from rankshot.inference import Preprocessing
 
 TEXTS = ["play music", "set alarm", "play some music please", "set the alarm"]
 INTENTS = ["play", "set", "play", "set"]

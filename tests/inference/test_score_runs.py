@@ -9,11 +9,11 @@ import sys
 
 import numpy as np
 import pytest
-from tiny_models import CLASSES, PLAIN, write_onnx, write_pictures
 
 import rankshot as rs
 from rankshot.inference import Preprocessing, score_runs
 from rankshot.zeroshot.files.score_tables import open_scores
+from tiny_models import CLASSES, PLAIN, write_onnx, write_pictures
 
 PLAIN = Preprocessing(**PLAIN)
 
