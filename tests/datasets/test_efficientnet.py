@@ -55,6 +55,9 @@ def test_mixed_precision_is_all_the_difference(network, relative_gaps):
     """The same recipe in half precision is far closer: no other constant would be."""
     import torch
 
+    if not torch.cuda.is_available():
+        pytest.skip("the features were computed on a GPU; a CPU rounds half precision otherwise")
+
     def in_half_precision(images):
         with torch.inference_mode(), torch.autocast(network._device, dtype=torch.float16):
             return network._features(images).float().cpu().numpy()
