@@ -19,7 +19,7 @@ from rankshot.cli.classify import classify_table
 from rankshot.cli.console import check_writable, say
 from rankshot.cli.fit import save_head
 from rankshot.cli.head_options import HeadOptions, fit_head
-from rankshot.cli.head_parameters import DECAY, Classes, Head, ReferenceOption, SettingsOption
+from rankshot.cli.head_parameters import DECAY, Classes, Head
 from rankshot.cli.rank import print_rankings, warn_of_classes_without_ranking
 from rankshot.cli.rank_sources import (
     SourceInput,
@@ -32,7 +32,6 @@ from rankshot.cli.run_folder import (
     ENDING,
     RunFolder,
     fingerprint_sources,
-    open_run_folder,
     remove_leftovers,
 )
 from rankshot.cli.score import (
@@ -112,8 +111,21 @@ def recognise(
             "the class `none of these`.",
         ),
     ] = False,
-    reference: ReferenceOption = None,
-    settings: SettingsOption = None,
+    reference: Annotated[
+        Path | None,
+        typer.Option(
+            help="The scores of inputs of the model's own classes, several per class, as `rankshot "
+            "score` writes them: what is usual for these classes is then known, and need not be "
+            "assumed."
+        ),
+    ] = None,
+    settings: Annotated[
+        Path | None,
+        typer.Option(
+            help="The settings of the head that `rankshot rehearse -o` wrote (.json). Only the "
+            "sources that the rehearsal chose are used."
+        ),
+    ] = None,
     names: NamesOption = None,
     preprocessing: PreprocessingOption = None,
     size: SizeOption = None,
@@ -159,28 +171,31 @@ def recognise(
     specs = source or ["wordnet"]
     _check_options(new, rankings, source, names, all_classes=all_classes, none=none)
     check_specs(specs, None, None)
-    place = folder or output.parent / f"{inputs.resolve().name}{ENDING}"
+    run = RunFolder(folder or output.parent / f"{inputs.resolve().name}{ENDING}", output)
     files = [rankings, reference, settings, names, *list_label_files(classes, new)]
-    _check_places(inputs, output, place, [*files, *list_files(specs)])
+    files += list_files(specs)
+    _check_places(inputs, output, run.path, files)
+    if again:
+        run.refuse_to_remove(files)
+    options = HeadOptions.from_command(
+        rankings=rankings or run.rankings,
+        similarity=None,
+        head=Head.WEIGHTED_MEAN,
+        k=None,
+        decay=DECAY,
+        prior=None,
+        posterior=None,
+        temperature=None,
+        reference=reference,
+        classes=Classes.ALL if all_classes else Classes.NEW,
+        none=none,
+        settings=settings,
+    )
     plan = open_plan(model, classes, preprocessing, size, mean, std, layout)
     _check_inputs(inputs, plan, text_column, id_column)
     _check_reference(reference)
     about = None if new is None else read_class_lists(plan.classes, new, names, None, 0, None)
-    with open_run_folder(place, output, plan, again=again) as run:
-        options = HeadOptions.from_command(
-            rankings=rankings or run.rankings,
-            similarity=None,
-            head=Head.WEIGHTED_MEAN,
-            k=None,
-            decay=DECAY,
-            prior=None,
-            posterior=None,
-            temperature=None,
-            reference=reference,
-            classes=Classes.ALL if all_classes else Classes.NEW,
-            none=none,
-            settings=settings,
-        )
+    with run.open(plan, again=again):
         # Before the scores, which may take long: what is wrong with the classes is said at once.
         if about is not None:
             _rank(about, specs, run, plan, base_url, yes=yes, is_default=source is None)

@@ -29,7 +29,7 @@ OWN_FILES = (MANIFEST, "scores.*", "*.rankings.jsonl", "*.rankshot")
 
 
 class RunFolder:
-    """The files of a run; `open_run_folder` makes it.
+    """The files of a run, of which `open` creates the folder.
 
     Attributes
     ----------
@@ -51,6 +51,23 @@ class RunFolder:
         self.answers = path / "answers.jsonl"
         self._manifest: dict[str, Any] = {}
 
+    @contextmanager
+    def open(self, plan: ScoringPlan, *, again: bool) -> Iterator[None]:
+        """Create the folder, or use one of the same model; no other process can use it then."""
+        if self.path.exists() and not self.path.is_dir():
+            raise RankshotError(f"{self.path}: is a file, not a folder; give another --folder")
+        check_output_folder(self.path)
+        self.path.mkdir(parents=True, exist_ok=True)
+        with _lock(self.path):
+            self._begin(plan, again=again)
+            yield
+
+    def refuse_to_remove(self, files: Iterable[Path | None]) -> None:
+        """Refuse --again if it would remove a file that the user gives."""
+        for path in files:
+            if path is not None and path.resolve().is_relative_to(self.path.resolve()):
+                raise RankshotError(f"{path}: --again would remove it; copy it to another folder")
+
     def has_rankings(self, fingerprint: str) -> bool:
         """Tell whether the rankings are there that the fingerprint describes."""
         return self.rankings.is_file() and self._made_from.get(self.rankings.name) == fingerprint
@@ -68,7 +85,7 @@ class RunFolder:
         self._made_from[self.rankings.name] = fingerprint
         self._write()
 
-    def begin(self, plan: ScoringPlan, *, again: bool) -> None:
+    def _begin(self, plan: ScoringPlan, *, again: bool) -> None:
         """Read the manifest, or write a new one; refuse what is not from the same model."""
         from rankshot.inference.score_runs import describe_plan
 
@@ -108,9 +125,12 @@ class RunFolder:
         except KeyError:
             changed = "version of rankshot"
         if changed is not None:
+            name = kept.get("model")
+            what = f"another model, {name}" if changed == "model" else f"{name}, but not with "
+            what += "" if changed == "model" else f"the same {changed}"
             raise RankshotError(
-                f"{self.path}: keeps the scores of {kept.get('model')}, but not with the same "
-                f"{changed}; give another --folder, or start afresh with --again"
+                f"{self.path}: keeps the scores of {what}; give another --folder, or start afresh "
+                "with --again"
             )
 
     def _read(self) -> dict[str, Any] | None:
@@ -133,21 +153,6 @@ class RunFolder:
 
         with replace_file(self.path / MANIFEST) as stream:
             json.dump(self._manifest, stream, indent=1)
-
-
-@contextmanager
-def open_run_folder(
-    path: Path, output: Path, plan: ScoringPlan, *, again: bool
-) -> Iterator[RunFolder]:
-    """Create a folder, or use one of the same model; no other process can use it meanwhile."""
-    if path.exists() and not path.is_dir():
-        raise RankshotError(f"{path}: is a file, not a folder; give another --folder")
-    check_output_folder(path)
-    path.mkdir(parents=True, exist_ok=True)
-    with _lock(path):
-        folder = RunFolder(path, output)
-        folder.begin(plan, again=again)
-        yield folder
 
 
 @contextmanager
