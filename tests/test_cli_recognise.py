@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,9 @@ import pytest
 
 import rankshot as rs
 from command_line import rankshot, run_well
+from rankshot.cli.run_folder import RunFolder
 from rankshot.inference.scoring import ScoringPlan
-from rankshot.semantics import LanguageModel
+from rankshot.semantics.chat_endpoint import ChatEndpoint, Reply
 from tiny_models import write_onnx, write_pictures, write_text_transformer
 
 CLASSES = ["leopard", "bus", "daisy"]
@@ -201,31 +203,46 @@ def test_two_runs_at_once_are_refused(place):
 
 
 def test_answers_of_a_language_model_are_asked_for_once(place, monkeypatch):
-    asked = []
+    asked, number = [], count()
 
-    def rankings(self, targets, items, *, verbose):
-        log = Path(self.log)
-        known = set(log.read_text().split("\n")) if log.exists() else set()
-        new = [name for name in targets if name not in known]
-        asked.extend(new)
-        log.write_text("\n".join([*known, *new]))
-        assert self.question == "images"
-        return rs.Rankings.from_orders(
-            [["leopard", "bus"]] * len(targets), items=items, targets=list(targets), sources="m"
-        )
+    def complete(self, model, messages, temperature):
+        asked.append(messages[0]["content"])
+        if next(number) == 4:
+            raise rs.RankshotError("no connection")
+        return Reply(json.dumps(CLASSES), None, None)
 
-    monkeypatch.setattr(LanguageModel, "estimate", lambda *_: Estimate())
-    monkeypatch.setattr(LanguageModel, "rankings", rankings)
+    monkeypatch.setattr(ChatEndpoint, "complete", complete)
     words = [*RUN, "--source", "model:m", "--yes"]
-    assert "from WordNet" not in run_well(words)
+    assert "no connection; earlier answers are in photos.rankshot-run" in rankshot(words).err
+    out = run_well(words)
+    assert "from WordNet" not in out
+    # Five raters and two classes, and the call that failed.
+    assert len(asked) == 11
     run_well(words)
-    run_well([*BASE, "--new", "cat, tulip", "-o", "p.csv", "--source", "model:m", "--yes"])
     run_well([*words, "--again"])
-    assert sorted(asked) == ["cat", "truck", "tulip"]
+    assert len(asked) == 11
+    run_well([*BASE, "--new", "tulip, cat", "--source", "model:m", "--yes", "-o", "p.csv"])
+    assert len(asked) == 16
+    assert {row["label"] for row in read("p.csv")} <= {"tulip", "cat"}
 
 
-class Estimate:
-    calls = 0
+def test_rankings_that_were_not_recorded_are_made_again(place, monkeypatch):
+    """A run is stopped after it has written other rankings, and before it has recorded them."""
+    run_well(RUN)
+    first = Path("p.csv").read_bytes()
+    write, n_calls = RunFolder._write, count(1)
+
+    def stop(self):
+        if next(n_calls) == 3:
+            raise rs.RankshotError("stopped")
+        write(self)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RunFolder, "_write", stop)
+        assert "stopped" in rankshot([*BASE, "--new", "tulip, dog", "-o", "p.csv"]).err
+    assert "tulip" in (FOLDER / "p.rankings.jsonl").read_text()
+    run_well(RUN)
+    assert Path("p.csv").read_bytes() == first
 
 
 # ---- killed

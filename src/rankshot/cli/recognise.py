@@ -257,12 +257,13 @@ def _check_inputs(
     """Refuse inputs that the model does not take, and folders without any."""
     from itertools import islice
 
-    from rankshot.inference.inputs import Input, open_inputs
+    from rankshot.inference.inputs import Input, Skipped, open_inputs
     from rankshot.inference.scoring import nothing_scored
 
     found = open_inputs(inputs, plan.model.takes, text_column, id_column)
     if not any(isinstance(one, Input) for one in found.read()):
-        raise nothing_scored(found, list(islice(found.read(), 1)))  # type: ignore[arg-type]
+        first = [one for one in islice(found.read(), 1) if isinstance(one, Skipped)]
+        raise nothing_scored(found, first)
 
 
 def _check_reference(path: Path | None) -> None:
