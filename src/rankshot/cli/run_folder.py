@@ -57,10 +57,16 @@ class RunFolder:
         if self.path.exists() and not self.path.is_dir():
             raise RankshotError(f"{self.path}: is a file, not a folder; give another --folder")
         check_output_folder(self.path)
+        is_new = not self.path.exists()
         self.path.mkdir(parents=True, exist_ok=True)
         with _lock(self.path):
             self._begin(plan, again=again)
-            yield
+            try:
+                yield
+            except BaseException:
+                if is_new and [path.name for path in self.path.iterdir()] == [MANIFEST]:
+                    shutil.rmtree(self.path)
+                raise
 
     def refuse_to_remove(self, files: Iterable[Path | None]) -> None:
         """Refuse --again if it would remove a file that the user gives."""
