@@ -105,11 +105,11 @@ def test_doubtful_senses_are_shown_and_the_rest_is_counted(folder):
     assert some.out.count("'water_lilly' (did you mean 'water_lily'?)") == 1
     assert some.out.count("water_lilly") == 2  # Perhaps misspelt, and so unknown.
     assert any("; or is it " in line and line.endswith("?") for line in shown)
-    assert "more notes; --notes shows all of them" in some.out
+    assert "more notes; `rankshot rank --notes` shows all of them" in some.out
     assert some.out.count("; or is it ") == 10
     assert every.out.count("; or is it ") > 10
     assert "more note" not in every.out
-    advice = "  to correct senses, see --senses-out\n"
+    advice = "to correct senses, see --senses-out\n"
     assert advice in some.out
     assert advice not in rank("--senses-out", "senses.txt").out
     assert advice not in rank("--senses", "senses.txt").out

@@ -421,7 +421,7 @@ def test_files_are_written_before_the_table_is_printed(folder, monkeypatch):
     seen = []
     monkeypatch.setattr(
         sys.modules["rankshot.cli.rank"],
-        "_print_rankings",
+        "print_rankings",
         lambda *_: seen.extend(sorted(path.name for path in folder.glob("out*"))),
     )
     done = rank("--source wordnet --similarity-out out.csv --senses-out out.txt")

@@ -420,7 +420,7 @@ BAD_SETTINGS = {
     "no reference for the gate": (
         {"reference": False},
         f"{CLASSIFY} --classes all",
-        "settings.json: --classes all was rehearsed with a reference: give --reference FILE",
+        "settings.json: the gate to the seen classes was rehearsed with a reference: give --reference",
     ),
     "no gate": (
         {"gate": None},

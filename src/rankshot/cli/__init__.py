@@ -30,6 +30,7 @@ from rankshot.cli.demo import demo
 from rankshot.cli.explain import explain
 from rankshot.cli.fit import fit, head
 from rankshot.cli.rank import rank
+from rankshot.cli.recognise import recognise
 from rankshot.cli.rehearse import rehearse
 from rankshot.cli.report import report
 from rankshot.cli.reproduce import reproduce
@@ -84,6 +85,7 @@ class _OnceCommand(TyperCommand):
 
 COMMANDS = (
     demo,
+    recognise,
     score,
     rank,
     ask,

@@ -21,6 +21,7 @@ from rankshot.cli.class_options import (
     name_by_words,
     read_class_lists,
     read_question,
+    read_seen_labels,
 )
 from rankshot.cli.console import check_new_folder, say, write_folder
 from rankshot.core.errors import format_count
@@ -91,7 +92,7 @@ def ask(
     from rankshot.semantics import make_prompts
     from rankshot.semantics.questions import estimate_tokens
 
-    classes = read_class_lists(seen, new, names, rehearse, seed, k)
+    classes = read_class_lists(read_seen_labels(seen), new, names, rehearse, seed, k)
     prompts = make_prompts(
         name_by_words(classes.targets, classes.look_up),
         name_by_words(classes.items, classes.look_up),

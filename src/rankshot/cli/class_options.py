@@ -117,18 +117,17 @@ class ClassLists:
 
 
 def read_class_lists(
-    seen: str,
+    known: ClassLabels,
     new: str | None,
     names: Path | None,
     rehearse: str | None,
     seed: int,
     k: int | None,
 ) -> ClassLists:
-    """Read the names of the classes, and choose those that are rehearsed."""
+    """Read the names of the new classes, or choose the seen classes that are rehearsed."""
     from rankshot.core.validation import require_whole_number
     from rankshot.semantics import choose_rehearsed, read_look_up
 
-    known = read_seen_labels(seen)
     all_labels = [known]
     if rehearse is None:
         if new is None:
@@ -202,7 +201,11 @@ def _refuse_seen(new: ClassLabels, seen: ClassLabels) -> None:
     names, synsets = set(seen.names), set(seen.synsets) - {None}
     pairs = zip(new.names, new.synsets, strict=True)
     if both := [name for name, synset in pairs if name in names or synset in synsets]:
-        raise RankshotError(f"classes are both seen and new: {quote_names(both)}")
+        raise RankshotError(
+            f"classes are both seen and new: {quote_names(both)}; leave them out of the new "
+            "classes (`rankshot recognise --all-classes` and `rankshot classify --classes all` "
+            "predict seen classes as well)"
+        )
     for name in new.names:
         if found := seen.match(name):
             say(f"warning: the new class {name!r} may be the same as the seen {quote_names(found)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -31,6 +31,10 @@ from rankshot.cli.head_parameters import (
 )
 from rankshot.cli.score_options import ScoreType, ScoreTypeOption, build_scores, infer_score_type
 from rankshot.core.errors import RankshotError, format_count, quote_names
+
+if TYPE_CHECKING:
+    from rankshot.zeroshot.files.score_tables import ScoreTable
+    from rankshot.zeroshot.heads.base import BaseHead
 
 ROWS_SHOWN = 20
 """How many classes the printed table has at most."""
@@ -84,13 +88,9 @@ def classify(
 
     Example: rankshot classify scores.parquet --rankings rankings.jsonl -o predictions.parquet
     """
-    import numpy as np
-
     from rankshot.core.validation import require_whole_number
-    from rankshot.zeroshot.files.predictions import open_predictions
     from rankshot.zeroshot.files.score_tables import open_scores
-    from rankshot.zeroshot.heads.base import REJECTED, label_or_reject
-    from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE, SeenAndNew
+    from rankshot.zeroshot.heads.base import REJECTED
     from rankshot.zeroshot.heads.sum_over_rankings import describe_cost
 
     if reject_below is not None and not 0 <= reject_below <= 1:
@@ -124,6 +124,23 @@ def classify(
         seconds *= n_inputs
         if seconds > LONG:
             say(f"--posterior sum: {work}; {n_inputs:,} inputs take about {seconds:.0f} s")
+    classify_table(table, model, score_type, output, reject_below)
+
+
+def classify_table(
+    table: ScoreTable,
+    model: BaseHead,
+    score_type: ScoreType,
+    output: Path,
+    reject_below: float | None = None,
+) -> None:
+    """Write the predictions of a fitted head for a table of scores, and print their counts."""
+    import numpy as np
+
+    from rankshot.zeroshot.files.predictions import open_predictions
+    from rankshot.zeroshot.heads.base import REJECTED, label_or_reject
+    from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE, SeenAndNew
+
     counts: Counter[str] = Counter()
     done = 0
     with open_predictions(output, model.classes_) as writer, progress_bar() as bar:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rankshot.zeroshot.files.score_tables import ScoreTable
+    from rankshot.zeroshot.heads.base import BaseHead
 
 NAMES_SHOWN = 12
 """How many names of classes are shown."""
@@ -101,23 +102,7 @@ def fit(
     if score_type is ScoreType.AUTO and rows is not None:
         score_type = infer_score_type(next(rows.batches())[1].values, rows)
     model, score_type = fit_head(table, score_type, options)
-    provenance: dict[str, Any] = {
-        "files": {
-            what: {"name": path.name, "sha256": _hash_file(path)}
-            for what, path in {
-                "rankings": rankings,
-                "similarity": similarity,
-                "reference": reference,
-                "settings": settings,
-            }.items()
-            if path is not None
-        }
-    }
-    if score_type is not ScoreType.AUTO:
-        provenance["score_type"] = score_type.value
-    if settings is not None:
-        provenance["settings"] = _read_json(settings)
-    model.save(output, note=note, provenance=provenance)
+    save_head(model, output, options, score_type, note)
     n_new = len(innermost_head(model).classes_)
     say(
         f"head for {format_count(n_new, 'new class')} and "
@@ -174,17 +159,38 @@ def _find_rows(table: ScoreTable, reference: Path | None) -> ScoreTable | None:
     return open_scores(reference) if table.n_rows == 0 or table.path == reference else None
 
 
-def _hash_file(path: Path) -> str:
+def save_head(
+    model: BaseHead, output: Path, options: HeadOptions, score_type: ScoreType, note: str = ""
+) -> None:
+    """Write a head that was fitted with these options, and which files it is from."""
+    import json
+
+    files = {
+        "rankings": options.rankings,
+        "similarity": options.similarity,
+        "reference": options.reference,
+        "settings": options.settings,
+    }
+    provenance: dict[str, Any] = {
+        "files": {
+            what: {"name": path.name, "sha256": hash_file(path)}
+            for what, path in files.items()
+            if path is not None
+        }
+    }
+    if score_type is not ScoreType.AUTO:
+        provenance["score_type"] = score_type.value
+    if options.settings is not None:
+        provenance["settings"] = json.loads(options.settings.read_bytes())
+    model.save(output, note=note, provenance=provenance)
+
+
+def hash_file(path: Path) -> str:
+    """Return the SHA-256 of the content of a file."""
     import hashlib
 
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _read_json(path: Path) -> Any:
-    import json
-
-    return json.loads(path.read_bytes())
 
 
 # ---- What is shown

@@ -190,7 +190,7 @@ class HeadOptions:
         if self.classes is Classes.ALL and self.rehearsed.gate is None:
             raise RankshotError(
                 f"{self.settings}: has no gate between seen and new classes, because the rehearsal "
-                "had too few inputs of other seen classes: leave out --classes all"
+                "had too few inputs of other seen classes: predict new classes only"
             )
         if self.none and (self.rehearsed.gate or {}).get("none") is None:
             raise RankshotError(
@@ -204,7 +204,7 @@ class HeadOptions:
                     "reference, so --reference is not used"
                 )
         elif self.fits_reference or self.classes is Classes.ALL:
-            what = "--classes all" if self.classes is Classes.ALL else "the head"
+            what = "the gate to the seen classes" if self.classes is Classes.ALL else "the head"
             raise RankshotError(
                 f"{self.settings}: {what} was rehearsed with a reference: give --reference FILE, "
                 "the scores of inputs of seen classes, for example those of the rehearsal"

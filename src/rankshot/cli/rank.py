@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,21 +22,17 @@ from rankshot.cli.class_options import (
     name_by_words,
     read_class_lists,
     read_question,
+    read_seen_labels,
 )
 from rankshot.cli.console import SHOWN, check_new_folder, check_writable, say, write_folder
 from rankshot.cli.rank_sources import (
     GIVE_RANKINGS,
-    HAVE_OWN_NAMES,
     SourceInput,
-    ask_model,
     check_specs,
     list_files,
     make_wordnet,
-    merge,
     parse_senses,
-    print_notes,
-    read_pasted_answers,
-    read_source,
+    rank_by_sources,
 )
 from rankshot.core.errors import RankshotError, format_count, quote_names
 
@@ -44,8 +41,6 @@ if TYPE_CHECKING:
 
     from rankshot.ranking.rankings import Rankings
     from rankshot.semantics.similarity import Similarity
-
-MISSPELT_SHOWN = 10
 
 
 def rank(
@@ -167,30 +162,17 @@ def rank(
     _check_follow_up(follow_up, answers)
     asked: dict[str, Any] = {"k": k, "seed": seed, "inputs": inputs}
     asked["question"] = read_question(question)
-    classes = read_class_lists(seen, new, names, rehearse, seed, k)
+    classes = read_class_lists(read_seen_labels(seen), new, names, rehearse, seed, k)
     given = SourceInput(classes, parse_senses(classes, senses, sense or []), category or None)
     console = Console()
-    if any(spec.partition(":")[0] not in HAVE_OWN_NAMES for spec in specs):
-        _print_misspellings(given, console)
-    tables = {
-        spec: read_source(spec, given)
-        for spec in specs
-        if spec.partition(":")[0] not in GIVE_RANKINGS
-    }
-    for table in tables.values():
-        _print_coverage(table, classes, console, notes=notes, is_only=len(specs) == 1)
+    open_language_model = partial(
+        LanguageModel, base_url=base_url, raters=raters, log=log, parallel=parallel, **asked
+    )
+    rankings, tables, missing = rank_by_sources(
+        specs, given, open_language_model, console, k=k, yes=yes, notes=notes
+    )
     if senses_out is None and any(tables[spec].notes for spec in tables if "wordnet" in spec):
-        say("  to correct senses, see --senses-out", console)
-    parts = [table.to_rankings(k) for table in tables.values()]
-    missing: Mapping[str, Sequence[str]] = {}
-    if answers:
-        found, missing = read_pasted_answers(answers, classes, k, console, notes=notes)
-        parts.append(found)
-    # Last, since they cost money: all other sources have been read without an error.
-    for name in [spec.removeprefix("model:") for spec in specs if spec.startswith("model:")]:
-        model = LanguageModel(name, base_url, raters=raters, log=log, parallel=parallel, **asked)
-        parts.append(ask_model(model, classes, console, yes=yes))
-    rankings = merge(parts)
+        say("to correct senses, see --senses-out", console)
     # Files come first: a reader of the output that stops early (`| head`) ends the command.
     write_rankings(rankings, output)
     written = [f"{format_count(len(rankings), 'ranking')} written to {output}"]
@@ -201,9 +183,9 @@ def rank(
         written.append(_write_senses(by_wordnet, given, senses_out))
     if missing:
         written.append(_write_follow_ups(missing, classes, follow_up, asked))
-    _print_rankings(rankings, classes, console)
+    print_rankings(rankings, classes, console)
     say("\n".join(written), console)
-    _warn_of_classes_without_ranking(rankings, classes, console)
+    warn_of_classes_without_ranking(rankings, classes, console)
 
 
 # ---- What is given
@@ -304,26 +286,10 @@ def _write_follow_ups(
 # ---- What is printed
 
 
-def _print_misspellings(given: SourceInput, console: Console) -> None:
-    """Print the words that may be misspelt, for all sources: word vectors would not say so."""
-    from rankshot.semantics import find_misspellings
-
-    classes = given.classes
-    names = [name for name in classes.targets + classes.items if name not in given.senses]
-    words = dict.fromkeys(classes.words.get(name, name) for name in names)
-    if found := find_misspellings(words) if words else {}:
-        pairs = [f"{word!r} (did you mean {noun!r}?)" for word, noun in found.items()]
-        more = f" and {len(pairs) - MISSPELT_SHOWN} more" if len(pairs) > MISSPELT_SHOWN else ""
-        say(
-            f"warning: not in WordNet, and perhaps misspelt: {', '.join(pairs[:MISSPELT_SHOWN])}"
-            f"{more}. Words to look up can be given with --names FILE",
-            console,
-        )
-
-
-def _warn_of_classes_without_ranking(
+def warn_of_classes_without_ranking(
     rankings: Rankings, classes: ClassLists, console: Console
 ) -> None:
+    """Name the classes that no source ranks."""
     ranked = set(rankings.target_names)
     if without := [name for name in classes.targets if name not in ranked]:
         say(
@@ -333,30 +299,7 @@ def _warn_of_classes_without_ranking(
         )
 
 
-def _print_coverage(
-    table: Similarity, classes: ClassLists, console: Console, *, notes: bool, is_only: bool
-) -> None:
-    """Print how many of the similarities a source knows, and which names it does not know.
-
-    New classes that the only source does not know are named at the end, as those that no source
-    knows.
-    """
-    lines = [f"{table.source}: knows {_format_share(table.coverage)} of all pairs"]
-    for unknown, what, effect in (
-        (() if is_only else table.unknown_targets, classes.kind, "has no ranking of"),
-        (table.unknown_items, "seen class", "ranks without"),
-    ):
-        if unknown:
-            lines.append(f"  {effect} these {what}es, unknown to it: {quote_names(unknown)}")
-    print_notes(lines, table.notes, console, notes_wanted=notes)
-
-
-def _format_share(share: float) -> str:
-    """Return a share in per cent; 100% means all, and 0% none."""
-    return f"{share:.0%}" if share in {0, 1} else f"{min(max(share, 0.01), 0.99):.0%}"
-
-
-def _print_rankings(rankings: Rankings, classes: ClassLists, console: Console) -> None:
+def print_rankings(rankings: Rankings, classes: ClassLists, console: Console) -> None:
     """Print a table of each class's first seen classes, with one column per source."""
     from rich.table import Table
     from rich.text import Text

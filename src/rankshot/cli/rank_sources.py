@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
@@ -28,6 +28,7 @@ HAVE_OWN_NAMES = ("table", "hits", "answers")
 """Sources that do not look up words: their files name the classes."""
 GIVE_RANKINGS = ("model", "answers")
 """Sources that give rankings, and no similarities."""
+MISSPELT_SHOWN = 10
 NOTES = 10
 """How many notes of a source are printed without --notes."""
 
@@ -162,6 +163,55 @@ def make_wordnet(given: SourceInput, measure: str = "path") -> WordNet:
     return WordNet(measure, senses=given.senses, categories=given.categories)
 
 
+class SourceRankings(NamedTuple):
+    """The rankings of all sources, the tables that some of them are from, and what is missing.
+
+    ``missing`` has what answers lack, as `read_pasted_answers` returns it.
+    """
+
+    rankings: Rankings
+    tables: dict[str, Similarity]
+    missing: Mapping[str, Sequence[str]]
+
+
+def rank_by_sources(
+    specs: list[str],
+    given: SourceInput,
+    open_language_model: Callable[[str], LanguageModel],
+    console: Console,
+    *,
+    k: int | None = None,
+    yes: bool = False,
+    notes: bool = False,
+) -> SourceRankings:
+    """Read all sources, print what they know, and return their rankings.
+
+    ``open_language_model`` is called with the NAME of each model:NAME.
+    """
+    classes = given.classes
+    if any(spec.partition(":")[0] not in HAVE_OWN_NAMES for spec in specs):
+        _print_misspellings(given, console)
+    tables = {
+        spec: read_source(spec, given)
+        for spec in specs
+        if spec.partition(":")[0] not in GIVE_RANKINGS
+    }
+    for table in tables.values():
+        _print_coverage(table, classes, console, notes=notes, is_only=len(specs) == 1)
+    parts = [table.to_rankings(k) for table in tables.values()]
+    missing: Mapping[str, Sequence[str]] = {}
+    if answers := list_files(specs, ["answers"]):
+        found, missing = read_pasted_answers(answers, classes, k, console, notes=notes)
+        parts.append(found)
+    # Last, since they cost money: all other sources have been read without an error.
+    parts += [
+        ask_model(open_language_model(spec.removeprefix("model:")), classes, console, yes=yes)
+        for spec in specs
+        if spec.startswith("model:")
+    ]
+    return SourceRankings(merge(parts), tables, missing)
+
+
 def ask_model(
     model: LanguageModel, classes: ClassLists, console: Console, *, yes: bool
 ) -> Rankings:
@@ -216,7 +266,8 @@ def print_notes(
     shown = len(notes) if notes_wanted else NOTES
     lines = [*lines, *(f"  {note}" for note in notes[:shown])]
     if rest := notes[shown:]:
-        lines.append(f"  {format_count(len(rest), 'more note')}; --notes shows all of them")
+        more = format_count(len(rest), "more note")
+        lines.append(f"  {more}; `rankshot rank --notes` shows all of them")
     say("\n".join(lines), console)
 
 
@@ -228,3 +279,43 @@ def merge(parts: list[Rankings]) -> Rankings:
     if repeated := sorted({name for name in sources if sources.count(name) > 1}):
         raise RankshotError(f"two sources have the name {quote_names(repeated)}; rename a file")
     return Rankings.concatenate(parts)
+
+
+def _print_misspellings(given: SourceInput, console: Console) -> None:
+    """Print the words that may be misspelt, for all sources: word vectors would not say so."""
+    from rankshot.semantics import find_misspellings
+
+    classes = given.classes
+    names = [name for name in classes.targets + classes.items if name not in given.senses]
+    words = dict.fromkeys(classes.words.get(name, name) for name in names)
+    if found := find_misspellings(words) if words else {}:
+        pairs = [f"{word!r} (did you mean {noun!r}?)" for word, noun in found.items()]
+        more = f" and {len(pairs) - MISSPELT_SHOWN} more" if len(pairs) > MISSPELT_SHOWN else ""
+        say(
+            f"warning: not in WordNet, and perhaps misspelt: {', '.join(pairs[:MISSPELT_SHOWN])}"
+            f"{more}. Words to look up can be given with --names FILE",
+            console,
+        )
+
+
+def _print_coverage(
+    table: Similarity, classes: ClassLists, console: Console, *, notes: bool, is_only: bool
+) -> None:
+    """Print how many of the similarities a source knows, and which names it does not know.
+
+    New classes that the only source does not know are named at the end, as those that no source
+    knows.
+    """
+    lines = [f"{table.source}: knows {_format_share(table.coverage)} of all pairs"]
+    for unknown, what, effect in (
+        (() if is_only else table.unknown_targets, classes.kind, "has no ranking of"),
+        (table.unknown_items, "seen class", "ranks without"),
+    ):
+        if unknown:
+            lines.append(f"  {effect} these {what}es, unknown to it: {quote_names(unknown)}")
+    print_notes(lines, table.notes, console, notes_wanted=notes)
+
+
+def _format_share(share: float) -> str:
+    """Return a share in per cent; 100% means all, and 0% none."""
+    return f"{share:.0%}" if share in {0, 1} else f"{min(max(share, 0.01), 0.99):.0%}"

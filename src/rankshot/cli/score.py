@@ -33,62 +33,75 @@ class Layout(StrEnum):
     NHWC = "NHWC"
 
 
+InputsArgument = Annotated[
+    Path,
+    typer.Argument(
+        help="A folder of pictures (with all its folders), a list of paths or texts (.txt, one "
+        "per line), or a table with a column text, or path, and optionally id (.csv, .jsonl)."
+    ),
+]
+ModelOption = Annotated[
+    str,
+    typer.Option(
+        help="A network (.onnx), a folder or hub name of transformers, a scikit-learn "
+        "pipeline (.skops), or efficientnet-lite0, which knows the classes of ImageNet."
+    ),
+]
+ModelClassesOption = Annotated[
+    str | None,
+    typer.Option(
+        help="The names of the classes in the order of the model's outputs: a file, or "
+        "imagenet-1k. Not needed if they are in the model."
+    ),
+]
+PreprocessingOption = Annotated[
+    str | None,
+    typer.Option(
+        help="How a picture becomes numbers: imagenet, efficientnet-lite, clip, or a file "
+        "preprocessor_config.json. Such a file beside the model is read by itself."
+    ),
+]
+SizeOption = Annotated[
+    str | None, typer.Option(help="The size of the network's input: 224, or height x width.")
+]
+MeanOption = Annotated[
+    str | None,
+    typer.Option(help="What is subtracted from red, green, blue (white is 1): 0.5, or three."),
+]
+StdOption = Annotated[
+    str | None, typer.Option(help="What they are then divided by: 0.5, or three numbers.")
+]
+LayoutOption = Annotated[
+    Layout | None,
+    typer.Option(help="The order of the axes, if the network does not fix it."),
+]
+TextColumnOption = Annotated[
+    str | None, typer.Option(help="The column with the inputs. The default is text, or path.")
+]
+IdColumnOption = Annotated[
+    str | None, typer.Option(help="The column with the ids. The default is id.")
+]
+OnErrorOption = Annotated[
+    OnError, typer.Option(help="Skip inputs that cannot be read, and list them; or stop.")
+]
+
+
 def score(
-    inputs: Annotated[
-        Path,
-        typer.Argument(
-            help="A folder of pictures (with all its folders), a list of paths or texts (.txt, one "
-            "per line), or a table with a column text, or path, and optionally id (.csv, .jsonl)."
-        ),
-    ],
-    model: Annotated[
-        str,
-        typer.Option(
-            help="A network (.onnx), a folder or hub name of transformers, a scikit-learn "
-            "pipeline (.skops), or efficientnet-lite0, which knows the classes of ImageNet."
-        ),
-    ],
+    inputs: InputsArgument,
+    model: ModelOption,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The scores to write (.parquet, .csv, .npz).")
     ],
-    classes: Annotated[
-        str | None,
-        typer.Option(
-            help="The names of the classes in the order of the model's outputs: a file, or "
-            "imagenet-1k. Not needed if they are in the model."
-        ),
-    ] = None,
-    preprocessing: Annotated[
-        str | None,
-        typer.Option(
-            help="How a picture becomes numbers: imagenet, efficientnet-lite, clip, or a file "
-            "preprocessor_config.json. Such a file beside the model is read by itself."
-        ),
-    ] = None,
-    size: Annotated[
-        str | None, typer.Option(help="The size of the network's input: 224, or height x width.")
-    ] = None,
-    mean: Annotated[
-        str | None,
-        typer.Option(help="What is subtracted from red, green, blue (white is 1): 0.5, or three."),
-    ] = None,
-    std: Annotated[
-        str | None, typer.Option(help="What they are then divided by: 0.5, or three numbers.")
-    ] = None,
-    layout: Annotated[
-        Layout | None,
-        typer.Option(help="The order of the axes, if the network does not fix it."),
-    ] = None,
-    text_column: Annotated[
-        str | None, typer.Option(help="The column with the inputs. The default is text, or path.")
-    ] = None,
-    id_column: Annotated[
-        str | None, typer.Option(help="The column with the ids. The default is id.")
-    ] = None,
+    classes: ModelClassesOption = None,
+    preprocessing: PreprocessingOption = None,
+    size: SizeOption = None,
+    mean: MeanOption = None,
+    std: StdOption = None,
+    layout: LayoutOption = None,
+    text_column: TextColumnOption = None,
+    id_column: IdColumnOption = None,
     batch: Annotated[int, typer.Option(help="Inputs per call of the model.")] = 16,
-    on_error: Annotated[
-        OnError, typer.Option(help="Skip inputs that cannot be read, and list them; or stop.")
-    ] = OnError.SKIP,
+    on_error: OnErrorOption = OnError.SKIP,
     again: Annotated[
         bool, typer.Option("--again", help="Start from the beginning, whatever is there.")
     ] = False,
@@ -104,7 +117,6 @@ def score(
     from rankshot.core.text_files import require_ending
     from rankshot.core.validation import require_whole_number
     from rankshot.inference.score_runs import score_to_file
-    from rankshot.inference.scoring import plan_scoring
     from rankshot.zeroshot.files.score_tables import ENDINGS
 
     require_whole_number("--batch", batch)
@@ -112,17 +124,8 @@ def score(
     check_writable(output, inputs)
     if not inputs.exists():
         raise RankshotError(f"{inputs}: there is no such file or folder")
-    changes = {
-        "size": None if size is None else _parse_size(size),
-        "mean": None if mean is None else _parse_numbers("--mean", mean),
-        "std": None if std is None else _parse_numbers("--std", std),
-        "layout": None if layout is None else layout.value,
-    }
-    opened, how = _choose_preprocessing(model, preprocessing, changes)
-    plan = plan_scoring(opened, classes, how)
-    for line in plan.describe():
-        say(line)
-    with _Rate() as show:
+    plan = open_plan(model, classes, preprocessing, size, mean, std, layout)
+    with ScoringRate() as show:
         run = score_to_file(
             plan,
             inputs,
@@ -135,6 +138,31 @@ def score(
             progress=show,
         )
     _print_run(run, plan)
+
+
+def open_plan(
+    model: str,
+    classes: str | None,
+    preprocessing: str | None,
+    size: str | None,
+    mean: str | None,
+    std: str | None,
+    layout: Layout | None,
+) -> ScoringPlan:
+    """Open the model that the options describe, and print what will be done."""
+    from rankshot.inference.scoring import plan_scoring
+
+    changes = {
+        "size": None if size is None else _parse_size(size),
+        "mean": None if mean is None else _parse_numbers("--mean", mean),
+        "std": None if std is None else _parse_numbers("--std", std),
+        "layout": None if layout is None else layout.value,
+    }
+    opened, how = _choose_preprocessing(model, preprocessing, changes)
+    plan = plan_scoring(opened, classes, how)
+    for line in plan.describe():
+        say(line)
+    return plan
 
 
 def _choose_preprocessing(
@@ -167,7 +195,7 @@ def _parse_numbers(option: str, text: str) -> tuple[float, ...]:
         ) from None
 
 
-class _Rate:
+class ScoringRate:
     """A progress bar that shows how many inputs are done per second."""
 
     def __enter__(self) -> Self:
@@ -177,6 +205,7 @@ class _Rate:
         return self
 
     def __call__(self, done: int, total: int, _what: str) -> None:
+        """Show how many inputs are done."""
         now = monotonic()
         self._first = self._first or (now, done)
         begin, before = self._first
@@ -203,6 +232,11 @@ def _print_run(run: ScoreRun, plan: ScoringPlan) -> None:
     n_now = run.n_rows + run.n_skipped - run.n_resumed
     rate = f" ({n_now / run.seconds:,.1f} per second)" if run.seconds > 0 and n_now > 0 else ""
     say(f"{format_count(run.n_rows, 'input')} written to {run.path}{rate}")
+    print_skipped(run)
+
+
+def print_skipped(run: ScoreRun) -> None:
+    """Print how much has no scores, and why."""
     if run.reasons:
         counts = sorted(run.reasons.items(), key=lambda pair: -pair[1])
         shown = "; ".join(f"{count:,} {reason}" for reason, count in counts[:REASONS_SHOWN])

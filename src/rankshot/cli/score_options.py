@@ -46,7 +46,7 @@ def infer_score_type(values: Any, table: ScoreTable) -> ScoreType:
     table : ScoreTable
         The table that they are from.
     """
-    score_type = _guess_score_type(values, table)
+    score_type = guess_score_type(values, table)
     remark = "see --score-type"
     if score_type is ScoreType.LOGITS and _are_shares(values):
         remark = (
@@ -57,7 +57,8 @@ def infer_score_type(values: Any, table: ScoreTable) -> ScoreType:
     return score_type
 
 
-def _guess_score_type(values: Any, table: ScoreTable) -> ScoreType:
+def guess_score_type(values: Any, table: ScoreTable) -> ScoreType:
+    """Return the score type that the first rows of a table look like."""
     from rankshot.zeroshot.scores import SUM_TOLERANCE
 
     if table.kind == "one-vs-one":
@@ -79,7 +80,7 @@ def check_score_type(
         raise RankshotError(
             f"--score-type {score_type}: the head in {head} was fitted for {fitted}"
         )
-    found = _guess_score_type(next(table.batches())[1].values, table)
+    found = guess_score_type(next(table.batches())[1].values, table)
     if ScoreType.ONE_VS_ONE is found is not fitted:
         raise RankshotError(
             f"{table.path}: has one column per pair of classes, and the head in {head} was fitted "

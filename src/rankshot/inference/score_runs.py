@@ -156,6 +156,11 @@ def score_to_file(
 
 def describe_run(plan: ScoringPlan, n_items: int, inputs: str) -> dict[str, Any]:
     """Return what a run depends on: two runs with the same description have the same result."""
+    return {**describe_plan(plan), "inputs": inputs, "n_inputs": n_items}
+
+
+def describe_plan(plan: ScoringPlan) -> dict[str, Any]:
+    """Return what the score of an input depends on."""
     model = plan.model
     return {
         "version": VERSION,
@@ -164,14 +169,11 @@ def describe_run(plan: ScoringPlan, n_items: int, inputs: str) -> dict[str, Any]
         "preprocessing": str(model.preprocessing) if model.takes == "pictures" else None,
         "classes": sha256(json.dumps(plan.classes.names).encode()).hexdigest(),
         "n_classes": len(plan.classes.names),
-        "inputs": inputs,
-        "n_inputs": n_items,
     }
 
 
 _NAMES = {
     "version": "version of rankshot",
-    "model": "model",
     "model_fingerprint": "model",
     "preprocessing": "preprocessing",
     "classes": "classes",
@@ -179,6 +181,12 @@ _NAMES = {
     "inputs": "inputs",
     "n_inputs": "number of inputs",
 }
+
+
+def find_change(kept: Mapping[str, Any], description: Mapping[str, Any]) -> str | None:
+    """Return what differs between two descriptions, or None; a model's name does not count."""
+    keys = (key for key in description if key in _NAMES)
+    return next((_NAMES[key] for key in keys if kept[key] != description[key]), None)
 
 
 class _Progress(NamedTuple):
@@ -200,7 +208,8 @@ def _find_finished(path: Path, description: dict[str, Any]) -> ScoreRun | None:
         return None
     try:
         kept = json.loads(_result_path(path).read_text(encoding="utf-8"))
-        same = kept["run"] == description and kept["table"] == fingerprint_files([path])
+        same = find_change(kept["run"], description) is None
+        same = same and kept["table"] == fingerprint_files([path])
         return _as_result(path, kept["result"], was_finished=True) if same else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -271,13 +280,13 @@ class _Parts:
     def _require_same(self, place: Path, description: dict[str, Any]) -> None:
         try:
             kept = json.loads(place.read_text(encoding="utf-8"))
-            changed = [_NAMES[key] for key in _NAMES if kept[key] != description[key]]
+            changed = find_change(kept, description)
         except (ValueError, KeyError, TypeError):
-            changed = ["description"]
+            changed = "description"
         if changed:
             raise RankshotError(
                 f"{self.folder}: has parts of a run that was stopped, but not with the same "
-                f"{changed[0]}; start from the beginning (again=True, --again), or give another "
+                f"{changed}; start from the beginning (again=True, --again), or give another "
                 "output"
             )
 

@@ -1,0 +1,378 @@
+"""``rankshot recognise``: from a model and a folder of pictures, or texts, to new classes."""
+
+from __future__ import annotations
+
+import shlex
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rankshot.cli.class_options import (
+    ClassLists,
+    NamesOption,
+    list_label_files,
+    read_class_lists,
+)
+from rankshot.cli.classify import classify_table
+from rankshot.cli.console import check_writable, say
+from rankshot.cli.fit import save_head
+from rankshot.cli.head_options import HeadOptions, fit_head
+from rankshot.cli.head_parameters import DECAY, Classes, Head
+from rankshot.cli.rank import print_rankings, warn_of_classes_without_ranking
+from rankshot.cli.rank_sources import (
+    SourceInput,
+    check_specs,
+    list_files,
+    parse_senses,
+    rank_by_sources,
+)
+from rankshot.cli.run_folder import (
+    ENDING,
+    RunFolder,
+    fingerprint_sources,
+    remove_leftovers,
+)
+from rankshot.cli.score import (
+    IdColumnOption,
+    InputsArgument,
+    LayoutOption,
+    MeanOption,
+    ModelClassesOption,
+    ModelOption,
+    OnError,
+    OnErrorOption,
+    PreprocessingOption,
+    ScoringRate,
+    SizeOption,
+    StdOption,
+    TextColumnOption,
+    open_plan,
+    print_skipped,
+)
+from rankshot.cli.score_options import ScoreType, guess_score_type, read_first_ids
+from rankshot.core.errors import RankshotError, format_count
+
+if TYPE_CHECKING:
+    from rankshot.inference.scoring import ScoringPlan
+    from rankshot.zeroshot.scores import Kind
+
+SCORE_TYPES: dict[Kind, ScoreType] = {
+    "multiclass": ScoreType.LOGITS,
+    "one-vs-rest": ScoreType.ONE_VS_REST_LOGITS,
+    "one-vs-one": ScoreType.ONE_VS_ONE,
+}
+"""What a model's scores are: probabilities have become logarithms."""
+
+
+def recognise(
+    inputs: InputsArgument,
+    model: ModelOption,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The predictions to write (.csv, .parquet).")
+    ],
+    new: Annotated[
+        str | None,
+        typer.Option(
+            "--new",
+            metavar="<names or file>",
+            help="The new classes: names separated by commas, or a file with one name per line.",
+        ),
+    ] = None,
+    source: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="<source>",
+            help="Where the rankings of the model's classes come from, as for `rankshot rank`; may "
+            "be repeated: wordnet, glove, answers:FOLDER, model:NAME and others. The default is "
+            "wordnet, which needs nothing else.",
+        ),
+    ] = None,
+    rankings: Annotated[
+        Path | None,
+        typer.Option(
+            help="A file of rankings (.jsonl), as written by `rankshot rank`, in place of --new "
+            "and --source."
+        ),
+    ] = None,
+    classes: ModelClassesOption = None,
+    all_classes: Annotated[
+        bool,
+        typer.Option(
+            "--all-classes", help="Predict the model's own classes as well, not only new ones."
+        ),
+    ] = False,
+    none: Annotated[
+        bool,
+        typer.Option(
+            "--none",
+            help="With --all-classes and --reference: an input that is of no class at all gets "
+            "the class `none of these`.",
+        ),
+    ] = False,
+    reference: Annotated[
+        Path | None,
+        typer.Option(
+            help="The scores of inputs of the model's own classes, several per class, as `rankshot "
+            "score` writes them: what is usual for these classes is then known, and need not be "
+            "assumed."
+        ),
+    ] = None,
+    settings: Annotated[
+        Path | None,
+        typer.Option(
+            help="The settings of the head that `rankshot rehearse -o` wrote (.json). Only the "
+            "sources that the rehearsal chose are used."
+        ),
+    ] = None,
+    names: NamesOption = None,
+    preprocessing: PreprocessingOption = None,
+    size: SizeOption = None,
+    mean: MeanOption = None,
+    std: StdOption = None,
+    layout: LayoutOption = None,
+    text_column: TextColumnOption = None,
+    id_column: IdColumnOption = None,
+    base_url: Annotated[
+        str, typer.Option(help="The endpoint of model:NAME, without /chat/completions.")
+    ] = "http://localhost:8080/v1",
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do not ask for confirmation before model:NAME is used.")
+    ] = False,
+    on_error: OnErrorOption = OnError.SKIP,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where scores, rankings and the fitted head are kept for the next run. The "
+            "default is beside the output and named after the inputs, such as "
+            f"photos{ENDING}."
+        ),
+    ] = None,
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--again",
+            help="Start afresh: remove what is kept, except the answers of a language model.",
+        ),
+    ] = False,
+) -> None:
+    """Recognise new classes in pictures or texts with a model that was not trained on them.
+
+    This is `rankshot score`, `rank`, `fit` and `classify` in one go. What they make is kept in a
+    folder: a run that was stopped goes on when the same command is given again, and a run with
+    other new classes uses the same scores.
+
+    Example: rankshot recognise photos/ --model efficientnet-lite0 --new "okapi, menorah, pagoda"
+    -o predictions.csv
+    """
+    from rankshot.zeroshot.files.score_tables import ScoreTable, open_scores
+
+    specs = source or ["wordnet"]
+    _check_options(new, rankings, source, names, all_classes=all_classes, none=none)
+    check_specs(specs, None, None)
+    run = RunFolder(folder or output.parent / f"{inputs.resolve().name}{ENDING}", output)
+    files = [rankings, reference, settings, names, *list_label_files(classes, new)]
+    files += list_files(specs)
+    _check_places(inputs, output, run.path, files)
+    if again:
+        run.refuse_to_remove(files)
+    options = HeadOptions.from_command(
+        rankings=rankings or run.rankings,
+        similarity=None,
+        head=Head.WEIGHTED_MEAN,
+        k=None,
+        decay=DECAY,
+        prior=None,
+        posterior=None,
+        temperature=None,
+        reference=reference,
+        classes=Classes.ALL if all_classes else Classes.NEW,
+        none=none,
+        settings=settings,
+    )
+    plan = open_plan(model, classes, preprocessing, size, mean, std, layout)
+    _check_inputs(inputs, plan, text_column, id_column)
+    _check_reference(reference)
+    about = None if new is None else read_class_lists(plan.classes, new, names, None, 0, None)
+    with run.open(plan, again=again):
+        # Before the scores, which may take long: what is wrong with the classes is said at once.
+        if about is not None:
+            _rank(about, specs, run, plan, base_url, yes=yes, is_default=source is None)
+        kind = plan.model.kind
+        seen = ScoreTable(run.scores, plan.classes.names, kind, True, 0, 1)  # noqa: FBT003
+        head, score_type = fit_head(seen, SCORE_TYPES[kind], options)
+        save_head(head, run.head, options, score_type)
+        _score(inputs, plan, run, on_error, text_column, id_column)
+        remove_leftovers(output.resolve().parent, output.name)
+        classify_table(open_scores(run.scores), head, score_type, output)
+        _print_end(run, rankings or run.rankings, model)
+
+
+# ---- What is given
+
+
+def _check_options(
+    new: str | None,
+    rankings: Path | None,
+    source: list[str] | None,
+    names: Path | None,
+    *,
+    all_classes: bool,
+    none: bool,
+) -> None:
+    if rankings is None and new is None:
+        raise RankshotError(
+            'give the new classes, such as --new "okapi, menorah, pagoda", or --rankings FILE'
+        )
+    if rankings is not None and (new or source or names):
+        raise RankshotError(
+            "--rankings FILE has the new classes and what is known of them: leave out --new, "
+            "--source and --names"
+        )
+    if none and not all_classes:
+        raise RankshotError("--none is for --all-classes")
+
+
+def _check_places(inputs: Path, output: Path, folder: Path, files: list[Path | None]) -> None:
+    """Refuse inputs that are not there, and outputs that cannot be written or change the inputs."""
+    from rankshot.core.tables import TABLE_ENDINGS
+    from rankshot.core.text_files import require_ending
+
+    require_ending(output, TABLE_ENDINGS)
+    check_writable(output, inputs, *files)
+    if not inputs.exists():
+        raise RankshotError(f"{inputs}: there is no such file or folder")
+    for path in (output, folder):
+        if path.resolve().is_relative_to(inputs.resolve()):
+            raise RankshotError(
+                f"{path}: is in the folder of the inputs, which would change with it; write to "
+                "another folder"
+            )
+
+
+def _check_inputs(
+    inputs: Path, plan: ScoringPlan, text_column: str | None, id_column: str | None
+) -> None:
+    """Refuse inputs that the model does not take, and folders without any."""
+    from itertools import islice
+
+    from rankshot.inference.inputs import Input, Skipped, open_inputs
+    from rankshot.inference.scoring import nothing_scored
+
+    found = open_inputs(inputs, plan.model.takes, text_column, id_column)
+    if not any(isinstance(one, Input) for one in found.read()):
+        first = [one for one in islice(found.read(), 1) if isinstance(one, Skipped)]
+        raise nothing_scored(found, first)
+
+
+def _check_reference(path: Path | None) -> None:
+    from rankshot.zeroshot.files.score_tables import open_scores
+
+    if path is None:
+        return
+    table = open_scores(path)
+    if guess_score_type(next(table.batches())[1].values, table) is ScoreType.PROBABILITIES:
+        raise RankshotError(
+            f"{path}: has probabilities, and the scores to classify are logits; make the "
+            "reference with `rankshot score`, from inputs of the model's own classes"
+        )
+
+
+# ---- What is done
+
+
+def _rank(
+    classes: ClassLists,
+    specs: list[str],
+    run: RunFolder,
+    plan: ScoringPlan,
+    base_url: str,
+    *,
+    yes: bool,
+    is_default: bool,
+) -> None:
+    """Write the rankings of new classes, unless they are there; print what is in them."""
+    from rich.console import Console
+
+    from rankshot import __version__
+    from rankshot.ranking import read_rankings, write_rankings
+    from rankshot.semantics import LanguageModel
+
+    console = Console()
+    question = "text" if plan.model.takes == "texts" else "images"
+    known = [classes.targets, classes.items, classes.words, dict(classes.synsets)]
+    fingerprint = fingerprint_sources(
+        list_files(specs), __version__, specs, known, question, base_url
+    )
+    if run.has_rankings(fingerprint):
+        say(f"rankings: those in {run.rankings}, from an earlier run (--again makes them anew)")
+        found = read_rankings(run.rankings, items=classes.items)
+    else:
+        if is_default:
+            say(
+                "rankings: from WordNet, the default, which needs nothing else; the answers of a "
+                "language model are usually better (see `rankshot ask`)"
+            )
+        open_language_model = partial(
+            LanguageModel, base_url=base_url, log=run.answers, question=question
+        )
+        given = SourceInput(classes, parse_senses(classes, None, []), None)
+        found, _, missing = rank_by_sources(specs, given, open_language_model, console, yes=yes)
+        with run.replace_rankings(fingerprint):
+            write_rankings(found, run.rankings)
+        print_rankings(found, classes, console)
+        if missing:
+            lists = format_count(sum(map(len, missing.values())), "list")
+            say(f"missing: {lists}; `rankshot rank --follow-up` asks for them again", console)
+    warn_of_classes_without_ranking(found, classes, console)
+
+
+def _score(
+    inputs: Path,
+    plan: ScoringPlan,
+    run: RunFolder,
+    on_error: OnError,
+    text_column: str | None,
+    id_column: str | None,
+) -> None:
+    """Write the scores of all inputs, unless they are there, and print how many."""
+    from rankshot.inference.score_runs import score_to_file
+
+    with ScoringRate() as show:
+        scored = score_to_file(
+            plan,
+            inputs,
+            run.scores,
+            on_error="skip" if on_error is OnError.SKIP else "raise",
+            column=text_column,
+            id_column=id_column,
+            progress=show,
+        )
+    n_inputs = format_count(scored.n_rows, "input")
+    if scored.was_finished:
+        say(f"scores: those of {n_inputs} in {run.scores}, from an earlier run")
+    else:
+        kept = f", {scored.n_resumed:,} of them by an earlier run" if scored.n_resumed else ""
+        say(f"scores: {n_inputs} scored{kept}, {scored.n_skipped:,} skipped")
+    print_skipped(scored)
+
+
+# ---- What is printed
+
+
+def _print_end(run: RunFolder, rankings: Path, model: str) -> None:
+    """Print what is kept, and the commands that one may want next."""
+    from rankshot.zeroshot.files.score_tables import open_scores
+
+    made = [run.rankings.name] if rankings == run.rankings else []
+    names = ", ".join([run.scores.name, *made, run.head.name])
+    say(f"kept in {run.path}: {names}; a run with other new classes uses the scores again")
+    first, *_ = read_first_ids(open_scores(run.scores), 1)
+    explain = ["explain", run.scores, "--head", run.head, "--id", first]
+    export = ["export", run.head, "-o", "head.onnx"]
+    if model.endswith(".onnx"):
+        export = ["export", run.head, "--attach", model, "-o", "zero-shot.onnx"]
+    say("to see why an input got its class, and to use the new classes elsewhere:")
+    for words in (explain, export):
+        say(f"  rankshot {shlex.join(map(str, words))}")
