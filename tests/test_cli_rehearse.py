@@ -420,8 +420,7 @@ BAD_SETTINGS = {
     "no reference for the gate": (
         {"reference": False},
         f"{CLASSIFY} --classes all",
-        "settings.json: the gate to the seen classes was rehearsed with a reference: "
-        "give --reference",
+        "settings.json: the gate to the seen classes was rehearsed with a reference",
     ),
     "no gate": (
         {"gate": None},

@@ -4,8 +4,11 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import rankshot as rs
+from command_line import run_well
+from tiny_models import write_onnx, write_pictures
 
 ROOT = Path(__file__).parents[1]
 
@@ -32,3 +35,26 @@ def test_the_first_screen_has_all_that_a_visitor_needs():
     text = "\n".join(first_screen)
     for part in ("pip install", "ZeroShotClassifier", "![", "docs/zeroshot.md", "docs/ranking.md"):
         assert part in text
+
+
+def test_the_commands_for_a_network_and_a_folder_run_as_printed(tmp_path, monkeypatch):
+    """Every command of the first section on the command line that names the file network.onnx."""
+    for package in ("onnx", "onnxruntime", "ndonnx", "PIL", "pyarrow"):
+        pytest.importorskip(package)
+    monkeypatch.chdir(tmp_path)
+    write_onnx("network.onnx", shape=("n", 3, 224, 224), extra=997)
+    ids = write_pictures(Path("photos"), 6)
+    Path("new.txt").write_text("okapi\nmenorah\npagoda\n", encoding="utf-8")
+    truth = "\n".join(f"{name},okapi" for name in ids)
+    Path("labels.csv").write_text(f"id,label\n{truth}\n", encoding="utf-8")
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    section = text.split("## On the command line")[1].split("### ")[0]
+    commands = re.findall(r"^rankshot (.+?)(?:\s+#.*)?$", section, re.MULTILINE)
+    run = [command for command in commands if "efficientnet" not in command]
+    assert [command.split()[0] for command in run] == [
+        *("recognise", "export", "score", "rank", "classify", "report")
+    ]
+    for command in run:
+        run_well(command)
+    for name in ("predictions.csv", "zero-shot.onnx", "scores.parquet", "report.html"):
+        assert Path(name).stat().st_size > 100

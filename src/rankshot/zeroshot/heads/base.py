@@ -257,17 +257,23 @@ class BaseHead(ABC):
 
     def _constants_like(self, values: Array, kind: Kind, xp: Library) -> Constants:
         """Return the constants in the library, precision and device of some scores; kept."""
-        key = kind, xp.__name__, str(values.dtype), str(device_of(values))
+        # What torch makes in its inference mode has no place in the computation of a gradient.
+        mode = getattr(xp, "is_inference_mode_enabled", bool)()
+        key = kind, xp.__name__, str(values.dtype), str(device_of(values)), mode
         # Other rankings make other constants.
         if getattr(self, "_converted_for", None) is not self.classes_:
-            self._converted: dict[tuple[str, ...], Constants] = {}
+            self._converted: dict[tuple[Any, ...], Constants] = {}
             self._converted_for = self.classes_
-        if key not in self._converted:
-            self._converted[key] = {
-                name: to_library(array, xp, values)
-                for name, array in self._constants(kind, numpy_dtype(values)).items()
-            }
-        return self._converted[key]
+        if key in self._converted:
+            return self._converted[key]
+        constants = {
+            name: to_library(array, xp, values)
+            for name, array in self._constants(kind, numpy_dtype(values)).items()
+        }
+        # What JAX makes inside a transformation is not valid outside.
+        if "jax" not in xp.__name__:
+            self._converted[key] = constants
+        return constants
 
     def _cells_per_input_of_array(self, kind: Kind) -> int:  # noqa: ARG002
         return len(self.classes_)
