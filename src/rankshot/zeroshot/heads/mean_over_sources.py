@@ -124,12 +124,12 @@ class MeanOverSources:
         return result
 
     def slopes(self, log_prob: Floats) -> NDArray[np.float64]:
-        """Return the derivatives of `combine`: classes by groups by inputs."""
-        slopes = np.repeat(self._own.toarray()[:, :, None], log_prob.shape[1], axis=2)
+        """Return the derivatives of `combine`: classes by groups by inputs, or by 1 if equal."""
+        slopes = self._own.toarray()[:, :, None]
         for share, within in zip(self._neutral_share.T, self._partial, strict=True):
             # A class that the source lacks depends on its most probable classes.
             by_group = within.T @ softmax(within @ log_prob, axis=0)
-            slopes += share[:, None, None] * by_group
+            slopes = slopes + share[:, None, None] * by_group
         return slopes
 
 
