@@ -239,10 +239,8 @@ class BaseHead(ABC):
         # Under JAX's transformations nothing may depend on values.
         retry = None if "jax" in xp.__name__ else retry_if_any
         cells = int(values.shape[1]) + self._cells_per_input_of_array(table.kind)
-        parts = [
-            self._formula(values[rows, ...], table.kind, c, xp, retry)
-            for rows in row_blocks(len(table), cells, ARRAY_CELLS)
-        ]
+        blocks = list(row_blocks(len(table), cells, ARRAY_CELLS)) or [slice(0, 0)]
+        parts = [self._formula(values[rows, ...], table.kind, c, xp, retry) for rows in blocks]
         return parts[0] if len(parts) == 1 else xp.concat(parts, axis=0)
 
     def _constants_like(self, values: Array, kind: Kind, xp: Library) -> Constants:
