@@ -231,10 +231,11 @@ class PlackettLuceFormula:
         """
         items, scores = [], []
         for _ in range(self._n_largest):
-            i = xp.argmax(f, axis=1)
-            items.append(i)
-            scores.append(largest(f, xp, 1))
-            f = xp.where(c["number"] == i[:, None], LEAST, f)
+            i = xp.argmax(f, axis=1, keepdims=True)
+            items.append(i[:, 0])
+            # Not the maximum: among equal scores, its gradient would be shared.
+            scores.append(xp.take_along_axis(f, i, axis=1))
+            f = xp.where(c["number"] == i, LEAST, f)
         totals = [logsumexp(f, xp, 1)]
         for score in reversed(scores):
             totals.append(logaddexp(totals[-1], score, xp))

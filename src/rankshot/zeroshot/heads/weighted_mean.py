@@ -337,8 +337,10 @@ def center_rows(f: Array, xp: Library = np) -> tuple[Array, Array]:
         scale = xp.where(top > 0, top, 1.0)
         centered, mean = centered / scale, mean / scale
         squares = xp.sum(centered * centered, axis=1, keepdims=True)
-    std = xp.sqrt(squares / f.shape[1])
-    is_rounding = std <= SAME * float(limits.eps) * xp.abs(mean)
+    variance = squares / f.shape[1]
+    is_rounding = xp.sqrt(variance) <= SAME * float(limits.eps) * xp.abs(mean)
+    # The root of 0 has no gradient.
+    std = xp.sqrt(xp.where(is_rounding, 1.0, variance))
     return centered, xp.where(is_rounding, np.inf, std)
 
 
