@@ -231,11 +231,12 @@ class PlackettLuceFormula:
         """
         items, scores = [], []
         for _ in range(self._n_largest):
-            i = xp.argmax(f, axis=1, keepdims=True)
-            items.append(i[:, 0])
+            i = xp.argmax(f, axis=1)
+            is_largest = c["number"] == i[:, None]
+            items.append(i)
             # Not the maximum: among equal scores, its gradient would be shared.
-            scores.append(xp.take_along_axis(f, i, axis=1))
-            f = xp.where(c["number"] == i, LEAST, f)
+            scores.append(xp.sum(xp.where(is_largest, f, 0.0), axis=1, keepdims=True))
+            f = xp.where(is_largest, LEAST, f)
         totals = [logsumexp(f, xp, 1)]
         for score in reversed(scores):
             totals.append(logaddexp(totals[-1], score, xp))

@@ -192,13 +192,25 @@ class BaseHead(ABC):
     def to_torch(self, kind: Kind = "multiclass") -> Any:
         """Return the fitted head as a module of torch, from scores to log-probabilities.
 
-        The module is differentiable, and can be compiled, exported and moved to any device. Its
-        ``classes`` are the names of the columns.
+        The module can be compiled, exported and moved to any device. Its ``classes`` are the
+        names of the columns. It is differentiable, except that of `DeterministicRanking`, whose
+        answers change in steps. It computes in single precision; after ``double()`` in double
+        precision, with constants of single precision.
 
         Parameters
         ----------
         kind : {"multiclass", "one-vs-rest", "one-vs-one"}
             The kind of the scores.
+
+        Examples
+        --------
+        >>> import rankshot as rs, torch
+        >>> rankings = rs.Rankings.from_orders(
+        ...     [["leopard", "tiger"], ["bus"]], items=["bus", "leopard", "tiger"],
+        ...     targets=["cat", "truck"])
+        >>> module = rs.WeightedMean().fit(rankings).to_torch()
+        >>> module.classes, module(torch.tensor([[0.0, 3.0, 1.0]])).exp().round(decimals=2)
+        (('cat', 'truck'), tensor([[0.9000, 0.1000]]))
         """
         check_is_fitted(self, "classes_")
         require_choice("kind", kind, KINDS)
