@@ -118,8 +118,11 @@ class MeanOverSources:
         """Return one column per class, from one column per ranking, in any library."""
         result = log_prob @ c["own"]
         if self._partial:
-            values = [log_prob @ c[f"partial{i}"] for i in range(len(self._partial))]
-            neutral = [logsumexp(value, xp, 1) - log(value.shape[1]) for value in values]
+            # Symbolic arrays do not know their shape.
+            neutral = [
+                logsumexp(log_prob @ c[f"partial{i}"], xp, 1) - log(within.shape[0])
+                for i, within in enumerate(self._partial)
+            ]
             result = result + xp.concat(neutral, axis=1) @ c["neutral_share"]
         return result
 
