@@ -44,10 +44,12 @@ def check_file(path, head, kind):
     proba, label = run(path, scores=values)
     scores = rs.Scores(values.astype(np.float64), ITEMS, kind)
     expected = head.predict_proba(scores)
-    np.testing.assert_allclose(proba, expected, rtol=0, atol=1e-5)
+    # Sums over pairs are several thousand: single precision has three digits after it.
+    atol = 1e-4 if kind == "one-vs-one" else 1e-5
+    np.testing.assert_allclose(proba, expected, rtol=0, atol=atol)
     # Among equal probabilities, rounding may decide in a graph.
     chosen = np.take_along_axis(expected, label[:, None], axis=1)[:, 0]
-    np.testing.assert_allclose(chosen, expected.max(axis=1), atol=1e-5)
+    np.testing.assert_allclose(chosen, expected.max(axis=1), atol=atol)
     assert label.dtype == np.int64
 
 
@@ -107,7 +109,7 @@ def test_a_fresh_process_gives_the_same(tmp_path):
 
 def test_nothing_is_written_if_the_graph_differs(tmp_path, monkeypatch):
     monkeypatch.setattr(onnx_export, "TOLERANCE", -1.0)
-    with pytest.raises(RankshotError, match="differs from the head by up to .*nothing was written"):
+    with pytest.raises(RankshotError, match=r"differs from the head .*nothing was written"):
         rs.export_onnx(fitted("weighted", "multiclass", False), tmp_path / "head.onnx")
     assert list(tmp_path.iterdir()) == []
 
@@ -240,7 +242,7 @@ def test_a_network_of_one_batch_size(tmp_path):
 
 def test_a_network_with_several_outputs(tmp_path):
     head = fitted("weighted", "multiclass", False)
-    with pytest.raises(RankshotError, match="several outputs may be the scores .*'y', 'other'"):
+    with pytest.raises(RankshotError, match=r"several outputs may be the scores .*'y', 'other'"):
         attach(tmp_path, head, names=("y", "other"))
     path, _ = attach(tmp_path, head, names=("y", "other"), output="other")
     expected = head.predict_proba(INPUTS @ WEIGHTS)
@@ -298,12 +300,12 @@ def test_damaged_class_names(tmp_path, names):
 def test_files_that_are_no_networks(tmp_path):
     head, path = fitted("weighted", "multiclass", False), tmp_path / "zero-shot.onnx"
     network = write_network(tmp_path / "network.onnx")
-    with pytest.raises(RankshotError, match="no.onnx: no such file"):
+    with pytest.raises(RankshotError, match=r"no\.onnx: no such file"):
         rs.export_onnx(head, path, network=tmp_path / "no.onnx")
     whole = network.read_bytes()
     for content in (b"", b"hello", whole[:40], whole[: len(whole) // 2], np.zeros(99).tobytes()):
         network.write_bytes(content)
-        with pytest.raises(RankshotError, match="network.onnx: is no ONNX file, or is damaged"):
+        with pytest.raises(RankshotError, match=r"network\.onnx: is no ONNX file, or is damaged"):
             rs.export_onnx(head, path, network=network)
     assert [file.name for file in tmp_path.iterdir()] == ["network.onnx"]
 
@@ -315,7 +317,7 @@ def test_a_network_of_torch_from_pixels_to_new_classes(tmp_path):
     ).eval()
     pixels = torch.randn(4, 3, 8, 8)
     axes = {"pixels": {0: "b"}, "logits": {0: "b"}}
-    with pytest.warns(DeprecationWarning):
+    with pytest.warns(DeprecationWarning, match="export"):
         torch.onnx.export(
             network,
             (pixels,),

@@ -139,7 +139,7 @@ class _Graph:
         }
         try:
             outputs = self._spox.inline(network)(**self._inputs)
-        except Exception as error:
+        except (ValueError, TypeError, RuntimeError, LookupError, *_onnx_errors()) as error:
             problem = str(error).strip().partition("\n")[0]
             raise RankshotError(f"{path}: no head can be attached to it: {problem}") from None
         self._scores = self._xp.astype(self._xp.asarray(outputs[chosen]), self._xp.float32)
@@ -208,7 +208,7 @@ def _load(path: Path) -> Any:
         onnx.checker.check_model(network)
     except _module("google.protobuf.message").DecodeError:
         raise RankshotError(f"{path}: is no ONNX file, or is damaged") from None
-    except (onnx.checker.ValidationError, OSError) as error:
+    except (OSError, *_onnx_errors()) as error:
         problem = str(error).strip().partition("\n")[0]
         raise RankshotError(f"{path}: is no ONNX file, or is damaged ({problem})") from None
     return network
@@ -305,6 +305,11 @@ def _write(model: Any, path: Path) -> None:
         raise RankshotError(f"{path}: the graph is too large for one file ({error})") from None
     with replace_file(path) as stream:
         stream.buffer.write(data)
+
+
+def _onnx_errors() -> tuple[type[Exception], ...]:
+    onnx = _module("onnx")
+    return onnx.checker.ValidationError, onnx.shape_inference.InferenceError
 
 
 def _module(name: str) -> Any:
