@@ -25,6 +25,8 @@ CLASS_KEYS = ("classes", "labels", "names", "class_names", "id2label")
 KEEPS_VALUES = {"Identity", "Cast", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Dropout"}
 """Nodes that may follow a softmax, and leave probabilities as they are."""
 MAKES_PROBABILITIES = {"multiclass": "Softmax", "one-vs-rest": "Sigmoid", "one-vs-one": "Sigmoid"}
+GRAPH_ERRORS = (OSError, ValueError, TypeError, RuntimeError, LookupError)
+"""What libraries raise for graphs that are damaged, beside errors of their own."""
 TOLERANCE = 1e-5
 """The largest difference of a probability from that of the head in Python."""
 CHECKED = 16
@@ -139,7 +141,7 @@ class _Graph:
         }
         try:
             outputs = self._spox.inline(network)(**self._inputs)
-        except (ValueError, TypeError, RuntimeError, LookupError, *_onnx_errors()) as error:
+        except GRAPH_ERRORS + _onnx_errors() as error:
             problem = str(error).strip().partition("\n")[0]
             raise RankshotError(f"{path}: no head can be attached to it: {problem}") from None
         self._scores = self._xp.astype(self._xp.asarray(outputs[chosen]), self._xp.float32)
@@ -208,7 +210,7 @@ def _load(path: Path) -> Any:
         onnx.checker.check_model(network)
     except _module("google.protobuf.message").DecodeError:
         raise RankshotError(f"{path}: is no ONNX file, or is damaged") from None
-    except (OSError, *_onnx_errors()) as error:
+    except GRAPH_ERRORS + _onnx_errors() as error:
         problem = str(error).strip().partition("\n")[0]
         raise RankshotError(f"{path}: is no ONNX file, or is damaged ({problem})") from None
     return network

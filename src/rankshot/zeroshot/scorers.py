@@ -271,7 +271,8 @@ class PlackettLuceScorer:
         total = self._rest.astype(np.float64) @ np.exp(f - top)
         with np.errstate(divide="ignore"):
             log_rest = np.log(total) + top
-        lost = (total < LEAST_TOTAL[f.dtype]) & self._rest.any(axis=1)[:, None]
+        has_rest = np.asarray(self._rest.any(axis=1))
+        lost = (total < LEAST_TOTAL[f.dtype]) & has_rest[:, None]
         for row in np.flatnonzero(lost.any(axis=1)):
             log_rest[row, lost[row]] = _log_total(f[:, lost[row]][self._rest[row]])
         return np.asarray(log_rest)
@@ -288,13 +289,15 @@ class PlackettLuceScorer:
             yield StageLogProb(groups, items[:, None], log_prob, -np.log(n_later), weight)
             later = np.logaddexp(later, theirs)
 
-    def _stages_of_tied(self, row: int, f: Floats, later: Floats) -> Iterator[StageLogProb]:
+    def _stages_of_tied(
+        self, row: int, f: NDArray[np.float64], later: NDArray[np.float64]
+    ) -> Iterator[StageLogProb]:
         n_later, place = int(self._rest[row].sum()), int(self._rankings.lengths[row])
         for members, taken in reversed(list(iterate_choices(self._rankings[row]))):
             place -= taken
             theirs, g = f[members], len(members)
             if g == 1:
-                log_prob = -np.logaddexp(0, later - theirs[0])
+                log_prob = np.asarray(-np.logaddexp(0, later - theirs[0]), np.float64)
             else:
                 log_prob = np.full(later.size, gammaln(g - taken + 1) - gammaln(g + 1))
                 if n_later:

@@ -133,7 +133,7 @@ class MeanOverSources:
             # A class that the source lacks depends on its most probable classes.
             by_group = within.T @ softmax(within @ log_prob, axis=0)
             slopes = slopes + share[:, None, None] * by_group
-        return slopes
+        return np.asarray(slopes)
 
 
 def _connected(ranked: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -385,7 +385,7 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
         if self._mean is not None:
             log_prob = np.asarray(self._log_prob_over_chance(values, kind), np.float64)
             slopes = self._mean.slopes(log_prob)
-        is_affected = slopes.any(axis=2)
+        is_affected = np.asarray(slopes.any(axis=2))
         cells = np.zeros((L * C, len(values)))
         for groups, members, log_prob_of, chance, weight in scorer.stage_log_probs(values.T):
             share = weight * (log_prob_of - chance[:, None]) / members.shape[1]
