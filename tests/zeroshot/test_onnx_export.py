@@ -17,7 +17,7 @@ from test_heads import confident
 import rankshot as rs
 from rankshot import RankshotError
 from rankshot.zeroshot import onnx_export
-from rankshot.zeroshot.scores import KINDS, n_columns
+from rankshot.zeroshot.scores import KINDS
 
 ALONE = [
     *(("weighted", kind, reference) for kind in KINDS for reference in (False, True)),
@@ -310,6 +310,7 @@ def test_files_that_are_no_networks(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["network.onnx"]
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_network_of_torch_from_pixels_to_new_classes(tmp_path):
     torch = pytest.importorskip("torch")
     network = torch.nn.Sequential(
@@ -317,19 +318,17 @@ def test_a_network_of_torch_from_pixels_to_new_classes(tmp_path):
     ).eval()
     pixels = torch.randn(4, 3, 8, 8)
     axes = {"pixels": {0: "b"}, "logits": {0: "b"}}
-    with pytest.warns(DeprecationWarning, match="export"):
-        torch.onnx.export(
-            network,
-            (pixels,),
-            tmp_path / "network.onnx",
-            dynamo=False,
-            input_names=["pixels"],
-            output_names=["logits"],
-            dynamic_axes=axes,
-        )
+    torch.onnx.export(
+        network,
+        (pixels,),
+        tmp_path / "network.onnx",
+        dynamo=False,
+        input_names=["pixels"],
+        output_names=["logits"],
+        dynamic_axes=axes,
+    )
     head = fitted("default", "multiclass", False)
     rs.export_onnx(head, tmp_path / "all.onnx", network=tmp_path / "network.onnx")
     proba, _ = run(tmp_path / "all.onnx", pixels=pixels[:3].numpy())
     expected = head.to_torch()(network(pixels[:3])).exp().detach()
     np.testing.assert_allclose(proba, expected, atol=1e-5)
-    assert n_columns(5, "multiclass") == network[-1].out_features
