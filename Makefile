@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: demo test bench clean
+.PHONY: demo test bench bench-gpu clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -30,6 +30,10 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/zeroshot.py
 	$(BIN)/python benchmarks/command.py
 	$(BIN)/python benchmarks/inference.py
+
+# Needs a CUDA device; without one it says so.
+bench-gpu: $(VENV)/.bench
+	$(BIN)/python benchmarks/gpu.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -28,6 +28,7 @@ from rankshot.cli.consensus import consensus
 from rankshot.cli.console import fail
 from rankshot.cli.demo import demo
 from rankshot.cli.explain import explain
+from rankshot.cli.export import export
 from rankshot.cli.fit import fit, head
 from rankshot.cli.rank import rank
 from rankshot.cli.recognise import recognise
@@ -96,6 +97,7 @@ COMMANDS = (
     classify,
     explain,
     report,
+    export,
     reproduce,
 )
 for command in COMMANDS:

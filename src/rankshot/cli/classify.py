@@ -90,7 +90,7 @@ def classify(
     """
     from rankshot.core.validation import require_whole_number
     from rankshot.zeroshot.files.score_tables import open_scores
-    from rankshot.zeroshot.heads.base import REJECTED
+    from rankshot.zeroshot.heads.decisions import REJECTED
     from rankshot.zeroshot.heads.sum_over_rankings import describe_cost
 
     if reject_below is not None and not 0 <= reject_below <= 1:
@@ -138,7 +138,7 @@ def classify_table(
     import numpy as np
 
     from rankshot.zeroshot.files.predictions import open_predictions
-    from rankshot.zeroshot.heads.base import REJECTED, label_or_reject
+    from rankshot.zeroshot.heads.decisions import REJECTED, label_or_reject
     from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE, SeenAndNew
 
     counts: Counter[str] = Counter()

@@ -212,7 +212,7 @@ def _check_classes(labels: Labels, predicted: Predictions, path: Path) -> None:
 
 def _build_page(title: str, predicted: Predictions, labels: Labels | None) -> Report:
     from rankshot.report.contents import Report, count_predictions, evaluate_predictions
-    from rankshot.zeroshot.heads.base import REJECTED
+    from rankshot.zeroshot.heads.decisions import REJECTED
 
     rejected = 0 if REJECTED in predicted.targets else int((predicted.labels == REJECTED).sum())
     given = predicted.labels.astype(str)
@@ -368,7 +368,7 @@ def _read_pictures(images: Path | None, answers: Answers, ids: NDArray[np.object
 
     from rankshot.report.gallery import choose_pictures, describe_choice
     from rankshot.report.pictures import PictureFolder
-    from rankshot.zeroshot.heads.base import REJECTED
+    from rankshot.zeroshot.heads.decisions import REJECTED
 
     if images is None:
         return _Shots({})
@@ -417,7 +417,7 @@ def _explain_inputs(
     import numpy as np
 
     from rankshot.report.contents import ExplainedInput, choose_examples, choose_rival
-    from rankshot.zeroshot.heads.base import REJECTED
+    from rankshot.zeroshot.heads.decisions import REJECTED
 
     kept = np.flatnonzero(answers.predicted != REJECTED)
     # Inputs with a picture are the best examples.

@@ -122,10 +122,11 @@ def largest(x: Array, xp: Library, axis: int) -> Array:
 
 
 def row_norm(x: Array, xp: Library) -> Array:
-    """Return the Euclidean length of each row, as a column."""
-    if _is_symbolic(xp):
-        return xp.sqrt(xp.sum(x * x, axis=1, keepdims=True))
-    return xp.linalg.vector_norm(x, axis=1, keepdims=True)
+    """Return the Euclidean length of each row, as a column; its gradient at 0 is 0."""
+    if hasattr(xp, "linalg") and "jax" not in xp.__name__:
+        return xp.linalg.vector_norm(x, axis=1, keepdims=True)
+    squares = xp.sum(x * x, axis=1, keepdims=True)
+    return xp.where(squares > 0, xp.sqrt(xp.where(squares > 0, squares, 1.0)), 0.0)
 
 
 def logaddexp(a: Array, b: Array, xp: Library) -> Array:

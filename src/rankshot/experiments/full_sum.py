@@ -16,7 +16,7 @@ from rankshot.experiments.result_tables import ResultTable, Value
 from rankshot.ranking.mallows import Mallows
 from rankshot.ranking.plackett_luce import PlackettLuce
 from rankshot.zeroshot.bootstrap import Bootstrap
-from rankshot.zeroshot.heads.base import most_probable
+from rankshot.zeroshot.heads.decisions import most_probable
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.prior import RankingModel
 from rankshot.zeroshot.scores import Scores

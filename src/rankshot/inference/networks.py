@@ -18,10 +18,9 @@ from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.validation import require_module
 from rankshot.inference.model_interface import Model, Takes, fingerprint_files
 from rankshot.inference.preprocessing import CONFIG_FILE, Preprocessing
+from rankshot.zeroshot.onnx_export import CLASS_KEYS
 
 BUILT_IN = "efficientnet-lite0"
-CLASS_KEYS = ("classes", "labels", "names", "class_names", "id2label")
-"""Entries of the metadata of an ONNX file that may hold the names of the classes, as JSON."""
 PREPROCESSING_KEY = "preprocessor_config"
 """The entry of the metadata of an ONNX file that may hold a ``preprocessor_config.json``."""
 _ONNX_FLOATS = {"tensor(float)": np.float32, "tensor(double)": np.float64}

@@ -10,9 +10,10 @@ from .files.predictions import (
 from .files.saved_heads import load_head as load_head
 from .files.score_tables import open_scores as open_scores
 from .files.truth import read_truth as read_truth
-from .heads.base import BaseHead as BaseHead, Top as Top
+from .heads.base import BaseHead as BaseHead
 from .heads.batch_refinement import BatchRefinement as BatchRefinement
 from .heads.conse import ConSE as ConSE
+from .heads.decisions import Top as Top
 from .heads.deterministic_ranking import DeterministicRanking as DeterministicRanking
 from .heads.direct_similarity import DirectSimilarity as DirectSimilarity
 from .heads.gate import Gate as Gate, fit_gate as fit_gate

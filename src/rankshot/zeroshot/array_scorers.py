@@ -248,9 +248,11 @@ class PlackettLuceFormula:
         items, scores = [], []
         for _ in range(self._n_largest):
             i = xp.argmax(f, axis=1)
+            is_largest = c["number"] == i[:, None]
             items.append(i)
-            scores.append(largest(f, xp, 1))
-            f = xp.where(c["number"] == i[:, None], LEAST, f)
+            # Not the maximum: among equal scores, its gradient would be shared.
+            scores.append(xp.sum(xp.where(is_largest, f, 0.0), axis=1, keepdims=True))
+            f = xp.where(is_largest, LEAST, f)
         totals = [logsumexp(f, xp, 1)]
         for score in reversed(scores):
             totals.append(logaddexp(totals[-1], score, xp))

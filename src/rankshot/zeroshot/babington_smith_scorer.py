@@ -98,27 +98,30 @@ class BabingtonSmithScorer:
         f = np.ascontiguousarray(values.T, np.float64)
         result = np.asarray(self.design @ f)
         for row in self._tied:
-            parts = self.stage_log_probs(row, f)
-            result[self._groups[row]] += sum(stage.weight * stage.log_prob for stage in parts)
+            for stage in self._stages_of(row, f):
+                result[self._groups[row]] += stage.weight * stage.log_prob[0]
         return result
 
-    def stage_log_probs(self, row: int, f: Floats) -> Iterator[StageLogProb]:
-        """Yield the stages of a ranking, the first one first, with log-weights; their chance is 0.
+    def stage_log_probs(self, f: Floats) -> Iterator[StageLogProb]:
+        """Yield the stages of all rankings, with log-weights; their chance is 0.
 
         Parameters
         ----------
-        row : int
-            The number of the ranking.
         f : ndarray of shape (C (C - 1) / 2, n)
             Scores, with one column per input.
         """
+        for row in range(len(self._rankings)):
+            yield from self._stages_of(row, f)
+
+    def _stages_of(self, row: int, f: Floats) -> Iterator[StageLogProb]:
         left = np.ones(self.n_items, bool)
         place = 0
         for members, taken in iterate_choices(self._rankings[row]):
             row_sums = self._row_sums(members, left) @ f
             single = len(members) == 1
             part = row_sums[0] if single else self._tied_part(members, taken, row_sums, f)
-            yield StageLogProb(members, part, 0.0, float(self._weights[row, place]))
+            group, weight = self._groups[[row]], float(self._weights[row, place])
+            yield StageLogProb(group, members[None], part[None], np.zeros(1), weight)
             left[members] = False
             place += taken
 

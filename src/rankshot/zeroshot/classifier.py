@@ -17,16 +17,14 @@ from rankshot.core.validation import require_choice, require_number
 from rankshot.zeroshot.alignment import Semantics, align_to, only_new, require_semantics
 from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.explanation import Explanation, explain_decisions
-from rankshot.zeroshot.heads.base import (
+from rankshot.zeroshot.heads.base import BaseHead, describe_indistinguishable, takes_reference
+from rankshot.zeroshot.heads.decisions import (
     REJECTED,
-    BaseHead,
     Candidates,
     Top,
-    describe_indistinguishable,
     label_or_reject,
     normalize_log_proba,
     take_top,
-    takes_reference,
 )
 from rankshot.zeroshot.heads.gate import Gate
 from rankshot.zeroshot.heads.seen_and_new import SeenAndNew

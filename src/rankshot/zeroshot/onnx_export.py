@@ -12,13 +12,21 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.arrays import log_softmax
-from rankshot.core.errors import RankshotError, quote_names
+from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.text_files import replace_file, require_ending
 from rankshot.core.validation import require_choice
+from rankshot.semantics.class_labels import read_class_labels
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.scores import KINDS, Kind, Scores, n_columns
 
 SCORES, PROBABILITIES, LABEL = "scores", "probabilities", "label"
+CLASS_KEYS = ("classes", "labels", "names", "class_names", "id2label")
+"""Entries of the metadata of an ONNX file that may hold the names of the classes, as JSON."""
+KEEPS_VALUES = {"Identity", "Cast", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Dropout"}
+"""Nodes that may follow a softmax, and leave probabilities as they are."""
+MAKES_PROBABILITIES = {"multiclass": "Softmax", "one-vs-rest": "Sigmoid", "one-vs-one": "Sigmoid"}
+GRAPH_ERRORS = (OSError, ValueError, TypeError, RuntimeError, LookupError)
+"""What libraries raise for graphs that are damaged, beside errors of their own."""
 TOLERANCE = 1e-5
 """The largest difference of a probability from that of the head in Python."""
 CHECKED = 16
@@ -33,7 +41,8 @@ class Exported(NamedTuple):
     model : onnx.ModelProto
         The graph.
     from_probabilities : bool
-        Whether the network ends with a softmax, so that logarithms of its output are taken.
+        Whether the network ends with a softmax (for binary classifiers, a sigmoid), so that the
+        head takes the logarithms (the log-odds) of its output.
     difference : float
         The largest difference of a probability from the head in Python, for random inputs.
     """
@@ -68,8 +77,8 @@ def export_onnx(
         The kind of the scores.
     network : str or Path, optional
         An ONNX file whose output are the scores of the seen classes, in the order of
-        ``head.items_``. The inputs of the new file are those of the network. By default the input
-        is ``scores``.
+        ``head.items_``; if its metadata names its classes, this is checked. The inputs of the new
+        file are those of the network. By default the input is ``scores``.
     output : str, optional
         The output of the network to use. By default the only one with as many columns as there are
         scores.
@@ -86,18 +95,20 @@ def export_onnx(
     check_is_fitted(head, "classes_")
     require_choice("kind", kind, KINDS)
     require_ending(Path(path), (".onnx",))
-    graph = _Graph(head, kind)
+    model = alone = _Graph(head, kind).build()
+    from_probabilities = False
     if network is not None:
+        graph = _Graph(head, kind)
         graph.attach(Path(network), output)
-    model = graph.build()
-    difference = _largest_difference(_Graph(head, kind).build(), head, kind)
+        model, from_probabilities = graph.build(), graph.from_probabilities
+    difference = _largest_difference(alone, head, kind)
     if not difference <= TOLERANCE:
         raise RankshotError(
             f"the exported head differs from the head by up to {difference:.2g} in a probability: "
             "nothing was written"
         )
     _write(model, Path(path))
-    return Exported(model, graph.from_probabilities, difference)
+    return Exported(model, from_probabilities, difference)
 
 
 class _Graph:
@@ -118,24 +129,30 @@ class _Graph:
         """Put a network in front of the head."""
         network = _load(path)
         chosen = self._choose_output(network, path, output)
+        metadata = {entry.key: entry.value for entry in network.metadata_props}
+        _check_classes(metadata, self._head.items_, path)
+        # These are names of the outputs of the network, not of those of the new file.
+        self._metadata = {key: text for key, text in metadata.items() if key not in CLASS_KEYS}
         given = {tensor.name for tensor in network.graph.initializer}
         self._inputs = {
             value.name: self._spox.argument(_type_of(value, self._spox))
             for value in network.graph.input
             if value.name not in given
         }
-        outputs = self._spox.inline(network)(**self._inputs)
+        try:
+            outputs = self._spox.inline(network)(**self._inputs)
+        except GRAPH_ERRORS + _onnx_errors() as error:
+            problem = str(error).strip().partition("\n")[0]
+            raise RankshotError(f"{path}: no head can be attached to it: {problem}") from None
         self._scores = self._xp.astype(self._xp.asarray(outputs[chosen]), self._xp.float32)
-        makers = {name: node.op_type for node in network.graph.node for name in node.output}
-        self.from_probabilities = makers.get(chosen) == "Softmax"
+        self.from_probabilities = _find_maker(network, chosen) == MAKES_PROBABILITIES[self._kind]
         if self.from_probabilities:
             scores = Scores.from_probabilities(self._scores, self._head.items_, self._kind)
             self._scores = scores.values
-        self._metadata = {entry.key: entry.value for entry in network.metadata_props}
 
     def _choose_output(self, network: Any, path: Path, wanted: str | None) -> str:
         """Return the name of the output that has the scores."""
-        shapes = {value.name: _shape(value) for value in network.graph.output}
+        shapes = {value.name: _shape(value) for value in network.graph.output if _is_float(value)}
         found = ", ".join(f"{name!r} {_describe(shape)}" for name, shape in shapes.items())
         if wanted is not None and wanted not in shapes:
             raise RankshotError(f"{path}: no output {wanted!r}; the outputs are {found}")
@@ -186,12 +203,63 @@ class _Graph:
 
 def _load(path: Path) -> Any:
     onnx = _module("onnx")
+    if not path.is_file():
+        raise RankshotError(f"{path}: no such file")
     try:
-        return onnx.load(str(path))
-    except FileNotFoundError:
-        raise RankshotError(f"{path}: no such file") from None
+        network = onnx.load(str(path))
+        onnx.checker.check_model(network)
     except _module("google.protobuf.message").DecodeError:
-        raise RankshotError(f"{path} is no ONNX file, or is damaged") from None
+        raise RankshotError(f"{path}: is no ONNX file, or is damaged") from None
+    except GRAPH_ERRORS + _onnx_errors() as error:
+        problem = str(error).strip().partition("\n")[0]
+        raise RankshotError(f"{path}: is no ONNX file, or is damaged ({problem})") from None
+    return network
+
+
+def _check_classes(metadata: dict[str, str], items: tuple[str, ...], path: Path) -> None:
+    """Refuse a network whose metadata names other classes than those of the head, or in disorder.
+
+    Other spellings of the same class are accepted.
+    """
+    found = next((metadata[key] for key in CLASS_KEYS if key in metadata), None)
+    if found is None:
+        return
+    try:
+        names = json.loads(found)
+        if not isinstance(names, list | dict):
+            raise RankshotError(f"expected a list, not {short_repr(names)}")  # noqa: TRY301
+        labels = read_class_labels(names)
+    except (RankshotError, ValueError) as error:
+        raise RankshotError(
+            f"{path}: the class names in its metadata are damaged: {error}"
+        ) from None
+    if len(labels) != len(items):
+        raise RankshotError(
+            f"{path}: names {len(labels)} classes in its metadata; the head has {len(items)} seen "
+            "classes"
+        )
+    for i, item in enumerate(items):
+        if labels.names[i] != item and i not in labels.find_rows(item):
+            same = "in another order" if set(labels.names) == set(items) else "others"
+            raise RankshotError(
+                f"{path}: the classes in its metadata are {same}: number {i} is "
+                f"{labels.names[i]!r}, and {item!r} in the head. Fit the head with the seen "
+                "classes in the order of the network's outputs"
+            )
+
+
+def _find_maker(network: Any, output: str) -> str | None:
+    """Return the kind of node that computes an output, before nodes that keep its values."""
+    makers = {name: node for node in network.graph.node for name in node.output}
+    while (node := makers.get(output)) is not None and node.op_type in KEEPS_VALUES:
+        output = node.input[0]
+    return None if node is None else str(node.op_type)
+
+
+def _is_float(value: Any) -> bool:
+    tensor = _module("onnx").TensorProto
+    floats = {tensor.FLOAT, tensor.DOUBLE, tensor.FLOAT16, tensor.BFLOAT16}
+    return value.type.HasField("tensor_type") and value.type.tensor_type.elem_type in floats
 
 
 def _shape(value: Any) -> tuple[int | None, ...] | None:
@@ -239,6 +307,11 @@ def _write(model: Any, path: Path) -> None:
         raise RankshotError(f"{path}: the graph is too large for one file ({error})") from None
     with replace_file(path) as stream:
         stream.buffer.write(data)
+
+
+def _onnx_errors() -> tuple[type[Exception], ...]:
+    onnx = _module("onnx")
+    return onnx.checker.ValidationError, onnx.shape_inference.InferenceError
 
 
 def _module(name: str) -> Any:

@@ -40,9 +40,11 @@ class _Lists(NamedTuple):
     The columns are the first rankings of all groups, then the second ones, and so on.
     ``order[i]`` holds the i-th item of each ranking, by its place among the listed items; its term
     has the weight ``weights[i]``. ``rest``, with one row per ranking, marks the listed items after
-    all placed items; the last column is for the unlisted ones.
+    all placed items; the last column is for the unlisted ones. ``rows`` are the numbers of the
+    rankings.
     """
 
+    rows: NDArray[np.intp]
     groups: NDArray[np.intp]
     size: int
     order: NDArray[np.intp]
@@ -125,6 +127,7 @@ class PlackettLuceScorer:
         self._rest = _mark_unplaced(rankings)
         tied = rows_with_tied_choices(rankings)
         self._lists = list(self._gather(np.setdiff1d(np.arange(len(rankings)), tied)))
+        self._tied_rows = tied
         self._tied = [self._split(row) for row in tied]
         self._tied_rest = self._sum_rest(tied)
         # Ties take most of the time, and less of it for many inputs at once.
@@ -148,6 +151,7 @@ class PlackettLuceScorer:
                 # Strict rankings of one length have the same weights.
                 weights = self._weights[theirs[0], :k]
                 yield _Lists(
+                    theirs,
                     groups[of_size],
                     int(size),
                     self._place[codes],
@@ -242,38 +246,65 @@ class PlackettLuceScorer:
         if values.dtype == np.float32:
             return self._block_log_prob(values.astype(np.float64))
         result = np.zeros((self.n_groups, len(values)))
-        for row, group in enumerate(self._groups):
-            parts = self.stage_log_probs(row, values.T)
-            result[group] += sum(stage.weight * stage.log_prob for stage in parts)
+        for stage in self.stage_log_probs(values.T):
+            np.add.at(result, stage.groups, stage.weight * stage.log_prob)
         return result
 
-    def stage_log_probs(self, row: int, scores: Floats) -> Iterator[StageLogProb]:
-        """Yield the stages of a ranking, the last one first.
+    def stage_log_probs(self, scores: Floats) -> Iterator[StageLogProb]:
+        """Yield the stages of all rankings, the last ones first; those of strict lists together.
 
         Parameters
         ----------
-        row : int
-            The number of the ranking.
         scores : ndarray of shape (C, n)
             Scores, with one column per input.
         """
         f = np.asarray(scores, np.float64)
-        rest = self._rest[row]
-        n_later = int(rest.sum())
-        later = _log_total(f[rest]) if n_later else np.full(f.shape[1], -np.inf)
-        place = int(self._rankings.lengths[row])
+        log_rest = self._log_rest(f)
+        for lists in self._lists:
+            yield from self._stages_of_lists(lists, f, log_rest[lists.rows])
+        for row in self._tied_rows:
+            yield from self._stages_of_tied(row, f, log_rest[row])
+
+    def _log_rest(self, f: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the log of the total worth of the items after each ranking, for each input."""
+        top = f.max(axis=0)
+        total = self._rest.astype(np.float64) @ np.exp(f - top)
+        with np.errstate(divide="ignore"):
+            log_rest = np.log(total) + top
+        has_rest = np.asarray(self._rest.any(axis=1))
+        lost = (total < LEAST_TOTAL[f.dtype]) & has_rest[:, None]
+        for row in np.flatnonzero(lost.any(axis=1)):
+            log_rest[row, lost[row]] = _log_total(f[:, lost[row]][self._rest[row]])
+        return np.asarray(log_rest)
+
+    def _stages_of_lists(self, lists: _Lists, f: Floats, later: Floats) -> Iterator[StageLogProb]:
+        groups, n_later = self._groups[lists.rows], self._rest[lists.rows].sum(axis=1)
+        for place in reversed(range(len(lists.order))):
+            items = self._columns[lists.order[place]]
+            theirs = f[items]
+            n_later = n_later + 1
+            # log(v / (v + later)), without computing the sum
+            log_prob = -np.logaddexp(0, later - theirs)
+            weight = float(lists.weights[place])
+            yield StageLogProb(groups, items[:, None], log_prob, -np.log(n_later), weight)
+            later = np.logaddexp(later, theirs)
+
+    def _stages_of_tied(
+        self, row: int, f: NDArray[np.float64], later: NDArray[np.float64]
+    ) -> Iterator[StageLogProb]:
+        n_later, place = int(self._rest[row].sum()), int(self._rankings.lengths[row])
         for members, taken in reversed(list(iterate_choices(self._rankings[row]))):
             place -= taken
             theirs, g = f[members], len(members)
             if g == 1:
-                # log(v / (v + later)), without computing the sum
-                log_prob = -np.logaddexp(0, later - theirs[0])
+                log_prob = np.asarray(-np.logaddexp(0, later - theirs[0]), np.float64)
             else:
                 log_prob = np.full(later.size, gammaln(g - taken + 1) - gammaln(g + 1))
                 if n_later:
                     log_prob += tied_log_prob(theirs, later, taken)
             chance = gammaln(n_later + g - taken + 1) - gammaln(n_later + g + 1)
-            yield StageLogProb(members, log_prob, float(chance), float(self._weights[row, place]))
+            group, weight = self._groups[[row]], float(self._weights[row, place])
+            yield StageLogProb(group, members[None], log_prob[None], np.array([chance]), weight)
             later = np.logaddexp(later, _log_total(theirs))
             n_later += g
 

@@ -13,19 +13,21 @@ from rankshot.ranking.layouts import group_by_place
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.floating]
-Ints = NDArray[np.int32]
 
 
 class StageLogProb(NamedTuple):
-    """The term of one stage in the log-probability of a ranking.
+    """The terms of one stage in the log-probabilities of some rankings.
 
-    ``log_prob`` is the log-probability that the ``members`` come next, with one value per input.
-    ``chance`` is its value where all scores are equal. Both are multiplied by ``weight``.
+    ``groups`` has the group of each ranking, ``members`` one row per ranking: the items of the
+    stage. ``log_prob`` is the log-probability that they come next, with one row per ranking and
+    one column per input. ``chance`` is its value where all scores are equal. Both are multiplied
+    by ``weight``.
     """
 
-    members: Ints
+    groups: NDArray[np.intp]
+    members: NDArray[np.integer]
     log_prob: Floats
-    chance: float
+    chance: Floats
     weight: float
 
 

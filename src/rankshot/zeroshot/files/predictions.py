@@ -31,7 +31,7 @@ from rankshot.core.tables import (
     write_csv_rows,
 )
 from rankshot.core.text_files import replace_file, require_ending
-from rankshot.zeroshot.heads.base import REJECTED
+from rankshot.zeroshot.heads.decisions import REJECTED
 from rankshot.zeroshot.metrics import ROUNDING
 
 WriteRows = Callable[

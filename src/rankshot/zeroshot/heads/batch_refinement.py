@@ -26,7 +26,8 @@ from rankshot.core.arrays import (
 from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import require_choice, require_number, require_whole_number
-from rankshot.zeroshot.heads.base import BaseHead, most_probable, require_temperature
+from rankshot.zeroshot.heads.base import BaseHead, require_temperature
+from rankshot.zeroshot.heads.decisions import most_probable
 from rankshot.zeroshot.heads.fitted_state import FittedState, State
 from rankshot.zeroshot.heads.reference import SAME
 from rankshot.zeroshot.scores import KINDS, Kind, Scores, as_scores, class_scores, pair_constants

@@ -118,19 +118,22 @@ class MeanOverSources:
         """Return one column per class, from one column per ranking, in any library."""
         result = log_prob @ c["own"]
         if self._partial:
-            values = [log_prob @ c[f"partial{i}"] for i in range(len(self._partial))]
-            neutral = [logsumexp(value, xp, 1) - log(value.shape[1]) for value in values]
+            # Symbolic arrays do not know their shape.
+            neutral = [
+                logsumexp(log_prob @ c[f"partial{i}"], xp, 1) - log(within.shape[0])
+                for i, within in enumerate(self._partial)
+            ]
             result = result + xp.concat(neutral, axis=1) @ c["neutral_share"]
         return result
 
     def slopes(self, log_prob: Floats) -> NDArray[np.float64]:
-        """Return the derivatives of `combine`: classes by groups by inputs."""
-        slopes = np.repeat(self._own.toarray()[:, :, None], log_prob.shape[1], axis=2)
+        """Return the derivatives of `combine`: classes by groups by inputs, or by 1 if equal."""
+        slopes = self._own.toarray()[:, :, None]
         for share, within in zip(self._neutral_share.T, self._partial, strict=True):
             # A class that the source lacks depends on its most probable classes.
             by_group = within.T @ softmax(within @ log_prob, axis=0)
-            slopes += share[:, None, None] * by_group
-        return slopes
+            slopes = slopes + share[:, None, None] * by_group
+        return np.asarray(slopes)
 
 
 def _connected(ranked: NDArray[np.bool_]) -> NDArray[np.bool_]:

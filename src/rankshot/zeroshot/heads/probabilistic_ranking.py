@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -376,18 +377,23 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
 
     def _raw_item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         scorer = self._scorers.get_scorer(kind)
-        contributions = np.zeros((len(values), len(self.classes_), len(self.items_)))
-        slopes, groups = np.eye(len(self.classes_))[:, :, None], np.arange(len(self._compared))
+        L, C = len(self.classes_), len(self.items_)
+        slopes = np.eye(L)[:, :, None]
         if self._mean is not None:
             log_prob = np.asarray(self._log_prob_over_chance(values, kind), np.float64)
-            slopes, groups = self._mean.slopes(log_prob), self._mean.groups
-        f = np.ascontiguousarray(values.T)
-        for row, group in enumerate(groups):
-            affected = np.flatnonzero(slopes[:, group].any(axis=1))
-            slope = slopes[affected, group].T[:, :, None]
-            for members, log_prob_of, chance, weight in scorer.stage_log_probs(row, f):
-                share = weight * (log_prob_of - chance) / len(members)
-                contributions[:, affected[:, None], members] += slope * share[:, None, None]
+            slopes = self._mean.slopes(log_prob)
+        is_affected = np.asarray(slopes.any(axis=2))
+        cells = np.zeros((L * C, len(values)))
+        for groups, members, log_prob_of, chance, weight in scorer.stage_log_probs(values.T):
+            share = weight * (log_prob_of - chance[:, None]) / members.shape[1]
+            z, row = np.nonzero(is_affected[:, groups])
+            terms = slopes[z, groups[row]] * share[row]
+            # Several rankings of a class may have the same item at this stage.
+            some, at = np.unique(z[:, None] * C + members[row], return_inverse=True)
+            term = np.repeat(np.arange(len(terms)), members.shape[1])
+            add = csr_array((np.ones(term.size), (at.ravel(), term)), (some.size, len(terms)))
+            cells[some] += add @ terms
+        contributions = np.ascontiguousarray(cells.T).reshape(-1, L, C)
         if self._mean is not None and self.missing_:
             left = self._mean.combine(log_prob).T - contributions.sum(axis=2)
             some = contributions != 0

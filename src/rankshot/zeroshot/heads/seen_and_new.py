@@ -392,6 +392,8 @@ class SeenAndNew(BaseHead, BaseEstimator):
 
 def _row_std(f: Array, xp: Library) -> Array:
     """Return the standard deviation of each row, infinite where all scores are equal."""
-    std = xp.std(f, axis=1, keepdims=True)
+    variance = xp.var(f, axis=1, keepdims=True)
     rounding = SAME * float(xp.finfo(f.dtype).eps) * largest(xp.abs(f), xp, 1)
-    return xp.where(std > rounding, std, np.inf)
+    has_spread = xp.sqrt(variance) > rounding
+    # The root of 0 has no gradient.
+    return xp.where(has_spread, xp.sqrt(xp.where(has_spread, variance, 1.0)), np.inf)

@@ -1,0 +1,483 @@
+"""Heads on arrays of other libraries: the answers of NumPy, in the same type and on the device."""
+
+from functools import cache
+from itertools import product
+
+import array_api_strict
+import exact
+import numpy as np
+import pytest
+import torch
+from head_cases import (
+    HEADS,
+    ITEMS,
+    TARGETS,
+    VOTES,
+    kinds_of,
+    permuted,
+    random_scores,
+    semantics_of,
+)
+from hypothesis import given, settings, strategies as st
+from sklearn.base import clone
+from test_heads import confident
+
+import rankshot as rs
+from rankshot import RankshotError
+from rankshot.core.arrays import other_library, to_library, to_numpy
+from rankshot.zeroshot.array_scorers import PlackettLuceFormula
+from rankshot.zeroshot.heads.base import takes_reference
+from rankshot.zeroshot.scorers import PlackettLuceScorer
+from rankshot.zeroshot.scores import KINDS, n_columns
+
+STRICT = rs.Rankings.from_orders(
+    [["a", "b", "c", "d"], ["e", "d", "c", "a"], ["d", "e", "a", "b"], ["b", "c", "e", "a"]],
+    items=ITEMS,
+    targets=TARGETS,
+)
+FULL = rs.Rankings.from_orders(
+    [list(order) for order in ("abcde", "edcab", "deabc", "bceda")], items=ITEMS, targets=TARGETS
+)
+UNEVEN = rs.Rankings.from_orders(
+    [["a"], ["b", ["c", "d"], "a"], ["e", "a"], [["d", "b"], "c", "a"], ["c", "d", "e", "a", "b"]],
+    items=ITEMS,
+    targets=["u", "v", "w", "x", "u"],
+    kind=["top", "top", "subset", "subset", "top"],
+)
+PR, DR = rs.ProbabilisticRanking, rs.DeterministicRanking
+MORE = {
+    "strict-mean": (PR(k=3), STRICT),
+    "strict-consensus": (PR(k=2, posterior="consensus", decay=0), STRICT),
+    "full": (PR(k=None), FULL),
+    "uneven": (PR(), UNEVEN),
+    "uneven-weighted": (rs.WeightedMean(), UNEVEN),
+    "sources": (PR(k=3), VOTES),
+    "nearest-4": (DR(), STRICT),
+    "nearest-3": (DR(k=3), STRICT),
+    "nearest-1": (DR(k=1), STRICT),
+    "nearest-all": (DR(k=None), FULL),
+}
+"""Cases beyond those of all tests: strict lists of one length, subsets, several sources."""
+ALL = {name: (head, semantics_of(name)) for name, head in HEADS.items()} | MORE
+SEVERAL_LENGTHS = {"uneven"}
+NEEDS_NUMPY = {"sum", "sum-mallows", "deterministic", "deterministic-mallows"}
+STRICT_ONLY = {"consensus", "consensus-mallows", "consensus-decay", "mean", "mean-decay"}
+STRICT_ONLY |= {"mean-steep", "sources"}
+"""Heads with ties in their rankings: one-vs-one scores need NumPy."""
+
+
+def has_formula(name, kind):
+    if name in NEEDS_NUMPY or (kind == "one-vs-one" and name in STRICT_ONLY):
+        return False
+    return kind != "one-vs-one" or not name.startswith("nearest")
+
+
+def cases_of(name):
+    head = ALL[name][0]
+    for kind in kinds_of(name):
+        if kind == "one-vs-one" and name in SEVERAL_LENGTHS:
+            continue
+        yield name, kind, False
+        if takes_reference(head):
+            yield name, kind, True
+
+
+CASES = [case for name in ALL for case in cases_of(name)]
+RUN = [case for case in CASES if has_formula(*case[:2])]
+SOME = [case for case in RUN if case[0] in MORE or case[0] in {"weighted", "direct", "conse"}]
+each_case = pytest.mark.parametrize(("name", "kind", "with_reference"), RUN)
+some_cases = pytest.mark.parametrize(("name", "kind", "with_reference"), SOME)
+each_type = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+ON_DEVICE = array_api_strict.Device("device1")
+LIBRARIES = {
+    "torch": torch.from_numpy,
+    "strict": lambda values: array_api_strict.asarray(values, device=ON_DEVICE),
+}
+each_library = pytest.mark.parametrize("library", LIBRARIES)
+
+
+@cache
+def fitted(name, kind, with_reference):
+    head, semantics = ALL[name]
+    if not with_reference:
+        return clone(head).fit(semantics)
+    usual = random_scores(np.random.default_rng(3), kind, n=40)
+    return clone(head).fit(semantics, usual)
+
+
+@cache
+def around(name, kind):
+    """Heads that have a head inside: of seen and new classes, and refined by a batch."""
+    usual = random_scores(np.random.default_rng(3), kind, n=60)
+    if name == "refined":
+        return rs.BatchRefinement(fitted("weighted", kind, True)).fit(usual)
+    if name == "kept":
+        few = random_scores(np.random.default_rng(3), kind, n=2)
+        with pytest.warns(UserWarning, match="too small"):
+            return rs.BatchRefinement(fitted("weighted", kind, False)).fit(few)
+    if name == "none":
+        return rs.SeenAndNew(fitted("weighted", kind, True), none=True).fit(usual)
+    inner = fitted("strict-mean", kind, name == "seen-reference")
+    return rs.SeenAndNew(inner).fit(usual if name == "seen-reference" else None)
+
+
+AROUND = ["seen", "seen-reference", "none", "refined", "kept"]
+
+
+def tables(kind):
+    """Usual scores, many equal ones; and gaps, where worths underflow."""
+    rng = np.random.default_rng(5)
+    usual = random_scores(rng, kind).values
+    equal = np.round(random_scores(rng, kind, n=12, scale=1).values)
+    yield np.concatenate([usual, equal, np.zeros_like(usual[:1])])
+    yield np.concatenate([confident(gap, kind) for gap in (1e3, 1e4)])
+
+
+def to_host(array):
+    if isinstance(array, torch.Tensor):
+        return array.numpy()
+    return np.asarray(array.to_device(array_api_strict.Device("CPU_DEVICE")))
+
+
+def check_equal(array, expected, scale=1.0):
+    """Nine digits in float64. In float32, sums of a few dozen numbers have five.
+
+    ``scale`` is how large numbers were whose differences these are.
+    """
+    found = to_host(array).astype(np.float64)
+    tolerance = 1e-9 if str(array.dtype).endswith("64") else 2e-5
+    limit = tolerance * np.maximum(np.maximum(1, np.abs(expected)), scale)
+    assert (np.abs(found - expected) <= limit).all()
+
+
+def check_head(head, kind, library, dtype):
+    for table in tables(kind):
+        values = table.astype(dtype)
+        wide = rs.Scores(values.astype(np.float64), ITEMS, kind)
+        array = LIBRARIES[library](values)
+        scores = rs.Scores(array, ITEMS, kind)
+        log_posterior = head.decision_function(wide)
+        # Log-probabilities are differences of these, which may be large.
+        scale = np.abs(log_posterior).max(axis=1, keepdims=True) / head.temperature_
+        found = head.decision_function(scores)
+        check_equal(found, log_posterior, np.where(np.isinf(scale), 1, scale * head.temperature_))
+        log_proba = head.predict_log_proba(scores)
+        check_equal(log_proba, head.predict_log_proba(wide), scale)
+        proba = head.predict_proba(scores)
+        check_equal(proba, head.predict_proba(wide), scale)
+        for result in (found, log_proba, proba):
+            assert type(result) is type(array)
+            assert (result.dtype, result.device) == (array.dtype, array.device)
+            assert result.shape == (len(values), len(head.classes_))
+
+
+@each_library
+@each_type
+@each_case
+def test_the_answers_are_those_of_numpy(name, kind, with_reference, dtype, library):
+    check_head(fitted(name, kind, with_reference), kind, library, dtype)
+
+
+@each_library
+@each_type
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", AROUND)
+def test_heads_around_heads(name, kind, dtype, library):
+    check_head(around(name, kind), kind, library, dtype)
+
+
+# ------------------------------------------------------------------ labels, candidates, columns
+
+
+def on_host(values):
+    """The arrays from which names can be made: strict arrays of a device refuse."""
+    return [torch.from_numpy(values), array_api_strict.asarray(values)]
+
+
+@each_type
+@some_cases
+def test_labels_are_those_of_numpy(name, kind, with_reference, dtype):
+    """Also where classes are equally probable: rounding must not decide."""
+    head = fitted(name, kind, with_reference)
+    values = next(tables(kind)).astype(dtype)
+    wide = rs.Scores(values.astype(np.float64), ITEMS, kind)
+    labels, proba = head.top(wide, 3)
+    for array in on_host(values):
+        scores = rs.Scores(array, ITEMS, kind)
+        np.testing.assert_array_equal(head.predict(scores), head.predict(wide))
+        found = head.top(scores, 3)
+        np.testing.assert_array_equal(found.labels, labels)
+        np.testing.assert_allclose(found.proba, proba, rtol=1e-4, atol=1e-9)
+        assert found.proba.dtype == dtype
+
+
+@each_library
+@some_cases
+def test_candidates(name, kind, with_reference, library):
+    head = fitted(name, kind, with_reference)
+    scores = random_scores(np.random.default_rng(1), kind, n=3)
+    array = rs.Scores(LIBRARIES[library](scores.values), ITEMS, kind)
+    names = [["w", "u"], ["v"], ["x", "w", "v", "u"]]
+    mask = np.array([[z in row for z in TARGETS] for row in names])
+    expected = head.predict_proba(scores, names)
+    for candidates in (names, mask, LIBRARIES[library](mask)):
+        check_equal(head.predict_proba(array, candidates), expected)
+    if library == "torch":
+        assert head.predict(array, mask).tolist() == head.predict(scores, mask).tolist()
+
+
+@each_library
+@some_cases
+def test_columns_in_another_order(name, kind, with_reference, library):
+    head, order = fitted(name, kind, with_reference), [3, 1, 4, 0, 2]
+    scores = random_scores(np.random.default_rng(2), kind)
+    other = LIBRARIES[library](permuted(scores.values, order, kind))
+    found = head.predict_log_proba(rs.Scores(other, [ITEMS[i] for i in order], kind))
+    check_equal(found, head.predict_log_proba(scores))
+
+
+@each_library
+@each_type
+@pytest.mark.parametrize("kind", KINDS)
+def test_scores_from_probabilities(kind, dtype, library):
+    p = np.random.default_rng(4).dirichlet(np.ones(n_columns(5, kind)), size=6).astype(dtype)
+    p[0], p[1] = 0, 0
+    p[0, 0], p[1, :2] = 1, (1 - 1e-7, 1e-7)
+    array = LIBRARIES[library](p)
+    found = rs.Scores.from_probabilities(array, ITEMS, kind).values
+    expected = rs.Scores.from_probabilities(p, ITEMS, kind).values
+    assert (found.dtype, found.device) == (array.dtype, array.device)
+    np.testing.assert_allclose(to_host(found), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int8", "int64", "uint8"])
+@some_cases
+def test_short_floats_and_integers_are_computed_in_float32(name, kind, with_reference, dtype):
+    head = fitted(name, kind, with_reference)
+    values = torch.from_numpy(next(tables(kind))).abs().to(getattr(torch, dtype))
+    found = head.predict_log_proba(rs.Scores(values, ITEMS, kind))
+    assert found.dtype == torch.float32
+    check_equal(found, head.predict_log_proba(rs.Scores(values.double().numpy(), ITEMS, kind)), 10)
+
+
+def test_blocks_of_inputs(monkeypatch):
+    head, values = fitted("default", "multiclass", False), torch.randn(50, 5)
+    whole = head.predict_log_proba(values)
+    monkeypatch.setattr("rankshot.zeroshot.heads.base.ARRAY_CELLS", 70_000)
+    calls, formula = [], type(head)._formula
+    monkeypatch.setattr(type(head), "_formula", lambda *given: calls.append(1) or formula(*given))
+    torch.testing.assert_close(head.predict_log_proba(values), whole)
+    assert len(calls) > 1
+
+
+@each_library
+@some_cases
+def test_no_inputs(name, kind, with_reference, library):
+    head = fitted(name, kind, with_reference)
+    nothing = LIBRARIES[library](np.zeros((0, n_columns(5, kind))))
+    assert head.predict_proba(rs.Scores(nothing, ITEMS, kind)).shape == (0, 4)
+
+
+def test_another_fit_uses_other_constants():
+    head, values = rs.WeightedMean().fit(STRICT), torch.randn(3, 5, dtype=torch.float64)
+    head.predict(values)
+    head.fit(FULL)
+    check_equal(head.predict_log_proba(values), head.predict_log_proba(values.numpy()))
+
+
+# ------------------------------------------------------------------ what is refused
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), sorted({case[:2] for case in CASES if not has_formula(*case[:2])})
+)
+def test_heads_that_need_numpy_say_so(name, kind):
+    head, values = fitted(name, kind, False), torch.zeros(2, n_columns(5, kind))
+    with pytest.raises(RankshotError, match="NumPy arrays"):
+        head.predict(rs.Scores(values, ITEMS, kind))
+    head.predict(rs.Scores(values.numpy(), ITEMS, kind))
+
+
+@pytest.mark.parametrize("library", [torch, array_api_strict], ids=["torch", "strict"])
+def test_wrong_shapes(library):
+    head = fitted("weighted", "multiclass", False)
+    for shape in ((2, 4), (5,), (2, 5, 1)):
+        with pytest.raises(RankshotError, match=r"need a table of 5 columns, not one of shape \("):
+            head.predict(library.zeros(shape))
+    with pytest.raises(RankshotError, match=r"candidates must have the shape \(2, 4\), not \(2, 3"):
+        head.predict(library.zeros((2, 5)), library.ones((2, 3), dtype=library.bool))
+
+
+@pytest.mark.parametrize("values", [torch.zeros(2, 5, dtype=torch.complex64)], ids=str)
+def test_numbers_that_are_not_real(values):
+    for array in (values, array_api_strict.asarray(values.numpy()), values.real > 0):
+        with pytest.raises(RankshotError, match="scores must be a table of numbers, not of"):
+            fitted("weighted", "multiclass", False).predict(array)
+
+
+def test_a_kind_that_the_reference_does_not_have():
+    head = fitted("default", "multiclass", True)
+    with pytest.raises(RankshotError, match="the reference has multiclass scores"):
+        head.predict(rs.Scores(torch.zeros(1, 5), ITEMS, "one-vs-rest"))
+
+
+# ------------------------------------------------------------------ nothing visits the host
+
+TO_HOST = {"numpy", "__array__", "tolist", "item", "cpu", "__bool__", "__float__", "__int__"}
+TO_HOST |= {"__index__", "__complex__", "__contains__", "equal", "allclose"}
+
+
+class StaysThere(torch.Tensor):
+    """A tensor that cannot be looked at, and nor can anything that is computed from it."""
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        assert func.__name__ not in TO_HOST, func.__name__
+        return super().__torch_function__(func, types, args, kwargs)
+
+
+@pytest.mark.parametrize("look", sorted(TO_HOST & set(dir(torch.Tensor)) - {"__complex__"}))
+def test_the_tensor_refuses(look):
+    tensor = torch.zeros(1).as_subclass(StaysThere)
+    arguments = [tensor] if look in {"__contains__", "equal", "allclose"} else []
+    with pytest.raises(AssertionError, match=look):
+        getattr(tensor + 1, look)(*arguments)
+
+
+def check_nothing_is_copied(head, kind):
+    for values in tables(kind):
+        scores = rs.Scores(torch.from_numpy(values).as_subclass(StaysThere), ITEMS, kind)
+        mask = torch.ones(len(values), len(head.classes_), dtype=bool).as_subclass(StaysThere)
+        for result in (
+            head.predict_log_proba(scores),
+            head.predict_proba(scores, mask),
+            head.decision_function(scores),
+        ):
+            assert type(result) is StaysThere
+
+
+@each_case
+def test_nothing_is_copied_to_the_host(name, kind, with_reference):
+    check_nothing_is_copied(fitted(name, kind, with_reference), kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", AROUND)
+def test_nothing_is_copied_by_heads_around_heads(name, kind):
+    check_nothing_is_copied(around(name, kind), kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_probabilities_and_columns_stay_there(kind):
+    p = torch.full((2, n_columns(5, kind)), 0.2).as_subclass(StaysThere)
+    scores = rs.Scores.from_probabilities(p, ITEMS[::-1], kind)
+    head = fitted("weighted", kind, False)
+    assert type(head.predict_proba(scores)) is StaysThere
+
+
+def test_jax():
+    jax = pytest.importorskip("jax")
+    values = random_scores(np.random.default_rng(0), "multiclass", dtype=np.float32).values
+    for name in ("weighted", "default", "uneven", "nearest-3", "conse", "direct"):
+        head = fitted(name, "multiclass", False)
+        found = jax.jit(head.predict_log_proba)(jax.numpy.asarray(values))
+        assert isinstance(found, jax.Array)
+        np.testing.assert_allclose(found, head.predict_log_proba(values), atol=2e-5)
+
+
+# ------------------------------------------------------------------ the formula of Plackett-Luce
+
+
+def compute(rankings, values, decay, *, is_exact):
+    formula = PlackettLuceFormula(rankings, decay)
+    array = torch.from_numpy(values)
+    xp = other_library(array)
+    constants = formula.constants(values.dtype)
+    c = {name: to_library(constant, xp, array) for name, constant in constants.items()}
+    lost = None if is_exact else []
+    result = formula(array, c, xp, lost)
+    if lost and lost[0].any():
+        # Inputs that are not lost have the same result.
+        right = ~lost[0]
+        again = formula(array, c, xp, None)
+        torch.testing.assert_close(result[right], again[right], rtol=1e-4, atol=1e-4)
+        result = again
+    return to_numpy(result)
+
+
+def over_chance(ranking, row, items, decay):
+    """log P(π|x) minus its value for equal scores, with thirty digits."""
+    log_prob, chance = (
+        exact.mp.log(exact.prob_of(ranking, f, items, "multiclass", decay))
+        for f in (row, np.zeros_like(row))
+    )
+    return float(log_prob - chance)
+
+
+LISTS = rs.Rankings.from_orders(
+    [
+        ["a", "b"],
+        ["e", "c", "a", "b", "d"],
+        [["a", "b"], "c"],
+        ["c", ["a", "b", "d"]],
+        [["a", "b", "c", "d", "e"]],
+        ["b"],
+        [["e", "d"], ["a", "c"]],
+        ["d", ["e", "a"], "b"],
+        ["b", "e"],
+    ],
+    items=ITEMS,
+    kind=["top"] * 7 + ["subset"] * 2,
+)
+CUT = rs.Rankings.concatenate([LISTS, *(LISTS.top(k) for k in (1, 2, 3))])
+"""Full and ragged lists, subsets, and lists whose last place cuts a tie."""
+
+
+@pytest.mark.parametrize("is_exact", [True, False])
+@pytest.mark.parametrize("decay", [0, 0.5])
+def test_the_formula_is_plackett_luce(decay, is_exact):
+    for values in tables("multiclass"):
+        found = compute(CUT, values, decay, is_exact=is_exact)
+        scorer = PlackettLuceScorer(CUT, decay)
+        by_scorer = (scorer.log_prob_by_group(values) - scorer.log_chance[:, None]).T
+        np.testing.assert_allclose(found, by_scorer, rtol=1e-9, atol=1e-9)
+    rows = np.concatenate([next(tables("multiclass"))[:2], confident(1000.0, "multiclass")])
+    truth = [[over_chance(one, row, ITEMS, decay) for one in CUT] for row in rows]
+    np.testing.assert_allclose(
+        compute(CUT, rows, decay, is_exact=is_exact), truth, rtol=1e-9, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("is_exact", [True, False])
+def test_the_formula_in_single_precision(is_exact):
+    """The error is that of scores with one rounding each: 10,000.3 has three digits after it."""
+    for values in tables("multiclass"):
+        single = values.astype(np.float32)
+        wide = compute(CUT, single.astype(np.float64), 0.5, is_exact=is_exact)
+        rounding = np.abs(np.spacing(single)).max(axis=1, keepdims=True)
+        found = compute(CUT, single, 0.5, is_exact=is_exact)
+        assert (np.abs(found - wide) <= 2e-5 * np.maximum(1, np.abs(wide)) + rounding).all()
+
+
+@pytest.mark.parametrize("is_exact", [True, False])
+def test_one_item(is_exact):
+    """There is nothing to choose."""
+    one = rs.Rankings.from_orders([["a"], ["a"]], items=["a"], kind=["top", "subset"])
+    found = compute(one, np.array([[3.0], [-1e4]]), 0.5, is_exact=is_exact)
+    np.testing.assert_array_equal(found, np.zeros((2, 2)))
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(st.sampled_from([0.0, 0.5, -1.0, 3.0, 700.0, -2000.0]), min_size=5, max_size=5),
+    st.permutations(range(5)),
+)
+def test_renaming_items_changes_nothing(row, order):
+    """Item ``order[i]`` takes the place of item i, in the scores and in the lists."""
+    values = np.array([row])
+    kind = ["subset" if is_subset else "top" for is_subset in LISTS.is_subset]
+    renamed = rs.Rankings.from_orders(LISTS.orders(), items=[ITEMS[i] for i in order], kind=kind)
+    for is_exact, k in product((True, False), (2, 5)):
+        found = compute(renamed.top(k), values[:, order], 0.5, is_exact=is_exact)
+        expected = compute(LISTS.top(k), values, 0.5, is_exact=is_exact)
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)

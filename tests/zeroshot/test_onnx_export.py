@@ -1,0 +1,334 @@
+"""`export_onnx`: the head as a graph, alone and behind networks, gives the head's answers."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from head_cases import ITEMS, TARGETS
+from onnx import TensorProto, helper, numpy_helper
+from scipy.special import softmax
+from test_arrays import AROUND, CASES, around, fitted, has_formula, tables
+from test_heads import confident
+
+import rankshot as rs
+from rankshot import RankshotError
+from rankshot.zeroshot import onnx_export
+from rankshot.zeroshot.scores import KINDS
+
+ALONE = [
+    *(("weighted", kind, reference) for kind in KINDS for reference in (False, True)),
+    *(("strict-mean", kind, True) for kind in KINDS),
+    *(
+        (name, "multiclass", False)
+        for name in ("default", "consensus", "uneven", "full", "sources")
+    ),
+    *((name, "multiclass", False) for name in ("conse", "direct-prior", "nearest-3")),
+    *((name, "one-vs-rest", False) for name in ("conse", "direct", "nearest-all")),
+    ("strict-consensus", "one-vs-one", False),
+]
+REFUSED = sorted({case[:2] for case in CASES if not has_formula(*case[:2])})
+
+
+def run(path, **inputs):
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    return session.run(None, inputs)
+
+
+def check_file(path, head, kind):
+    """Usual and equal scores, and gaps of 1,000."""
+    values = np.concatenate([next(tables(kind)), confident(1000.0, kind)]).astype(np.float32)
+    proba, label = run(path, scores=values)
+    scores = rs.Scores(values.astype(np.float64), ITEMS, kind)
+    expected = head.predict_proba(scores)
+    # Sums over pairs are several thousand: single precision has three digits after it.
+    atol = 1e-4 if kind == "one-vs-one" else 1e-5
+    np.testing.assert_allclose(proba, expected, rtol=0, atol=atol)
+    # Among equal probabilities, rounding may decide in a graph.
+    chosen = np.take_along_axis(expected, label[:, None], axis=1)[:, 0]
+    np.testing.assert_allclose(chosen, expected.max(axis=1), atol=atol)
+    assert label.dtype == np.int64
+
+
+@pytest.mark.parametrize(("name", "kind", "with_reference"), ALONE)
+def test_a_head_alone(tmp_path, name, kind, with_reference):
+    head, path = fitted(name, kind, with_reference), tmp_path / "head.onnx"
+    exported = rs.export_onnx(head, path, kind=kind)
+    assert exported.difference <= 1e-5
+    assert not exported.from_probabilities
+    check_file(path, head, kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", AROUND)
+def test_heads_around_heads(tmp_path, name, kind):
+    if kind == "one-vs-rest" and name != "seen":
+        return
+    head, path = around(name, kind), tmp_path / "head.onnx"
+    rs.export_onnx(head, path, kind=kind)
+    check_file(path, head, kind)
+
+
+@pytest.mark.parametrize(("name", "kind"), REFUSED)
+def test_heads_that_cannot_be_exported_say_so(tmp_path, name, kind):
+    with pytest.raises(RankshotError, match="NumPy arrays"):
+        rs.export_onnx(fitted(name, kind, False), tmp_path / "head.onnx", kind=kind)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_the_file_says(tmp_path):
+    rs.export_onnx(fitted("weighted", "multiclass", False), tmp_path / "head.onnx")
+    session = onnxruntime.InferenceSession(str(tmp_path / "head.onnx"))
+    assert [(one.name, one.shape) for one in session.get_inputs()] == [("scores", ["inputs", 5])]
+    (proba, label) = session.get_outputs()
+    assert (proba.name, proba.shape[1], proba.type) == ("probabilities", 4, "tensor(float)")
+    assert (label.name, len(label.shape), label.type) == ("label", 1, "tensor(int64)")
+    metadata = session.get_modelmeta().custom_metadata_map
+    assert json.loads(metadata["classes"]) == list(TARGETS)
+    assert json.loads(metadata["seen_classes"]) == list(ITEMS)
+    assert metadata["head"] == "WeightedMean"
+    onnx.checker.check_model(onnx.load(tmp_path / "head.onnx"), full_check=True)
+
+
+def test_a_fresh_process_gives_the_same(tmp_path):
+    """It has onnxruntime and NumPy only."""
+    head = fitted("default", "multiclass", False)
+    rs.export_onnx(head, tmp_path / "head.onnx")
+    values = np.random.default_rng(0).normal(size=(5, 5)).astype(np.float32)
+    np.save(tmp_path / "scores.npy", values)
+    code = (
+        "import numpy as np, onnxruntime as ort; s = ort.InferenceSession('head.onnx'); "
+        "p = s.run(['probabilities'], {'scores': np.load('scores.npy')})[0]; np.save('p.npy', p)"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+    np.testing.assert_allclose(np.load(tmp_path / "p.npy"), head.predict_proba(values), atol=1e-5)
+
+
+def test_nothing_is_written_if_the_graph_differs(tmp_path, monkeypatch):
+    monkeypatch.setattr(onnx_export, "TOLERANCE", -1.0)
+    with pytest.raises(RankshotError, match=r"differs from the head .*nothing was written"):
+        rs.export_onnx(fitted("weighted", "multiclass", False), tmp_path / "head.onnx")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_old_file_stays_if_writing_fails(tmp_path, monkeypatch):
+    path = tmp_path / "head.onnx"
+    path.write_text("old")
+
+    def fail(*_):
+        raise ValueError("too large")
+
+    monkeypatch.setattr(onnx.ModelProto, "SerializeToString", fail, raising=False)
+    monkeypatch.setattr(onnx_export, "_largest_difference", lambda *_: 0.0)
+    with pytest.raises((RankshotError, ValueError), match="too large"):
+        rs.export_onnx(fitted("weighted", "multiclass", False), path)
+    assert [file.name for file in tmp_path.iterdir()] == ["head.onnx"]
+    assert path.read_text() == "old"
+
+
+def test_parameters_that_cannot_be(tmp_path):
+    head = fitted("weighted", "multiclass", False)
+    with pytest.raises(RankshotError, match=r"must end in \.onnx|\.onnx"):
+        rs.export_onnx(head, tmp_path / "head.txt")
+    with pytest.raises(RankshotError, match="kind must be"):
+        rs.export_onnx(head, tmp_path / "head.onnx", kind="ordinal")
+    with pytest.raises(Exception, match="not fitted"):
+        rs.export_onnx(rs.WeightedMean(), tmp_path / "head.onnx")
+
+
+def test_a_missing_library_names_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ndonnx", None)
+    with pytest.raises(RankshotError, match=r"pip install 'rankshot\[onnx\]'"):
+        rs.export_onnx(fitted("weighted", "multiclass", False), tmp_path / "head.onnx")
+
+
+# ------------------------------------------------------------------ behind a network
+
+NEWEST = min(onnx.defs.onnx_opset_version(), 23)
+"""The newest opset that onnxruntime is sure to run."""
+WEIGHTS = np.random.default_rng(1).normal(scale=2, size=(3, 5)).astype(np.float32)
+INPUTS = np.random.default_rng(2).normal(size=(7, 3)).astype(np.float32)
+
+
+def write_network(path, *, opset=17, end=(), dtype=TensorProto.FLOAT, names=("y",), **options):
+    """Write a linear network, ``end`` of nodes and all outputs the same."""
+    last, nodes = "wide", [helper.make_node("MatMul", ["x", "w"], ["wide"])]
+    for i, op in enumerate(end):
+        attributes = {"axis": 1} if op == "Softmax" else {}
+        if op == "Cast":
+            attributes = {"to": dtype}
+        nodes.append(helper.make_node(op, [last], [f"t{i}"], **attributes))
+        last = f"t{i}"
+    nodes += [helper.make_node("Identity", [last], [name]) for name in names]
+    columns = options.get("columns", 5)
+    graph = helper.make_graph(
+        nodes,
+        "network",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [options.get("batch", "b"), 3])],
+        [
+            helper.make_tensor_value_info(name, dtype, [options.get("batch", "b"), columns])
+            for name in names
+        ],
+        [numpy_helper.from_array(np.resize(WEIGHTS, (3, columns)), "w")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+    model.ir_version = min(model.ir_version, 10)
+    for key, value in options.get("metadata", {}).items():
+        model.metadata_props.add(key=key, value=json.dumps(value))
+    onnx.save(model, path)
+    return path
+
+
+def attach(tmp_path, head, **options):
+    output = options.pop("output", None)
+    kind = options.pop("kind", "multiclass")
+    network = write_network(tmp_path / "network.onnx", **options)
+    path = tmp_path / "zero-shot.onnx"
+    return path, rs.export_onnx(head, path, kind=kind, network=network, output=output)
+
+
+@pytest.mark.parametrize("opset", [11, 17, 20, NEWEST])
+def test_a_head_behind_a_network_of_any_opset(tmp_path, opset):
+    head = fitted("weighted", "multiclass", False)
+    path, exported = attach(tmp_path, head, opset=opset, metadata={"author": "me"})
+    expected = head.predict_proba(INPUTS @ WEIGHTS)
+    for n in (1, 4, 7):
+        proba, label = run(path, x=INPUTS[:n])
+        np.testing.assert_allclose(proba, expected[:n], atol=1e-5)
+        assert label.tolist() == expected[:n].argmax(axis=1).tolist()
+    assert not exported.from_probabilities
+    session = onnxruntime.InferenceSession(str(path))
+    assert [(one.name, one.shape) for one in session.get_inputs()] == [("x", ["b", 3])]
+    assert session.get_outputs()[0].shape[1] == 4
+    metadata = session.get_modelmeta().custom_metadata_map
+    assert json.loads(metadata["author"]) == "me"
+    assert json.loads(metadata["classes"]) == list(TARGETS)
+
+
+@pytest.mark.parametrize("end", [["Softmax"], ["Softmax", "Identity"], ["Softmax", "Cast"]])
+def test_logarithms_of_a_softmax_are_taken(tmp_path, end):
+    head = fitted("default", "multiclass", False)
+    path, exported = attach(tmp_path, head, end=end)
+    assert exported.from_probabilities
+    p = softmax((INPUTS @ WEIGHTS).astype(np.float32), axis=1)
+    expected = head.predict_proba(rs.Scores.from_probabilities(p, ITEMS))
+    np.testing.assert_allclose(run(path, x=INPUTS)[0], expected, atol=1e-5)
+
+
+def test_log_odds_of_a_sigmoid_are_taken(tmp_path):
+    head = fitted("weighted", "multiclass", False)
+    path, exported = attach(tmp_path, head, end=["Sigmoid"], kind="one-vs-rest")
+    assert exported.from_probabilities
+    scores = rs.Scores(INPUTS @ WEIGHTS, ITEMS, "one-vs-rest")
+    np.testing.assert_allclose(run(path, x=INPUTS)[0], head.predict_proba(scores), atol=1e-4)
+
+
+def test_a_network_in_half_precision(tmp_path):
+    head = fitted("weighted", "multiclass", False)
+    path, _ = attach(tmp_path, head, end=["Cast"], dtype=TensorProto.FLOAT16)
+    scores = (INPUTS @ WEIGHTS).astype(np.float16).astype(np.float32)
+    np.testing.assert_allclose(run(path, x=INPUTS)[0], head.predict_proba(scores), atol=1e-3)
+
+
+def test_a_network_of_one_batch_size(tmp_path):
+    head = fitted("weighted", "multiclass", False)
+    path, _ = attach(tmp_path, head, batch=2)
+    proba = run(path, x=INPUTS[:2])[0]
+    np.testing.assert_allclose(proba, head.predict_proba(INPUTS[:2] @ WEIGHTS), atol=1e-5)
+
+
+def test_a_network_with_several_outputs(tmp_path):
+    head = fitted("weighted", "multiclass", False)
+    with pytest.raises(RankshotError, match=r"several outputs may be the scores .*'y', 'other'"):
+        attach(tmp_path, head, names=("y", "other"))
+    path, _ = attach(tmp_path, head, names=("y", "other"), output="other")
+    expected = head.predict_proba(INPUTS @ WEIGHTS)
+    np.testing.assert_allclose(run(path, x=INPUTS)[0], expected, atol=1e-5)
+    with pytest.raises(RankshotError, match=r"no output 'z'; the outputs are 'y' \(any, 5\)"):
+        attach(tmp_path, head, output="z")
+
+
+def test_a_network_of_other_classes(tmp_path):
+    head = fitted("weighted", "multiclass", False)
+    message = r"needs the scores of 5 seen classes.*\(inputs, 5\); found 'y' \(any, 6\)"
+    with pytest.raises(RankshotError, match=message):
+        attach(tmp_path, head, columns=6)
+    assert not (tmp_path / "zero-shot.onnx").exists()
+
+
+@pytest.mark.parametrize("key", ["classes", "labels", "names"])
+@pytest.mark.parametrize("as_mapping", [False, True])
+def test_class_names_of_the_network_are_checked(tmp_path, key, as_mapping):
+    head = fitted("weighted", "multiclass", False)
+
+    def named(names):
+        return {key: {str(i): name for i, name in enumerate(names)} if as_mapping else names}
+
+    path, _ = attach(tmp_path, head, metadata=named(list(ITEMS)))
+    metadata = {entry.key: entry.value for entry in onnx.load(path).metadata_props}
+    assert json.loads(metadata["classes"]) == list(TARGETS)
+    assert key == "classes" or key not in metadata
+    for names, message in (
+        (ITEMS[::-1], "in another order: number 0 is 'e', and 'a' in the head"),
+        ([*ITEMS[:4], "f"], "are others: number 4 is 'f', and 'e' in the head"),
+        (ITEMS[:4], "names 4 classes in its metadata; the head has 5 seen classes"),
+    ):
+        with pytest.raises(RankshotError, match=message):
+            attach(tmp_path, head, metadata=named(list(names)))
+
+
+def test_other_spellings_of_a_class_are_accepted(tmp_path):
+    items = ["great white shark", "bus", "tench"]
+    rankings = rs.Rankings.from_orders([["bus"], ["tench"]], items=items, targets=["car", "carp"])
+    labels = ["n01484850 great_white_shark", "bus", "tench, Tinca tinca"]
+    head = rs.WeightedMean().fit(rankings)
+    attach(tmp_path, head, columns=3, metadata={"labels": labels})
+    with pytest.raises(RankshotError, match="number 0 is 'tench', and 'great white shark'"):
+        attach(tmp_path, head, columns=3, metadata={"labels": labels[::-1]})
+
+
+@pytest.mark.parametrize("names", ["/etc/hostname", 5, [1, None]])
+def test_damaged_class_names(tmp_path, names):
+    """No file is read because metadata name it."""
+    with pytest.raises(RankshotError, match="class names in its metadata are damaged"):
+        attach(tmp_path, fitted("weighted", "multiclass", False), metadata={"labels": names})
+
+
+def test_files_that_are_no_networks(tmp_path):
+    head, path = fitted("weighted", "multiclass", False), tmp_path / "zero-shot.onnx"
+    network = write_network(tmp_path / "network.onnx")
+    with pytest.raises(RankshotError, match=r"no\.onnx: no such file"):
+        rs.export_onnx(head, path, network=tmp_path / "no.onnx")
+    whole = network.read_bytes()
+    for content in (b"", b"hello", whole[:40], whole[: len(whole) // 2], np.zeros(99).tobytes()):
+        network.write_bytes(content)
+        with pytest.raises(RankshotError, match=r"network\.onnx: is no ONNX file, or is damaged"):
+            rs.export_onnx(head, path, network=network)
+    assert [file.name for file in tmp_path.iterdir()] == ["network.onnx"]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_network_of_torch_from_pixels_to_new_classes(tmp_path):
+    torch = pytest.importorskip("torch")
+    network = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(144, 5)
+    ).eval()
+    pixels = torch.randn(4, 3, 8, 8)
+    axes = {"pixels": {0: "b"}, "logits": {0: "b"}}
+    torch.onnx.export(
+        network,
+        (pixels,),
+        tmp_path / "network.onnx",
+        dynamo=False,
+        input_names=["pixels"],
+        output_names=["logits"],
+        dynamic_axes=axes,
+    )
+    head = fitted("default", "multiclass", False)
+    rs.export_onnx(head, tmp_path / "all.onnx", network=tmp_path / "network.onnx")
+    proba, _ = run(tmp_path / "all.onnx", pixels=pixels[:3].numpy())
+    expected = head.to_torch()(network(pixels[:3])).exp().detach()
+    np.testing.assert_allclose(proba, expected, atol=1e-5)

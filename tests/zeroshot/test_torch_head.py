@@ -1,0 +1,254 @@
+"""`head.to_torch()`: the answers of the head, gradients, precisions, and what torch makes of it."""
+
+import io
+
+import numpy as np
+import pytest
+import torch
+from head_cases import ITEMS, RANKINGS, TARGETS
+from test_arrays import (
+    AROUND,
+    CASES,
+    RUN,
+    around,
+    each_case,
+    fitted,
+    has_formula,
+    some_cases,
+    tables,
+)
+from test_heads import confident
+
+import rankshot as rs
+from rankshot import RankshotError
+from rankshot.zeroshot.scores import KINDS, n_columns
+
+FEW = ["weighted", "default", "strict-consensus", "uneven", "direct", "conse", "nearest-3"]
+"""One head of each formula."""
+few_heads = pytest.mark.parametrize("name", FEW)
+SMOOTH = [case for case in RUN if not case[0].startswith(("nearest", "conse"))]
+"""The heads without steps: a list changes, or a class is among the largest, at once."""
+
+
+def module_of(name, kind="multiclass", with_reference=False):
+    return fitted(name, kind, with_reference).to_torch(kind)
+
+
+def scores_of(kind="multiclass", dtype=np.float32):
+    """Usual and equal scores, and gaps."""
+    return torch.from_numpy(np.concatenate(list(tables(kind))).astype(dtype))
+
+
+def check_equal(found, expected, tolerance=2e-5):
+    """Relative to the largest number: log-probabilities are differences of large numbers."""
+    expected = torch.as_tensor(expected, dtype=torch.float64)
+    scale = expected.abs().amax(dim=1, keepdim=True).clamp(min=1)
+    assert ((found.double() - expected).abs() <= tolerance * scale).all()
+
+
+@each_case
+def test_a_module_gives_the_answers_of_its_head(name, kind, with_reference):
+    head, scores = fitted(name, kind, with_reference), scores_of(kind)
+    module = head.to_torch(kind)
+    found = module(scores)
+    assert found.dtype == torch.float32
+    assert module.items == ITEMS
+    assert module.classes == TARGETS
+    check_equal(found, head.predict_log_proba(rs.Scores(scores.double().numpy(), ITEMS, kind)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", AROUND)
+def test_modules_of_heads_around_heads(name, kind):
+    head, scores = around(name, kind), scores_of(kind)
+    expected = head.predict_log_proba(rs.Scores(scores.double().numpy(), ITEMS, kind))
+    check_equal(head.to_torch(kind)(scores), expected)
+
+
+# ------------------------------------------------------------------ gradients
+
+
+def numerical_gradient(head, kind, row, weights, step=1e-4):
+    """By differences of the head in NumPy."""
+    shifted = np.concatenate([row + step * np.eye(row.size), row - step * np.eye(row.size)])
+    total = head.predict_log_proba(rs.Scores(shifted, ITEMS, kind)) @ weights
+    return (total[: row.size] - total[row.size :]) / (2 * step)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize(("name", "kind", "with_reference"), SMOOTH)
+def test_gradients_are_those_of_the_head(monkeypatch, name, kind, with_reference, exact):
+    """Also for equal scores, and for gaps, where worths underflow."""
+    monkeypatch.setattr(torch.compiler, "is_exporting", lambda: exact)
+    head = fitted(name, kind, with_reference)
+    module = head.to_torch(kind).double()
+    usual = next(tables(kind))
+    rows = np.concatenate([usual[:1], usual[6:9], confident(1000.0, kind)])
+    scores = torch.from_numpy(rows).requires_grad_()
+    weights = np.array([1.0, -0.5, 0.7, 0.2])
+    (module(scores) @ torch.from_numpy(weights)).sum().backward()
+    expected = [numerical_gradient(head, kind, row, weights) for row in rows]
+    # Constants of the module have single precision.
+    np.testing.assert_allclose(scores.grad, expected, rtol=1e-3, atol=1e-5)
+
+
+@few_heads
+def test_gradcheck(name):
+    if name == "nearest-3":
+        return
+    scores = torch.randn(2, 5, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(module_of(name).double(), (scores,))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    ("name", "kind", "with_reference"), [case for case in RUN if not case[0].startswith("nearest")]
+)
+def test_gradients_are_finite(name, kind, with_reference, dtype):
+    """For gaps of 10,000 as well, and where all scores are equal."""
+    module = module_of(name, kind, with_reference).to(dtype)
+    scores = scores_of(kind).to(dtype).requires_grad_()
+    module(scores)[:, 0].sum().backward()
+    assert torch.isfinite(scores.grad).all()
+    assert scores.grad.abs().max() > 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", AROUND)
+def test_gradients_of_heads_around_heads_are_finite(name, kind):
+    scores = scores_of(kind).requires_grad_()
+    around(name, kind).to_torch(kind)(scores)[:, 0].sum().backward()
+    assert torch.isfinite(scores.grad).all()
+
+
+# ------------------------------------------------------------------ precisions and devices
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@few_heads
+def test_half_precision_is_computed_in_single_precision(name, dtype):
+    module, scores = module_of(name), torch.randn(6, 5).to(dtype)
+    expected = module(scores.float())
+    half = module.to(dtype)
+    floats = {buffer.dtype for buffer in half.buffers() if buffer.is_floating_point()}
+    assert floats == {torch.float32}
+    assert half(scores).dtype == torch.float32
+    torch.testing.assert_close(half(scores), expected, rtol=0, atol=0)
+
+
+@few_heads
+def test_double_precision(name):
+    module = module_of(name).double()
+    scores = scores_of(dtype=np.float64)
+    expected = fitted(name, "multiclass", False).predict_log_proba(scores.numpy())
+    assert module(scores).dtype == torch.float64
+    check_equal(module(scores), expected, 1e-6)
+
+
+@few_heads
+def test_other_devices(name):
+    """The meta device has shapes only: every constant of the formula must have moved."""
+    module = module_of(name).to("meta")
+    assert {buffer.device.type for buffer in module.buffers()} == {"meta"}
+    if name in {"weighted", "direct", "conse", "nearest-3"}:
+        assert module(torch.zeros(3, 5, device="meta")).shape == (3, 4)
+
+
+# ------------------------------------------------------------------ state, export, compilation
+
+
+@few_heads
+def test_a_state_dict(name):
+    """A module of another fit takes the state of this one; nothing but tensors is in the file."""
+    module, scores = module_of(name), torch.randn(6, 5)
+    stream = io.BytesIO()
+    torch.save(module.state_dict(), stream)
+    stream.seek(0)
+    state = torch.load(stream, weights_only=True)
+    other = module_of(name)
+    for buffer in other.buffers():
+        buffer.zero_()
+    other.load_state_dict(state)
+    torch.testing.assert_close(other(scores), module(scores), rtol=0, atol=0)
+    assert not list(module.parameters())
+
+
+@few_heads
+def test_torch_export_with_any_number_of_inputs(name):
+    module, scores = module_of(name), scores_of()
+    dynamic = {"scores": {0: torch.export.Dim("inputs")}}
+    exported = torch.export.export(module, (scores[:4],), dynamic_shapes=dynamic).module()
+    for n in (1, 7, len(scores)):
+        check_equal(exported(scores[:n]), module(scores[:n]))
+
+
+@few_heads
+def test_torch_compile_in_one_graph(name):
+    """Scores of usual size and gaps go through the same graph."""
+    torch.compiler.reset()
+    module = module_of(name)
+    compiled = torch.compile(module, fullgraph=True, backend="eager")
+    for table in tables("multiclass"):
+        scores = torch.from_numpy(table.astype(np.float32))
+        check_equal(compiled(scores), module(scores))
+
+
+def test_gradients_through_a_compiled_module():
+    torch.compiler.reset()
+    module = module_of("strict-consensus")
+    compiled = torch.compile(module, fullgraph=True, backend="eager")
+    for table in tables("multiclass"):
+        both = []
+        for function in (module, compiled):
+            scores = torch.from_numpy(table.astype(np.float32)).requires_grad_()
+            function(scores)[:, 0].sum().backward()
+            both.append(scores.grad)
+        torch.testing.assert_close(*both)
+
+
+def test_behind_a_network():
+    network = torch.nn.Sequential(torch.nn.Linear(3, 5), module_of("default"))
+    inputs = torch.randn(4, 3)
+    network(inputs)[:, 1].sum().backward()
+    assert torch.isfinite(network[0].weight.grad).all()
+    assert [name for name, _ in network.named_parameters()] == ["0.weight", "0.bias"]
+    assert "5 seen classes, 4 classes" in repr(network)
+
+
+# ------------------------------------------------------------------ what is refused
+
+
+@some_cases
+def test_wrong_shapes(name, kind, with_reference):
+    module, n = module_of(name, kind, with_reference), n_columns(5, kind)
+    for shape in ((2, n + 1), (n,), (2, n, 1)):
+        with pytest.raises(RankshotError, match=rf"need a table of {n} columns, not one of shape"):
+            module(torch.zeros(shape))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), sorted({case[:2] for case in CASES if not has_formula(*case[:2])})
+)
+def test_heads_that_cannot_be_modules_say_so(name, kind):
+    with pytest.raises(RankshotError, match="NumPy arrays"):
+        fitted(name, kind, False).to_torch(kind)
+
+
+def test_a_kind_that_does_not_fit():
+    with pytest.raises(RankshotError, match="kind must be"):
+        fitted("weighted", "multiclass", False).to_torch("ordinal")
+    with pytest.raises(RankshotError, match="reference has multiclass scores, these are one-vs"):
+        fitted("default", "multiclass", True).to_torch("one-vs-rest")(torch.zeros(1, 5))
+    with pytest.raises(RankshotError, match="one score per class"):
+        fitted("direct", "multiclass", False).to_torch("one-vs-one")(torch.zeros(1, 10))
+
+
+def test_a_head_that_is_not_fitted():
+    with pytest.raises(Exception, match="not fitted"):
+        rs.WeightedMean().to_torch()
+
+
+def test_without_torch(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "rankshot.zeroshot.torch_head", None)
+    with pytest.raises(RankshotError, match=r"to_torch needs .*pip install torch"):
+        rs.WeightedMean().fit(RANKINGS).to_torch()
