@@ -193,6 +193,18 @@ def test_torch_compile_in_one_graph(name):
         check_equal(compiled(scores), module(scores))
 
 
+def test_several_heads_are_compiled_in_one_process():
+    """The compiler takes numbers that differ between modules as variables; no branch takes those."""
+    torch.compiler.reset()
+    for decay, temperature in ((0.5, 1.0), (0.3, 2.0), (0.8, 0.7)):
+        inner = rs.ProbabilisticRanking(k=2, decay=decay, temperature=temperature).fit(RANKINGS)
+        for head in (inner, rs.SeenAndNew(inner, seen_temperature=temperature).fit()):
+            module = head.to_torch()
+            compiled = torch.compile(module, fullgraph=True, backend="eager")
+            scores = torch.randn(3, 5)
+            check_equal(compiled(scores), module(scores))
+
+
 def test_gradients_through_a_compiled_module():
     torch.compiler.reset()
     module = module_of("strict-consensus")

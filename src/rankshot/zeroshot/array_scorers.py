@@ -99,9 +99,7 @@ class PlackettLuceFormula:
         self._all_have_rest = bool(self._has_rest.all())
         self._is_padded = bool((self._order == self.n_items).any())
         self._n_places = len(self._order)
-        self._common_weights = [
-            float(weights.max()) if np.ptp(weights) == 0 else None for weights in self._weights
-        ]
+        self._is_weighted = (self._weights != 1).any(axis=1).tolist()
         self._n_largest = 1 + int(n_listed[self._has_rest].max(initial=0))
         tied = is_placed & (size > 1)
         taken = np.minimum(size, rankings.lengths[row] - begin)
@@ -183,10 +181,10 @@ class PlackettLuceFormula:
             if place > 0:
                 item = items(place - 1)
                 later = logaddexp(later, item, xp)
-                weight = self._common_weights[place - 1]
-                if weight is None:
-                    weight = c["weights"][place - 1, :]
-                result = result + weight * (item - later)
+                term = item - later
+                if self._is_weighted[place - 1]:
+                    term = c["weights"][place - 1, :] * term
+                result = result + term
         return result
 
     def _listed_scores(self, f: Array, c: Constants, xp: Library) -> Callable[[int], Array]:

@@ -207,6 +207,7 @@ class BatchRefinement(BaseHead, BaseEstimator):
             "means": self.means_,
             "covariance": self.covariance_,
             "log_prior": self.log_prior_,
+            "weight_of_head": np.array(float(self.head_weight)),
             "center": self._center,
             "projection": self._projection,
             "slopes": self._slopes,
@@ -309,6 +310,7 @@ class BatchRefinement(BaseHead, BaseEstimator):
     def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
         self._require_kind(kind)
         constants = with_prefix("head", self.head._constants(kind, dtype))
+        constants["temperature_of_head"] = np.array(self.head.temperature_)
         if self.fell_back_:
             return constants
         return constants | pair_constants(len(self.items_), kind) | self._densities()
@@ -316,6 +318,7 @@ class BatchRefinement(BaseHead, BaseEstimator):
     def _densities(self) -> Constants:
         """Return what the head's answers are refined by: linear functions of the scores."""
         return {
+            "weight_of_head": np.array(float(self.head_weight)),
             "center": self._center,
             "slopes": self._projection @ self._slopes,
             "offsets": self._offsets + self.log_prior_,
@@ -323,7 +326,7 @@ class BatchRefinement(BaseHead, BaseEstimator):
 
     def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
         by_head = self.head._formula(f, kind, without_prefix("head", c), xp, lost)
-        log_proba = log_softmax(by_head / self.head.temperature_, xp, 1)
+        log_proba = log_softmax(by_head / c["temperature_of_head"], xp, 1)
         return log_proba if self.fell_back_ else self._refined(log_proba, f, kind, c, xp)
 
     def _log_posterior(self, values: NDArray[np.floating], kind: Kind) -> Floats:
@@ -336,7 +339,8 @@ class BatchRefinement(BaseHead, BaseEstimator):
 
     def _refined(self, log_proba: Array, f: Array, kind: Kind, c: Constants, xp: Library) -> Array:
         features = _features(f, kind, len(self.items_), c, xp)
-        return self.head_weight * log_proba + (features - c["center"]) @ c["slopes"] + c["offsets"]
+        log_density = (features - c["center"]) @ c["slopes"] + c["offsets"]
+        return c["weight_of_head"] * log_proba + log_density
 
     def _require_kind(self, kind: Kind) -> None:
         if kind != self._kind:

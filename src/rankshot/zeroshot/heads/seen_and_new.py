@@ -313,7 +313,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
         check_is_fitted(self, "classes_")
         table = as_scores(scores, self.items_)
         features = np.empty((len(table), 2))
-        cells, c = self._cells_per_block(table.kind), self._own_constants()
+        cells, c = self._cells_per_block(table.kind), self._own_constants(table.kind)
         for rows in row_blocks(len(table), self._cells_per_input(table.values), cells):
             values = table.values[rows]
             f = self._class_scores(values, table.kind)
@@ -331,10 +331,12 @@ class SeenAndNew(BaseHead, BaseEstimator):
         """Return the three terms of the log-odds of new against seen classes, as columns."""
         return np.insert(self.gate_features(scores), 2, 1.0, axis=1) * self.gate_.new
 
-    def _own_constants(self) -> Constants:
+    def _own_constants(self, kind: Kind) -> Constants:
         constants: Constants = {
             "gate": self.gate_.coefficients(none=self.none),
             "columns": self._columns,
+            "temperature_of_head": np.array(self.head.temperature_),
+            "temperature_of_seen": np.array(self.seen_temperature_ or SEEN_TEMPERATURES[kind]),
         }
         if self.reference_ is None:
             return constants
@@ -345,7 +347,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
         constants = with_prefix("head", self.head._constants(kind, dtype))
         if self._rankings is not None:
             constants |= with_prefix("rankings", self._rankings._constants("multiclass", dtype))
-        return constants | self._own_constants() | pair_constants(len(self.items_), kind)
+        return constants | self._own_constants(kind) | pair_constants(len(self.items_), kind)
 
     def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
         log_posterior = self.head._formula(f, kind, without_prefix("head", c), xp, lost)
@@ -354,19 +356,18 @@ class SeenAndNew(BaseHead, BaseEstimator):
         if self._rankings is not None:
             theirs = without_prefix("rankings", c)
             by_rankings = self._rankings._formula(f, "multiclass", theirs, xp, lost)
-        return self._combine(f, kind, log_posterior, by_rankings, c, xp)
+        return self._combine(f, log_posterior, by_rankings, c, xp)
 
     def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         f = self._class_scores(values, kind)
         log_posterior = self._head_log_posterior(values, kind)
         by_rankings = self._ranking_log_posterior(f)
-        result = self._combine(f, kind, log_posterior, by_rankings, self._own_constants(), np)
+        result = self._combine(f, log_posterior, by_rankings, self._own_constants(kind), np)
         return np.asarray(result.T)
 
     def _combine(
         self,
         f: Array,
-        kind: Kind,
         log_posterior: Array,
         by_rankings: Array | None,
         c: Constants,
@@ -375,10 +376,9 @@ class SeenAndNew(BaseHead, BaseEstimator):
         """Return the log-probabilities of seen and new classes, in the order of ``classes_``."""
         features = self._features(f, log_posterior, by_rankings, c, xp)
         log_gate = log_softmax(features @ c["gate"][:2, :] + c["gate"][2, :], xp, 1)
-        temperature = self.seen_temperature_ or SEEN_TEMPERATURES[kind]
         f = f - xp.mean(f, axis=1, keepdims=True)
-        seen = log_softmax(f / _row_std(f, xp) / temperature, xp, 1)
-        new = log_softmax(log_posterior / self.head.temperature_, xp, 1)
+        seen = log_softmax(f / _row_std(f, xp) / c["temperature_of_seen"], xp, 1)
+        new = log_softmax(log_posterior / c["temperature_of_head"], xp, 1)
         groups = [log_gate[:, :1] + seen, log_gate[:, 1:2] + new, log_gate[:, 2:]]
         return xp.take(xp.concat(groups, axis=1), c["columns"], axis=1)
 
