@@ -194,7 +194,7 @@ def test_torch_compile_in_one_graph(name):
 
 
 def test_several_heads_are_compiled_in_one_process():
-    """The compiler takes numbers that differ between modules as variables; no branch takes those."""
+    """Numbers that differ between modules become variables, which a branch cannot take."""
     torch.compiler.reset()
     for decay, temperature in ((0.5, 1.0), (0.3, 2.0), (0.8, 0.7)):
         inner = rs.ProbabilisticRanking(k=2, decay=decay, temperature=temperature).fit(RANKINGS)
