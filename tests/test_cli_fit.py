@@ -119,6 +119,13 @@ def test_the_seen_classes_come_from_the_reference_or_a_list_of_names(folder):
     assert rs.load_head("head.rankshot").predict(pairs_of(LOGITS)).tolist() == expected.tolist()
 
 
+def test_the_seen_classes_come_from_labels_of_any_form(folder):
+    (folder / "labels.json").write_text(json.dumps(dict(enumerate(SEEN))), encoding="utf-8")
+    run_well(f"{FIT} --seen labels.json")
+    assert rs.load_head("head.rankshot").items_ == tuple(SEEN)
+    assert "'bus'" in rankshot(f"{FIT} --seen imagenet-1k").err
+
+
 def test_the_columns_of_the_scores_may_have_another_order(folder):
     run_well(f"{FIT} --seen scores.csv")
     write_scores(folder / "turned.csv", LOGITS[:, ::-1], SEEN[::-1])

@@ -41,8 +41,8 @@ def test_other_encodings_are_named_by_line(tmp_path):
 
 def test_names_and_comments(tmp_path):
     path = tmp_path / "names.txt"
-    path.write_text("# animals\ncat # tame\n\nC#\n  sea lion  \n")
-    assert read_names(path) == ("cat", "C#", "sea lion")
+    path.write_text("#animals\ncat # tame\n\nC#\n  sea lion  \nroute #2\n")
+    assert read_names(path) == ("cat", "C#", "sea lion", "route #2")
     path.write_text("cat\ncat\n")
     with pytest.raises(RankshotError, match=r"names\.txt:2: 'cat' is in line 1 as well"):
         read_names(path)

@@ -481,3 +481,10 @@ def test_renaming_items_changes_nothing(row, order):
         found = compute(renamed.top(k), values[:, order], 0.5, is_exact=is_exact)
         expected = compute(LISTS.top(k), values, 0.5, is_exact=is_exact)
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_a_label_is_not_invented_for_scores_that_are_not_finite():
+    scores = torch.zeros(3, 5)
+    scores[1, 2] = float("nan")
+    with pytest.raises(RankshotError, match="row 1: the scores are not finite"):
+        fitted("weighted", "multiclass", with_reference=False).predict(scores)

@@ -135,6 +135,8 @@ def test_parameters_that_cannot_be(tmp_path):
         rs.export_onnx(head, tmp_path / "head.txt")
     with pytest.raises(RankshotError, match="kind must be"):
         rs.export_onnx(head, tmp_path / "head.onnx", kind="ordinal")
+    with pytest.raises(RankshotError, match="network must be an ONNX file, not 3"):
+        rs.export_onnx(head, tmp_path / "head.onnx", network=3)
     with pytest.raises(Exception, match="not fitted"):
         rs.export_onnx(rs.WeightedMean(), tmp_path / "head.onnx")
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rankshot.cli.class_options import list_label_files, read_seen_labels
 from rankshot.cli.console import check_writable, say
 from rankshot.cli.head_options import HeadOptions, fit_head, innermost_head
 from rankshot.cli.head_parameters import (
@@ -47,11 +48,13 @@ def fit(
     rankings: RankingsOption = None,
     similarity: SimilarityOption = None,
     seen: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
-            help="The seen classes, in the order of the columns of the scores: a text file with "
-            "one name per line, or a table of scores (.csv, .parquet, .npz), of which only the "
-            "names and the score type are used. The default is --reference."
+            metavar="<file or imagenet-1k>",
+            help="The seen classes, in the order of the columns of the scores: a file of names or "
+            "labels, as for `rankshot rank`, imagenet-1k, or a table of scores (.csv, .parquet, "
+            ".npz), of which only the names and the score type are used. The default is "
+            "--reference.",
         ),
     ] = None,
     head: Annotated[
@@ -82,7 +85,8 @@ def fit(
     from rankshot.zeroshot.files.head_files import ENDING
 
     require_ending(output, (ENDING,))
-    check_writable(output, rankings, similarity, seen, settings, reference)
+    labels = list_label_files(seen)
+    check_writable(output, rankings, similarity, *labels, settings, reference)
     options = HeadOptions.from_command(
         rankings=rankings,
         similarity=similarity,
@@ -133,21 +137,21 @@ def head(
     Console().print(table)
 
 
-def _open_seen(seen: Path | None, reference: Path | None) -> ScoreTable:
-    """Return a table with the seen classes; that of a text file has no rows to read."""
-    from rankshot.core.text_files import read_names
+def _open_seen(seen: str | None, reference: Path | None) -> ScoreTable:
+    """Return a table with the seen classes; that of a file of labels has no rows to read."""
     from rankshot.zeroshot.files.score_tables import ENDINGS, ScoreTable, open_scores
 
-    path = seen or reference
+    path = reference if seen is None else Path(seen)
     if path is None:
         raise RankshotError(
-            "give --seen FILE, which names the seen classes in the order of the columns of the "
-            "scores (one name per line, or a table of scores), or --reference FILE"
+            "give --seen, which names the seen classes in the order of the columns of the scores "
+            "(a file of names, imagenet-1k, or a table of scores), or --reference FILE"
         )
     if path.suffix in ENDINGS:
         return open_scores(path)
     kind = "multiclass" if reference is None else open_scores(reference).kind
-    return ScoreTable(path, read_names(path), kind, has_ids=False, n_rows=0, batch_rows=1)
+    names = read_seen_labels(str(path)).names
+    return ScoreTable(path, names, kind, has_ids=False, n_rows=0, batch_rows=1)
 
 
 def _find_rows(table: ScoreTable, reference: Path | None) -> ScoreTable | None:

@@ -78,10 +78,10 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
 def iterate_names(path: Path) -> Iterator[tuple[int, str]]:
     """Yield names, one per line, with the numbers of their lines.
 
-    A # at the start or after a space begins a comment.
+    A # at the start of a line, or between spaces, begins a comment; that of "route #2" does not.
     """
     for number, line in read_lines(path):
-        if name := re.sub(r"(^|\s)#.*", "", line).strip():
+        if name := re.sub(r"(^\s*#|\s#(\s|$)).*", "", line).strip():
             yield number, name
 
 

@@ -95,6 +95,11 @@ def export_onnx(
     check_is_fitted(head, "classes_")
     require_choice("kind", kind, KINDS)
     require_ending(Path(path), (".onnx",))
+    if network is not None and not isinstance(network, str | Path):
+        raise RankshotError(
+            f"network must be an ONNX file, not {short_repr(network)}: a network of torch is "
+            "written as one by torch.onnx.export"
+        )
     model = alone = _Graph(head, kind).build()
     from_probabilities = False
     if network is not None:

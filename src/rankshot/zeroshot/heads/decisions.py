@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.arrays import Array, numpy_dtype, other_library, to_numpy
-from rankshot.core.errors import RankshotError, short_repr, suggest_name
+from rankshot.core.errors import RankshotError, RowError, short_repr, suggest_name
 from rankshot.core.validation import require_whole_number
 
 Floats = NDArray[np.floating]
@@ -62,7 +62,13 @@ def most_probable(log_proba: Floats) -> NDArray[np.intp]:
     with np.errstate(invalid="ignore"):
         tied = TIED[numpy_dtype(log_proba)] * xp.clip(xp.abs(top), 1.0, None)
         is_best = xp.astype(log_proba >= top - tied, xp.int8)
-    return to_numpy(xp.argmax(is_best, axis=1))
+    best = xp.argmax(is_best, axis=1)
+    if xp is not np:
+        # Scores on other devices have not been checked.
+        best = to_numpy(xp.where(xp.isnan(top[:, 0]), -1, best))
+        if (best < 0).any():
+            raise RowError(": the scores are not finite", int(np.argmax(best < 0)))
+    return np.asarray(best)
 
 
 def label_or_reject(
