@@ -158,7 +158,9 @@ def classify_table(
     new = [name for name in model.classes_.tolist() if name not in {*table.items, NONE_OF_THESE}]
     groups: dict[str, Collection[str]] = {}
     if isinstance(model, SeenAndNew):
-        groups = {"seen classes": table.items, "new classes": new}
+        # A saved head may spell the seen classes in another way than the table.
+        new = model.head.classes_.tolist()
+        groups = {"seen classes": model.classes_[model.seen_].tolist(), "new classes": new}
     _print_counts(counts, groups, new, output)
 
 

@@ -132,8 +132,11 @@ def head(
     table = Table(title=file.name, show_header=False)
     table.add_column(max_width=NAME_WIDTH)
     table.add_column(overflow="fold")
-    for what, text in _describe_file(model):
-        table.add_row(what, Text(text))
+    try:
+        for what, text in _describe_file(model):
+            table.add_row(what, Text(text))
+    except (TypeError, ValueError, LookupError, AttributeError):
+        raise RankshotError(f"{file}: what it says of its origin is damaged") from None
     Console().print(table)
 
 

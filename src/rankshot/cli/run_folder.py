@@ -185,7 +185,9 @@ def _lock(folder: Path) -> Iterator[None]:
 
 def remove_leftovers(folder: Path, name: str = "") -> None:
     """Remove the temporary files of a process that was killed while it wrote a file."""
-    temporary = re.compile(rf"\.{re.escape(name) or '.+'}\.[a-z0-9_]{{8}}")
+    from rankshot.core.text_files import TEMPORARY
+
+    temporary = re.compile(rf"\.{re.escape(name) or '.+'}{re.escape(TEMPORARY)}[a-z0-9_]{{8}}")
     for path in folder.iterdir():
         if temporary.fullmatch(path.name) and path.is_file():
             path.unlink()

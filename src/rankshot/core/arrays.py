@@ -70,7 +70,8 @@ def as_real_floats(array: Array, xp: Library) -> Array:
     if name.startswith(("float", "bfloat")):
         return xp.astype(array, xp.float32)
     if xp.isdtype(array.dtype, "integral"):
-        return xp.astype(array, xp.float32)
+        # As NumPy does, where single precision does not hold all numbers.
+        return xp.astype(array, xp.float64 if name.endswith(("32", "64")) else xp.float32)
     raise RankshotError(f"scores must be a table of numbers, not of {name}")
 
 
@@ -119,6 +120,11 @@ def largest(x: Array, xp: Library, axis: int) -> Array:
         # Its own maximum becomes a subgraph for NaN and for empty arrays.
         return xp.take_along_axis(x, xp.argmax(x, axis=axis, keepdims=True), axis=axis)
     return xp.max(x, axis=axis, keepdims=True)
+
+
+def smallest(x: Array, xp: Library, axis: int) -> Array:
+    """Return the minimum along an axis, which stays with length 1."""
+    return -largest(-x, xp, axis) if _is_symbolic(xp) else xp.min(x, axis=axis, keepdims=True)
 
 
 def row_norm(x: Array, xp: Library) -> Array:

@@ -100,6 +100,10 @@ def read_names(path: Path) -> tuple[str, ...]:
     return tuple(line_of)
 
 
+TEMPORARY = ".rankshot-"
+"""Part of the names of files that are not complete. A process that is killed leaves such a file."""
+
+
 @contextmanager
 def replace_file(path: Path) -> Iterator[TextIO]:
     """Open a new file that replaces ``path`` when the block ends without an exception.
@@ -108,7 +112,7 @@ def replace_file(path: Path) -> Iterator[TextIO]:
     """
     place = path.resolve()
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
+        handle, name = tempfile.mkstemp(prefix=f".{place.name}{TEMPORARY}", dir=place.parent)
     except OSError as error:
         raise RankshotError(f"{place}: cannot write there ({error.strerror})") from None
     temporary = Path(name)

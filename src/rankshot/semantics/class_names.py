@@ -30,7 +30,8 @@ FEWEST_RANKED = 2
 """Seen classes that must be left when others are rehearsed: fewer cannot be ranked."""
 _QUALIFIER = re.compile(r"(?<=\S)\s*\([^()]*\)$")
 """What tells two classes of the same word apart, as in crane (bird)."""
-SEPARATORS = str.maketrans("", "", "-_+ \t\n\u00a0")
+_SEPARATOR = re.compile(r"[_\s]|(?<=\w)[-+](?=\w)")
+"""What may stand between the words of a name. The signs of "C++" and "-1" are not separators."""
 
 
 def compare_as(
@@ -222,7 +223,7 @@ class NameMatcher:
 
 def reduce_name(name: str) -> str:
     """Return the letters of a name: without case and separators."""
-    return name.casefold().translate(SEPARATORS)
+    return _SEPARATOR.sub("", name.casefold())
 
 
 def _singulars(name: str) -> list[str]:

@@ -23,6 +23,7 @@ from rankshot.core.arrays import (
     largest,
     logaddexp,
     logsumexp,
+    smallest,
 )
 from rankshot.core.errors import RankshotError
 from rankshot.ranking.layouts import group_by_place
@@ -164,6 +165,9 @@ class PlackettLuceFormula:
         lost : list or None
             See `rankshot.core.arrays.Lost`.
         """
+        # What all scores of an input have in common would cost digits.
+        top, bottom = largest(f, xp, 1), smallest(f, xp, 1)
+        f = f - xp.where(top < 0, top, xp.where(bottom > 0, bottom, 0.0))
         if lost is None:
             return self._log_prob(f, self._log_rest(f, c, xp), c, xp)
         log_rest, is_lost = self._log_rest_by_product(f, c, xp)

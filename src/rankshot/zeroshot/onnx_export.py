@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rankshot.core.arrays import log_softmax
+from rankshot.core.arrays import largest, log_softmax
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.text_files import replace_file, require_ending
 from rankshot.core.validation import require_choice
 from rankshot.semantics.class_labels import read_class_labels
 from rankshot.zeroshot.heads.base import BaseHead
+from rankshot.zeroshot.heads.decisions import TIED
 from rankshot.zeroshot.scores import KINDS, Kind, Scores, n_columns
 
 SCORES, PROBABILITIES, LABEL = "scores", "probabilities", "label"
@@ -29,6 +31,8 @@ GRAPH_ERRORS = (OSError, ValueError, TypeError, RuntimeError, LookupError)
 """What libraries raise for graphs that are damaged, beside errors of their own."""
 TOLERANCE = 1e-5
 """The largest difference of a probability from that of the head in Python."""
+SUM_ERROR = 1e-3
+"""How far the sum of a softmax may be from one; half precision has three digits."""
 CHECKED = 16
 """The number of random inputs that an exported head is checked with."""
 
@@ -100,13 +104,14 @@ def export_onnx(
             f"network must be an ONNX file, not {short_repr(network)}: a network of torch is "
             "written as one by torch.onnx.export"
         )
-    model = alone = _Graph(head, kind).build()
+    model = _Graph(head, kind).build()
+    difference = _largest_difference(model, head, kind)
     from_probabilities = False
     if network is not None:
         graph = _Graph(head, kind)
         graph.attach(Path(network), output)
         model, from_probabilities = graph.build(), graph.from_probabilities
-    difference = _largest_difference(alone, head, kind)
+        difference = max(difference, graph.measure_difference(model))
     if not difference <= TOLERANCE:
         raise RankshotError(
             f"the exported head differs from the head by up to {difference:.2g} in a probability: "
@@ -128,6 +133,7 @@ class _Graph:
         self._inputs: dict[str, Any] = {SCORES: scores}
         self._scores = self._xp.asarray(scores)
         self._metadata: dict[str, str] = {}
+        self._probe: _Probe | None = None
         self.from_probabilities = False
 
     def attach(self, path: Path, output: str | None) -> None:
@@ -149,11 +155,26 @@ class _Graph:
         except GRAPH_ERRORS + _onnx_errors() as error:
             problem = str(error).strip().partition("\n")[0]
             raise RankshotError(f"{path}: no head can be attached to it: {problem}") from None
-        self._scores = self._xp.astype(self._xp.asarray(outputs[chosen]), self._xp.float32)
-        self.from_probabilities = _find_maker(network, chosen) == MAKES_PROBABILITIES[self._kind]
+        scores = self._xp.astype(self._xp.asarray(outputs[chosen]), self._xp.float32)
+        # The network may not say how many outputs it has.
+        self._scores = self._xp.reshape(scores, (-1, self._columns))
+        self._probe = _try_network(network, chosen)
+        self.from_probabilities = _find_maker(network, chosen) == MAKES_PROBABILITIES[
+            self._kind
+        ] or (self._kind == "multiclass" and self._probe is not None and self._probe.is_softmax)
         if self.from_probabilities:
             scores = Scores.from_probabilities(self._scores, self._head.items_, self._kind)
             self._scores = scores.values
+
+    def measure_difference(self, model: Any) -> float:
+        """Return how far the graph is from network and head, one after the other."""
+        if self._probe is None:
+            return 0.0
+        values = self._probe.scores.reshape(-1, self._columns).astype(np.float32)
+        make = Scores.from_probabilities if self.from_probabilities else Scores
+        expected = self._head.predict_proba(make(values, self._head.items_, self._kind))
+        found = _open_session(model).run([PROBABILITIES], self._probe.inputs)[0]
+        return float(np.abs(found - expected).max())
 
     def _choose_output(self, network: Any, path: Path, wanted: str | None) -> str:
         """Return the name of the output that has the scores."""
@@ -188,7 +209,9 @@ class _Graph:
         }
         log_posterior = head._formula(self._scores, self._kind, constants, xp, None)
         log_proba = log_softmax(log_posterior / head.temperature_, xp, 1)
-        outputs = {PROBABILITIES: xp.exp(log_proba), LABEL: xp.argmax(log_proba, axis=1)}
+        outputs = {PROBABILITIES: xp.exp(log_proba), LABEL: self._label(log_proba)}
+        if taken := [name for name in outputs if name in self._inputs]:
+            raise RankshotError(f"an input of the network has the name of an output: {taken[0]!r}")
         model = self._spox.build(
             self._inputs, {name: array.unwrap_spox() for name, array in outputs.items()}
         )
@@ -204,6 +227,13 @@ class _Graph:
         for key, value in (self._metadata | own).items():
             model.metadata_props.add(key=key, value=value)
         return model
+
+    def _label(self, log_proba: Any) -> Any:
+        """Return the number of the most probable class; among equals, the first."""
+        xp = self._xp
+        top = largest(log_proba, xp, 1)
+        tied = TIED[np.dtype(np.float32)] * xp.where(top < -1, -top, 1.0)
+        return xp.argmax(xp.astype(log_proba >= top - tied, xp.float32), axis=1)
 
 
 def _load(path: Path) -> Any:
@@ -253,6 +283,40 @@ def _check_classes(metadata: dict[str, str], items: tuple[str, ...], path: Path)
             )
 
 
+class _Probe(NamedTuple):
+    """Random inputs of a network, and what it returns for them."""
+
+    inputs: dict[str, NDArray[Any]]
+    scores: NDArray[np.floating]
+
+    @property
+    def is_softmax(self) -> bool:
+        """Whether the rows are probabilities."""
+        p = self.scores.astype(np.float64)
+        total = p.sum(axis=-1)
+        return bool((p >= 0).all() and (p <= 1).all() and (np.abs(total - 1) < SUM_ERROR).all())
+
+
+def _try_network(network: Any, output: str) -> _Probe | None:
+    """Run a network on random numbers; None if the shapes of its inputs are not known."""
+    rng, inputs = np.random.default_rng(0), {}
+    given = {tensor.name for tensor in network.graph.initializer}
+    for value in network.graph.input:
+        if value.name in given:
+            continue
+        batch, *shape = _shape(value) or (None, None)
+        if None in shape or not _is_float(value):
+            return None
+        elem_type = value.type.tensor_type.elem_type
+        dtype = _module("onnx").helper.tensor_dtype_to_np_dtype(elem_type)
+        inputs[value.name] = rng.normal(size=[batch or CHECKED, *shape]).astype(dtype)
+    try:
+        scores = _open_session(network).run([output], inputs)[0]
+    except GRAPH_ERRORS + _onnx_errors():
+        return None
+    return _Probe(inputs, scores) if np.isfinite(scores).all() else None
+
+
 def _find_maker(network: Any, output: str) -> str | None:
     """Return the kind of node that computes an output, before nodes that keep its values."""
     makers = {name: node for node in network.graph.node for name in node.output}
@@ -296,13 +360,17 @@ def _type_of(value: Any, spox: Any) -> Any:
 
 def _largest_difference(model: Any, head: BaseHead, kind: Kind) -> float:
     """Return how far the probabilities of a graph are from those of its head."""
-    session = _module("onnxruntime").InferenceSession(
-        model.SerializeToString(), providers=["CPUExecutionProvider"]
-    )
+    session = _open_session(model)
     shape = CHECKED, n_columns(len(head.items_), kind)
     values = np.random.default_rng(0).normal(scale=5, size=shape).astype(np.float32)
     found = session.run([PROBABILITIES], {SCORES: values})[0]
     return float(np.abs(found - head.predict_proba(Scores(values, head.items_, kind))).max())
+
+
+def _open_session(model: Any) -> Any:
+    return _module("onnxruntime").InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
 
 
 def _write(model: Any, path: Path) -> None:

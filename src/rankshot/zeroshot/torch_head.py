@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any, cast
 
 import numpy as np
@@ -41,7 +42,8 @@ class TorchHead(torch.nn.Module):
         super().__init__()
         self.items = head.items_
         self.classes = tuple(map(str, head.classes_))
-        self._head, self._kind = head, kind
+        # A copy: the module does not change if the head is fitted again.
+        self._head, self._kind = deepcopy(head), kind
         constants = head._constants(kind, np.dtype(np.float32))
         self._names = tuple(constants)
         for name, array in constants.items():
@@ -76,8 +78,10 @@ class TorchHead(torch.nn.Module):
         return self._log_proba(f, c, None) if torch.nonzero(is_lost).shape[0] else log_proba
 
     def _log_proba(self, f: torch.Tensor, c: Constants, lost: Lost) -> torch.Tensor:
-        log_posterior = self._head._formula(f, self._kind, c, xp, lost)
-        return cast("torch.Tensor", log_softmax(log_posterior / self.temperature, xp, 1))
+        # Autocast would compute products of matrices in half precision.
+        with torch.autocast(f.device.type, enabled=False):
+            log_posterior = self._head._formula(f, self._kind, c, xp, lost)
+            return cast("torch.Tensor", log_softmax(log_posterior / self.temperature, xp, 1))
 
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], *args: Any) -> TorchHead:
         """Move or convert the buffers, but never to half precision."""

@@ -171,7 +171,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
         self._rankings: ProbabilisticRanking | None = None
         self.seen_temperature_ = self.seen_temperature
         if reference is None:
-            self._rankings = self._fit_rankings()
+            self._rankings = self._fit_rankings(ProbabilisticRanking())
         else:
             table = as_reference(reference, self.items_)
             self._fit_reference(table)
@@ -185,6 +185,9 @@ class SeenAndNew(BaseHead, BaseEstimator):
             state["seen_temperature"] = self.seen_temperature_
         if self.reference_ is not None:
             state["feature_mean"], state["feature_std"] = self._feature_mean, self._feature_std
+        if self._rankings is not None:
+            # Defaults may change.
+            state["places"], state["decay"] = self._rankings.k, self._rankings.decay
         return state
 
     def _restore_state(self, state: FittedState) -> None:
@@ -197,7 +200,10 @@ class SeenAndNew(BaseHead, BaseEstimator):
                 "seen_temperature", state.values["seen_temperature"], above=0, below=np.inf
             )
         self._name_classes()
-        self._rankings = self._fit_rankings() if self.reference_ is None else None
+        self._rankings = None
+        if self.reference_ is None:
+            places, decay = state.take_value("places", int), state.take_value("decay", float)
+            self._rankings = self._fit_rankings(ProbabilisticRanking(k=places, decay=decay))
         if self.reference_ is not None:
             self._feature_mean = state.take_array("feature_mean", 2)
             self._feature_std = state.take_array("feature_std", 2)
@@ -233,15 +239,15 @@ class SeenAndNew(BaseHead, BaseEstimator):
         self.classes_ = names[self._columns]
         self.seen_ = self._columns < len(self.items_)
 
-    def _fit_rankings(self) -> ProbabilisticRanking:
-        """Return the head that compares new classes with seen ones without a reference."""
+    def _fit_rankings(self, head: ProbabilisticRanking) -> ProbabilisticRanking:
+        """Fit the head that compares new classes with seen ones without a reference."""
         rankings = getattr(self.head, "rankings_", None)
         if rankings is None:
             raise RankshotError(
                 f"{type(self.head).__name__} has no rankings, so a reference is needed: pass "
                 "scores of varied inputs of seen classes to fit"
             )
-        return ProbabilisticRanking().fit(rankings)
+        return head.fit(rankings)
 
     def _fit_reference(self, table: Scores) -> None:
         require_enough(table)
