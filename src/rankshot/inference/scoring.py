@@ -143,7 +143,7 @@ def nothing_scored(inputs: Inputs, skipped: Sequence[Skipped]) -> RankshotError:
     """Return the error for inputs of which none could be scored."""
     if not skipped:
         return RankshotError(f"{inputs.name}: there are no inputs in it")
-    first = skipped[0]
+    first = next((one for one in skipped if one.is_input), skipped[0])
     return RankshotError(
         f"{inputs.name}: no input could be scored; the first one, {first.id}: {first.reason}"
     )
