@@ -109,8 +109,9 @@ class RunFolder:
                 "another --folder"
             )
         if again:
+            written = {} if kept is None else kept["rankings written"]
             for name in {} if kept is None else kept["rankings from"]:
-                _keep_corrected(self.path / name, kept["rankings written"].get(name))
+                _keep_corrected(self.path / name, written.get(name))
             for pattern in OWN_FILES:
                 for path in self.path.glob(pattern):
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
