@@ -56,7 +56,7 @@ def test_one_command_does_what_four_do(place):
     assert "rankings: from WordNet, the default" in out
     assert "see `rankshot ask`" in out
     assert "scores: 9 inputs scored, 1 skipped\n" in out
-    assert "1 not a picture; 1 not named like a picture" in out
+    assert "skipped 1 input: 1 not a picture; not inputs: 1 not named like a picture; all" in out
     assert f"all are listed in {FOLDER}/scores.skipped.csv" in out
     assert "9 predictions written to p.csv\n" in out
     assert f"kept in {FOLDER}: scores.npz, p.rankings.jsonl, p.rankshot; " in out
@@ -131,6 +131,39 @@ def test_rankings_that_were_corrected_by_hand_are_used(idle):
     assert [row["label"] for row in read("p.csv")] == wanted.tolist()
     # The same classes from another source are ranked again.
     assert "knows 100% of all pairs" in run_well([*RUN, "--source", "wordnet:wup"])
+
+
+def test_rankings_that_were_corrected_by_hand_are_kept(place):
+    rankings, kept = FOLDER / "p.rankings.jsonl", FOLDER / "p.rankings.corrected.jsonl"
+    run_well(RUN)
+    assert "corrected" not in run_well([*RUN, "--source", "wordnet:wup"])
+    for words, copy in (
+        ([*BASE, "--new", "tulip", "-o", "p.csv"], kept),
+        ([*RUN, "--again"], kept.with_name("p.rankings.corrected-2.jsonl")),
+    ):
+        corrected = "".join(reversed(rankings.read_text().splitlines(keepends=True))) + "\n"
+        rankings.write_text(corrected)
+        out = run_well(words)
+        assert f"those in {rankings} were corrected by hand; they are kept as {copy}\n" in out
+        assert copy.read_text() == corrected
+        assert rankings.read_text() != corrected
+    assert kept.exists()
+
+
+def test_what_is_kept_after_ctrl_c(place, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ScoringPlan, "_call", stop)
+        done = rankshot(RUN)
+    assert done.status == 130
+    assert "stopped: no scores are kept; the same command goes on\n" in done.out
+    with monkeypatch.context() as patch:
+        patch.setattr(sys.modules["rankshot.cli.recognise"], "classify_table", stop)
+        done = rankshot(RUN)
+    assert f"stopped: the scores in {FOLDER}/scores.npz are kept; the same command" in done.out
+    assert "scores: those of 9 inputs" in run_well(RUN)
 
 
 def score_tables():

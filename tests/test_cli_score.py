@@ -8,6 +8,7 @@ from PIL import Image
 
 from command_line import rankshot, run_well
 from rankshot.inference import Preprocessing
+from rankshot.inference.scoring import ScoringPlan
 from rankshot.zeroshot.files.score_tables import open_scores
 from tiny_models import (
     CLASSES,
@@ -46,7 +47,7 @@ def test_a_network_and_a_folder(place):
     )
     assert "6 inputs written to s.parquet (" in out
     assert "per second)" in out
-    assert "no scores: 1 not a picture; 1 not named like a picture" in out
+    assert "skipped 1 input: 1 not a picture; not inputs: 1 not named like a picture; all" in out
     assert "all are listed in s.skipped.csv" in out
     ids, scores = read("s.parquet")
     prepare = Preprocessing(8, 0.5, 0.25, resize=8)
@@ -71,6 +72,53 @@ def test_once_more(place):
     run_well(command)
     assert "has the scores of this model for these inputs already" in run_well(command)
     assert "6 inputs written" in run_well(f"{command} --again")
+    before = (place / "s.npz").read_bytes()
+    done = rankshot(command.replace("photos", "photos/0001.png"))
+    assert "s.npz: is there, from another run (not with the same inputs); --again" in done.err
+    assert (place / "s.npz").read_bytes() == before
+
+
+def test_damaged_inputs_are_named_before_files_that_are_no_inputs(place):
+    for number in range(9):
+        (place / f"photos/.hidden{number}").touch()
+        (place / f"photos/0000.e{number}").touch()
+    out = run_well(f"score photos --model net.onnx --classes classes.txt {PLAIN} -o s.csv")
+    assert (
+        "skipped 1 input: 1 not a picture; "
+        "not inputs: 10 not named like a picture, 9 hidden; all are listed in s.skipped.csv" in out
+    )
+    assert (place / "s.skipped.csv").read_text().count(",yes\n") == 1
+
+
+def test_names_that_replace_the_model_s_own_are_said(place):
+    write_onnx(place / "net.onnx", metadata={"classes": ["LABEL_0", "LABEL_1", "LABEL_2"]})
+    out = run_well(f"score photos --model net.onnx --classes classes.txt {PLAIN} -o s.csv")
+    assert "the names in classes.txt replace those of the model: 'red' instead of 'LABEL_0'" in out
+
+
+def stop_at_batch(monkeypatch, last):
+    calls, call = [], ScoringPlan._call
+
+    def stop(plan, batch):
+        calls.append(1)
+        if len(calls) == last:
+            raise KeyboardInterrupt
+        return call(plan, batch)
+
+    monkeypatch.setattr(ScoringPlan, "_call", stop)
+
+
+@pytest.mark.parametrize("again", ["", " --again"])
+def test_what_is_kept_after_ctrl_c(place, monkeypatch, again):
+    command = f"score photos --model net.onnx --classes classes.txt {PLAIN} --batch 2 -o s.csv"
+    stop_at_batch(monkeypatch, 3)
+    done = rankshot(command + again)
+    assert done.status == 130
+    without = " without --again" if again else ""
+    assert (
+        f"stopped: the scores of 4 inputs are kept; the same command{without} goes on" in done.out
+    )
+    assert "4 inputs were done by an earlier run" in run_well(command)
 
 
 def test_a_softmax_is_said(place):
@@ -86,7 +134,7 @@ def test_files_beside_the_network_need_no_option(place):
     (place / "preprocessor_config.json").write_text(json.dumps(config))
     out = run_well("score photos --model net.onnx -o s.csv")
     assert "preprocessing: resized to 8 x 8 (bilinear), minus 0.5, divided by 1, NCHW" in out
-    out = run_well("score photos --model net.onnx --mean 0 -o s.csv")
+    out = run_well("score photos --model net.onnx --mean 0 -o s.csv --again")
     assert "preprocessing: resized to 8 x 8 (bilinear), minus 0, divided by 1, NCHW" in out
 
 
@@ -96,7 +144,9 @@ def test_texts(place):
     out = run_well("score t.csv --model ./bert --text-column request -o s.csv")
     assert "model: ./bert, on CPU" in out
     assert "preprocessing" not in out
-    assert "no scores: 1 no text in the column 'request'" in out
+    assert "skipped 1 input: 1 no text in the column 'request'; all are listed" in out
+    done = rankshot("score t.csv --model ./bert --size 8 --text-column request -o other.csv")
+    assert "./bert: takes texts; leave out --size" in done.err
     assert read("s.csv")[0] == ["a", "c"]
 
 
@@ -113,6 +163,9 @@ REFUSED = {
         "the network's layout is NCHW, not NHWC"
     ),
     "photos --model net.onnx --mean 0 -o s.csv": "the preprocessing lacks std",
+    "photos --model net.onnx --mean 127 --std 128 -o s.csv": (
+        "mean is 127, but white is 1 here; divide"
+    ),
     "photos --model net.onnx --size big -o s.csv": "--size must be such as 224 or 224x320, not",
     "photos --model net.onnx --mean 1,x -o s.csv": "--mean must be a number, or three",
     "photos --model net.onnx -o s.txt": "unknown ending '.txt'",

@@ -124,12 +124,11 @@ def test_texts_in_lines_and_lists(tmp_path):
     ("name", "content", "takes", "message"),
     [
         ("t.csv", "id,txt\na,b\n", "texts", r"no column 'text' \(did you mean 'txt'\?\)"),
-        ("t.csv", "id,text\n,b\n", "texts", r"t.csv:2: the row has no id"),
         ("t.jsonl", '{"txt": "a"}\n', "texts", r"no column 'text' \(did you mean 'txt'\?\)"),
         ("t.jsonl", "[1]\n", "texts", r"t.jsonl:1: not a JSON object"),
-        ("t.jsonl", '{"text": "a", "id": 1.5}\n', "texts", "an id must be text, not 1.5"),
         ("t.doc", "a", "texts", "unknown ending '.doc'"),
-        ("t.png", "a", "texts", "unknown ending '.png'"),
+        ("t.png", "a", "texts", "is a picture, but the model takes texts"),
+        ("t.png", "a", "values", "is a picture, .* give preprocessing="),
         ("t.csv", "id,text\na,b\n", "values", "the model takes arrays"),
     ],
 )
@@ -139,7 +138,26 @@ def test_bad_files(tmp_path, name, content, takes, message):
         list(open_inputs(tmp_path / name, takes))
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.csv", "id,text\na,b\n,c\nd,e\n"),
+        ("t.jsonl", '{"text": "b", "id": "a"}\n{"text": "c", "id": 1.5}\n{"text": "e", "id": "d"}'),
+        ("t.jsonl", '{"text": "b", "id": "a"}\n{"text": "c", "id": ""}\n{"text": "e", "id": "d"}'),
+    ],
+)
+def test_a_row_without_id_is_skipped(tmp_path, name, content):
+    path = tmp_path / name
+    path.write_text(content)
+    used, (skipped,) = split(open_inputs(path, "texts"))
+    assert used == [Input("a", "b"), Input("d", "e")]
+    line = 3 if name == "t.csv" else 2
+    assert skipped == Skipped(f"{path}:{line}", "the row has no id, or one that is no text")
+
+
 def test_what_is_no_source(tmp_path):
+    with pytest.raises(RankshotError, match=r"a folder holds pictures, .* give preprocessing="):
+        open_inputs(tmp_path, "values")
     with pytest.raises(RankshotError, match="a folder holds pictures, but the model takes texts"):
         open_inputs(tmp_path, "texts")
     with pytest.raises(RankshotError, match="there is no such file or folder"):

@@ -1,6 +1,7 @@
 """Every kind of model gives the scores that a direct computation gives, or says what is wrong."""
 
 import json
+import re
 import sys
 
 import numpy as np
@@ -15,6 +16,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 import rankshot as rs
 from rankshot.inference import Preprocessing
+from rankshot.inference.model_interface import Model
+from rankshot.inference.scoring import plan_scoring
 from tiny_models import (
     CLASSES,
     PLAIN,
@@ -51,6 +54,90 @@ def test_an_onnx_file(tmp_path, photos):
     assert found.scores.items == tuple(CLASSES)
     assert found.scores.values.dtype == np.float32
     np.testing.assert_allclose(found.scores.values, wanted, atol=1e-5)
+
+
+def test_given_names_in_another_order_than_the_model_s_are_refused(tmp_path):
+    path = write_onnx(tmp_path / "net.onnx", metadata={"classes": ["n02084071", "bus", "daisy"]})
+    for classes in (["bus", "dog, domestic dog", "daisy"], ["daisy", "n02084071", "omnibus"]):
+        with pytest.raises(rs.RankshotError, match=r"output 0 is 'n02084071' in the model, and '"):
+            plan_scoring(path, classes, Preprocessing(**PLAIN))
+    same = plan_scoring(path, ["dog", "Bus", "daisy"], Preprocessing(**PLAIN))
+    assert (same.remark, same.classes.names) == ("", ("dog", "Bus", "daisy"))
+
+
+def test_other_names_replace_those_of_the_model_and_it_is_said(tmp_path):
+    path = write_onnx(tmp_path / "net.onnx", metadata={"classes": ["LABEL_0", "bus", "LABEL_2"]})
+    file = tmp_path / "mine.txt"
+    file.write_text("dog\nbus\ndaisy\n")
+    plan = plan_scoring(path, file, Preprocessing(**PLAIN))
+    remark = f"the names in {file} replace those of the model: 'dog' instead of 'LABEL_0'"
+    assert plan.describe()[-1] == remark
+    assert plan.classes.names == ("dog", "bus", "daisy")
+
+
+def test_names_of_the_same_class_of_imagenet_are_the_same():
+    labels = rs.read_class_labels("imagenet-1k")
+    network = Model("net", "values", len, classes="imagenet-1k")
+    for given in (
+        labels.names,
+        labels.synsets,
+    ):
+        assert plan_scoring(network, given).remark == ""
+        with pytest.raises(rs.RankshotError, match="in another order"):
+            plan_scoring(network, [*given[1:], given[0]])
+    # Two cranes are told apart by their places.
+    for given in ([words[0] for words in labels.synonyms], map(", ".join, labels.synonyms)):
+        assert plan_scoring(network, list(given)).remark == ""
+
+
+def test_names_of_the_model_that_cannot_be_used_can_be_replaced(tmp_path):
+    path = write_onnx(tmp_path / "net.onnx", metadata={"classes": ["a", "a", "b"]})
+    plan = plan_scoring(path, CLASSES, Preprocessing(**PLAIN))
+    assert "which cannot be used (class labels: 'a' occurs more than once" in plan.remark
+
+
+def test_the_number_of_classes_is_compared_before_the_model_runs(tmp_path):
+    place = write_text_transformer(tmp_path / "bert", labels=None)
+    fitted = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(TEXTS, INTENTS)
+    onnx = write_onnx(tmp_path / "net.onnx")
+    for model, how in ((place, None), (fitted, None), (onnx, Preprocessing(**PLAIN))):
+        with pytest.raises(rs.RankshotError, match=r"has [23] outputs, but there are 5 classes"):
+            plan_scoring(model, list("abcde"), how)
+
+
+def test_pillow_is_asked_for_before_the_model_runs(tmp_path, monkeypatch):
+    path = write_onnx(tmp_path / "net.onnx")
+    monkeypatch.setitem(sys.modules, "PIL.Image", None)
+    with pytest.raises(rs.RankshotError, match="need Pillow: pip install"):
+        plan_scoring(path, CLASSES, Preprocessing(**PLAIN))
+
+
+def test_a_network_cannot_name_a_file_to_open(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "secret.txt").write_text("a\nb\nc\n")
+    path = write_onnx(tmp_path / "net.onnx", metadata={"classes": "secret.txt", "labels": CLASSES})
+    assert rs.open_model(path).classes == CLASSES
+    path = write_onnx(tmp_path / "net.onnx", metadata={"classes": "secret.txt"})
+    with pytest.raises(rs.RankshotError, match="names of its classes are not in it"):
+        plan_scoring(path, None, Preprocessing(**PLAIN))
+    write_onnx(path, metadata={"preprocessor_config": [1]})
+    with pytest.raises(rs.RankshotError, match="'preprocessor_config' in it must be an object"):
+        rs.open_model(path)
+
+
+def test_pictures_for_a_module_of_torch_need_preprocessing(photos):
+    import torch
+
+    folder, names, _ = photos
+    module = torch.nn.Flatten()
+    images = [Image.open(folder / name) for name in names]
+    for inputs in (images, [folder / name for name in names], folder, folder / names[0]):
+        with pytest.raises(rs.RankshotError, match="give preprocessing="):
+            rs.score(module, inputs, CLASSES)
+    for image in images:
+        image.close()
+    with pytest.raises(rs.RankshotError, match="give preprocessing="):
+        rs.score(mean_colors, folder, CLASSES)
 
 
 def test_channels_last_are_read_from_the_graph(tmp_path, photos):
@@ -211,6 +298,7 @@ def test_a_text_model_of_transformers_needs_no_option(tmp_path):
     tokenizer = AutoTokenizer.from_pretrained(place)
     network = BertForSequenceClassification.from_pretrained(place).eval()
     assert found.scores.items == ("play_music", "set_alarm")
+    assert re.search(r"; texts are cut after \d+ tokens$", str(rs.open_model(place)))
     with torch.inference_mode():
         for row, text in zip(found.scores.values[:4], TEXTS, strict=True):
             wanted = network(**tokenizer(text, return_tensors="pt")).logits.numpy()[0]

@@ -88,6 +88,27 @@ def test_other_values_keep_the_share_that_is_cropped_away():
     assert larger.std == (0.229, 0.224, 0.225)
 
 
+def test_given_means_are_those_of_pixels_whose_white_is_one(rng):
+    image = noise(rng, 40, 40)
+    for name in ("imagenet", "efficientnet-lite"):
+        changed = Preprocessing.from_name(name).with_changes(size=8, mean=0.5, std=[0.25])
+        wanted = (Preprocessing(8, 0, 1, changed.resize, changed.interpolation)(image) - 0.5) / 0.25
+        np.testing.assert_allclose(changed(image), wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "values", [{"mean": 127}, {"mean": (0.5, 123.7, 0.5)}, {"mean": -2}, {"std": 58.4}]
+)
+def test_means_of_pixels_from_0_to_255_are_refused(values):
+    message = r"(mean|std) is (127|123.7|-2|58.4), but white is 1 here; divide .* by 255"
+    for name in ("imagenet", "efficientnet-lite"):
+        with pytest.raises(RankshotError, match=message):
+            Preprocessing.from_name(name).with_changes(**values)
+    with pytest.raises(RankshotError, match=message):
+        Preprocessing(**{"size": 8, "mean": 0, "std": 1} | values)
+    assert Preprocessing(8, 127, 128, white=255).mean == (127, 127, 127)
+
+
 @pytest.mark.parametrize(
     ("config", "message"),
     [

@@ -68,11 +68,9 @@ def test_the_table_has_what_score_returns(place, ending, small_parts):
         rows = list(csv.DictReader(stream))
     assert [row["id"] for row in rows] == ["0003.png", "0017.png", "notes.txt"]
     assert [row["reason"] for row in rows] == [one.reason for one in found.skipped]
-    assert done.reasons == {
-        "not a picture": 1,
-        "an empty file": 1,
-        "not named like a picture": 1,
-    }
+    assert [row["input"] for row in rows] == ["yes", "yes", "no"]
+    assert done.reasons == {"not a picture": 1, "an empty file": 1}
+    assert done.others == {"not named like a picture": 1}
     left = {file.name for file in place.iterdir()} - {"photos", "net.onnx"}
     assert left == {f"scores.{ending}", f"scores.{ending}.json", "scores.skipped.csv"}
 
@@ -82,8 +80,8 @@ def test_no_list_of_skipped_inputs_without_any(place):
     assert (place / "scores.skipped.csv").exists()
     for name in ("0003.png", "0017.png", "notes.txt"):
         (place / "photos" / name).unlink()
-    done = run(place)
-    assert (done.n_rows, done.reasons) == (28, {})
+    done = run(place, again=True)
+    assert (done.n_rows, done.reasons, done.others) == (28, {}, {})
     assert not (place / "scores.skipped.csv").exists()
 
 
@@ -101,8 +99,8 @@ def test_a_finished_run_is_not_done_again(place):
     assert not run(place, again=True).was_finished
 
 
-@pytest.mark.parametrize("what", ["model", "preprocessing", "classes", "inputs", "table", "notes"])
-def test_another_run_is_done(place, what):
+@pytest.mark.parametrize("what", ["model", "preprocessing", "classes", "inputs", "table"])
+def test_the_table_of_another_run_is_not_replaced(place, what):
     done = run(place)
     options = {}
     if what == "model":
@@ -115,9 +113,27 @@ def test_another_run_is_done(place, what):
         os.utime(place / "photos/0001.png", ns=(1, 1))
     elif what == "table":
         done.path.write_bytes(b"another file")
-    else:
-        (place / "scores.parquet.json").write_text("{")
-    assert not run(place, **options).was_finished
+    before = done.path.read_bytes()
+    why = f"from another run .not with the same {what}" if what != "table" else "but was changed"
+    with pytest.raises(rs.RankshotError, match=rf"is there, {why}.*; --again .* replaces it"):
+        run(place, **options)
+    assert done.path.read_bytes() == before
+    assert not (place / "scores.parquet.parts").exists()
+    assert not run(place, **options, again=True).was_finished
+
+
+def test_a_run_that_replaces_another_goes_on_after_a_stop(place, small_parts):
+    run(place)
+    (place / "photos/0000.png").unlink()
+    with pytest.raises(StopError):
+        run(place, again=True, progress=stop_after(12))
+    assert run(place).n_resumed == 12
+
+
+def test_a_file_of_which_nothing_is_known_is_replaced(place):
+    run(place)
+    (place / "scores.parquet.json").write_text("{")
+    assert not run(place).was_finished
 
 
 class StopError(Exception):

@@ -50,6 +50,7 @@ from rankshot.cli.score import (
     TextColumnOption,
     open_plan,
     print_skipped,
+    say_if_stopped,
 )
 from rankshot.cli.score_options import ScoreType, guess_score_type, read_first_ids
 from rankshot.core.errors import RankshotError, format_count
@@ -195,7 +196,7 @@ def recognise(
     _check_inputs(inputs, plan, text_column, id_column)
     _check_reference(reference)
     about = None if new is None else read_class_lists(plan.classes, new, names, None, 0, None)
-    with run.open(plan, again=again):
+    with run.open(plan, again=again), say_if_stopped(run.scores, again=again):
         # Before the scores, which may take long: what is wrong with the classes is said at once.
         if about is not None:
             _rank(about, specs, run, plan, base_url, yes=yes, is_default=source is None)
@@ -347,6 +348,7 @@ def _score(
             on_error="skip" if on_error is OnError.SKIP else "raise",
             column=text_column,
             id_column=id_column,
+            replace=True,
             progress=show,
         )
     n_inputs = format_count(scored.n_rows, "input")

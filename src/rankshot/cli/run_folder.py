@@ -12,10 +12,11 @@ import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankshot.cli.console import check_output_folder
+from rankshot.cli.console import check_output_folder, say
 from rankshot.core.errors import RankshotError
 
 if TYPE_CHECKING:
@@ -83,12 +84,16 @@ class RunFolder:
         """Record the fingerprint of rankings that the block writes.
 
         The old one is removed before: if the process is killed in between, the rankings are
-        those of no run, and are made again.
+        those of no run, and are made again. Rankings that were corrected by hand are kept beside.
         """
-        self._made_from.pop(self.rankings.name, None)
+        name = self.rankings.name
+        if name in self._made_from:
+            _keep_corrected(self.rankings, self._written.get(name))
+        self._made_from.pop(name, None)
         self._write()
         yield
-        self._made_from[self.rankings.name] = fingerprint
+        self._made_from[name] = fingerprint
+        self._written[name] = _fingerprint(self.rankings)
         self._write()
 
     def _begin(self, plan: ScoringPlan, *, again: bool) -> None:
@@ -104,6 +109,9 @@ class RunFolder:
                 "another --folder"
             )
         if again:
+            written = {} if kept is None else kept["rankings written"]
+            for name in {} if kept is None else kept["rankings from"]:
+                _keep_corrected(self.path / name, written.get(name))
             for pattern in OWN_FILES:
                 for path in self.path.glob(pattern):
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -115,12 +123,18 @@ class RunFolder:
             "format": FORMAT,
             "scores of": description,
             "rankings from": {} if kept is None else kept["rankings from"],
+            "rankings written": {} if kept is None else kept["rankings written"],
         }
         self._write()
 
     @property
     def _made_from(self) -> dict[str, str]:
         found: dict[str, str] = self._manifest["rankings from"]
+        return found
+
+    @property
+    def _written(self) -> dict[str, str]:
+        found: dict[str, str] = self._manifest["rankings written"]
         return found
 
     def _require_same(self, kept: Mapping[str, Any], description: Mapping[str, Any]) -> None:
@@ -145,7 +159,9 @@ class RunFolder:
             return None
         try:
             kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            parts = kept["scores of"], kept["rankings from"]
+            # Rankings from before it was recorded how they were written count as corrected.
+            kept.setdefault("rankings written", {})
+            parts = kept["scores of"], kept["rankings from"], kept["rankings written"]
             if kept["format"] == FORMAT and all(isinstance(part, dict) for part in parts):
                 return kept
         except (ValueError, KeyError, TypeError):
@@ -159,6 +175,23 @@ class RunFolder:
 
         with replace_file(self.path / MANIFEST) as stream:
             json.dump(self._manifest, stream, indent=1)
+
+
+def _fingerprint(path: Path) -> str:
+    from rankshot.inference.model_interface import fingerprint_files
+
+    return fingerprint_files([path])
+
+
+def _keep_corrected(rankings: Path, written: str | None) -> None:
+    """Give rankings that are not as they were written another name, and say it."""
+    if not rankings.is_file() or _fingerprint(rankings) == written:
+        return
+    stem = rankings.name.removesuffix(".jsonl")
+    names = (f"{stem}.corrected{f'-{n}' if n > 1 else ''}.jsonl" for n in count(1))
+    copy = next(path for name in names if not (path := rankings.with_name(name)).exists())
+    rankings.rename(copy)
+    say(f"rankings: those in {rankings} were corrected by hand; they are kept as {copy}")
 
 
 @contextmanager

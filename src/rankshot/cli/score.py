@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from time import monotonic
@@ -36,8 +38,9 @@ class Layout(StrEnum):
 InputsArgument = Annotated[
     Path,
     typer.Argument(
-        help="A folder of pictures (with all its folders), a list of paths or texts (.txt, one "
-        "per line), or a table with a column text, or path, and optionally id (.csv, .jsonl)."
+        help="A folder of pictures (with all its folders), a picture, a list of paths or texts "
+        "(.txt, one per line), or a table with a column text, or path, and optionally id (.csv, "
+        ".jsonl)."
     ),
 ]
 ModelOption = Annotated[
@@ -125,7 +128,7 @@ def score(
     if not inputs.exists():
         raise RankshotError(f"{inputs}: there is no such file or folder")
     plan = open_plan(model, classes, preprocessing, size, mean, std, layout)
-    with ScoringRate() as show:
+    with say_if_stopped(output, again=again), ScoringRate() as show:
         run = score_to_file(
             plan,
             inputs,
@@ -174,6 +177,9 @@ def _choose_preprocessing(
 
     given = None if preprocessing is None else as_preprocessing(preprocessing)
     opened = open_model(model)
+    if opened.takes == "texts" and any(value is not None for value in changes.values()):
+        options = " and ".join(f"--{name}" for name, value in changes.items() if value is not None)
+        raise RankshotError(f"{opened.name}: takes texts; leave out {options}, for pictures")
     base = opened.preprocessing if given is None else given
     changed = change_preprocessing(base, opened.input_shape, **changes)
     return opened, None if changed is opened.preprocessing else changed
@@ -193,6 +199,24 @@ def _parse_numbers(option: str, text: str) -> tuple[float, ...]:
         raise RankshotError(
             f"{option} must be a number, or three with commas, not {short_repr(text)}"
         ) from None
+
+
+@contextmanager
+def say_if_stopped(scores: Path, *, again: bool) -> Iterator[None]:
+    """Print what is kept if Ctrl-C stops the block, and how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        from rankshot.inference.score_runs import count_kept
+
+        n = count_kept(scores)
+        kept = (
+            "no scores are kept" if n == 0 else f"the scores of {format_count(n, 'input')} are kept"
+        )
+        if n == 0 and scores.is_file():
+            kept = f"the scores in {scores} are kept"
+        say(f"stopped: {kept}; the same command{' without --again' if again else ''} goes on")
+        raise
 
 
 class ScoringRate:
@@ -236,9 +260,21 @@ def _print_run(run: ScoreRun, plan: ScoringPlan) -> None:
 
 
 def print_skipped(run: ScoreRun) -> None:
-    """Print how much has no scores, and why."""
+    """Print how many inputs have no scores, what is no input, and why."""
+    parts = []
     if run.reasons:
-        counts = sorted(run.reasons.items(), key=lambda pair: -pair[1])
-        shown = "; ".join(f"{count:,} {reason}" for reason, count in counts[:REASONS_SHOWN])
-        more = "" if len(counts) <= REASONS_SHOWN else "; and others"
-        say(f"no scores: {shown}{more}; all are listed in {run.skipped_path}")
+        parts.append(
+            f"skipped {format_count(run.n_skipped, 'input')}: {_count_reasons(run.reasons)}"
+        )
+    if run.others:
+        parts.append(f"not inputs: {_count_reasons(run.others)}")
+    if parts:
+        say(f"{'; '.join(parts)}; all are listed in {run.skipped_path}")
+
+
+def _count_reasons(reasons: Mapping[str, int]) -> str:
+    counts = sorted(reasons.items(), key=lambda pair: -pair[1])
+    shown = [f"{count:,} {reason}" for reason, count in counts[:REASONS_SHOWN]]
+    if rest := sum(count for _, count in counts[REASONS_SHOWN:]):
+        shown.append(f"{rest:,} for other reasons")
+    return ", ".join(shown)

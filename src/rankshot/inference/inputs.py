@@ -145,20 +145,30 @@ def open_inputs(
         raise RankshotError(f"{path}: only a table (.csv, .jsonl) has columns")
     if path.is_dir():
         if takes != "pictures":
-            raise RankshotError(
-                f"{path}: a folder holds pictures, but the model takes {takes}; give texts as "
-                ".csv, .jsonl or .txt"
-            )
+            raise _pictures_not_taken(path, "a folder holds pictures", takes)
         return Inputs(str(path), lambda: _walk(path), has_unique_ids=True)
     if not path.exists():
         raise RankshotError(f"{path}: there is no such file or folder")
-    if path.suffix.lower() in ENDINGS and takes == "pictures":
+    if path.suffix.lower() in ENDINGS:
+        if takes != "pictures":
+            raise _pictures_not_taken(path, "is a picture", takes)
         return Inputs(str(path), lambda: iter([Input(path.name, path)]))
     if path.suffix == ".txt":
         return Inputs(str(path), lambda: _read_list(path, takes))
     raise RankshotError(
         f"{path}: unknown ending {path.suffix!r}; inputs are a folder of pictures, or a file "
         ".csv, .jsonl or .txt"
+    )
+
+
+def _pictures_not_taken(path: Path, what: str, takes: Takes) -> RankshotError:
+    if takes == "texts":
+        return RankshotError(
+            f"{path}: {what}, but the model takes texts; give them as .csv, .jsonl or .txt"
+        )
+    return RankshotError(
+        f"{path}: {what}, but the model takes arrays or other values; give preprocessing=, such as "
+        "'imagenet', which says how a picture becomes an array"
     )
 
 
@@ -216,8 +226,10 @@ def _open_table(path: Path, takes: Takes, column: str | None, id_column: str | N
     next(read(path, wanted, id_column), None)
 
     def read_items() -> Items:
-        for name, value in read(path, wanted, id_column):
-            if not isinstance(value, str) or not value.strip():
+        for line, name, value in read(path, wanted, id_column):
+            if not name:
+                yield Skipped(f"{path}:{line}", "the row has no id, or one that is no text")
+            elif not isinstance(value, str) or not value.strip():
                 yield Skipped(name, f"no text in the column {wanted!r}")
             else:
                 yield Input(name, path.parent / value if takes == "pictures" else value)
@@ -225,20 +237,21 @@ def _open_table(path: Path, takes: Takes, column: str | None, id_column: str | N
     return Inputs(str(path), read_items)
 
 
-def _read_csv(path: Path, column: str, id_column: str | None) -> Iterator[tuple[str, Any]]:
+_Row = tuple[int, str | None, Any]
+"""The line of a row, its id, and its input."""
+
+
+def _read_csv(path: Path, column: str, id_column: str | None) -> Iterator[_Row]:
     rows = read_csv_rows(path)
     _, columns = next(rows)
     place = find_column(columns, column, path)
     named = id_column is not None or ID in columns
     id_place = find_column(columns, id_column or ID, path) if named else None
     for number, (line, row) in enumerate(rows):
-        name = str(number) if id_place is None else row[id_place]
-        if not name:
-            raise RankshotError(f"{path}:{line}: the row has no id")
-        yield name, row[place]
+        yield line, str(number) if id_place is None else row[id_place], row[place]
 
 
-def _read_json_lines(path: Path, column: str, id_column: str | None) -> Iterator[tuple[str, Any]]:
+def _read_json_lines(path: Path, column: str, id_column: str | None) -> Iterator[_Row]:
     for number, (line, text) in enumerate(read_lines(path)):
         try:
             row = json.loads(text)
@@ -250,11 +263,7 @@ def _read_json_lines(path: Path, column: str, id_column: str | None) -> Iterator
             find_column(list(map(str, row)), column, Path(f"{path}:{line}"))
         if id_column is not None and id_column not in row:
             find_column(list(map(str, row)), id_column, Path(f"{path}:{line}"))
-        label = row.get(id_column or ID, number)
-        name = as_name(label)
-        if name is None:
-            raise RankshotError(f"{path}:{line}: an id must be text, not {short_repr(label)}")
-        yield name, row[column]
+        yield line, as_name(row.get(id_column or ID, number)), row[column]
 
 
 # -------------------------------------------------------------------- values in memory

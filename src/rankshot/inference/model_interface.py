@@ -38,6 +38,10 @@ class Model:
         The model's own function from a Pillow image to its input; it replaces `preprocessing`.
     input_shape : tuple or None
         The shape of its input, where it is known: numbers are fixed.
+    n_outputs : int or None
+        How many scores it has for an input, if this is known before it runs.
+    max_tokens : int or None
+        Texts are cut after so many tokens.
     kind : {"multiclass", "one-vs-rest", "one-vs-one"}
         The kind of its scores, as in `Scores`.
     fingerprint : str or None
@@ -53,12 +57,15 @@ class Model:
     preprocessing: Preprocessing | None = None
     prepare: Callable[[Any], NDArray[Any]] | None = None
     input_shape: tuple[Any, ...] | None = None
+    n_outputs: int | None = None
+    max_tokens: int | None = None
     kind: Kind = "multiclass"
     fingerprint: str | None = None
     device: str = "CPU"
 
     def __str__(self) -> str:
-        return f"{self.name}, on {self.device}"
+        cut = f"; texts are cut after {self.max_tokens:,} tokens" if self.max_tokens else ""
+        return f"{self.name}, on {self.device}{cut}"
 
 
 def fingerprint_files(paths: Iterable[Path]) -> str:

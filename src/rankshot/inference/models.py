@@ -26,7 +26,7 @@ from rankshot.inference.networks import (
     open_transformers,
 )
 from rankshot.zeroshot.estimator_scores import scores_of
-from rankshot.zeroshot.scores import Kind
+from rankshot.zeroshot.scores import Kind, n_columns
 
 PICKLES = (".pkl", ".pickle", ".joblib", ".pt", ".pth", ".bin", ".ckpt")
 
@@ -151,6 +151,7 @@ def open_estimator(estimator: Any, name: str) -> Model:
         "texts" if _reads_texts(estimator) else "values",
         run,
         classes=[str(label) for label in classes],
+        n_outputs=n_columns(len(classes), kind),
         kind=kind,
     )
 

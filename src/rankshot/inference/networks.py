@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.validation import require_module
 from rankshot.inference.model_interface import Model, Takes, fingerprint_files
+from rankshot.inference.pictures import is_pillow_image
 from rankshot.inference.preprocessing import CONFIG_FILE, Preprocessing
 from rankshot.zeroshot.onnx_export import CLASS_KEYS
 
@@ -60,7 +61,7 @@ def open_onnx(path: Path) -> Model:
             values = np.array(batch, dtype=object).reshape(-1, *[1] * (len(found.shape) - 1))
         else:
             values = np.asarray(batch, _ONNX_FLOATS[found.type])
-        return np.asarray(session.run([output], {found.name: values})[0])
+        return np.asarray(session.run([output.name], {found.name: values})[0])
 
     metadata = session.get_modelmeta().custom_metadata_map
     takes: Takes = "texts" if reads_text else "pictures" if len(found.shape) == 4 else "values"
@@ -68,20 +69,21 @@ def open_onnx(path: Path) -> Model:
         path.name,
         takes,
         _limit_batch(run, found.shape, path),
-        classes=_read_metadata(metadata, CLASS_KEYS, path),
+        classes=_find_classes(metadata, path),
         preprocessing=_find_preprocessing(metadata, path) if takes == "pictures" else None,
         input_shape=tuple(found.shape),
+        n_outputs=next((width for width in output.shape[1:] if isinstance(width, int)), None),
         fingerprint=fingerprint_files([path, *sorted(path.parent.glob(f"{path.name}?data*"))]),
         device="CUDA" if session.get_providers()[0] == wanted[0] else "CPU",
     )
 
 
-def _choose_output(outputs: Sequence[Any], path: Path) -> str:
-    tables = [one.name for one in outputs if one.type in _ONNX_FLOATS and len(one.shape) in {0, 2}]
+def _choose_output(outputs: Sequence[Any], path: Path) -> Any:
+    tables = [one for one in outputs if one.type in _ONNX_FLOATS and len(one.shape) in {0, 2}]
     if len(tables) > 1:
-        tables = [name for name in tables if name.lower() in {"logits", "scores"}] or tables
+        tables = [one for one in tables if one.name.lower() in {"logits", "scores"}] or tables
     if len(tables) == 1:
-        return str(tables[0])
+        return tables[0]
     described = ", ".join(f"{one.name!r} ({one.type} {one.shape})" for one in outputs)
     raise RankshotError(
         f"{path}: one output must be a table of scores, with one row per input and one column per "
@@ -103,20 +105,27 @@ def _limit_batch(
     return lambda batch: np.concatenate([run(batch[i : i + 1]) for i in range(len(batch))])
 
 
-def _read_metadata(metadata: dict[str, str], keys: Sequence[str], path: Path) -> Any:
-    for key in keys:
-        if key in metadata:
-            try:
-                return json.loads(metadata[key])
-            except json.JSONDecodeError as error:
-                raise RankshotError(f"{path}: {key!r} in it is not JSON ({error})") from None
-    return None
+def _read_metadata(metadata: dict[str, str], key: str, path: Path) -> Any:
+    if key not in metadata:
+        return None
+    try:
+        return json.loads(metadata[key])
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise RankshotError(f"{path}: {key!r} in it is not JSON ({error})") from None
+
+
+def _find_classes(metadata: dict[str, str], path: Path) -> list[Any] | dict[str, Any] | None:
+    values = (_read_metadata(metadata, key, path) for key in CLASS_KEYS)
+    # A text would be taken for the name of a file, which a foreign network must not choose.
+    return next((value for value in values if isinstance(value, (list, dict))), None)
 
 
 def _find_preprocessing(metadata: dict[str, str], path: Path) -> Preprocessing | None:
     """Return what the file says itself, or a ``preprocessor_config.json`` beside it."""
-    config = _read_metadata(metadata, [PREPROCESSING_KEY], path)
+    config = _read_metadata(metadata, PREPROCESSING_KEY, path)
     if config is not None:
+        if not isinstance(config, dict):
+            raise RankshotError(f"{path}: {PREPROCESSING_KEY!r} in it must be an object")
         return Preprocessing.from_config(config, str(path))
     beside = path.parent / CONFIG_FILE
     return Preprocessing.from_file(beside) if beside.is_file() else None
@@ -135,6 +144,11 @@ def open_torch(module: Any) -> Model:
     dtype = floats[0] if floats else torch.float32
 
     def run(batch: Any) -> NDArray[Any]:
+        if isinstance(batch[0], (str, Path)) or is_pillow_image(batch[0]):
+            raise RankshotError(
+                f"{type(module).__name__}: takes arrays, not pictures or their paths; give "
+                "preprocessing=, such as 'imagenet', which says how a picture becomes an array"
+            )
         x = torch.from_numpy(np.ascontiguousarray(batch)).to(device)
         if x.is_floating_point():
             x = x.to(dtype)
@@ -269,12 +283,15 @@ def open_transformers(source: str | Path) -> Model:
         takes,
         _run_pictures(network, device),
         classes=_read_id2label(config),
+        n_outputs=config.num_labels,
         fingerprint=fingerprint_files(files) if files else _fingerprint_state(network),
         device=_describe_device(device),
     )
     if takes == "texts":
         tokenizer = _call_hub(lambda: library.AutoTokenizer.from_pretrained(place), place)
-        return replace(opened, run=_run_texts(network, tokenizer, device))
+        longest = _find_longest(network, tokenizer)
+        run = _run_texts(network, tokenizer, longest, device)
+        return replace(opened, run=run, max_tokens=longest)
     processor = _call_hub(lambda: library.AutoImageProcessor.from_pretrained(place), place)
 
     def prepare(image: Any) -> NDArray[Any]:
@@ -297,11 +314,18 @@ def _run_pictures(network: Any, device: str) -> Callable[[Any], NDArray[Any]]:
     return run
 
 
-def _run_texts(network: Any, tokenizer: Any, device: str) -> Callable[[Any], NDArray[Any]]:
-    torch = require_module("torch", "models of transformers", "transformers")
+def _find_longest(network: Any, tokenizer: Any) -> int:
+    """Return the number of tokens after which texts are cut."""
     # A tokenizer without a limit has an enormous number; a few positions may be reserved.
     positions = getattr(network.config, "max_position_embeddings", 514) - 2
-    longest = tokenizer.model_max_length if tokenizer.model_max_length < 10**6 else positions
+    limit = tokenizer.model_max_length
+    return int(limit if limit < 10**6 else positions)
+
+
+def _run_texts(
+    network: Any, tokenizer: Any, longest: int, device: str
+) -> Callable[[Any], NDArray[Any]]:
+    torch = require_module("torch", "models of transformers", "transformers")
 
     def run(batch: Any) -> NDArray[Any]:
         tokens = tokenizer(

@@ -6,6 +6,7 @@ claims to be huge is refused before it is decoded, and each refusal has a reason
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -51,6 +52,12 @@ def require_pillow() -> Any:
         raise RankshotError(
             "pictures from files need Pillow: pip install 'rankshot[pictures]'"
         ) from None
+
+
+def is_pillow_image(value: object) -> bool:
+    """Tell whether a value is a Pillow image; nobody has one without Pillow."""
+    pillow = sys.modules.get("PIL.Image")
+    return pillow is not None and isinstance(value, pillow.Image)
 
 
 @contextmanager

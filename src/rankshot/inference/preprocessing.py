@@ -28,6 +28,8 @@ Interpolation = Literal["nearest", "lanczos", "bilinear", "bicubic", "box", "ham
 INTERPOLATIONS: tuple[Interpolation, ...] = get_args(Interpolation)
 """In the order of Pillow's numbers, which ``preprocessor_config.json`` uses."""
 MAX_SIDE = 4096
+MAX_STD = 2.0
+"""Pixels from 0 to 1 never deviate by more than 0.5; networks also divide by 1."""
 _KNOWN_TYPES = ("ViT", "CLIP", "Bit", "ConvNext", "Siglip")
 """Processors of transformers whose files describe all that they do; others have steps in code."""
 _KNOWN_STEPS = {"do_resize", "do_center_crop", "do_rescale", "do_normalize", "do_convert_rgb"}
@@ -40,6 +42,17 @@ def _three_numbers(what: str, value: Any, **rules: float) -> tuple[float, ...]:
     if len(values) != 3:
         raise RankshotError(f"{what} must be one number or three, not {short_repr(value)}")
     return tuple(require_number(what, one, below=np.inf, **rules) for one in values)
+
+
+def _require_unit_scale(mean: Sequence[float], std: Sequence[float]) -> None:
+    """Refuse means and deviations of pixels from 0 to 255 where white is 1."""
+    for what, values, most in (("mean", mean, 1), ("std", std, MAX_STD)):
+        for value in values:
+            if abs(value) > most:
+                raise RankshotError(
+                    f"{what} is {value:g}, but white is 1 here; divide the means and deviations of "
+                    "pixels from 0 to 255 by 255"
+                )
 
 
 @dataclass(frozen=True)
@@ -101,7 +114,7 @@ class Preprocessing:
             raise RankshotError(f"size must be one number or two, not {short_repr(size)}")
         if resize is not None:
             require_whole_number("resize", resize, MAX_SIDE)
-        values = {
+        values: dict[str, Any] = {
             "size": tuple(require_whole_number("size", side, MAX_SIDE) for side in sides),
             "mean": _three_numbers("mean", mean),
             "std": _three_numbers("std", std, above=0),
@@ -110,6 +123,8 @@ class Preprocessing:
             "layout": require_choice("layout", layout, LAYOUTS),
             "white": require_number("white", white, above=0, below=np.inf),
         }
+        if values["white"] == 1:
+            _require_unit_scale(values["mean"], values["std"])
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -185,17 +200,25 @@ class Preprocessing:
         std: float | Sequence[float] | None = None,
         layout: str | None = None,
     ) -> Preprocessing:
-        """Return the same with other values; the part that is cropped away stays the same."""
+        """Return the same with other values; the part that is cropped away stays the same.
+
+        ``mean`` and ``std`` are those of pixels whose white is 1, whatever ``white`` is here.
+        """
         values = asdict(self)
         if size is not None:
             sides = (size, size) if isinstance(size, int) else tuple(size)
             if self.resize is not None:
                 values["resize"] = round(self.resize * min(sides) / min(self.size))
             values["size"] = sides
-        given = {"mean": mean, "std": std, "layout": layout}
-        return Preprocessing(
-            **values | {name: value for name, value in given.items() if value is not None}
-        )
+        if mean is not None:
+            values["mean"] = _three_numbers("mean", mean)
+            _require_unit_scale(values["mean"], ())
+            values["mean"] = [self.white * value for value in values["mean"]]
+        if std is not None:
+            values["std"] = _three_numbers("std", std, above=0)
+            _require_unit_scale((), values["std"])
+            values["std"] = [self.white * value for value in values["std"]]
+        return Preprocessing(**values | ({} if layout is None else {"layout": layout}))
 
     def __call__(self, image: Any) -> NDArray[np.float32]:
         """Return a Pillow image in mode RGB as numbers, without the axis of pictures."""

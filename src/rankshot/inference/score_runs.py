@@ -60,7 +60,9 @@ class ScoreRun:
     skipped_path : Path
         The list of all that was skipped, which exists only if something was.
     reasons : dict of str to int
-        How often each reason occurs, files that are not inputs included.
+        How often each reason occurs among them.
+    others : dict of str to int
+        The same for what is no input, such as hidden files, and is listed there as well.
     n_resumed : int
         The inputs whose scores came from the parts of an earlier run.
     was_finished : bool
@@ -76,6 +78,7 @@ class ScoreRun:
     n_skipped: int
     skipped_path: Path
     reasons: dict[str, int]
+    others: dict[str, int]
     n_resumed: int = 0
     was_finished: bool = False
     had_probabilities: bool = False
@@ -94,13 +97,15 @@ def score_to_file(
     column: str | None = None,
     id_column: str | None = None,
     again: bool = False,
+    replace: bool = False,
     progress: Announce | None = None,
 ) -> ScoreRun:
     """Write the scores of a model for any number of inputs to a table, in bounded memory.
 
     A run that was stopped goes on where it was when it is started again with the same model,
-    preprocessing, classes and inputs. A run that was finished is not done again. (A function has
-    no fingerprint by which it could be recognised: it is always run from the start.)
+    preprocessing, classes and inputs. A run that was finished is not done again, and the scores of
+    another run are not replaced. (A function has no fingerprint by which it could be recognised: it
+    is always run from the start.)
 
     Parameters
     ----------
@@ -111,6 +116,8 @@ def score_to_file(
         Ends in .csv, .parquet or .npz.
     again : bool
         Start from the beginning, whatever earlier runs have left.
+    replace : bool
+        Replace the scores of another run that was finished.
 
     Returns
     -------
@@ -132,9 +139,16 @@ def score_to_file(
     require_score_file(path, plan.classes.names, plan.model.kind)
     n_items, inputs_fingerprint = found.scan()
     description = describe_run(plan, n_items, inputs_fingerprint)
-    if not again and (finished := _find_finished(path, description)) is not None:
-        return finished
-    parts = _Parts(Path(f"{path}.parts"))
+    parts = _Parts(_parts_path(path))
+    if not again:
+        finished, problem = _find_finished(path, description)
+        if finished is not None:
+            return finished
+        if problem and not replace and not parts.folder.exists():
+            raise RankshotError(
+                f"{path}: is there, {problem}; --again (again=True) replaces it, or give another "
+                "output"
+            )
     done = parts.open(description, again=again)
     plan.has_probabilities = parts.had_probabilities
     begin = monotonic()
@@ -198,21 +212,35 @@ def _skipped_path(path: Path) -> Path:
     return path.with_suffix(".skipped.csv")
 
 
+def _parts_path(path: Path) -> Path:
+    return Path(f"{path}.parts")
+
+
+def count_kept(output: Path) -> int:
+    """Return how many inputs are in the parts of a run that was stopped."""
+    return _Parts(_parts_path(output)).find()
+
+
 def _result_path(path: Path) -> Path:
     return Path(f"{path}.json")
 
 
-def _find_finished(path: Path, description: dict[str, Any]) -> ScoreRun | None:
-    """Return the result of the same run, if it was finished and its table is still there."""
-    if description["model_fingerprint"] is None or not path.is_file():
-        return None
+def _find_finished(path: Path, description: dict[str, Any]) -> tuple[ScoreRun | None, str]:
+    """Return the result of the same run, if it was finished; or why the table is another one."""
+    if not path.is_file():
+        return None, ""
     try:
         kept = json.loads(_result_path(path).read_text(encoding="utf-8"))
-        same = find_change(kept["run"], description) is None
-        same = same and kept["table"] == fingerprint_files([path])
-        return _as_result(path, kept["result"], was_finished=True) if same else None
+        changed = find_change(kept["run"], description)
+        is_as_written = kept["table"] == fingerprint_files([path])
+        result = _as_result(path, kept["result"], was_finished=True)
     except (OSError, ValueError, KeyError, TypeError):
-        return None
+        return None, ""
+    if changed is not None:
+        return None, f"from another run (not with the same {changed})"
+    if not is_as_written:
+        return None, "but was changed after the run that wrote it"
+    return (None if description["model_fingerprint"] is None else result), ""
 
 
 def _as_result(path: Path, kept: Mapping[str, Any], **more: Any) -> ScoreRun:
@@ -222,6 +250,7 @@ def _as_result(path: Path, kept: Mapping[str, Any], **more: Any) -> ScoreRun:
         kept["n_skipped"],
         _skipped_path(path),
         dict(kept["reasons"]),
+        dict(kept["others"]),
         had_probabilities=kept["had_probabilities"],
         **more,
     )
@@ -253,7 +282,7 @@ class _Parts:
         place = self.folder / _DESCRIPTION
         if place.is_file() and not again and description["model_fingerprint"] is not None:
             self._require_same(place, description)
-            return self._find_parts()
+            return self.find()
         if self.folder.exists():
             self._refuse_foreign_files()
             shutil.rmtree(self.folder)
@@ -290,7 +319,8 @@ class _Parts:
                 "output"
             )
 
-    def _find_parts(self) -> int:
+    def find(self) -> int:
+        """Find the parts that are complete; return the number of inputs in them."""
         end = 0
         for file in sorted(self.folder.glob("part-*.npz")):
             # A part after a gap, or a damaged one, is done again.
@@ -395,15 +425,16 @@ def _join(
     progress: _Progress,
 ) -> ScoreRun:
     """Make one table of the parts, and remove them."""
-    reasons, n_skipped, first = _write_skipped(parts, _skipped_path(path))
+    reasons, others, first = _write_skipped(parts, _skipped_path(path))
     if not any(len(ids) for ids, _ in parts.blocks()):
         shutil.rmtree(parts.folder, ignore_errors=True)
         raise nothing_scored(inputs, first)
     n_rows = write_score_table(path, plan.classes.names, parts.blocks, plan.model.kind)
     result = {
         "n_rows": n_rows,
-        "n_skipped": n_skipped,
-        "reasons": dict(reasons),
+        "n_skipped": reasons.total(),
+        "reasons": dict(reasons.most_common()),
+        "others": dict(others.most_common()),
         "had_probabilities": bool(plan.has_probabilities),
     }
     with replace_file(_result_path(path)) as stream:
@@ -413,20 +444,25 @@ def _join(
     return _as_result(path, result, n_resumed=progress.n_resumed, seconds=progress.seconds)
 
 
-def _write_skipped(parts: _Parts, path: Path) -> tuple[Counter[str], int, Sequence[Skipped]]:
-    """Write what was skipped; return how often each reason occurs, the inputs, and the first."""
+def _write_skipped(
+    parts: _Parts, path: Path
+) -> tuple[Counter[str], Counter[str], Sequence[Skipped]]:
+    """Write what was skipped; return how often each reason occurs, for inputs and the rest.
+
+    The first one is returned as well, an input if there is one.
+    """
     reasons: Counter[str] = Counter()
-    n_skipped = 0
-    first = list(islice(parts.skipped(), 1))
-    if not first:
+    others: Counter[str] = Counter()
+    first = next(parts.skipped(), None)
+    if first is None:
         path.unlink(missing_ok=True)
-        return reasons, 0, first
+        return reasons, others, []
     with replace_file(path) as stream:
         rows = csv_writer(stream, lineterminator="\n")
-        rows.writerow(["id", "reason"])
+        rows.writerow(["id", "reason", "input"])
         for one in parts.skipped():
-            rows.writerow([one.id, one.reason])
+            rows.writerow([one.id, one.reason, "yes" if one.is_input else "no"])
+            first = one if one.is_input and not first.is_input else first
             # Some reasons name sizes and the like, and would all be different.
-            reasons[one.reason.partition(" (")[0]] += 1
-            n_skipped += one.is_input
-    return reasons, n_skipped, first
+            (reasons if one.is_input else others)[one.reason.partition(" (")[0]] += 1
+    return reasons, others, [first]

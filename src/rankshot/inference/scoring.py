@@ -21,7 +21,7 @@ from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.inference.inputs import Input, Inputs, Skipped, open_inputs
 from rankshot.inference.model_interface import Model
 from rankshot.inference.models import open_model
-from rankshot.inference.pictures import ignore_pillow_warnings, read_picture
+from rankshot.inference.pictures import ignore_pillow_warnings, read_picture, require_pillow
 from rankshot.inference.preprocessing import (
     PRESETS,
     Preprocessing,
@@ -143,7 +143,7 @@ def nothing_scored(inputs: Inputs, skipped: Sequence[Skipped]) -> RankshotError:
     """Return the error for inputs of which none could be scored."""
     if not skipped:
         return RankshotError(f"{inputs.name}: there are no inputs in it")
-    first = skipped[0]
+    first = next((one for one in skipped if one.is_input), skipped[0])
     return RankshotError(
         f"{inputs.name}: no input could be scored; the first one, {first.id}: {first.reason}"
     )
@@ -162,12 +162,15 @@ class ScoringPlan:
         The model; it takes pictures, texts or values.
     classes : ClassLabels
         The classes, in the order of its outputs.
+    remark : str
+        What is remarkable about the names of the classes; often nothing.
     has_probabilities : bool or None
         Whether its outputs are probabilities; None before the first batch.
     """
 
     model: Model
     classes: ClassLabels
+    remark: str = ""
     has_probabilities: bool | None = None
 
     def describe(self) -> list[str]:
@@ -177,7 +180,7 @@ class ScoringPlan:
             how = self.model.preprocessing or "the model's own processor"
             lines.append(f"preprocessing: {how}")
         lines.append(f"classes: {format_count(len(self.classes.names), 'class')}")
-        return lines + list(self.classes.changes)
+        return [*lines, *self.classes.changes, *([self.remark] if self.remark else [])]
 
     def run(
         self, items: Iterator[Input | Skipped], batch_size: int = BATCH, on_error: str = "raise"
@@ -252,21 +255,23 @@ class ScoringPlan:
                 f"{self.model.name}: for {format_count(n, 'input')} it must return a table of "
                 f"numbers with {n} rows, not {table.dtype} of shape {table.shape}"
             )
-        names, kind = self.classes.names, self.model.kind
-        wanted = n_columns(len(names), kind)
-        if table.shape[1] != wanted:
-            hint = ""
-            if table.shape[1] == wanted + 1:
-                hint = (
-                    "; one more is often a background class, which comes first: name it in the "
-                    "classes"
-                )
-            raise RankshotError(
-                f"{self.model.name}: has {table.shape[1]} outputs, but there are {wanted} classes"
-                f"{hint}"
-            )
+        self.require_n_outputs(table.shape[1])
         single = table.dtype.kind == "f" and table.dtype.itemsize <= 4
         return table.astype(np.float32 if single else np.float64, copy=False)
+
+    def require_n_outputs(self, n: int) -> None:
+        """Refuse a number of outputs that is not that of the classes."""
+        wanted = n_columns(len(self.classes.names), self.model.kind)
+        if n == wanted:
+            return
+        hint = ""
+        if n == wanted + 1:
+            hint = (
+                "; one more is often a background class, which comes first: name it in the classes"
+            )
+        raise RankshotError(
+            f"{self.model.name}: has {n} outputs, but there are {wanted} classes{hint}"
+        )
 
     def _describe_infinite(self, name: str, row: Floats) -> Skipped:
         column = int(np.argmin(np.abs(row) < LARGEST_SCORE))
@@ -280,12 +285,36 @@ def plan_scoring(
     preprocessing: Preprocessing | str | Path | Mapping[str, Any] | None = None,
 ) -> ScoringPlan:
     """Open a model and find that it has all it needs; the parameters are those of `score`."""
-    opened = open_model(model)
+    opened = _set_preprocessing(open_model(model), preprocessing)
+    source = opened.classes if classes is None else classes
+    if source is None:
+        raise RankshotError(
+            f"{opened.name}: the names of its classes are not in it; give them in the order of "
+            "its outputs, as a list or a file with one name per line, or as imagenet-1k"
+        )
+    plan = ScoringPlan(opened, read_class_labels(source))
+    replaces_own = classes is not None and opened.classes is not None
+    if opened.kind != "multiclass" and replaces_own:
+        raise RankshotError(f"{opened.name}: has its own classes; leave out the classes")
+    if opened.n_outputs is not None:
+        plan.require_n_outputs(opened.n_outputs)
+    if replaces_own:
+        where = f"the names in {classes}" if isinstance(classes, (str, Path)) else "the given names"
+        plan.remark = _compare_names(plan.classes, opened, where)
+    return plan
+
+
+def _set_preprocessing(
+    opened: Model, preprocessing: Preprocessing | str | Path | Mapping[str, Any] | None
+) -> Model:
+    """Return a model whose preprocessing is known if it takes pictures, and fits its shape."""
     given = None if preprocessing is None else as_preprocessing(preprocessing)
     if given is not None:
         if opened.takes == "texts":
             raise RankshotError(f"{opened.name}: takes texts, which need no preprocessing")
         opened = replace(opened, takes="pictures", preprocessing=given, prepare=None)
+    if opened.takes == "pictures":
+        require_pillow()
     if opened.takes == "pictures" and opened.prepare is None:
         if opened.preprocessing is None:
             raise RankshotError(
@@ -297,16 +326,38 @@ def plan_scoring(
         if opened.input_shape is not None:
             fitted = fit_to_shape(opened.preprocessing, opened.input_shape, opened.name)
             opened = replace(opened, preprocessing=fitted)
-    source = opened.classes if classes is None else classes
-    if source is None:
+    return opened
+
+
+def _compare_names(labels: ClassLabels, model: Model, where: str) -> str:
+    """Return a remark on names that replace the model's own; refuse those in another order.
+
+    A few names may seem to be at another place, because a word of one class is a synonym of
+    another. So the order is another one if all names are those of the model, or if more of them
+    moved than stayed.
+    """
+    assert model.classes is not None  # noqa: S101 (the caller has seen it)
+    try:
+        own = read_class_labels(model.classes)
+    except RankshotError as error:
+        return f"{where} replace those of the model, which cannot be used ({error})"
+    # Labels may be the same, such as the two cranes of ImageNet; names are not.
+    names = labels.given if len(set(labels.given)) == len(labels) else labels.names
+    meant = own.match_all(names)
+    pairs = list(zip(names, own.given, strict=False))
+    same = sum(meant.get(given) == known for given, known in pairs)
+    moved = [i for i, (given, known) in enumerate(pairs) if meant.get(given, known) != known]
+    if moved and (len(meant) == len(own) or len(moved) >= same):
+        given, known = pairs[moved[0]]
         raise RankshotError(
-            f"{opened.name}: the names of its classes are not in it; give them in the order of "
-            "its outputs, as a list or a file with one name per line, or as imagenet-1k"
+            f"{model.name}: {where} are in another order than its own: output {moved[0]} is "
+            f"{known!r} in the model, and {given!r} there; leave out the classes, or correct them"
         )
-    labels = read_class_labels(source)
-    if opened.kind != "multiclass" and classes is not None and opened.classes is not None:
-        raise RankshotError(f"{opened.name}: has its own classes; leave out the classes")
-    return ScoringPlan(opened, labels)
+    other = [*moved, *(i for i, (given, _) in enumerate(pairs) if given not in meant)]
+    if not other:
+        return ""
+    given, known = pairs[other[0]]
+    return f"{where} replace those of the model: {given!r} instead of {known!r}"
 
 
 def _is_softmax(values: Floats) -> bool:
