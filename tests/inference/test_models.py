@@ -1,5 +1,6 @@
 """Every kind of model gives the scores that a direct computation gives, or says what is wrong."""
 
+import contextlib
 import json
 import sys
 
@@ -232,6 +233,36 @@ def test_a_folder_that_is_no_classifier(tmp_path):
     )
     with pytest.raises(rs.RankshotError, match=r"is BertForMaskedLM; a model for image"):
         rs.open_model(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["bert", "homemade"])
+def test_code_of_a_model_is_never_run_nor_asked_about(tmp_path, monkeypatch, kind):
+    place = write_text_transformer(tmp_path / "bert")
+    config = json.loads((place / "config.json").read_text())
+    config |= {"model_type": kind, "auto_map": {"AutoConfig": "own.Config"}}
+    (place / "config.json").write_text(json.dumps(config))
+    (place / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    monkeypatch.setattr("builtins.input", lambda _: "y")
+    with pytest.raises(rs.RankshotError, match=r"auto_map|trust_remote_code|custom code"):
+        rs.open_model(place)
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("file", ["tokenizer_config.json", "preprocessor_config.json"])
+def test_code_of_a_tokenizer_or_processor_is_never_run(tmp_path, monkeypatch, file):
+    is_text = file.startswith("tokenizer")
+    place = (write_text_transformer if is_text else write_picture_transformer)(tmp_path / "net")
+    name = "AutoTokenizer" if is_text else "AutoImageProcessor"
+    code = "own.Own"
+    config = json.loads((place / file).read_text())
+    config |= {"auto_map": {name: [code, code] if is_text else code}}
+    config |= {"tokenizer_class" if is_text else "image_processor_type": "Own"}
+    (place / file).write_text(json.dumps(config))
+    (place / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Own: pass")
+    monkeypatch.setattr("builtins.input", lambda _: "y")
+    with contextlib.suppress(rs.RankshotError):
+        rs.open_model(place)
+    assert not (tmp_path / "ran").exists()
 
 
 # ---- scikit-learn and functions

@@ -247,7 +247,9 @@ def open_transformers(source: str | Path) -> Model:
     library = require_module("transformers", "models of transformers", "transformers")
     require_module("torch", "models of transformers", "transformers")
     place = str(source)
-    config = _call_hub(lambda: library.AutoConfig.from_pretrained(place), place)
+    config = _load(library.AutoConfig, place)
+    if getattr(config, "auto_map", None):
+        raise RankshotError(f"{place}: comes with code of its own (auto_map), which is never run")
     kinds = " ".join(config.architectures or [])
     takes: Takes
     if "ForImageClassification" in kinds:
@@ -260,7 +262,7 @@ def open_transformers(source: str | Path) -> Model:
             "sequence classification is expected"
         )
     # Other files of weights are pickles.
-    network = _call_hub(lambda: model_class.from_pretrained(place, use_safetensors=True), place)
+    network = _load(model_class, place, use_safetensors=True)
     device = _best_device()
     network = network.eval().to(device)
     files = [file for file in sorted(Path(source).glob("*")) if file.is_file()]
@@ -273,9 +275,9 @@ def open_transformers(source: str | Path) -> Model:
         device=_describe_device(device),
     )
     if takes == "texts":
-        tokenizer = _call_hub(lambda: library.AutoTokenizer.from_pretrained(place), place)
+        tokenizer = _load(library.AutoTokenizer, place)
         return replace(opened, run=_run_texts(network, tokenizer, device))
-    processor = _call_hub(lambda: library.AutoImageProcessor.from_pretrained(place), place)
+    processor = _load(library.AutoImageProcessor, place)
 
     def prepare(image: Any) -> NDArray[Any]:
         return np.asarray(processor(images=image, return_tensors="np")["pixel_values"][0])
@@ -313,14 +315,15 @@ def _run_texts(network: Any, tokenizer: Any, device: str) -> Callable[[Any], NDA
     return run
 
 
-def _call_hub(load: Callable[[], Any], place: str) -> Any:
+def _load(auto_class: Any, place: str, **options: Any) -> Any:
     logging = require_module("transformers.utils.logging", "models of transformers", "transformers")
     # The bar is useful for a download, and noise for files that are there.
     is_silent = Path(place).is_dir() and logging.is_progress_bar_enabled()
     if is_silent:
         logging.disable_progress_bar()
     try:
-        return load()
+        # Without this, transformers asks whether to run the code of a model.
+        return auto_class.from_pretrained(place, trust_remote_code=False, **options)
     except Exception as error:  # noqa: BLE001 - the library and its hub raise all kinds
         text = " ".join(str(error).split())
         raise RankshotError(f"{place}: transformers cannot load it ({text[:400]})") from None
