@@ -95,6 +95,38 @@ def test_a_file_beside_the_network_is_read(tmp_path, photos):
     np.testing.assert_allclose(found.scores.values, wanted, atol=1e-5)
 
 
+class Raw(str):
+    """A text for the metadata as it is."""
+
+
+DEEP = Raw("[" * 100_000)
+
+
+@pytest.mark.parametrize("key", ["classes", "names"])
+@pytest.mark.parametrize("value", [Raw("{0: 'red'}"), "imagenet-1k", 3, [1, 2, 3], [], None, DEEP])
+def test_odd_class_names_in_metadata(tmp_path, photos, key, value):
+    (tmp_path / "imagenet-1k").write_text("a file that nobody named")
+    path = write_onnx(tmp_path / "net.onnx", metadata={key: value})
+    plain = Preprocessing(**PLAIN)
+    assert rs.score(path, photos[0], CLASSES, preprocessing=plain).scores.items == tuple(CLASSES)
+    with pytest.raises(rs.RankshotError, match=rf"not in it \('{key}' in it is not .*; give them"):
+        rs.score(path, photos[0], preprocessing=plain)
+    path = write_onnx(tmp_path / "net.onnx", metadata={key: value, "id2label": CLASSES})
+    assert rs.open_model(path).classes == CLASSES
+
+
+@pytest.mark.parametrize("value", [[1], "imagenet", 3, None, Raw("{"), DEEP, {"size": 9}])
+def test_odd_preprocessing_in_metadata(tmp_path, photos, value):
+    path = write_onnx(tmp_path / "net.onnx", metadata={"preprocessor_config": value})
+    with pytest.raises(rs.RankshotError, match=r"becomes its input \('preprocessor_config' in it"):
+        rs.score(path, photos[0], CLASSES)
+    rs.score(path, photos[0], CLASSES, preprocessing=Preprocessing(**PLAIN))
+    (tmp_path / "preprocessor_config.json").write_text(DEEP)
+    path = write_onnx(tmp_path / "net.onnx")
+    with pytest.raises(rs.RankshotError, match=r"preprocessor_config.json: not JSON"):
+        rs.score(path, photos[0], CLASSES)
+
+
 def test_texts_in_onnx(tmp_path):
     found = rs.score(write_text_onnx(tmp_path / "net.onnx"), ["a", "b", "c"])
     assert (found.scores.items, found.scores.values.tolist()) == (("one", "two"), [[1, 2]] * 3)

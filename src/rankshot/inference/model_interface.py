@@ -34,6 +34,8 @@ class Model:
         The names of its classes, if it has them, for `read_class_labels`.
     preprocessing : Preprocessing or None
         How a picture becomes its input, if this is known.
+    odd_classes, odd_preprocessing : str
+        What the model says in place of its classes or preprocessing, if that cannot be used.
     prepare : callable or None
         The model's own function from a Pillow image to its input; it replaces `preprocessing`.
     input_shape : tuple or None
@@ -56,6 +58,8 @@ class Model:
     kind: Kind = "multiclass"
     fingerprint: str | None = None
     device: str = "CPU"
+    odd_classes: str = ""
+    odd_preprocessing: str = ""
 
     def __str__(self) -> str:
         return f"{self.name}, on {self.device}"

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, quote_names
+from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.validation import require_module
 from rankshot.inference.model_interface import Model, Takes, fingerprint_files
 from rankshot.inference.preprocessing import CONFIG_FILE, Preprocessing
@@ -63,13 +63,22 @@ def open_onnx(path: Path) -> Model:
         return np.asarray(session.run([output], {found.name: values})[0])
 
     metadata = session.get_modelmeta().custom_metadata_map
+    classes, odd_classes = _find_classes(metadata)
     takes: Takes = "texts" if reads_text else "pictures" if len(found.shape) == 4 else "values"
+    preprocessing, odd_preprocessing = None, ""
+    if takes == "pictures":
+        try:
+            preprocessing = _find_preprocessing(metadata, path)
+        except RankshotError as error:
+            odd_preprocessing = str(error)
     return Model(
         path.name,
         takes,
         _limit_batch(run, found.shape, path),
-        classes=_read_metadata(metadata, CLASS_KEYS, path),
-        preprocessing=_find_preprocessing(metadata, path) if takes == "pictures" else None,
+        classes=classes,
+        preprocessing=preprocessing,
+        odd_classes=odd_classes,
+        odd_preprocessing=odd_preprocessing,
         input_shape=tuple(found.shape),
         fingerprint=fingerprint_files([path, *sorted(path.parent.glob(f"{path.name}?data*"))]),
         device="CUDA" if session.get_providers()[0] == wanted[0] else "CPU",
@@ -103,21 +112,38 @@ def _limit_batch(
     return lambda batch: np.concatenate([run(batch[i : i + 1]) for i in range(len(batch))])
 
 
-def _read_metadata(metadata: dict[str, str], keys: Sequence[str], path: Path) -> Any:
-    for key in keys:
+def _read_metadata(metadata: dict[str, str], key: str) -> Any:
+    """Return an entry of the metadata, which anybody may have written; None if it is not JSON."""
+    try:
+        return json.loads(metadata[key])
+    except (ValueError, RecursionError):
+        return None
+
+
+def _find_classes(metadata: dict[str, str]) -> tuple[list[str] | dict[str, Any] | None, str]:
+    """Return the class names in the metadata, or what is there in their place.
+
+    A text is never a name: it would be taken for that of a file.
+    """
+    odd = ""
+    for key in CLASS_KEYS:
         if key in metadata:
-            try:
-                return json.loads(metadata[key])
-            except json.JSONDecodeError as error:
-                raise RankshotError(f"{path}: {key!r} in it is not JSON ({error})") from None
-    return None
+            found = _read_metadata(metadata, key)
+            is_list = isinstance(found, list) and all(isinstance(one, str) for one in found)
+            if found and (is_list or isinstance(found, dict)):
+                return found, ""
+            odd = odd or f"{key!r} in it is not a JSON list of names: {short_repr(metadata[key])}"
+    return None, odd
 
 
 def _find_preprocessing(metadata: dict[str, str], path: Path) -> Preprocessing | None:
     """Return what the file says itself, or a ``preprocessor_config.json`` beside it."""
-    config = _read_metadata(metadata, [PREPROCESSING_KEY], path)
-    if config is not None:
-        return Preprocessing.from_config(config, str(path))
+    if PREPROCESSING_KEY in metadata:
+        config = _read_metadata(metadata, PREPROCESSING_KEY)
+        if not isinstance(config, dict):
+            text = short_repr(metadata[PREPROCESSING_KEY])
+            raise RankshotError(f"{PREPROCESSING_KEY!r} in it is not a JSON object: {text}")
+        return Preprocessing.from_config(config, f"{PREPROCESSING_KEY!r} in it")
     beside = path.parent / CONFIG_FILE
     return Preprocessing.from_file(beside) if beside.is_file() else None
 

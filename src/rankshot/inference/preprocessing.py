@@ -172,7 +172,7 @@ class Preprocessing:
         path = Path(path)
         try:
             config = json.loads(path.read_text(encoding="utf-8-sig"))
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        except (ValueError, RecursionError) as error:
             raise RankshotError(f"{path}: not JSON ({error})") from None
         if not isinstance(config, dict):
             raise RankshotError(f"{path}: must hold an object, not {short_repr(config)}")

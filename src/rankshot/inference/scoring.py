@@ -289,8 +289,8 @@ def plan_scoring(
     if opened.takes == "pictures" and opened.prepare is None:
         if opened.preprocessing is None:
             raise RankshotError(
-                f"{opened.name}: it is not known how a picture becomes its input; give the "
-                "preprocessing: a preset "
+                f"{opened.name}: it is not known how a picture becomes its input"
+                f"{_in_brackets(opened.odd_preprocessing)}; give the preprocessing: a preset "
                 f"({', '.join(PRESETS)}), a file preprocessor_config.json (also read from beside "
                 "the model), or size, mean and std"
             )
@@ -300,13 +300,17 @@ def plan_scoring(
     source = opened.classes if classes is None else classes
     if source is None:
         raise RankshotError(
-            f"{opened.name}: the names of its classes are not in it; give them in the order of "
-            "its outputs, as a list or a file with one name per line, or as imagenet-1k"
+            f"{opened.name}: the names of its classes are not in it"
+            f"{_in_brackets(opened.odd_classes)}; give them in the order of its outputs, as a list or a file with one name per line, or as imagenet-1k"
         )
     labels = read_class_labels(source)
     if opened.kind != "multiclass" and classes is not None and opened.classes is not None:
         raise RankshotError(f"{opened.name}: has its own classes; leave out the classes")
     return ScoringPlan(opened, labels)
+
+
+def _in_brackets(problem: str) -> str:
+    return f" ({problem})" if problem else ""
 
 
 def _is_softmax(values: Floats) -> bool:
