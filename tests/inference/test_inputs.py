@@ -128,6 +128,10 @@ def test_texts_in_lines_and_lists(tmp_path):
         ("t.jsonl", '{"txt": "a"}\n', "texts", r"no column 'text' \(did you mean 'txt'\?\)"),
         ("t.jsonl", "[1]\n", "texts", r"t.jsonl:1: not a JSON object"),
         ("t.jsonl", '{"text": "a", "id": 1.5}\n', "texts", "an id must be text, not 1.5"),
+        ("t.jsonl", '{"text": "a", "id": "x\\ud800"}\n', "texts", r"t.jsonl:1: an id must be text"),
+        ("t.jsonl", '{"text": "a", "id": "x\\u0000"}\n', "texts", r"t.jsonl:1: .* without NUL"),
+        ("t.csv", "id,text\nb,c\na\0,b\n", "texts", r"t.csv:3: an id must be text without NUL"),
+        ("t.txt", "a.png\nb.png\0\n", "pictures", r"t.txt:2: an id must be text without NUL"),
         ("t.doc", "a", "texts", "unknown ending '.doc'"),
         ("t.png", "a", "texts", "unknown ending '.png'"),
         ("t.csv", "id,text\na,b\n", "values", "the model takes arrays"),
@@ -137,6 +141,12 @@ def test_bad_files(tmp_path, name, content, takes, message):
     (tmp_path / name).write_text(content)
     with pytest.raises(RankshotError, match=message):
         list(open_inputs(tmp_path / name, takes))
+
+
+def test_paths_that_no_file_can_have():
+    for name, message in (("a\0", "input 0: an id must be"), ("\ud800", "no file can have")):
+        with pytest.raises(RankshotError, match=message):
+            list(open_inputs([name], "pictures"))
 
 
 def test_what_is_no_source(tmp_path):

@@ -13,7 +13,6 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from csv import writer as csv_writer
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice
@@ -25,6 +24,7 @@ import numpy as np
 
 from rankshot.core.errors import RankshotError
 from rankshot.core.progress import Announce
+from rankshot.core.tables import open_csv_writer
 from rankshot.core.text_files import replace_file
 from rankshot.inference.inputs import Inputs, Skipped, open_inputs
 from rankshot.inference.model_interface import fingerprint_files
@@ -422,7 +422,7 @@ def _write_skipped(parts: _Parts, path: Path) -> tuple[Counter[str], int, Sequen
         path.unlink(missing_ok=True)
         return reasons, 0, first
     with replace_file(path) as stream:
-        rows = csv_writer(stream, lineterminator="\n")
+        rows = open_csv_writer(stream)
         rows.writerow(["id", "reason"])
         for one in parts.skipped():
             rows.writerow([one.id, one.reason])
