@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import shutil
 import sys
 
 import numpy as np
@@ -16,6 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import rankshot as rs
 from rankshot.inference import Preprocessing
+from rankshot.inference.networks import _iterate_tensors
 from tiny_models import (
     CLASSES,
     PLAIN,
@@ -125,6 +127,54 @@ def test_odd_preprocessing_in_metadata(tmp_path, photos, value):
     path = write_onnx(tmp_path / "net.onnx")
     with pytest.raises(rs.RankshotError, match=r"preprocessor_config.json: not JSON"):
         rs.score(path, photos[0], CLASSES)
+
+
+def write_external(path, location):
+    import onnx
+    from onnx.external_data_helper import set_external_data
+
+    network = onnx.load(write_onnx(path, metadata={"classes": CLASSES}))
+    (tensor,) = network.graph.initializer
+    target = path.parent / location
+    target.parent.mkdir(exist_ok=True)
+    target.write_bytes(tensor.raw_data)
+    set_external_data(tensor, location)
+    tensor.ClearField("raw_data")
+    path.write_bytes(network.SerializeToString())
+    return target
+
+
+@pytest.mark.parametrize("location", ["net.onnx.data", "weights.bin", "deep/net.w"])
+def test_weights_in_another_file_belong_to_the_fingerprint(tmp_path, location):
+    data = write_external(tmp_path / "net.onnx", location)
+    before = rs.open_model(tmp_path / "net.onnx").fingerprint
+    data.write_bytes((2 * np.eye(3, dtype=np.float32)).tobytes())
+    assert rs.open_model(tmp_path / "net.onnx").fingerprint != before
+    data.unlink()
+    with pytest.raises(rs.RankshotError, match=f"in '{location}', which is not there"):
+        rs.open_model(tmp_path / "net.onnx")
+
+
+def test_weights_outside_of_the_folder_are_refused(tmp_path):
+    (tmp_path / "a").mkdir()
+    for location in ("../secret", str(tmp_path / "secret")):
+        write_external(tmp_path / "a/net.onnx", location)
+        with pytest.raises(rs.RankshotError, match="outside of its folder"):
+            rs.open_model(tmp_path / "a/net.onnx")
+
+
+def test_weights_in_inner_graphs_are_found():
+    from onnx import TensorProto, helper
+
+    def tensor(name):
+        return helper.make_tensor(name, TensorProto.FLOAT, [1], [0.0])
+
+    constant = helper.make_node("Constant", [], ["c"], value=tensor("attribute"))
+    inner = helper.make_graph([constant], "inner", [], [], [tensor("inner")])
+    branch = helper.make_node("If", ["x"], ["y"], then_branch=inner, else_branch=inner)
+    outer = helper.make_graph([branch], "outer", [], [], [tensor("outer")])
+    names = [one.name for one in _iterate_tensors(outer) if one.name]
+    assert names == ["outer", "inner", "attribute", "inner", "attribute"]
 
 
 def test_texts_in_onnx(tmp_path):
@@ -248,6 +298,33 @@ def test_a_text_model_of_transformers_needs_no_option(tmp_path):
         for row, text in zip(found.scores.values[:4], TEXTS, strict=True):
             wanted = network(**tokenizer(text, return_tensors="pt")).logits.numpy()[0]
             np.testing.assert_allclose(row, wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("write", "file", "old", "new"),
+    [
+        (write_text_transformer, "tokenizer.json", "music", "tunes"),
+        (write_picture_transformer, "preprocessor_config.json", '"resample": 3', '"resample": 2'),
+        (
+            write_picture_transformer,
+            "config.json",
+            '"layer_norm_eps": 1e-12',
+            '"layer_norm_eps": 0.5',
+        ),
+        (write_picture_transformer, "config.json", '"hidden_act": "gelu"', '"hidden_act": "relu"'),
+    ],
+)
+def test_the_fingerprint_has_all_that_scores_depend_on(tmp_path, write, file, old, new):
+    """Also where the model comes from the hub, and the folder is a cache somewhere."""
+    place = write(tmp_path / "net")
+    first = rs.open_model(place).fingerprint
+    shutil.copytree(place, tmp_path / "copy")
+    (tmp_path / "copy/notes.txt").touch()
+    assert rs.open_model(tmp_path / "copy").fingerprint == first
+    text = (place / file).read_text()
+    assert old in text
+    (place / file).write_text(text.replace(old, new))
+    assert rs.open_model(place).fingerprint != first
 
 
 def test_names_that_transformers_made_up_are_not_used(tmp_path):

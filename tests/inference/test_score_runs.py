@@ -121,6 +121,22 @@ def test_another_run_is_done(place, what):
     assert not run(place, **options).was_finished
 
 
+def test_a_preprocessing_counts_with_all_its_digits(place):
+    run(place, preprocessing=Preprocessing(8, 0.5, 0.25, resize=8))
+    assert not run(place, preprocessing=Preprocessing(8, 0.500001, 0.25, resize=8)).was_finished
+
+
+def test_a_run_that_skipped_inputs_is_not_one_without_errors(place, small_parts):
+    run(place)
+    with pytest.raises(rs.RankshotError, match=r"0003\.png: not a picture"):
+        run(place, on_error="raise")
+    with pytest.raises(StopError):
+        run(place, "other.csv", progress=stop_after(12))
+    with pytest.raises(rs.RankshotError, match=r"0003\.png: not a picture"):
+        run(place, "other.csv", on_error="raise")
+    assert run(place, "other.csv").n_resumed == 12
+
+
 class StopError(Exception):
     pass
 

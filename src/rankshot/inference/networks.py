@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ _ONNX_FLOATS["tensor(float16)"] = np.float16
 def open_onnx(path: Path) -> Model:
     """Open an ONNX file: a network for pictures, or for texts if its input is text."""
     runtime = require_module("onnxruntime", "ONNX files", "onnx")
+    data_files = _find_data_files(path)
     wanted = ["CUDAExecutionProvider", "CPUExecutionProvider"]
     available = runtime.get_available_providers()
     options = runtime.SessionOptions()
@@ -80,9 +82,54 @@ def open_onnx(path: Path) -> Model:
         odd_classes=odd_classes,
         odd_preprocessing=odd_preprocessing,
         input_shape=tuple(found.shape),
-        fingerprint=fingerprint_files([path, *sorted(path.parent.glob(f"{path.name}?data*"))]),
+        fingerprint=fingerprint_files([path, *data_files]),
         device="CUDA" if session.get_providers()[0] == wanted[0] else "CPU",
     )
+
+
+def _find_data_files(path: Path) -> list[Path]:
+    """Return the other files that hold weights of an ONNX file.
+
+    Raises
+    ------
+    RankshotError
+        If one of them is missing, or outside of the folder of the ONNX file.
+    """
+    onnx = require_module("onnx", "ONNX files", "onnx")
+    try:
+        network = onnx.load(path, load_external_data=False)
+    except Exception as error:  # noqa: BLE001 - protobuf has several error classes
+        text = " ".join(str(error).split())
+        raise RankshotError(f"{path}: onnx cannot read it ({text})") from None
+    locations = {
+        entry.value
+        for part in (network.graph, *network.functions)
+        for tensor in _iterate_tensors(part)
+        if tensor.data_location == onnx.TensorProto.EXTERNAL
+        for entry in tensor.external_data
+        if entry.key == "location"
+    }
+    for location in sorted(locations):
+        # By name only: caches of models are full of links to other folders.
+        if Path(location).is_absolute() or ".." in Path(location).parts:
+            raise RankshotError(f"{path}: its weights are outside of its folder: {location!r}")
+        if not (path.parent / location).is_file():
+            raise RankshotError(f"{path}: its weights are in {location!r}, which is not there")
+    return [path.parent / location for location in sorted(locations)]
+
+
+def _iterate_tensors(part: Any) -> Iterator[Any]:
+    """Yield the tensors of a graph or function, those of inner graphs included."""
+    yield from getattr(part, "initializer", ())
+    for sparse in getattr(part, "sparse_initializer", ()):
+        yield from (sparse.values, sparse.indices)
+    for node in part.node:
+        for attribute in node.attribute:
+            yield from (attribute.t, *attribute.tensors)
+            for sparse in (attribute.sparse_tensor, *attribute.sparse_tensors):
+                yield from (sparse.values, sparse.indices)
+            for graph in (attribute.g, *attribute.graphs):
+                yield from _iterate_tensors(graph)
 
 
 def _choose_output(outputs: Sequence[Any], path: Path) -> str:
@@ -291,28 +338,35 @@ def open_transformers(source: str | Path) -> Model:
     network = _load(model_class, place, use_safetensors=True)
     device = _best_device()
     network = network.eval().to(device)
-    files = [file for file in sorted(Path(source).glob("*")) if file.is_file()]
+    # A tokenizer or an image processor: scores depend on it as on the weights.
+    tool = _load(library.AutoTokenizer if takes == "texts" else library.AutoImageProcessor, place)
     opened = Model(
         place,
         takes,
         _run_pictures(network, device),
         classes=_read_id2label(config),
-        fingerprint=fingerprint_files(files) if files else _fingerprint_state(network),
+        fingerprint=_fingerprint_state(network) + _fingerprint_saved(config, tool),
         device=_describe_device(device),
     )
     if takes == "texts":
-        tokenizer = _load(library.AutoTokenizer, place)
-        return replace(opened, run=_run_texts(network, tokenizer, device))
-    processor = _load(library.AutoImageProcessor, place)
+        return replace(opened, run=_run_texts(network, tool, device))
 
     def prepare(image: Any) -> NDArray[Any]:
-        return np.asarray(processor(images=image, return_tensors="np")["pixel_values"][0])
+        return np.asarray(tool(images=image, return_tensors="np")["pixel_values"][0])
 
     try:
-        described = Preprocessing.from_config(json.loads(processor.to_json_string()))
+        described = Preprocessing.from_config(json.loads(tool.to_json_string()))
     except RankshotError:
         described = None
     return replace(opened, prepare=prepare, preprocessing=described)
+
+
+def _fingerprint_saved(*parts: Any) -> str:
+    """Return a hash of what transformers saves of a configuration, a tokenizer or a processor."""
+    with TemporaryDirectory() as folder:
+        for part in parts:
+            part.save_pretrained(folder)
+        return fingerprint_files(sorted(one for one in Path(folder).rglob("*") if one.is_file()))
 
 
 def _run_pictures(network: Any, device: str) -> Callable[[Any], NDArray[Any]]:

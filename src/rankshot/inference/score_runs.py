@@ -36,6 +36,7 @@ from rankshot.inference.scoring import (
     ScoringPlan,
     nothing_scored,
     plan_scoring,
+    refuse_skipped,
 )
 from rankshot.zeroshot.files.score_output import Block, require_score_file, write_score_table
 
@@ -133,9 +134,13 @@ def score_to_file(
     n_items, inputs_fingerprint = found.scan()
     description = describe_run(plan, n_items, inputs_fingerprint)
     if not again and (finished := _find_finished(path, description)) is not None:
-        return finished
+        # What that run skipped is an error for this one, which finds it in its place.
+        if on_error == "skip" or not finished.n_skipped:
+            return finished
     parts = _Parts(Path(f"{path}.parts"))
     done = parts.open(description, again=again)
+    if on_error == "raise":
+        refuse_skipped(parts.skipped())
     plan.has_probabilities = parts.had_probabilities
     begin = monotonic()
     items = islice(iter(found), done, None)
@@ -166,7 +171,8 @@ def describe_plan(plan: ScoringPlan) -> dict[str, Any]:
         "version": VERSION,
         "model": model.name,
         "model_fingerprint": model.fingerprint,
-        "preprocessing": str(model.preprocessing) if model.takes == "pictures" else None,
+        # All digits; the text for people has four.
+        "preprocessing": repr(model.preprocessing) if model.takes == "pictures" else None,
         "classes": sha256(json.dumps(plan.classes.names).encode()).hexdigest(),
         "n_classes": len(plan.classes.names),
     }

@@ -139,6 +139,16 @@ def score(
     return ScoredInputs(scores, np.array(ids, dtype=object), tuple(skipped), plan.classes)
 
 
+def refuse_skipped(skipped: Iterable[Skipped]) -> None:
+    """Raise an error if an input was skipped."""
+    bad = next((one for one in skipped if one.is_input), None)
+    if bad is not None:
+        raise RankshotError(
+            f"{bad.id}: {bad.reason}; on_error='skip' (--on-error skip) leaves out such inputs, "
+            "and lists them"
+        )
+
+
 def nothing_scored(inputs: Inputs, skipped: Sequence[Skipped]) -> RankshotError:
     """Return the error for inputs of which none could be scored."""
     if not skipped:
@@ -188,12 +198,8 @@ class ScoringPlan:
         n_threads = count_threads(self.model.device)
         for batch in _prepare_batches(items, batch_size, self._prepare(), n_threads):
             scored = self._score(batch) if batch.ids else batch
-            bad = [one for one in scored.skipped if one.is_input]
-            if on_error == "raise" and bad:
-                raise RankshotError(
-                    f"{bad[0].id}: {bad[0].reason}; on_error='skip' (--on-error skip) leaves out "
-                    "such inputs, and lists them"
-                )
+            if on_error == "raise":
+                refuse_skipped(scored.skipped)
             yield scored
 
     def _prepare(self) -> Callable[[Any], Any] | None:
