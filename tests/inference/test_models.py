@@ -78,6 +78,7 @@ CONFIG = {
     "crop_size": 8,
     "image_mean": [0.5] * 3,
     "image_std": [0.25] * 3,
+    "resample": 2,
 }
 
 
@@ -99,6 +100,8 @@ def test_a_file_beside_the_network_is_read(tmp_path, photos):
 
 class Raw(str):
     """A text for the metadata as it is."""
+
+    __slots__ = ()
 
 
 DEEP = Raw("[" * 100_000)

@@ -133,10 +133,10 @@ def score_to_file(
     require_score_file(path, plan.classes.names, plan.model.kind)
     n_items, inputs_fingerprint = found.scan()
     description = describe_run(plan, n_items, inputs_fingerprint)
-    if not again and (finished := _find_finished(path, description)) is not None:
-        # What that run skipped is an error for this one, which finds it in its place.
-        if on_error == "skip" or not finished.n_skipped:
-            return finished
+    finished = None if again else _find_finished(path, description)
+    # What that run skipped may be an error for this one, which then finds it again.
+    if finished is not None and (on_error == "skip" or not finished.n_skipped):
+        return finished
     parts = _Parts(Path(f"{path}.parts"))
     done = parts.open(description, again=again)
     if on_error == "raise":

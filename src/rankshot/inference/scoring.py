@@ -307,7 +307,8 @@ def plan_scoring(
     if source is None:
         raise RankshotError(
             f"{opened.name}: the names of its classes are not in it"
-            f"{_in_brackets(opened.odd_classes)}; give them in the order of its outputs, as a list or a file with one name per line, or as imagenet-1k"
+            f"{_in_brackets(opened.odd_classes)}; give them in the order of its outputs, as a list "
+            "or a file with one name per line, or as imagenet-1k"
         )
     labels = read_class_labels(source)
     if opened.kind != "multiclass" and classes is not None and opened.classes is not None:
