@@ -103,6 +103,27 @@ def test_imagenet_by_hand(rng):
     np.testing.assert_allclose(found, wanted.transpose(2, 0, 1), atol=1e-6)
 
 
+@pytest.mark.parametrize("width", range(256, 264))
+def test_imagenet_crops_where_torchvision_does(rng, width):
+    """By the formula of torchvision's center_crop: int(round((side - size) / 2.0))."""
+    for image in (noise(rng, 256, width), noise(rng, width, 256)):
+        left, top = (round((side - 224) / 2.0) for side in image.size)
+        pixels = np.asarray(image)[top : top + 224, left : left + 224] / 255
+        wanted = (pixels - [0.485, 0.456, 0.406]) / [0.229, 0.224, 0.225]
+        found = Preprocessing.from_name("imagenet")(image)
+        np.testing.assert_allclose(found, wanted.transpose(2, 0, 1), atol=1e-6)
+
+
+@pytest.mark.parametrize("side", [3, 4, 5, 6])
+def test_small_pictures_are_padded_as_torchvision_does(side):
+    """It pads by (size - side) // 2 on the left and on top."""
+    prepare = Preprocessing(8, 0, 1, resize=side, margin="even")
+    found = prepare(Image.new("RGB", (side, side), "white"))[0]
+    begin = (8 - side) // 2
+    assert found.sum() == side**2
+    assert (found[begin : begin + side, begin : begin + side] == 1).all()
+
+
 def test_channels_last():
     image = Image.new("RGB", (9, 9), (255, 0, 51))
     plain = Preprocessing(4, 0, 1, resize=4, layout="NHWC")

@@ -28,6 +28,8 @@ LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 Interpolation = Literal["nearest", "lanczos", "bilinear", "bicubic", "box", "hamming"]
 INTERPOLATIONS: tuple[Interpolation, ...] = get_args(Interpolation)
 """In the order of Pillow's numbers, which ``preprocessor_config.json`` uses."""
+Margin = Literal["down", "even"]
+MARGINS: tuple[Margin, ...] = get_args(Margin)
 MAX_SIDE = 4096
 _CONVNEXT = "ConvNext"
 _KNOWN_TYPES: dict[str, tuple[Interpolation, bool]] = {
@@ -77,6 +79,9 @@ class Preprocessing:
     white : float
         The number that a white pixel has before ``mean`` is subtracted. With 255, ``mean`` and
         ``std`` are in units of 0 to 255.
+    margin : {"down", "even"}
+        How half a pixel is rounded if the margins of the crop are odd: down, as transformers does,
+        or to the even number, as torchvision does.
 
     Examples
     --------
@@ -97,6 +102,7 @@ class Preprocessing:
     interpolation: Interpolation = "bilinear"
     layout: Layout = "NCHW"
     white: float = 1.0
+    margin: Margin = "down"
 
     def __init__(
         self,
@@ -107,6 +113,7 @@ class Preprocessing:
         interpolation: str = "bilinear",
         layout: str = "NCHW",
         white: float = 1.0,
+        margin: str = "down",
     ) -> None:
         sides = [size, size] if isinstance(size, (int, np.integer)) else list(size)
         if len(sides) != 2:
@@ -121,6 +128,7 @@ class Preprocessing:
             "interpolation": require_choice("interpolation", interpolation, INTERPOLATIONS),
             "layout": require_choice("layout", layout, LAYOUTS),
             "white": require_number("white", white, above=0, below=np.inf),
+            "margin": require_choice("margin", margin, MARGINS),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -240,9 +248,15 @@ class Preprocessing:
         sides = (self.resize, longer) if image.width <= image.height else (longer, self.resize)
         if image.size != sides:
             image = image.resize(sides, method)
-        left, top = (image.width - width) // 2, (image.height - height) // 2
+        left, top = self._find_margin(image.width - width), self._find_margin(image.height - height)
         # What is outside of a small picture is black.
         return image.crop((left, top, left + width, top + height))
+
+    def _find_margin(self, surplus: int) -> int:
+        if self.margin == "down":
+            return surplus // 2
+        # A border around a small picture is rounded towards zero.
+        return round(surplus / 2) if surplus >= 0 else -(-surplus // 2)
 
     def __str__(self) -> str:
         height, width = self.size
@@ -261,7 +275,12 @@ class Preprocessing:
 
 PRESETS = {
     "imagenet": Preprocessing(
-        224, (0.485, 0.456, 0.406), (0.229, 0.224, 0.225), resize=256, interpolation="bilinear"
+        224,
+        (0.485, 0.456, 0.406),
+        (0.229, 0.224, 0.225),
+        resize=256,
+        interpolation="bilinear",
+        margin="even",
     ),
     "efficientnet-lite": Preprocessing(
         224, 127, 128, resize=256, interpolation="bicubic", white=255
