@@ -20,6 +20,7 @@ from tiny_models import write_onnx, write_pictures, write_text_transformer
 
 CLASSES = ["leopard", "bus", "daisy"]
 CONFIG = {"size": {"height": 8, "width": 8}, "image_mean": [0.5] * 3, "image_std": [0.25] * 3}
+CONFIG["resample"] = 2
 BASE = ["recognise", "photos", "--model", "net.onnx"]
 RUN = [*BASE, "--new", "cat, truck", "-o", "p.csv"]
 FOLDER = Path("photos.rankshot-run")

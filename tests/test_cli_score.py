@@ -131,6 +131,7 @@ def test_a_softmax_is_said(place):
 def test_files_beside_the_network_need_no_option(place):
     write_onnx(place / "net.onnx", metadata={"classes": CLASSES})
     config = {"size": {"height": 8, "width": 8}, "image_mean": [0.5] * 3, "image_std": [1] * 3}
+    config["resample"] = 2
     (place / "preprocessor_config.json").write_text(json.dumps(config))
     out = run_well("score photos --model net.onnx -o s.csv")
     assert "preprocessing: resized to 8 x 8 (bilinear), minus 0.5, divided by 1, NCHW" in out

@@ -69,7 +69,8 @@ def write_graph(path, nodes, source, results, constants, metadata):
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
     for key, value in (metadata or {}).items():
         entry = model.metadata_props.add()
-        entry.key, entry.value = key, json.dumps(value)
+        raw = isinstance(value, str) and type(value) is not str
+        entry.key, entry.value = key, str(value) if raw else json.dumps(value)
     onnx.save(model, path)
 
 

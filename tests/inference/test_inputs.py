@@ -126,6 +126,10 @@ def test_texts_in_lines_and_lists(tmp_path):
         ("t.csv", "id,txt\na,b\n", "texts", r"no column 'text' \(did you mean 'txt'\?\)"),
         ("t.jsonl", '{"txt": "a"}\n', "texts", r"no column 'text' \(did you mean 'txt'\?\)"),
         ("t.jsonl", "[1]\n", "texts", r"t.jsonl:1: not a JSON object"),
+        ("t.jsonl", '{"text": "a", "id": "x\\ud800"}\n', "texts", r"t.jsonl:1: an id must be text"),
+        ("t.jsonl", '{"text": "a", "id": "x\\u0000"}\n', "texts", r"t.jsonl:1: .* without NUL"),
+        ("t.csv", "id,text\nb,c\na\0,b\n", "texts", r"t.csv:3: an id must be text without NUL"),
+        ("t.txt", "a.png\nb.png\0\n", "pictures", r"t.txt:2: an id must be text without NUL"),
         ("t.doc", "a", "texts", "unknown ending '.doc'"),
         ("t.png", "a", "texts", "is a picture, but the model takes texts"),
         ("t.png", "a", "values", "is a picture, .* give preprocessing="),
@@ -153,6 +157,12 @@ def test_a_row_without_id_is_skipped(tmp_path, name, content):
     assert used == [Input("a", "b"), Input("d", "e")]
     line = 3 if name == "t.csv" else 2
     assert skipped == Skipped(f"{path}:{line}", "the row has no id, or one that is no text")
+
+
+def test_paths_that_no_file_can_have():
+    for name, message in (("a\0", "input 0: an id must be"), ("\ud800", "no file can have")):
+        with pytest.raises(RankshotError, match=message):
+            list(open_inputs([name], "pictures"))
 
 
 def test_what_is_no_source(tmp_path):

@@ -1,6 +1,8 @@
 """Odd picture files: each becomes upright RGB on white, or is refused with its reason."""
 
+import os
 import struct
+import subprocess
 import sys
 import warnings
 import zlib
@@ -11,6 +13,7 @@ from PIL import Image, ImageOps
 
 from rankshot import RankshotError
 from rankshot.inference.pictures import MAX_PIXELS, ignore_pillow_warnings, read_picture
+from tiny_models import write_pictures
 
 RED, BLUE, WHITE = (250, 10, 20), (10, 20, 250), (255, 255, 255)
 
@@ -168,3 +171,26 @@ def test_a_missing_file_or_library_says_so(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
     with pytest.raises(RankshotError, match=r"need Pillow: pip install 'rankshot\[pictures\]'"):
         read_picture(tmp_path / "a.png")
+
+
+def test_what_is_no_regular_file_is_not_opened(tmp_path):
+    """A pipe without a writer would block the run for ever; /dev/zero never ends."""
+    write_pictures(tmp_path, 1)
+    os.mkfifo(tmp_path / "pipe.jpg")
+    (tmp_path / "zero.png").symlink_to("/dev/zero")
+    # A bound socket would need a short path; a folder is refused in the same way.
+    (tmp_path / "folder").mkdir()
+    names = ["0000.png", "pipe.jpg", "zero.png"]
+    (tmp_path / "list.txt").write_text("\n".join([*names, "folder"]))
+    program = """
+import sys, rankshot as rs
+from rankshot.inference import Preprocessing
+plain = Preprocessing(8, 0, 1)
+run = lambda batch: batch.mean(axis=(2, 3))
+for inputs in (sys.argv[1], sys.argv[1] + "/list.txt"):
+    found = rs.score(run, inputs, list("rgb"), preprocessing=plain, on_error="skip")
+    print(*[one.id for one in found.skipped if one.reason == "not a regular file"])
+"""
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "pipe.jpg zero.png\npipe.jpg zero.png folder\n"

@@ -32,6 +32,7 @@ def noise(rng, height, width):
         ("clip", "CLIPImageProcessorPil", {"size": {"shortest_edge": 60}, "crop_size": 91}),
         ("convnext", "ConvNextImageProcessorPil", {"size": {"shortest_edge": 224}}),
         ("convnext", "ConvNextImageProcessorPil", {}),
+        ("siglip", "SiglipImageProcessorPil", {}),
         ("bit", "BitImageProcessorPil", {"rescale_factor": 1 / 127.5, "image_mean": [1, 1, 1]}),
     ],
 )
@@ -44,6 +45,39 @@ def test_a_config_file_does_what_transformers_does(rng, module, name, options, s
     found = ours(image)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, wanted, atol=2e-6)
+
+
+NORMAL = {"image_mean": [0.5, 0.4, 0.3], "image_std": [0.2, 0.3, 0.4]}
+
+
+@pytest.mark.parametrize("shape", [(40, 70), (300, 211), (90, 20)])
+@pytest.mark.parametrize("ending", ["FeatureExtractor", "ImageProcessor", "ImageProcessorFast"])
+@pytest.mark.parametrize(
+    ("module", "name", "config"),
+    [
+        ("convnext", "ConvNext", {"size": 224, "crop_pct": 0.875, "resample": 3}),
+        ("convnext", "ConvNext", {"size": 100, "crop_pct": 0.7}),
+        ("convnext", "ConvNext", {"size": 100}),
+        ("convnext", "ConvNext", {"size": 384, "crop_pct": 0.95}),
+        ("convnext", "ConvNext", {"size": {"shortest_edge": 64}}),
+        ("vit", "ViT", {"size": 50}),
+        ("siglip", "Siglip", {"size": {"height": 50, "width": 40}}),
+        ("clip", "CLIP", {"size": 50, "do_center_crop": True, "crop_size": 40}),
+        ("bit", "Bit", {"size": 50, "do_center_crop": True, "crop_size": 40}),
+    ],
+)
+def test_older_files_mean_what_transformers_reads_in_them(
+    rng, tmp_path, module, name, config, ending, shape
+):
+    """A size that is a single number, and no word on how to resize."""
+    package = import_module(f"transformers.models.{module}.image_processing_pil_{module}")
+    path = tmp_path / "preprocessor_config.json"
+    key = "feature_extractor_type" if ending == "FeatureExtractor" else "image_processor_type"
+    path.write_text(json.dumps(config | NORMAL | {key: name + ending}))
+    processor = getattr(package, f"{name}ImageProcessorPil").from_pretrained(tmp_path)
+    image = noise(rng, *shape)
+    wanted = processor(images=image, return_tensors="np")["pixel_values"][0]
+    np.testing.assert_allclose(Preprocessing.from_file(path)(image), wanted, atol=3e-6)
 
 
 def test_clip_is_the_preset_of_that_name(rng):
@@ -67,6 +101,27 @@ def test_imagenet_by_hand(rng):
     wanted = (pixels - [0.485, 0.456, 0.406]) / [0.229, 0.224, 0.225]
     found = Preprocessing.from_name("imagenet")(image)
     np.testing.assert_allclose(found, wanted.transpose(2, 0, 1), atol=1e-6)
+
+
+@pytest.mark.parametrize("width", range(256, 264))
+def test_imagenet_crops_where_torchvision_does(rng, width):
+    """By the formula of torchvision's center_crop: int(round((side - size) / 2.0))."""
+    for image in (noise(rng, 256, width), noise(rng, width, 256)):
+        left, top = (round((side - 224) / 2.0) for side in image.size)
+        pixels = np.asarray(image)[top : top + 224, left : left + 224] / 255
+        wanted = (pixels - [0.485, 0.456, 0.406]) / [0.229, 0.224, 0.225]
+        found = Preprocessing.from_name("imagenet")(image)
+        np.testing.assert_allclose(found, wanted.transpose(2, 0, 1), atol=1e-6)
+
+
+@pytest.mark.parametrize("side", [3, 4, 5, 6])
+def test_small_pictures_are_padded_as_torchvision_does(side):
+    """It pads by (size - side) // 2 on the left and on top."""
+    prepare = Preprocessing(8, 0, 1, resize=side, margin="even")
+    found = prepare(Image.new("RGB", (side, side), "white"))[0]
+    begin = (8 - side) // 2
+    assert found.sum() == side**2
+    assert (found[begin : begin + side, begin : begin + side] == 1).all()
 
 
 def test_channels_last():
@@ -109,19 +164,39 @@ def test_means_of_pixels_from_0_to_255_are_refused(values):
     assert Preprocessing(8, 127, 128, white=255).mean == (127, 127, 127)
 
 
+PLAIN = {"do_normalize": False}
+CONVNEXT = {"image_processor_type": "ConvNextImageProcessor"} | PLAIN
+
+
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"size": 224, "image_mean": [0, 0, 0]}, "no 'image_std' in it"),
+        ({"size": 224, "image_mean": [0, 0, 0], "resample": 2}, "no 'image_std' in it"),
         ({"size": 224, "do_flip_channel_order": True}, "the step 'do_flip_channel_order'"),
-        ({"size": {"shortest_edge": 9}, "do_normalize": False}, "there is no crop"),
-        ({"size": {"longest_edge": 9}, "do_normalize": False}, "must have height and width"),
+        ({"size": {"shortest_edge": 9}, "resample": 2} | PLAIN, "there is no crop"),
+        ({"image_processor_type": "SiglipImageProcessor", "size": 9} | PLAIN, "there is no crop"),
+        ({"size": {"longest_edge": 9}, "resample": 2} | PLAIN, "must have height and width"),
         ({"size": 9, "do_normalize": False, "resample": 17}, "resample must be one of 0 to 5"),
         ({"size": 9, "do_resize": False, "do_normalize": False}, "do_resize is false"),
         ({"image_processor_type": "LevitImageProcessor"}, "not all in this file"),
-        ({"size": 0, "do_normalize": False}, "size must be a whole number from 1 to 4096, not 0"),
-        ({"size": 9, "image_mean": [1, 2], "image_std": 1}, "mean must be one number or three"),
-        ({"size": 9, "image_mean": 0, "image_std": [1, 0, 1]}, "std must be positive"),
+        (
+            {"size": 0, "do_normalize": False, "resample": 2},
+            "size must be a whole number from 1 to 4096, not 0",
+        ),
+        ({"size": 9, "do_normalize": False}, "no 'resample' in it; add it: 2 is bilinear"),
+        ({"image_processor_type": "Siglip2ImageProcessor"}, "not all in this file"),
+        (CONVNEXT | {"size": {"height": 9, "width": 9}}, "shortest_edge must be a whole number"),
+        (CONVNEXT | {"size": 9, "crop_pct": 0}, "crop_pct must be positive"),
+        (CONVNEXT | {"size": 9, "do_center_crop": True, "crop_size": 8}, "a second is not known"),
+        ({"size": 9, "do_normalize": False, "resample": 2, "crop_pct": 0.9}, "for ConvNext only"),
+        (
+            {"size": 9, "resample": 2, "image_mean": [1, 2], "image_std": 1},
+            "mean must be one number or three",
+        ),
+        (
+            {"size": 9, "image_mean": 0, "image_std": [1, 0, 1], "resample": 2},
+            "std must be positive",
+        ),
     ],
 )
 def test_what_a_config_file_must_say(tmp_path, config, message):
@@ -135,7 +210,7 @@ def test_what_a_config_file_must_say(tmp_path, config, message):
 
 def test_a_file_a_preset_or_values(tmp_path):
     path = tmp_path / "p.json"
-    values = {"size": 9, "do_normalize": False}
+    values = {"size": 9, "do_normalize": False, "resample": 2}
     path.write_text(json.dumps(values))
     assert as_preprocessing(path) == as_preprocessing(values) == Preprocessing(9, 0, 1)
     with pytest.raises(RankshotError, match=r"did you mean 'imagenet'\?"):

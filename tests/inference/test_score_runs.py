@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -136,6 +137,22 @@ def test_a_file_of_which_nothing_is_known_is_replaced(place):
     assert not run(place).was_finished
 
 
+def test_a_preprocessing_counts_with_all_its_digits(place):
+    run(place, preprocessing=Preprocessing(8, 0.5, 0.25, resize=8))
+    assert not run(place, preprocessing=Preprocessing(8, 0.500001, 0.25, resize=8)).was_finished
+
+
+def test_a_run_that_skipped_inputs_is_not_one_without_errors(place, small_parts):
+    run(place)
+    with pytest.raises(rs.RankshotError, match=r"0003\.png: not a picture"):
+        run(place, on_error="raise")
+    with pytest.raises(StopError):
+        run(place, "other.csv", progress=stop_after(12))
+    with pytest.raises(rs.RankshotError, match=r"0003\.png: not a picture"):
+        run(place, "other.csv", on_error="raise")
+    assert run(place, "other.csv").n_resumed == 12
+
+
 class StopError(Exception):
     pass
 
@@ -259,6 +276,24 @@ def test_one_vs_one_scores_go_into_npz_alone(tmp_path, rng):
     np.testing.assert_array_equal(values, rs.scores_of(model, X).values)
     with pytest.raises(rs.RankshotError, match=r"one-vs-one .*write .npz"):
         rs.score_to_file(model, X, tmp_path / "s.csv")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "npz"])
+def test_odd_ids_are_read_back(tmp_path, ending):
+    ids = ["a\rb", "\r", "a\r\nb", "a\nb", 'a"b', "a,b", " a ", "é\u2028"]
+    rows = [json.dumps({"id": name, "text": "t"}) for name in ids]
+    rows.append(json.dumps({"id": "skipped\r", "text": ""}))
+    (tmp_path / "t.jsonl").write_text("\n".join(rows))
+    done = rs.score_to_file(
+        replace(rs.open_model(lambda texts: [[1.5, 2.5]] * len(texts)), takes="texts"),
+        tmp_path / "t.jsonl",
+        tmp_path / f"s.{ending}",
+        ["one", "two\rthree"],
+        on_error="skip",
+    )
+    assert read(done.path)[0] == ids
+    with done.skipped_path.open(newline="") as stream:
+        assert [row[0] for row in csv.reader(stream)] == ["id", "skipped\r"]
 
 
 def test_names_that_a_table_cannot_have(tmp_path):

@@ -155,6 +155,25 @@ def _number_or_nan(cell: str) -> float:
         return np.nan
 
 
+class _UnixLines:
+    """Ends the rows of a ``csv.writer`` with a line feed alone."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, row: str) -> int:
+        return self._stream.write(row[:-2] + "\n")
+
+
+def open_csv_writer(stream: TextIO) -> Any:
+    """Return a ``csv.writer`` for rows that end in a line feed.
+
+    It quotes carriage returns as well, which Python's does only if they are part of the line end;
+    readers would take them for one.
+    """
+    return csv.writer(_UnixLines(stream), lineterminator="\r\n")
+
+
 def write_csv_rows(
     writer: Any, texts: Sequence[Sequence[str]], numbers: NDArray[np.floating]
 ) -> None:

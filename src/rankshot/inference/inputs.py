@@ -207,14 +207,30 @@ def _walk_below(folder: Path, parent: str) -> Items:
 
 def _as_id(name: str) -> str:
     # Names of files can hold bytes that are not UTF-8.
-    return os.fsencode(name).decode("utf-8", "backslashreplace")
+    try:
+        return os.fsencode(name).decode("utf-8", "backslashreplace")
+    except UnicodeEncodeError:
+        raise RankshotError(f"no file can have the name {short_repr(name)}") from None
+
+
+def _require_id(name: str, where: str) -> str:
+    """Return an id that every kind of table can hold, or raise an error now, not after scoring."""
+    if "\0" in name or any("\ud800" <= character <= "\udfff" for character in name):
+        raise RankshotError(
+            f"{where}: an id must be text without NUL and without halves of characters "
+            f"(surrogates), not {short_repr(name)}"
+        )
+    return name
 
 
 def _read_list(path: Path, takes: Takes) -> Items:
     for number, line in read_lines(path):
         # The id of a text is its line from 0, so that a blank line does not change the others.
         id_ = str(number - 1)
-        yield Input(line, path.parent / line) if takes == "pictures" else Input(id_, line)
+        if takes == "pictures":
+            yield Input(_require_id(line, f"{path}:{number}"), path.parent / line)
+        else:
+            yield Input(id_, line)
 
 
 def _open_table(path: Path, takes: Takes, column: str | None, id_column: str | None) -> Inputs:
@@ -248,7 +264,8 @@ def _read_csv(path: Path, column: str, id_column: str | None) -> Iterator[_Row]:
     named = id_column is not None or ID in columns
     id_place = find_column(columns, id_column or ID, path) if named else None
     for number, (line, row) in enumerate(rows):
-        yield line, str(number) if id_place is None else row[id_place], row[place]
+        name = str(number) if id_place is None else row[id_place]
+        yield line, _require_id(name, f"{path}:{line}"), row[place]
 
 
 def _read_json_lines(path: Path, column: str, id_column: str | None) -> Iterator[_Row]:
@@ -263,7 +280,8 @@ def _read_json_lines(path: Path, column: str, id_column: str | None) -> Iterator
             find_column(list(map(str, row)), column, Path(f"{path}:{line}"))
         if id_column is not None and id_column not in row:
             find_column(list(map(str, row)), id_column, Path(f"{path}:{line}"))
-        yield line, as_name(row.get(id_column or ID, number)), row[column]
+        name = as_name(row.get(id_column or ID, number))
+        yield line, None if name is None else _require_id(name, f"{path}:{line}"), row[column]
 
 
 # -------------------------------------------------------------------- values in memory
@@ -284,7 +302,8 @@ def _open_sequence(source: Any, takes: Takes) -> Inputs:
         for number in range(len(values)):
             value = values[number]
             if takes == "pictures" and isinstance(value, (str, Path)):
-                yield Input(_as_id(str(value)), Path(value))
+                id_ = _require_id(_as_id(str(value)), f"input {number}")
+                yield Input(id_, Path(value))
             elif takes == "texts" and (not isinstance(value, str) or not value.strip()):
                 yield Skipped(str(number), f"not a text: {short_repr(value)}")
             else:

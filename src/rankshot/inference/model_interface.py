@@ -34,6 +34,8 @@ class Model:
         The names of its classes, if it has them, for `read_class_labels`.
     preprocessing : Preprocessing or None
         How a picture becomes its input, if this is known.
+    odd_classes, odd_preprocessing : str
+        What the model says in place of its classes or preprocessing, if that cannot be used.
     prepare : callable or None
         The model's own function from a Pillow image to its input; it replaces `preprocessing`.
     input_shape : tuple or None
@@ -62,6 +64,8 @@ class Model:
     kind: Kind = "multiclass"
     fingerprint: str | None = None
     device: str = "CPU"
+    odd_classes: str = ""
+    odd_preprocessing: str = ""
 
     def __str__(self) -> str:
         cut = f"; texts are cut after {self.max_tokens:,} tokens" if self.max_tokens else ""

@@ -9,12 +9,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, quote_names
+from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.validation import require_module
 from rankshot.inference.model_interface import Model, Takes, fingerprint_files
 from rankshot.inference.pictures import is_pillow_image
@@ -34,6 +35,7 @@ _ONNX_FLOATS["tensor(float16)"] = np.float16
 def open_onnx(path: Path) -> Model:
     """Open an ONNX file: a network for pictures, or for texts if its input is text."""
     runtime = require_module("onnxruntime", "ONNX files", "onnx")
+    data_files = _find_data_files(path)
     wanted = ["CUDAExecutionProvider", "CPUExecutionProvider"]
     available = runtime.get_available_providers()
     options = runtime.SessionOptions()
@@ -64,18 +66,72 @@ def open_onnx(path: Path) -> Model:
         return np.asarray(session.run([output.name], {found.name: values})[0])
 
     metadata = session.get_modelmeta().custom_metadata_map
+    classes, odd_classes = _find_classes(metadata)
     takes: Takes = "texts" if reads_text else "pictures" if len(found.shape) == 4 else "values"
+    preprocessing, odd_preprocessing = None, ""
+    if takes == "pictures":
+        try:
+            preprocessing = _find_preprocessing(metadata, path)
+        except RankshotError as error:
+            odd_preprocessing = str(error)
     return Model(
         path.name,
         takes,
         _limit_batch(run, found.shape, path),
-        classes=_find_classes(metadata, path),
-        preprocessing=_find_preprocessing(metadata, path) if takes == "pictures" else None,
+        classes=classes,
+        preprocessing=preprocessing,
+        odd_classes=odd_classes,
+        odd_preprocessing=odd_preprocessing,
         input_shape=tuple(found.shape),
         n_outputs=next((width for width in output.shape[1:] if isinstance(width, int)), None),
-        fingerprint=fingerprint_files([path, *sorted(path.parent.glob(f"{path.name}?data*"))]),
+        fingerprint=fingerprint_files([path, *data_files]),
         device="CUDA" if session.get_providers()[0] == wanted[0] else "CPU",
     )
+
+
+def _find_data_files(path: Path) -> list[Path]:
+    """Return the other files that hold weights of an ONNX file.
+
+    Raises
+    ------
+    RankshotError
+        If one of them is missing, or outside of the folder of the ONNX file.
+    """
+    onnx = require_module("onnx", "ONNX files", "onnx")
+    try:
+        network = onnx.load(path, load_external_data=False)
+    except Exception as error:  # noqa: BLE001 - protobuf has several error classes
+        text = " ".join(str(error).split())
+        raise RankshotError(f"{path}: onnx cannot read it ({text})") from None
+    locations = {
+        entry.value
+        for part in (network.graph, *network.functions)
+        for tensor in _iterate_tensors(part)
+        if tensor.data_location == onnx.TensorProto.EXTERNAL
+        for entry in tensor.external_data
+        if entry.key == "location"
+    }
+    for location in sorted(locations):
+        # By name only: caches of models are full of links to other folders.
+        if Path(location).is_absolute() or ".." in Path(location).parts:
+            raise RankshotError(f"{path}: its weights are outside of its folder: {location!r}")
+        if not (path.parent / location).is_file():
+            raise RankshotError(f"{path}: its weights are in {location!r}, which is not there")
+    return [path.parent / location for location in sorted(locations)]
+
+
+def _iterate_tensors(part: Any) -> Iterator[Any]:
+    """Yield the tensors of a graph or function, those of inner graphs included."""
+    yield from getattr(part, "initializer", ())
+    for sparse in getattr(part, "sparse_initializer", ()):
+        yield from (sparse.values, sparse.indices)
+    for node in part.node:
+        for attribute in node.attribute:
+            yield from (attribute.t, *attribute.tensors)
+            for sparse in (attribute.sparse_tensor, *attribute.sparse_tensors):
+                yield from (sparse.values, sparse.indices)
+            for graph in (attribute.g, *attribute.graphs):
+                yield from _iterate_tensors(graph)
 
 
 def _choose_output(outputs: Sequence[Any], path: Path) -> Any:
@@ -105,28 +161,38 @@ def _limit_batch(
     return lambda batch: np.concatenate([run(batch[i : i + 1]) for i in range(len(batch))])
 
 
-def _read_metadata(metadata: dict[str, str], key: str, path: Path) -> Any:
-    if key not in metadata:
-        return None
+def _read_metadata(metadata: dict[str, str], key: str) -> Any:
+    """Return an entry of the metadata, which anybody may have written; None if it is not JSON."""
     try:
         return json.loads(metadata[key])
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise RankshotError(f"{path}: {key!r} in it is not JSON ({error})") from None
+    except (ValueError, RecursionError):
+        return None
 
 
-def _find_classes(metadata: dict[str, str], path: Path) -> list[Any] | dict[str, Any] | None:
-    values = (_read_metadata(metadata, key, path) for key in CLASS_KEYS)
-    # A text would be taken for the name of a file, which a foreign network must not choose.
-    return next((value for value in values if isinstance(value, (list, dict))), None)
+def _find_classes(metadata: dict[str, str]) -> tuple[list[str] | dict[str, Any] | None, str]:
+    """Return the class names in the metadata, or what is there in their place.
+
+    A text is never a name: it would be taken for that of a file.
+    """
+    odd = ""
+    for key in CLASS_KEYS:
+        if key in metadata:
+            found = _read_metadata(metadata, key)
+            is_list = isinstance(found, list) and all(isinstance(one, str) for one in found)
+            if found and (is_list or isinstance(found, dict)):
+                return found, ""
+            odd = odd or f"{key!r} in it is not a JSON list of names: {short_repr(metadata[key])}"
+    return None, odd
 
 
 def _find_preprocessing(metadata: dict[str, str], path: Path) -> Preprocessing | None:
     """Return what the file says itself, or a ``preprocessor_config.json`` beside it."""
-    config = _read_metadata(metadata, PREPROCESSING_KEY, path)
-    if config is not None:
+    if PREPROCESSING_KEY in metadata:
+        config = _read_metadata(metadata, PREPROCESSING_KEY)
         if not isinstance(config, dict):
-            raise RankshotError(f"{path}: {PREPROCESSING_KEY!r} in it must be an object")
-        return Preprocessing.from_config(config, str(path))
+            text = short_repr(metadata[PREPROCESSING_KEY])
+            raise RankshotError(f"{PREPROCESSING_KEY!r} in it is not a JSON object: {text}")
+        return Preprocessing.from_config(config, f"{PREPROCESSING_KEY!r} in it")
     beside = path.parent / CONFIG_FILE
     return Preprocessing.from_file(beside) if beside.is_file() else None
 
@@ -261,7 +327,9 @@ def open_transformers(source: str | Path) -> Model:
     library = require_module("transformers", "models of transformers", "transformers")
     require_module("torch", "models of transformers", "transformers")
     place = str(source)
-    config = _call_hub(lambda: library.AutoConfig.from_pretrained(place), place)
+    config = _load(library.AutoConfig, place)
+    if getattr(config, "auto_map", None):
+        raise RankshotError(f"{place}: comes with code of its own (auto_map), which is never run")
     kinds = " ".join(config.architectures or [])
     takes: Takes
     if "ForImageClassification" in kinds:
@@ -274,34 +342,40 @@ def open_transformers(source: str | Path) -> Model:
             "sequence classification is expected"
         )
     # Other files of weights are pickles.
-    network = _call_hub(lambda: model_class.from_pretrained(place, use_safetensors=True), place)
+    network = _load(model_class, place, use_safetensors=True)
     device = _best_device()
     network = network.eval().to(device)
-    files = [file for file in sorted(Path(source).glob("*")) if file.is_file()]
+    # A tokenizer or an image processor: scores depend on it as on the weights.
+    tool = _load(library.AutoTokenizer if takes == "texts" else library.AutoImageProcessor, place)
     opened = Model(
         place,
         takes,
         _run_pictures(network, device),
         classes=_read_id2label(config),
         n_outputs=config.num_labels,
-        fingerprint=fingerprint_files(files) if files else _fingerprint_state(network),
+        fingerprint=_fingerprint_state(network) + _fingerprint_saved(config, tool),
         device=_describe_device(device),
     )
     if takes == "texts":
-        tokenizer = _call_hub(lambda: library.AutoTokenizer.from_pretrained(place), place)
-        longest = _find_longest(network, tokenizer)
-        run = _run_texts(network, tokenizer, longest, device)
-        return replace(opened, run=run, max_tokens=longest)
-    processor = _call_hub(lambda: library.AutoImageProcessor.from_pretrained(place), place)
+        longest = _find_longest(network, tool)
+        return replace(opened, run=_run_texts(network, tool, longest, device), max_tokens=longest)
 
     def prepare(image: Any) -> NDArray[Any]:
-        return np.asarray(processor(images=image, return_tensors="np")["pixel_values"][0])
+        return np.asarray(tool(images=image, return_tensors="np")["pixel_values"][0])
 
     try:
-        described = Preprocessing.from_config(json.loads(processor.to_json_string()))
+        described = Preprocessing.from_config(json.loads(tool.to_json_string()))
     except RankshotError:
         described = None
     return replace(opened, prepare=prepare, preprocessing=described)
+
+
+def _fingerprint_saved(*parts: Any) -> str:
+    """Return a hash of what transformers saves of a configuration, a tokenizer or a processor."""
+    with TemporaryDirectory() as folder:
+        for part in parts:
+            part.save_pretrained(folder)
+        return fingerprint_files(sorted(one for one in Path(folder).rglob("*") if one.is_file()))
 
 
 def _run_pictures(network: Any, device: str) -> Callable[[Any], NDArray[Any]]:
@@ -337,14 +411,15 @@ def _run_texts(
     return run
 
 
-def _call_hub(load: Callable[[], Any], place: str) -> Any:
+def _load(auto_class: Any, place: str, **options: Any) -> Any:
     logging = require_module("transformers.utils.logging", "models of transformers", "transformers")
     # The bar is useful for a download, and noise for files that are there.
     is_silent = Path(place).is_dir() and logging.is_progress_bar_enabled()
     if is_silent:
         logging.disable_progress_bar()
     try:
-        return load()
+        # Without this, transformers asks whether to run the code of a model.
+        return auto_class.from_pretrained(place, trust_remote_code=False, **options)
     except Exception as error:  # noqa: BLE001 - the library and its hub raise all kinds
         text = " ".join(str(error).split())
         raise RankshotError(f"{place}: transformers cannot load it ({text[:400]})") from None

@@ -82,6 +82,9 @@ def read_picture(file: str | Path) -> Any:
         Says what is wrong with the file, without its name.
     """
     pillow = require_pillow()
+    if Path(file).exists() and not Path(file).is_file():
+        # To open a named pipe would be to wait for its writer, perhaps forever.
+        raise RankshotError("not a regular file")
     try:
         with pillow.open(file, formats=FORMATS) as image:
             _require_size(image)

@@ -8,6 +8,7 @@ user, and are printed.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -27,11 +28,24 @@ LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 Interpolation = Literal["nearest", "lanczos", "bilinear", "bicubic", "box", "hamming"]
 INTERPOLATIONS: tuple[Interpolation, ...] = get_args(Interpolation)
 """In the order of Pillow's numbers, which ``preprocessor_config.json`` uses."""
+Margin = Literal["down", "even"]
+MARGINS: tuple[Margin, ...] = get_args(Margin)
 MAX_SIDE = 4096
 MAX_STD = 2.0
 """Pixels from 0 to 1 never deviate by more than 0.5; networks also divide by 1."""
-_KNOWN_TYPES = ("ViT", "CLIP", "Bit", "ConvNext", "Siglip")
-"""Processors of transformers whose files describe all that they do; others have steps in code."""
+_CONVNEXT = "ConvNext"
+_KNOWN_TYPES: dict[str, tuple[Interpolation, bool]] = {
+    "ViT": ("bilinear", True),
+    "CLIP": ("bicubic", False),
+    "Bit": ("bicubic", False),
+    _CONVNEXT: ("bicubic", False),
+    "Siglip": ("bicubic", False),
+}
+"""Processors of transformers whose files describe all that they do; others have steps in code.
+
+For each, how it resizes if the file does not say, and whether a size that is a single number is
+that of a square, not of the shorter side.
+"""
 _KNOWN_STEPS = {"do_resize", "do_center_crop", "do_rescale", "do_normalize", "do_convert_rgb"}
 
 
@@ -78,6 +92,9 @@ class Preprocessing:
     white : float
         The number that a white pixel has before ``mean`` is subtracted. With 255, ``mean`` and
         ``std`` are in units of 0 to 255.
+    margin : {"down", "even"}
+        How half a pixel is rounded if the margins of the crop are odd: down, as transformers does,
+        or to the even number, as torchvision does.
 
     Examples
     --------
@@ -98,6 +115,7 @@ class Preprocessing:
     interpolation: Interpolation = "bilinear"
     layout: Layout = "NCHW"
     white: float = 1.0
+    margin: Margin = "down"
 
     def __init__(
         self,
@@ -108,6 +126,7 @@ class Preprocessing:
         interpolation: str = "bilinear",
         layout: str = "NCHW",
         white: float = 1.0,
+        margin: str = "down",
     ) -> None:
         sides = [size, size] if isinstance(size, (int, np.integer)) else list(size)
         if len(sides) != 2:
@@ -122,6 +141,7 @@ class Preprocessing:
             "interpolation": require_choice("interpolation", interpolation, INTERPOLATIONS),
             "layout": require_choice("layout", layout, LAYOUTS),
             "white": require_number("white", white, above=0, below=np.inf),
+            "margin": require_choice("margin", margin, MARGINS),
         }
         if values["white"] == 1:
             _require_unit_scale(values["mean"], values["std"])
@@ -147,12 +167,7 @@ class Preprocessing:
         RankshotError
             Names a missing value, or a step that this class does not have.
         """
-        kind = config.get("image_processor_type", config.get("feature_extractor_type", "ViT"))
-        if not str(kind).startswith(_KNOWN_TYPES):
-            raise RankshotError(
-                f"{where}: what {short_repr(kind)} does is not all in this file; give the size, "
-                "mean and std instead"
-            )
+        kind = _find_type(config, where)
         extra = [
             name
             for name, value in config.items()
@@ -161,15 +176,21 @@ class Preprocessing:
         if extra:
             raise RankshotError(f"{where}: the step {quote_names(extra)} is not known")
         crop = config.get("crop_size") if config.get("do_center_crop") else None
-        resize, size = _read_sizes(config.get("size"), crop, config.get("crop_pct"), where)
         if not config.get("do_resize", True):
             raise RankshotError(f"{where}: do_resize is false, but pictures have all sizes")
         rescale = config.get("rescale_factor", 1 / 255) if config.get("do_rescale", True) else 1
         normal = config.get("do_normalize", True)
-        number = config.get("resample", INTERPOLATIONS.index("bilinear"))
+        number = config.get("resample")
+        if number is None and kind is not None:
+            number = INTERPOLATIONS.index(_KNOWN_TYPES[kind][0])
+        if number is None:
+            raise RankshotError(
+                f"{where}: no 'resample' in it; add it: 2 is bilinear, 3 is bicubic"
+            )
         if not isinstance(number, int) or not 0 <= number < len(INTERPOLATIONS):
             raise RankshotError(f"{where}: resample must be one of 0 to 5, not {number!r}")
         try:
+            resize, size = _read_sizes(config, crop, kind, where)
             return cls(
                 size=size,
                 mean=_require_key(config, "image_mean", where) if normal else 0,
@@ -187,7 +208,7 @@ class Preprocessing:
         path = Path(path)
         try:
             config = json.loads(path.read_text(encoding="utf-8-sig"))
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        except (ValueError, RecursionError) as error:
             raise RankshotError(f"{path}: not JSON ({error})") from None
         if not isinstance(config, dict):
             raise RankshotError(f"{path}: must hold an object, not {short_repr(config)}")
@@ -250,9 +271,15 @@ class Preprocessing:
         sides = (self.resize, longer) if image.width <= image.height else (longer, self.resize)
         if image.size != sides:
             image = image.resize(sides, method)
-        left, top = (image.width - width) // 2, (image.height - height) // 2
+        left, top = self._find_margin(image.width - width), self._find_margin(image.height - height)
         # What is outside of a small picture is black.
         return image.crop((left, top, left + width, top + height))
+
+    def _find_margin(self, surplus: int) -> int:
+        if self.margin == "down":
+            return surplus // 2
+        # A border around a small picture is rounded towards zero.
+        return round(surplus / 2) if surplus >= 0 else -(-surplus // 2)
 
     def __str__(self) -> str:
         height, width = self.size
@@ -271,7 +298,12 @@ class Preprocessing:
 
 PRESETS = {
     "imagenet": Preprocessing(
-        224, (0.485, 0.456, 0.406), (0.229, 0.224, 0.225), resize=256, interpolation="bilinear"
+        224,
+        (0.485, 0.456, 0.406),
+        (0.229, 0.224, 0.225),
+        resize=256,
+        interpolation="bilinear",
+        margin="even",
     ),
     "efficientnet-lite": Preprocessing(
         224, 127, 128, resize=256, interpolation="bicubic", white=255
@@ -400,10 +432,25 @@ def _require_key(config: Mapping[str, Any], key: str, where: str) -> Any:
     return config[key]
 
 
+def _find_type(config: Mapping[str, Any], where: str) -> str | None:
+    """Return the known processor that a file is for, or None if it names none."""
+    name = config.get("image_processor_type") or config.get("feature_extractor_type")
+    if name is None:
+        return None
+    found = re.sub("(FeatureExtractor|ImageProcessor(Fast|Pil)?)$", "", str(name))
+    if found not in _KNOWN_TYPES:
+        raise RankshotError(
+            f"{where}: what {short_repr(name)} does is not all in this file; give the size, mean "
+            "and std instead"
+        )
+    return found
+
+
 def _read_sizes(
-    size: Any, crop: Any, share: float | None, where: str
+    config: Mapping[str, Any], crop: Any, kind: str | None, where: str
 ) -> tuple[int | None, int | tuple[int, int]]:
     """Return the shorter side after resizing, or None, and the size of the input."""
+    size, share = config.get("size"), config.get("crop_pct")
 
     def as_sides(value: Any) -> tuple[int, int]:
         if isinstance(value, Mapping) and {"height", "width"} <= set(value):
@@ -413,9 +460,15 @@ def _read_sizes(
         raise RankshotError(f"{where}: a size must have height and width, not {short_repr(value)}")
 
     shortest = size.get("shortest_edge") if isinstance(size, Mapping) else None
+    # Without a type, a single number is the shorter side if the middle is cropped.
+    is_square = crop is None if kind is None else _KNOWN_TYPES[kind][1]
+    if isinstance(size, int) and not is_square:
+        shortest = size
+    if kind == _CONVNEXT:
+        return _read_convnext_sizes(shortest, crop, share, where)
+    if share is not None:
+        raise RankshotError(f"{where}: 'crop_pct' is known for {_CONVNEXT} only")
     if crop is not None:
-        # A plain number is the shorter side if the middle is cropped.
-        shortest = size if isinstance(size, int) else shortest
         if shortest is None:
             raise RankshotError(
                 f"{where}: a crop after a resize to {short_repr(size)} is not known"
@@ -423,7 +476,15 @@ def _read_sizes(
         return shortest, as_sides(crop)
     if shortest is None:
         return None, as_sides(size)
-    if share is not None:
-        # ConvNeXt: small inputs are the middle of a larger picture, large ones the whole picture.
-        return (int(shortest / share), shortest) if shortest < 384 else (None, shortest)
     raise RankshotError(f"{where}: pictures of different shapes come out; there is no crop")
+
+
+def _read_convnext_sizes(
+    side: Any, crop: Any, share: Any, where: str
+) -> tuple[int | None, int | tuple[int, int]]:
+    """Small inputs are the middle of a larger picture, large ones the whole picture."""
+    if crop is not None:
+        raise RankshotError(f"{where}: {_CONVNEXT} has a crop of its own; a second is not known")
+    require_whole_number("shortest_edge", side, MAX_SIDE)
+    share = require_number("crop_pct", 224 / 256 if share is None else share, above=0, below=np.inf)
+    return (int(side / share), side) if side < 384 else (None, side)

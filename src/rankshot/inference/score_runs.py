@@ -13,7 +13,6 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from csv import writer as csv_writer
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice
@@ -25,6 +24,7 @@ import numpy as np
 
 from rankshot.core.errors import RankshotError
 from rankshot.core.progress import Announce
+from rankshot.core.tables import open_csv_writer
 from rankshot.core.text_files import replace_file
 from rankshot.inference.inputs import Inputs, Skipped, open_inputs
 from rankshot.inference.model_interface import fingerprint_files
@@ -36,6 +36,7 @@ from rankshot.inference.scoring import (
     ScoringPlan,
     nothing_scored,
     plan_scoring,
+    refuse_skipped,
 )
 from rankshot.zeroshot.files.score_output import Block, require_score_file, write_score_table
 
@@ -142,7 +143,8 @@ def score_to_file(
     parts = _Parts(_parts_path(path))
     if not again:
         finished, problem = _find_finished(path, description)
-        if finished is not None:
+        # What that run skipped may be an error for this one, which then finds it again.
+        if finished is not None and (on_error == "skip" or not finished.n_skipped):
             return finished
         if problem and not replace and not parts.folder.exists():
             raise RankshotError(
@@ -150,6 +152,8 @@ def score_to_file(
                 "output"
             )
     done = parts.open(description, again=again)
+    if on_error == "raise":
+        refuse_skipped(parts.skipped())
     plan.has_probabilities = parts.had_probabilities
     begin = monotonic()
     items = islice(iter(found), done, None)
@@ -180,7 +184,8 @@ def describe_plan(plan: ScoringPlan) -> dict[str, Any]:
         "version": VERSION,
         "model": model.name,
         "model_fingerprint": model.fingerprint,
-        "preprocessing": str(model.preprocessing) if model.takes == "pictures" else None,
+        # All digits; the text for people has four.
+        "preprocessing": repr(model.preprocessing) if model.takes == "pictures" else None,
         "classes": sha256(json.dumps(plan.classes.names).encode()).hexdigest(),
         "n_classes": len(plan.classes.names),
     }
@@ -458,7 +463,7 @@ def _write_skipped(
         path.unlink(missing_ok=True)
         return reasons, others, []
     with replace_file(path) as stream:
-        rows = csv_writer(stream, lineterminator="\n")
+        rows = open_csv_writer(stream)
         rows.writerow(["id", "reason", "input"])
         for one in parts.skipped():
             rows.writerow([one.id, one.reason, "yes" if one.is_input else "no"])

@@ -139,6 +139,16 @@ def score(
     return ScoredInputs(scores, np.array(ids, dtype=object), tuple(skipped), plan.classes)
 
 
+def refuse_skipped(skipped: Iterable[Skipped]) -> None:
+    """Raise an error if an input was skipped."""
+    bad = next((one for one in skipped if one.is_input), None)
+    if bad is not None:
+        raise RankshotError(
+            f"{bad.id}: {bad.reason}; on_error='skip' (--on-error skip) leaves out such inputs, "
+            "and lists them"
+        )
+
+
 def nothing_scored(inputs: Inputs, skipped: Sequence[Skipped]) -> RankshotError:
     """Return the error for inputs of which none could be scored."""
     if not skipped:
@@ -191,12 +201,8 @@ class ScoringPlan:
         n_threads = count_threads(self.model.device)
         for batch in _prepare_batches(items, batch_size, self._prepare(), n_threads):
             scored = self._score(batch) if batch.ids else batch
-            bad = [one for one in scored.skipped if one.is_input]
-            if on_error == "raise" and bad:
-                raise RankshotError(
-                    f"{bad[0].id}: {bad[0].reason}; on_error='skip' (--on-error skip) leaves out "
-                    "such inputs, and lists them"
-                )
+            if on_error == "raise":
+                refuse_skipped(scored.skipped)
             yield scored
 
     def _prepare(self) -> Callable[[Any], Any] | None:
@@ -289,8 +295,9 @@ def plan_scoring(
     source = opened.classes if classes is None else classes
     if source is None:
         raise RankshotError(
-            f"{opened.name}: the names of its classes are not in it; give them in the order of "
-            "its outputs, as a list or a file with one name per line, or as imagenet-1k"
+            f"{opened.name}: the names of its classes are not in it"
+            f"{_in_brackets(opened.odd_classes)}; give them in the order of its outputs, as a list "
+            "or a file with one name per line, or as imagenet-1k"
         )
     plan = ScoringPlan(opened, read_class_labels(source))
     replaces_own = classes is not None and opened.classes is not None
@@ -318,8 +325,8 @@ def _set_preprocessing(
     if opened.takes == "pictures" and opened.prepare is None:
         if opened.preprocessing is None:
             raise RankshotError(
-                f"{opened.name}: it is not known how a picture becomes its input; give the "
-                "preprocessing: a preset "
+                f"{opened.name}: it is not known how a picture becomes its input"
+                f"{_in_brackets(opened.odd_preprocessing)}; give the preprocessing: a preset "
                 f"({', '.join(PRESETS)}), a file preprocessor_config.json (also read from beside "
                 "the model), or size, mean and std"
             )
@@ -358,6 +365,10 @@ def _compare_names(labels: ClassLabels, model: Model, where: str) -> str:
         return ""
     given, known = pairs[other[0]]
     return f"{where} replace those of the model: {given!r} instead of {known!r}"
+
+
+def _in_brackets(problem: str) -> str:
+    return f" ({problem})" if problem else ""
 
 
 def _is_softmax(values: Floats) -> bool:

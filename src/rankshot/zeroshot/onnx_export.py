@@ -304,8 +304,9 @@ def _try_network(network: Any, output: str) -> _Probe | None:
     for value in network.graph.input:
         if value.name in given:
             continue
-        batch, *shape = _shape(value) or (None, None)
-        if None in shape or not _is_float(value):
+        batch, *rest = _shape(value) or (None, None)
+        shape = [n for n in rest if n is not None]
+        if len(shape) < len(rest) or not _is_float(value):
             return None
         elem_type = value.type.tensor_type.elem_type
         dtype = _module("onnx").helper.tensor_dtype_to_np_dtype(elem_type)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +13,13 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError
-from rankshot.core.tables import ID, import_pyarrow, open_row_groups, write_csv_rows
+from rankshot.core.tables import (
+    ID,
+    import_pyarrow,
+    open_csv_writer,
+    open_row_groups,
+    write_csv_rows,
+)
 from rankshot.core.text_files import replace_file, require_ending
 from rankshot.zeroshot.files.score_tables import ENDINGS
 from rankshot.zeroshot.scores import Kind
@@ -77,7 +82,7 @@ def write_score_table(
 
 
 def _write_csv(stream: TextIO, items: Sequence[str], read_blocks: ReadBlocks, _kind: Kind) -> int:
-    writer = csv.writer(stream, lineterminator="\n")
+    writer = open_csv_writer(stream)
     writer.writerow([ID, *items])
     n = 0
     for ids, values in read_blocks():

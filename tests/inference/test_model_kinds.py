@@ -1,7 +1,9 @@
 """Every kind of model gives the scores that a direct computation gives, or says what is wrong."""
 
+import contextlib
 import json
 import re
+import shutil
 import sys
 
 import numpy as np
@@ -17,6 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 import rankshot as rs
 from rankshot.inference import Preprocessing
 from rankshot.inference.model_interface import Model
+from rankshot.inference.networks import _iterate_tensors
 from rankshot.inference.scoring import plan_scoring
 from tiny_models import (
     CLASSES,
@@ -162,6 +165,7 @@ CONFIG = {
     "crop_size": 8,
     "image_mean": [0.5] * 3,
     "image_std": [0.25] * 3,
+    "resample": 2,
 }
 
 
@@ -179,6 +183,88 @@ def test_a_file_beside_the_network_is_read(tmp_path, photos):
     (tmp_path / "preprocessor_config.json").write_text(json.dumps(CONFIG))
     found = rs.score(path, folder)
     np.testing.assert_allclose(found.scores.values, wanted, atol=1e-5)
+
+
+class Raw(str):
+    """A text for the metadata as it is."""
+
+    __slots__ = ()
+
+
+DEEP = Raw("[" * 100_000)
+
+
+@pytest.mark.parametrize("key", ["classes", "names"])
+@pytest.mark.parametrize("value", [Raw("{0: 'red'}"), "imagenet-1k", 3, [1, 2, 3], [], None, DEEP])
+def test_odd_class_names_in_metadata(tmp_path, photos, key, value):
+    (tmp_path / "imagenet-1k").write_text("a file that nobody named")
+    path = write_onnx(tmp_path / "net.onnx", metadata={key: value})
+    plain = Preprocessing(**PLAIN)
+    assert rs.score(path, photos[0], CLASSES, preprocessing=plain).scores.items == tuple(CLASSES)
+    with pytest.raises(rs.RankshotError, match=rf"not in it \('{key}' in it is not .*; give them"):
+        rs.score(path, photos[0], preprocessing=plain)
+    path = write_onnx(tmp_path / "net.onnx", metadata={key: value, "id2label": CLASSES})
+    assert rs.open_model(path).classes == CLASSES
+
+
+@pytest.mark.parametrize("value", [[1], "imagenet", 3, None, Raw("{"), DEEP, {"size": 9}])
+def test_odd_preprocessing_in_metadata(tmp_path, photos, value):
+    path = write_onnx(tmp_path / "net.onnx", metadata={"preprocessor_config": value})
+    with pytest.raises(rs.RankshotError, match=r"becomes its input \('preprocessor_config' in it"):
+        rs.score(path, photos[0], CLASSES)
+    rs.score(path, photos[0], CLASSES, preprocessing=Preprocessing(**PLAIN))
+    (tmp_path / "preprocessor_config.json").write_text(DEEP)
+    path = write_onnx(tmp_path / "net.onnx")
+    with pytest.raises(rs.RankshotError, match=r"preprocessor_config.json: not JSON"):
+        rs.score(path, photos[0], CLASSES)
+
+
+def write_external(path, location):
+    import onnx
+    from onnx.external_data_helper import set_external_data
+
+    network = onnx.load(write_onnx(path, metadata={"classes": CLASSES}))
+    (tensor,) = network.graph.initializer
+    target = path.parent / location
+    target.parent.mkdir(exist_ok=True)
+    target.write_bytes(tensor.raw_data)
+    set_external_data(tensor, location)
+    tensor.ClearField("raw_data")
+    path.write_bytes(network.SerializeToString())
+    return target
+
+
+@pytest.mark.parametrize("location", ["net.onnx.data", "weights.bin", "deep/net.w"])
+def test_weights_in_another_file_belong_to_the_fingerprint(tmp_path, location):
+    data = write_external(tmp_path / "net.onnx", location)
+    before = rs.open_model(tmp_path / "net.onnx").fingerprint
+    data.write_bytes((2 * np.eye(3, dtype=np.float32)).tobytes())
+    assert rs.open_model(tmp_path / "net.onnx").fingerprint != before
+    data.unlink()
+    with pytest.raises(rs.RankshotError, match=f"in '{location}', which is not there"):
+        rs.open_model(tmp_path / "net.onnx")
+
+
+def test_weights_outside_of_the_folder_are_refused(tmp_path):
+    (tmp_path / "a").mkdir()
+    for location in ("../secret", str(tmp_path / "secret")):
+        write_external(tmp_path / "a/net.onnx", location)
+        with pytest.raises(rs.RankshotError, match="outside of its folder"):
+            rs.open_model(tmp_path / "a/net.onnx")
+
+
+def test_weights_in_inner_graphs_are_found():
+    from onnx import TensorProto, helper
+
+    def tensor(name):
+        return helper.make_tensor(name, TensorProto.FLOAT, [1], [0.0])
+
+    constant = helper.make_node("Constant", [], ["c"], value=tensor("attribute"))
+    inner = helper.make_graph([constant], "inner", [], [], [tensor("inner")])
+    branch = helper.make_node("If", ["x"], ["y"], then_branch=inner, else_branch=inner)
+    outer = helper.make_graph([branch], "outer", [], [], [tensor("outer")])
+    names = [one.name for one in _iterate_tensors(outer) if one.name]
+    assert names == ["outer", "inner", "attribute", "inner", "attribute"]
 
 
 def test_texts_in_onnx(tmp_path):
@@ -305,6 +391,33 @@ def test_a_text_model_of_transformers_needs_no_option(tmp_path):
             np.testing.assert_allclose(row, wanted, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("write", "file", "old", "new"),
+    [
+        (write_text_transformer, "tokenizer.json", "music", "tunes"),
+        (write_picture_transformer, "preprocessor_config.json", '"resample": 3', '"resample": 2'),
+        (
+            write_picture_transformer,
+            "config.json",
+            '"layer_norm_eps": 1e-12',
+            '"layer_norm_eps": 0.5',
+        ),
+        (write_picture_transformer, "config.json", '"hidden_act": "gelu"', '"hidden_act": "relu"'),
+    ],
+)
+def test_the_fingerprint_has_all_that_scores_depend_on(tmp_path, write, file, old, new):
+    """Also where the model comes from the hub, and the folder is a cache somewhere."""
+    place = write(tmp_path / "net")
+    first = rs.open_model(place).fingerprint
+    shutil.copytree(place, tmp_path / "copy")
+    (tmp_path / "copy/notes.txt").touch()
+    assert rs.open_model(tmp_path / "copy").fingerprint == first
+    text = (place / file).read_text()
+    assert old in text
+    (place / file).write_text(text.replace(old, new))
+    assert rs.open_model(place).fingerprint != first
+
+
 def test_names_that_transformers_made_up_are_not_used(tmp_path):
     place = write_text_transformer(tmp_path / "bert", labels=None)
     with pytest.raises(rs.RankshotError, match="names of its classes are not in it"):
@@ -320,6 +433,36 @@ def test_a_folder_that_is_no_classifier(tmp_path):
     )
     with pytest.raises(rs.RankshotError, match=r"is BertForMaskedLM; a model for image"):
         rs.open_model(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["bert", "homemade"])
+def test_code_of_a_model_is_never_run_nor_asked_about(tmp_path, monkeypatch, kind):
+    place = write_text_transformer(tmp_path / "bert")
+    config = json.loads((place / "config.json").read_text())
+    config |= {"model_type": kind, "auto_map": {"AutoConfig": "own.Config"}}
+    (place / "config.json").write_text(json.dumps(config))
+    (place / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    monkeypatch.setattr("builtins.input", lambda _: "y")
+    with pytest.raises(rs.RankshotError, match=r"auto_map|trust_remote_code|custom code"):
+        rs.open_model(place)
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("file", ["tokenizer_config.json", "preprocessor_config.json"])
+def test_code_of_a_tokenizer_or_processor_is_never_run(tmp_path, monkeypatch, file):
+    is_text = file.startswith("tokenizer")
+    place = (write_text_transformer if is_text else write_picture_transformer)(tmp_path / "net")
+    name = "AutoTokenizer" if is_text else "AutoImageProcessor"
+    code = "own.Own"
+    config = json.loads((place / file).read_text())
+    config |= {"auto_map": {name: [code, code] if is_text else code}}
+    config |= {"tokenizer_class" if is_text else "image_processor_type": "Own"}
+    (place / file).write_text(json.dumps(config))
+    (place / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Own: pass")
+    monkeypatch.setattr("builtins.input", lambda _: "y")
+    with contextlib.suppress(rs.RankshotError):
+        rs.open_model(place)
+    assert not (tmp_path / "ran").exists()
 
 
 # ---- scikit-learn and functions
