@@ -124,8 +124,8 @@ def test_a_network_cannot_name_a_file_to_open(tmp_path, monkeypatch):
     with pytest.raises(rs.RankshotError, match="names of its classes are not in it"):
         plan_scoring(path, None, Preprocessing(**PLAIN))
     write_onnx(path, metadata={"preprocessor_config": [1]})
-    with pytest.raises(rs.RankshotError, match="'preprocessor_config' in it must be an object"):
-        rs.open_model(path)
+    with pytest.raises(rs.RankshotError, match="'preprocessor_config' in it is not a JSON object"):
+        plan_scoring(path, CLASSES)
 
 
 def test_pictures_for_a_module_of_torch_need_preprocessing(photos):

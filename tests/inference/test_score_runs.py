@@ -139,7 +139,8 @@ def test_a_file_of_which_nothing_is_known_is_replaced(place):
 
 def test_a_preprocessing_counts_with_all_its_digits(place):
     run(place, preprocessing=Preprocessing(8, 0.5, 0.25, resize=8))
-    assert not run(place, preprocessing=Preprocessing(8, 0.500001, 0.25, resize=8)).was_finished
+    with pytest.raises(rs.RankshotError, match="not with the same preprocessing"):
+        run(place, preprocessing=Preprocessing(8, 0.500001, 0.25, resize=8))
 
 
 def test_a_run_that_skipped_inputs_is_not_one_without_errors(place, small_parts):
