@@ -496,3 +496,18 @@ def test_a_damaged_manifest(place):
     for text in ("{", "{}", '{"format": "rankshot run 2", "scores of": {}, "rankings from": {}}'):
         (FOLDER / "run.json").write_text(text)
         assert "run.json: damaged, or written by another version" in rankshot(RUN).err
+
+
+def test_files_of_others_stay(place):
+    """Also hidden ones, which look like what a killed process leaves."""
+    mine = place / "mine"
+    mine.mkdir()
+    for name in (".env.template", ".bashrc.original", "code.py"):
+        (mine / name).write_text("mine")
+    done = rankshot([*BASE, "--new", "tulip", "--folder", "mine", "-o", "p.csv"])
+    assert "is not empty" in done.err
+    assert {path.name for path in mine.iterdir()} == {
+        ".env.template",
+        ".bashrc.original",
+        "code.py",
+    }

@@ -192,3 +192,15 @@ def test_names_of_real_data_are_spelt_well():
 def test_a_thousand_unknown_words_of_several_parts_are_no_burden():
     """Each has dozens of parts that could each be any of several nouns."""
     assert find_misspellings(["_".join(["bst"] * 40)]) == {}
+
+
+def test_signs_that_are_no_separators():
+    names = ["C", "Java", "1", "grizzly bear"]
+    found = rs.read_class_labels(names).match_all(
+        ["C++", "-1", "grizzly+bear", "GRIZZLY_BEAR", "java"]
+    )
+    assert found == {
+        "grizzly+bear": "grizzly bear",
+        "GRIZZLY_BEAR": "grizzly bear",
+        "java": "Java",
+    }

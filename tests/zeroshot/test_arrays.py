@@ -488,3 +488,12 @@ def test_a_label_is_not_invented_for_scores_that_are_not_finite():
     scores[1, 2] = float("nan")
     with pytest.raises(RankshotError, match="row 1: the scores are not finite"):
         fitted("weighted", "multiclass", with_reference=False).predict(scores)
+
+
+@pytest.mark.parametrize("offset", [1e6, -1e6])
+def test_what_all_scores_have_in_common_costs_no_digits(offset):
+    head = fitted("default", "multiclass", with_reference=False)
+    values = np.round(np.random.default_rng(0).normal(scale=3, size=(4, 5)), 1)
+    shifted = torch.from_numpy((np.round(values * 16) / 16 + offset).astype(np.float32))
+    expected = head.predict_proba(np.round(values * 16) / 16)
+    np.testing.assert_allclose(head.predict_proba(shifted), expected, atol=1e-5)

@@ -210,9 +210,10 @@ def test_a_head_behind_a_network_of_any_opset(tmp_path, opset):
     assert json.loads(metadata["classes"]) == list(TARGETS)
 
 
-@pytest.mark.parametrize("end", [["Softmax"], ["Softmax", "Identity"], ["Softmax", "Cast"]])
+@pytest.mark.parametrize("end", [["Softmax"], ["Softmax", "Cast"], ["LogSoftmax", "Exp"]])
 def test_logarithms_of_a_softmax_are_taken(tmp_path, end):
-    head = fitted("default", "multiclass", False)
+    """A softmax is found in the graph, or by its values."""
+    head = fitted("weighted", "multiclass", False)
     path, exported = attach(tmp_path, head, end=end)
     assert exported.from_probabilities
     p = softmax((INPUTS @ WEIGHTS).astype(np.float32), axis=1)
@@ -334,3 +335,17 @@ def test_a_network_of_torch_from_pixels_to_new_classes(tmp_path):
     proba, _ = run(tmp_path / "all.onnx", pixels=pixels[:3].numpy())
     expected = head.to_torch()(network(pixels[:3])).exp().detach()
     np.testing.assert_allclose(proba, expected, atol=1e-5)
+
+
+def test_labels_follow_the_rule_for_equal_classes(tmp_path):
+    """The same lists in another order differ by rounding only: the first name wins."""
+    lists = [["a", "b"], ["c", "a"], ["b", "d"]]
+    rankings = rs.Rankings.from_orders(
+        [*lists, *lists[::-1]], items=ITEMS, targets=["y"] * 3 + ["x"] * 3
+    )
+    head = rs.ProbabilisticRanking().fit(rankings)
+    rs.export_onnx(head, tmp_path / "head.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "head.onnx")
+    scores = np.random.default_rng(0).normal(size=(200, 5)).astype(np.float32)
+    labels = session.run(["label"], {"scores": scores})[0]
+    assert head.classes_[labels].tolist() == head.predict(scores).tolist() == ["x"] * 200

@@ -264,3 +264,18 @@ def test_without_torch(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "rankshot.zeroshot.torch_head", None)
     with pytest.raises(RankshotError, match=r"to_torch needs .*pip install torch"):
         rs.WeightedMean().fit(RANKINGS).to_torch()
+
+
+def test_a_module_does_not_change_if_the_head_is_fitted_again():
+    head = rs.ProbabilisticRanking(k=3).fit(RANKINGS)
+    module, scores = head.to_torch(), torch.randn(3, 5)
+    before = module(scores)
+    head.fit(RANKINGS[:4])
+    torch.testing.assert_close(module(scores), before)
+
+
+def test_autocast_does_not_lower_the_precision():
+    module, scores = module_of("weighted"), torch.randn(3, 5)
+    expected = module(scores)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        torch.testing.assert_close(module(scores), expected)
