@@ -255,7 +255,10 @@ DECIDED = "head.rankshot: is a fitted head, which decides this already; leave ou
             "report predictions.csv --rankings rankings.jsonl --head head.rankshot -o out.html",
             DECIDED,
         ),
-        ("fit --rankings rankings.jsonl -o out.rankshot", "give --seen FILE, which names the seen"),
+        (
+            "fit --rankings rankings.jsonl -o out.rankshot",
+            "give --seen, which names the seen classes",
+        ),
         ("fit --seen seen.txt -o out.rankshot", "--head weighted-mean needs --rankings FILE"),
         (
             f"fit --seen seen.txt {RANKINGS} -o out.pkl",

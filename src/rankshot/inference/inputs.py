@@ -54,7 +54,7 @@ class Skipped(NamedTuple):
     is_input: bool = True
 
 
-Items = Iterator[Input | Skipped]
+Entries = Iterator[Input | Skipped]
 
 
 @dataclass(frozen=True)
@@ -72,10 +72,10 @@ class Inputs:
     """
 
     name: str
-    read: Callable[[], Items]
+    read: Callable[[], Entries]
     has_unique_ids: bool = False
 
-    def __iter__(self) -> Items:
+    def __iter__(self) -> Entries:
         """Yield all inputs; a second input with the same id is skipped."""
         if self.has_unique_ids:
             yield from self.read()
@@ -175,14 +175,14 @@ def _pictures_not_taken(path: Path, what: str, takes: Takes) -> RankshotError:
 # -------------------------------------------------------------------- files
 
 
-def _walk(folder: Path) -> Items:
+def _walk(folder: Path) -> Entries:
     """Yield the picture files below a folder, and what else is there, sorted by path."""
     if not os.access(folder, os.R_OK | os.X_OK):
         raise RankshotError(f"{folder}: you may not read this folder")
     return _walk_below(folder, "")
 
 
-def _walk_below(folder: Path, parent: str) -> Items:
+def _walk_below(folder: Path, parent: str) -> Entries:
     try:
         # Names alone: with all that a directory says of them, they would take far more memory.
         names = sorted(os.listdir(folder))  # noqa: PTH208
@@ -223,7 +223,7 @@ def _require_id(name: str, where: str) -> str:
     return name
 
 
-def _read_list(path: Path, takes: Takes) -> Items:
+def _read_list(path: Path, takes: Takes) -> Entries:
     for number, line in read_lines(path):
         # The id of a text is its line from 0, so that a blank line does not change the others.
         id_ = str(number - 1)
@@ -241,7 +241,7 @@ def _open_table(path: Path, takes: Takes, column: str | None, id_column: str | N
     # A missing column, or an empty file, is reported now.
     next(read(path, wanted, id_column), None)
 
-    def read_items() -> Items:
+    def read_entries() -> Entries:
         for line, name, value in read(path, wanted, id_column):
             if not name:
                 yield Skipped(f"{path}:{line}", "the row has no id, or one that is no text")
@@ -250,7 +250,7 @@ def _open_table(path: Path, takes: Takes, column: str | None, id_column: str | N
             else:
                 yield Input(name, path.parent / value if takes == "pictures" else value)
 
-    return Inputs(str(path), read_items)
+    return Inputs(str(path), read_entries)
 
 
 _Row = tuple[int, str | None, Any]
@@ -298,7 +298,7 @@ def _open_sequence(source: Any, takes: Takes) -> Inputs:
         source = list(source)
     values: Any = source
 
-    def read() -> Items:
+    def read() -> Entries:
         for number in range(len(values)):
             value = values[number]
             if takes == "pictures" and isinstance(value, (str, Path)):

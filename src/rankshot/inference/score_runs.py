@@ -138,8 +138,8 @@ def score_to_file(
     found = open_inputs(inputs, plan.model.takes, column, id_column)
     path = Path(output)
     require_score_file(path, plan.classes.names, plan.model.kind)
-    n_items, inputs_fingerprint = found.scan()
-    description = describe_run(plan, n_items, inputs_fingerprint)
+    n_entries, inputs_fingerprint = found.scan()
+    description = describe_run(plan, n_entries, inputs_fingerprint)
     parts = _Parts(_parts_path(path))
     if not again:
         finished, problem = _find_finished(path, description)
@@ -156,14 +156,14 @@ def score_to_file(
         refuse_skipped(parts.skipped())
     plan.has_probabilities = parts.had_probabilities
     begin = monotonic()
-    items = islice(iter(found), done, None)
+    entries = islice(iter(found), done, None)
     held = _HeldBatches(parts, plan, done)
     try:
-        with closing(plan.run(items, batch_size, on_error)) as batches:
+        with closing(plan.run(entries, batch_size, on_error)) as batches:
             for batch in batches:
                 held.add(batch)
                 if progress is not None:
-                    progress(held.n_items, n_items, "inputs")
+                    progress(held.n_entries, n_entries, "inputs")
     finally:
         # Also after an error or Ctrl-C: what is done need not be done again.
         held.write()
@@ -172,9 +172,9 @@ def score_to_file(
     return _join(parts, path, plan, found, description, _Progress(done, seconds))
 
 
-def describe_run(plan: ScoringPlan, n_items: int, inputs: str) -> dict[str, Any]:
+def describe_run(plan: ScoringPlan, n_entries: int, inputs: str) -> dict[str, Any]:
     """Return what a run depends on: two runs with the same description have the same result."""
-    return {**describe_plan(plan), "inputs": inputs, "n_inputs": n_items}
+    return {**describe_plan(plan), "inputs": inputs, "n_inputs": n_entries}
 
 
 def describe_plan(plan: ScoringPlan) -> dict[str, Any]:
@@ -393,14 +393,14 @@ class _HeldBatches:
 
     def __init__(self, parts: _Parts, plan: ScoringPlan, begin: int) -> None:
         self._parts, self._plan = parts, plan
-        self._begin = self.n_items = begin
+        self._begin = self.n_entries = begin
         self._held: list[ScoredBatch] = []
         self._since = monotonic()
 
     def add(self, batch: ScoredBatch) -> None:
         self._held.append(batch)
-        self.n_items += batch.n_items
-        rows = self.n_items - self._begin
+        self.n_entries += batch.n_entries
+        rows = self.n_entries - self._begin
         is_full = rows >= PART_ROWS or rows * len(self._plan.classes.names) >= PART_CELLS
         if is_full or monotonic() - self._since >= PART_SECONDS:
             self.write()
@@ -413,12 +413,12 @@ class _HeldBatches:
             [name for held in self._held for name in held.ids],
             np.concatenate(tables) if tables else np.empty((0, 0)),
             [one for held in self._held for one in held.skipped],
-            self.n_items,
+            self.n_entries,
             bool(self._plan.has_probabilities),
         )
         self._parts.write(self._begin, part)
         self._held.clear()
-        self._begin, self._since = self.n_items, monotonic()
+        self._begin, self._since = self.n_entries, monotonic()
 
 
 def _join(

@@ -130,7 +130,7 @@ def score(
             ids += batch.ids
             values += [batch.values] if batch.ids else []
             skipped += batch.skipped
-            done += batch.n_items
+            done += batch.n_entries
             if progress is not None:
                 progress(done, total, "inputs")
     if not ids:
@@ -193,13 +193,13 @@ class ScoringPlan:
         return [*lines, *self.classes.changes, *([self.remark] if self.remark else [])]
 
     def run(
-        self, items: Iterator[Input | Skipped], batch_size: int = BATCH, on_error: str = "raise"
+        self, entries: Iterator[Input | Skipped], batch_size: int = BATCH, on_error: str = "raise"
     ) -> Generator[ScoredBatch, None, None]:
         """Yield the scores of inputs, batch by batch, in their order."""
         require_whole_number("batch_size", batch_size)
         require_choice("on_error", on_error, ON_ERROR)
         n_threads = count_threads(self.model.device)
-        for batch in _prepare_batches(items, batch_size, self._prepare(), n_threads):
+        for batch in _prepare_batches(entries, batch_size, self._prepare(), n_threads):
             scored = self._score(batch) if batch.ids else batch
             if on_error == "raise":
                 refuse_skipped(scored.skipped)
@@ -383,17 +383,17 @@ def _is_softmax(values: Floats) -> bool:
 class ScoredBatch(NamedTuple):
     """Some inputs in a row: their ids, what the model gets and then its scores; and the rest.
 
-    ``n_items`` counts the inputs and all that was skipped, so the next batch begins there.
+    ``n_entries`` counts the inputs and all that was skipped, so the next batch begins there.
     """
 
     ids: list[str]
     values: Any
     skipped: list[Skipped]
-    n_items: int
+    n_entries: int
 
 
 def _prepare_batches(
-    items: Iterator[Input | Skipped],
+    entries: Iterator[Input | Skipped],
     size: int,
     prepare: Callable[[Any], Any] | None,
     n_threads: int,
@@ -404,7 +404,7 @@ def _prepare_batches(
     digit, on the others in its batch, and should be the same after a restart.
     """
     if prepare is None:
-        while group := list(islice(items, size)):
+        while group := list(islice(entries, size)):
             yield _collect([(one, None) for one in group], stack=False)
         return
     with (
@@ -419,7 +419,7 @@ def _prepare_batches(
 
         try:
             while True:
-                while len(pending) <= AHEAD and (group := list(islice(items, size))):
+                while len(pending) <= AHEAD and (group := list(islice(entries, size))):
                     pending.append([submit(one) for one in group])
                 if not pending:
                     return

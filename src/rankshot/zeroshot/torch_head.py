@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from copy import deepcopy
 from typing import Any, cast
 
@@ -42,9 +43,9 @@ class TorchHead(torch.nn.Module):
         super().__init__()
         self.items = head.items_
         self.classes = tuple(map(str, head.classes_))
+        constants = head._constants(kind, np.dtype(np.float32))
         # A copy: the module does not change if the head is fitted again.
         self._head, self._kind = deepcopy(head), kind
-        constants = head._constants(kind, np.dtype(np.float32))
         self._names = tuple(constants)
         for name, array in constants.items():
             single = array.astype(np.float32) if array.dtype.kind == "f" else array
@@ -78,8 +79,10 @@ class TorchHead(torch.nn.Module):
         return self._log_proba(f, c, None) if torch.nonzero(is_lost).shape[0] else log_proba
 
     def _log_proba(self, f: torch.Tensor, c: Constants, lost: Lost) -> torch.Tensor:
+        place = f.device.type
+        can_cast = torch.amp.is_autocast_available(place)
         # Autocast would compute products of matrices in half precision.
-        with torch.autocast(f.device.type, enabled=False):
+        with torch.autocast(place, enabled=False) if can_cast else nullcontext():
             log_posterior = self._head._formula(f, self._kind, c, xp, lost)
             return cast("torch.Tensor", log_softmax(log_posterior / self.temperature, xp, 1))
 
