@@ -1,5 +1,6 @@
 """Heads on arrays of other libraries: the answers of NumPy, in the same type and on the device."""
 
+import pickle
 from functools import cache
 from itertools import product
 
@@ -501,3 +502,11 @@ def test_what_all_scores_have_in_common_costs_no_digits(offset):
     shifted = torch.from_numpy((np.round(values * 16) / 16 + offset).astype(np.float32))
     expected = head.predict_proba(np.round(values * 16) / 16)
     np.testing.assert_allclose(head.predict_proba(shifted), expected, atol=1e-5)
+
+
+def test_copies_of_a_head_have_no_constants_of_other_libraries():
+    head = rs.WeightedMean().fit(STRICT)
+    plain = pickle.dumps(head)
+    head.predict_proba(torch.zeros(1, 5))
+    assert pickle.dumps(head) == plain
+    assert head.predict_proba(torch.zeros(1, 5)).shape == (1, 4)

@@ -192,6 +192,20 @@ def attach(tmp_path, head, **options):
     return path, rs.export_onnx(head, path, kind=kind, network=network, output=output)
 
 
+def test_a_network_that_cannot_be_tried(tmp_path):
+    """It takes seven inputs, but says that it takes any number."""
+    head = fitted("weighted", "multiclass", False)
+    place = write_network(tmp_path / "network.onnx")
+    network = onnx.load(place)
+    network.graph.initializer.append(numpy_helper.from_array(np.array([7, 3]), "shape"))
+    network.graph.node.insert(0, helper.make_node("Reshape", ["x", "shape"], ["seven"]))
+    network.graph.node[1].input[0] = "seven"
+    onnx.save(network, place)
+    rs.export_onnx(head, tmp_path / "zero-shot.onnx", network=place)
+    proba, _ = run(tmp_path / "zero-shot.onnx", x=INPUTS)
+    np.testing.assert_allclose(proba, head.predict_proba(INPUTS @ WEIGHTS), atol=1e-5)
+
+
 @pytest.mark.parametrize("opset", [11, 17, 20, NEWEST])
 def test_a_head_behind_a_network_of_any_opset(tmp_path, opset):
     head = fitted("weighted", "multiclass", False)

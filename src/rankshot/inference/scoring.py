@@ -29,14 +29,19 @@ from rankshot.inference.preprocessing import (
     fit_to_shape,
 )
 from rankshot.semantics.class_labels import ClassLabels, read_class_labels
-from rankshot.zeroshot.scores import LARGEST_SCORE, Scores, column_name, n_columns
+from rankshot.zeroshot.scores import (
+    LARGEST_SCORE,
+    SOFTMAX_TOLERANCE,
+    Scores,
+    are_probabilities,
+    column_name,
+    n_columns,
+)
 
 BATCH = 16
 """Inputs per batch: on a CPU, larger batches do not fit its cache and are slower."""
 AHEAD = 2
 """Batches that are decoded while the model computes."""
-SUM_ERROR = 1e-3
-"""How far the sum of a softmax may be from one; half precision has three digits."""
 ON_ERROR = ("raise", "skip")
 Classes = str | Path | Sequence[Any] | Mapping[Any, Any]
 Floats = NDArray[np.floating]
@@ -226,7 +231,9 @@ class ScoringPlan:
             batch = batch._replace(ids=[batch.ids[i] for i in np.flatnonzero(finite)])
             values = values[finite]
         if self.has_probabilities is None and len(values):
-            self.has_probabilities = self.model.kind == "multiclass" and _is_softmax(values)
+            self.has_probabilities = self.model.kind == "multiclass" and are_probabilities(
+                values, SOFTMAX_TOLERANCE
+            )
         if self.has_probabilities:
             values = self._take_logarithms(values)
         return batch._replace(values=values, skipped=skipped)
@@ -369,12 +376,6 @@ def _compare_names(labels: ClassLabels, model: Model, where: str) -> str:
 
 def _in_brackets(problem: str) -> str:
     return f" ({problem})" if problem else ""
-
-
-def _is_softmax(values: Floats) -> bool:
-    """Tell probabilities from logits; rows of whole numbers, such as counts, are no softmax."""
-    within = values.min() >= 0 and values.max() <= 1 and (values % 1).any()
-    return bool(within and (np.abs(values.sum(axis=1) - 1) < SUM_ERROR).all())
 
 
 # -------------------------------------------------------------------- batches

@@ -167,10 +167,11 @@ class PlackettLuceFormula:
         """
         # What all scores of an input have in common would cost digits.
         top, bottom = largest(f, xp, 1), smallest(f, xp, 1)
-        f = f - xp.where(top < 0, top, xp.where(bottom > 0, bottom, 0.0))
+        common = xp.where(top < 0, top, xp.where(bottom > 0, bottom, 0.0))
+        f = f - common
         if lost is None:
             return self._log_prob(f, self._log_rest(f, c, xp), c, xp)
-        log_rest, is_lost = self._log_rest_by_product(f, c, xp)
+        log_rest, is_lost = self._log_rest_by_product(f, top - common, c, xp)
         lost.append(is_lost)
         return self._log_prob(f, log_rest, c, xp)
 
@@ -203,9 +204,10 @@ class PlackettLuceFormula:
             return lambda place: every[:, place * n : (place + 1) * n]
         return lambda place: xp.take(f, c["order"][place, :], axis=1)
 
-    def _log_rest_by_product(self, f: Array, c: Constants, xp: Library) -> tuple[Array, Array]:
+    def _log_rest_by_product(
+        self, f: Array, top: Array, c: Constants, xp: Library
+    ) -> tuple[Array, Array]:
         """Return the same as `_log_rest` by a matrix product, and where worths underflow."""
-        top = largest(f, xp, 1)
         total = xp.exp(f - top) @ c["unplaced"]
         if not self._all_have_rest:
             total = xp.where(c["has_rest"], total, 1.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,11 +14,18 @@ from sklearn.utils.validation import check_is_fitted
 from rankshot.core.arrays import largest, log_softmax
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.text_files import replace_file, require_ending
-from rankshot.core.validation import require_choice
+from rankshot.core.validation import require_choice, require_module
 from rankshot.semantics.class_labels import read_class_labels
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.heads.decisions import TIED
-from rankshot.zeroshot.scores import KINDS, Kind, Scores, n_columns
+from rankshot.zeroshot.scores import (
+    KINDS,
+    SOFTMAX_TOLERANCE,
+    Kind,
+    Scores,
+    are_probabilities,
+    n_columns,
+)
 
 SCORES, PROBABILITIES, LABEL = "scores", "probabilities", "label"
 CLASS_KEYS = ("classes", "labels", "names", "class_names", "id2label")
@@ -31,10 +37,10 @@ GRAPH_ERRORS = (OSError, ValueError, TypeError, RuntimeError, LookupError)
 """What libraries raise for graphs that are damaged, beside errors of their own."""
 TOLERANCE = 1e-5
 """The largest difference of a probability from that of the head in Python."""
-SUM_ERROR = 1e-3
-"""How far the sum of a softmax may be from one; half precision has three digits."""
 CHECKED = 16
 """The number of random inputs that an exported head is checked with."""
+TRIED = 4
+"""The same for a network, which takes longer."""
 
 
 class Exported(NamedTuple):
@@ -159,12 +165,18 @@ class _Graph:
         # The network may not say how many outputs it has.
         self._scores = self._xp.reshape(scores, (-1, self._columns))
         self._probe = _try_network(network, chosen)
-        self.from_probabilities = _find_maker(network, chosen) == MAKES_PROBABILITIES[
-            self._kind
-        ] or (self._kind == "multiclass" and self._probe is not None and self._probe.is_softmax)
+        self.from_probabilities = self._gives_probabilities(network, chosen)
         if self.from_probabilities:
             scores = Scores.from_probabilities(self._scores, self._head.items_, self._kind)
             self._scores = scores.values
+
+    def _gives_probabilities(self, network: Any, output: str) -> bool:
+        """Tell by its last nodes, or by what it returns, whether a network gives probabilities."""
+        if _find_maker(network, output) == MAKES_PROBABILITIES[self._kind]:
+            return True
+        if self._kind != "multiclass" or self._probe is None:
+            return False
+        return are_probabilities(self._probe.scores, SOFTMAX_TOLERANCE)
 
     def measure_difference(self, model: Any) -> float:
         """Return how far the graph is from network and head, one after the other."""
@@ -289,16 +301,12 @@ class _Probe(NamedTuple):
     inputs: dict[str, NDArray[Any]]
     scores: NDArray[np.floating]
 
-    @property
-    def is_softmax(self) -> bool:
-        """Whether the rows are probabilities."""
-        p = self.scores.astype(np.float64)
-        total = p.sum(axis=-1)
-        return bool((p >= 0).all() and (p <= 1).all() and (np.abs(total - 1) < SUM_ERROR).all())
-
 
 def _try_network(network: Any, output: str) -> _Probe | None:
-    """Run a network on random numbers; None if the shapes of its inputs are not known."""
+    """Run a network on random numbers.
+
+    None if the shapes of its inputs are not known, or if it cannot be run on such numbers.
+    """
     rng, inputs = np.random.default_rng(0), {}
     given = {tensor.name for tensor in network.graph.initializer}
     for value in network.graph.input:
@@ -310,7 +318,7 @@ def _try_network(network: Any, output: str) -> _Probe | None:
             return None
         elem_type = value.type.tensor_type.elem_type
         dtype = _module("onnx").helper.tensor_dtype_to_np_dtype(elem_type)
-        inputs[value.name] = rng.normal(size=[batch or CHECKED, *shape]).astype(dtype)
+        inputs[value.name] = rng.normal(size=[batch or TRIED, *shape]).astype(dtype)
     try:
         scores = _open_session(network).run([output], inputs)[0]
     except GRAPH_ERRORS + _onnx_errors():
@@ -384,14 +392,15 @@ def _write(model: Any, path: Path) -> None:
 
 
 def _onnx_errors() -> tuple[type[Exception], ...]:
-    onnx = _module("onnx")
-    return onnx.checker.ValidationError, onnx.shape_inference.InferenceError
+    onnx, state = _module("onnx"), _module("onnxruntime.capi.onnxruntime_pybind11_state")
+    # Those of onnxruntime have no class in common.
+    own = (one for one in vars(state).values() if isinstance(one, type))
+    return (
+        onnx.checker.ValidationError,
+        onnx.shape_inference.InferenceError,
+        *(one for one in own if issubclass(one, Exception)),
+    )
 
 
 def _module(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise RankshotError(
-            f"exporting a head needs {error.name or name}: pip install 'rankshot[onnx]'"
-        ) from None
+    return require_module(name, "exported heads", "onnx")

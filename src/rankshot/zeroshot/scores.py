@@ -36,6 +36,8 @@ LEAST_PROBABILITY = 1e-6
 row if that is less. A zero is usually rounded, and its logarithm would exclude a class for good."""
 LARGEST_SCORE = 1e30
 """Larger scores are refused: their sums overflow in single precision."""
+SOFTMAX_TOLERANCE = 1e-3
+"""How far the sum of a softmax may be from one; half precision has three digits."""
 SUM_TOLERANCE = 0.02
 """How far the sum of the probabilities of a row may be from one: tables are rounded."""
 
@@ -73,12 +75,7 @@ class Scores:
         require_choice("kind", kind, KINDS)
         names = as_names(items)
         table = _as_floats(values)
-        wanted = n_columns(len(names), kind)
-        if table.ndim != 2 or table.shape[1] != wanted:
-            raise RankshotError(
-                f"{kind} scores of {len(names)} classes need a table of {wanted} columns, not "
-                f"one of shape {tuple(table.shape)}"
-            )
+        require_columns(tuple(table.shape), len(names), kind)
         object.__setattr__(self, "values", table)
         object.__setattr__(self, "items", names)
         object.__setattr__(self, "kind", kind)
@@ -208,15 +205,36 @@ def as_scores(scores: Scores | ArrayLike, items: tuple[str, ...]) -> Scores:
 
 
 def _warn_of_probabilities(scores: Scores) -> None:
-    """Warn if the first rows look like probabilities: from 0 to 1, with a sum of one."""
-    few = scores.values[:100]
-    if scores.kind != "multiclass" or few.size == 0 or few.shape[1] < 2 or few.min() < 0:
-        return
-    if (np.abs(few.sum(axis=1) - 1) < SUM_TOLERANCE).all() and (few % 1).any():
+    """Warn if the first rows look like probabilities."""
+    if scores.kind == "multiclass" and are_probabilities(scores.values[:100], SUM_TOLERANCE):
         warnings.warn(
             "the scores look like probabilities, but are taken as logits: pass "
             "Scores.from_probabilities(scores, items), or Scores(scores, items) if they are logits",
             stacklevel=4,
+        )
+
+
+def are_probabilities(values: Floats, tolerance: float) -> bool:
+    """Tell whether rows are from 0 to 1, with a sum of one, and not all of whole numbers.
+
+    Examples
+    --------
+    >>> are_probabilities(np.array([[0.3, 0.7]]), 1e-3), are_probabilities(np.eye(2), 1e-3)
+    (True, False)
+    """
+    if values.size == 0 or values.shape[1] < 2 or values.min() < 0 or values.max() > 1:
+        return False
+    total = values.sum(axis=1, dtype=np.float64)
+    return bool((values % 1).any() and (np.abs(total - 1) < tolerance).all())
+
+
+def require_columns(shape: tuple[int, ...], n_items: int, kind: Kind) -> None:
+    """Raise unless a table of this shape may have the scores of ``n_items`` classes."""
+    wanted = n_columns(n_items, kind)
+    if len(shape) != 2 or shape[1] != wanted:
+        raise RankshotError(
+            f"{kind} scores of {n_items} classes need a table of {wanted} columns, not one of "
+            f"shape {shape}"
         )
 
 

@@ -12,9 +12,8 @@ import torch
 from array_api_compat import torch as xp
 
 from rankshot.core.arrays import Constants, Lost, log_softmax
-from rankshot.core.errors import RankshotError
 from rankshot.zeroshot.heads.base import BaseHead
-from rankshot.zeroshot.scores import Kind, n_columns
+from rankshot.zeroshot.scores import Kind, require_columns
 
 
 class TorchHead(torch.nn.Module):
@@ -54,12 +53,7 @@ class TorchHead(torch.nn.Module):
 
     def forward(self, scores: torch.Tensor) -> torch.Tensor:
         """Return log P(z|x): one row per input, one column per class."""
-        if scores.ndim != 2 or scores.shape[1] != n_columns(len(self.items), self._kind):
-            raise RankshotError(
-                f"{self._kind} scores of {len(self.items)} classes need a table of "
-                f"{n_columns(len(self.items), self._kind)} columns, not one of shape "
-                f"{tuple(scores.shape)}"
-            )
+        require_columns(tuple(scores.shape), len(self.items), self._kind)
         f = scores.to(cast("torch.Tensor", self.temperature).dtype)
         c = {name: getattr(self, name) for name in self._names}
         in_graph = torch.compiler.is_dynamo_compiling()

@@ -280,6 +280,11 @@ class BaseHead(ABC):
             self._converted[key] = constants
         return constants
 
+    def __getstate__(self) -> Any:
+        # What is on a device stays there; copies of the head make their own.
+        state: Any = super().__getstate__()
+        return {name: value for name, value in state.items() if not name.startswith("_converted")}
+
     def _cells_per_input_of_array(self, kind: Kind) -> int:  # noqa: ARG002
         return len(self.classes_)
 

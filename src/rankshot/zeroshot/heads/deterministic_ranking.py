@@ -105,10 +105,7 @@ class DeterministicRanking(BaseHead, BaseEstimator):
         self._k = min(require_k(self.k, rankings.n_items), int(rankings.lengths.max()))
         priors = fit_priors(rankings, self.prior, self._k)
         self.consensus_ = consensus_rankings(rankings, priors, self._k)
-        self._parts = [
-            _Compared(self.consensus_[rows], self._k, rows)
-            for rows in _group_by_items(self.consensus_)
-        ]
+        self._parts = _group_by_items(self.consensus_, self._k)
         return self
 
     def _describe_state(self) -> State:
@@ -119,10 +116,7 @@ class DeterministicRanking(BaseHead, BaseEstimator):
         self._k = require_whole_number("k", state.take_value("k", int), most=len(self.items_))
         if self.consensus_.targets.tolist() != self.classes_.tolist():
             raise RankshotError("the consensus must be one ranking per class, in their order")
-        self._parts = [
-            _Compared(self.consensus_[rows], self._k, rows)
-            for rows in _group_by_items(self.consensus_)
-        ]
+        self._parts = _group_by_items(self.consensus_, self._k)
 
     def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
         del dtype
@@ -221,9 +215,9 @@ def _compared_items(ranking: Rankings) -> NDArray[np.integer]:
     return np.arange(ranking.n_items)
 
 
-def _group_by_items(rankings: Rankings) -> list[NDArray[np.intp]]:
-    """Return the numbers of the rankings that compare the same items, as groups."""
+def _group_by_items(rankings: Rankings, k: int) -> list[_Compared]:
+    """Return the rankings that compare the same items, as groups."""
     groups: dict[bytes, list[int]] = {}
     for row, ranking in enumerate(rankings):
         groups.setdefault(_compared_items(ranking).astype(np.int64).tobytes(), []).append(row)
-    return [np.array(rows) for rows in groups.values()]
+    return [_Compared(rankings[rows], k, rows) for rows in map(np.array, groups.values())]
