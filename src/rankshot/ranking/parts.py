@@ -1,0 +1,180 @@
+"""Rankings in parts: what consensus, models and agreement need of more rankings than fit in memory.
+
+All of them are computed from sums over rankings. So they are written once, as functions of one
+part, and `reduce_parts` adds up the results: `Rankings` are a single part, and `RankingParts`,
+such as those of `rankshot.cluster.read_rankings`, are many.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from rankshot.ranking.rankings import Rankings
+
+T = TypeVar("T")
+Combine = Callable[[T, T], T]
+
+
+class RankingParts(ABC):
+    """Rankings of the same items in several parts, which need not be in memory together.
+
+    Attributes
+    ----------
+    items : tuple of str
+        What is ranked, in all parts.
+    """
+
+    items: tuple[str, ...]
+
+    @abstractmethod
+    def reduce(
+        self, function: Callable[..., T], *arguments: Any, combine: Combine[T] | None = None
+    ) -> T | None:
+        """Return the sum of ``function(part, *arguments)`` over the parts that have a ranking.
+
+        Parameters
+        ----------
+        function : callable
+            Gets the `Rankings` of a part, never empty. Workers must be able to import it.
+        combine : callable, optional
+            Merges two results in place of the sum; must be associative.
+
+        Returns
+        -------
+        object or None
+            None if there is no ranking at all.
+        """
+
+    @abstractmethod
+    def map_parts(self, function: Callable[..., Rankings], *arguments: Any) -> RankingParts:
+        """Return ``function(part, *arguments)`` for each part; it must keep the items."""
+
+    @abstractmethod
+    def map_rows(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Return the numbers that ``function`` gives, one per ranking, as a lazy array."""
+
+    @property
+    def n_items(self) -> int:
+        """C: how many items there are."""
+        return len(self.items)
+
+    def top(self, k: int) -> RankingParts:
+        """Keep the first ``k`` items of each ranking, as `Rankings.top` does."""
+        return self.map_parts(Rankings.top, k)
+
+
+AnyRankings = Rankings | RankingParts
+
+
+def reduce_parts(
+    rankings: AnyRankings,
+    function: Callable[..., T],
+    *arguments: Any,
+    combine: Combine[T] | None = None,
+) -> T:
+    """Return ``function(rankings, *arguments)``, summed over the parts if there are several.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> votes = Rankings.from_orders([["a", "b"], ["b"]], items=["a", "b"])
+    >>> reduce_parts(votes, lambda part: np.bincount(part.codes))
+    array([1, 2])
+    """
+    if isinstance(rankings, Rankings):
+        return function(rankings, *arguments)
+    found = rankings.reduce(function, *arguments, combine=combine)
+    # Without any ranking, what is computed from none of them.
+    return function(_no_rankings(rankings.items), *arguments) if found is None else found
+
+
+def map_parts(
+    rankings: AnyRankings, function: Callable[..., Rankings], *arguments: Any
+) -> AnyRankings:
+    """Return ``function(rankings, *arguments)``, of each part if there are several."""
+    if isinstance(rankings, Rankings):
+        return function(rankings, *arguments)
+    return rankings.map_parts(function, *arguments)
+
+
+def map_rows(rankings: AnyRankings, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what ``function`` gives for each ranking: an array, or a lazy one of parts."""
+    if isinstance(rankings, Rankings):
+        return function(rankings, *arguments)
+    return rankings.map_rows(function, *arguments)
+
+
+def add_results(a: Any, b: Any) -> Any:
+    """Add two results of a part: numbers and arrays, or tuples of them.
+
+    Examples
+    --------
+    >>> add_results((1, 2.0), (3, 4.0))
+    (4, 6.0)
+    """
+    if not isinstance(a, tuple):
+        return a + b
+    sums = (add_results(x, y) for x, y in zip(a, b, strict=True))
+    return type(a)(*sums) if hasattr(a, "_fields") else tuple(sums)
+
+
+def _no_rankings(items: tuple[str, ...]) -> Rankings:
+    return Rankings.from_item_numbers(np.empty((0, 1), np.int32), items=items, trusted=True)
+
+
+# ---- What is asked of all rankings first
+
+
+@dataclass(frozen=True)
+class Overview:
+    """The size and the kinds of rankings.
+
+    Attributes
+    ----------
+    n_rankings : int
+    weight : float
+        The sum of their weights.
+    targets : frozenset of str or None
+        What they describe; None is for rankings without a target.
+    longest : int
+        The largest of the ``lengths`` of rankings of positive weight.
+    """
+
+    n_rankings: int
+    weight: float
+    targets: frozenset[str | None]
+    longest: int
+
+    def __add__(self, other: Overview) -> Overview:
+        return Overview(
+            self.n_rankings + other.n_rankings,
+            self.weight + other.weight,
+            self.targets | other.targets,
+            max(self.longest, other.longest),
+        )
+
+
+def look_over(rankings: AnyRankings) -> Overview:
+    """Return the size and the kinds of rankings."""
+    return reduce_parts(rankings, _look_over)
+
+
+def _look_over(part: Rankings) -> Overview:
+    counted = part.lengths[part.weights > 0]
+    return Overview(
+        len(part), float(part.weights.sum()), frozenset(part.targets), int(counted.max(initial=0))
+    )
+
+
+def keep_counted(rankings: AnyRankings) -> AnyRankings:
+    """Leave out rankings of weight 0."""
+    return map_parts(rankings, _keep_counted)
+
+
+def _keep_counted(part: Rankings) -> Rankings:
+    return part if np.all(part.weights > 0) else part[part.weights > 0]
