@@ -202,12 +202,22 @@ def import_pyarrow(module: str = "pyarrow") -> Any:
 
 
 @contextmanager
-def open_parquet(path: Path) -> Iterator[Any]:
-    """Open a ``pyarrow.parquet.ParquetFile``; errors of PyArrow in the block name the file."""
+def open_parquet(path: Path, *, dictionaries: bool = False) -> Iterator[Any]:
+    """Open a ``pyarrow.parquet.ParquetFile``; errors of PyArrow in the block name the file.
+
+    With ``dictionaries``, columns of text are read as numbers of a dictionary.
+    """
     arrow, parquet = import_pyarrow(), import_pyarrow("pyarrow.parquet")
     try:
         with path.open("rb") as stream:
-            yield parquet.ParquetFile(stream, buffer_size=_BUFFER, pre_buffer=False)
+            options = {"buffer_size": _BUFFER, "pre_buffer": False}
+            file = parquet.ParquetFile(stream, **options)
+            if dictionaries:
+                columns = (file.schema.column(i) for i in range(len(file.schema)))
+                texts = [column.path for column in columns if column.logical_type.type == "STRING"]
+                options |= {"metadata": file.metadata, "read_dictionary": texts}
+                file = parquet.ParquetFile(stream, **options)
+            yield file
     except (arrow.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
