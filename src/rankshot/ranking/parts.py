@@ -51,8 +51,13 @@ class RankingParts(ABC):
         """
 
     @abstractmethod
-    def map_parts(self, function: Callable[..., Rankings], *arguments: Any) -> RankingParts:
-        """Return ``function(part, *arguments)`` for each part; it must keep the items."""
+    def map_parts(
+        self,
+        function: Callable[..., Rankings],
+        *arguments: Any,
+        items: tuple[str, ...] | None = None,
+    ) -> RankingParts:
+        """Return ``function(part, *arguments)`` for each part; ``items`` if they change."""
 
     @abstractmethod
     def map_rows(self, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -109,6 +114,15 @@ def map_rows(rankings: AnyRankings, function: Callable[..., Any], *arguments: An
     return rankings.map_rows(function, *arguments)
 
 
+def with_items(rankings: AnyRankings, items: tuple[str, ...]) -> AnyRankings:
+    """Return the same rankings with the items numbered in another order."""
+    if isinstance(rankings, Rankings):
+        return rankings.with_items(items)
+    # Other items are refused here, and not by a worker.
+    _no_rankings(rankings.items).with_items(items)
+    return rankings.map_parts(Rankings.with_items, items, items=items)
+
+
 def add_results(a: Any, b: Any) -> Any:
     """Add two results of a part: numbers and arrays, or tuples of them.
 
@@ -149,6 +163,11 @@ class Overview:
     weight: float
     targets: frozenset[str | None]
     longest: int
+
+    @property
+    def target_names(self) -> tuple[str, ...]:
+        """The targets that occur, sorted."""
+        return tuple(sorted(name for name in self.targets if name is not None))
 
     def __add__(self, other: Overview) -> Overview:
         return Overview(
