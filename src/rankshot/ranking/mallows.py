@@ -131,8 +131,8 @@ class Mallows(BaseEstimator):
         self.spread_ = spread
         return self
 
-    def log_prob(self, rankings: AnyRankings) -> Floats:
-        """Return the log-probability of each ranking."""
+    def log_prob(self, rankings: AnyRankings) -> Any:
+        """Return the log-probability of each ranking; a lazy array for rankings in parts."""
         check_is_fitted(self)
         rankings = with_items(require_any_rankings(rankings), self.items_)
         return map_rows(rankings, log_prob, self.center_, self.spread_)

@@ -227,7 +227,7 @@ def _merge_equal(cut: WeightedCutTies) -> WeightedCutTies:
     """Merge equal ties and add up their weights; those of weight 0 are left out."""
     counted = cut.weights > 0
     passed, which = np.unique(cut.passed[counted], axis=0, return_inverse=True)
-    weights = np.bincount(which.ravel(), cut.weights[counted], minlength=len(passed))
+    weights = np.bincount(which.ravel(), cut.weights[counted], minlength=len(passed)).astype(float)
     return WeightedCutTies(cut.taken, weights, passed)
 
 

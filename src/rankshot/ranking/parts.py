@@ -151,8 +151,8 @@ class Overview:
     Attributes
     ----------
     n_rankings : int
-    weight : float
-        The sum of their weights.
+    weight, largest_weight : float
+        The sum of their weights, and the largest.
     targets : frozenset of str or None
         What they describe; None is for rankings without a target.
     longest : int
@@ -161,6 +161,7 @@ class Overview:
 
     n_rankings: int
     weight: float
+    largest_weight: float
     targets: frozenset[str | None]
     longest: int
 
@@ -173,6 +174,7 @@ class Overview:
         return Overview(
             self.n_rankings + other.n_rankings,
             self.weight + other.weight,
+            max(self.largest_weight, other.largest_weight),
             self.targets | other.targets,
             max(self.longest, other.longest),
         )
@@ -186,7 +188,11 @@ def look_over(rankings: AnyRankings) -> Overview:
 def _look_over(part: Rankings) -> Overview:
     counted = part.lengths[part.weights > 0]
     return Overview(
-        len(part), float(part.weights.sum()), frozenset(part.targets), int(counted.max(initial=0))
+        len(part),
+        float(part.weights.sum()),
+        float(part.weights.max(initial=0)),
+        frozenset(part.targets),
+        int(counted.max(initial=0)),
     )
 
 

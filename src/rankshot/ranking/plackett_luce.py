@@ -197,8 +197,11 @@ class PlackettLuce(BaseEstimator):
         self.mode_ = name_groups(group_ties(-self.log_worths_, tolerance=TIED), items)
         return self
 
-    def log_prob(self, rankings: AnyRankings) -> Floats:
-        """Return the log-probability of each ranking, right for worths of any ratio."""
+    def log_prob(self, rankings: AnyRankings) -> Any:
+        """Return the log-probability of each ranking, right for worths of any ratio.
+
+        It is a lazy array for rankings in parts.
+        """
         check_is_fitted(self)
         return map_rows(require_any_rankings(rankings), log_prob, self.items_, self.log_worths_)
 
