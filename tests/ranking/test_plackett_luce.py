@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 import rankshot as rs
 from peak_memory import peak_of
 from rankshot.core.progress import ProgressLine
-from rankshot.ranking import plackett_luce, plackett_luce_likelihood
+from rankshot.ranking import plackett_luce, plackett_luce_likelihood, plackett_luce_stages
 from rankshot.ranking.layouts import alike_items
 from rankshot.ranking.plackett_luce_likelihood import Likelihood
 from rankshot.ranking.plackett_luce_solvers import solve_newton
@@ -137,7 +137,7 @@ def test_blocks_change_nothing(random_rankings, monkeypatch, cells):
     theta = np.linspace(-1, 1, 6)
     expected = Likelihood(rankings).value_and_expected(theta)
     curvature = Likelihood(rankings).information(theta)
-    monkeypatch.setattr(plackett_luce_likelihood, "BLOCK_CELLS", cells)
+    monkeypatch.setattr(plackett_luce_stages, "BLOCK_CELLS", cells)
     likelihood = Likelihood(rankings)
     found = likelihood.value_and_expected(theta)
     assert found[0] == pytest.approx(expected[0], rel=1e-13)

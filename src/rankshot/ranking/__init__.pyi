@@ -11,6 +11,7 @@ from .distances import (
     mean_kendall_distance as mean_kendall_distance,
 )
 from .files import read_rankings as read_rankings, write_rankings as write_rankings
-from .mallows import Mallows as Mallows, mallows_log_normalizer as mallows_log_normalizer
+from .mallows import Mallows as Mallows
+from .mallows_likelihood import mallows_log_normalizer as mallows_log_normalizer
 from .plackett_luce import PlackettLuce as PlackettLuce
 from .rankings import Rankings as Rankings

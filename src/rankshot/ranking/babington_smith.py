@@ -142,7 +142,7 @@ class BabingtonSmith(BaseEstimator):
             Full or top-K and without ties; their weights count.
         """
         require_number("regularization", self.regularization, above=0, below=np.inf)
-        require_one_subject(rankings)
+        require_one_subject(require_rankings(rankings))
         refuse_partial(rankings, NO_SUBSETS)
         if rankings.has_ties:
             raise RankshotError("BabingtonSmith cannot be fitted to ties: break or drop them")

@@ -6,6 +6,7 @@ import warnings
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.validation import require_whole_number
+from rankshot.ranking.parts import AnyRankings, Overview, RankingParts, look_over
 from rankshot.ranking.rankings import Rankings
 
 
@@ -19,18 +20,23 @@ def require_rankings(value: Rankings) -> Rankings:
     return value
 
 
-def require_one_subject(rankings: Rankings) -> Rankings:
-    """Return rankings that are to be merged; raise if there are none, warn of several targets."""
-    require_rankings(rankings)
-    if len(rankings) == 0 or not rankings.weights.sum() > 0:
+def require_any_rankings(value: AnyRankings) -> AnyRankings:
+    """Return the value if it is `Rankings`, or rankings in parts."""
+    return value if isinstance(value, RankingParts) else require_rankings(value)
+
+
+def require_one_subject(rankings: AnyRankings) -> Overview:
+    """Return an overview of rankings to merge; raise if there are none, warn of several targets."""
+    found = look_over(require_any_rankings(rankings))
+    if not found.weight > 0:
         raise RankshotError("there are no rankings to fit or merge (or all have weight 0)")
-    if len(rankings.target_names) > 1:
+    if len(found.target_names) > 1:
         warnings.warn(
             "rankings of several targets are merged into one: "
-            f"{quote_names(rankings.target_names, 4)}. Use select(target=...) or by_target()",
+            f"{quote_names(found.target_names, 4)}. Use select(target=...) or by_target()",
             stacklevel=3,
         )
-    return rankings
+    return found
 
 
 def refuse_partial(rankings: Rankings, why: str) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +12,10 @@ from sklearn.base import clone
 from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_whole_number
-from rankshot.ranking.checks import require_one_subject, require_rankings
-from rankshot.ranking.distances import kendall_distance
+from rankshot.ranking.checks import require_any_rankings, require_one_subject
 from rankshot.ranking.layouts import ABSENT, last_levels, levels, mean_places
+from rankshot.ranking.pair_means import mean_common_distance, mean_kendall_distances
+from rankshot.ranking.parts import AnyRankings, keep_counted, look_over, map_parts, reduce_parts
 from rankshot.ranking.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.restriction import keep_complete, restrict_items
@@ -44,11 +44,12 @@ class Agreement:
     distance_to_others: NDArray[np.float64]
 
 
-def agreement(rankings: Rankings) -> Agreement:
+def agreement(rankings: AnyRankings) -> Agreement:
     """Measure how much rankings of the same target agree.
 
     A ranking of weight w counts as w rankings. The items that a top-K list leaves out share the
-    mean of the remaining places, and Kendall's W is corrected for ties.
+    mean of the remaining places, and Kendall's W is corrected for ties. For rankings in parts,
+    ``distance_to_others`` is a lazy array.
 
     Examples
     --------
@@ -61,26 +62,38 @@ def agreement(rankings: Rankings) -> Agreement:
     >>> found.distance_to_others
     array([0.5, 0.5, 1. ])
     """
-    require_one_subject(rankings)
-    weights = rankings.weights
-    total = float(weights.sum())
-    if not total > weights.max():
+    found = require_one_subject(rankings)
+    if not found.weight > found.largest_weight:
         raise RankshotError("agreement needs at least two rankings of positive weight")
-    distance = kendall_distance(rankings)
-    to_all = distance @ weights
-    others = total - np.minimum(weights, 1)
-    # A weight above 1 stands for equal rankings, whose distance is 0.
-    pairs = total**2 - float(np.minimum(weights, 1) @ weights)
-    mean = float(weights @ to_all) / pairs
-    return Agreement(concordance(rankings), mean, to_all / others)
+    mean, to_others = mean_kendall_distances(rankings, found.weight)
+    return Agreement(concordance(rankings), mean, to_others)
 
 
-def concordance(rankings: Rankings) -> float:
+def concordance(rankings: AnyRankings) -> float:
     r"""Return Kendall's W = 12 S / (m² (C³ - C) - m ΣT), corrected for ties.
 
     S is the sum of squared deviations of the items' total places from their mean, m the number
     of rankings, and T = Σ (t³ - t) over the ties of each. W is 1 if no ranking orders anything.
     """
+    return reduce_parts(rankings, _sum_places).concordance()
+
+
+class _PlaceSums(NamedTuple):
+    """Weighted sums over rankings: places of each item, T, and 1."""
+
+    n_rankings: int
+    places: NDArray[np.float64]
+    ties: float
+    weight: float
+
+    def concordance(self) -> float:
+        C, m = len(self.places), self.weight
+        deviation = float(((self.places - self.places.mean()) ** 2).sum())
+        most = m**2 * (C**3 - C) - m * self.ties
+        return 12 * deviation / most if most > 0 else 1.0
+
+
+def _sum_places(rankings: Rankings) -> _PlaceSums:
     C = rankings.n_items
     places, ties = np.zeros(C), 0.0
     for rows in row_blocks(len(rankings), C):
@@ -92,10 +105,7 @@ def concordance(rankings: Rankings) -> float:
         cells = np.arange(len(block))[:, None] * (C + 1) + table
         sizes = np.bincount(cells.ravel(), minlength=len(block) * (C + 1)).reshape(-1, C + 1)
         ties += float(block.weights @ (sizes.astype(float) ** 3 - sizes).sum(axis=1))
-    m = float(rankings.weights.sum())
-    deviation = float(((places - places.mean()) ** 2).sum())
-    most = m**2 * (C**3 - C) - m * ties
-    return 12 * deviation / most if most > 0 else 1.0
+    return _PlaceSums(len(rankings), places, ties, float(rankings.weights.sum()))
 
 
 # ---- Summaries: the consensus of every target, and who disagrees with it
@@ -122,7 +132,8 @@ class TargetSummary:
     concordance : float or None
         Kendall's W of the first k, of the rankings that compare all items; None for fewer than two.
     mean_distance : float or None
-        Mean distance between two of the rankings; None for a single one.
+        Mean distance between two of the rankings; None for a single one, and for subset rankings
+        in parts.
     disagreement : tuple of (str, float)
         Raters (or sources, for rankings without a rater), and their mean distance to the
         consensus, the largest first. Empty for a single ranking, which is its own consensus.
@@ -139,7 +150,7 @@ class TargetSummary:
 
 
 def summarize(
-    rankings: Rankings, model: Any | None = None, k: int | None = DEFAULT_K
+    rankings: AnyRankings, model: Any | None = None, k: int | None = DEFAULT_K
 ) -> list[TargetSummary]:
     """Summarize the rankings of every target.
 
@@ -147,7 +158,7 @@ def summarize(
 
     Parameters
     ----------
-    rankings : Rankings
+    rankings : Rankings or PartitionedRankings
         If no ranking names a target, all are taken as rankings of one target.
     model : PlackettLuce, Mallows or BabingtonSmith, optional
         The model that merges the rankings; `PlackettLuce` by default. A copy is fitted to each
@@ -166,19 +177,21 @@ def summarize(
     >>> brief.order, round(brief.concordance, 2), brief.disagreement[0]
     (('leopard', 'tiger'), 0.53, ('cy', 0.6))
     """
-    require_rankings(rankings)
-    rankings = rankings[rankings.weights > 0]
-    if len(rankings) == 0:
+    rankings = keep_counted(require_any_rankings(rankings))
+    found = look_over(rankings)
+    if found.n_rankings == 0:
         raise RankshotError("there are no rankings to summarize (or all have weight 0)")
     model = PlackettLuce() if model is None else model
     if k is not None:
         rankings = rankings.top(min(require_whole_number("k", k), rankings.n_items))
-    named: Mapping[Any, Rankings] = rankings.by_target() or {None: rankings}
-    if sum(map(len, named.values())) < len(rankings):
-        row = int(np.argmax([target is None for target in rankings.targets]))
-        raise RankshotError(f"ranking {row} has no target, but others have")
+    if None in found.targets and len(found.targets) > 1:
+        which = "some ranking"
+        if isinstance(rankings, Rankings):
+            which = f"ranking {rankings.targets.tolist().index(None)}"
+        raise RankshotError(f"{which} has no target, but others have")
     summaries = []
-    for target, theirs in named.items():
+    for target in sorted(found.targets, key=str):
+        theirs = rankings if target is None else map_parts(rankings, _select_target, target)
         fitted = clone(model).fit(theirs)
         consensus = merge_rankings(theirs, fitted)
         length = int(consensus.lengths[0])
@@ -186,28 +199,43 @@ def summarize(
     return summaries
 
 
-def merge_rankings(rankings: Rankings, model: Any) -> Rankings:
+def _select_target(rankings: Rankings, target: str) -> Rankings:
+    return rankings[rankings.targets == target]
+
+
+def merge_rankings(rankings: AnyRankings, model: Any) -> Rankings:
     """Return the consensus of the rankings of one target: the mode of the model fitted to them.
 
     It is as long as the longest of them: nothing is known of later places. Items that no ranking
     compares are left out: then the consensus is a subset ranking. A single ranking, with its ties
     and its kind, is its own consensus.
     """
-    if len(rankings) == 1:
-        return rankings
-    mode = Rankings.from_orders(
-        [model.mode_], items=rankings.items, targets=rankings.targets[:1].tolist()
-    )
-    compared = np.unique(rankings.codes)
-    if rankings.is_subset.all() and compared.size < rankings.n_items:
+    found = look_over(rankings)
+    if found.n_rankings == 1:
+        return reduce_parts(rankings, _take_all)
+    target = found.target_names[0] if found.target_names else None
+    mode = Rankings.from_orders([model.mode_], items=rankings.items, targets=target)
+    n_top, listed = reduce_parts(rankings, _count_listed)
+    compared = np.flatnonzero(listed)
+    if n_top == 0 and compared.size < rankings.n_items:
         among = restrict_items(mode, [rankings.items[i] for i in compared])
         mode = replace(among.change_items(rankings.items), is_subset=np.array([True]))
-    return mode.top(int(rankings.lengths.max()))
+    return mode.top(found.longest)
+
+
+def _take_all(rankings: Rankings) -> Rankings:
+    return rankings
+
+
+def _count_listed(rankings: Rankings) -> tuple[int, NDArray[np.int64]]:
+    """Return the number of top-K rankings, and how often each item is listed."""
+    listed = np.bincount(rankings.codes, minlength=rankings.n_items)
+    return int((~rankings.is_subset).sum()), listed
 
 
 def summarize_target(
     target: str | None,
-    rankings: Rankings,
+    rankings: AnyRankings,
     consensus: Rankings,
     k: int,
     *,
@@ -221,18 +249,19 @@ def summarize_target(
     order = [tuple(x) if isinstance(x, list) else x for x in consensus.orders()[0]]
     # The later items of a subset ranking are tied after its first k places.
     n_places = int(last_levels(consensus)[0]) + 1
-    whole = keep_complete(rankings).top(min(k, rankings.n_items))
-    several = len(rankings) > 1
-    labels = find_origins(rankings) if labels is None else labels
+    whole = map_parts(rankings, keep_complete)
+    places = reduce_parts(whole.top(min(k, rankings.n_items)), _sum_places)
+    n = look_over(rankings).n_rankings
+    means = reduce_parts(rankings, _sum_by_label, consensus, k, labels, combine=_merge_sums)
     return TargetSummary(
         target,
-        len(rankings),
+        n,
         model,
         tuple(order[:n_places]),
         min(k, int(consensus.lengths[0])),
-        concordance(whole) if len(whole) > 1 else None,
-        _mean_of_pairs(rankings, k) if several else None,
-        _mean_by_label(labels, rankings, consensus, k) if several else (),
+        places.concordance() if places.n_rankings > 1 else None,
+        mean_common_distance(rankings, k) if n > 1 else None,
+        _sort_means(means) if n > 1 else (),
     )
 
 
@@ -242,23 +271,32 @@ def find_origins(rankings: Rankings) -> NDArray[np.object_]:
     return np.array([rater or source for rater, source in pairs], object)
 
 
-def _mean_of_pairs(rankings: Rankings, k: int) -> float | None:
-    """Return the weighted mean distance between two different rankings."""
-    distance = compare_common_items(rankings, k=k)
-    weights = np.outer(rankings.weights, rankings.weights)
-    np.fill_diagonal(weights, 0)
-    weights[np.isnan(distance)] = 0
-    return float(np.average(np.nan_to_num(distance), weights=weights)) if weights.any() else None
+_LabelSums = dict[str, tuple[float, float]]
+"""The weighted sum of distances to the consensus, and the weight, of each label."""
 
 
-def _mean_by_label(
-    labels: NDArray[Any], rankings: Rankings, consensus: Rankings, k: int
-) -> tuple[tuple[str, float], ...]:
-    """Return labels and the mean distance of their rankings to the consensus, largest first."""
+def _sum_by_label(
+    rankings: Rankings, consensus: Rankings, k: int, labels: NDArray[Any] | None = None
+) -> _LabelSums:
+    labels = find_origins(rankings) if labels is None else labels
     distance = compare_common_items(rankings, consensus, k)[:, 0]
-    means = {}
-    for name in {label for label in labels if label is not None}:
-        theirs = (labels == name) & ~np.isnan(distance)
-        if theirs.any():
-            means[name] = float(np.average(distance[theirs], weights=rankings.weights[theirs]))
-    return tuple(sorted(means.items(), key=lambda pair: (-pair[1], pair[0])))
+    known = np.array([label is not None for label in labels], bool) & ~np.isnan(distance)
+    names, which = np.unique(labels[known].astype(str), return_inverse=True)
+    weights = rankings.weights[known]
+    sums = np.bincount(which, weights * distance[known], minlength=names.size)
+    totals = np.bincount(which, weights, minlength=names.size)
+    return dict(zip(names.tolist(), zip(sums.tolist(), totals.tolist(), strict=True), strict=True))
+
+
+def _merge_sums(a: _LabelSums, b: _LabelSums) -> _LabelSums:
+    merged = dict(a)
+    for name, (distance, weight) in b.items():
+        before = merged.get(name, (0.0, 0.0))
+        merged[name] = (before[0] + distance, before[1] + weight)
+    return merged
+
+
+def _sort_means(sums: _LabelSums) -> tuple[tuple[str, float], ...]:
+    """Return labels and their mean distances, the largest first."""
+    means = [(name, distance / weight) for name, (distance, weight) in sums.items()]
+    return tuple(sorted(means, key=lambda pair: (-pair[1], pair[0])))

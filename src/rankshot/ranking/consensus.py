@@ -29,6 +29,7 @@ from rankshot.ranking.layouts import (
     mean_places,
     name_groups,
 )
+from rankshot.ranking.parts import AnyRankings, keep_counted, reduce_parts
 from rankshot.ranking.rankings import Rankings
 
 DENSE_ADVANTAGE = 16
@@ -61,7 +62,7 @@ class Consensus:
     optimal: bool
 
 
-def borda(rankings: Rankings) -> Consensus:
+def borda(rankings: AnyRankings) -> Consensus:
     """Order the items by their average place.
 
     Tied items share the mean of their places, and so do the items that a top-K list leaves out.
@@ -90,7 +91,7 @@ def borda(rankings: Rankings) -> Consensus:
 
 
 def kemeny(
-    rankings: Rankings,
+    rankings: AnyRankings,
     method: Method = "insertion",
     *,
     time_limit: float | None = None,
@@ -102,7 +103,7 @@ def kemeny(
 
     Parameters
     ----------
-    rankings : Rankings
+    rankings : Rankings or PartitionedRankings
         What to merge; weights count.
     method : {"adjacent", "insertion", "exact"}
         ``"adjacent"`` is the paper's search: from the average ranking, swap the neighbours
@@ -160,24 +161,31 @@ def kemeny(
     return Consensus(order, score, score - gap, optimal=gap == 0)
 
 
-def _sort_classes(rankings: Rankings) -> list[NDArray[np.intp]]:
+def _sort_classes(rankings: AnyRankings) -> list[NDArray[np.intp]]:
     """Return the items in classes of alike ones, in the canonical order of their first items.
 
     Some best order has the items of each class next to each other: moving all of them to the best
     place of any of them costs nothing. So classes are ordered instead of items.
     """
     start = _canonical_start(rankings)
-    number = alike_items(rankings[rankings.weights > 0])[start]
+    number = alike_items(keep_counted(rankings))[start]
     _, first = np.unique(number, return_index=True)
     by_class = start[np.argsort(first[number], kind="stable")]
     return np.split(by_class, np.cumsum(np.bincount(number)[number[np.sort(first)]])[:-1])
 
 
-def average_places(rankings: Rankings) -> NDArray[np.float64]:
+def average_places(rankings: AnyRankings) -> NDArray[np.float64]:
     """Return the mean place of every item, as a fraction of the ranking's length.
 
     An item that no ranking places counts as placed in the middle.
     """
+    total, weight = reduce_parts(rankings, _sum_places)
+    placed = weight > 0
+    return np.where(placed, total / np.where(placed, weight, 1.0), 0.5)
+
+
+def _sum_places(rankings: Rankings) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the weighted sum of the places of each item, and the sum of the weights."""
     C = rankings.n_items
     total, weight = np.zeros(C), np.zeros(C)
     for rows in row_blocks(len(rankings), C):
@@ -188,16 +196,15 @@ def average_places(rankings: Rankings) -> NDArray[np.float64]:
         fractions = mean_places(table) / size[:, None]
         total += block.weights @ np.where(present, fractions, 0.0)
         weight += block.weights @ present
-    placed = weight > 0
-    return np.where(placed, total / np.where(placed, weight, 1.0), 0.5)
+    return total, weight
 
 
-def average_order(rankings: Rankings) -> tuple[str, ...]:
+def average_order(rankings: AnyRankings) -> tuple[str, ...]:
     """Order the items by their average place; names break ties."""
     return tuple(rankings.items[i] for i in _canonical_start(rankings))
 
 
-def _canonical_start(rankings: Rankings) -> NDArray[np.intp]:
+def _canonical_start(rankings: AnyRankings) -> NDArray[np.intp]:
     """Sort the items by average place, then by name: the order of the columns has no effect."""
     average = np.round(average_places(rankings), 12)
     return np.lexsort((np.array(rankings.items), average))
@@ -212,7 +219,9 @@ def _majority_gap(W: NDArray[np.float64], score: float) -> float:
 # ---- Precedence: how often each item is placed before each other one
 
 
-def precedence(rankings: Rankings, among: NDArray[np.integer] | None = None) -> NDArray[np.float64]:
+def precedence(
+    rankings: AnyRankings, among: NDArray[np.integer] | None = None
+) -> NDArray[np.float64]:
     """Return W, where ``W[i, j]`` is the weight of the rankings that place i before j.
 
     ``among``, if given, are the numbers of the items that are compared, in the order of W.
@@ -230,9 +239,15 @@ def precedence(rankings: Rankings, among: NDArray[np.integer] | None = None) -> 
            [1., 0., 2.],
            [0., 0., 0.]])
     """
+    return reduce_parts(rankings, _count_precedence, among)
+
+
+def _count_precedence(
+    rankings: Rankings, among: NDArray[np.integer] | None = None
+) -> NDArray[np.float64]:
     C = rankings.n_items
     if among is not None and len(among) == C:
-        return np.asarray(precedence(rankings)[np.ix_(among, among)])
+        return np.asarray(_count_precedence(rankings)[np.ix_(among, among)])
     if among is not None:
         blocks = (rankings[rows] for rows in row_blocks(len(rankings), C))
         return np.asarray(sum(_count_in_tables(block, among) for block in blocks))

@@ -89,7 +89,7 @@ def _tile(a: Rankings, b: Rankings) -> NDArray[np.float64]:
     """Return |U| + max(|S|, |T|) for every pair of two small sets of rankings."""
     if a.has_ties or b.has_ties:
         agreement, both = _sign_products(a, b)
-        ordered_a, ordered_b = _count_ordered_pairs(a), _count_ordered_pairs(b)
+        ordered_a, ordered_b = count_ordered_pairs(a), count_ordered_pairs(b)
         discordant = (both - agreement) / 2
     else:
         # Without ties inside the lists, the number of items that both lists name determines
@@ -164,7 +164,7 @@ def _runs_of_pairs(n_items: int, width: int) -> Iterator[list[tuple[int, int, in
         yield run
 
 
-def _count_ordered_pairs(rankings: Rankings) -> NDArray[np.float64]:
+def count_ordered_pairs(rankings: Rankings) -> NDArray[np.float64]:
     """Return how many pairs of items each ranking puts in order."""
     C = rankings.n_items
     bucket = rankings.entry_rows * C + rankings.places

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.blocks import CACHED_CELLS
+from rankshot.ranking.parts import AnyRankings, reduce_parts
 from rankshot.ranking.rankings import Rankings
 
 ABSENT = -1
@@ -47,7 +48,7 @@ def last_levels(rankings: Rankings) -> NDArray[np.int32]:
     return last
 
 
-def alike_items(rankings: Rankings) -> NDArray[np.intp]:
+def alike_items(rankings: AnyRankings) -> NDArray[np.intp]:
     """Return the class of each item: items at the same level in every ranking are alike.
 
     The numbers do not depend on the order of the items, unless all items differ: then item i has
@@ -59,6 +60,16 @@ def alike_items(rankings: Rankings) -> NDArray[np.intp]:
     >>> alike_items(votes)
     array([1, 3, 0, 3, 2])
     """
+    return reduce_parts(rankings, _alike_items, combine=_refine)
+
+
+def _refine(a: NDArray[np.intp], b: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the classes of items that are in the same class of ``a`` and in the same of ``b``."""
+    numbers = np.unique(a * (b.max() + 1) + b, return_inverse=True)[1]
+    return np.arange(a.size) if numbers.max() + 1 == a.size else numbers
+
+
+def _alike_items(rankings: Rankings) -> NDArray[np.intp]:
     C, begin = rankings.n_items, 0
     number = np.zeros(C, np.intp)
     # Few rankings tell most items apart: the first block is small.

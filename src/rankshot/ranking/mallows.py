@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
-from scipy.special import gammaln
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.blocks import row_blocks
-from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.names import as_names
 from rankshot.core.validation import Seed, require_choice, require_number
 from rankshot.ranking.checks import (
-    refuse_partial,
+    require_any_rankings,
     require_one_subject,
-    require_rankings,
     require_sample_length,
 )
 from rankshot.ranking.consensus import METHODS, average_order, kemeny
-from rankshot.ranking.layouts import group_by_place
+from rankshot.ranking.mallows_likelihood import add_up_statistics, best_spread, log_prob
+from rankshot.ranking.parts import AnyRankings, map_rows, reduce_parts, with_items
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
@@ -103,24 +100,23 @@ class Mallows(BaseEstimator):
         names = as_names(center, "center")
         return cls()._with_center(names, names, spread)
 
-    def fit(self, rankings: Rankings) -> Mallows:
+    def fit(self, rankings: AnyRankings) -> Mallows:
         """Find the centre, then the spread that makes the rankings most probable.
 
         Parameters
         ----------
-        rankings : Rankings
+        rankings : Rankings or PartitionedRankings
             Full or top-K; their weights count.
         """
         require_one_subject(rankings)
         center = self._find_center(rankings)
         self._with_center(rankings.items, center, 0.0)
-        statistics = self._statistics(rankings)
-        self.spread_ = _best_spread(statistics, rankings.weights)
-        log_prob = statistics.log_prob(self.spread_)[rankings.weights > 0]
-        self.log_likelihood_ = float(rankings.weights[rankings.weights > 0] @ log_prob)
+        sums = reduce_parts(rankings, add_up_statistics, center)
+        self.spread_ = best_spread(sums)
+        self.log_likelihood_ = sums.log_likelihood(self.spread_)
         return self
 
-    def _find_center(self, rankings: Rankings) -> tuple[str, ...]:
+    def _find_center(self, rankings: AnyRankings) -> tuple[str, ...]:
         if self.consensus == "borda":
             return average_order(rankings)
         require_choice("consensus", self.consensus, (*METHODS, "borda"))
@@ -135,16 +131,11 @@ class Mallows(BaseEstimator):
         self.spread_ = spread
         return self
 
-    def _statistics(self, rankings: Rankings) -> MallowsStatistics:
-        place = {name: i for i, name in enumerate(self.center_)}
-        return MallowsStatistics(rankings, np.array([place[name] for name in rankings.items]))
-
-    def log_prob(self, rankings: Rankings) -> Floats:
-        """Return the log-probability of each ranking."""
+    def log_prob(self, rankings: AnyRankings) -> Any:
+        """Return the log-probability of each ranking; a lazy array for rankings in parts."""
         check_is_fitted(self)
-        return self._statistics(require_rankings(rankings).with_items(self.items_)).log_prob(
-            self.spread_
-        )
+        rankings = with_items(require_any_rankings(rankings), self.items_)
+        return map_rows(rankings, log_prob, self.center_, self.spread_)
 
     def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
         """Draw ``n`` independent top-``k`` rankings (full ones by default).
@@ -171,233 +162,6 @@ class Mallows(BaseEstimator):
             passed = _draw_passed(self.spread_, C, k, rows.stop - rows.start, rng)
             lists[rows] = center[_place(passed, C)].T
         return Rankings.from_item_numbers(lists, items=self.items_, trusted=True)
-
-
-# ---- Likelihood
-#
-# The model draws a ranking stage by stage (Fligner and Verducci 1986). At a stage with m items
-# left, V of them that the centre prefers to the one drawn are passed over, with probability
-# e^{-λV} / φ_m(λ), φ_m(λ) = 1 + e^{-λ} + … + e^{-(m-1)λ}.
-#
-# A tie of g items allows g! orders. The other items that the centre prefers cost the same in
-# each order, and the orders inside the tie sum to φ_1 φ_2 … φ_g. Where K cuts the tie, so that
-# only m of the g are drawn, the sum over the choices of m goes through the tie in the centre's
-# order, in g steps.
-
-
-def mallows_log_normalizer(spread: float, n_items: int, k: ArrayLike | None = None) -> Floats:
-    r"""Return log φ(λ) = Σ_{j=1}^K log (1 - e^{-(C-j+1)λ}) / (1 - e^{-λ}).
-
-    Parameters
-    ----------
-    spread : float
-        λ, from 0 (all rankings are equally likely) to infinity (only the centre is possible).
-    n_items : int
-        C.
-    k : int or array of int, optional
-        Lengths of the lists; C by default.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> np.exp(mallows_log_normalizer(0.0, 4, [1, 2, 4])).round(6)
-    array([ 4., 12., 24.])
-    """
-    spread = require_number("spread", spread, least=0)
-    lengths = np.asarray(n_items if k is None else k)
-    if np.any((lengths < 0) | (lengths > n_items)):
-        raise RankshotError(f"k={short_repr(k)} is not between 0 and the {n_items} items")
-    by_stage = log_phi(spread, np.arange(n_items, 0, -1))
-    return np.asarray(np.append(0.0, np.cumsum(by_stage))[lengths])
-
-
-def log_phi(spread: float, sizes: NDArray[np.int64]) -> Floats:
-    """Return log φ_m(λ) for every stage size m."""
-    if spread == 0:
-        return np.asarray(np.log(sizes))
-    return np.asarray(np.log(-np.expm1(-spread * sizes)) - np.log(-np.expm1(-spread)))
-
-
-def mean_passed(spread: float, sizes: NDArray[np.int64]) -> Floats:
-    """Return E[V] at stages of size m: 1/(e^λ - 1) - m/(e^{mλ} - 1), exact for small λ, too."""
-    m = sizes.astype(float)
-    if spread < 0.5:
-        # The poles of the two terms at zero cancel.
-        return (m - 1) / 2 + _h(np.array([spread])) - m * _h(spread * m)
-    with np.errstate(over="ignore"):
-        return np.asarray(1 / np.expm1(spread) - m / np.expm1(spread * m))
-
-
-def _h(x: Floats) -> Floats:
-    """Return 1/(e^x - 1) - 1/x + 1/2, whose poles cancel, by its series near zero."""
-    small = np.abs(x) < 0.1
-    safe = np.where(small, 1.0, x)
-    with np.errstate(over="ignore"):
-        direct = 1 / np.expm1(safe) - 1 / safe + 0.5
-    series = x / 12 * (1 - x**2 / 60 * (1 - x**2 / 42 * (1 - x**2 / 40)))
-    return np.where(small, series, direct)
-
-
-class CutTies(NamedTuple):
-    """Ties of one size of which the same number, ``taken``, belongs to the first K.
-
-    ``rows`` are their rankings. ``passed[t, i]`` counts the items outside the tie, still
-    unplaced, that the centre prefers to the tie's i-th item; ties are sorted by the centre.
-    """
-
-    taken: int
-    rows: NDArray[np.int64]
-    passed: NDArray[np.int64]
-
-
-class MallowsStatistics:
-    """The sufficient statistics of rankings for the spread, given the centre.
-
-    Parameters
-    ----------
-    rankings : Rankings
-        Top-K rankings.
-    rank : ndarray of shape (C,)
-        The rank of each item in the centre, from 0.
-
-    Attributes
-    ----------
-    distance : ndarray of shape (n,)
-        Σ V_j, without pairs of items of one tie, and without ties that K cuts.
-    """
-
-    def __init__(self, rankings: Rankings, rank: NDArray[np.int64]) -> None:
-        refuse_partial(
-            rankings,
-            "Mallows has no tractable likelihood for it. Use PlackettLuce, or rank all items",
-        )
-        n = len(rankings)
-        self.n_items = rankings.n_items
-        self.lengths = rankings.lengths
-        passed = _count_passed(rankings, rank)
-        begin, size, row = group_by_place(rankings)
-        taken = np.clip(rankings.lengths[row] - begin, 0, size)
-        whole = np.repeat(taken == size, size)
-        self.distance = np.bincount(rankings.entry_rows[whole], passed[whole], minlength=n)
-        tied = (size > 1) & (taken > 0)
-        self.tied_taken, self.tied_row = taken[tied], row[tied]
-        self.log_ways = np.bincount(row, gammaln(size + 1) - gammaln(size - taken + 1), minlength=n)
-        self.cuts: list[CutTies] = []
-        cut = (taken > 0) & (taken < size)
-        for g, m in np.unique(np.column_stack([size, taken])[cut], axis=0).tolist():
-            these = np.flatnonzero(cut & (size == g) & (taken == m))
-            entries = (rankings.starts[row[these]] + begin[these])[:, None] + np.arange(g)
-            by_centre = np.argsort(rank[rankings.codes[entries]], axis=1)
-            sorted_entries = np.take_along_axis(entries, by_centre, axis=1)
-            self.cuts.append(CutTies(m, row[these], passed[sorted_entries]))
-
-    def log_prob(self, spread: float) -> Floats:
-        """Return the log-probability of each ranking."""
-        result = -_times(spread, self.distance)
-        own = np.append(0.0, np.cumsum(log_phi(spread, np.arange(1, self.n_items + 1))))
-        np.add.at(result, self.tied_row, own[self.tied_taken])
-        for cut in self.cuts:
-            result[cut.rows] += _log_drawn(spread, cut)[0]
-        normalizer = mallows_log_normalizer(spread, self.n_items, self.lengths)
-        return np.asarray(result - normalizer - self.log_ways)
-
-    def slope(self, spread: float, weights: Floats) -> float:
-        """Return the derivative of the weighted log-likelihood in the spread."""
-        sizes = np.arange(1, self.n_items + 1)
-        mean = np.append(0.0, np.cumsum(mean_passed(spread, sizes)))
-        # K stages of sizes C, C - 1, …; the orders inside a tie have stages 1, 2, …
-        expected = mean[-1] - mean[self.n_items - self.lengths]
-        slope = float(weights @ (expected - self.distance))
-        slope -= float(weights[self.tied_row] @ mean[self.tied_taken])
-        for cut in self.cuts:
-            slope -= float(weights[cut.rows] @ _log_drawn(spread, cut)[1])
-        return slope
-
-    def least_cost(self, weights: Floats) -> float:
-        """Return the least distance to the centre that ties allow; 0 means that all agree."""
-        cost = float(weights @ self.distance)
-        for cut in self.cuts:
-            cost += float(weights[cut.rows] @ _least_drawn(cut))
-        return cost
-
-
-def _count_passed(rankings: Rankings, rank: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return, for every entry, how many items the centre prefers to it come after it.
-
-    Tied items do not come after one another.
-    """
-    entry_rank = rank[rankings.codes]
-    gone = np.empty(rankings.codes.size, np.int64)
-    longest = int(rankings.n_listed.max(initial=1))
-    for rows in row_blocks(len(rankings), longest):
-        block = rankings[rows]
-        ends = slice(rankings.starts[rows.start], rankings.starts[rows.stop])
-        column = block.entry_rows
-        place = np.arange(column.size) - block.starts[column]
-        # One column per ranking, filled up with items that the centre places last.
-        ranks = np.full((longest, len(block)), rankings.n_items, np.int32)
-        ranks[place, column] = entry_rank[ends]
-        places = np.full((longest, len(block)), longest, np.int32)
-        places[place, column] = block.places
-        counts = np.zeros((longest, len(block)), np.int64)
-        for q in range(longest):
-            if rankings.has_ties:
-                counts[q] = ((ranks < ranks[q]) & (places <= places[q])).sum(axis=0)
-            else:
-                counts[q] = (ranks[:q] < ranks[q]).sum(axis=0)
-        gone[ends] = counts[place, column]
-    return np.asarray(entry_rank - gone)
-
-
-def _log_drawn(spread: float, cut: CutTies) -> tuple[Floats, Floats]:
-    """Return log Σ e^{-λ cost} over the choices of m from each tie, and the mean cost.
-
-    The sum goes through the tie in the centre's order. If j of the first t items were drawn, the
-    next one, if drawn, passes over t - j items of the tie and over ``passed`` items outside it.
-    """
-    n, size = cut.passed.shape
-    log_sum = np.full((cut.taken + 1, n), -np.inf)
-    log_sum[0] = 0
-    mean = np.zeros((cut.taken + 1, n))
-    for t in range(size):
-        j = np.arange(cut.taken)[:, None]
-        cost = cut.passed[:, t] + np.maximum(t - j, 0)
-        drawn = log_sum[:-1] - _times(spread, cost)
-        total = np.logaddexp(log_sum[1:], drawn)
-        with np.errstate(invalid="ignore"):
-            share = np.where(np.isneginf(total), 0.0, np.exp(drawn - total))
-        mean[1:] = (1 - share) * mean[1:] + share * (mean[:-1] + cost)
-        log_sum[1:] = total
-    return log_sum[-1], mean[-1]
-
-
-def _least_drawn(cut: CutTies) -> Floats:
-    """Return the least cost of drawing m from each tie, by the same recursion."""
-    least = np.full((cut.taken + 1, len(cut.rows)), np.inf)
-    least[0] = 0
-    for t in range(cut.passed.shape[1]):
-        others = np.maximum(t - np.arange(cut.taken)[:, None], 0)
-        least[1:] = np.minimum(least[1:], least[:-1] + cut.passed[:, t] + others)
-    drawn: Floats = least[-1]
-    return drawn
-
-
-def _times(spread: float, cost: NDArray[np.int64] | Floats) -> Floats:
-    """Return λ cost, with 0 for no cost even at an infinite spread."""
-    with np.errstate(invalid="ignore"):
-        return np.where(cost > 0, spread * cost, 0.0)
-
-
-def _best_spread(statistics: MallowsStatistics, weights: Floats) -> float:
-    """Find the root of the slope, which decreases: the log-likelihood is concave."""
-    if statistics.slope(0.0, weights) <= 0:
-        return 0.0
-    if statistics.least_cost(weights) == 0:
-        return np.inf
-    high = 1.0
-    while statistics.slope(high, weights) > 0:
-        high *= 2
-    return float(brentq(statistics.slope, 0.0, high, args=(weights,), xtol=1e-14, rtol=1e-14))
 
 
 # ---- Sampling

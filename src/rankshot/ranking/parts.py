@@ -51,8 +51,13 @@ class RankingParts(ABC):
         """
 
     @abstractmethod
-    def map_parts(self, function: Callable[..., Rankings], *arguments: Any) -> RankingParts:
-        """Return ``function(part, *arguments)`` for each part; it must keep the items."""
+    def map_parts(
+        self,
+        function: Callable[..., Rankings],
+        *arguments: Any,
+        items: tuple[str, ...] | None = None,
+    ) -> RankingParts:
+        """Return ``function(part, *arguments)`` for each part; ``items`` if they change."""
 
     @abstractmethod
     def map_rows(self, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -109,6 +114,15 @@ def map_rows(rankings: AnyRankings, function: Callable[..., Any], *arguments: An
     return rankings.map_rows(function, *arguments)
 
 
+def with_items(rankings: AnyRankings, items: tuple[str, ...]) -> AnyRankings:
+    """Return the same rankings with the items numbered in another order."""
+    if isinstance(rankings, Rankings):
+        return rankings.with_items(items)
+    # Other items are refused here, and not by a worker.
+    _no_rankings(rankings.items).with_items(items)
+    return rankings.map_parts(Rankings.with_items, items, items=items)
+
+
 def add_results(a: Any, b: Any) -> Any:
     """Add two results of a part: numbers and arrays, or tuples of them.
 
@@ -137,8 +151,8 @@ class Overview:
     Attributes
     ----------
     n_rankings : int
-    weight : float
-        The sum of their weights.
+    weight, largest_weight : float
+        The sum of their weights, and the largest.
     targets : frozenset of str or None
         What they describe; None is for rankings without a target.
     longest : int
@@ -147,13 +161,20 @@ class Overview:
 
     n_rankings: int
     weight: float
+    largest_weight: float
     targets: frozenset[str | None]
     longest: int
+
+    @property
+    def target_names(self) -> tuple[str, ...]:
+        """The targets that occur, sorted."""
+        return tuple(sorted(name for name in self.targets if name is not None))
 
     def __add__(self, other: Overview) -> Overview:
         return Overview(
             self.n_rankings + other.n_rankings,
             self.weight + other.weight,
+            max(self.largest_weight, other.largest_weight),
             self.targets | other.targets,
             max(self.longest, other.longest),
         )
@@ -167,7 +188,11 @@ def look_over(rankings: AnyRankings) -> Overview:
 def _look_over(part: Rankings) -> Overview:
     counted = part.lengths[part.weights > 0]
     return Overview(
-        len(part), float(part.weights.sum()), frozenset(part.targets), int(counted.max(initial=0))
+        len(part),
+        float(part.weights.sum()),
+        float(part.weights.max(initial=0)),
+        frozenset(part.targets),
+        int(counted.max(initial=0)),
     )
 
 

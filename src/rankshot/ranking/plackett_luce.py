@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,11 @@ from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import Seed, require_choice, require_number
-from rankshot.ranking.checks import require_one_subject, require_rankings, require_sample_length
+from rankshot.ranking.checks import (
+    require_any_rankings,
+    require_one_subject,
+    require_sample_length,
+)
 from rankshot.ranking.consensus import precedence
 from rankshot.ranking.layouts import (
     ABSENT,
@@ -30,13 +34,21 @@ from rankshot.ranking.layouts import (
     levels,
     name_groups,
 )
-from rankshot.ranking.plackett_luce_likelihood import Likelihood, StageLogs, build_stages
+from rankshot.ranking.parts import (
+    AnyRankings,
+    keep_counted,
+    map_rows,
+    reduce_parts,
+    with_items,
+)
+from rankshot.ranking.plackett_luce_likelihood import build_likelihood
 from rankshot.ranking.plackett_luce_solvers import (
     Solver,
     solve_lbfgs,
     solve_mm,
     solve_newton,
 )
+from rankshot.ranking.plackett_luce_stages import log_prob
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
@@ -146,23 +158,23 @@ class PlackettLuce(BaseEstimator):
         ]
         return cls(regularization=0.0)._with_log_worths(items, np.log(values))
 
-    def fit(self, rankings: Rankings) -> PlackettLuce:
+    def fit(self, rankings: AnyRankings) -> PlackettLuce:
         """Estimate the worths.
 
         Parameters
         ----------
-        rankings : Rankings
+        rankings : Rankings or PartitionedRankings
             Full, top-K or of subsets, with or without ties; their weights count.
         """
         require_choice("solver", self.solver, SOLVERS)
         require_number("regularization", self.regularization, least=0, below=np.inf)
-        require_one_subject(rankings)
+        total_weight = require_one_subject(rankings).weight
         if self.regularization == 0:
             require_estimable(rankings)
-        class_of = alike_items(rankings[rankings.weights > 0])
-        likelihood = Likelihood(rankings, class_of)
+        class_of = alike_items(keep_counted(rankings))
+        likelihood = build_likelihood(rankings, class_of)
         # Rankings of small weight have a small log-likelihood.
-        tol = self.tol * min(1.0, float(rankings.weights.sum()))
+        tol = self.tol * min(1.0, total_weight)
         penalty = np.asarray(self.regularization * likelihood.counts, np.float64)
         with ProgressLine("Plackett-Luce", enabled=self.verbose) as line:
             theta, self.n_iter_, converged = SOLVERS[self.solver](
@@ -185,17 +197,15 @@ class PlackettLuce(BaseEstimator):
         self.mode_ = name_groups(group_ties(-self.log_worths_, tolerance=TIED), items)
         return self
 
-    def log_prob(self, rankings: Rankings) -> Floats:
-        """Return the log-probability of each ranking, right for worths of any ratio."""
-        check_is_fitted(self)
-        rankings = require_rankings(rankings).with_items(self.items_)
-        result = np.empty(len(rankings))
-        for rows in row_blocks(len(rankings), len(self.items_)):
-            stages = build_stages(rankings[rows])
-            result[rows] = StageLogs(stages, self.log_worths_).log_prob
-        return result
+    def log_prob(self, rankings: AnyRankings) -> Any:
+        """Return the log-probability of each ranking, right for worths of any ratio.
 
-    def standard_errors(self, rankings: Rankings) -> Floats:
+        It is a lazy array for rankings in parts.
+        """
+        check_is_fitted(self)
+        return map_rows(require_any_rankings(rankings), log_prob, self.items_, self.log_worths_)
+
+    def standard_errors(self, rankings: AnyRankings) -> Floats:
         """Return the standard errors of ``log_worths_``, from the information in ``rankings``.
 
         Log-worths are determined up to a common shift; these are the errors of log-worths that
@@ -203,10 +213,10 @@ class PlackettLuce(BaseEstimator):
         """
         check_is_fitted(self)
         C = len(self.items_)
-        rankings = require_rankings(rankings).with_items(self.items_)
+        rankings = with_items(require_any_rankings(rankings), self.items_)
         if self.regularization == 0:
             require_estimable(rankings)
-        information = Likelihood(rankings).information(self.log_worths_)
+        information = build_likelihood(rankings).information(self.log_worths_)
         information += self.regularization * np.eye(C)
         centred = np.eye(C) - 1 / C
         covariance = centred @ np.linalg.inv(information + 1 / C) @ centred
@@ -250,7 +260,7 @@ def first_items(times: Floats, k: int) -> NDArray[np.intp]:
 # ---- Do the rankings compare enough items for the estimate to exist?
 
 
-def require_estimable(rankings: Rankings) -> None:
+def require_estimable(rankings: AnyRankings) -> None:
     """Raise unless the Plackett-Luce maximum-likelihood estimate exists.
 
     It exists if and only if the graph of "was placed before" is strongly connected: the items
@@ -258,17 +268,32 @@ def require_estimable(rankings: Rankings) -> None:
     other (Hunter 2004). A tie that K cuts says only that some of its items came before the rest.
     Such ties are left out, so that an estimate that depends on them is refused, too.
     """
-    given = rankings[rankings.weights > 0]
-    rankings = _without_cut_ties(given)
-    before = precedence(rankings) > 0 if rankings.has_ties else _next_in_line(rankings)
+    compared = reduce_parts(keep_counted(rankings), _count_neighbours)
+    before = compared.before > 0
     count, label = connected_components(csr_array(before), connection="strong")
     if count > 1:
-        cut = bool((given.lengths < given.n_listed).any())
+        cut = compared.n_cut > 0
         raise RankshotError(_message(before, int(count), label, rankings.items, cut=cut))
 
 
-def _next_in_line(rankings: Rankings) -> NDArray[np.bool_]:
-    """Return which item ever came right before which other.
+class _Neighbours(NamedTuple):
+    """Which item came before which: the numbers count, and are positive where one did.
+
+    ``n_cut`` is the number of rankings with a tie that K cuts.
+    """
+
+    before: NDArray[Any]
+    n_cut: int
+
+
+def _count_neighbours(given: Rankings) -> _Neighbours:
+    rankings = _without_cut_ties(given)
+    before = precedence(rankings) if rankings.has_ties else _next_in_line(rankings)
+    return _Neighbours(before, int((given.lengths < given.n_listed).sum()))
+
+
+def _next_in_line(rankings: Rankings) -> NDArray[np.int64]:
+    """Return how often an item came right before which other.
 
     This graph has the same connected parts as that of "before", and is cheaper. After the last
     item of a top-K list come all items that it leaves out. Item j is left out by some list that
@@ -277,12 +302,12 @@ def _next_in_line(rankings: Rankings) -> NDArray[np.bool_]:
     C, entries, rows = rankings.n_items, rankings.codes.astype(np.int64), rankings.entry_rows
     follows = rows[1:] == rows[:-1]
     pairs = (entries[:-1] * C + entries[1:])[follows]
-    before = np.bincount(pairs, minlength=C * C).reshape(C, C) > 0
+    before = np.bincount(pairs, minlength=C * C).reshape(C, C)
     top = rankings[~rankings.is_subset]
     last = top.codes[top.starts[1:] - 1].astype(np.int64)
     ends_with = np.bincount(last, minlength=C)
     named = np.bincount(last[top.entry_rows] * C + top.codes, minlength=C * C).reshape(C, C)
-    return np.asarray(before | (named < ends_with[:, None]))
+    return np.asarray(before + ends_with[:, None] - named)
 
 
 def _without_cut_ties(rankings: Rankings) -> Rankings:

@@ -15,9 +15,10 @@ from scipy.optimize import minimize
 from scipy.special import wrightomega
 
 from rankshot.core.progress import ProgressLine
-from rankshot.ranking.plackett_luce_likelihood import Likelihood
+from rankshot.ranking.plackett_luce_likelihood import Likelihood, PartsLikelihood
 
 Floats = NDArray[np.float64]
+AnyLikelihood = Likelihood | PartsLikelihood
 
 
 class Solver(Protocol):
@@ -25,7 +26,7 @@ class Solver(Protocol):
 
     def __call__(
         self,
-        likelihood: Likelihood,
+        likelihood: AnyLikelihood,
         penalty: Floats,
         tol: float,
         max_iter: int,
@@ -35,7 +36,7 @@ class Solver(Protocol):
 
 
 def solve_newton(
-    likelihood: Likelihood, penalty: Floats, tol: float, max_iter: int, line: ProgressLine
+    likelihood: AnyLikelihood, penalty: Floats, tol: float, max_iter: int, line: ProgressLine
 ) -> tuple[Floats, int, bool]:
     """Newton's method with step halving, after one step of `solve_mm` from equal worths."""
     theta = np.zeros(likelihood.n_classes)
@@ -78,7 +79,7 @@ def _curvature(information: Floats, penalty: Floats) -> tuple[Floats, bool]:
 
 
 def _climb(
-    likelihood: Likelihood, penalty: Floats, theta: Floats, value: float, step: Floats
+    likelihood: AnyLikelihood, penalty: Floats, theta: Floats, value: float, step: Floats
 ) -> tuple[Floats, float, Floats]:
     """Take the step, halved until the value does not decrease (except by rounding)."""
     least = value - 1e-13 * abs(value)
@@ -92,7 +93,7 @@ def _climb(
 
 
 def solve_mm(
-    likelihood: Likelihood, penalty: Floats, tol: float, max_iter: int, line: ProgressLine
+    likelihood: AnyLikelihood, penalty: Floats, tol: float, max_iter: int, line: ProgressLine
 ) -> tuple[Floats, int, bool]:
     """Hunter's minorisation-maximisation: every step increases the likelihood, slowly.
 
@@ -146,7 +147,7 @@ def _centre(theta: Floats, penalty: Floats) -> Floats:
 
 
 def solve_lbfgs(
-    likelihood: Likelihood, penalty: Floats, tol: float, max_iter: int, line: ProgressLine
+    likelihood: AnyLikelihood, penalty: Floats, tol: float, max_iter: int, line: ProgressLine
 ) -> tuple[Floats, int, bool]:
     """SciPy's L-BFGS-B, on log-worths scaled by how often each item is chosen."""
     start = np.zeros(likelihood.n_classes)
@@ -192,7 +193,7 @@ def solve_lbfgs(
 
 
 def _evaluate_with_penalty(
-    likelihood: Likelihood, theta: Floats, penalty: Floats
+    likelihood: AnyLikelihood, theta: Floats, penalty: Floats
 ) -> tuple[float, Floats]:
     value, expected = likelihood.value_and_expected(theta)
     return value - float(penalty @ theta**2) / 2, expected

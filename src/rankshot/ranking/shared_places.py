@@ -58,15 +58,23 @@ def compare_common_items(a: Rankings, b: Rankings | None = None, k: int = 10) ->
     require_rankings(a)
     second = a if b is None else require_rankings(b).with_items(a.items)
     distance = np.empty((len(a), len(second)))
-    for rows, columns, table, places in _count_shared(a, second, k):
+    for rows, columns, part in iterate_common_distances(a, second, k):
+        distance[rows, columns] = part
+    return distance
+
+
+def iterate_common_distances(
+    a: Rankings, b: Rankings, k: int
+) -> Iterator[tuple[slice, slice, Floats]]:
+    """Yield blocks of the matrix of `compare_common_items`: rows, columns and values."""
+    for rows, columns, table, places in _count_shared(a, b, k):
         n_items = table.sum(axis=(2, 3))
         listed = (table.sum(axis=3)[..., :-1].sum(axis=2), table.sum(axis=2)[..., :-1].sum(axis=2))
         k_both = np.minimum(places, np.minimum(*listed)).astype(np.int64)
         largest = k_both * (2 * n_items - k_both - 1) / 2
         part = np.full(largest.shape, np.nan)
         np.divide(_mean_distance(table, k_both), largest, out=part, where=largest > 0)
-        distance[rows, columns] = part
-    return distance
+        yield rows, columns, part
 
 
 def mean_distance_by_places(a: Rankings, b: Rankings, k: int) -> Floats:

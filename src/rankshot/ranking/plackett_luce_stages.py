@@ -1,0 +1,211 @@
+"""A Plackett-Luce ranking as a sequence of choices: which item, or which tied items, come next.
+
+`Stages` lays out a block of rankings as such choices, and `StageLogs` gives their log-probabilities
+for any log-worths.
+
+There is one log-worth per class of items, and a class has one or more items of equal worth. A
+class of n items is like one item of n times the worth, except where it is in a tie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from rankshot.core.blocks import BLOCK_CELLS, row_blocks
+from rankshot.ranking.layouts import completed_orders, group_by_place
+from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.tie_integral import TiedChoice, place_nodes
+from rankshot.ranking.tied_classes import TiedClasses
+
+Floats = NDArray[np.float64]
+
+
+class TiedStages(NamedTuple):
+    """Stages at which ``taken`` of some tied items come next, one row per stage.
+
+    The tie of stage t has ``counts[t]`` items of the classes ``members[t]``. They are in column
+    ``column[t]`` of `Stages.order`; the later items start at row ``end[t]``.
+    """
+
+    taken: int
+    members: NDArray[np.intp]
+    counts: NDArray[np.int64]
+    column: NDArray[np.int64]
+    end: NDArray[np.int64]
+
+
+class Stages(NamedTuple):
+    """A block of rankings, one column per ranking, classes from best to worst down the rows.
+
+    Attributes
+    ----------
+    order : ndarray of shape (C, n)
+        Class numbers; C, which is no class, after the end of a subset ranking. Rankings lie in
+        columns so that running sums over a ranking are sums of long rows.
+    counts : ndarray of shape (C,)
+        How many items each class has.
+    chosen : ndarray of bool of shape (C, n)
+        Where a single item is chosen from it and all that follow.
+    ties : list of TiedStages
+        The other choices, by size of the tie and number taken. A tie with nothing after it has
+        probability 1 and is left out.
+    log_ways : ndarray of shape (n,)
+        The log of the number of strict rankings that the ties of each ranking allow.
+    """
+
+    order: NDArray[np.intp]
+    counts: NDArray[np.int64]
+    chosen: NDArray[np.bool_]
+    ties: list[TiedStages]
+    log_ways: NDArray[np.float64]
+
+
+def build_stages(block: Rankings, counts: NDArray[np.int64] | None = None) -> Stages:
+    """Lay out a block of rankings as a sequence of choices.
+
+    ``counts``, if given, says how many items each item of the block stands for; the ``lengths``
+    of the block count these.
+    """
+    C = block.n_items
+    counts = np.ones(C, np.int64) if counts is None else counts
+    order = np.ascontiguousarray(completed_orders(block).T, dtype=np.intp)
+    # Only tied items that are listed, and items that no ranking lists, can be alike.
+    if not block.has_ties and np.all(counts[block.codes] == 1):
+        chosen = np.arange(C)[:, None] < block.lengths
+        return Stages(order, counts, chosen, [], np.zeros(len(block)))
+    begin, width, column = group_by_place(block)
+    first = block.starts[column] + begin
+    n_before = np.append(0, np.cumsum(counts[block.codes]))
+    size = n_before[first + width] - n_before[first]
+    placed = n_before[first] - n_before[block.starts[column]]
+    counted = placed < block.lengths[column]
+    begin, width, column, size, placed = (
+        values[counted] for values in (begin, width, column, size, placed)
+    )
+    single = size == 1
+    chosen = np.zeros(order.shape, bool)
+    chosen[begin[single], column[single]] = True
+    taken = np.minimum(size, block.lengths[column] - placed)
+    end = begin + width
+    compared = np.where(block.is_subset, block.n_listed, C)
+    tied = ~single & (end < compared[column])
+    ties = []
+    shapes = np.column_stack([width, size, taken])
+    for g, items, m in np.unique(shapes[tied], axis=0).tolist():
+        these = np.flatnonzero(tied & (shapes == (g, items, m)).all(axis=1))
+        # The integral of a tie needs one cell per class, count and grid point. In a tie that K
+        # does not cut, all items are chosen, and nothing is counted.
+        cells = g * (m if m < items else 1) * place_nodes(items).size
+        for rows in row_blocks(these.size, cells, BLOCK_CELLS // 4):
+            some = these[rows]
+            members = order[begin[some][:, None] + np.arange(g), column[some][:, None]]
+            ties.append(TiedStages(m, members, counts[members], column[some], end[some]))
+    # g items of which m are taken, in order: g! / (g - m)! ways.
+    ways = gammaln(size + 1) - gammaln(size - taken + 1)
+    log_ways = np.bincount(column, ways, minlength=len(block)).astype(float)
+    return Stages(order, counts, chosen, ties, log_ways)
+
+
+class LargeRatios:
+    """The same as `TiedClasses`, in logarithms and item by item, for worths of any ratio."""
+
+    def __init__(self, tie: TiedStages, theta: Floats, log_rest: Floats) -> None:
+        p = tie.members.shape[1]
+        class_of = np.array([np.repeat(np.arange(p), row) for row in tie.counts])
+        by_item = np.take_along_axis(theta[tie.members], class_of, axis=1)
+        self._choice = TiedChoice(by_item, log_rest, tie.taken)
+        # One row per item, and log r last; one column per class.
+        self._adds = (
+            np.append(class_of, np.full((len(class_of), 1), p), axis=1)[:, :, None]
+            == np.arange(p + 1)
+        ).astype(float)
+        self.log_prob = self._choice.log_prob
+
+    @property
+    def gradient(self) -> Floats:
+        """First derivatives in the log-worths of the classes."""
+        return np.asarray(np.einsum("ni,nic->nc", self._choice.gradient, self._adds[:, :-1, :-1]))
+
+    @property
+    def hessian(self) -> Floats:
+        """Second derivatives in these and, last, in the log of the worth of the rest."""
+        return np.asarray(self._adds.transpose(0, 2, 1) @ self._choice.hessian @ self._adds)
+
+
+def choose_tied(tie: TiedStages, theta: Floats, log_rest: Floats) -> TiedClasses | LargeRatios:
+    """Return the log-probabilities of tied stages, with derivatives by class."""
+    log_worths, size = theta[tie.members], int(tie.counts[0].sum())
+    if TiedClasses.can_hold(log_worths, log_rest, size, tie.taken):
+        return TiedClasses(log_worths, tie.counts, log_rest, tie.taken)
+    return LargeRatios(tie, theta, log_rest)
+
+
+class StageLogs:
+    """A block of rankings at given log-worths, all in logarithms: right for any ratio of worths.
+
+    The remaining worth at each stage is summed from the last item up, never as the total minus the
+    worth of the placed items: that difference has no correct digits if the placed items have
+    nearly all of the worth.
+
+    Parameters
+    ----------
+    stages : Stages
+    theta : ndarray of shape (C,)
+        The log-worth of an item of each class.
+
+    Attributes
+    ----------
+    log_worths : ndarray of shape (C, n)
+        The log-worths of the classes in order; -inf after the end of a subset ranking.
+    log_remaining : ndarray of shape (C + 1, n)
+        The log of the total worth of each item and all that follow it.
+
+    """
+
+    # PlackettLuceScorer, of the zero-shot heads, has its own code for the same formula: it has one
+    # row of log-worths per input for a few fixed rankings, computes the sums that rankings share
+    # once per input, in the precision of the scores, and can weight the stages.
+
+    def __init__(self, stages: Stages, theta: Floats) -> None:
+        self.stages = stages
+        self.theta = theta
+        totals = theta + np.log(stages.counts)
+        self.log_worths: Floats = np.append(totals, -np.inf).take(stages.order)
+        self.log_remaining = np.full((len(self.log_worths) + 1, len(stages.log_ways)), -np.inf)
+        np.logaddexp.accumulate(self.log_worths[::-1], axis=0, out=self.log_remaining[-2::-1])
+
+    def iterate_ties(self) -> Iterator[tuple[TiedStages, TiedClasses | LargeRatios]]:
+        """Yield the choices of tied items one by one: each has large arrays of its own."""
+        for tie in self.stages.ties:
+            yield tie, choose_tied(tie, self.theta, self.log_remaining[tie.end, tie.column])
+
+    @property
+    def log_prob_of_singles(self) -> Floats:
+        """The log-probability of each ranking, without its choices of tied items."""
+        # log v/(v + later), without the sum in the denominator
+        with np.errstate(invalid="ignore"):
+            ratio = self.log_remaining[1:] - self.log_worths
+        log_odds = np.where(self.stages.chosen, ratio, -np.inf)
+        return np.asarray(-np.logaddexp(0, log_odds).sum(axis=0) - self.stages.log_ways)
+
+    @property
+    def log_prob(self) -> Floats:
+        """The log-probability of each ranking."""
+        result = self.log_prob_of_singles
+        for tie, choice in self.iterate_ties():
+            np.add.at(result, tie.column, choice.log_prob)
+        return result
+
+
+def log_prob(rankings: Rankings, items: tuple[str, ...], theta: Floats) -> Floats:
+    """Return the log-probability of each ranking; ``theta`` has the log-worths of ``items``."""
+    rankings = rankings.with_items(items)
+    result = np.empty(len(rankings))
+    for rows in row_blocks(len(rankings), len(items)):
+        result[rows] = StageLogs(build_stages(rankings[rows]), theta).log_prob
+    return result

@@ -1,0 +1,230 @@
+"""Rankings in parts: every answer is that of all rankings in one value, however they are cut."""
+
+from functools import reduce
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import rankshot as rs
+from rankshot.ranking import pair_means
+from rankshot.ranking.distances import kendall_distance
+from rankshot.ranking.layouts import alike_items
+from rankshot.ranking.parts import RankingParts, add_results
+from rankshot.ranking.shared_places import compare_common_items
+
+
+class ListOfParts(RankingParts):
+    """Parts in memory: the least that the interface asks for."""
+
+    def __init__(self, parts):
+        self.parts = parts
+        self.items = parts[0].items
+
+    def reduce(self, function, *arguments, combine=None):
+        found = [function(part, *arguments) for part in self.parts if len(part)]
+        return reduce(combine or add_results, found) if found else None
+
+    def map_parts(self, function, *arguments, items=None):
+        mapped = ListOfParts([function(part, *arguments) for part in self.parts])
+        assert mapped.items == (items or self.items)
+        return mapped
+
+    def map_rows(self, function, *arguments):
+        return np.concatenate([function(part, *arguments) for part in self.parts if len(part)])
+
+
+def cut(rankings, rng, n=4):
+    """Rankings in n parts, some of which may be empty, in an order of their own."""
+    part = rng.integers(0, n, len(rankings))
+    return ListOfParts([rankings[part == i] for i in range(n)]), np.argsort(part, kind="stable")
+
+
+KINDS = ["full", "top", "ties", "cut ties", "subsets"]
+
+
+@pytest.fixture
+def draw(rng):
+    """Random rankings of a kind, with weights of which some are 0."""
+
+    def draw(kind, n=40, C=6, weights=None):
+        if kind in {"full", "top", "subsets"}:
+            lengths = rng.integers(2, C + 1, n) if kind != "full" else np.full(n, C)
+            orders = [rng.permutation(C)[:length].tolist() for length in lengths]
+            what = "subset" if kind == "subsets" else "top"
+            drawn = rs.Rankings.from_orders(orders, items=range(C), kind=what)
+        else:
+            drawn = rs.Rankings.from_scores(rng.integers(0, 3, (n, C)), items=range(C))
+            drawn = drawn.top(rng.integers(1, C, n)) if kind == "cut ties" else drawn
+        columns = {
+            "orders": drawn.orders(),
+            "weights": rng.choice([0, 0.3, 1, 2.5], n) if weights is None else weights,
+        }
+        again = rs.Rankings.from_orders(
+            columns["orders"],
+            items=range(C),
+            weights=columns["weights"],
+            raters=rng.choice(["ann", "bob", "cy"], n).tolist(),
+            kind=["subset" if each else "top" for each in drawn.is_subset],
+        )
+        return again.top(drawn.lengths)
+
+    return draw
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_consensus_and_models_do_not_depend_on_the_parts(draw, rng, kind):
+    rankings = draw(kind)
+    parts, _ = cut(rankings, rng)
+    assert rs.borda(parts).order == rs.borda(rankings).order
+    assert rs.borda(parts).score == pytest.approx(rs.borda(rankings).score, rel=1e-12)
+    assert rs.kemeny(parts, "exact").score == pytest.approx(rs.kemeny(rankings, "exact").score)
+    for solver, exact in (("newton", 1e-10), ("lbfgs", 1e-8), ("mm", 1e-8)):
+        for regularization in (0, 0.01):
+            options = {"solver": solver, "regularization": regularization}
+            whole, found = (rs.PlackettLuce(**options).fit(some) for some in (rankings, parts))
+            # The other two stop as soon as rounding lets them.
+            np.testing.assert_allclose(found.worths_, whole.worths_, rtol=0, atol=exact)
+            assert found.log_likelihood_ == pytest.approx(whole.log_likelihood_, rel=1e-10)
+    np.testing.assert_allclose(
+        found.standard_errors(parts), found.standard_errors(rankings), rtol=1e-10
+    )
+    if kind != "subsets":
+        whole, found = rs.Mallows().fit(rankings), rs.Mallows().fit(parts)
+        assert found.center_ == whole.center_
+        assert found.spread_ == pytest.approx(whole.spread_, rel=1e-10)
+        assert found.log_likelihood_ == pytest.approx(whole.log_likelihood_, rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_log_probabilities_come_part_by_part(draw, rng, kind):
+    rankings = draw(kind)
+    parts, order = cut(rankings, rng)
+    models = [rs.PlackettLuce().fit(rankings)]
+    models += [] if kind == "subsets" else [rs.Mallows().fit(rankings)]
+    for model in models:
+        np.testing.assert_allclose(
+            model.log_prob(parts), model.log_prob(rankings)[order], rtol=1e-13
+        )
+        other = parts.map_parts(rs.Rankings.with_items, tuple("543210"), items=tuple("543210"))
+        np.testing.assert_allclose(model.log_prob(other), model.log_prob(parts), rtol=1e-12)
+    with pytest.raises(rs.RankshotError, match="items"):
+        models[0].log_prob(ListOfParts([rs.Rankings.from_orders([["a", "b"]])]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_agreement_and_summaries_do_not_depend_on_the_parts(draw, rng, kind):
+    rankings = draw(kind)
+    parts, order = cut(rankings, rng)
+    if kind != "subsets":
+        whole, found = rs.agreement(rankings), rs.agreement(parts)
+        assert found.concordance == pytest.approx(whole.concordance, rel=1e-12)
+        assert found.mean_distance == pytest.approx(whole.mean_distance, rel=1e-12)
+        np.testing.assert_allclose(
+            found.distance_to_others, whole.distance_to_others[order], rtol=1e-12
+        )
+    for k in (1, 3, None):
+        (whole,), (found,) = rs.summarize(rankings, k=k), rs.summarize(parts, k=k)
+        assert (found.order, found.k, found.n_rankings) == (whole.order, whole.k, whole.n_rankings)
+        assert found.concordance == pytest.approx(whole.concordance, rel=1e-12)
+        assert dict(found.disagreement) == pytest.approx(dict(whole.disagreement), rel=1e-9)
+        if kind == "subsets":
+            assert found.mean_distance is None
+        else:
+            assert found.mean_distance == pytest.approx(whole.mean_distance, rel=1e-10)
+
+
+def test_summaries_of_targets_in_parts(draw, rng):
+    rankings = draw("top", weights=np.ones(40))
+    targets = rng.choice(["cat", "dog", "fox"], 40).tolist()
+    named = rs.Rankings.from_orders(rankings.orders(), items=rankings.items, targets=targets)
+    parts, _ = cut(named, rng)
+    whole, found = rs.summarize(named), rs.summarize(parts)
+    assert [brief.target for brief in found] == ["cat", "dog", "fox"]
+    assert [brief.order for brief in found] == [brief.order for brief in whole]
+    one = named[:1]
+    (brief,) = rs.summarize(ListOfParts([one[:0], one]))
+    assert brief.order == tuple(one.orders()[0])
+    assert brief.mean_distance is None
+    mixed = ListOfParts([named, rankings])
+    with pytest.raises(rs.RankshotError, match="some ranking has no target, but others have"):
+        rs.summarize(mixed)
+
+
+def test_several_targets_are_warned_of_and_nothing_is_refused(draw):
+    part = draw("top")
+    nothing = ListOfParts([part[:0], part[:0]])
+    for work in (rs.borda, rs.kemeny, rs.PlackettLuce().fit, rs.Mallows().fit, rs.agreement):
+        with pytest.raises(rs.RankshotError, match="no rankings to fit or merge"):
+            work(nothing)
+    with pytest.raises(rs.RankshotError, match="no rankings to summarize"):
+        rs.summarize(nothing)
+    two = [
+        rs.Rankings.from_orders([["a", "b"]], items=list("ab"), targets=name)
+        for name in ("cat", "dog")
+    ]
+    with pytest.warns(UserWarning, match="rankings of several targets .* 'cat', 'dog'"):
+        rs.borda(ListOfParts(two))
+
+
+def test_an_estimate_that_does_not_exist_is_refused_in_parts():
+    """b and c are compared in one part, a and b in the other."""
+    first = rs.Rankings.from_orders([["b", "c"], ["c", "b"]], items=list("abc"), kind="subset")
+    second = rs.Rankings.from_orders([["a", "b"]], items=list("abc"), kind="subset")
+    model = rs.PlackettLuce(regularization=0)
+    with pytest.raises(rs.RankshotError, match="nothing else was placed before 'a'"):
+        model.fit(ListOfParts([first, second]))
+    third = rs.Rankings.from_orders([["c", "a"]], items=list("abc"), kind="subset")
+    assert model.fit(ListOfParts([first, second, third])).worths_.sum() == pytest.approx(1)
+
+
+def test_items_are_alike_if_no_part_tells_them_apart():
+    first = rs.Rankings.from_orders([[["a", "b"], "c"]], items=list("abcdef"))
+    second = rs.Rankings.from_orders([["a"], ["a", "d"]], items=list("abcdef"))
+    found = alike_items(ListOfParts([first, second]))
+    whole = alike_items(rs.Rankings.concatenate([first, second]))
+    assert (found[:, None] == found).tolist() == (whole[:, None] == whole).tolist()
+    assert found[4] == found[5]
+    assert len(set(found.tolist())) == 5
+
+
+# ---- Mean distances from sums, against the distances of all pairs
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), kind=st.sampled_from(KINDS[:4]), seed=st.integers(0, 2**32 - 1))
+def test_mean_distances_are_those_of_all_pairs(data, kind, seed):
+    rng = np.random.default_rng(seed)
+    C, n = data.draw(st.integers(2, 5)), data.draw(st.integers(2, 9))
+    if kind in {"full", "top"}:
+        lengths = rng.integers(1, C + 1, n) if kind == "top" else np.full(n, C)
+        orders = [rng.permutation(C)[:length].tolist() for length in lengths]
+        rankings = rs.Rankings.from_orders(orders, items=range(C), weights=rng.random(n) + 0.1)
+    else:
+        table = rng.integers(0, 3, (n, C))
+        rankings = rs.Rankings.from_scores(table, items=range(C), weights=rng.random(n) * 2 + 0.1)
+        rankings = rankings.top(rng.integers(1, C + 1, n)) if kind == "cut ties" else rankings
+    parts, order = cut(rankings, rng, 3)
+    w = rankings.weights
+    apart = ~np.eye(n, dtype=bool)
+    # A weight above 1 stands for equal rankings, of distance 0.
+    distance = kendall_distance(rankings)
+    pairs = w.sum() ** 2 - np.minimum(w, 1) @ w
+    mean, to_others = pair_means.mean_kendall_distances(parts, w.sum())
+    assert mean == pytest.approx(w @ distance @ w / pairs, rel=1e-9, abs=1e-9)
+    expected = distance @ w / (w.sum() - np.minimum(w, 1))
+    np.testing.assert_allclose(to_others, expected[order], rtol=1e-9, atol=1e-9)
+    for k in (1, 2, C):
+        distance = compare_common_items(rankings, k=k)
+        expected = np.average(distance[apart], weights=np.outer(w, w)[apart])
+        assert pair_means.mean_common_distance(parts, k) == pytest.approx(expected, abs=1e-9)
+
+
+def test_few_rankings_and_many_have_the_same_mean_distance(monkeypatch, draw):
+    """The rule that chooses the cheaper way changes nothing."""
+    rankings = draw("cut ties", n=30)
+    found = []
+    for few in (True, False):
+        monkeypatch.setattr(pair_means, "_few_pairs", lambda *_, few=few: few)
+        found.append(pair_means.mean_common_distance(rankings, 3))
+    assert found[0] == pytest.approx(found[1], rel=1e-12)
