@@ -60,7 +60,7 @@ class PartitionedRankings(RankingParts):
     def __init__(self, parts: Sequence[Loader | Rankings | Any], items: Sequence[str]) -> None:
         self.items = as_names(items)
         self._parts = tuple(parts)
-        self._steps: tuple[_Step, ...] = ()
+        self._job = _Job(self.items)
 
     @property
     def n_parts(self) -> int:
@@ -104,24 +104,35 @@ class PartitionedRankings(RankingParts):
         found: T | None = dask.compute(*results)[0] if results else None
         return found
 
-    def delay(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
+    def delay(
+        self, function: Callable[..., Any], *arguments: Any, each: Sequence[Any] | None = None
+    ) -> list[Any]:
         """Return ``function(part, *arguments)`` as delayed values, None for parts that are empty.
 
         One task reads a part and computes its result, so that no part waits in memory or moves
         between workers. All tasks share one value with the function and the arguments.
+
+        Parameters
+        ----------
+        each : sequence, optional
+            A further, last argument for each part.
         """
         dask = import_dask()
-        steps = (*self._steps, _Step(function, arguments))
-        job = dask.delayed(_Job(self.items, steps), traverse=False)
+        job = dask.delayed(self._job.then(function, arguments), traverse=False)
         run = dask.delayed(_run, pure=False)
-        return [run(part, job) for part in self._parts]
+        if each is None:
+            return [run(part, job) for part in self._parts]
+        return [run(part, job, last) for part, last in zip(self._parts, each, strict=True)]
 
     def map_parts(
-        self, function: Callable[..., Rankings], *arguments: Any
+        self,
+        function: Callable[..., Rankings],
+        *arguments: Any,
+        items: tuple[str, ...] | None = None,
     ) -> PartitionedRankings:
-        """Return ``function(part, *arguments)`` for each part; it must keep the items."""
-        mapped = PartitionedRankings(self._parts, self.items)
-        mapped._steps = (*self._steps, _Step(function, arguments))
+        """Return ``function(part, *arguments)`` for each part; ``items`` if they change."""
+        mapped = PartitionedRankings(self._parts, items or self.items)
+        mapped._job = self._job.then(function, arguments)
         return mapped
 
     def map_rows(self, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -131,11 +142,9 @@ class PartitionedRankings(RankingParts):
         """
         array = import_dask("dask.array")
         rows = self.delay(_compute_rows, function, arguments)
+        fill = import_dask().delayed(_or_no_rows, pure=False)
         return array.concatenate(
-            [
-                array.from_delayed(_or_no_rows(part), (np.nan,), meta=np.empty(0))
-                for part in rows
-            ],
+            [array.from_delayed(fill(part), (np.nan,), meta=np.empty(0)) for part in rows],
             allow_unknown_chunksizes=True,
         )
 
@@ -154,42 +163,40 @@ class PartitionedRankings(RankingParts):
 
     def persist(self) -> PartitionedRankings:
         """Read all parts now and keep them in memory: that of the workers, if there are any."""
-        parts = import_dask().persist(*self.delay(_keep))
+        parts = import_dask().persist(*self.delay(_keep_part))
         return PartitionedRankings(parts, self.items)
 
     def compute(self) -> Rankings:
         """Return all rankings, in memory."""
-        found = import_dask().compute(*self.delay(_keep))
+        found = import_dask().compute(*self.delay(_keep_part))
         return Rankings.concatenate(
             [part for part in found if part is not None] or [no_rankings(self.items)]
         )
-
-
-class _Step(NamedTuple):
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...]
 
 
 class _Job(NamedTuple):
     """What is done to each part: functions of `Rankings`, one after the other."""
 
     items: tuple[str, ...]
-    steps: tuple[_Step, ...]
+    steps: tuple[tuple[Callable[..., Any], tuple[Any, ...]], ...] = ()
+
+    def then(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> _Job:
+        return self._replace(steps=(*self.steps, (function, arguments)))
 
 
 # ---- What workers run
 
 
-def _run(part: Any, job: _Job) -> Any:
+def _run(part: Any, job: _Job, *last: Any) -> Any:
     """Read a part and apply the steps of a job; return None if no ranking is left."""
     value = part(job.items) if callable(part) else part
-    if value is not None:
-        value = value.with_items(job.items)
-    for function, arguments in job.steps:
-        if value is None or len(value) == 0:
-            return None
-        value = function(value, *arguments)
-    return value
+    if value is None:
+        return None
+    value = value.with_items(job.items)
+    *changes, (function, arguments) = job.steps
+    for change, values in changes:
+        value = change(value, *values)
+    return function(value, *arguments, *last) if len(value) else None
 
 
 def _merge(combine: Combine[Any], results: list[Any]) -> Any:
@@ -197,7 +204,7 @@ def _merge(combine: Combine[Any], results: list[Any]) -> Any:
     return reduce(combine, found) if found else None
 
 
-def _keep(part: Rankings) -> Rankings:
+def _keep_part(part: Rankings) -> Rankings:
     return part
 
 
@@ -207,17 +214,11 @@ def _compute_rows(
     return np.asarray(function(part, *arguments), np.float64)
 
 
-def _or_no_rows(rows: Any) -> Any:
-    return import_dask().delayed(_or_empty, pure=False)(rows)
-
-
-def _or_empty(rows: NDArray[np.float64] | None) -> NDArray[np.float64]:
+def _or_no_rows(rows: NDArray[np.float64] | None) -> NDArray[np.float64]:
     return np.empty(0) if rows is None else rows
 
 
-def _select(
-    part: Rankings, target: str | None, source: str | None, rater: str | None
-) -> Rankings:
+def _select(part: Rankings, target: str | None, source: str | None, rater: str | None) -> Rankings:
     keep = np.ones(len(part), bool)
     for labels, wanted in ((part.targets, target), (part.sources, source), (part.raters, rater)):
         if wanted is not None:

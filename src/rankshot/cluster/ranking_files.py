@@ -227,9 +227,7 @@ def _occurring_items(part: partial[Rankings | None]) -> Items:
     return () if rankings is None else rankings.items
 
 
-def _read_block(
-    file: StoredFile, offset: int, length: int, items: Items | None
-) -> Rankings | None:
+def _read_block(file: StoredFile, offset: int, length: int, items: Items | None) -> Rankings | None:
     """Read the lines that start after ``offset``, and not after ``offset + length``."""
     with file.open() as stream:
         block = import_dask("fsspec.utils").read_block(stream, offset, length, b"\n")
@@ -268,9 +266,7 @@ def _parse(
     return None if first is None else parse_jsonl(chain([first], lines), items, file)
 
 
-def _read_row_groups(
-    file: StoredFile, groups: list[int], items: Items | None
-) -> Rankings | None:
+def _read_row_groups(file: StoredFile, groups: list[int], items: Items | None) -> Rankings | None:
     with open_parquet(file, dictionaries=True) as parquet:
         parts = list(iterate_row_groups(parquet, groups, items, file))
     if not parts:
@@ -317,18 +313,17 @@ def write_rankings(rankings: PartitionedRankings, folder: str | Path) -> None:
         raise RankshotError(f"{folder}: there are files already; name a new folder")
     fs.makedirs(path, exist_ok=True)
     n = rankings.n_parts
-    write = dask.delayed(_write_part, pure=False)
-    dask.compute(
-        *(
-            write(part, rankings.items, fs, f"{path}/part-{i:05}-of-{n:05}.parquet")
-            for i, part in enumerate(rankings.delay(_keep), 1)
-        )
-    )
+    addresses = [f"{folder}/part-{i:05}-of-{n:05}.parquet" for i in range(1, n + 1)]
+    written = dask.compute(*rankings.delay(_write_part, each=addresses))
+    for address, is_written in zip(addresses, written, strict=True):
+        if not is_written:
+            _write_part(no_rankings(rankings.items), address)
 
 
-def _write_part(part: Rankings | None, items: Items, fs: Any, path: str) -> None:
+def _write_part(part: Rankings, address: str) -> bool:
+    fs, path = import_dask("fsspec.core").url_to_fs(address)
     content = BytesIO()
-    put_rankings(no_rankings(items) if part is None else part, content)
+    put_rankings(part, content)
     temporary = str(PurePosixPath(path).with_name(f".{TEMPORARY}{uuid4().hex}"))
     try:
         fs.pipe_file(temporary, content.getvalue())
@@ -336,4 +331,5 @@ def _write_part(part: Rankings | None, items: Items, fs: Any, path: str) -> None
     except OSError as error:
         if fs.exists(temporary):
             fs.rm(temporary)
-        raise RankshotError(f"{path}: cannot write there ({error})") from None
+        raise RankshotError(f"{address}: cannot write there ({error})") from None
+    return True

@@ -14,7 +14,7 @@ import numpy as np
 
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.names import as_names
-from rankshot.core.text_files import read_lines, replace_file, require_ending
+from rankshot.core.text_files import NamedFile, read_lines, replace_file, require_ending
 from rankshot.core.validation import require_whole_number
 from rankshot.ranking.checks import require_rankings
 from rankshot.ranking.encoding import Where, describe_row
@@ -112,7 +112,7 @@ def read_jsonl(path: Path, items: Iterable[Any] | None) -> Rankings:
 
 
 def parse_jsonl(
-    lines: Iterator[tuple[int, str]], items: Iterable[Any] | None, path: Path
+    lines: Iterator[tuple[int, str]], items: Iterable[Any] | None, path: NamedFile
 ) -> Rankings:
     """Return the rankings of numbered lines; ``path`` is for messages."""
     names = None if items is None else as_names(items)
@@ -125,7 +125,7 @@ def parse_jsonl(
 
 
 def _read_portion(
-    lines: list[tuple[int, str]], items: tuple[str, ...] | None, path: Path
+    lines: list[tuple[int, str]], items: tuple[str, ...] | None, path: NamedFile
 ) -> Rankings:
     records: list[dict[str, Any]] = []
     decode = json.JSONDecoder().decode

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from rankshot.core.errors import RankshotError, UnknownItemError, short_repr, suggest_name
 from rankshot.core.names import as_name, as_names
 from rankshot.core.tables import find_column, import_pyarrow, open_parquet, refuse_text_columns
+from rankshot.core.text_files import NamedFile
 from rankshot.core.validation import require_whole_number
 from rankshot.ranking.encoding import (
     Entries,
@@ -56,7 +57,7 @@ def read_parquet(path: Path, items: Iterable[Any] | None) -> Rankings:
     return Rankings.concatenate(part.change_items(found) for part in parts)
 
 
-def read_item_names(file: Any, path: Path) -> tuple[str, ...] | None:
+def read_item_names(file: Any, path: NamedFile) -> tuple[str, ...] | None:
     """Return the items that the metadata of a file name; None if they do not."""
     text = (file.metadata.metadata or {}).get(ITEMS_KEY)
     try:
@@ -68,10 +69,10 @@ def read_item_names(file: Any, path: Path) -> tuple[str, ...] | None:
 
 
 def iterate_row_groups(
-    file: Any, groups: Sequence[int], items: tuple[str, ...] | None, path: Path
+    file: Any, groups: Sequence[int], items: tuple[str, ...] | None, path: NamedFile
 ) -> Iterator[Rankings]:
     """Yield the rankings of some row groups, over ``items`` or those that occur in the group."""
-    columns = _require_columns(file.schema_arrow, path)
+    columns = _require_columns(file.schema.to_arrow_schema(), path)
     # One by one: PyArrow reads lists from several row groups only as text, and slowly.
     for group in groups:
         row = sum(file.metadata.row_group(before).num_rows for before in range(group))
@@ -81,13 +82,22 @@ def iterate_row_groups(
             row += batch.num_rows
 
 
-def _require_columns(schema: Any, path: Path) -> list[str]:
-    find_column(schema.names, "ranking", path)
+def _require_columns(schema: Any, path: NamedFile) -> list[str]:
+    """Return the columns to read; raise for one of a wrong type, or that is nearly one of ours."""
+    types = import_pyarrow().types
     for name in schema.names:
         refuse_misspelt_field(name, str(path))
-    columns = [name for name in FIELDS if name in schema.names]
-    for name in columns:
-        find_column(schema.names, name, path)
+    columns = [name for name in FIELDS if name in schema.names or name == "ranking"]
+    kind_of = {name: schema.field(find_column(schema.names, name, path)).type for name in columns}
+    lists = kind_of["ranking"]
+    names = lists.value_type if _is_list(lists) else lists
+    names = names.value_type if _is_list(names) else names
+    if not _is_list(lists) or types.is_nested(names):
+        raise RankshotError(f"{path}: column 'ranking' holds {lists}, not lists of names")
+    for name, kind in kind_of.items():
+        texts = (types.is_string, types.is_large_string, types.is_dictionary, types.is_null)
+        if name in (*LABELS, "kind") and not any(is_text(kind) for is_text in texts):
+            raise RankshotError(f"{path}: column {name!r} holds {kind}, not text")
     refuse_text_columns(schema, [name for name in ("weight", "k") if name in columns], path)
     return columns
 
@@ -95,7 +105,7 @@ def _require_columns(schema: Any, path: Path) -> list[str]:
 class _RowReader:
     """Turns the rows of an Arrow table into `Rankings`; ``row`` is the number of the first."""
 
-    def __init__(self, batch: Any, row: int, path: Path) -> None:
+    def __init__(self, batch: Any, row: int, path: NamedFile) -> None:
         self._batch, self._row, self._path = batch, row, path
         self._compute = import_pyarrow("pyarrow.compute")
 
@@ -104,7 +114,11 @@ class _RowReader:
 
     def read(self, items: tuple[str, ...] | None) -> Rankings:
         values, places, starts = self._read_lists()
-        codes, names = _number_items(values, items, lambda entry: self._where(_owner(starts, entry)))
+
+        def where(entry: int) -> str:
+            return self._where(_owner(starts, entry))
+
+        codes, names = _number_items(values, items, where)
         entries = validate_entries(Entries(codes, places, starts), names, self._where)
         rankings = Rankings(names, *entries, entries.sizes, *self._read_columns())
         return self._with_cut_ties(rankings)
@@ -125,10 +139,6 @@ class _RowReader:
 
     def _flatten(self, lists: Any, what: str, where: Where) -> tuple[Any, NDArray[np.int64]]:
         """Return the values of all lists, one after the other, and where each list starts."""
-        if not _is_list(lists.type):
-            raise RankshotError(
-                f"{self._path}: the column 'ranking' holds {lists.type}, not lists of names"
-            )
         sizes = _to_numbers(self._compute.list_value_length(lists), -1, np.int64)
         if np.any(sizes < 1):
             row = int(np.argmax(sizes < 1))
@@ -158,20 +168,18 @@ class _RowReader:
 
     def _read_labels(self, name: str, allowed: Sequence[str] = ()) -> NDArray[np.object_]:
         column = self._batch.column(name)
-        types = import_pyarrow().types
-        if types.is_null(column.type):
+        if import_pyarrow().types.is_null(column.type):
             return np.full(len(column), None, object)
         codes, values = _read_dictionary(column)
-        for value in values:
-            is_text = isinstance(value, str) and value
-            if is_text and (not allowed or value in allowed):
-                continue
-            rows = np.flatnonzero(codes == values.index(value))
-            if value is not None and rows.size:
-                rule = " or ".join(map(repr, allowed)) or "text, or null"
-                raise RankshotError(
-                    f"{self._where(int(rows[0]))}: {name} must be {rule}, not {short_repr(value)}"
-                )
+        for number, value in enumerate(values):
+            if value not in allowed if allowed else value == "":
+                rows = np.flatnonzero(codes == number)
+                if rows.size:
+                    rule = " or ".join(map(repr, allowed)) or "text or null"
+                    raise RankshotError(
+                        f"{self._where(int(rows[0]))}: {name} must be {rule}, "
+                        f"not {short_repr(value)}"
+                    )
         return np.array([*values, None], object)[codes]
 
     def _with_cut_ties(self, rankings: Rankings) -> Rankings:
@@ -190,9 +198,7 @@ class _RowReader:
 
 def _is_list(kind: Any) -> bool:
     types = import_pyarrow().types
-    return bool(
-        types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
-    )
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
 def _owner(starts: NDArray[np.int64], entry: int) -> int:
@@ -251,11 +257,16 @@ def _number_items(
 
 
 def write_parquet(rankings: Rankings, stream: TextIO, path: Path) -> None:  # noqa: ARG001
+    """Write rankings to the bytes of a text file."""
+    put_rankings(rankings, stream.buffer)
+
+
+def put_rankings(rankings: Rankings, stream: BinaryIO) -> None:
     """Write rankings, one per row; columns that would only hold default values are left out."""
     parquet = import_pyarrow("pyarrow.parquet")
     table = _to_table(rankings)
     # Without the schema of Arrow, other programs read plain lists of text.
-    with parquet.ParquetWriter(stream.buffer, table.schema, store_schema=False) as writer:
+    with parquet.ParquetWriter(stream, table.schema, store_schema=False) as writer:
         writer.add_key_value_metadata({ITEMS_KEY: json.dumps(rankings.items)})
         rows = GROUP_ENTRIES * len(rankings) // max(1, rankings.codes.size)
         writer.write_table(table, row_group_size=max(1, rows))
