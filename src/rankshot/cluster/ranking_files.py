@@ -185,10 +185,10 @@ def _plan_parquet(file: StoredFile) -> _Plan:
     with open_parquet(file) as parquet:
         metadata = parquet.metadata
         runs: list[list[int]] = []
-        size = GROUP_ENTRIES
+        size = 0
         for group in range(metadata.num_row_groups):
             entries = _count_entries(metadata.row_group(group))
-            if size + entries > GROUP_ENTRIES:
+            if not runs or size + entries > GROUP_ENTRIES:
                 runs.append([])
                 size = 0
             runs[-1].append(group)
