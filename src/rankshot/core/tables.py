@@ -210,7 +210,7 @@ def open_parquet(path: NamedFile, *, dictionaries: bool = False) -> Iterator[Any
     arrow, parquet = import_pyarrow(), import_pyarrow("pyarrow.parquet")
     try:
         with path.open("rb") as stream:
-            options = {"buffer_size": _BUFFER, "pre_buffer": False}
+            options: dict[str, Any] = {"buffer_size": _BUFFER, "pre_buffer": False}
             file = parquet.ParquetFile(stream, **options)
             if dictionaries:
                 columns = (file.schema.column(i) for i in range(len(file.schema)))

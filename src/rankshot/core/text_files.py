@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TextIO
@@ -74,7 +74,7 @@ def decode_lines(stream: BinaryIO, path: NamedFile) -> Iterator[tuple[int, str]]
             raise RankshotError(f"{path}:{number}: not UTF-8 text ({error.reason})") from None
 
 
-def read_lines(path: Path) -> Iterator[tuple[int, str]]:
+def read_lines(path: Path) -> Generator[tuple[int, str], None, None]:
     """Yield the lines of a UTF-8 file that are not blank, with their numbers from 1."""
     with path.open("rb") as stream:
         yield from skip_blank_lines(stream, path)

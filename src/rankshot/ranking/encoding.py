@@ -274,7 +274,7 @@ def _find_repeated(entries: Entries, n_items: int) -> int | None:
         is_listed = np.zeros((starts.size - 1) * n_items, bool)
         is_listed[cells] = True
         if np.count_nonzero(is_listed) < cells.size:
-            return some.start * n_items + int(np.argmax(np.bincount(cells) > 1))
+            return int(some.start * n_items + np.argmax(np.bincount(cells) > 1))
     return None
 
 
