@@ -9,6 +9,7 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from random_rankings import any_rankings, orders_over, text
 from rankshot import Rankings, RankshotError, read_rankings, write_rankings
 from rankshot.ranking import files
 
@@ -38,48 +39,11 @@ def groups_of(order):
     return [list(entry) if isinstance(entry, list) else [entry] for entry in order]
 
 
-@st.composite
-def orders_over(draw, items, *, ties=True, complete=False):
-    smallest = len(items) if complete else 1
-    groups = []
-    for name in draw(st.lists(st.sampled_from(items), min_size=smallest, unique=True)):
-        if groups and ties and draw(st.booleans()):
-            groups[-1].append(name)
-        else:
-            groups.append([name])
-    return [group if len(group) > 1 else group[0] for group in groups]
-
-
-text = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
-names = st.lists(text.filter(bool), min_size=1, max_size=5, unique=True)
-labels = st.none() | text.filter(bool)
-weights = st.floats(0, allow_infinity=False) | st.integers(0, 2**53).map(float)
-
-
-@st.composite
-def anything(draw):
-    """Rankings of all kinds together: ties, cut ties, subsets, weights, labels."""
-    items = draw(names)
-    rows = draw(st.integers(1, 5))
-    return Rankings.concatenate(
-        Rankings.from_orders(
-            [draw(orders_over(items))],
-            items=items,
-            targets=[draw(labels)],
-            sources=[draw(labels)],
-            raters=[draw(labels)],
-            weights=[draw(weights)],
-            kind=draw(st.sampled_from(["top", "subset"])),
-        ).top(draw(st.integers(1, len(items))))
-        for _ in range(rows)
-    )
-
-
 # ---- JSON lines
 
 
 @settings(max_examples=80, deadline=None)
-@given(rankings=anything())
+@given(rankings=any_rankings())
 def test_jsonl_gives_back_all_that_was_written(folder, rankings):
     path = folder / "all.jsonl"
     write_rankings(rankings, path)
@@ -87,7 +51,7 @@ def test_jsonl_gives_back_all_that_was_written(folder, rankings):
 
 
 @settings(max_examples=40, deadline=None)
-@given(rankings=anything())
+@given(rankings=any_rankings())
 def test_jsonl_without_items_has_those_that_occur_sorted(folder, rankings):
     path = folder / "some.jsonl"
     write_rankings(rankings, path)

@@ -1,0 +1,2 @@
+from .partitioned import PartitionedRankings as PartitionedRankings
+from .ranking_files import read_rankings as read_rankings, write_rankings as write_rankings

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
-from rankshot.core.text_files import decode_lines
+from rankshot.core.text_files import NamedFile, decode_lines
 
 ID, LABEL = "id", "label"
 TABLE_ENDINGS = (".csv", ".parquet")
@@ -34,7 +34,7 @@ _BUFFER = 2**16
 row group ahead, and most files have only one."""
 
 
-def find_column(columns: Sequence[str], name: str, path: Path) -> int:
+def find_column(columns: Sequence[str], name: str, path: NamedFile) -> int:
     """Return the position of a column, or raise an error that lists the columns."""
     if (count := columns.count(name)) == 1:
         return columns.index(name)
@@ -202,12 +202,22 @@ def import_pyarrow(module: str = "pyarrow") -> Any:
 
 
 @contextmanager
-def open_parquet(path: Path) -> Iterator[Any]:
-    """Open a ``pyarrow.parquet.ParquetFile``; errors of PyArrow in the block name the file."""
+def open_parquet(path: NamedFile, *, dictionaries: bool = False) -> Iterator[Any]:
+    """Open a ``pyarrow.parquet.ParquetFile``; errors of PyArrow in the block name the file.
+
+    With ``dictionaries``, columns of text are read as numbers of a dictionary.
+    """
     arrow, parquet = import_pyarrow(), import_pyarrow("pyarrow.parquet")
     try:
         with path.open("rb") as stream:
-            yield parquet.ParquetFile(stream, buffer_size=_BUFFER, pre_buffer=False)
+            options = {"buffer_size": _BUFFER, "pre_buffer": False}
+            file = parquet.ParquetFile(stream, **options)
+            if dictionaries:
+                columns = (file.schema.column(i) for i in range(len(file.schema)))
+                texts = [column.path for column in columns if column.logical_type.type == "STRING"]
+                options |= {"metadata": file.metadata, "read_dictionary": texts}
+                file = parquet.ParquetFile(stream, **options)
+            yield file
     except (arrow.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
@@ -275,7 +285,7 @@ def read_text_column(column: Any, row: int, what: str, path: Path) -> list[str]:
 
 
 def refuse_text_columns(
-    schema: Any, columns: Sequence[str | int], path: Path, *, allow_missing: bool = False
+    schema: Any, columns: Sequence[str | int], path: NamedFile, *, allow_missing: bool = False
 ) -> None:
     """Raise for the first of the columns, given by name or position, that does not hold numbers.
 

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import Any, BinaryIO, Protocol, TextIO
 
 from rankshot.core.errors import RankshotError, short_repr
 
@@ -16,6 +16,13 @@ MARK = b"\xef\xbb\xbf"
 """The byte-order mark that some editors put before UTF-8."""
 MAX_LINE = 2**26
 """Bytes in a line: three million numbers with all their digits."""
+
+
+class NamedFile(Protocol):
+    """A path, or what opens and prints like one, such as an address in an object store."""
+
+    def open(self, mode: Any = ..., /) -> Any:
+        """Return a context that opens the file."""
 
 
 def require_ending(path: Path, endings: Sequence[str]) -> str:
@@ -28,7 +35,7 @@ def require_ending(path: Path, endings: Sequence[str]) -> str:
 
 
 def iterate_lines(
-    stream: BinaryIO, path: Path, longest: int, most_lines: float = float("inf")
+    stream: BinaryIO, path: NamedFile, longest: int, most_lines: float = float("inf")
 ) -> Iterator[tuple[int, bytes]]:
     """Yield the lines of a file with their numbers from 1; never hold more than one.
 
@@ -58,7 +65,7 @@ def iterate_lines(
         yield number, line.removeprefix(MARK) if number == 1 else line
 
 
-def decode_lines(stream: BinaryIO, path: Path) -> Iterator[tuple[int, str]]:
+def decode_lines(stream: BinaryIO, path: NamedFile) -> Iterator[tuple[int, str]]:
     """Yield the lines of a UTF-8 file, line ends included, with their numbers from 1."""
     for number, line in iterate_lines(stream, path, MAX_LINE):
         try:
@@ -70,9 +77,14 @@ def decode_lines(stream: BinaryIO, path: Path) -> Iterator[tuple[int, str]]:
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the lines of a UTF-8 file that are not blank, with their numbers from 1."""
     with path.open("rb") as stream:
-        for number, line in decode_lines(stream, path):
-            if text := line.strip():
-                yield number, text
+        yield from skip_blank_lines(stream, path)
+
+
+def skip_blank_lines(stream: BinaryIO, path: NamedFile) -> Iterator[tuple[int, str]]:
+    """Yield the lines of UTF-8 text that are not blank, with their numbers from 1."""
+    for number, line in decode_lines(stream, path):
+        if text := line.strip():
+            yield number, text
 
 
 def iterate_names(path: Path) -> Iterator[tuple[int, str]]:

@@ -1,11 +1,11 @@
-"""Files of rankings: JSON lines, and PrefLib's formats."""
+"""Files of rankings: JSON lines, PrefLib's formats, and Parquet."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
@@ -14,13 +14,18 @@ import numpy as np
 
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.names import as_names
-from rankshot.core.text_files import read_lines, replace_file, require_ending
+from rankshot.core.text_files import NamedFile, read_lines, replace_file, require_ending
 from rankshot.core.validation import require_whole_number
 from rankshot.ranking.checks import require_rankings
 from rankshot.ranking.encoding import Where, describe_row
+from rankshot.ranking.parquet_files import (
+    FIELDS,
+    read_parquet,
+    refuse_misspelt_field,
+    write_parquet,
+)
 from rankshot.ranking.rankings import Rankings
 
-FIELDS = ("target", "ranking", "source", "rater", "weight", "kind", "k")
 LINES_AT_ONCE = 20_000
 """Lines are converted to arrays in portions, so that a large file is never held as objects."""
 PREFLIB_ENDINGS = (".soc", ".soi", ".toc", ".toi")
@@ -29,43 +34,48 @@ COUNT = re.compile(r"# NUMBER ALTERNATIVES: (.+)")
 ORDER = re.compile(r"(\d{1,15}): *(.*[^,])")
 GROUP = re.compile(r" *(?:\{([\d, ]*)\}|(\d+)) *(?:,|$)")
 JSONL_ENDINGS = (".jsonl", ".ndjson")
-ENDINGS = (*JSONL_ENDINGS, *PREFLIB_ENDINGS)
+ENDINGS = (*JSONL_ENDINGS, ".parquet", *PREFLIB_ENDINGS)
 
 
 def read_rankings(path: str | Path, items: Iterable[Any] | None = None) -> Rankings:
-    """Read rankings from JSON lines (.jsonl) or PrefLib (.soc, .soi, .toc, .toi).
+    """Read rankings from JSON lines (.jsonl), Parquet or PrefLib (.soc, .soi, .toc, .toi).
 
     Parameters
     ----------
     path : str or Path
-        One ranking per line, such as
+        In JSON lines, one ranking per line, such as
         ``{"target": "cat", "ranking": ["leopard", ["tiger", "lion"], "fox"], "weight": 1}``.
         ``target``, ``source``, ``rater``, ``weight`` and ``kind`` (``"top"``, the default, or
         ``"subset"``) are optional; other fields are ignored. ``k`` says that only the first k
         of the listed items count, which is needed where k cuts a tie.
+
+        A Parquet file has the same fields as columns: ``ranking`` is a list of names or, with
+        ties, a list of lists of names. Null means that a field is left out; a weight must be a
+        number.
     items : iterable of names, optional
         All items that could be ranked, in the order wanted, such as a classifier's ``classes_``.
-        By default those that occur in the file, sorted (a PrefLib file names all its items).
+        By default those that occur in the file, sorted. PrefLib files, and Parquet files of
+        `write_rankings`, name all their items; these are the default then.
 
     Raises
     ------
     RankshotError
-        If the file cannot be read; the message names the file and the line.
+        If the file cannot be read; the message names the file and the line or row.
     FileNotFoundError
         If there is no such file.
     """
     path = Path(path)
     require_ending(path, ENDINGS)
-    read = read_jsonl if path.suffix in JSONL_ENDINGS else read_preflib
-    return read(path, items)
+    return _READERS.get(path.suffix, read_preflib)(path, items)
 
 
 def write_rankings(rankings: Rankings, path: str | Path) -> None:
-    """Write rankings as JSON lines (.jsonl) or PrefLib (.soc, .soi, .toc, .toi).
+    """Write rankings as JSON lines (.jsonl), Parquet or PrefLib (.soc, .soi, .toc, .toi).
 
     The file is written under another name and then renamed, so that it is never incomplete. A
     JSON lines file names only the items that are listed: to read the same rankings back, give
-    `read_rankings` the same ``items``. A PrefLib file names all items, but has no targets (there
+    `read_rankings` the same ``items``. Parquet files are the fastest to read, and hold all there
+    is to a ranking and all items. A PrefLib file names all items, too, but has no targets (there
     may be at most one), sources and raters; they are left out.
 
     Examples
@@ -87,7 +97,7 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
     if len(rankings) == 0:
         raise RankshotError(f"{path}: there are no rankings to write")
     require_ending(path, ENDINGS)
-    write = write_jsonl if path.suffix in JSONL_ENDINGS else write_preflib
+    write = _WRITERS.get(path.suffix, write_preflib)
     with replace_file(path) as stream:
         write(rankings, stream, path)
 
@@ -97,11 +107,12 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
 
 def read_jsonl(path: Path, items: Iterable[Any] | None) -> Rankings:
     """Read rankings, one JSON object per line; blank lines are skipped."""
-    return parse_jsonl(read_lines(path), items, path)
+    with closing(read_lines(path)) as lines:
+        return parse_jsonl(lines, items, path)
 
 
 def parse_jsonl(
-    lines: Iterator[tuple[int, str]], items: Iterable[Any] | None, path: Path
+    lines: Iterator[tuple[int, str]], items: Iterable[Any] | None, path: NamedFile
 ) -> Rankings:
     """Return the rankings of numbered lines; ``path`` is for messages."""
     names = None if items is None else as_names(items)
@@ -114,7 +125,7 @@ def parse_jsonl(
 
 
 def _read_portion(
-    lines: list[tuple[int, str]], items: tuple[str, ...] | None, path: Path
+    lines: list[tuple[int, str]], items: tuple[str, ...] | None, path: NamedFile
 ) -> Rankings:
     records: list[dict[str, Any]] = []
     decode = json.JSONDecoder().decode
@@ -150,11 +161,7 @@ def _orders(records: list[dict[str, Any]], where: Where) -> list[list[Any]]:
                 f'{where(row)}: expected an object with a list "ranking", not {short_repr(record)}'
             )
         for field in record.keys() - harmless:
-            # Other fields are allowed, but a misspelt one would be ignored silently.
-            if close := get_close_matches(field.lower(), FIELDS, n=1, cutoff=0.8):
-                raise RankshotError(
-                    f"{where(row)}: field {short_repr(field)}: did you mean {close[0]!r}?"
-                )
+            refuse_misspelt_field(field, where(row))
             harmless.add(field)
     return [record["ranking"] for record in records]
 
@@ -316,3 +323,8 @@ def _require_kind(rankings: Rankings, path: Path, where: Where) -> None:
             raise RankshotError(
                 f"{where(row)}: {what}, which {path.suffix} does not allow; use {instead}"
             )
+
+
+_READERS = {".jsonl": read_jsonl, ".ndjson": read_jsonl, ".parquet": read_parquet}
+_WRITERS = {".jsonl": write_jsonl, ".ndjson": write_jsonl, ".parquet": write_parquet}
+"""PrefLib's formats are read and written by one function each."""

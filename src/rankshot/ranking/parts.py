@@ -95,7 +95,7 @@ def reduce_parts(
         return function(rankings, *arguments)
     found = rankings.reduce(function, *arguments, combine=combine)
     # Without any ranking, what is computed from none of them.
-    return function(_no_rankings(rankings.items), *arguments) if found is None else found
+    return function(no_rankings(rankings.items), *arguments) if found is None else found
 
 
 def map_parts(
@@ -119,7 +119,7 @@ def with_items(rankings: AnyRankings, items: tuple[str, ...]) -> AnyRankings:
     if isinstance(rankings, Rankings):
         return rankings.with_items(items)
     # Other items are refused here, and not by a worker.
-    _no_rankings(rankings.items).with_items(items)
+    no_rankings(rankings.items).with_items(items)
     return rankings.map_parts(Rankings.with_items, items, items=items)
 
 
@@ -137,7 +137,8 @@ def add_results(a: Any, b: Any) -> Any:
     return type(a)(*sums) if hasattr(a, "_fields") else tuple(sums)
 
 
-def _no_rankings(items: tuple[str, ...]) -> Rankings:
+def no_rankings(items: tuple[str, ...]) -> Rankings:
+    """Return a value without any ranking."""
     return Rankings.from_item_numbers(np.empty((0, 1), np.int32), items=items, trusted=True)
 
 

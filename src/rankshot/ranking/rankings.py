@@ -440,6 +440,8 @@ class Rankings:
         parts = list(parts)
         if not parts:
             raise RankshotError("nothing to concatenate")
+        if len(parts) == 1:
+            return parts[0]
         aligned = [part.with_items(parts[0].items) for part in parts]
         columns = [
             np.concatenate(column) for column in zip(*(p._columns() for p in aligned), strict=True)

@@ -1,0 +1,42 @@
+"""Random rankings of all kinds, for property tests."""
+
+from hypothesis import strategies as st
+
+from rankshot import Rankings
+
+
+@st.composite
+def orders_over(draw, items, *, ties=True, complete=False):
+    smallest = len(items) if complete else 1
+    groups = []
+    for name in draw(st.lists(st.sampled_from(items), min_size=smallest, unique=True)):
+        if groups and ties and draw(st.booleans()):
+            groups[-1].append(name)
+        else:
+            groups.append([name])
+    return [group if len(group) > 1 else group[0] for group in groups]
+
+
+text = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
+names = st.lists(text.filter(bool), min_size=1, max_size=5, unique=True)
+labels = st.none() | text.filter(bool)
+weights = st.floats(0, allow_infinity=False) | st.integers(0, 2**53).map(float)
+
+
+@st.composite
+def any_rankings(draw):
+    """Rankings of all kinds together: ties, cut ties, subsets, weights, labels."""
+    items = draw(names)
+    rows = draw(st.integers(1, 5))
+    return Rankings.concatenate(
+        Rankings.from_orders(
+            [draw(orders_over(items))],
+            items=items,
+            targets=[draw(labels)],
+            sources=[draw(labels)],
+            raters=[draw(labels)],
+            weights=[draw(weights)],
+            kind=draw(st.sampled_from(["top", "subset"])),
+        ).top(draw(st.integers(1, len(items))))
+        for _ in range(rows)
+    )

@@ -1,0 +1,189 @@
+"""Rankings in Parquet files."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+
+from random_rankings import any_rankings
+from rankshot import Rankings, RankshotError, read_rankings, write_rankings
+from rankshot.ranking import parquet_files
+
+ABC = ["a", "b", "c"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """One folder for all examples of a property."""
+    return tmp_path_factory.mktemp("parquet")
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Write columns to a file and read rankings from it."""
+
+    def read(items=None, *, row_group_size=None, **columns):
+        table = pa.table({name: pa.array(*column) for name, column in columns.items()})
+        pq.write_table(table, tmp_path / "votes.parquet", row_group_size=row_group_size)
+        return read_rankings(tmp_path / "votes.parquet", items)
+
+    return read
+
+
+@settings(max_examples=80)
+@given(rankings=any_rankings())
+def test_parquet_gives_back_all_that_was_written(folder, rankings):
+    path = folder / "all.parquet"
+    write_rankings(rankings, path)
+    assert read_rankings(path) == rankings
+    turned = rankings.items[::-1]
+    assert read_rankings(path, items=turned) == rankings.with_items(turned)
+
+
+@settings(max_examples=40)
+@given(rankings=any_rankings())
+def test_parquet_and_json_lines_are_read_alike(folder, rankings):
+    """Also where another program wrote the file, which then does not name the items."""
+    write_rankings(rankings, folder / "one.jsonl")
+    write_rankings(rankings, folder / "one.parquet")
+    table = pq.read_table(folder / "one.parquet").replace_schema_metadata()
+    pq.write_table(table, folder / "one.parquet", row_group_size=2)
+    assert read_rankings(folder / "one.parquet") == read_rankings(folder / "one.jsonl")
+
+
+def test_other_programs_read_plain_lists_of_names(tmp_path):
+    strict = Rankings.from_orders([["b", "a"], ["c"]], items=ABC)
+    write_rankings(strict, tmp_path / "strict.parquet")
+    table = pq.read_table(tmp_path / "strict.parquet")
+    assert table.to_pydict() == {"ranking": [["b", "a"], ["c"]]}
+    assert table.schema.field("ranking").type == pa.list_(pa.field("element", pa.string()))
+    tied = Rankings.from_orders(
+        [["b", ["c", "a"]], ["c"]],
+        items=ABC,
+        targets=["cat", None],
+        weights=[1, 2],
+        kind=["subset", "top"],
+    ).top(2)
+    write_rankings(tied, tmp_path / "tied.parquet")
+    assert pq.read_table(tmp_path / "tied.parquet").to_pydict() == {
+        "ranking": [[["b"], ["a", "c"]], [["c"]]],
+        "target": ["cat", None],
+        "weight": [1.0, 2.0],
+        "kind": ["subset", "top"],
+        "k": [2, None],
+    }
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.list_(pa.string()),
+        pa.large_list(pa.large_string()),
+        pa.list_(pa.string(), 2),
+        pa.list_(pa.dictionary(pa.int8(), pa.string())),
+    ],
+)
+def test_lists_and_text_of_any_arrow_type(read, kind):
+    found = read(ranking=([["b", "a"], ["c", "ü"]], kind), row_group_size=1)
+    assert found == Rankings.from_orders([["b", "a"], ["c", "ü"]])
+
+
+def test_whole_numbers_are_names(read):
+    assert read(ranking=([[10, 9], [9]],)) == Rankings.from_orders([["10", "9"], ["9"]])
+
+
+def test_null_means_that_a_field_is_left_out(read):
+    found = read(
+        ranking=([["b", "a"], ["b"]],),
+        target=([None, "cat"],),
+        rater=([None, None], pa.null()),
+        kind=([None, "subset"],),
+        k=([1, None],),
+        note=(["other columns", "are ignored"],),
+    )
+    assert found == Rankings.from_orders(
+        [["b"], ["b"]], items=["a", "b"], targets=[None, "cat"], kind=["top", "subset"]
+    )
+
+
+def test_row_groups_hold_a_number_of_listed_items(tmp_path, monkeypatch, rng):
+    monkeypatch.setattr(parquet_files, "GROUP_ENTRIES", 12)
+    votes = Rankings.from_item_numbers(np.argsort(rng.random((10, 4)), axis=1), items=range(4))
+    write_rankings(votes, tmp_path / "votes.parquet")
+    metadata = pq.ParquetFile(tmp_path / "votes.parquet").metadata
+    assert [metadata.row_group(i).num_rows for i in range(4)] == [3, 3, 3, 1]
+    assert read_rankings(tmp_path / "votes.parquet") == votes
+
+
+LISTS = [["a", "b"], ["b", "c"], ["c"], ["a"]]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"ranking": [["a"], ["b"], ["x"]]}, "row 2: unknown item 'x'"),
+        ({"ranking": [["a"], ["b", "c", "b"]]}, "row 1: item 'b' is listed more than once"),
+        ({"ranking": [["a"], ["b"], [], ["c"]]}, "row 2: the ranking is empty"),
+        ({"ranking": [["a"], None]}, "row 1: the ranking is missing"),
+        ({"ranking": [["a"], ["b"], ["c", None]]}, "row 2: an item must be a name, not None"),
+        ({"ranking": [["a"], ["b", ""]]}, "row 1: an item must be a name, not ''"),
+        ({"ranking": [[1.5]]}, "row 0: an item must be a name, not 1.5"),
+        ({"ranking": [[["a"]], [["b"], []]]}, "row 1, place 2: the tie is empty"),
+        ({"ranking": [[["a"]], [["b"], None]]}, "row 1, place 2: the tie is missing"),
+        ({"ranking": [[["a"]], [["b"], ["c", "b"]]]}, "row 1: item 'b' is listed more"),
+        ({"ranking": [[[["a"]]]]}, "column 'ranking' holds"),
+        ({"ranking": ["a", "b"]}, "column 'ranking' holds"),
+        ({"order": [["a"]]}, "no column 'ranking'; the columns are 'order'"),
+        ({"rankings": [["a"]]}, "field 'rankings': did you mean 'ranking'"),
+        ({"ranking": LISTS, "wieght": [1, 2, 3, 4]}, "did you mean 'weight'"),
+        ({"ranking": LISTS, "weight": [1, 2, 3, -4]}, "row 3: the weight -4.0 is not"),
+        ({"ranking": LISTS, "weight": [1, 2, float("nan"), 4]}, "row 2: the weight nan is not"),
+        ({"ranking": LISTS, "weight": [1, 2, 3, None]}, "row 3: the weight is missing"),
+        ({"ranking": LISTS, "weight": ["1", "2", "3", "4"]}, "column 'weight' holds string"),
+        ({"ranking": LISTS, "target": ["x", "x", "", "x"]}, "row 2: target must be text"),
+        ({"ranking": LISTS, "rater": [7, 8, 9, 7]}, "column 'rater' holds int64, not text"),
+        ({"ranking": LISTS, "kind": ["top", "top", "sub", None]}, "row 2: kind must be 'top' or"),
+        ({"ranking": LISTS, "k": [1, 1, 1, 2]}, "row 3: k must be a whole number from 1 to 1"),
+        ({"ranking": LISTS, "k": [None, 0, 1, 1]}, "row 1: k must be a whole number"),
+        ({"ranking": LISTS, "k": [1.5, 1, 1, 1]}, "row 0: k must be a whole number"),
+        ({"ranking": []}, "no rankings in it"),
+    ],
+)
+@pytest.mark.parametrize("row_group_size", [None, 2])
+def test_errors_name_the_file_and_the_row(read, columns, message, row_group_size):
+    kinds = {"ranking": pa.list_(pa.string())} if columns.get("ranking") == [] else {}
+    values = {name: (cells, kinds.get(name)) for name, cells in columns.items()}
+    with pytest.raises(RankshotError, match=rf"votes\.parquet: (.*{message})"):
+        read(ABC, row_group_size=row_group_size, **values)
+
+
+def test_a_file_that_is_cut_off_names_itself(tmp_path):
+    write_rankings(Rankings.from_orders([["a", "b"]] * 100), tmp_path / "votes.parquet")
+    content = (tmp_path / "votes.parquet").read_bytes()
+    (tmp_path / "votes.parquet").write_bytes(content[:-20])
+    with pytest.raises(RankshotError, match=r"votes\.parquet: not a complete Parquet file"):
+        read_rankings(tmp_path / "votes.parquet")
+
+
+def test_items_in_the_metadata_must_be_names(tmp_path):
+    table = pa.table({"ranking": [["a"]]}).replace_schema_metadata({"rankshot.items": "[1, 1]"})
+    pq.write_table(table, tmp_path / "votes.parquet")
+    with pytest.raises(RankshotError, match=r"votes\.parquet: the metadata 'rankshot\.items'"):
+        read_rankings(tmp_path / "votes.parquet")
+
+
+def test_names_that_are_not_text_are_refused_and_nothing_is_left(tmp_path):
+    with pytest.raises(RankshotError, match="UTF-8 cannot encode"):
+        write_rankings(Rankings.from_orders([["\ud800"]]), tmp_path / "votes.parquet")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("n_items", "size"), [(5, 4), (40, 3), (4000, 3), (70_000, 2)])
+def test_repeated_items_are_found_in_short_and_long_lists(rng, n_items, size):
+    lists = np.array([rng.choice(n_items, size, replace=False) for _ in range(300)])
+    assert len(Rankings.from_item_numbers(lists, items=range(n_items))) == 300
+    lists[217, -1] = lists[217, 0]
+    lists[280, -1] = lists[280, 0]
+    with pytest.raises(RankshotError, match=f"ranking 217: item '{lists[217, 0]}' is listed"):
+        Rankings.from_item_numbers(lists, items=range(n_items))
