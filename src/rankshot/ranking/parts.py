@@ -199,8 +199,9 @@ def _look_over(part: Rankings) -> Overview:
 
 def keep_counted(rankings: AnyRankings) -> AnyRankings:
     """Leave out rankings of weight 0."""
-    return map_parts(rankings, _keep_counted)
+    return map_parts(rankings, keep_counted_part)
 
 
-def _keep_counted(part: Rankings) -> Rankings:
+def keep_counted_part(part: Rankings) -> Rankings:
+    """Leave out rankings of weight 0; without a copy if there are none."""
     return part if np.all(part.weights > 0) else part[part.weights > 0]

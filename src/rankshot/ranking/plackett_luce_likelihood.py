@@ -16,7 +16,13 @@ from numpy.typing import NDArray
 
 from rankshot.core.blocks import row_blocks
 from rankshot.ranking.encoding import Entries, row_starts
-from rankshot.ranking.parts import AnyRankings, RankingParts, keep_counted, reduce_parts
+from rankshot.ranking.parts import (
+    AnyRankings,
+    RankingParts,
+    keep_counted,
+    keep_counted_part,
+    reduce_parts,
+)
 from rankshot.ranking.plackett_luce_stages import (
     LargeRatios,
     StageLogs,
@@ -60,7 +66,7 @@ class Likelihood:
     """
 
     def __init__(self, rankings: Rankings, class_of: NDArray[np.intp] | None = None) -> None:
-        rankings = rankings[rankings.weights > 0]
+        rankings = keep_counted_part(rankings)
         self.counts: NDArray[np.int64] = np.ones(rankings.n_items, np.int64)
         if class_of is not None and class_of.max() + 1 < rankings.n_items:
             self.counts = np.bincount(class_of)

@@ -289,10 +289,22 @@ class Rankings:
 
     def __getitem__(self, rows: int | slice | NDArray[Any]) -> Rankings:
         """Select rankings by number, slice, index array or mask; always returns `Rankings`."""
+        if isinstance(rows, slice) and rows.step in {None, 1}:
+            return self._slice(*rows.indices(len(self))[:2])
         index = np.arange(len(self))[rows]
         index = np.atleast_1d(index)
         entries = self.lists.take(index)
         return Rankings(self.items, *entries, *(column[index] for column in self._columns()))
+
+    def _slice(self, begin: int, end: int) -> Rankings:
+        """Return rankings in a row, without copying: computations go through blocks of them."""
+        end = max(begin, end)
+        starts = self.starts[begin : end + 1]
+        entries = slice(starts[0], starts[-1])
+        columns = (column[begin:end] for column in self._columns())
+        return Rankings(
+            self.items, self.codes[entries], self.places[entries], starts - starts[0], *columns
+        )
 
     def _columns(self) -> tuple[NDArray[Any], ...]:
         """Return the fields that have one value per ranking."""
