@@ -1,5 +1,6 @@
 """Rankings in parts on Dask: files, and sums over parts."""
 
+import errno
 import gzip
 import json
 import os
@@ -10,7 +11,6 @@ import threading
 import time
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 
 import dask
 import numpy as np
@@ -120,7 +120,9 @@ def test_files_that_name_different_items_have_all_of_them(tmp_path):
     rs.write_rankings(rs.Rankings.from_orders([["b"]], items=["b", "a"]), tmp_path / "1.parquet")
     rs.write_rankings(rs.Rankings.from_orders([["c"]], items=["c", "a"]), tmp_path / "2.parquet")
     (tmp_path / "3.jsonl").write_text('{"ranking": ["d", "b"]}')
-    found = read_rankings(tmp_path)
+    with pytest.raises(rs.RankshotError, match=r"choose one kind, as in .*/\*\.parquet"):
+        read_rankings(tmp_path)
+    found = read_rankings([tmp_path / "*.parquet", tmp_path / "3.jsonl"])
     assert found.items == ("a", "b", "c", "d")
     assert found.compute().orders() == [["b"], ["c"], ["d", "b"]]
 
@@ -184,9 +186,8 @@ def test_errors_of_parquet_name_the_row_of_the_file(tmp_path, monkeypatch):
     ("name", "message"),
     [
         ("votes.soc", "PrefLib's files are not read in parts; convert them"),
-        ("votes.csv", "unknown ending; known are"),
-        ("votes", "unknown ending"),
-        ("votes.parquet.gz", "unknown ending"),
+        ("votes.csv", "no part among 1 file (1 with .csv); parts end in .jsonl or .ndjson or"),
+        ("votes.parquet.gz", "no part among 1 file"),
         ("*.json", "there are no files"),
     ],
 )
@@ -198,7 +199,7 @@ def test_other_files_are_refused_by_name(tmp_path, name, message):
 
 
 def test_nothing_to_read(tmp_path):
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(rs.RankshotError, match=r"votes\.jsonl: there is no such file"):
         read_rankings(tmp_path / "votes.jsonl")
     (tmp_path / "votes.jsonl").write_text("\n \n")
     with pytest.raises(rs.RankshotError, match=r"votes\.jsonl: no rankings in it"):
@@ -242,26 +243,29 @@ def test_a_folder_that_was_not_finished_is_refused(tmp_path, votes):
     parts = split(votes, 5).map_parts(refuse_rater_seven)
     with pytest.raises(RuntimeError, match="rater 7"):
         write_rankings(parts, tmp_path / "stopped")
-    with pytest.raises(rs.RankshotError, match=r"part 2 of 2 is missing|there are no files"):
+    with pytest.raises(rs.RankshotError, match=r"1 part of 2 missing|there is no such"):
         read_rankings(tmp_path / "stopped")
     write_rankings(split(votes, 5, 10, 15), tmp_path / "whole")
     for i in (2, 3):
         (tmp_path / "whole" / f"part-0000{i}-of-00004.parquet").unlink()
-    with pytest.raises(rs.RankshotError, match="whole: part 2 of 4 is missing, and 1 more"):
+    with pytest.raises(rs.RankshotError, match="whole: 2 parts of 4 missing, the first is part 2"):
         read_rankings(tmp_path / "whole")
 
 
 def test_a_full_disk_leaves_no_half_file(tmp_path, votes, monkeypatch):
-    from fsspec.implementations.local import LocalFileSystem
+    def write_half(part, stream):
+        stream.write(b"PAR1")
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-    def write_half(self, path, value, *rest):
-        Path(path).write_bytes(value[: len(value) // 2])
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(LocalFileSystem, "pipe_file", write_half)
-    with pytest.raises(rs.RankshotError, match=r"00001-of-00001\.parquet: cannot write"):
+    monkeypatch.setattr(ranking_files, "put_rankings", write_half)
+    with pytest.raises(rs.RankshotError, match=r"00001-of-00001\.parquet: cannot be written: No"):
         write_rankings(split(votes), tmp_path / "out")
     assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_rankings_in_memory_are_written_elsewhere(tmp_path, votes):
+    with pytest.raises(rs.RankshotError, match=r"rankshot\.write_rankings writes rankings that"):
+        write_rankings(votes, tmp_path / "out")
 
 
 # ---- Sums over parts

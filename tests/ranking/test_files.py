@@ -490,7 +490,7 @@ def test_a_missing_file_is_an_ordinary_file_not_found_error(tmp_path, ending):
 @pytest.mark.parametrize("name", ["votes.json", "votes.csv", "votes", "votes.JSONL", "votes.cat"])
 def test_an_unknown_ending_is_refused_both_ways(tmp_path, name):
     ending = repr(os.path.splitext(name)[1])  # noqa: PTH122 - not by the means under test
-    known = f"unknown ending {ending}; known are .jsonl, .ndjson, .soc, .soi, .toc, .toi"
+    known = f"unknown ending {ending}; known are .jsonl, .ndjson, .parquet, .soc, .soi, .toc, .toi"
     with pytest.raises(RankshotError, match=known):
         read_rankings(tmp_path / name)
     with pytest.raises(RankshotError, match=known):

@@ -6,18 +6,26 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from glob import has_magic
 from io import BytesIO
 from itertools import chain
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from rankshot.cluster.partitioned import PartitionedRankings, import_dask
-from rankshot.core.errors import RankshotError
+from rankshot.cluster.storage import (
+    Part,
+    as_address,
+    has_pattern,
+    join_address,
+    list_files,
+    list_parts,
+    new_part,
+    remove_leftovers,
+)
+from rankshot.core.errors import RankshotError, format_count, short_repr
 from rankshot.core.names import as_names
 from rankshot.core.tables import open_parquet
-from rankshot.core.text_files import TEMPORARY, skip_blank_lines
+from rankshot.core.text_files import skip_blank_lines
 from rankshot.core.validation import require_whole_number
 from rankshot.ranking.files import JSONL_ENDINGS, PREFLIB_ENDINGS, parse_jsonl
 from rankshot.ranking.parquet_files import (
@@ -30,6 +38,7 @@ from rankshot.ranking.parts import no_rankings
 from rankshot.ranking.rankings import Rankings
 
 Items = tuple[str, ...]
+ENDINGS = (*JSONL_ENDINGS, *(f"{ending}.gz" for ending in JSONL_ENDINGS), ".parquet")
 PART_NAME = re.compile(r"part-(\d+)-of-(\d+)\.parquet")
 
 
@@ -47,7 +56,7 @@ def read_rankings(
     ----------
     address : str, Path or list of them
         JSON lines (.jsonl, .jsonl.gz) or Parquet: a file, a pattern such as ``votes/*.jsonl``, a
-        folder, or an address of fsspec, such as ``s3://votes/*.parquet``.
+        folder with all folders in it, or an address of fsspec, such as ``s3://votes/*.parquet``.
     items : iterable of names, optional
         All items that could be ranked. By default those that occur, sorted, for which all JSON
         lines are read once; Parquet files of `write_rankings` name their items.
@@ -73,12 +82,13 @@ def read_rankings(
     """
     dask = import_dask()
     require_whole_number("part_bytes", part_bytes)
-    files = list_files(address)
-    parquet = dask.delayed(_plan_parquet, pure=False)
+    plan_parquet = dask.delayed(_plan_parquet, pure=False)
     plans = dask.compute(
         *(
-            parquet(file) if file.kind == ".parquet" else _plan_jsonl(file, part_bytes)
-            for file in files
+            plan_parquet(StoredFile(part.address))
+            if part.name.endswith(".parquet")
+            else _plan_jsonl(StoredFile(part.address), part.size, part_bytes)
+            for part in _list_parts(address)
         )
     )
     parts = [part for plan in plans for part in plan.parts]
@@ -88,17 +98,9 @@ def read_rankings(
 
 @dataclass(frozen=True)
 class StoredFile:
-    """A file at an address of fsspec; it opens and prints like a path.
-
-    Attributes
-    ----------
-    address : str
-    size : int
-        Bytes.
-    """
+    """A file at an address of fsspec; it opens and prints like a path."""
 
     address: str
-    size: int
 
     def open(self, mode: str = "rb") -> Any:
         """Return a context that opens the file, and unpacks it if it is compressed."""
@@ -107,58 +109,37 @@ class StoredFile:
     def __str__(self) -> str:
         return self.address
 
-    @property
-    def kind(self) -> str:
-        """The ending, .parquet or .jsonl, without that of a compressed file."""
-        suffixes = PurePosixPath(self.address).suffixes
-        kind = "".join(suffixes[-1:] if suffixes[-1:] != [".gz"] else suffixes[-2:-1])
-        if kind in PREFLIB_ENDINGS:
-            raise RankshotError(
-                f"{self}: PrefLib's files are not read in parts; convert them with "
-                "rankshot.read_rankings and rankshot.write_rankings to .jsonl or .parquet"
-            )
-        if kind not in (*JSONL_ENDINGS, ".parquet") or self.address.endswith(".parquet.gz"):
-            raise RankshotError(
-                f"{self}: unknown ending; known are .jsonl, .ndjson, .jsonl.gz and .parquet"
-            )
-        return kind
 
-
-def list_files(address: str | Path | Iterable[str | Path]) -> list[StoredFile]:
-    """Return the files of an address, a pattern or a folder, sorted, or of a list of them."""
+def _list_parts(address: str | Path | Iterable[str | Path]) -> list[Part]:
+    """Return the files of an address, a pattern or a folder, or of a list of them."""
     if not isinstance(address, (str, Path)):
-        return [file for one in address for file in list_files(one)]
-    fs, path = import_dask("fsspec.core").url_to_fs(str(address))
-    if has_magic(path) and not fs.exists(path):
-        paths = [found for found in fs.glob(path) if not fs.isdir(found)]
-    elif fs.isdir(path):
-        paths = [found for found in fs.ls(path, detail=False) if not _is_hidden(found)]
-        _require_all_parts(paths, str(address))
-    else:
-        paths = [path]
-    if not paths:
-        raise RankshotError(f"{address}: there are no files")
-    paths = sorted(paths)
-    is_local = "file" in fs.protocol
-    return [
-        StoredFile(found if is_local else fs.unstrip_protocol(found), size)
-        for found, size in zip(paths, fs.sizes(paths), strict=True)
-    ]
+        return [part for one in address for part in _list_parts(one)]
+    if str(address).endswith(PREFLIB_ENDINGS):
+        raise RankshotError(
+            f"{address}: PrefLib's files are not read in parts; convert them with "
+            "rankshot.read_rankings and rankshot.write_rankings to .jsonl or .parquet"
+        )
+    parts = list_parts(address, ENDINGS)
+    if len({part.name.endswith(".parquet") for part in parts}) > 1:
+        raise RankshotError(
+            f"{address}: there are JSON lines and Parquet files, which may hold the same "
+            f"rankings; choose one kind, as in {join_address(str(address), '*.parquet')}"
+        )
+    is_folder = not has_pattern(str(address)) and parts[0].address != as_address(address)
+    if is_folder:
+        _require_all_parts([part.name for part in parts], address)
+    return parts
 
 
-def _is_hidden(path: str) -> bool:
-    return PurePosixPath(path).name.startswith((".", "_"))
-
-
-def _require_all_parts(paths: list[str], folder: str) -> None:
+def _require_all_parts(names: list[str], folder: str | Path) -> None:
     """Raise if `write_rankings` has not written all parts of a folder."""
-    found = [match for path in paths if (match := PART_NAME.fullmatch(PurePosixPath(path).name))]
+    found = [match for name in names if (match := PART_NAME.fullmatch(name))]
     for n in {int(match[2]) for match in found}:
         missing = set(range(1, n + 1)) - {int(match[1]) for match in found if int(match[2]) == n}
         if missing:
             raise RankshotError(
-                f"{folder}: part {min(missing)} of {n} is missing, and {len(missing) - 1} more: "
-                "the folder was not written to its end"
+                f"{folder}: {format_count(len(missing), 'part')} of {n} missing, the first is part "
+                f"{min(missing)}: the folder was not written to its end"
             )
 
 
@@ -173,10 +154,10 @@ class _Plan:
     items: Items | None = None
 
 
-def _plan_jsonl(file: StoredFile, part_bytes: int) -> _Plan:
+def _plan_jsonl(file: StoredFile, size: int, part_bytes: int) -> _Plan:
     if file.address.endswith(".gz"):
         return _Plan([partial(_read_packed, file)])
-    offsets = range(0, file.size, part_bytes)
+    offsets = range(0, size, part_bytes)
     return _Plan([partial(_read_block, file, offset, part_bytes) for offset in offsets])
 
 
@@ -307,29 +288,24 @@ def write_rankings(rankings: PartitionedRankings, folder: str | Path) -> None:
     ['part-00001-of-00002.parquet', 'part-00002-of-00002.parquet']
     True
     """
-    dask = import_dask()
-    fs, path = import_dask("fsspec.core").url_to_fs(str(folder))
-    if fs.exists(path) and (not fs.isdir(path) or fs.ls(path)):
+    if not isinstance(rankings, PartitionedRankings):
+        raise RankshotError(
+            f"expected PartitionedRankings, not {short_repr(rankings)}: rankshot.write_rankings "
+            "writes rankings that are in memory"
+        )
+    place = as_address(folder)
+    if list_files(place):
         raise RankshotError(f"{folder}: there are files already; name a new folder")
-    fs.makedirs(path, exist_ok=True)
     n = rankings.n_parts
-    addresses = [f"{folder}/part-{i:05}-of-{n:05}.parquet" for i in range(1, n + 1)]
-    written = dask.compute(*rankings.delay(_write_part, each=addresses))
+    addresses = [join_address(place, f"part-{i:05}-of-{n:05}.parquet") for i in range(1, n + 1)]
+    written = import_dask().compute(*rankings.delay(_write_part, each=addresses))
     for address, is_written in zip(addresses, written, strict=True):
         if not is_written:
             _write_part(no_rankings(rankings.items), address)
+    remove_leftovers(place)
 
 
 def _write_part(part: Rankings, address: str) -> bool:
-    fs, path = import_dask("fsspec.core").url_to_fs(address)
-    content = BytesIO()
-    put_rankings(part, content)
-    temporary = str(PurePosixPath(path).with_name(f".{TEMPORARY}{uuid4().hex}"))
-    try:
-        fs.pipe_file(temporary, content.getvalue())
-        fs.mv(temporary, path)
-    except OSError as error:
-        if fs.exists(temporary):
-            fs.rm(temporary)
-        raise RankshotError(f"{address}: cannot write there ({error})") from None
+    with new_part(address) as path, path.open("wb") as stream:
+        put_rankings(part, stream)
     return True
