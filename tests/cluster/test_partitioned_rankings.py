@@ -208,6 +208,12 @@ def test_nothing_to_read(tmp_path):
     assert empty.reduce(len) is None
     assert len(empty.compute()) == 0
     assert reduce_parts(empty, len) == 0
+    (tmp_path / "votes.jsonl").write_text("")
+    nothing = read_rankings(tmp_path / "votes.jsonl", ["a"])
+    assert nothing.n_parts == 0
+    for parts in empty, nothing, nothing.persist():
+        assert parts.map_rows(weights_of, 3).compute().shape == (0,)
+        assert len(parts.compute()) == 0
     with pytest.raises(rs.RankshotError, match="part_bytes must be a whole number"):
         read_rankings(tmp_path / "votes.jsonl", part_bytes=0)
 

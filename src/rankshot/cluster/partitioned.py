@@ -27,6 +27,18 @@ def import_dask(module: str = "dask") -> Any:
     return require_module(module, "partitioned rankings", "cluster")
 
 
+def reduce_tree(results: list[Any], combine: Combine[Any]) -> Any:
+    """Compute delayed values and merge them as a tree; those that are None are left out."""
+    dask = import_dask()
+    merge = dask.delayed(_merge, pure=False)
+    while len(results) > 1:
+        results = [
+            merge(combine, results[i : i + SPLIT_EVERY])
+            for i in range(0, len(results), SPLIT_EVERY)
+        ]
+    return dask.compute(*results)[0] if results else None
+
+
 class PartitionedRankings(RankingParts):
     """Rankings of the same items in many parts, which are read when they are needed.
 
@@ -93,15 +105,7 @@ class PartitionedRankings(RankingParts):
         object or None
             None if there is no ranking at all.
         """
-        dask = import_dask()
-        results = self.delay(function, *arguments)
-        merge = dask.delayed(_merge, pure=False)
-        while len(results) > 1:
-            results = [
-                merge(combine or add_results, results[i : i + SPLIT_EVERY])
-                for i in range(0, len(results), SPLIT_EVERY)
-            ]
-        found: T | None = dask.compute(*results)[0] if results else None
+        found: T | None = reduce_tree(self.delay(function, *arguments), combine or add_results)
         return found
 
     def delay(
@@ -144,7 +148,10 @@ class PartitionedRankings(RankingParts):
         rows = self.delay(_compute_rows, function, arguments)
         fill = import_dask().delayed(_or_no_rows, pure=False)
         return array.concatenate(
-            [array.from_delayed(fill(part), (np.nan,), meta=np.empty(0)) for part in rows],
+            [
+                array.from_delayed(fill(part), (np.nan,), meta=np.empty(0))
+                for part in rows or [None]
+            ],
             allow_unknown_chunksizes=True,
         )
 

@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from rankshot.cluster.partitioned import PartitionedRankings, import_dask
+from rankshot.cluster.partitioned import PartitionedRankings, import_dask, reduce_tree
 from rankshot.cluster.storage import (
     Part,
     as_address,
@@ -187,14 +187,13 @@ def _count_entries(group: Any) -> int:
 
 def _find_items(plans: Iterable[_Plan], address: Any) -> Items:
     """Return the items that all files name, or those that are named or occur, sorted."""
-    dask = import_dask()
     named = {plan.items for plan in plans if plan.items is not None}
     unnamed = [part for plan in plans if plan.items is None for part in plan.parts]
     if len(named) == 1 and not unnamed:
         return named.pop()
-    find = dask.delayed(_occurring_items, pure=False)
-    found = dask.compute(*(find(part) for part in unnamed))
-    items = sorted(set(chain.from_iterable((*named, *found))))
+    find = import_dask().delayed(_occurring_items, pure=False)
+    found = reduce_tree([find(part) for part in unnamed], frozenset.union) or frozenset()
+    items = sorted(found.union(*named))
     if not items:
         raise RankshotError(f"{address}: no rankings in it")
     return tuple(items)
@@ -203,9 +202,9 @@ def _find_items(plans: Iterable[_Plan], address: Any) -> Items:
 # ---- What workers run
 
 
-def _occurring_items(part: partial[Rankings | None]) -> Items:
+def _occurring_items(part: partial[Rankings | None]) -> frozenset[str]:
     rankings = part(None)
-    return () if rankings is None else rankings.items
+    return frozenset() if rankings is None else frozenset(rankings.items)
 
 
 def _read_block(file: StoredFile, offset: int, length: int, items: Items | None) -> Rankings | None:
