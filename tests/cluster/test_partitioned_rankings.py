@@ -198,6 +198,26 @@ def test_other_files_are_refused_by_name(tmp_path, name, message):
         read_rankings(tmp_path / name)
 
 
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_a_file_that_changes_between_passes_is_refused(tmp_path, votes, ending):
+    """A file that is cut at the end of a line would else have fewer rankings, and no error."""
+    path = tmp_path / f"votes.{ending}"
+    rs.write_rankings(votes, path)
+    parts = read_rankings(path, part_bytes=1000)
+    assert parts.reduce(len) == len(votes)
+    rs.write_rankings(votes[:100], path)
+    with pytest.raises(rs.RankshotError, match=rf"votes\.{ending}: was changed while it was read"):
+        parts.reduce(len)
+
+
+def test_a_part_that_is_cut_off_names_itself(tmp_path, votes):
+    write_rankings(split(votes, 100, 200), tmp_path / "out")
+    path = tmp_path / "out" / "part-00002-of-00003.parquet"
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(rs.RankshotError, match=r"00002-of-00003\.parquet: not a complete Parquet"):
+        read_rankings(tmp_path / "out")
+
+
 def test_nothing_to_read(tmp_path):
     with pytest.raises(rs.RankshotError, match=r"votes\.jsonl: there is no such file"):
         read_rankings(tmp_path / "votes.jsonl")
@@ -208,8 +228,8 @@ def test_nothing_to_read(tmp_path):
     assert empty.reduce(len) is None
     assert len(empty.compute()) == 0
     assert reduce_parts(empty, len) == 0
-    (tmp_path / "votes.jsonl").write_text("")
-    nothing = read_rankings(tmp_path / "votes.jsonl", ["a"])
+    (tmp_path / "none.jsonl").write_text("")
+    nothing = read_rankings(tmp_path / "none.jsonl", ["a"])
     assert nothing.n_parts == 0
     for parts in empty, nothing, nothing.persist():
         assert parts.map_rows(weights_of, 3).compute().shape == (0,)

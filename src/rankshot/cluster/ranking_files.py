@@ -21,6 +21,7 @@ from rankshot.cluster.storage import (
     list_parts,
     new_part,
     remove_leftovers,
+    require_unchanged,
 )
 from rankshot.core.errors import RankshotError, format_count, short_repr
 from rankshot.core.names import as_names
@@ -83,12 +84,13 @@ def read_rankings(
     dask = import_dask()
     require_whole_number("part_bytes", part_bytes)
     plan_parquet = dask.delayed(_plan_parquet, pure=False)
+    files = [StoredFile(part) for part in _list_parts(address)]
     plans = dask.compute(
         *(
-            plan_parquet(StoredFile(part.address))
-            if part.name.endswith(".parquet")
-            else _plan_jsonl(StoredFile(part.address), part.size, part_bytes)
-            for part in _list_parts(address)
+            plan_parquet(file)
+            if file.part.name.endswith(".parquet")
+            else _plan_jsonl(file, part_bytes)
+            for file in files
         )
     )
     parts = [part for plan in plans for part in plan.parts]
@@ -100,14 +102,18 @@ def read_rankings(
 class StoredFile:
     """A file at an address of fsspec; it opens and prints like a path."""
 
-    address: str
+    part: Part
 
     def open(self, mode: str = "rb") -> Any:
-        """Return a context that opens the file, and unpacks it if it is compressed."""
-        return import_dask("fsspec").open(self.address, mode, compression="infer")
+        """Return a context that opens the file, and unpacks it if it is compressed.
+
+        A file that has changed is refused: what passes over it find must fit together.
+        """
+        require_unchanged(self.part)
+        return import_dask("fsspec").open(self.part.address, mode, compression="infer")
 
     def __str__(self) -> str:
-        return self.address
+        return self.part.address
 
 
 def _list_parts(address: str | Path | Iterable[str | Path]) -> list[Part]:
@@ -154,10 +160,10 @@ class _Plan:
     items: Items | None = None
 
 
-def _plan_jsonl(file: StoredFile, size: int, part_bytes: int) -> _Plan:
-    if file.address.endswith(".gz"):
+def _plan_jsonl(file: StoredFile, part_bytes: int) -> _Plan:
+    if file.part.address.endswith(".gz"):
         return _Plan([partial(_read_packed, file)])
-    offsets = range(0, size, part_bytes)
+    offsets = range(0, file.part.size, part_bytes)
     return _Plan([partial(_read_block, file, offset, part_bytes) for offset in offsets])
 
 
