@@ -1,0 +1,244 @@
+"""What a cluster costs and gains: local processes against the plain command, and against Dask.
+
+``--workers 1 2 4 8`` measures other numbers of processes than 1 and 2; ``--small`` takes a tenth of
+the data. Times of two workers mean something only if two cores are free.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from itertools import count
+from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
+from time import perf_counter
+from typing import Any
+
+import dask.dataframe as dd
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from distributed import Client, LocalCluster
+
+import rankshot as rs
+from rankshot import cluster
+from rankshot.zeroshot.files.classified import classify_to_file
+from rankshot.zeroshot.files.score_tables import open_scores
+
+N_SEEN, N_NEW, N_ITEMS = 100, 10, 20
+ROWS_PER_PART = 50_000
+RANKINGS_PER_PART = 200_000
+OVERHEAD, GAIN, GROWTH, ENGINE = 1.3, 1.7, 1.15, 2.0
+"""The cost of one worker against the plain command, how much faster two workers are, the memory
+for ten times the data, and the cost of a part against an empty function of Dask."""
+
+
+def measure(work: Callable[[], Any]) -> float:
+    begin = perf_counter()
+    work()
+    return perf_counter() - begin
+
+
+@contextmanager
+def start_workers(n: int) -> Iterator[Client]:
+    with (
+        LocalCluster(n_workers=n, threads_per_worker=1, dashboard_address=":0") as workers,
+        Client(workers) as client,
+    ):
+        client.wait_for_workers(n)
+        yield client
+
+
+def measure_peak() -> float:
+    """Return the largest memory that this process has had, in MB."""
+    return getrusage(RUSAGE_SELF).ru_maxrss / 1024
+
+
+def check(name: str, value: float, limit: float, *, least: bool = False) -> bool:
+    """Print a ratio and its limit; return whether it is kept."""
+    print(f"{name}: {value:.2f} times; at {'least' if least else 'most'} {limit:g} times is asked")
+    return value >= limit if least else value <= limit
+
+
+# ---- classify
+
+
+def write_scores(folder: Path, n_parts: int, rows: int) -> Path:
+    """Write parts of random scores, with ids."""
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    names = ["id", *(f"seen {i}" for i in range(N_SEEN))]
+    for part in range(n_parts):
+        scores = rng.normal(size=(rows, N_SEEN)).astype(np.float32)
+        ids = [f"{part}-{i}" for i in range(rows)]
+        pq.write_table(pa.table([ids, *scores.T], names), folder / f"part-{part:05d}.parquet")
+    return folder
+
+
+def save_head(path: Path) -> Path:
+    """Save the default head, fitted to eight lists of ten for each new class."""
+    rng = np.random.default_rng(1)
+    lists = np.argsort(rng.random((8 * N_NEW, N_SEEN)), axis=1)[:, :10]
+    rankings = rs.Rankings.from_orders(
+        [[f"seen {i}" for i in order] for order in lists],
+        items=[f"seen {i}" for i in range(N_SEEN)],
+        targets=[f"new {i % N_NEW}" for i in range(8 * N_NEW)],
+    )
+    rs.WeightedMean().fit(rankings).save(path)
+    return path
+
+
+def new_output(folder: Path, number: Iterator[int] = count()) -> Path:  # noqa: B008
+    """Return a folder that is not there yet."""
+    return folder / f"out-{next(number)}"
+
+
+def classify_plainly(scores: Path, head: Any, output: Path) -> None:
+    """Do what `rankshot classify` does, for one file after the other."""
+    output.mkdir()
+    for part in sorted(scores.iterdir()):
+        classify_to_file(open_scores(part), head, "logits", output / part.name)
+
+
+def compare_with_plain(folder: Path, numbers: list[int], n_parts: int) -> list[bool]:
+    scores = write_scores(folder / "scores", n_parts, ROWS_PER_PART)
+    few = write_scores(folder / "few", max(numbers), 100)
+    saved, new = save_head(folder / "new.rankshot"), partial(new_output, folder)
+    head, n_rows = rs.load_head(saved), n_parts * ROWS_PER_PART
+    classify_plainly(few, head, new())
+    plain = min(measure(lambda: classify_plainly(scores, head, new())) for _ in range(2))
+    print(f"classify, plain: {n_rows:,} rows in {plain:.1f} s, {1e6 * plain / n_rows:.2f} µs each")
+    seconds = {}
+    for n in numbers:
+        with start_workers(n) as client:
+            # Workers import what they need.
+            cluster.classify(few, saved, new(), client=client)
+            runs = [cluster.classify(scores, saved, new(), client=client) for _ in range(2)]
+        best = min(runs, key=lambda run: run.elapsed)
+        seconds[n] = best.elapsed
+        stages = ", ".join(f"{name} {value:.1f} s" for name, value in best.seconds.items())
+        print(f"classify, {n} workers: {n_rows / best.elapsed:,.0f} rows per second ({stages})")
+    kept = [check("classify, one worker against the plain command", seconds[1] / plain, OVERHEAD)]
+    if 2 in seconds:
+        gain = seconds[1] / seconds[2]
+        kept.append(check("classify, two workers as fast as one", gain, GAIN, least=True))
+    return kept
+
+
+def compare_with_engine(folder: Path, n_parts: int) -> list[bool]:
+    """Compare parts of ten rows: what counts is the work per part."""
+    scores = write_scores(folder / "tiny", n_parts, 10)
+    saved, new = folder / "new.rankshot", partial(new_output, folder)
+    files = sorted(map(str, scores.iterdir()))
+    with start_workers(1) as client:
+        cluster.classify(scores, saved, new(), client=client)
+        ours = measure(lambda: cluster.classify(scores, saved, new(), client=client))
+        frame = dd.read_parquet(files)
+        empty = frame.map_partitions(_do_nothing, meta=frame._meta.iloc[:0, :1])
+        theirs = min(measure(empty.compute) for _ in range(2))
+    print(
+        f"{n_parts:,} parts of ten rows, one worker: {1e3 * ours / n_parts:.1f} ms per part; "
+        f"map_partitions of an empty function {1e3 * theirs / n_parts:.1f} ms"
+    )
+    return [check("classify, tiny parts against an empty function of Dask", ours / theirs, ENGINE)]
+
+
+def _do_nothing(frame: Any) -> Any:
+    return frame.iloc[:0, :1]
+
+
+def compare_memory(folder: Path, n_parts: int) -> list[bool]:
+    """Compare the peak memory of a worker for some parts and ten times as many."""
+    scores = write_scores(folder / "many", 10 * n_parts, ROWS_PER_PART // 5)
+    saved, new = folder / "new.rankshot", partial(new_output, folder)
+    peaks = []
+    for dataset in (str(scores / "part-0000?.parquet"), scores):
+        with start_workers(1) as client:
+            run = cluster.classify(dataset, saved, new(), client=client)
+            (peak,) = client.run(measure_peak).values()
+        peaks.append(peak)
+        print(f"classify, one worker, {run.n_rows:,} rows: {peak:.0f} MB")
+    return [
+        check("classify, memory of a worker for ten times the rows", peaks[1] / peaks[0], GROWTH)
+    ]
+
+
+# ---- Rankings
+
+
+def sample_part(items: tuple[str, ...], seed: int, n: int) -> rs.Rankings:
+    """Draw the rankings of one part; with 20 items nearly all are different."""
+    worths = dict(zip(items, np.exp(0.1 * np.arange(len(items))), strict=True))
+    return rs.PlackettLuce.from_worths(worths).sample(n, random_state=seed)
+
+
+def fit_in_memory(folder: str) -> None:
+    """Read all rankings and fit; print seconds of both, memory, and worths. Run as a process."""
+    begin = perf_counter()
+    rankings = rs.Rankings.concatenate(
+        rs.read_rankings(path) for path in sorted(Path(folder).glob("*.parquet"))
+    )
+    read = perf_counter()
+    model = rs.PlackettLuce().fit(rankings)
+    worths = " ".join(map(repr, model.worths_.tolist()))
+    print(read - begin, perf_counter() - read, measure_peak(), worths)
+
+
+def compare_fits(folder: Path, numbers: list[int], n_rankings: int) -> list[bool]:
+    items = tuple(f"item {i:02d}" for i in range(N_ITEMS))
+    n_parts = n_rankings // RANKINGS_PER_PART
+    loaders = [partial(sample_part, seed=i, n=RANKINGS_PER_PART) for i in range(n_parts)]
+    votes = folder / "votes"
+    cluster.write_rankings(cluster.PartitionedRankings(loaders, items), votes)
+    output = subprocess.run(
+        [sys.executable, __file__, "--fit", str(votes)], check=True, capture_output=True, text=True
+    ).stdout
+    reading, fitting, peak, *expected = map(float, output.split())
+    print(
+        f"Plackett-Luce of {n_rankings:,} rankings of {N_ITEMS} items in memory: read in "
+        f"{reading:.1f} s, fitted in {fitting:.1f} s, {peak:,.0f} MB"
+    )
+    exact = []
+    for n in numbers:
+        with start_workers(n) as client:
+            parts = cluster.read_rankings(str(votes / "*.parquet"), items=items)
+            begin = perf_counter()
+            model = rs.PlackettLuce().fit(parts)
+            seconds = perf_counter() - begin
+            peaks = client.run(measure_peak).values()
+        difference = float(np.abs(model.worths_ - expected).max())
+        exact.append(difference <= 1e-8)
+        print(
+            f"the same in {parts.n_parts} parts on {n} workers: {seconds:.1f} s, "
+            f"{max(peaks):,.0f} MB each, worths equal to {difference:.1e}"
+        )
+    return exact
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--small", action="store_true")
+    parser.add_argument("--fit", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.fit:
+        fit_in_memory(options.fit)
+        return
+    share = 10 if options.small else 1
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        kept = [
+            *compare_with_plain(folder, options.workers, 40 // share),
+            *compare_with_engine(folder, 2000 // share),
+            *compare_memory(folder, 10),
+            *compare_fits(folder, options.workers, 10_000_000 // share),
+        ]
+    if not all(kept):
+        sys.exit("a limit is not kept")
+
+
+if __name__ == "__main__":
+    main()
