@@ -267,9 +267,13 @@ def refuse_rater_seven(rankings):
 
 def test_a_folder_that_was_not_finished_is_refused(tmp_path, votes):
     parts = split(votes, 5).map_parts(refuse_rater_seven)
-    with pytest.raises(RuntimeError, match="rater 7"):
+    with (
+        dask.config.set(scheduler="synchronous"),
+        pytest.raises(RuntimeError, match="rater 7"),
+    ):
         write_rankings(parts, tmp_path / "stopped")
-    with pytest.raises(rs.RankshotError, match=r"1 part of 2 missing|there is no such"):
+    # Which of the parts came first is up to Dask.
+    with pytest.raises(rs.RankshotError, match=r"1 part of 2 missing|there (is|are) no"):
         read_rankings(tmp_path / "stopped")
     write_rankings(split(votes, 5, 10, 15), tmp_path / "whole")
     for i in (2, 3):
@@ -378,7 +382,7 @@ def test_persisted_parts_are_read_once(tmp_path, votes):
 def client():
     with (
         LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
         ) as cluster,
         Client(cluster) as client,
     ):

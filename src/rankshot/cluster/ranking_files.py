@@ -32,6 +32,7 @@ from rankshot.ranking.files import JSONL_ENDINGS, PREFLIB_ENDINGS, parse_jsonl
 from rankshot.ranking.parquet_files import (
     GROUP_ENTRIES,
     iterate_row_groups,
+    join_portions,
     put_rankings,
     read_item_names,
 )
@@ -255,10 +256,7 @@ def _parse(
 def _read_row_groups(file: StoredFile, groups: list[int], items: Items | None) -> Rankings | None:
     with open_parquet(file, dictionaries=True) as parquet:
         parts = list(iterate_row_groups(parquet, groups, items, file))
-    if not parts:
-        return None
-    names = items or tuple(sorted({item for part in parts for item in part.items}))
-    return Rankings.concatenate(part.change_items(names) for part in parts)
+    return join_portions(parts, items) if parts else None
 
 
 # ---- Writing

@@ -20,6 +20,7 @@ from rankshot.ranking.checks import require_rankings
 from rankshot.ranking.encoding import Where, describe_row
 from rankshot.ranking.parquet_files import (
     FIELDS,
+    join_portions,
     read_parquet,
     refuse_misspelt_field,
     write_parquet,
@@ -120,8 +121,7 @@ def parse_jsonl(
     parts = [_read_portion(portion, names, path) for portion in portions]
     if not parts:
         raise RankshotError(f"{path}: no rankings in it")
-    found = names or tuple(sorted({item for part in parts for item in part.items}))
-    return Rankings.concatenate(part.change_items(found) for part in parts)
+    return join_portions(parts, names)
 
 
 def _read_portion(

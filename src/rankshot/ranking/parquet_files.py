@@ -53,8 +53,13 @@ def read_parquet(path: Path, items: Iterable[Any] | None) -> Rankings:
         parts = list(iterate_row_groups(file, range(file.num_row_groups), names, path))
     if not parts:
         raise RankshotError(f"{path}: no rankings in it")
-    found = names or tuple(sorted({item for part in parts for item in part.items}))
-    return Rankings.concatenate(part.change_items(found) for part in parts)
+    return join_portions(parts, names)
+
+
+def join_portions(portions: list[Rankings], items: tuple[str, ...] | None) -> Rankings:
+    """Join portions of files, over ``items`` or those that occur in any of them, sorted."""
+    names = items or tuple(sorted({item for portion in portions for item in portion.items}))
+    return Rankings.concatenate(portion.change_items(names) for portion in portions)
 
 
 def read_item_names(file: Any, path: NamedFile) -> tuple[str, ...] | None:
@@ -73,9 +78,10 @@ def iterate_row_groups(
 ) -> Iterator[Rankings]:
     """Yield the rankings of some row groups, over ``items`` or those that occur in the group."""
     columns = _require_columns(file.schema.to_arrow_schema(), path)
+    sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
     # One by one: PyArrow reads lists from several row groups only as text, and slowly.
     for group in groups:
-        row = sum(file.metadata.row_group(before).num_rows for before in range(group))
+        row = sum(sizes[:group])
         table = file.read_row_group(group, columns=columns, use_threads=False)
         for batch in table.to_batches():
             yield _RowReader(batch, row, path).read(items)
@@ -282,8 +288,8 @@ def _to_table(rankings: Rankings) -> Any:
     if np.any(rankings.weights != 1):
         columns["weight"] = arrow.array(rankings.weights)
     if rankings.is_subset.any():
-        kinds = np.where(rankings.is_subset, "subset", "top")
-        columns["kind"] = arrow.array(kinds.tolist(), arrow.string())
+        is_subset = arrow.array(rankings.is_subset.astype(np.int8))
+        columns["kind"] = arrow.DictionaryArray.from_arrays(is_subset, ["top", "subset"])
     whole = rankings.lengths == rankings.n_listed
     if not whole.all():
         columns["k"] = arrow.array(rankings.lengths, mask=whole)
