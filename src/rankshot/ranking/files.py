@@ -21,9 +21,9 @@ from rankshot.ranking.encoding import Where, describe_row
 from rankshot.ranking.parquet_files import (
     FIELDS,
     join_portions,
+    put_rankings,
     read_parquet,
     refuse_misspelt_field,
-    write_parquet,
 )
 from rankshot.ranking.rankings import Rankings
 
@@ -67,7 +67,9 @@ def read_rankings(path: str | Path, items: Iterable[Any] | None = None) -> Ranki
     """
     path = Path(path)
     require_ending(path, ENDINGS)
-    return _READERS.get(path.suffix, read_preflib)(path, items)
+    if path.suffix == ".parquet":
+        return read_parquet(path, items)
+    return read_jsonl(path, items) if path.suffix in JSONL_ENDINGS else read_preflib(path, items)
 
 
 def write_rankings(rankings: Rankings, path: str | Path) -> None:
@@ -98,9 +100,13 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
     if len(rankings) == 0:
         raise RankshotError(f"{path}: there are no rankings to write")
     require_ending(path, ENDINGS)
-    write = _WRITERS.get(path.suffix, write_preflib)
     with replace_file(path) as stream:
-        write(rankings, stream, path)
+        if path.suffix == ".parquet":
+            put_rankings(rankings, stream.buffer)
+        elif path.suffix in JSONL_ENDINGS:
+            write_jsonl(rankings, stream, path)
+        else:
+            write_preflib(rankings, stream, path)
 
 
 # ---- JSON lines
@@ -323,8 +329,3 @@ def _require_kind(rankings: Rankings, path: Path, where: Where) -> None:
             raise RankshotError(
                 f"{where(row)}: {what}, which {path.suffix} does not allow; use {instead}"
             )
-
-
-_READERS = {".jsonl": read_jsonl, ".ndjson": read_jsonl, ".parquet": read_parquet}
-_WRITERS = {".jsonl": write_jsonl, ".ndjson": write_jsonl, ".parquet": write_parquet}
-"""PrefLib's formats are read and written by one function each."""

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -260,11 +260,6 @@ def _number_items(
 
 
 # ---- Writing
-
-
-def write_parquet(rankings: Rankings, stream: TextIO, path: Path) -> None:  # noqa: ARG001
-    """Write rankings to the bytes of a text file."""
-    put_rankings(rankings, stream.buffer)
 
 
 def put_rankings(rankings: Rankings, stream: BinaryIO) -> None:
