@@ -84,7 +84,7 @@ def test_the_answers_are_those_of_one_table(place, client):
     assert run.n_rows == len(ids)
     assert run.counts == {label: one["label"].count(label) for label in set(one["label"])}
     assert "rejected" in run.counts
-    assert set(run.seconds) == {"reading", "classifying", "writing"}
+    assert set(run.seconds) == {"reading", "classifying", "writing", "storage"}
     assert (run.n_done, run.n_skipped, run.failed) == (5, 0, [])
 
 

@@ -14,11 +14,11 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from secrets import token_hex
 from threading import Lock
-from time import monotonic
+from time import monotonic, perf_counter
 from typing import Any, Protocol
 
 from rankshot.cluster.connections import (
@@ -69,7 +69,7 @@ class Work:
     counts : mapping of str to int
         Sums that the job keeps of them, such as the rows of each class.
     seconds : mapping of str to float
-        The time of each stage.
+        The time of each stage. That of fetching and publishing the part is added as "storage".
     """
 
     n_rows: int = 0
@@ -257,10 +257,12 @@ def _do_part(part: Part, *, job: PartJob, fingerprint: str, content: bytes, outp
         if finished is not None:
             return _Result(finished, was_finished=True)
         loaded = _load_once(job, fingerprint, content)
+        begin = perf_counter()
         with fetch_part(part) as source, new_part(target) as path:
             work = job.run(loaded, part, source, path, metadata)
             require_unchanged(part)
-        return _Result(work)
+        storage = perf_counter() - begin - sum(work.seconds.values())
+        return _Result(replace(work, seconds={**work.seconds, "storage": storage}))
     except OutputError as error:
         return _Result(problem=str(error), ends_job=True)
     except RankshotError as error:

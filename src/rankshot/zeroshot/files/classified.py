@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -77,7 +77,8 @@ def classify_to_file(
     """
     done, n_rows = Classified(), 0
     metadata: dict[str, str] = {}
-    with open_predictions(output, head.classes_, metadata) as writer:
+    with ExitStack() as stack:
+        writer = stack.enter_context(open_predictions(output, head.classes_, metadata))
         batches = table.batches()
         while True:
             with done.time("reading"):
@@ -98,4 +99,7 @@ def classify_to_file(
                 advance(len(batch))
         if describe is not None:
             metadata.update(describe(done))
+        # Parquet is written when there are enough rows, or no more.
+        with done.time("writing"):
+            stack.close()
     return done
