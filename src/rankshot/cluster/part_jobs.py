@@ -43,6 +43,7 @@ from rankshot.cluster.storage import (
     join_address,
     new_part,
     read_footer,
+    remove_files,
     remove_leftovers,
     require_unchanged,
 )
@@ -211,6 +212,8 @@ def run_parts(
         # If the disk is full, that is the error to report.
         with suppress(OutputError, OSError):
             write_failed(output, run.state.failed)
+    # What an earlier run, or a killed process, has left of a part is not its output.
+    remove_files(output, [output_name(part) for part in run.failed])
     remove_leftovers(output)
     return run.state
 
@@ -310,6 +313,7 @@ class _Run:
         self.client, self.job, self.content, self.output = client, job, content, output
         self.stop_on_error, self.progress, self.notify = stop_on_error, progress, notify
         self.state = PartsRun(len(parts))
+        self.failed: list[Part] = []
         self._begin = monotonic()
         self._name = f"rankshot-{token_hex(8)}"
         self._own_client: Any = None
@@ -411,6 +415,8 @@ class _Run:
         if result.ends_job:
             raise RankshotError(f"{result.problem}; {self.describe_rest()}")
         self.state._add(result, part.name)
+        if result.problem:
+            self.failed.append(part)
         self.state.elapsed = monotonic() - self._begin
         if result.problem and self.stop_on_error:
             raise RankshotError(f"{result.problem}; {self.describe_rest()}")

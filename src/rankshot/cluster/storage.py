@@ -241,7 +241,8 @@ def fetch_part(part: Part) -> Iterator[Path]:
                 place.files.get_file(place.path, str(copy))
             yield copy
         except RankshotError as error:
-            raise type(error)(str(error).replace(str(copy), part.address)) from None
+            kind = OutputError if isinstance(error, OutputError) else RankshotError
+            raise kind(str(error).replace(str(copy), part.address)) from None
 
 
 def read_bytes(address: str) -> bytes | None:

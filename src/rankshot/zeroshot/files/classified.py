@@ -10,6 +10,7 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankshot.zeroshot.files.predictions import open_predictions
 from rankshot.zeroshot.files.score_tables import ScoreTable
@@ -53,6 +54,7 @@ def classify_to_file(
     reject_below: float | None = None,
     *,
     id_prefix: str = "",
+    check_first: Callable[[NDArray[np.floating]], None] | None = None,
     describe: Callable[[Classified], dict[str, str]] | None = None,
     advance: Callable[[int], None] | None = None,
 ) -> Classified:
@@ -70,6 +72,8 @@ def classify_to_file(
         Inputs of which no class has this probability are labelled `REJECTED`.
     id_prefix : str
         Comes before the number of a row, which is its id in a table without ids.
+    check_first : callable, optional
+        Called with the numbers of the first batch, before they are taken as scores of this type.
     describe : callable, optional
         Called after the last row; returns what goes into the footer of a Parquet file.
     advance : callable, optional
@@ -86,6 +90,8 @@ def classify_to_file(
             if batch is None:
                 break
             rows = range(n_rows, n_rows + len(batch))
+            if check_first is not None and n_rows == 0:
+                check_first(batch.values)
             with done.time("classifying"):
                 scores = build_scores(batch.values, table, score_type, rows)
                 log_proba = head.predict_log_proba(scores)
