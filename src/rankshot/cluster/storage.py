@@ -124,7 +124,11 @@ def _as_os_error(address: str) -> Iterator[None]:
     """Turn the errors of a store, which has many classes of its own, into `OSError`."""
     try:
         yield
-    except (OSError, ImportError, ValueError):
+    except OSError as error:
+        if error.errno is not None or address in str(error):
+            raise
+        raise type(error)(f"{address}: {error}") from error
+    except (ImportError, ValueError):
         raise
     except Exception as error:
         raise OSError(f"{address}: {type(error).__name__}: {error}") from error
@@ -204,10 +208,9 @@ def _describe_file(place: _Place, path: str, info: Mapping[str, Any]) -> tuple[s
         return str(Path(path)), status.st_size, f"{status.st_size}-{status.st_mtime_ns}"
     size = int(info.get("size") or 0)
     known = next((info[key] for key in _VERSION_KEYS if info.get(key)), "")
-    if isinstance(known, datetime):
-        # Some file systems list times as numbers, and describe a single file with dates.
-        known = known.timestamp()
-    version = f"{size}-{known}".replace('"', "")
+    # Some stores write times and quotes in one way in a listing, and in another for one file.
+    known = known.timestamp() if isinstance(known, datetime) else str(known).strip('"')
+    version = f"{size}-{known}"
     return str(place.files.unstrip_protocol(path)), size, version
 
 
@@ -238,7 +241,8 @@ def fetch_part(part: Part) -> Iterator[Path]:
                 place.files.get_file(place.path, str(copy))
             yield copy
         except RankshotError as error:
-            raise type(error)(str(error).replace(str(copy), part.address)) from None
+            kind = OutputError if isinstance(error, OutputError) else RankshotError
+            raise kind(str(error).replace(str(copy), part.address)) from None
 
 
 def read_bytes(address: str) -> bytes | None:

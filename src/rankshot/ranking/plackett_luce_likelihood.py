@@ -309,10 +309,14 @@ class PartsLikelihood:
         self.counts: NDArray[np.int64] = np.bincount(class_of)
         self.n_classes = len(self.counts)
         self.wins = self._add_up(_wins_of_part)
+        self._last: tuple[Floats, tuple[float, Floats]] | None = None
 
     def value_and_expected(self, theta: Floats) -> tuple[float, Floats]:
         """Return the log-likelihood, and the expected number of times each class is chosen."""
-        return self._add_up(_value_of_part, theta)
+        # A fit ends with the log-worths that it has tried last.
+        if self._last is None or not np.array_equal(self._last[0], theta):
+            self._last = theta.copy(), self._add_up(_value_of_part, theta)
+        return self._last[1]
 
     def information(self, theta: Floats) -> Floats:
         """Return minus the matrix of second derivatives."""
