@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from math import inf, isfinite, isnan
@@ -221,15 +221,19 @@ PutColumns = Callable[[Sequence[Sequence[str]], Sequence[NDArray[np.floating]]],
 
 
 @contextmanager
-def open_row_groups(stream: TextIO, columns: Sequence[str]) -> Iterator[PutColumns]:
+def open_row_groups(
+    stream: TextIO, columns: Sequence[str], metadata: Mapping[str, str] | None = None
+) -> Iterator[PutColumns]:
     """Yield the function that writes rows as Parquet, all in the precision of the first.
 
-    Rows are collected until they fill a row group.
+    Rows are collected until they fill a row group. The footer gets what ``metadata`` holds when
+    the block ends.
     """
     groups = _RowGroups(stream, columns)
     try:
         yield groups.put
         groups.flush()
+        groups.describe(metadata or {})
     finally:
         # Also after a failure: a writer that is not closed would write when it is deleted.
         groups.close()
@@ -256,6 +260,10 @@ class _RowGroups:
         if self._held:
             self._writer.write_table(self._arrow.concat_tables(self._held))
             self._held.clear()
+
+    def describe(self, metadata: Mapping[str, str]) -> None:
+        if self._writer is not None and metadata:
+            self._writer.add_key_value_metadata(metadata)
 
     def close(self) -> None:
         if self._writer is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,7 +67,9 @@ class Predictions:
 
 
 @contextmanager
-def open_predictions(path: str | Path, targets: Iterable[Any]) -> Iterator[PredictionWriter]:
+def open_predictions(
+    path: str | Path, targets: Iterable[Any], metadata: Mapping[str, str] | None = None
+) -> Iterator[PredictionWriter]:
     """Open a file of predictions, CSV or Parquet, for writing in batches.
 
     The columns are ``id``, ``label``, ``probability`` (of the label, or the largest one if the
@@ -83,6 +85,8 @@ def open_predictions(path: str | Path, targets: Iterable[Any]) -> Iterator[Predi
         Ends in .csv or .parquet.
     targets : iterable of names
         The classes that may be predicted, in the order of the columns of probabilities.
+    metadata : mapping of str to str, optional
+        What a Parquet file says about itself in its footer. It may be filled until the block ends.
 
     Examples
     --------
@@ -103,7 +107,7 @@ def open_predictions(path: str | Path, targets: Iterable[Any]) -> Iterator[Predi
     sink = _open_csv_sink if require_ending(path, TABLE_ENDINGS) == ".csv" else _open_parquet_sink
     names = as_names(targets, "targets")
     columns = [ID, LABEL, PROBABILITY, *(f"P({name})" for name in names)]
-    with replace_file(path) as stream, sink(stream, columns) as put:
+    with replace_file(path) as stream, sink(stream, columns, metadata) as put:
         writer = PredictionWriter(names, put)
         yield writer
         if writer.n_rows == 0:
@@ -211,7 +215,9 @@ def _find_non_probability(table: NDArray[np.floating]) -> tuple[int, int] | None
 
 
 @contextmanager
-def _open_csv_sink(stream: TextIO, columns: Sequence[str]) -> Iterator[WriteRows]:
+def _open_csv_sink(
+    stream: TextIO, columns: Sequence[str], _metadata: Mapping[str, str] | None
+) -> Iterator[WriteRows]:
     """Write the names of the columns; yield the function that writes rows."""
     writer = csv.writer(stream)
     writer.writerow(columns)
@@ -229,9 +235,11 @@ def _open_csv_sink(stream: TextIO, columns: Sequence[str]) -> Iterator[WriteRows
 
 
 @contextmanager
-def _open_parquet_sink(stream: TextIO, columns: Sequence[str]) -> Iterator[WriteRows]:
+def _open_parquet_sink(
+    stream: TextIO, columns: Sequence[str], metadata: Mapping[str, str] | None
+) -> Iterator[WriteRows]:
     """Yield the function that writes rows, all in the precision of the first."""
-    with open_row_groups(stream, columns) as put:
+    with open_row_groups(stream, columns, metadata) as put:
         yield lambda ids, labels, chosen, proba: put([ids, labels], [chosen, *proba.T])
 
 

@@ -1,0 +1,136 @@
+"""Clients of Dask: local processes, or a scheduler that exists; and what its workers must have."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import monotonic, sleep
+from typing import Any
+
+from rankshot import __version__
+from rankshot.cluster.storage import read_bytes
+from rankshot.core.errors import RankshotError, format_count, quote_names
+from rankshot.core.validation import require_module, require_whole_number
+
+PATIENCE = 60.0
+"""Seconds for which a lost scheduler is waited for."""
+Notify = Callable[[str], None]
+
+
+def import_distributed() -> Any:
+    """Import Dask's scheduler, or raise an error that names the extra to install."""
+    return require_module("distributed", "many processes", "cluster")
+
+
+def count_cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@contextmanager
+def open_client(scheduler: str | None, workers: int | None, most_workers: int) -> Iterator[Any]:
+    """Yield a client of a scheduler, or of local processes with one thread each.
+
+    Parameters
+    ----------
+    scheduler : str or None
+        The address of a scheduler, such as ``tcp://10.0.0.5:8786``.
+    workers : int or None
+        How many local processes there are; by default, as many as cores.
+    most_workers : int
+        More local processes than this are not started.
+    """
+    distributed = import_distributed()
+    if scheduler is not None:
+        client = connect(scheduler)
+        try:
+            yield client
+        finally:
+            client.close(timeout=5)
+        return
+    n = count_cores() if workers is None else require_whole_number("workers", workers)
+    # Dask itself limits the threads of BLAS in these processes to one.
+    with (
+        distributed.LocalCluster(
+            n_workers=max(1, min(n, most_workers)),
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def connect(address: str, security: Any = None, patience: float = 10.0) -> Any:
+    """Return a client of a scheduler, which may take some seconds to answer."""
+    distributed = import_distributed()
+    deadline = monotonic() + patience
+    while True:
+        left = max(1.0, deadline - monotonic())
+        try:
+            return distributed.Client(
+                address, security=security, timeout=min(5.0, left), set_as_default=False
+            )
+        except (OSError, TimeoutError) as error:
+            if monotonic() > deadline:
+                raise RankshotError(
+                    f"{address}: no scheduler of Dask answers there ({_first_line(error)})"
+                ) from None
+            sleep(0.5)
+        except (ValueError, ImportError, TypeError) as error:
+            raise RankshotError(
+                f"{address}: is no address of a scheduler, such as tcp://10.0.0.5:8786 ({error})"
+            ) from None
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).partition("\n")[0] or type(error).__name__
+
+
+def require_workers(client: Any, seen_by_all: str, notify: Notify) -> None:
+    """Wait for a worker; refuse workers without this version, or that do not see a file.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    seen_by_all : str
+        The address of a file that every worker must be able to read.
+    notify : callable
+        Is told what is waited for.
+    """
+    if not client.nthreads():
+        notify("the scheduler has no workers yet: waiting for the first")
+        while not client.nthreads():
+            sleep(0.5)
+    try:
+        found = client.run(_describe_worker, seen_by_all)
+    except ImportError as error:
+        raise RankshotError(
+            f"the workers have no {error.name}: install rankshot[cluster] {__version__} where they "
+            "run"
+        ) from None
+    if other := {version for version, _ in found.values()} - {__version__}:
+        raise RankshotError(
+            f"workers have rankshot {', '.join(sorted(other))}, and this is {__version__}: install "
+            "the same version everywhere"
+        )
+    if blind := [address for address, (_, sees) in found.items() if not sees]:
+        raise RankshotError(
+            f"{seen_by_all}: {format_count(len(blind), 'worker')} of {len(found)} cannot read it "
+            f"({quote_names(blind, 2)}); give folders that all machines share, or an address such "
+            "as s3://"
+        )
+
+
+def _describe_worker(seen_by_all: str) -> tuple[str, bool]:
+    """Return the version of a worker, and whether it can read a file."""
+    try:
+        return __version__, read_bytes(seen_by_all) is not None
+    except OSError:
+        return __version__, False

@@ -1,0 +1,197 @@
+"""The manifest of an output folder: which job fills it, from which parts.
+
+``_rankshot.json`` describes the job (head, settings) and lists the parts of the input with their
+versions. A second start reads it: the same job goes on, another one is refused.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+from rankshot.cluster.storage import (
+    Part,
+    has_pattern,
+    is_file,
+    join_address,
+    list_files,
+    read_bytes,
+    remove_files,
+    write_text,
+)
+from rankshot.core.errors import RankshotError, quote_names
+
+MANIFEST = "_rankshot.json"
+FAILED = "_failed.csv"
+FORMAT = "rankshot parts"
+VERSION = 1
+ENDING = ".parquet"
+"""The ending of output parts."""
+
+
+def fingerprint(description: Mapping[str, Any]) -> str:
+    """Return a hash of what a job depends on, except its parts."""
+    text = json.dumps(description, sort_keys=True, ensure_ascii=False)
+    return sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+def output_name(part: Part) -> str:
+    """Return the name of the output part of an input part."""
+    return f"{part.stem}{ENDING}"
+
+
+def open_output(
+    output: str,
+    description: Mapping[str, Any],
+    parts: Sequence[Part],
+    *,
+    again: bool = False,
+) -> None:
+    """Write the manifest of a job, if its output folder is new or was begun by the same job.
+
+    Parameters
+    ----------
+    output : str
+        The folder, or its address.
+    description : mapping
+        What the result for a part depends on, by the names that a user knows: head, settings.
+    parts : sequence of Part
+        All parts of the input.
+    again : bool
+        Remove the output parts of another job, and those of parts that changed or vanished.
+
+    Raises
+    ------
+    RankshotError
+        If the folder belongs to another job, or to none.
+    """
+    _refuse_equal_names(parts)
+    if is_file(output):
+        raise RankshotError(f"{output}: is a file, not a folder; give another name")
+    present = list_files(output)
+    kept = _read_manifest(output)
+    if kept is None:
+        _refuse_files(output, present, set(), "which has no manifest of rankshot")
+    else:
+        own = {output_name(part) for part in kept[1]}
+        _refuse_files(output, present, own, "where the job has no part of this name")
+        stale = _find_stale(output, kept, description, parts, again=again)
+        remove_files(output, [name for name in present if name in stale])
+    manifest = {
+        "format": FORMAT,
+        "version": VERSION,
+        "job": dict(description),
+        "fingerprint": fingerprint(description),
+        "parts": [[part.name, part.size, part.version] for part in parts],
+    }
+    text = json.dumps(manifest, indent=0, ensure_ascii=False)
+    write_text(join_address(output, MANIFEST), text)
+
+
+def _refuse_equal_names(parts: Sequence[Part]) -> None:
+    """Refuse two inputs that would have the same output."""
+    first: dict[str, Part] = {}
+    for part in parts:
+        other = first.setdefault(output_name(part), part)
+        if other is not part:
+            raise RankshotError(
+                f"{part.address}: would have the same output as {other.address}, "
+                f"{output_name(part)!r}; rename one of them"
+            )
+
+
+def refuse_inside(output: str, dataset: str, parts: Sequence[Part]) -> None:
+    """Refuse an output that is part of the input: the next start would take it for a part."""
+    root = parts[0].address.removesuffix(parts[0].name)
+    is_folder = not has_pattern(dataset) and parts[0].address != dataset
+    folder = f"{output}/"
+    inside = next((part.name for part in parts if part.address.startswith(folder)), None)
+    if inside is not None or folder == root or (is_folder and folder.startswith(root)):
+        raise RankshotError(
+            f"{output}: is inside of the dataset ({inside or root}); give an output outside of it"
+        )
+
+
+def _refuse_files(output: str, present: Iterable[str], own: set[str], why: str) -> None:
+    """Refuse a folder with parts that no part of the input has written."""
+    visible = [name for name in present if not name.rpartition("/")[2].startswith(("_", "."))]
+    if foreign := sorted(set(visible) - own):
+        raise RankshotError(
+            f"{output}: has {quote_names(foreign, 3)} in it, {why}; give another output, or "
+            "remove this"
+        )
+
+
+def _read_manifest(output: str) -> tuple[Mapping[str, Any], list[Part]] | None:
+    """Return the description and the parts of the job that an output folder belongs to."""
+    address = join_address(output, MANIFEST)
+    content = read_bytes(address)
+    if content is None:
+        return None
+    try:
+        manifest = json.loads(content)
+        if manifest["format"] == FORMAT and manifest["version"] == VERSION:
+            parts = [Part(name, name, size, version) for name, size, version in manifest["parts"]]
+            return dict(manifest["job"]), parts
+    except (ValueError, KeyError, TypeError):
+        pass
+    raise RankshotError(
+        f"{address}: damaged, or written by another version of rankshot; give another output"
+    )
+
+
+def _find_stale(
+    output: str,
+    kept: tuple[Mapping[str, Any], list[Part]],
+    description: Mapping[str, Any],
+    parts: Sequence[Part],
+    *,
+    again: bool,
+) -> set[str]:
+    """Return the output parts that do not fit this job; without ``again``, refuse them."""
+    before, old = kept
+    if fingerprint(before) != fingerprint(description):
+        if again:
+            return {output_name(part) for part in old}
+        changed = [
+            name for name in {**before, **description} if before.get(name) != description.get(name)
+        ]
+        told = "; ".join(_tell_change(name, before, description) for name in changed)
+        raise RankshotError(
+            f"{output}: belongs to another job ({told}); give another output, or replace it with "
+            "--again (again=True)"
+        )
+    versions = {part.name: part.version for part in parts}
+    vanished = [part for part in old if part.name not in versions]
+    differ = [part for part in old if versions.get(part.name, part.version) != part.version]
+    if (vanished or differ) and not again:
+        told = " and ".join(
+            f"{quote_names((part.name for part in some), 3)} {what}"
+            for some, what in ((differ, "changed"), (vanished, "vanished"))
+            if some
+        )
+        raise RankshotError(
+            f"{output}: since the job began, {told}; accept this with --again (again=True)"
+        )
+    return {output_name(part) for part in (*vanished, *differ)}
+
+
+def _tell_change(name: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    values = [before.get(name), now.get(name)]
+    if all(isinstance(value, str) and len(value) == 64 for value in values):
+        return f"another {name}"
+    return f"{name}: {values[0]}, not {values[1]}"
+
+
+def write_failed(output: str, failed: Sequence[tuple[str, str]]) -> None:
+    """List the parts that have no output, with the reasons; remove the list if there are none."""
+    if not failed:
+        remove_files(output, [FAILED])
+        return
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([("part", "reason"), *failed])
+    write_text(join_address(output, FAILED), text.getvalue())

@@ -1,0 +1,428 @@
+"""Jobs over the parts of a dataset on Dask: one output part for each input part.
+
+A job survives what happens on clusters. An output part is complete or not there, and says in its
+footer which job wrote it from which version of its input: so a second start only does what is
+missing, and a part that is done twice has the same bytes. A part that is not finished when a
+worker is lost is done by another worker. A part that cannot be done is listed with its reason.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from time import monotonic
+from typing import Any, Protocol
+
+from rankshot.cluster.connections import (
+    PATIENCE,
+    Notify,
+    connect,
+    import_distributed,
+    require_workers,
+)
+from rankshot.cluster.manifests import (
+    MANIFEST,
+    fingerprint,
+    open_output,
+    output_name,
+    write_failed,
+)
+from rankshot.cluster.storage import (
+    FULL,
+    OutputError,
+    Part,
+    fetch_part,
+    join_address,
+    new_part,
+    read_footer,
+    remove_leftovers,
+    require_unchanged,
+)
+from rankshot.core.errors import RankshotError, format_count
+
+TASKS_PER_THREAD = 3
+"""So many parts are with the scheduler for each thread: enough that no worker waits."""
+RETRIES = 2
+"""How often a part is tried again after an error of its storage."""
+REFRESH = 10.0
+"""Seconds after which the threads of the cluster are counted again: workers come and go."""
+JOB, INPUT, COUNTS = "rankshot.job", "rankshot.input", "rankshot.counts"
+"""The keys in the footer of an output part."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What was done for a part.
+
+    Attributes
+    ----------
+    n_rows : int
+        The rows of the output part.
+    counts : mapping of str to int
+        Sums that the job keeps of them, such as the rows of each class.
+    seconds : mapping of str to float
+        The time of each stage.
+    """
+
+    n_rows: int = 0
+    counts: Mapping[str, int] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+
+class PartJob(Protocol):
+    """What is done with each part; it is sent to the workers.
+
+    Attributes
+    ----------
+    description : mapping
+        What the result depends on (head, settings), by names that a user knows; JSON can hold it.
+    """
+
+    @property
+    def description(self) -> Mapping[str, Any]: ...
+
+    def load(self, content: bytes) -> Any:
+        """Return what all parts need (a head, a model); called once in each worker process."""
+
+    def run(
+        self, loaded: Any, part: Part, source: Path, target: Path, metadata: dict[str, str]
+    ) -> Work:
+        """Read ``source``, which has the content of the part, and write the Parquet ``target``.
+
+        The same input must give the same bytes. The target must have the metadata in its footer,
+        and in addition the counts as `format_counts` returns them.
+        """
+
+
+def format_counts(counts: Mapping[str, int]) -> dict[str, str]:
+    """Return counts as metadata for a footer, from which a second start reads them."""
+    return {COUNTS: json.dumps(counts, sort_keys=True)}
+
+
+@dataclass
+class PartsRun:
+    """What a job has done.
+
+    Attributes
+    ----------
+    n_parts : int
+        The parts of the dataset.
+    n_done, n_skipped : int
+        The parts that were done now, and those that an earlier run has finished.
+    n_rows, n_new_rows : int
+        The rows in all output parts, and in those that were done now.
+    counts : Counter of str
+        The sums that the job keeps, over all output parts.
+    seconds : Counter of str
+        The time of each stage, summed over the workers.
+    elapsed : float
+        The seconds since the job began.
+    failed : list of (str, str)
+        The parts that have no output, and the reasons.
+    """
+
+    n_parts: int
+    n_done: int = 0
+    n_skipped: int = 0
+    n_rows: int = 0
+    n_new_rows: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    seconds: Counter[str] = field(default_factory=Counter)
+    elapsed: float = 0.0
+    failed: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def n_finished(self) -> int:
+        """The parts that have an output."""
+        return self.n_done + self.n_skipped
+
+    def _add(self, result: _Result, name: str) -> None:
+        if result.problem:
+            self.failed.append((name, result.problem))
+            return
+        self.n_rows += result.work.n_rows
+        self.counts.update(result.work.counts)
+        self.seconds.update(result.work.seconds)
+        if result.was_finished:
+            self.n_skipped += 1
+        else:
+            self.n_done += 1
+            self.n_new_rows += result.work.n_rows
+
+
+def run_parts(
+    client: Any,
+    job: PartJob,
+    content: bytes,
+    parts: Sequence[Part],
+    output: str,
+    *,
+    again: bool = False,
+    stop_on_error: bool = False,
+    progress: Callable[[PartsRun], None] | None = None,
+    notify: Notify = lambda _: None,
+) -> PartsRun:
+    """Do a job for all parts that are not finished.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    job : PartJob
+    content : bytes
+        What ``job.load`` gets on each worker, such as the file of a head.
+    parts : sequence of Part
+        From `list_parts`.
+    output : str
+        The folder of the output parts, as `as_address` returns it.
+    again : bool
+        Replace the output of another job, and of parts that changed or vanished.
+    stop_on_error : bool
+        Raise for the first part that cannot be done.
+    progress : callable, optional
+        Called after each part.
+    notify : callable, optional
+        Called with messages for the user, such as that the scheduler is lost.
+
+    Raises
+    ------
+    RankshotError
+        If the output belongs to another job or cannot be written, or the scheduler does not come
+        back. Output parts that are finished stay: the same call goes on.
+    """
+    open_output(output, job.description, parts, again=again)
+    run = _Run(client, job, content, parts, output, stop_on_error, progress, notify)
+    try:
+        run.finish_all()
+    except (KeyboardInterrupt, SystemExit):
+        notify(f"stopped: {run.describe_rest()}")
+        raise
+    finally:
+        run.close()
+        # If the disk is full, that is the error to report.
+        with suppress(OutputError, OSError):
+            write_failed(output, run.state.failed)
+    if not run.state.failed:
+        remove_leftovers(output)
+    return run.state
+
+
+# -------------------------------------------------------------------- on a worker
+
+
+@dataclass(frozen=True)
+class _Result:
+    work: Work = field(default_factory=Work)
+    was_finished: bool = False
+    problem: str = ""
+    ends_job: bool = False
+
+
+_loaded: dict[str, Any] = {}
+"""What the last job needs in this process."""
+_lock = Lock()
+
+
+def _load_once(job: PartJob, key: str, content: bytes) -> Any:
+    with _lock:
+        if key not in _loaded:
+            _loaded.clear()
+            _loaded[key] = job.load(content)
+        return _loaded[key]
+
+
+def _keep(content: bytes) -> bytes:
+    """Return the content. As the result of a task, it is made again if its worker is lost."""
+    return content
+
+
+def _do_part(job: PartJob, key: str, content: bytes, part: Part, output: str) -> _Result:
+    """Do one part, unless it is finished.
+
+    Errors of storage are raised, so that Dask tries again; all others are part of the result.
+    """
+    target = join_address(output, output_name(part))
+    metadata = {JOB: key, INPUT: part.version}
+    try:
+        finished = _read_finished(target, metadata)
+        if finished is not None:
+            return _Result(finished, was_finished=True)
+        loaded = _load_once(job, key, content)
+        with fetch_part(part) as source, new_part(target) as path:
+            work = job.run(loaded, part, source, path, metadata)
+            require_unchanged(part)
+        return _Result(work)
+    except OutputError as error:
+        return _Result(problem=str(error), ends_job=True)
+    except RankshotError as error:
+        return _Result(problem=str(error))
+    except OSError as error:
+        if error.errno in FULL:
+            return _Result(problem=f"{part.address}: {error}", ends_job=True)
+        raise
+
+
+def _read_finished(target: str, metadata: Mapping[str, str]) -> Work | None:
+    """Return what an output part holds, if this job wrote it completely from the same input."""
+    footer = read_footer(target)
+    if footer is None:
+        return None
+    n_rows, found = footer
+    try:
+        counts = json.loads(found.pop(COUNTS, "{}"))
+    except ValueError:
+        return None
+    return Work(n_rows, counts) if found == metadata else None
+
+
+# -------------------------------------------------------------------- on the client
+
+
+class _SchedulerLostError(Exception):
+    pass
+
+
+class _Run:
+    """The parts that are not decided yet, and the tasks that are with the scheduler."""
+
+    def __init__(
+        self,
+        client: Any,
+        job: PartJob,
+        content: bytes,
+        parts: Sequence[Part],
+        output: str,
+        stop_on_error: bool,  # noqa: FBT001
+        progress: Callable[[PartsRun], None] | None,
+        notify: Notify,
+    ) -> None:
+        self.client, self.job, self.content, self.output = client, job, content, output
+        self.stop_on_error, self.progress, self.notify = stop_on_error, progress, notify
+        self.state = PartsRun(len(parts))
+        self._begin = monotonic()
+        self._own_client: Any = None
+        self._address, self._security = client.scheduler.address, client.security
+        self._left: deque[Part] = deque(parts)
+        self._running: dict[Any, Part] = {}
+        self._n_started = 0
+
+    def finish_all(self) -> None:
+        """Do all parts; go on after the scheduler was lost and came back."""
+        while self._left:
+            try:
+                require_workers(self.client, join_address(self.output, MANIFEST), self.notify)
+                self._work()
+            except _errors_of_connection() as error:
+                # What was with the scheduler is begun again.
+                self._left.extendleft(reversed(self._running.values()))
+                self._running.clear()
+                self._reconnect(error)
+
+    def _work(self) -> None:
+        """Keep the scheduler busy until all parts are decided."""
+        distributed = import_distributed()
+        key = fingerprint(self.job.description)
+        with warnings.catch_warnings():
+            # Dask warns of large heads, and advises what is lost with its worker.
+            warnings.filterwarnings("ignore", "Sending large graph")
+            content = self.client.submit(_keep, self.content, pure=False)
+        waiting = distributed.as_completed(loop=self.client.loop)
+        counted_at, window = -REFRESH, 0
+        while self._left or self._running:
+            if monotonic() - counted_at > REFRESH:
+                threads = sum(self.client.nthreads().values())
+                counted_at, window = monotonic(), max(1, threads) * TASKS_PER_THREAD
+            while self._left and len(self._running) < window:
+                part = self._left.popleft()
+                future = self._submit(key, content, part)
+                self._running[future] = part
+                waiting.add(future)
+            future = next(waiting)
+            result = self._collect(future)
+            part = self._running.pop(future)
+            # The scheduler forgets a task that nobody refers to.
+            future.release()
+            self._record(part, result)
+
+    def _submit(self, key: str, content: Any, part: Part) -> Any:
+        self._n_started += 1
+        return self.client.submit(
+            _do_part,
+            self.job,
+            key,
+            content,
+            part,
+            self.output,
+            key=f"rankshot-{key[:8]}-{self._begin:.0f}-{self._n_started}",
+            retries=RETRIES,
+            pure=False,
+        )
+
+    def _collect(self, future: Any) -> _Result:
+        """Return the result of a task; a failure of its own is one."""
+        killed = import_distributed().KilledWorker
+        if future.status in {"cancelled", "lost"}:
+            raise _SchedulerLostError("its tasks are gone")
+        error = future.exception() if future.status == "error" else None
+        if error is None:
+            result: _Result = future.result()
+            return result
+        if isinstance(error, ImportError):
+            return _Result(problem=f"a worker has no {error.name}: {error}", ends_job=True)
+        if isinstance(error, killed):
+            return _Result(
+                problem=f"{error.allowed_failures + 1} workers died while they had it; does it fit "
+                "into their memory?"
+            )
+        return _Result(problem=f"{type(error).__name__}: {error}")
+
+    def _record(self, part: Part, result: _Result) -> None:
+        if result.ends_job:
+            raise RankshotError(f"{result.problem}; {self.describe_rest()}")
+        self.state._add(result, part.name)
+        self.state.elapsed = monotonic() - self._begin
+        if result.problem and self.stop_on_error:
+            raise RankshotError(f"{result.problem}; {self.describe_rest()}")
+        if self.progress is not None:
+            self.progress(self.state)
+
+    def describe_rest(self) -> str:
+        """Say how much is finished, and how to go on."""
+        return (
+            f"{self.state.n_finished:,} of {format_count(self.state.n_parts, 'part')} are "
+            "finished, and the same command goes on with the others"
+        )
+
+    def _reconnect(self, error: Exception) -> None:
+        self.notify(
+            f"the scheduler at {self._address} is lost ({error}): waiting {PATIENCE:.0f} s for it"
+        )
+        self._close_own_client()
+        try:
+            self._own_client = self.client = connect(self._address, self._security, PATIENCE)
+        except RankshotError as problem:
+            raise RankshotError(f"{problem}; {self.describe_rest()}") from None
+        self.notify("the scheduler is back")
+
+    def _close_own_client(self) -> None:
+        if self._own_client is not None:
+            self._own_client.close(timeout=5)
+            self._own_client = None
+
+    def close(self) -> None:
+        """Cancel what is with the scheduler."""
+        if self._running and self.client.status == "running":
+            self.client.cancel(list(self._running), force=True)
+        self._close_own_client()
+
+
+def _errors_of_connection() -> tuple[type[Exception], ...]:
+    """Return what the loss of the scheduler raises."""
+    comm = import_distributed().comm.core
+    client = import_distributed().client
+    return (_SchedulerLostError, comm.CommClosedError, client.ClosedClientError, TimeoutError)

@@ -1,0 +1,381 @@
+"""Where the parts of a dataset are: folders, and all that fsspec reaches (S3, GCS, Azure, HDFS).
+
+Parts are listed with their versions, fetched to a file that the readers of tables can open, and
+written so that a reader sees a part completely or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from errno import EDQUOT, EFBIG, ENOSPC, EROFS
+from pathlib import Path, PurePosixPath
+from secrets import token_hex
+from typing import Any, NamedTuple
+
+from rankshot.core.errors import RankshotError, format_count
+from rankshot.core.tables import TABLE_ENDINGS, import_pyarrow, open_parquet
+from rankshot.core.text_files import TEMPORARY, replace_file
+from rankshot.core.validation import require_module
+
+PUT_IS_ATOMIC = frozenset(
+    {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "oci", "oss", "tos", "memory"}
+)
+"""Stores that show an object only when all of it has arrived."""
+FULL = frozenset({ENOSPC, EDQUOT, EFBIG, EROFS})
+"""Errors that the next part would meet as well."""
+_VERSION_KEYS = (
+    *("ETag", "etag", "md5Hash", "generation"),
+    *("mtime", "LastModified", "last_modified", "modification_time", "modificationTime", "created"),
+)
+_PATTERN = re.compile(r"[*?\[]")
+
+
+class OutputError(RankshotError):
+    """The output cannot be written, whatever the part: the disk is full, or writing forbidden."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A file of a dataset.
+
+    Attributes
+    ----------
+    name : str
+        Its path relative to the dataset, with slashes.
+    address : str
+        Its path, or its address for fsspec.
+    size : int
+        In bytes.
+    version : str
+        Changes with the content: a checksum of the store, or the size and the time of the change.
+    """
+
+    name: str
+    address: str
+    size: int
+    version: str
+
+    @property
+    def stem(self) -> str:
+        """The name without its ending."""
+        return str(PurePosixPath(self.name).with_suffix(""))
+
+
+class _Place(NamedTuple):
+    """A file system of fsspec, and a path in it."""
+
+    files: Any
+    path: str
+    is_local: bool
+
+
+def is_address(text: str) -> bool:
+    """Return whether a text is an address such as ``s3://bucket/scores``, not a path."""
+    return "://" in text or "::" in text
+
+
+def has_pattern(text: str) -> bool:
+    """Return whether a text is a pattern such as ``scores/*.parquet``, not the name of a file."""
+    return _PATTERN.search(text) is not None and (is_address(text) or not Path(text).exists())
+
+
+def as_address(text: str | Path) -> str:
+    """Return an absolute path, or the address, without a slash at its end."""
+    text = str(text)
+    if not is_address(text):
+        return str(Path(text).absolute())
+    if "::" in text:
+        return text.rstrip("/")
+    place = _open_place(text)
+    if place.is_local:
+        return str(Path(place.path))
+    return str(place.files.unstrip_protocol(place.path)).rstrip("/")
+
+
+def join_address(folder: str, name: str) -> str:
+    """Return the address of a file in a folder."""
+    return f"{folder.rstrip('/')}/{name}" if is_address(folder) else str(Path(folder, name))
+
+
+def _open_place(address: str) -> _Place:
+    """Return the file system of an address; a missing one says what to install."""
+    core = require_module("fsspec.core", "addresses of storage", "cluster")
+    if not is_address(address):
+        address = str(Path(address).absolute())
+    try:
+        with _as_os_error(address):
+            files, path = core.url_to_fs(address)
+    except (ImportError, ValueError) as error:
+        raise RankshotError(f"{address}: cannot be opened: {error}") from None
+    kinds = {files.protocol} if isinstance(files.protocol, str) else set(files.protocol)
+    return _Place(files, path, bool(kinds & {"file", "local"}))
+
+
+@contextmanager
+def _as_os_error(address: str) -> Iterator[None]:
+    """Turn the errors of a store, which has many classes of its own, into `OSError`."""
+    try:
+        yield
+    except (OSError, ImportError, ValueError):
+        raise
+    except Exception as error:
+        raise OSError(f"{address}: {type(error).__name__}: {error}") from error
+
+
+# -------------------------------------------------------------------- listing
+
+
+def list_parts(dataset: str | Path, endings: Sequence[str] = TABLE_ENDINGS) -> list[Part]:
+    """Return the parts of a dataset, sorted by name.
+
+    Parameters
+    ----------
+    dataset : str or Path
+        A folder, with all folders in it, a pattern such as ``scores/*.parquet``, a file, or an
+        address of fsspec of one of these. Names that begin with ``_`` or ``.`` are no parts.
+    endings : sequence of str
+        The endings of the names of parts.
+
+    Raises
+    ------
+    RankshotError
+        If there are none; the message says what there is.
+    """
+    address = as_address(dataset)
+    place = _open_place(address)
+    root, found = _find_files(place, address)
+    names = {name: path for path in found if _is_visible(name := _relative(path, root))}
+    wanted = {name: path for name, path in names.items() if name.endswith(tuple(endings))}
+    if not wanted:
+        raise RankshotError(f"{address}: {_describe_others(names, endings)}")
+    return [
+        Part(name, *_describe_file(place, wanted[name], found[wanted[name]]))
+        for name in sorted(wanted)
+    ]
+
+
+def _find_files(place: _Place, address: str) -> tuple[str, Mapping[str, Mapping[str, Any]]]:
+    """Return the folder to which names are relative, and the files with what is known of them."""
+    files, path, _ = place
+    with _as_os_error(address):
+        if has_pattern(address):
+            folder = _PATTERN.split(path, maxsplit=1)[0].rpartition("/")[0]
+            found = files.glob(path, detail=True)
+            return folder, {name: info for name, info in found.items() if info["type"] == "file"}
+        try:
+            info = files.info(path)
+        except FileNotFoundError:
+            raise RankshotError(f"{address}: there is no such file or folder") from None
+        if info["type"] == "file":
+            return path.rpartition("/")[0], {path: info}
+        return path, files.find(path, detail=True)
+
+
+def _relative(path: str, root: str) -> str:
+    return path.removeprefix(root.rstrip("/")).lstrip("/")
+
+
+def _is_visible(name: str) -> bool:
+    return bool(name) and not any(step.startswith(("_", ".")) for step in name.split("/"))
+
+
+def _describe_others(names: Mapping[str, str], endings: Sequence[str]) -> str:
+    wanted = " or ".join(endings)
+    if not names:
+        return f"there are no files; parts end in {wanted}"
+    counts = Counter(PurePosixPath(name).suffix or "no ending" for name in names)
+    found = ", ".join(f"{count:,} with {ending}" for ending, count in counts.most_common(4))
+    return f"no part among {format_count(len(names), 'file')} ({found}); parts end in {wanted}"
+
+
+def _describe_file(place: _Place, path: str, info: Mapping[str, Any]) -> tuple[str, int, str]:
+    """Return the address, the size and the version of a file."""
+    if place.is_local:
+        # fsspec rounds the time to microseconds.
+        status = os.stat(path)  # noqa: PTH116 (there may be many thousands of files)
+        return str(Path(path)), status.st_size, f"{status.st_size}-{status.st_mtime_ns}"
+    size = int(info.get("size") or 0)
+    known = next((info[key] for key in _VERSION_KEYS if info.get(key)), "")
+    version = f"{size}-{known}".replace('"', "")
+    return str(place.files.unstrip_protocol(path)), size, version
+
+
+def require_unchanged(part: Part) -> None:
+    """Refuse a part that is not what it was when the parts were listed."""
+    place = _open_place(part.address)
+    with _as_os_error(part.address):
+        place.files.invalidate_cache()
+        _, _, version = _describe_file(place, place.path, place.files.info(place.path))
+    if version != part.version:
+        raise RankshotError(f"{part.address}: was changed while it was read")
+
+
+# -------------------------------------------------------------------- reading
+
+
+@contextmanager
+def fetch_part(part: Part) -> Iterator[Path]:
+    """Yield a file with the content of a part; errors about the file name the part."""
+    place = _open_place(part.address)
+    if place.is_local:
+        yield Path(place.path)
+        return
+    with tempfile.TemporaryDirectory(prefix="rankshot-") as folder:
+        copy = Path(folder, f"part{PurePosixPath(part.name).suffix}")
+        try:
+            with _as_os_error(part.address):
+                place.files.get_file(place.path, str(copy))
+            yield copy
+        except RankshotError as error:
+            raise type(error)(str(error).replace(str(copy), part.address)) from None
+
+
+def read_bytes(address: str) -> bytes | None:
+    """Return the content of a small file, or None if it does not exist."""
+    place = _open_place(address)
+    with _as_os_error(address):
+        try:
+            place.files.invalidate_cache()
+            content: bytes = place.files.cat_file(place.path)
+        except FileNotFoundError:
+            return None
+        return content
+
+
+def read_footer(address: str) -> tuple[int, dict[str, str]] | None:
+    """Return the number of rows and the metadata of a Parquet file; None if it is not complete."""
+    place = _open_place(address)
+    try:
+        if place.is_local:
+            with open_parquet(Path(place.path)) as file:
+                return _read_metadata(file.metadata)
+        with _as_os_error(address), place.files.open(place.path, "rb") as stream:
+            return _read_metadata(import_pyarrow("pyarrow.parquet").read_metadata(stream))
+    except (FileNotFoundError, RankshotError, import_pyarrow().ArrowException):
+        return None
+
+
+def _read_metadata(metadata: Any) -> tuple[int, dict[str, str]]:
+    pairs = metadata.metadata or {}
+    return metadata.num_rows, {
+        key.decode(): value.decode() for key, value in pairs.items() if key.startswith(b"rankshot")
+    }
+
+
+# -------------------------------------------------------------------- writing
+
+
+@contextmanager
+def new_part(address: str) -> Iterator[Path]:
+    """Yield a file to write; when the block ends without an exception, it is at ``address``.
+
+    Raises
+    ------
+    OutputError
+        If nothing can be written there.
+    """
+    place = _open_place(address)
+    ending = PurePosixPath(place.path).suffix
+    if place.is_local:
+        with _name_output(address):
+            target = Path(place.path)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            temporary = target.with_name(f".{target.name}{TEMPORARY}{token_hex(4)}{ending}")
+            temporary.touch(exist_ok=False)
+        try:
+            # A disk may also be full when the writer has its last bytes written.
+            with _name_output(address, only_full=True):
+                yield temporary
+                temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
+        return
+    folder = Path(tempfile.mkdtemp(prefix="rankshot-"))
+    try:
+        with _name_output(str(folder), only_full=True):
+            yield folder / f"part{ending}"
+        with _name_output(address):
+            _put(place, folder / f"part{ending}", address)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _name_output(address: str, *, only_full: bool = False) -> Iterator[None]:
+    """Turn errors that all parts would meet into an `OutputError` that names the address."""
+    try:
+        yield
+    except OSError as error:
+        is_forbidden = isinstance(error, PermissionError | NotADirectoryError | FileExistsError)
+        if error.errno in FULL or (is_forbidden and not only_full):
+            raise OutputError(f"{address}: cannot be written: {error.strerror or error}") from None
+        raise
+
+
+def _put(place: _Place, source: Path, address: str) -> None:
+    files, path, _ = place
+    kinds = {files.protocol} if isinstance(files.protocol, str) else set(files.protocol)
+    with _as_os_error(address):
+        if kinds & PUT_IS_ATOMIC:
+            files.put_file(str(source), path)
+            return
+        folder, _, name = path.rpartition("/")
+        files.makedirs(folder, exist_ok=True)
+        temporary = f"{folder}/.{name}{TEMPORARY}{token_hex(4)}"
+        try:
+            files.put_file(str(source), temporary)
+            # Some stores do not rename a file over another one.
+            if files.exists(path):
+                files.rm_file(path)
+            files.mv(temporary, path)
+        except BaseException:
+            if files.exists(temporary):
+                files.rm_file(temporary)
+            raise
+
+
+def write_text(address: str, text: str) -> None:
+    """Write a small file completely or not at all; text is encoded as UTF-8."""
+    with new_part(address) as path, replace_file(path) as stream:
+        stream.write(text)
+
+
+def list_files(folder: str) -> list[str]:
+    """Return the names of all files in a folder and its folders; none if it does not exist."""
+    place = _open_place(folder)
+    with _as_os_error(folder):
+        place.files.invalidate_cache()
+        return [_relative(path, place.path) for path in place.files.find(place.path)]
+
+
+def is_file(address: str) -> bool:
+    """Return whether there is a file, not a folder, of this name."""
+    place = _open_place(address)
+    with _as_os_error(address):
+        place.files.invalidate_cache()
+        return bool(place.files.isfile(place.path))
+
+
+def remove_files(folder: str, names: Sequence[str]) -> None:
+    """Remove files of a folder; those that do not exist are no error."""
+    place = _open_place(folder)
+    for name in names:
+        with _as_os_error(folder), _name_output(folder):
+            try:
+                place.files.rm_file(f"{place.path.rstrip('/')}/{name}")
+            except FileNotFoundError:
+                continue
+
+
+def remove_leftovers(folder: str) -> None:
+    """Remove the incomplete files that killed processes have left in a folder."""
+    names = list_files(folder)
+    begins = re.compile(rf"(.*/)?\.[^/]*{re.escape(TEMPORARY)}[^/]*")
+    remove_files(folder, [name for name in names if begins.fullmatch(name)])
