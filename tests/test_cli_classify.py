@@ -30,8 +30,8 @@ from command_line import (
     write_small_run,
 )
 from rankshot.cli import head_options, main
+from rankshot.zeroshot.files import classified
 from rankshot.zeroshot.files.predictions import read_predictions
-from rankshot.zeroshot.heads import decisions
 
 PR = rs.ProbabilisticRanking
 CLASSIFY = "classify scores.csv --rankings rankings.jsonl -o out.csv"
@@ -314,14 +314,14 @@ def test_an_interrupted_run_leaves_what_was_there(folder, monkeypatch, output, o
         (folder / output).write_bytes(old)
     before = sorted(folder.iterdir())
     batches = iter(range(9))
-    label_or_reject = decisions.label_or_reject
+    label_or_reject = classified.label_or_reject
 
     def interrupt(*arguments):
         if next(batches) == 2:
             raise KeyboardInterrupt
         return label_or_reject(*arguments)
 
-    monkeypatch.setattr(decisions, "label_or_reject", interrupt)
+    monkeypatch.setattr(classified, "label_or_reject", interrupt)
     done = rankshot(f"classify scores.csv --rankings rankings.jsonl -o {output} --batch-rows 2")
     assert next(batches) == 3
     assert done.status not in {0, 2}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -29,29 +29,38 @@ from rankshot.cli.head_parameters import (
     SimilarityOption,
     TemperatureOption,
 )
-from rankshot.cli.score_options import ScoreType, ScoreTypeOption, build_scores, infer_score_type
+from rankshot.cli.score_options import ScoreType, ScoreTypeOption, infer_score_type
 from rankshot.core.errors import RankshotError, format_count, quote_names
 
 if TYPE_CHECKING:
+    from rankshot.cluster import PartsRun
     from rankshot.zeroshot.files.score_tables import ScoreTable
     from rankshot.zeroshot.heads.base import BaseHead
 
 ROWS_SHOWN = 20
 """How many classes the printed table has at most."""
+FAILED_SHOWN = 10
+"""How many parts that failed are printed."""
 LONG = 5.0
 """If the inputs take more seconds than this, it is said beforehand."""
 
 
 def classify(
     scores: Annotated[
-        Path,
+        str,
         typer.Argument(
             help="The table of scores, with one column per seen class and optionally a column id "
-            "(.csv, .parquet, .npz)."
+            "(.csv, .parquet, .npz); or a dataset of many such tables (.csv, .parquet): a folder, "
+            "a pattern in quotes, or an address such as s3://bucket/scores."
         ),
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The predictions to write (.csv, .parquet).")
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            help="The predictions to write (.csv, .parquet); for a dataset, a folder or address.",
+        ),
     ],
     rankings: RankingsOption = None,
     similarity: SimilarityOption = None,
@@ -79,6 +88,35 @@ def classify(
             "scores.",
         ),
     ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            help="Classify a dataset with so many local processes. The default is one per core."
+        ),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            help="Classify a dataset on a cluster: the address of its Dask scheduler, such as "
+            "tcp://10.0.0.5:8786."
+        ),
+    ] = None,
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--again",
+            help="Replace the predictions of another head or other settings for a dataset, and "
+            "accept parts that have changed or vanished.",
+        ),
+    ] = False,
+    stop_on_error: Annotated[
+        bool,
+        typer.Option(
+            "--stop-on-error",
+            help="End at the first part of a dataset that cannot be classified. By default, the "
+            "others are classified, and bad parts are listed in _failed.csv.",
+        ),
+    ] = False,
 ) -> None:
     """Classify inputs as new classes, or as new and seen classes.
 
@@ -86,7 +124,13 @@ def classify(
     id, label, probability and one column P(name) for each class that may be predicted: with
     --classes all, this is at least as many columns as the scores have.
 
+    A dataset of many tables needs a fitted head (--head FILE.rankshot, from `rankshot fit`). Each
+    of its parts becomes a part of the output. If the command is stopped, it goes on where it was
+    when it is given again.
+
     Example: rankshot classify scores.parquet --rankings rankings.jsonl -o predictions.parquet
+
+    Example: rankshot classify scores/ --head new-classes.rankshot -o predictions/ --workers 8
     """
     from rankshot.core.validation import require_whole_number
     from rankshot.zeroshot.files.score_tables import open_scores
@@ -112,8 +156,26 @@ def classify(
         none=none,
         settings=settings,
     )
-    check_writable(output, scores, rankings, similarity, reference, options.saved)
-    table = open_scores(scores, batch_rows)
+    if workers is not None or scheduler is not None or _is_dataset(scores):
+        _classify_dataset(
+            scores,
+            output,
+            options,
+            workers=workers,
+            scheduler=scheduler,
+            score_type=score_type.value,
+            reject_below=reject_below,
+            batch_rows=batch_rows,
+            again=again,
+            stop_on_error=stop_on_error,
+        )
+        return
+    if again or stop_on_error:
+        option = "--again" if again else "--stop-on-error"
+        raise RankshotError(f"{option} is for a dataset of many parts, and {scores} is one file")
+    path, target = Path(scores), Path(output)
+    check_writable(target, path, rankings, similarity, reference, options.saved)
+    table = open_scores(path, batch_rows)
     model, score_type = fit_head(table, score_type, options)
     if reject_below is not None and REJECTED in model.classes_:
         raise RankshotError(f"--reject-below: a class is called {REJECTED!r}; rename it")
@@ -124,7 +186,7 @@ def classify(
         seconds *= n_inputs
         if seconds > LONG:
             say(f"--posterior sum: {work}; {n_inputs:,} inputs take about {seconds:.0f} s")
-    classify_table(table, model, score_type, output, reject_below)
+    classify_table(table, model, score_type, target, reject_below)
 
 
 def classify_table(
@@ -135,43 +197,124 @@ def classify_table(
     reject_below: float | None = None,
 ) -> None:
     """Write the predictions of a fitted head for a table of scores, and print their counts."""
-    import numpy as np
+    from rankshot.zeroshot.files.classified import classify_to_file
 
-    from rankshot.zeroshot.files.predictions import open_predictions
-    from rankshot.zeroshot.heads.decisions import REJECTED, label_or_reject
-    from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE, SeenAndNew
-
-    counts: Counter[str] = Counter()
-    done = 0
-    with open_predictions(output, model.classes_) as writer, progress_bar() as bar:
+    if score_type is ScoreType.AUTO:
+        score_type = infer_score_type(next(table.batches())[1].values, table)
+    with progress_bar() as bar:
         task = bar.add_task("classifying", total=table.n_rows)
-        for ids, batch in table.batches():
-            if score_type is ScoreType.AUTO:
-                score_type = infer_score_type(batch.values, table)
-            rows = range(done, done + len(batch))
-            log_proba = model.predict_log_proba(build_scores(batch.values, table, score_type, rows))
-            labels = label_or_reject(log_proba, model.classes_, reject_below, REJECTED)
-            writer.write(ids, labels, np.exp(log_proba))
-            counts.update(labels.tolist())
-            done += len(batch)
-            bar.advance(task, len(batch))
-    new = [name for name in model.classes_.tolist() if name not in {*table.items, NONE_OF_THESE}]
-    groups: dict[str, Collection[str]] = {}
-    if isinstance(model, SeenAndNew):
-        # A saved head may spell the seen classes in another way than the table.
-        new = model.head.classes_.tolist()
-        groups = {"seen classes": model.classes_[model.seen_].tolist(), "new classes": new}
-    _print_counts(counts, groups, new, output)
+        done = classify_to_file(
+            table,
+            model,
+            score_type,
+            output,
+            reject_below,
+            advance=lambda n_rows: bar.advance(task, n_rows),
+        )
+    _print_counts(done.counts, model, table.items, str(output))
+
+
+# ---- A dataset of many parts
+
+
+def _is_dataset(scores: str) -> bool:
+    from rankshot.cluster.storage import has_pattern, is_address
+
+    return is_address(scores) or Path(scores).is_dir() or has_pattern(scores)
+
+
+def _classify_dataset(
+    dataset: str, output: str, options: HeadOptions, *, reject_below: float | None, **given: Any
+) -> None:
+    """Classify all parts of a dataset on processes or a cluster, and print what was done."""
+    from rankshot.cluster import classify as classify_parts
+
+    head = options.fitted
+    if head is None or options.saved is None:
+        raise RankshotError(
+            f"{dataset}: a dataset needs a fitted head, --head FILE.rankshot; fit one with "
+            "`rankshot fit`"
+        )
+    _silence_dask()
+    with progress_bar() as bar:
+        task = bar.add_task("classifying", total=None)
+
+        def show(run: PartsRun) -> None:
+            rate = f"{run.n_new_rows / max(run.elapsed, 1e-9):,.0f} per second"
+            bar.update(
+                task,
+                completed=run.n_finished + len(run.failed),
+                total=run.n_parts,
+                description=f"classifying: {run.n_rows:,} rows, {rate}; parts",
+            )
+
+        run = classify_parts(
+            dataset,
+            options.saved,
+            output,
+            reject_below=reject_below,
+            progress=show,
+            notify=say,
+            **given,
+        )
+    _print_run(run, head, output, rejects=reject_below is not None)
+    if run.failed:
+        raise typer.Exit(1)
+
+
+def _silence_dask() -> None:
+    """Switch off the messages of Dask: the command says itself what happens."""
+    import logging
+
+    from rankshot.core.validation import require_module
+
+    require_module("distributed", "datasets of many parts", "cluster")
+    for name in logging.root.manager.loggerDict:
+        if name.startswith("distributed"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def _print_run(run: PartsRun, head: BaseHead, output: str, *, rejects: bool) -> None:
+    from rankshot.zeroshot.heads.decisions import REJECTED
+
+    if run.n_rows:
+        _print_counts(run.counts, head, head.items_, output)
+    if rejects and run.n_rows:
+        n = run.counts[REJECTED]
+        say(f"rejected: {n:,} ({n / run.n_rows:.1%})")
+    done = f"parts: {run.n_done:,} classified"
+    if run.n_skipped:
+        done += f", {run.n_skipped:,} finished earlier"
+    say(f"{done}, {len(run.failed):,} failed")
+    if run.n_done:
+        stages = ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in run.seconds.items())
+        rate = f"{run.n_new_rows / run.elapsed:,.0f} rows per second"
+        say(f"time: {run.elapsed:.1f} s ({rate}); of all workers: {stages}")
+    for name, reason in run.failed[:FAILED_SHOWN]:
+        say(f"failed: {name}: {reason}")
+    if run.failed:
+        say(f"all failed parts are listed in {output.rstrip('/')}/_failed.csv")
+
+
+# ---- What is printed
 
 
 def _print_counts(
-    counts: Counter[str], groups: dict[str, Collection[str]], new: list[str], output: Path
+    counts: Counter[str], model: BaseHead, seen: Collection[str], output: str
 ) -> None:
     """Print how often each class was predicted, and the total of each group of classes."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE, SeenAndNew
+
+    new = [name for name in model.classes_.tolist() if name not in {*seen, NONE_OF_THESE}]
+    groups: dict[str, Collection[str]] = {}
+    if isinstance(model, SeenAndNew):
+        # A saved head may spell the seen classes in another way than the table.
+        new = model.head.classes_.tolist()
+        groups = {"seen classes": model.classes_[model.seen_].tolist(), "new classes": new}
     total = sum(counts.values())
     table = Table(title="Predicted classes")
     table.add_column("class")

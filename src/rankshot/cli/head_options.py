@@ -20,13 +20,8 @@ from rankshot.cli.head_parameters import (
     Prior,
     build_prior,
 )
-from rankshot.cli.matched_names import match_columns, read_rankings_of, rename_all
-from rankshot.cli.score_options import (
-    ScoreType,
-    build_scores,
-    check_score_type,
-    infer_score_type,
-)
+from rankshot.cli.matched_names import match_columns, read_rankings_of, say_matched
+from rankshot.cli.score_options import ScoreType, infer_score_type
 from rankshot.core.errors import RankshotError, quote_names, suggest_name
 
 if TYPE_CHECKING:
@@ -235,7 +230,7 @@ def fit_head(
     from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
 
     if options.fitted is not None and options.saved is not None:
-        return options.fitted, _check_scores(scores, score_type, options.fitted, options.saved)
+        return _check_scores(scores, score_type, options.fitted, options.saved)
     options.check_rehearsed()
     head, rehearsed = options.head, options.rehearsed
     if head in {Head.DIRECT, Head.CONSE}:
@@ -270,22 +265,20 @@ def innermost_head(head: BaseHead) -> BaseHead:
 
 def _check_scores(
     scores: ScoreTable, score_type: ScoreType, head: BaseHead, path: Path
-) -> ScoreType:
-    """Refuse scores that do not fit a saved head; return their type."""
-    column_of = match_columns(head.items_, scores, path)
-    inner: BaseHead | None = head
-    while inner is not None and column_of:
-        inner.items_ = rename_all(inner.items_, column_of)
-        inner = getattr(inner, "head", None)
-    if different := sorted(set(scores.items) ^ set(head.items_)):
-        raise RankshotError(
-            f"{scores.path}: needs the seen classes that {path} was fitted for; only one of the "
-            f"two files has {quote_names(different)}"
-        )
+) -> tuple[BaseHead, ScoreType]:
+    """Refuse scores that do not fit a saved head; return it for their columns, and their type."""
+    from rankshot.zeroshot.files.table_scores import name_by_columns, require_score_type
+
+    named, column_of = name_by_columns(head, scores, path)
+    say_matched(column_of, scores, path)
     known = head.provenance_.get("score_type")
     if known is None:
-        return score_type
-    return check_score_type(scores, score_type, ScoreType(known), path)
+        return named, score_type
+    fitted = ScoreType(known)
+    require_score_type(scores, score_type, fitted, path)
+    if score_type is ScoreType.AUTO:
+        say(f"{scores.path}: the scores are taken as {fitted}, for which {path} was fitted")
+    return named, fitted
 
 
 def _select_sources(rankings: Any, sources: tuple[str, ...], path: Path) -> Any:
@@ -352,6 +345,7 @@ def _fit(
 def _fit_similarity(options: HeadOptions, scores: ScoreTable) -> BaseHead:
     from rankshot import zeroshot
     from rankshot.semantics import read_similarity
+    from rankshot.zeroshot.files.table_scores import rename_all
 
     head, path = options.head, options.similarity
     if path is None:
@@ -401,6 +395,7 @@ def _read_reference(
     import numpy as np
 
     from rankshot.zeroshot.files.score_tables import open_scores
+    from rankshot.zeroshot.files.table_scores import build_scores, rename_all
 
     table = open_scores(path)
     items = rename_all(table.items, match_columns(table.items, scores, path))

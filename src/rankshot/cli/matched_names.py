@@ -6,7 +6,7 @@ classes may spell them in another way. Exact names cost nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,23 +26,22 @@ def match_columns(
 
     Names that mean no column, or several, are left out. ``where`` is the file of the names.
     """
-    from rankshot.semantics import read_class_labels
+    from rankshot.zeroshot.files.table_scores import find_columns
 
-    names, columns = dict.fromkeys(names), set(table.items)
-    if names.keys() <= columns:
-        return {}
-    try:
-        found = read_class_labels(table.items).match_all(names)
-    except RankshotError as error:
-        raise RankshotError(f"{where} and {table.path}: {error}") from None
-    found = {name: column for name, column in found.items() if name != column}
-    if found and not quiet:
+    found = find_columns(names, table, where)
+    if not quiet:
+        say_matched(found, table, where)
+    return found
+
+
+def say_matched(found: dict[str, str], table: ScoreTable, where: Path) -> None:
+    """Print how many names were matched to columns of another spelling, and an example."""
+    if found:
         name, column = next(iter(found.items()))
         say(
             f"{where}: {format_count(len(found), 'name')} matched to the columns of {table.path}, "
             f"for example {name!r} to {column!r}"
         )
-    return found
 
 
 def read_rankings_of(path: Path, table: ScoreTable, *, quiet: bool = False) -> Rankings:
@@ -68,6 +67,7 @@ def read_rankings_of(path: Path, table: ScoreTable, *, quiet: bool = False) -> R
 def rename(rankings: Rankings, column_of: dict[str, str]) -> Rankings:
     """Return rankings with other names of some items and targets."""
     from rankshot.core.tables import as_text_array
+    from rankshot.zeroshot.files.table_scores import rename_all
 
     if not column_of:
         return rankings
@@ -75,8 +75,3 @@ def rename(rankings: Rankings, column_of: dict[str, str]) -> Rankings:
     return replace(
         rankings, items=rename_all(rankings.items, column_of), targets=as_text_array(targets)
     )
-
-
-def rename_all(names: Sequence[str], column_of: dict[str, str]) -> tuple[str, ...]:
-    """Return names with some of them replaced."""
-    return tuple(column_of.get(name, name) for name in names)

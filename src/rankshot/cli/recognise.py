@@ -52,7 +52,7 @@ from rankshot.cli.score import (
     print_skipped,
     say_if_stopped,
 )
-from rankshot.cli.score_options import ScoreType, guess_score_type, read_first_ids
+from rankshot.cli.score_options import ScoreType, read_first_ids
 from rankshot.core.errors import RankshotError, format_count
 
 if TYPE_CHECKING:
@@ -269,11 +269,12 @@ def _check_inputs(
 
 def _check_reference(path: Path | None) -> None:
     from rankshot.zeroshot.files.score_tables import open_scores
+    from rankshot.zeroshot.files.table_scores import PROBABILITIES, guess_score_type
 
     if path is None:
         return
     table = open_scores(path)
-    if guess_score_type(next(table.batches())[1].values, table) is ScoreType.PROBABILITIES:
+    if guess_score_type(next(table.batches())[1].values, table) == PROBABILITIES:
         raise RankshotError(
             f"{path}: has probabilities, and the scores to classify are logits; make the "
             "reference with `rankshot score`, from inputs of the model's own classes"

@@ -12,8 +12,8 @@ import typer
 
 from rankshot.cli.console import check_writable, say
 from rankshot.cli.head_options import read_new_rankings
-from rankshot.cli.matched_names import match_columns, rename, rename_all
-from rankshot.cli.score_options import ScoreType, ScoreTypeOption, build_scores, infer_score_type
+from rankshot.cli.matched_names import match_columns, rename
+from rankshot.cli.score_options import ScoreType, ScoreTypeOption, infer_score_type
 from rankshot.core.errors import RankshotError, format_count, quote_names
 
 if TYPE_CHECKING:
@@ -148,6 +148,7 @@ def _read_labelled(
     import numpy as np
 
     from rankshot.core.tables import as_text_array
+    from rankshot.zeroshot.files.table_scores import build_scores, rename_all
     from rankshot.zeroshot.files.truth import read_truth
 
     batches: list[NDArray[np.floating]] = []

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rankshot.cli.console import say
-from rankshot.core.errors import RankshotError, RowError, quote_names
+from rankshot.core.errors import RankshotError, quote_names
 
 if TYPE_CHECKING:
     from rankshot.zeroshot.files.score_tables import ScoreTable
-    from rankshot.zeroshot.scores import Kind, Scores
+    from rankshot.zeroshot.scores import Scores
 
 
 class ScoreType(StrEnum):
@@ -46,85 +45,17 @@ def infer_score_type(values: Any, table: ScoreTable) -> ScoreType:
     table : ScoreTable
         The table that they are from.
     """
-    score_type = guess_score_type(values, table)
+    from rankshot.zeroshot.files.table_scores import are_shares, guess_score_type
+
+    score_type = ScoreType(guess_score_type(values, table))
     remark = "see --score-type"
-    if score_type is ScoreType.LOGITS and _are_shares(values):
+    if score_type is ScoreType.LOGITS and are_shares(values):
         remark = (
             "although all are between 0 and 1: if each is the probability of a separate yes-no "
             "question, give --score-type one-vs-rest-probabilities"
         )
     say(f"{table.path}: the scores are taken as {score_type} ({remark})")
     return score_type
-
-
-def guess_score_type(values: Any, table: ScoreTable) -> ScoreType:
-    """Return the score type that the first rows of a table look like."""
-    from rankshot.zeroshot.scores import SUM_TOLERANCE
-
-    if table.kind == "one-vs-one":
-        return ScoreType.ONE_VS_ONE
-    if _are_shares(values) and (abs(values.sum(axis=1) - 1) <= SUM_TOLERANCE).all():
-        return ScoreType.PROBABILITIES
-    return ScoreType.LOGITS
-
-
-def _are_shares(values: Any) -> bool:
-    return bool(values.shape[1] > 1 and values.min() >= 0 and values.max() <= 1)
-
-
-def check_score_type(
-    table: ScoreTable, score_type: ScoreType, fitted: ScoreType, head: Path
-) -> ScoreType:
-    """Return the score type that a saved head was fitted for, unless the scores have another."""
-    if score_type not in {ScoreType.AUTO, fitted}:
-        raise RankshotError(
-            f"--score-type {score_type}: the head in {head} was fitted for {fitted}"
-        )
-    found = guess_score_type(next(table.batches())[1].values, table)
-    if ScoreType.ONE_VS_ONE is found is not fitted:
-        raise RankshotError(
-            f"{table.path}: has one column per pair of classes, and the head in {head} was fitted "
-            f"for {fitted}"
-        )
-    if score_type is ScoreType.AUTO:
-        if {found, fitted} == {ScoreType.LOGITS, ScoreType.PROBABILITIES}:
-            raise RankshotError(
-                f"{table.path}: the scores look like {found}, and the head in {head} was fitted "
-                f"for {fitted}; if they are {fitted}, give --score-type {fitted}"
-            )
-        say(f"{table.path}: the scores are taken as {fitted}, for which {head} was fitted")
-    return fitted
-
-
-def build_scores(
-    values: Any, table: ScoreTable, score_type: ScoreType, rows: Sequence[int]
-) -> Scores:
-    """Return the scores of some rows of a table on a logarithmic scale.
-
-    ``rows`` are the numbers of the rows in the table, for error messages.
-    """
-    from rankshot.zeroshot.scores import Scores, n_columns
-
-    kind: Kind = "one-vs-rest" if score_type.startswith("one-vs-rest") else table.kind
-    if score_type is ScoreType.ONE_VS_ONE and table.kind != "one-vs-one":
-        # Three classes have three pairs.
-        if values.shape[1] != n_columns(len(table.items), "one-vs-one"):
-            raise RankshotError(f"{table.path}: has one column per class, not one per pair")
-        kind = "one-vs-one"
-    if kind != table.kind == "one-vs-one":
-        raise RankshotError(
-            f"{table.path}: has one column per pair of classes, which --score-type {score_type} "
-            "does not fit"
-        )
-    if not score_type.endswith("probabilities"):
-        return Scores.from_validated(values, table.items, kind)
-    try:
-        return Scores.from_probabilities(values, table.items, kind)
-    except RowError as error:
-        raise RankshotError(
-            f"{table.path}: row {rows[error.row]}{error.problem}; give the right --score-type "
-            "(one-vs-rest-probabilities if each answers a separate yes-no question)"
-        ) from None
 
 
 def find_inputs(
@@ -135,6 +66,8 @@ def find_inputs(
     In a table without ids, the id of an input is the number of its row. If several inputs have
     the same id, the first is taken.
     """
+    from rankshot.zeroshot.files.table_scores import build_scores
+
     wanted = set(ids)
     first = 0
     for found, batch in table.batches():

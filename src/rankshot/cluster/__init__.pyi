@@ -1,0 +1,2 @@
+from .classified_datasets import classify as classify
+from .part_jobs import PartsRun as PartsRun

@@ -85,7 +85,8 @@ class PartJob(Protocol):
     """
 
     @property
-    def description(self) -> Mapping[str, Any]: ...
+    def description(self) -> Mapping[str, Any]:  # noqa: D102 (an attribute)
+        ...
 
     def load(self, content: bytes) -> Any:
         """Return what all parts need (a head, a model); called once in each worker process."""
@@ -119,7 +120,7 @@ class PartsRun:
         The rows in all output parts, and in those that were done now.
     counts : Counter of str
         The sums that the job keeps, over all output parts.
-    seconds : Counter of str
+    seconds : dict of str to float
         The time of each stage, summed over the workers.
     elapsed : float
         The seconds since the job began.
@@ -133,7 +134,7 @@ class PartsRun:
     n_rows: int = 0
     n_new_rows: int = 0
     counts: Counter[str] = field(default_factory=Counter)
-    seconds: Counter[str] = field(default_factory=Counter)
+    seconds: dict[str, float] = field(default_factory=dict)
     elapsed: float = 0.0
     failed: list[tuple[str, str]] = field(default_factory=list)
 
@@ -148,7 +149,8 @@ class PartsRun:
             return
         self.n_rows += result.work.n_rows
         self.counts.update(result.work.counts)
-        self.seconds.update(result.work.seconds)
+        for stage, seconds in result.work.seconds.items():
+            self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
         if result.was_finished:
             self.n_skipped += 1
         else:
