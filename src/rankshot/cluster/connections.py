@@ -93,13 +93,13 @@ def _first_line(error: BaseException) -> str:
     return str(error).partition("\n")[0] or type(error).__name__
 
 
-def require_workers(client: Any, seen_by_all: str, notify: Notify) -> None:
+def require_workers(client: Any, seen_by_all: str | None, notify: Notify) -> None:
     """Wait for a worker; refuse workers without this version, or that do not see a file.
 
     Parameters
     ----------
     client : distributed.Client
-    seen_by_all : str
+    seen_by_all : str or None
         The address of a file that every worker must be able to read.
     notify : callable
         Is told what is waited for.
@@ -128,9 +128,17 @@ def require_workers(client: Any, seen_by_all: str, notify: Notify) -> None:
         )
 
 
-def _describe_worker(seen_by_all: str) -> tuple[str, bool]:
+def count_slots(client: Any, resource: str | None) -> int:
+    """Return how many tasks can run at a time: one per thread, or one per unit of a resource."""
+    if resource is None:
+        return sum(client.nthreads().values())
+    workers = client.scheduler_info()["workers"].values()
+    return int(sum(worker["resources"].get(resource, 0) for worker in workers))
+
+
+def _describe_worker(seen_by_all: str | None) -> tuple[str, bool]:
     """Return the version of a worker, and whether it can read a file."""
     try:
-        return __version__, read_bytes(seen_by_all) is not None
+        return __version__, seen_by_all is None or read_bytes(seen_by_all) is not None
     except OSError:
         return __version__, False

@@ -23,6 +23,7 @@ from rankshot.cluster.connections import (
     PATIENCE,
     Notify,
     connect,
+    count_slots,
     import_distributed,
     require_workers,
 )
@@ -46,14 +47,18 @@ from rankshot.cluster.storage import (
 )
 from rankshot.core.errors import RankshotError, format_count
 
-TASKS_PER_THREAD = 3
-"""So many parts are with the scheduler for each thread: enough that no worker waits."""
+TASKS_PER_SLOT = 3
+"""So many parts are with the scheduler for each that can run: enough that no worker waits."""
 RETRIES = 2
 """How often a part is tried again after an error of its storage."""
 REFRESH = 10.0
 """Seconds after which the threads of the cluster are counted again: workers come and go."""
 JOB, INPUT, COUNTS = "rankshot.job", "rankshot.input", "rankshot.counts"
 """The keys in the footer of an output part."""
+
+
+class JobError(RankshotError):
+    """A worker lacks what all parts need, such as a model or a folder that others can read."""
 
 
 @dataclass(frozen=True)
@@ -167,6 +172,7 @@ def run_parts(
     *,
     again: bool = False,
     stop_on_error: bool = False,
+    resource: str | None = None,
     progress: Callable[[PartsRun], None] | None = None,
     notify: Notify = lambda _: None,
 ) -> PartsRun:
@@ -186,6 +192,8 @@ def run_parts(
         Replace the output of another job, and of parts that changed or vanished.
     stop_on_error : bool
         Raise for the first part that cannot be done.
+    resource : str, optional
+        A resource of Dask, such as GPU: a part is done where a worker has a free unit of it.
     progress : callable, optional
         Called after each part.
     notify : callable, optional
@@ -198,7 +206,7 @@ def run_parts(
         back. Output parts that are finished stay: the same call goes on.
     """
     open_output(output, job.description, parts, again=again)
-    run = _Run(client, job, content, parts, output, stop_on_error, progress, notify)
+    run = _Run(client, job, content, parts, output, stop_on_error, resource, progress, notify)
     try:
         run.finish_all()
     except (KeyboardInterrupt, SystemExit):
@@ -230,11 +238,15 @@ _loaded: dict[str, Any] = {}
 _lock = Lock()
 
 
-def _load_once(job: PartJob, key: str, content: bytes) -> Any:
+def load_once(job: PartJob, key: str, content: bytes) -> Any:
+    """Return what a job needs, which this process keeps until another job comes."""
     with _lock:
         if key not in _loaded:
             _loaded.clear()
-            _loaded[key] = job.load(content)
+            try:
+                _loaded[key] = job.load(content)
+            except RankshotError as error:
+                raise JobError(f"a worker cannot begin: {error}") from None
         return _loaded[key]
 
 
@@ -254,12 +266,12 @@ def _do_part(job: PartJob, key: str, content: bytes, part: Part, output: str) ->
         finished = _read_finished(target, metadata)
         if finished is not None:
             return _Result(finished, was_finished=True)
-        loaded = _load_once(job, key, content)
+        loaded = load_once(job, key, content)
         with fetch_part(part) as source, new_part(target) as path:
             work = job.run(loaded, part, source, path, metadata)
             require_unchanged(part)
         return _Result(work)
-    except OutputError as error:
+    except (OutputError, JobError) as error:
         return _Result(problem=str(error), ends_job=True)
     except RankshotError as error:
         return _Result(problem=str(error))
@@ -300,11 +312,13 @@ class _Run:
         parts: Sequence[Part],
         output: str,
         stop_on_error: bool,  # noqa: FBT001
+        resource: str | None,
         progress: Callable[[PartsRun], None] | None,
         notify: Notify,
     ) -> None:
         self.client, self.job, self.content, self.output = client, job, content, output
         self.stop_on_error, self.progress, self.notify = stop_on_error, progress, notify
+        self.resource = resource
         self.state = PartsRun(len(parts))
         self._begin = monotonic()
         self._own_client: Any = None
@@ -337,8 +351,8 @@ class _Run:
         counted_at, window = -REFRESH, 0
         while self._left or self._running:
             if monotonic() - counted_at > REFRESH:
-                threads = sum(self.client.nthreads().values())
-                counted_at, window = monotonic(), max(1, threads) * TASKS_PER_THREAD
+                slots = count_slots(self.client, self.resource)
+                counted_at, window = monotonic(), max(1, slots) * TASKS_PER_SLOT
             while self._left and len(self._running) < window:
                 part = self._left.popleft()
                 future = self._submit(key, content, part)
@@ -362,6 +376,7 @@ class _Run:
             self.output,
             key=f"rankshot-{key[:8]}-{self._begin:.0f}-{self._n_started}",
             retries=RETRIES,
+            resources=None if self.resource is None else {self.resource: 1},
             pure=False,
         )
 
