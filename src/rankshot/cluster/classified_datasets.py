@@ -201,9 +201,9 @@ class _ClassifyJob:
     def run(
         self, loaded: BaseHead, part: Part, source: Path, target: Path, metadata: dict[str, str]
     ) -> Work:
-        table = open_scores(source, self.batch_rows)
+        table = open_scores(source, self.batch_rows, allow_empty=True)
         head, _ = name_by_columns(loaded, table, self.head_name)
-        if not self.is_given:
+        if not self.is_given and table.n_rows != 0:
             _refuse_other_type(table, self.score_type)
 
         def describe(done: Classified) -> dict[str, str]:

@@ -77,7 +77,8 @@ def classify_to_file(
     """
     done, n_rows = Classified(), 0
     metadata: dict[str, str] = {}
-    with open_predictions(output, head.classes_, metadata) as writer:
+    is_empty = table.n_rows == 0
+    with open_predictions(output, head.classes_, metadata, allow_empty=is_empty) as writer:
         batches = table.batches()
         while True:
             with done.time("reading"):
