@@ -213,7 +213,8 @@ def test_a_worker_that_is_killed_costs_only_what_it_had(place, client):
     run = run_parts(client)
     client.wait_for_workers(2, timeout=60)
     assert Path(marker).exists()
-    assert (run.n_done, run.failed) == (38, [])
+    # A part may be finished, and its worker dead before it could say so.
+    assert (run.n_finished, run.failed) == (38, [])
     require_same_as_plain()
     assert [path.name for path in Path("out").glob(".*")] == []
 

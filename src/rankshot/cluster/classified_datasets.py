@@ -123,7 +123,7 @@ def classify(
     ...     for month in ("may", "june"):
     ...         _ = (scores / f"{month}.csv").write_text("leopard,bus\n2.5,-1\n0,1.5\n")
     ...     rs.WeightedMean().fit(rankings).save(folder + "/new.rankshot")
-    ...     with distributed.Client(processes=False, dashboard_address=None) as client:
+    ...     with distributed.Client(processes=False, dashboard_address="127.0.0.1:0") as client:
     ...         run = classify(scores, folder + "/new.rankshot", folder + "/out", client=client)
     ...     ids = read_predictions(folder + "/out/may.parquet").ids
     >>> run.n_rows, dict(run.counts), run.failed, ids

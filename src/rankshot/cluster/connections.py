@@ -10,7 +10,7 @@ from time import monotonic, sleep
 from typing import Any
 
 from rankshot import __version__
-from rankshot.cluster.storage import read_bytes
+from rankshot.cluster.storage import is_file
 from rankshot.core.errors import RankshotError, format_count, quote_names
 from rankshot.core.validation import require_module, require_whole_number
 
@@ -59,7 +59,7 @@ def open_client(scheduler: str | None, workers: int | None, most_workers: int) -
             n_workers=max(1, min(n, most_workers)),
             threads_per_worker=1,
             processes=True,
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
             silence_logs=logging.CRITICAL,
         ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
@@ -139,6 +139,6 @@ def count_slots(client: Any, resource: str | None) -> int:
 def _describe_worker(seen_by_all: str | None) -> tuple[str, bool]:
     """Return the version of a worker, and whether it can read a file."""
     try:
-        return __version__, seen_by_all is None or read_bytes(seen_by_all) is not None
+        return __version__, seen_by_all is None or is_file(seen_by_all)
     except OSError:
         return __version__, False

@@ -12,9 +12,11 @@ import json
 import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from secrets import token_hex
 from threading import Lock
 from time import monotonic
 from typing import Any, Protocol
@@ -29,7 +31,7 @@ from rankshot.cluster.connections import (
 )
 from rankshot.cluster.manifests import (
     MANIFEST,
-    fingerprint,
+    fingerprint as fingerprint_of,
     open_output,
     output_name,
     write_failed,
@@ -47,7 +49,7 @@ from rankshot.cluster.storage import (
 )
 from rankshot.core.errors import RankshotError, format_count
 
-TASKS_PER_SLOT = 3
+TASKS_PER_SLOT = 4
 """So many parts are with the scheduler for each that can run: enough that no worker waits."""
 RETRIES = 2
 """How often a part is tried again after an error of its storage."""
@@ -217,8 +219,7 @@ def run_parts(
         # If the disk is full, that is the error to report.
         with suppress(OutputError, OSError):
             write_failed(output, run.state.failed)
-    if not run.state.failed:
-        remove_leftovers(output)
+    remove_leftovers(output)
     return run.state
 
 
@@ -231,6 +232,7 @@ class _Result:
     was_finished: bool = False
     problem: str = ""
     ends_job: bool = False
+    killed: bool = False
 
 
 _loaded: dict[str, Any] = {}
@@ -255,18 +257,18 @@ def _keep(content: bytes) -> bytes:
     return content
 
 
-def _do_part(job: PartJob, key: str, content: bytes, part: Part, output: str) -> _Result:
+def _do_part(part: Part, *, job: PartJob, fingerprint: str, content: bytes, output: str) -> _Result:
     """Do one part, unless it is finished.
 
     Errors of storage are raised, so that Dask tries again; all others are part of the result.
     """
     target = join_address(output, output_name(part))
-    metadata = {JOB: key, INPUT: part.version}
+    metadata = {JOB: fingerprint, INPUT: part.version}
     try:
         finished = _read_finished(target, metadata)
         if finished is not None:
             return _Result(finished, was_finished=True)
-        loaded = load_once(job, key, content)
+        loaded = load_once(job, fingerprint, content)
         with fetch_part(part) as source, new_part(target) as path:
             work = job.run(loaded, part, source, path, metadata)
             require_unchanged(part)
@@ -321,81 +323,101 @@ class _Run:
         self.resource = resource
         self.state = PartsRun(len(parts))
         self._begin = monotonic()
+        self._name = f"rankshot-{token_hex(8)}"
         self._own_client: Any = None
         self._address, self._security = client.scheduler.address, client.security
         self._left: deque[Part] = deque(parts)
+        self._suspects: deque[Part] = deque()
+        self._alone: set[Part] = set()
         self._running: dict[Any, Part] = {}
         self._n_started = 0
 
     def finish_all(self) -> None:
         """Do all parts; go on after the scheduler was lost and came back."""
-        while self._left:
+        while self._left or self._suspects:
             try:
                 require_workers(self.client, join_address(self.output, MANIFEST), self.notify)
                 self._work()
             except _errors_of_connection() as error:
                 # What was with the scheduler is begun again.
-                self._left.extendleft(reversed(self._running.values()))
+                for part in self._running.values():
+                    (self._suspects if part in self._alone else self._left).append(part)
                 self._running.clear()
                 self._reconnect(error)
 
     def _work(self) -> None:
         """Keep the scheduler busy until all parts are decided."""
         distributed = import_distributed()
-        key = fingerprint(self.job.description)
+        key = fingerprint_of(self.job.description)
         with warnings.catch_warnings():
             # Dask warns of large heads, and advises what is lost with its worker.
             warnings.filterwarnings("ignore", "Sending large graph")
             content = self.client.submit(_keep, self.content, pure=False)
-        waiting = distributed.as_completed(loop=self.client.loop)
+        waiting = distributed.as_completed(
+            loop=self.client.loop, with_results=True, raise_errors=False
+        )
         counted_at, window = -REFRESH, 0
-        while self._left or self._running:
+        while self._left or self._suspects or self._running:
             if monotonic() - counted_at > REFRESH:
                 slots = count_slots(self.client, self.resource)
                 counted_at, window = monotonic(), max(1, slots) * TASKS_PER_SLOT
-            while self._left and len(self._running) < window:
-                part = self._left.popleft()
-                future = self._submit(key, content, part)
-                self._running[future] = part
-                waiting.add(future)
-            future = next(waiting)
-            result = self._collect(future)
-            part = self._running.pop(future)
-            # The scheduler forgets a task that nobody refers to.
-            future.release()
-            self._record(part, result)
+            if parts := self._next_parts(window):
+                futures = self._submit(key, content, parts)
+                self._running.update(zip(futures, parts, strict=True))
+                waiting.update(futures)
+                del futures
+            for future, value in waiting.next_batch():
+                result = self._judge(future, value)
+                part = self._running.pop(future)
+                if result.killed and part not in self._alone:
+                    self._suspects.append(part)
+                else:
+                    self._record(part, result)
 
-    def _submit(self, key: str, content: Any, part: Part) -> Any:
-        self._n_started += 1
-        return self.client.submit(
+    def _next_parts(self, window: int) -> list[Part]:
+        """Return the parts to begin now, so that the scheduler has enough of them.
+
+        Dask blames the loss of a worker on all tasks that it had. So a part that is said to kill
+        workers is tried alone, after all others.
+        """
+        if self._left:
+            n = min(window - len(self._running), len(self._left))
+            return [self._left.popleft() for _ in range(n)]
+        if self._suspects and not self._running:
+            self._alone.add(self._suspects[0])
+            return [self._suspects.popleft()]
+        return []
+
+    def _submit(self, key: str, content: Any, parts: list[Part]) -> list[Any]:
+        first = self._n_started
+        self._n_started += len(parts)
+        futures: list[Any] = self.client.map(
             _do_part,
-            self.job,
-            key,
-            content,
-            part,
-            self.output,
-            key=f"rankshot-{key[:8]}-{self._begin:.0f}-{self._n_started}",
+            parts,
+            job=self.job,
+            fingerprint=key,
+            content=content,
+            output=self.output,
+            key=[f"{self._name}-{number}" for number in range(first, self._n_started)],
             retries=RETRIES,
             resources=None if self.resource is None else {self.resource: 1},
             pure=False,
         )
+        return futures
 
-    def _collect(self, future: Any) -> _Result:
+    def _judge(self, future: Any, value: Any) -> _Result:
         """Return the result of a task; a failure of its own is one."""
-        killed = import_distributed().KilledWorker
-        if future.status in {"cancelled", "lost"}:
+        if isinstance(value, _Result):
+            return value
+        if future.status != "error":
             raise _SchedulerLostError("its tasks are gone")
-        error = future.exception() if future.status == "error" else None
-        if error is None:
-            result: _Result = future.result()
-            return result
+        error = future.exception()
         if isinstance(error, ImportError):
             return _Result(problem=f"a worker has no {error.name}: {error}", ends_job=True)
-        if isinstance(error, killed):
-            return _Result(
-                problem=f"{error.allowed_failures + 1} workers died while they had it; does it fit "
-                "into their memory?"
-            )
+        if isinstance(error, import_distributed().KilledWorker):
+            n = format_count(error.allowed_failures + 1, "worker")
+            problem = f"{n} died with this part alone; does it fit into their memory?"
+            return _Result(problem=problem, killed=True)
         return _Result(problem=f"{type(error).__name__}: {error}")
 
     def _record(self, part: Part, result: _Result) -> None:
@@ -440,6 +462,6 @@ class _Run:
 
 def _errors_of_connection() -> tuple[type[Exception], ...]:
     """Return what the loss of the scheduler raises."""
-    comm = import_distributed().comm.core
-    client = import_distributed().client
-    return (_SchedulerLostError, comm.CommClosedError, client.ClosedClientError, TimeoutError)
+    closed = import_distributed().comm.core.CommClosedError
+    ended = import_distributed().client.ClosedClientError
+    return (_SchedulerLostError, CancelledError, closed, ended, TimeoutError)

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from errno import EDQUOT, EFBIG, ENOSPC, EROFS
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
@@ -219,7 +220,9 @@ def _describe_file(place: _Place, path: str, info: Mapping[str, Any]) -> tuple[s
         return str(Path(path)), status.st_size, f"{status.st_size}-{status.st_mtime_ns}"
     size = int(info.get("size") or 0)
     known = next((info[key] for key in _VERSION_KEYS if info.get(key)), "")
-    version = f"{size}-{known}".replace('"', "")
+    # Some stores write times and quotes in one way in a listing, and in another for one file.
+    known = known.timestamp() if isinstance(known, datetime) else str(known).strip('"')
+    version = f"{size}-{known}"
     return str(place.files.unstrip_protocol(path)), size, version
 
 
