@@ -293,6 +293,18 @@ def test_another_job_is_refused(place, client):
     require_same_as_plain("few")
 
 
+def test_lists_of_what_was_skipped_vanish_with_their_parts(place, client):
+    write_pictures(place / "few", 4)
+    Path("few/0003.png").write_bytes(b"damaged")
+    run_parts(client, "few")
+    assert [row[0] for row in read_skipped()] == ["0003.png"]
+    Path("few/0003.png").unlink()
+    Path("few/0002.png").unlink()
+    assert run_parts(client, "few", again=True).n_rows == 2
+    assert list(Path("out/_skipped").iterdir()) == []
+    require_same_as_plain("few")
+
+
 def test_what_cannot_be_scored_is_refused_at_once(place):
     for model, inputs, output, message in [
         (len, "photos", "out", "workers open the model themselves"),

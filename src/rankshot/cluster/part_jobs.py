@@ -338,7 +338,7 @@ class _Run:
             try:
                 require_workers(self.client, join_address(self.output, MANIFEST), self.notify)
                 self._work()
-            except _errors_of_connection() as error:
+            except errors_of_connection() as error:
                 # What was with the scheduler is begun again.
                 for part in self._running.values():
                     (self._suspects if part in self._alone else self._left).append(part)
@@ -460,7 +460,7 @@ class _Run:
         self._close_own_client()
 
 
-def _errors_of_connection() -> tuple[type[Exception], ...]:
+def errors_of_connection() -> tuple[type[Exception], ...]:
     """Return what the loss of the scheduler raises."""
     closed = import_distributed().comm.core.CommClosedError
     ended = import_distributed().client.ClosedClientError

@@ -24,6 +24,7 @@ from rankshot.cluster.part_jobs import (
     JobError,
     PartsRun,
     Work,
+    errors_of_connection,
     format_counts,
     load_once,
     run_parts,
@@ -36,6 +37,7 @@ from rankshot.cluster.storage import (
     has_pattern,
     is_address,
     join_address,
+    list_files,
     list_parts,
     new_part,
     remove_files,
@@ -141,7 +143,7 @@ def score(
     ...     texts.mkdir()
     ...     for month in ("may", "june"):
     ...         _ = (texts / f"{month}.csv").write_text("text\nplay it\nwill it rain\n")
-    ...     with distributed.Client(processes=False, dashboard_address=None) as client:
+    ...     with distributed.Client(processes=False, dashboard_address="127.0.0.1:0") as client:
     ...         run = score(folder + "/intents.skops", texts, folder + "/scores", client=client)
     ...     parts = sorted(path.name for path in Path(folder, "scores").glob("*.parquet"))
     >>> run.n_rows, parts
@@ -187,7 +189,7 @@ def score(
             client = stack.enter_context(open_client(scheduler, workers, len(parts)))
         require_workers(client, None, notify)
         resource = GPU if count_slots(client, GPU) else None
-        return run_parts(
+        run = run_parts(
             client,
             _try_first_batch(client, job, content, parts, resource),
             content,
@@ -199,6 +201,10 @@ def score(
             progress=progress,
             notify=notify,
         )
+    lists = join_address(target, SKIPPED_FOLDER)
+    # Lists of parts that have vanished since an earlier start.
+    remove_files(lists, sorted({*list_files(lists)} - {f"{part.stem}.csv" for part in parts}))
+    return run
 
 
 def _is_dataset(inputs: str, plan: ScoringPlan) -> bool:
@@ -406,6 +412,8 @@ def _try_first_batch(
             raise RankshotError(
                 f"{job.model}: workers died when they ran it; does it fit into their memory?"
             ) from None
+        except errors_of_connection() as error:
+            raise RankshotError(f"the scheduler is lost ({error}); nothing was begun") from None
         else:
             if found is not None:
                 return replace(job, has_probabilities=found)
