@@ -62,7 +62,7 @@ def folder(tmp_path, monkeypatch):
 # The command; files that are put in place of good ones; what the message says.
 SCORES = [
     (CLASSIFY.replace("scores.csv", "none.csv"), {}, "none.csv: No such file or directory"),
-    (CLASSIFY.replace("scores.csv", "a_folder.csv"), {}, "a_folder.csv: Is a directory"),
+    (CLASSIFY.replace("scores.csv", "a_folder.csv"), {}, "a_folder.csv: a dataset needs a fitted"),
     (
         CLASSIFY.replace("scores.csv", "scores.txt"),
         {"scores.txt": HEADER + ROW},

@@ -2,7 +2,9 @@
 
 import csv
 import json
+import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -15,6 +17,7 @@ from pyarrow import parquet
 import rankshot as rs
 from command_line import LOGITS, SEEN, rankings, rankshot, run_well, softmax, write_scores
 from rankshot.cluster import classify
+from rankshot.cluster.classified_datasets import _ClassifyJob
 from rankshot.cluster.part_jobs import run_parts
 from rankshot.cluster.storage import list_parts
 from rankshot.zeroshot import read_predictions
@@ -84,7 +87,7 @@ def test_the_answers_are_those_of_one_table(place, client):
     assert run.n_rows == len(ids)
     assert run.counts == {label: one["label"].count(label) for label in set(one["label"])}
     assert "rejected" in run.counts
-    assert set(run.seconds) == {"reading", "classifying", "writing"}
+    assert set(run.seconds) == {"reading", "classifying", "writing", "storage"}
     assert (run.n_done, run.n_skipped, run.failed) == (5, 0, [])
 
 
@@ -194,6 +197,53 @@ def test_a_bad_part_names_itself_and_the_rest_is_done(place, client):
     assert list_outputs().keys() == outputs_of(PARTS)
 
 
+def test_half_an_output_does_not_stay_for_a_bad_part(place, client):
+    classify("scores", "new.rankshot", "out", client=client)
+    half = place / "out/z.parquet"
+    half.write_bytes(half.read_bytes()[:-10])
+    part = place / "scores/z.csv"
+    status = part.stat()
+    part.write_bytes(part.read_bytes().replace(b",", b";"))
+    os.utime(part, ns=(status.st_atime_ns, status.st_mtime_ns))
+    run = classify("scores", "new.rankshot", "out", client=client)
+    assert [name for name, _ in run.failed] == ["z.csv"]
+    assert not half.exists()
+
+
+def test_a_part_that_changes_while_it_is_read_has_no_output(place, client):
+    parts = [replace(part, version="older") for part in list_parts("scores/*.csv")]
+    job = _ClassifyJob("head", "new.rankshot", "logits", True, None, None)
+    content = Path("new.rankshot").read_bytes()
+    run = run_parts(client, job, content, parts, str(place / "out"))
+    reason = f"{place}/scores/b.csv: was changed while it was read"
+    assert run.failed[0] == ("b.csv", reason)
+    assert list_outputs().keys() == {"_failed.csv", "_rankshot.json"}
+
+
+def test_ctrl_c_keeps_what_is_finished(place, client):
+    def interrupt(run):
+        if run.n_finished == 2:
+            raise KeyboardInterrupt
+
+    messages = []
+    with pytest.raises(KeyboardInterrupt):
+        classify(
+            "scores",
+            "new.rankshot",
+            "out",
+            client=client,
+            progress=interrupt,
+            notify=messages.append,
+        )
+    assert messages[-1] == (
+        "stopped: 2 of 5 parts are finished, and the same command goes on with the others"
+    )
+    run = classify("scores", "new.rankshot", "out", client=client)
+    assert run.n_skipped >= 2
+    assert list_outputs().keys() == outputs_of(PARTS)
+    assert len(read_rows()) == run.n_rows
+
+
 def test_a_worker_is_killed_in_the_middle(place, client):
     classify("scores", "new.rankshot", "undisturbed", client=client)
     client.run(die_once, str(place / "died"))
@@ -218,7 +268,7 @@ def test_a_disk_that_fills_ends_the_job(place, client):
     assert "of 6 parts are finished, and the same command goes on" in str(error.value)
     # What other workers had in hand they finish, or remove.
     deadline = monotonic() + 20
-    while any(name.startswith(".") for name in list_outputs()) and monotonic() < deadline:
+    while any(place.glob("out/**/.*")) and monotonic() < deadline:
         sleep(0.05)
     kept = list_outputs()
     del kept["_rankshot.json"]

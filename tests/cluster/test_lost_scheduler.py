@@ -107,7 +107,8 @@ def test_a_scheduler_that_comes_back_and_one_that_does_not(place, cluster, monke
         classify("scores", "new.rankshot", "again", client=client, progress=kill)
     assert f"{cluster.address}: no scheduler of Dask answers there" in str(error.value)
     assert f"of {N_PARTS} parts are finished, and the same command goes on" in str(error.value)
-    run = classify("scores", "new.rankshot", "again", workers=1)
+    with Client(processes=False, dashboard_address="127.0.0.1:0") as client:
+        run = classify("scores", "new.rankshot", "again", client=client)
     assert run.n_skipped >= 2
     assert run.n_rows == N_PARTS * 30
     for name in names:

@@ -10,6 +10,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rankshot.cluster.connections import Notify, open_client
 from rankshot.cluster.manifests import refuse_inside
 from rankshot.cluster.part_jobs import PartsRun, Work, format_counts, run_parts
@@ -203,8 +206,10 @@ class _ClassifyJob:
     ) -> Work:
         table = open_scores(source, self.batch_rows, allow_empty=True)
         head, _ = name_by_columns(loaded, table, self.head_name)
-        if not self.is_given and table.n_rows != 0:
-            _refuse_other_type(table, self.score_type)
+
+        def check_first(values: NDArray[np.floating]) -> None:
+            if not self.is_given:
+                _refuse_other_type(values, table, self.score_type)
 
         def describe(done: Classified) -> dict[str, str]:
             return {**metadata, **format_counts(done.counts)}
@@ -216,14 +221,15 @@ class _ClassifyJob:
             target,
             self.reject_below,
             id_prefix=f"{part.stem}:",
+            check_first=check_first,
             describe=describe,
         )
         return Work(done.counts.total(), done.counts, done.seconds)
 
 
-def _refuse_other_type(table: ScoreTable, score_type: str) -> None:
-    """Refuse a part whose scores do not look like those of the first part."""
-    found = guess_score_type(next(table.batches())[1].values, table)
+def _refuse_other_type(values: NDArray[np.floating], table: ScoreTable, score_type: str) -> None:
+    """Refuse a part whose first scores do not look like those of the first part."""
+    found = guess_score_type(values, table)
     if {found, score_type} == {LOGITS, PROBABILITIES}:
         raise RankshotError(
             f"{table.path}: the scores look like {found}, and those of the dataset are taken as "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic, sleep
@@ -46,6 +47,7 @@ def open_client(scheduler: str | None, workers: int | None, most_workers: int) -
     """
     distributed = import_distributed()
     if scheduler is not None:
+        _require_address(scheduler)
         client = connect(scheduler)
         try:
             yield client
@@ -64,7 +66,13 @@ def open_client(scheduler: str | None, workers: int | None, most_workers: int) -
         ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
+        client.run(_ignore_interrupt)
         yield client
+
+
+def _ignore_interrupt() -> None:
+    """Leave Ctrl-C, which a terminal sends to all processes, to the one that started them."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def connect(address: str, security: Any = None, patience: float = 10.0) -> Any:
@@ -83,10 +91,15 @@ def connect(address: str, security: Any = None, patience: float = 10.0) -> Any:
                     f"{address}: no scheduler of Dask answers there ({_first_line(error)})"
                 ) from None
             sleep(0.5)
-        except (ValueError, ImportError, TypeError) as error:
-            raise RankshotError(
-                f"{address}: is no address of a scheduler, such as tcp://10.0.0.5:8786 ({error})"
-            ) from None
+
+
+def _require_address(address: str) -> None:
+    try:
+        import_distributed().comm.get_address_host_port(address)
+    except ValueError as error:
+        raise RankshotError(
+            f"{address}: is no address of a scheduler, such as tcp://10.0.0.5:8786 ({error})"
+        ) from None
 
 
 def _first_line(error: BaseException) -> str:
@@ -108,17 +121,15 @@ def require_workers(client: Any, seen_by_all: str | None, notify: Notify) -> Non
         notify("the scheduler has no workers yet: waiting for the first")
         while not client.nthreads():
             sleep(0.5)
-    try:
+    with _name_missing("scheduler"):
+        versions = {client.run_on_scheduler(_get_version)}
+    with _name_missing("workers"):
         found = client.run(_describe_worker, seen_by_all)
-    except ImportError as error:
+    versions.update(version for version, _ in found.values())
+    if other := versions - {__version__}:
         raise RankshotError(
-            f"the workers have no {error.name}: install rankshot[cluster] {__version__} where they "
-            "run"
-        ) from None
-    if other := {version for version, _ in found.values()} - {__version__}:
-        raise RankshotError(
-            f"workers have rankshot {', '.join(sorted(other))}, and this is {__version__}: install "
-            "the same version everywhere"
+            f"the cluster has rankshot {', '.join(sorted(other))}, and this is {__version__}: "
+            "install the same version everywhere"
         )
     if blind := [address for address, (_, sees) in found.items() if not sees]:
         raise RankshotError(
@@ -134,6 +145,24 @@ def count_slots(client: Any, resource: str | None) -> int:
         return sum(client.nthreads().values())
     workers = client.scheduler_info()["workers"].values()
     return int(sum(worker["resources"].get(resource, 0) for worker in workers))
+
+
+@contextmanager
+def _name_missing(where: str) -> Iterator[None]:
+    """Say where rankshot is not installed; Dask passes such errors on as texts."""
+    try:
+        yield
+    except Exception as error:
+        if "ModuleNotFoundError" not in repr(error):
+            raise
+        raise RankshotError(
+            f"the {where} cannot import rankshot ({_first_line(error)}): install "
+            f"rankshot[cluster] {__version__} there"
+        ) from None
+
+
+def _get_version() -> str:
+    return __version__
 
 
 def _describe_worker(seen_by_all: str | None) -> tuple[str, bool]:

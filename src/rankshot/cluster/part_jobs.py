@@ -14,11 +14,11 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from secrets import token_hex
 from threading import Lock
-from time import monotonic
+from time import monotonic, perf_counter
 from typing import Any, Protocol
 
 from rankshot.cluster.connections import (
@@ -44,6 +44,7 @@ from rankshot.cluster.storage import (
     join_address,
     new_part,
     read_footer,
+    remove_files,
     remove_leftovers,
     require_unchanged,
 )
@@ -74,7 +75,7 @@ class Work:
     counts : mapping of str to int
         Sums that the job keeps of them, such as the rows of each class.
     seconds : mapping of str to float
-        The time of each stage.
+        The time of each stage. That of fetching and publishing the part is added as "storage".
     """
 
     n_rows: int = 0
@@ -219,6 +220,8 @@ def run_parts(
         # If the disk is full, that is the error to report.
         with suppress(OutputError, OSError):
             write_failed(output, run.state.failed)
+    # What an earlier run, or a killed process, has left of a part is not its output.
+    remove_files(output, [output_name(part) for part in run.failed])
     remove_leftovers(output)
     return run.state
 
@@ -269,10 +272,12 @@ def _do_part(part: Part, *, job: PartJob, fingerprint: str, content: bytes, outp
         if finished is not None:
             return _Result(finished, was_finished=True)
         loaded = load_once(job, fingerprint, content)
+        begin = perf_counter()
         with fetch_part(part) as source, new_part(target) as path:
             work = job.run(loaded, part, source, path, metadata)
             require_unchanged(part)
-        return _Result(work)
+        storage = perf_counter() - begin - sum(work.seconds.values())
+        return _Result(replace(work, seconds={**work.seconds, "storage": storage}))
     except (OutputError, JobError) as error:
         return _Result(problem=str(error), ends_job=True)
     except RankshotError as error:
@@ -322,6 +327,7 @@ class _Run:
         self.stop_on_error, self.progress, self.notify = stop_on_error, progress, notify
         self.resource = resource
         self.state = PartsRun(len(parts))
+        self.failed: list[Part] = []
         self._begin = monotonic()
         self._name = f"rankshot-{token_hex(8)}"
         self._own_client: Any = None
@@ -424,6 +430,8 @@ class _Run:
         if result.ends_job:
             raise RankshotError(f"{result.problem}; {self.describe_rest()}")
         self.state._add(result, part.name)
+        if result.problem:
+            self.failed.append(part)
         self.state.elapsed = monotonic() - self._begin
         if result.problem and self.stop_on_error:
             raise RankshotError(f"{result.problem}; {self.describe_rest()}")

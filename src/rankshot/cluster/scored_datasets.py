@@ -349,10 +349,12 @@ class _ScoreJob:
             counts.update(self._list_skipped(part, skipped))
             metadata.update(format_counts(counts))
 
+        begin = perf_counter()
         with loaded.lock, closing(batches):
-            begin = perf_counter()
+            waited = perf_counter()
             n_rows = write_score_part(target, plan.classes.names, blocks(), metadata)
-            return Work(n_rows, counts, {"scoring": perf_counter() - begin})
+            seconds = {"waiting": waited - begin, "scoring": perf_counter() - waited}
+        return Work(n_rows, counts, seconds)
 
     def read(self, part: Part, source: Path) -> Entries:
         """Yield the inputs of a part."""

@@ -139,7 +139,11 @@ def _as_os_error(address: str) -> Iterator[None]:
     """Turn the errors of a store, which has many classes of its own, into `OSError`."""
     try:
         yield
-    except (OSError, ImportError, ValueError):
+    except OSError as error:
+        if error.errno is not None or address in str(error):
+            raise
+        raise type(error)(f"{address}: {error}") from error
+    except (ImportError, ValueError):
         raise
     except Exception as error:
         raise OSError(f"{address}: {type(error).__name__}: {error}") from error
@@ -258,7 +262,8 @@ def fetch_part(part: Part) -> Iterator[Path]:
                     place.files.get_file(place.path, str(copy))
             yield copy
         except RankshotError as error:
-            raise type(error)(str(error).replace(str(copy), part.address)) from None
+            kind = OutputError if isinstance(error, OutputError) else RankshotError
+            raise kind(str(error).replace(str(copy), part.address)) from None
 
 
 def read_bytes(address: str) -> bytes | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankshot.zeroshot.files.predictions import open_predictions
 from rankshot.zeroshot.files.score_tables import ScoreTable
@@ -53,6 +54,7 @@ def classify_to_file(
     reject_below: float | None = None,
     *,
     id_prefix: str = "",
+    check_first: Callable[[NDArray[np.floating]], None] | None = None,
     describe: Callable[[Classified], dict[str, str]] | None = None,
     advance: Callable[[int], None] | None = None,
 ) -> Classified:
@@ -70,6 +72,8 @@ def classify_to_file(
         Inputs of which no class has this probability are labelled `REJECTED`.
     id_prefix : str
         Comes before the number of a row, which is its id in a table without ids.
+    check_first : callable, optional
+        Called with the numbers of the first batch, before they are taken as scores of this type.
     describe : callable, optional
         Called after the last row; returns what goes into the footer of a Parquet file.
     advance : callable, optional
@@ -78,7 +82,10 @@ def classify_to_file(
     done, n_rows = Classified(), 0
     metadata: dict[str, str] = {}
     is_empty = table.n_rows == 0
-    with open_predictions(output, head.classes_, metadata, allow_empty=is_empty) as writer:
+    with ExitStack() as stack:
+        writer = stack.enter_context(
+            open_predictions(output, head.classes_, metadata, allow_empty=is_empty)
+        )
         batches = table.batches()
         while True:
             with done.time("reading"):
@@ -86,6 +93,8 @@ def classify_to_file(
             if batch is None:
                 break
             rows = range(n_rows, n_rows + len(batch))
+            if check_first is not None and n_rows == 0:
+                check_first(batch.values)
             with done.time("classifying"):
                 scores = build_scores(batch.values, table, score_type, rows)
                 log_proba = head.predict_log_proba(scores)
@@ -99,4 +108,7 @@ def classify_to_file(
                 advance(len(batch))
         if describe is not None:
             metadata.update(describe(done))
+        # Parquet is written when there are enough rows, or no more.
+        with done.time("writing"):
+            stack.close()
     return done
