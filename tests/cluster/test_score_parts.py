@@ -125,6 +125,18 @@ def test_the_scores_are_those_of_one_process(place, client, model):
     }
 
 
+def test_the_first_scores_tell_for_all_parts_what_they_are(place, client):
+    """Scores that only look like probabilities, at the beginning of a later part, are logits."""
+    write_pictures(place / "few", 8)
+    pixels = np.full((8, 8, 3), [143, 143, 160], np.uint8)
+    pixels[:2, :, 2] = 161
+    assert ((pixels.mean(axis=(0, 1)) / 255 - 0.5) / 0.25).sum() == pytest.approx(1, abs=1e-4)
+    for number in (2, 3):
+        Image.fromarray(pixels).save(f"few/{number:04d}.png")
+    assert run_parts(client, "few").n_parts == 4
+    require_same_as_plain("few")
+
+
 def test_a_second_start_does_what_is_missing(place, client):
     """With the same counts, and the same bytes."""
     first = run_parts(client)
