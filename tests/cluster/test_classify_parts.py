@@ -11,6 +11,7 @@ from time import monotonic, sleep
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
+from distributed.comm import CommClosedError
 from faults import DeadlyJob, die_once, heal, limit_file_size
 from pyarrow import parquet
 
@@ -252,6 +253,24 @@ def test_a_worker_is_killed_in_the_middle(place, client):
     assert (place / "died").exists()
     assert (run.n_done, run.failed) == (5, [])
     assert list_outputs() == list_outputs("undisturbed")
+
+
+def test_parts_that_cannot_be_submitted_are_not_forgotten(place, client, monkeypatch):
+    submit, failures = Client.map, []
+
+    def fail_once(self, *arguments, **options):
+        if not failures:
+            failures.append(CommClosedError("the connection broke"))
+            raise failures[0]
+        return submit(self, *arguments, **options)
+
+    monkeypatch.setattr(Client, "map", fail_once)
+    messages = []
+    run = classify("scores", "new.rankshot", "out", client=client, notify=messages.append)
+    assert failures
+    assert "is lost (the connection broke): waiting 60 s for it" in messages[1]
+    assert (run.n_done, run.failed) == (5, [])
+    assert list_outputs().keys() == outputs_of(PARTS)
 
 
 def test_a_disk_that_fills_ends_the_job(place, client):

@@ -335,6 +335,7 @@ class _Run:
         self._left: deque[Part] = deque(parts)
         self._suspects: deque[Part] = deque()
         self._alone: set[Part] = set()
+        self._starting: list[Part] = []
         self._running: dict[Any, Part] = {}
         self._n_started = 0
 
@@ -346,10 +347,13 @@ class _Run:
                 self._work()
             except errors_of_connection() as error:
                 # What was with the scheduler is begun again.
-                for part in self._running.values():
+                for part in (*self._starting, *self._running.values()):
                     (self._suspects if part in self._alone else self._left).append(part)
+                self._starting = []
                 self._running.clear()
                 self._reconnect(error)
+        if self.state.n_finished + len(self.failed) != self.state.n_parts:
+            raise RankshotError(f"parts were lost without a reason; {self.describe_rest()}")
 
     def _work(self) -> None:
         """Keep the scheduler busy until all parts are decided."""
@@ -359,21 +363,22 @@ class _Run:
             # Dask warns of large heads, and advises what is lost with its worker.
             warnings.filterwarnings("ignore", "Sending large graph")
             content = self.client.submit(_keep, self.content, pure=False)
-        waiting = distributed.as_completed(
-            loop=self.client.loop, with_results=True, raise_errors=False
-        )
+        waiting = distributed.as_completed(loop=self.client.loop)
         counted_at, window = -REFRESH, 0
         while self._left or self._suspects or self._running:
             if monotonic() - counted_at > REFRESH:
                 slots = count_slots(self.client, self.resource)
                 counted_at, window = monotonic(), max(1, slots) * TASKS_PER_SLOT
-            if parts := self._next_parts(window):
-                futures = self._submit(key, content, parts)
-                self._running.update(zip(futures, parts, strict=True))
+            # If they cannot be submitted, they are not forgotten.
+            self._starting = self._next_parts(window)
+            if self._starting:
+                futures = self._submit(key, content, self._starting)
+                self._running.update(zip(futures, self._starting, strict=True))
+                self._starting = []
                 waiting.update(futures)
                 del futures
-            for future, value in waiting.next_batch():
-                result = self._judge(future, value)
+            done = waiting.next_batch()
+            for future, result in zip(done, self._judge_all(done), strict=True):
                 part = self._running.pop(future)
                 if result.killed and part not in self._alone:
                     self._suspects.append(part)
@@ -411,10 +416,18 @@ class _Run:
         )
         return futures
 
-    def _judge(self, future: Any, value: Any) -> _Result:
-        """Return the result of a task; a failure of its own is one."""
-        if isinstance(value, _Result):
-            return value
+    def _judge_all(self, futures: list[Any]) -> list[_Result]:
+        """Return the results of tasks that have ended."""
+        finished = [future for future in futures if future.status == "finished"]
+        try:
+            values = dict(zip(finished, self.client.gather(finished), strict=True))
+        except Exception as error:
+            # A result was lost with its worker. Its part is found to be finished, or done again.
+            raise _SchedulerLostError(f"{type(error).__name__}: {error}") from error
+        return [values.get(future) or self._judge_failure(future) for future in futures]
+
+    def _judge_failure(self, future: Any) -> _Result:
+        """Return the result of a task that has failed by itself."""
         if future.status != "error":
             raise _SchedulerLostError("its tasks are gone")
         error = future.exception()

@@ -224,9 +224,10 @@ def _describe_file(place: _Place, path: str, info: Mapping[str, Any]) -> tuple[s
         return str(Path(path)), status.st_size, f"{status.st_size}-{status.st_mtime_ns}"
     size = int(info.get("size") or 0)
     known = next((info[key] for key in _VERSION_KEYS if info.get(key)), "")
-    # Some stores write times and quotes in one way in a listing, and in another for one file.
-    known = known.timestamp() if isinstance(known, datetime) else str(known).strip('"')
-    version = f"{size}-{known}"
+    if isinstance(known, datetime):
+        # Some file systems list times as numbers, and describe a single file with dates.
+        known = known.timestamp()
+    version = f"{size}-{known}".replace('"', "")
     return str(place.files.unstrip_protocol(path)), size, version
 
 
