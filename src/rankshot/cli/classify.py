@@ -29,18 +29,16 @@ from rankshot.cli.head_parameters import (
     SimilarityOption,
     TemperatureOption,
 )
+from rankshot.cli.part_runs import SchedulerOption, WorkersOption, print_parts, show_parts
 from rankshot.cli.score_options import ScoreType, ScoreTypeOption, infer_score_type
 from rankshot.core.errors import RankshotError, format_count, quote_names
 
 if TYPE_CHECKING:
-    from rankshot.cluster import PartsRun
     from rankshot.zeroshot.files.score_tables import ScoreTable
     from rankshot.zeroshot.heads.base import BaseHead
 
 ROWS_SHOWN = 20
 """How many classes the printed table has at most."""
-FAILED_SHOWN = 10
-"""How many parts that failed are printed."""
 LONG = 5.0
 """If the inputs take more seconds than this, it is said beforehand."""
 
@@ -88,19 +86,8 @@ def classify(
             "scores.",
         ),
     ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            help="Classify a dataset with so many local processes. The default is one per core."
-        ),
-    ] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            help="Classify a dataset on a cluster: the address of its Dask scheduler, such as "
-            "tcp://10.0.0.5:8786."
-        ),
-    ] = None,
+    workers: WorkersOption = None,
+    scheduler: SchedulerOption = None,
     again: Annotated[
         bool,
         typer.Option(
@@ -228,6 +215,7 @@ def _classify_dataset(
 ) -> None:
     """Classify all parts of a dataset on processes or a cluster, and print what was done."""
     from rankshot.cluster import classify as classify_parts
+    from rankshot.zeroshot.heads.decisions import REJECTED
 
     head = options.fitted
     if head is None or options.saved is None:
@@ -235,19 +223,7 @@ def _classify_dataset(
             f"{dataset}: a dataset needs a fitted head, --head FILE.rankshot; fit one with "
             "`rankshot fit`"
         )
-    _silence_dask()
-    with progress_bar() as bar:
-        task = bar.add_task("classifying", total=None)
-
-        def show(run: PartsRun) -> None:
-            rate = f"{run.n_new_rows / max(run.elapsed, 1e-9):,.0f} per second"
-            bar.update(
-                task,
-                completed=run.n_finished + len(run.failed),
-                total=run.n_parts,
-                description=f"classifying: {run.n_rows:,} rows, {rate}; parts",
-            )
-
+    with show_parts("classifying") as show:
         run = classify_parts(
             dataset,
             options.saved,
@@ -257,43 +233,12 @@ def _classify_dataset(
             notify=say,
             **given,
         )
-    _print_run(run, head, output, rejects=reject_below is not None)
-    if run.failed:
-        raise typer.Exit(1)
-
-
-def _silence_dask() -> None:
-    """Switch off the messages of Dask: the command says itself what happens."""
-    import logging
-
-    from rankshot.core.validation import require_module
-
-    require_module("distributed", "datasets of many parts", "cluster")
-    for name in logging.root.manager.loggerDict:
-        if name.startswith("distributed"):
-            logging.getLogger(name).setLevel(logging.CRITICAL)
-
-
-def _print_run(run: PartsRun, head: BaseHead, output: str, *, rejects: bool) -> None:
-    from rankshot.zeroshot.heads.decisions import REJECTED
-
     if run.n_rows:
         _print_counts(run.counts, head, head.items_, output)
-    if rejects and run.n_rows:
+    if reject_below is not None and run.n_rows:
         n = run.counts[REJECTED]
         say(f"rejected: {n:,} ({n / run.n_rows:.1%})")
-    done = f"parts: {run.n_done:,} classified"
-    if run.n_skipped:
-        done += f", {run.n_skipped:,} finished earlier"
-    say(f"{done}, {len(run.failed):,} failed")
-    if run.n_done:
-        stages = ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in run.seconds.items())
-        rate = f"{run.n_new_rows / run.elapsed:,.0f} rows per second"
-        say(f"time: {run.elapsed:.1f} s ({rate}); of all workers: {stages}")
-    for name, reason in run.failed[:FAILED_SHOWN]:
-        say(f"failed: {name}: {reason}")
-    if run.failed:
-        say(f"all failed parts are listed in {output.rstrip('/')}/_failed.csv")
+    print_parts(run, "classified", output)
 
 
 # ---- What is printed

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 import typer
 
 from rankshot.cli.console import check_writable, progress_bar, say
+from rankshot.cli.part_runs import SchedulerOption, WorkersOption, print_parts, show_parts
 from rankshot.core.errors import RankshotError, format_count, short_repr
 
 if TYPE_CHECKING:
@@ -35,13 +36,13 @@ class Layout(StrEnum):
     NHWC = "NHWC"
 
 
+INPUTS_HELP = (
+    "A folder of pictures (with all its folders), a picture, a list of paths or texts (.txt, one "
+    "per line), or a table with a column text, or path, and optionally id (.csv, .jsonl)."
+)
 InputsArgument = Annotated[
     Path,
-    typer.Argument(
-        help="A folder of pictures (with all its folders), a picture, a list of paths or texts "
-        "(.txt, one per line), or a table with a column text, or path, and optionally id (.csv, "
-        ".jsonl)."
-    ),
+    typer.Argument(help=INPUTS_HELP),
 ]
 ModelOption = Annotated[
     str,
@@ -90,10 +91,22 @@ OnErrorOption = Annotated[
 
 
 def score(
-    inputs: InputsArgument,
+    inputs: Annotated[
+        str,
+        typer.Argument(
+            help=f"{INPUTS_HELP} With --workers or --scheduler also a dataset of such tables of "
+            "texts: a folder, a pattern in quotes, or an address such as s3://bucket/texts."
+        ),
+    ],
     model: ModelOption,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The scores to write (.parquet, .csv, .npz).")
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            help="The scores to write (.parquet, .csv, .npz); with --workers or --scheduler, a "
+            "folder or its address.",
+        ),
     ],
     classes: ModelClassesOption = None,
     preprocessing: PreprocessingOption = None,
@@ -108,14 +121,22 @@ def score(
     again: Annotated[
         bool, typer.Option("--again", help="Start from the beginning, whatever is there.")
     ] = False,
+    workers: WorkersOption = None,
+    scheduler: SchedulerOption = None,
 ) -> None:
     """Run a model over pictures or texts and write its scores, for rankshot classify.
 
     A run that was stopped goes on where it was when the same command is given again. Inputs that
     have no scores are listed in a file beside the output, such as scores.skipped.csv.
 
+    With --workers or --scheduler, the output is a folder of many parts, for rankshot classify, and
+    each worker runs the model. If workers declare the resource GPU (dask worker --resources
+    GPU=1), only these do. Skipped inputs are listed in the folder _skipped in it.
+
     Example: rankshot score photos/ --model network.onnx --classes imagenet-1k --preprocessing
     imagenet -o scores.parquet
+
+    Example: rankshot score photos/ --model efficientnet-lite0 -o scores/ --workers 8
     """
     from rankshot.core.text_files import require_ending
     from rankshot.core.validation import require_whole_number
@@ -123,24 +144,43 @@ def score(
     from rankshot.zeroshot.files.score_tables import ENDINGS
 
     require_whole_number("--batch", batch)
-    require_ending(output, ENDINGS)
-    check_writable(output, inputs)
-    if not inputs.exists():
-        raise RankshotError(f"{inputs}: there is no such file or folder")
+    options: dict[str, Any] = {
+        "batch_size": batch,
+        "on_error": "skip" if on_error is OnError.SKIP else "raise",
+        "column": text_column,
+        "id_column": id_column,
+        "again": again,
+    }
+    if workers is not None or scheduler is not None:
+        plan = open_plan(model, classes, preprocessing, size, mean, std, layout)
+        _score_parts(plan, inputs, output, workers=workers, scheduler=scheduler, **options)
+        return
+    source, target = Path(inputs), Path(output)
+    require_ending(target, ENDINGS)
+    check_writable(target, source)
+    if not source.exists():
+        raise RankshotError(f"{source}: there is no such file or folder")
     plan = open_plan(model, classes, preprocessing, size, mean, std, layout)
-    with say_if_stopped(output, again=again), ScoringRate() as show:
-        run = score_to_file(
-            plan,
-            inputs,
-            output,
-            batch_size=batch,
-            on_error="skip" if on_error is OnError.SKIP else "raise",
-            column=text_column,
-            id_column=id_column,
-            again=again,
-            progress=show,
-        )
+    with say_if_stopped(target, again=again), ScoringRate() as show:
+        run = score_to_file(plan, source, target, progress=show, **options)
     _print_run(run, plan)
+
+
+def _score_parts(plan: ScoringPlan, inputs: str, output: str, **options: Any) -> None:
+    """Score on processes or a cluster, and print what was done."""
+    from rankshot.cluster import score as score_parts
+    from rankshot.cluster.scored_datasets import BESIDE, SKIPPED, SKIPPED_FOLDER
+
+    with show_parts("scoring") as show:
+        run = score_parts(plan, inputs, output, progress=show, notify=say, **options)
+    _remark_on_kind(plan)
+    say(f"{format_count(run.n_rows, 'input')} written to {output}")
+    reasons, others = (
+        {name.removeprefix(begin): n for name, n in run.counts.items() if name.startswith(begin)}
+        for begin in (SKIPPED, BESIDE)
+    )
+    _say_skipped(reasons, others, f"{output.rstrip('/')}/{SKIPPED_FOLDER}")
+    print_parts(run, "scored", output)
 
 
 def open_plan(
@@ -249,8 +289,8 @@ def _print_run(run: ScoreRun, plan: ScoringPlan) -> None:
         return
     if run.had_probabilities:
         say("the model's outputs are probabilities: the scores are their logarithms")
-    if plan.model.kind == "one-vs-rest" and run.path.suffix != ".npz":
-        say("the scores are one-vs-rest: give --score-type one-vs-rest-logits to the next command")
+    if run.path.suffix != ".npz":
+        _remark_on_kind(plan)
     if run.n_resumed:
         say(f"{run.n_resumed:,} inputs were done by an earlier run, which was stopped")
     n_now = run.n_rows + run.n_skipped - run.n_resumed
@@ -259,17 +299,27 @@ def _print_run(run: ScoreRun, plan: ScoringPlan) -> None:
     print_skipped(run)
 
 
+def _remark_on_kind(plan: ScoringPlan) -> None:
+    if plan.model.kind == "one-vs-rest":
+        say("the scores are one-vs-rest: give --score-type one-vs-rest-logits to the next command")
+
+
 def print_skipped(run: ScoreRun) -> None:
     """Print how many inputs have no scores, what is no input, and why."""
+    _say_skipped(run.reasons, run.others, run.skipped_path)
+
+
+def _say_skipped(
+    reasons: Mapping[str, int], others: Mapping[str, int], listed_in: str | Path
+) -> None:
     parts = []
-    if run.reasons:
-        parts.append(
-            f"skipped {format_count(run.n_skipped, 'input')}: {_count_reasons(run.reasons)}"
-        )
-    if run.others:
-        parts.append(f"not inputs: {_count_reasons(run.others)}")
+    if reasons:
+        n_skipped = format_count(sum(reasons.values()), "input")
+        parts.append(f"skipped {n_skipped}: {_count_reasons(reasons)}")
+    if others:
+        parts.append(f"not inputs: {_count_reasons(others)}")
     if parts:
-        say(f"{'; '.join(parts)}; all are listed in {run.skipped_path}")
+        say(f"{'; '.join(parts)}; all are listed in {listed_in}")
 
 
 def _count_reasons(reasons: Mapping[str, int]) -> str:

@@ -204,7 +204,7 @@ class _ClassifyJob:
     def run(
         self, loaded: BaseHead, part: Part, source: Path, target: Path, metadata: dict[str, str]
     ) -> Work:
-        table = open_scores(source, self.batch_rows)
+        table = open_scores(source, self.batch_rows, allow_empty=True)
         head, _ = name_by_columns(loaded, table, self.head_name)
 
         def check_first(values: NDArray[np.floating]) -> None:

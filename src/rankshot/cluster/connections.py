@@ -106,13 +106,13 @@ def _first_line(error: BaseException) -> str:
     return str(error).partition("\n")[0] or type(error).__name__
 
 
-def require_workers(client: Any, seen_by_all: str, notify: Notify) -> None:
+def require_workers(client: Any, seen_by_all: str | None, notify: Notify) -> None:
     """Wait for a worker; refuse workers without this version, or that do not see a file.
 
     Parameters
     ----------
     client : distributed.Client
-    seen_by_all : str
+    seen_by_all : str or None
         The address of a file that every worker must be able to read.
     notify : callable
         Is told what is waited for.
@@ -139,6 +139,14 @@ def require_workers(client: Any, seen_by_all: str, notify: Notify) -> None:
         )
 
 
+def count_slots(client: Any, resource: str | None) -> int:
+    """Return how many tasks can run at a time: one per thread, or one per unit of a resource."""
+    if resource is None:
+        return sum(client.nthreads().values())
+    workers = client.scheduler_info()["workers"].values()
+    return int(sum(worker["resources"].get(resource, 0) for worker in workers))
+
+
 @contextmanager
 def _name_missing(where: str) -> Iterator[None]:
     """Say where rankshot is not installed; Dask passes such errors on as texts."""
@@ -157,9 +165,9 @@ def _get_version() -> str:
     return __version__
 
 
-def _describe_worker(seen_by_all: str) -> tuple[str, bool]:
+def _describe_worker(seen_by_all: str | None) -> tuple[str, bool]:
     """Return the version of a worker, and whether it can read a file."""
     try:
-        return __version__, is_file(seen_by_all)
+        return __version__, seen_by_all is None or is_file(seen_by_all)
     except OSError:
         return __version__, False

@@ -17,6 +17,7 @@ from rankshot.cluster.storage import (
     Part,
     has_pattern,
     is_file,
+    is_visible,
     join_address,
     list_files,
     read_bytes,
@@ -118,8 +119,7 @@ def refuse_inside(output: str, dataset: str, parts: Sequence[Part]) -> None:
 
 def _refuse_files(output: str, present: Iterable[str], own: set[str], why: str) -> None:
     """Refuse a folder with parts that no part of the input has written."""
-    visible = [name for name in present if not name.rpartition("/")[2].startswith(("_", "."))]
-    if foreign := sorted(set(visible) - own):
+    if foreign := sorted({name for name in present if is_visible(name)} - own):
         raise RankshotError(
             f"{output}: has {quote_names(foreign, 3)} in it, {why}; give another output, or "
             "remove this"

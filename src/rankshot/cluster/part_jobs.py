@@ -25,6 +25,7 @@ from rankshot.cluster.connections import (
     PATIENCE,
     Notify,
     connect,
+    count_slots,
     import_distributed,
     require_workers,
 )
@@ -49,14 +50,18 @@ from rankshot.cluster.storage import (
 )
 from rankshot.core.errors import RankshotError, format_count
 
-TASKS_PER_THREAD = 4
-"""So many parts are with the scheduler for each thread: enough that no worker waits."""
+TASKS_PER_SLOT = 4
+"""So many parts are with the scheduler for each that can run: enough that no worker waits."""
 RETRIES = 2
 """How often a part is tried again after an error of its storage."""
 REFRESH = 10.0
 """Seconds after which the threads of the cluster are counted again: workers come and go."""
 JOB, INPUT, COUNTS = "rankshot.job", "rankshot.input", "rankshot.counts"
 """The keys in the footer of an output part."""
+
+
+class JobError(RankshotError):
+    """A worker lacks what all parts need, such as a model or a folder that others can read."""
 
 
 @dataclass(frozen=True)
@@ -170,6 +175,7 @@ def run_parts(
     *,
     again: bool = False,
     stop_on_error: bool = False,
+    resource: str | None = None,
     progress: Callable[[PartsRun], None] | None = None,
     notify: Notify = lambda _: None,
 ) -> PartsRun:
@@ -189,6 +195,8 @@ def run_parts(
         Replace the output of another job, and of parts that changed or vanished.
     stop_on_error : bool
         Raise for the first part that cannot be done.
+    resource : str, optional
+        A resource of Dask, such as GPU: a part is done where a worker has a free unit of it.
     progress : callable, optional
         Called after each part.
     notify : callable, optional
@@ -201,7 +209,7 @@ def run_parts(
         back. Output parts that are finished stay: the same call goes on.
     """
     open_output(output, job.description, parts, again=again)
-    run = _Run(client, job, content, parts, output, stop_on_error, progress, notify)
+    run = _Run(client, job, content, parts, output, stop_on_error, resource, progress, notify)
     try:
         run.finish_all()
     except (KeyboardInterrupt, SystemExit):
@@ -235,11 +243,15 @@ _loaded: dict[str, Any] = {}
 _lock = Lock()
 
 
-def _load_once(job: PartJob, key: str, content: bytes) -> Any:
+def load_once(job: PartJob, key: str, content: bytes) -> Any:
+    """Return what a job needs, which this process keeps until another job comes."""
     with _lock:
         if key not in _loaded:
             _loaded.clear()
-            _loaded[key] = job.load(content)
+            try:
+                _loaded[key] = job.load(content)
+            except RankshotError as error:
+                raise JobError(f"a worker cannot begin: {error}") from None
         return _loaded[key]
 
 
@@ -259,14 +271,14 @@ def _do_part(part: Part, *, job: PartJob, fingerprint: str, content: bytes, outp
         finished = _read_finished(target, metadata)
         if finished is not None:
             return _Result(finished, was_finished=True)
-        loaded = _load_once(job, fingerprint, content)
+        loaded = load_once(job, fingerprint, content)
         begin = perf_counter()
         with fetch_part(part) as source, new_part(target) as path:
             work = job.run(loaded, part, source, path, metadata)
             require_unchanged(part)
         storage = perf_counter() - begin - sum(work.seconds.values())
         return _Result(replace(work, seconds={**work.seconds, "storage": storage}))
-    except OutputError as error:
+    except (OutputError, JobError) as error:
         return _Result(problem=str(error), ends_job=True)
     except RankshotError as error:
         return _Result(problem=str(error))
@@ -307,11 +319,13 @@ class _Run:
         parts: Sequence[Part],
         output: str,
         stop_on_error: bool,  # noqa: FBT001
+        resource: str | None,
         progress: Callable[[PartsRun], None] | None,
         notify: Notify,
     ) -> None:
         self.client, self.job, self.content, self.output = client, job, content, output
         self.stop_on_error, self.progress, self.notify = stop_on_error, progress, notify
+        self.resource = resource
         self.state = PartsRun(len(parts))
         self.failed: list[Part] = []
         self._begin = monotonic()
@@ -331,7 +345,7 @@ class _Run:
             try:
                 require_workers(self.client, join_address(self.output, MANIFEST), self.notify)
                 self._work()
-            except _errors_of_connection() as error:
+            except errors_of_connection() as error:
                 # What was with the scheduler is begun again.
                 for part in (*self._starting, *self._running.values()):
                     (self._suspects if part in self._alone else self._left).append(part)
@@ -353,8 +367,8 @@ class _Run:
         counted_at, window = -REFRESH, 0
         while self._left or self._suspects or self._running:
             if monotonic() - counted_at > REFRESH:
-                threads = sum(self.client.nthreads().values())
-                counted_at, window = monotonic(), max(1, threads) * TASKS_PER_THREAD
+                slots = count_slots(self.client, self.resource)
+                counted_at, window = monotonic(), max(1, slots) * TASKS_PER_SLOT
             # If they cannot be submitted, they are not forgotten.
             self._starting = self._next_parts(window)
             if self._starting:
@@ -397,6 +411,7 @@ class _Run:
             output=self.output,
             key=[f"{self._name}-{number}" for number in range(first, self._n_started)],
             retries=RETRIES,
+            resources=None if self.resource is None else {self.resource: 1},
             pure=False,
         )
         return futures
@@ -466,7 +481,7 @@ class _Run:
         self._close_own_client()
 
 
-def _errors_of_connection() -> tuple[type[Exception], ...]:
+def errors_of_connection() -> tuple[type[Exception], ...]:
     """Return what the loss of the scheduler raises."""
     closed = import_distributed().comm.core.CommClosedError
     ended = import_distributed().client.ClosedClientError

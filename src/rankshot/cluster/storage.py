@@ -10,12 +10,14 @@ import os
 import re
 import shutil
 import tempfile
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from errno import EDQUOT, EFBIG, ENOSPC, EROFS
+from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from secrets import token_hex
 from typing import Any, NamedTuple
@@ -67,6 +69,19 @@ class Part:
     def stem(self) -> str:
         """The name without its ending."""
         return str(PurePosixPath(self.name).with_suffix(""))
+
+
+@dataclass(frozen=True)
+class PackedPart(Part):
+    """A part that is no file: its content goes with it to the worker, compressed."""
+
+    content: bytes = b""
+
+    @classmethod
+    def pack(cls, name: str, text: str) -> PackedPart:
+        """Return a part of this name and text."""
+        content = text.encode()
+        return cls(name, name, len(content), sha256(content).hexdigest(), zlib.compress(content))
 
 
 class _Place(NamedTuple):
@@ -156,7 +171,7 @@ def list_parts(dataset: str | Path, endings: Sequence[str] = TABLE_ENDINGS) -> l
     address = as_address(dataset)
     place = _open_place(address)
     root, found = _find_files(place, address)
-    names = {name: path for path in found if _is_visible(name := _relative(path, root))}
+    names = {name: path for path in found if is_visible(name := _relative(path, root))}
     wanted = {name: path for name, path in names.items() if name.endswith(tuple(endings))}
     if not wanted:
         raise RankshotError(f"{address}: {_describe_others(names, endings)}")
@@ -187,7 +202,8 @@ def _relative(path: str, root: str) -> str:
     return path.removeprefix(root.rstrip("/")).lstrip("/")
 
 
-def _is_visible(name: str) -> bool:
+def is_visible(name: str) -> bool:
+    """Return whether a file may be a part: no name on its path begins with ``_`` or ``.``."""
     return bool(name) and not any(step.startswith(("_", ".")) for step in name.split("/"))
 
 
@@ -217,6 +233,8 @@ def _describe_file(place: _Place, path: str, info: Mapping[str, Any]) -> tuple[s
 
 def require_unchanged(part: Part) -> None:
     """Refuse a part that is not what it was when the parts were listed."""
+    if isinstance(part, PackedPart):
+        return
     place = _open_place(part.address)
     with _as_os_error(part.address):
         place.files.invalidate_cache()
@@ -231,15 +249,18 @@ def require_unchanged(part: Part) -> None:
 @contextmanager
 def fetch_part(part: Part) -> Iterator[Path]:
     """Yield a file with the content of a part; errors about the file name the part."""
-    place = _open_place(part.address)
-    if place.is_local:
+    place = None if isinstance(part, PackedPart) else _open_place(part.address)
+    if place is not None and place.is_local:
         yield Path(place.path)
         return
     with tempfile.TemporaryDirectory(prefix="rankshot-") as folder:
         copy = Path(folder, f"part{PurePosixPath(part.name).suffix}")
         try:
-            with _as_os_error(part.address):
-                place.files.get_file(place.path, str(copy))
+            if isinstance(part, PackedPart):
+                copy.write_bytes(zlib.decompress(part.content))
+            elif place is not None:
+                with _as_os_error(part.address):
+                    place.files.get_file(place.path, str(copy))
             yield copy
         except RankshotError as error:
             kind = OutputError if isinstance(error, OutputError) else RankshotError

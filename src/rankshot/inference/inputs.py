@@ -116,7 +116,11 @@ def _describe(item: Input | Skipped) -> tuple[Any, ...]:
 
 
 def open_inputs(
-    source: Any, takes: Takes, column: str | None = None, id_column: str | None = None
+    source: Any,
+    takes: Takes,
+    column: str | None = None,
+    id_column: str | None = None,
+    id_prefix: str = "",
 ) -> Inputs:
     """Return the inputs in a folder, a file, a list or an array.
 
@@ -135,12 +139,14 @@ def open_inputs(
     column, id_column : str, optional
         The columns of a table that have the inputs and their ids. By default these are ``text``
         (``path`` for pictures) and ``id``; without ids, rows are numbered from 0.
+    id_prefix : str
+        Comes before the number of a row, which is its id in a table without ids.
     """
     if not isinstance(source, (str, Path)):
         return _open_sequence(source, takes)
     path = Path(source)
     if path.suffix in {".csv", *JSON_ENDINGS} and path.is_file():
-        return _open_table(path, takes, column, id_column)
+        return _open_table(path, takes, column, id_column, id_prefix)
     if column is not None or id_column is not None:
         raise RankshotError(f"{path}: only a table (.csv, .jsonl) has columns")
     if path.is_dir():
@@ -233,16 +239,18 @@ def _read_list(path: Path, takes: Takes) -> Entries:
             yield Input(id_, line)
 
 
-def _open_table(path: Path, takes: Takes, column: str | None, id_column: str | None) -> Inputs:
+def _open_table(
+    path: Path, takes: Takes, column: str | None, id_column: str | None, id_prefix: str
+) -> Inputs:
     wanted = column or COLUMNS.get(takes)
     if wanted is None:
         raise RankshotError(f"{path}: a table holds texts or pictures, but the model takes arrays")
     read = _read_csv if path.suffix == ".csv" else _read_json_lines
     # A missing column, or an empty file, is reported now.
-    next(read(path, wanted, id_column), None)
+    next(read(path, wanted, id_column, id_prefix), None)
 
     def read_entries() -> Entries:
-        for line, name, value in read(path, wanted, id_column):
+        for line, name, value in read(path, wanted, id_column, id_prefix):
             if not name:
                 yield Skipped(f"{path}:{line}", "the row has no id, or one that is no text")
             elif not isinstance(value, str) or not value.strip():
@@ -257,18 +265,20 @@ _Row = tuple[int, str | None, Any]
 """The line of a row, its id, and its input."""
 
 
-def _read_csv(path: Path, column: str, id_column: str | None) -> Iterator[_Row]:
+def _read_csv(path: Path, column: str, id_column: str | None, id_prefix: str) -> Iterator[_Row]:
     rows = read_csv_rows(path)
     _, columns = next(rows)
     place = find_column(columns, column, path)
     named = id_column is not None or ID in columns
     id_place = find_column(columns, id_column or ID, path) if named else None
     for number, (line, row) in enumerate(rows):
-        name = str(number) if id_place is None else row[id_place]
+        name = f"{id_prefix}{number}" if id_place is None else row[id_place]
         yield line, _require_id(name, f"{path}:{line}"), row[place]
 
 
-def _read_json_lines(path: Path, column: str, id_column: str | None) -> Iterator[_Row]:
+def _read_json_lines(
+    path: Path, column: str, id_column: str | None, id_prefix: str
+) -> Iterator[_Row]:
     for number, (line, text) in enumerate(read_lines(path)):
         try:
             row = json.loads(text)
@@ -280,7 +290,7 @@ def _read_json_lines(path: Path, column: str, id_column: str | None) -> Iterator
             find_column(list(map(str, row)), column, Path(f"{path}:{line}"))
         if id_column is not None and id_column not in row:
             find_column(list(map(str, row)), id_column, Path(f"{path}:{line}"))
-        name = as_name(row.get(id_column or ID, number))
+        name = as_name(row.get(id_column or ID, f"{id_prefix}{number}"))
         yield line, None if name is None else _require_id(name, f"{path}:{line}"), row[column]
 
 

@@ -50,6 +50,8 @@ class Model:
         Changes with its weights; None if that cannot be known, as for a function.
     device : str
         Where it runs.
+    source : str or None
+        What `open_model` opens again as the same model: a path or a name. None for an object.
     """
 
     name: str
@@ -66,6 +68,7 @@ class Model:
     device: str = "CPU"
     odd_classes: str = ""
     odd_preprocessing: str = ""
+    source: str | None = None
 
     def __str__(self) -> str:
         cut = f"; texts are cut after {self.max_tokens:,} tokens" if self.max_tokens else ""

@@ -65,7 +65,9 @@ def open_model(model: Any) -> Model:
     if isinstance(model, Model):
         return model
     if isinstance(model, (str, Path)):
-        return _open_named(model)
+        path = Path(model)
+        source = str(path.absolute()) if path.exists() else str(model)
+        return replace(_open_named(model), source=source)
     if "torch" in sys.modules and isinstance(model, sys.modules["torch"].nn.Module):
         return open_torch(model)
     if hasattr(model, "predict") and hasattr(model, "fit"):

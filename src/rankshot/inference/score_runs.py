@@ -11,14 +11,14 @@ import json
 import shutil
 import zipfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 
@@ -191,7 +191,7 @@ def describe_plan(plan: ScoringPlan) -> dict[str, Any]:
     }
 
 
-_NAMES = {
+NAMES = {
     "version": "version of rankshot",
     "model_fingerprint": "model",
     "preprocessing": "preprocessing",
@@ -200,12 +200,13 @@ _NAMES = {
     "inputs": "inputs",
     "n_inputs": "number of inputs",
 }
+"""What is compared of two descriptions, in the words of messages."""
 
 
 def find_change(kept: Mapping[str, Any], description: Mapping[str, Any]) -> str | None:
     """Return what differs between two descriptions, or None; a model's name does not count."""
-    keys = (key for key in description if key in _NAMES)
-    return next((_NAMES[key] for key in keys if kept[key] != description[key]), None)
+    keys = (key for key in description if key in NAMES)
+    return next((NAMES[key] for key in keys if kept[key] != description[key]), None)
 
 
 class _Progress(NamedTuple):
@@ -430,10 +431,16 @@ def _join(
     progress: _Progress,
 ) -> ScoreRun:
     """Make one table of the parts, and remove them."""
-    reasons, others, first = _write_skipped(parts, _skipped_path(path))
+    if next(parts.skipped(), None) is None:
+        _skipped_path(path).unlink(missing_ok=True)
+        reasons, others = Counter[str](), Counter[str]()
+    else:
+        with replace_file(_skipped_path(path)) as stream:
+            reasons, others = write_skipped(stream, parts.skipped())
     if not any(len(ids) for ids, _ in parts.blocks()):
+        skipped = list(parts.skipped())
         shutil.rmtree(parts.folder, ignore_errors=True)
-        raise nothing_scored(inputs, first)
+        raise nothing_scored(inputs, skipped)
     n_rows = write_score_table(path, plan.classes.names, parts.blocks, plan.model.kind)
     result = {
         "n_rows": n_rows,
@@ -449,25 +456,14 @@ def _join(
     return _as_result(path, result, n_resumed=progress.n_resumed, seconds=progress.seconds)
 
 
-def _write_skipped(
-    parts: _Parts, path: Path
-) -> tuple[Counter[str], Counter[str], Sequence[Skipped]]:
-    """Write what was skipped; return how often each reason occurs, for inputs and the rest.
-
-    The first one is returned as well, an input if there is one.
-    """
+def write_skipped(stream: TextIO, skipped: Iterable[Skipped]) -> tuple[Counter[str], Counter[str]]:
+    """Write what was skipped; return how often each reason occurs, for inputs and the rest."""
     reasons: Counter[str] = Counter()
     others: Counter[str] = Counter()
-    first = next(parts.skipped(), None)
-    if first is None:
-        path.unlink(missing_ok=True)
-        return reasons, others, []
-    with replace_file(path) as stream:
-        rows = open_csv_writer(stream)
-        rows.writerow(["id", "reason", "input"])
-        for one in parts.skipped():
-            rows.writerow([one.id, one.reason, "yes" if one.is_input else "no"])
-            first = one if one.is_input and not first.is_input else first
-            # Some reasons name sizes and the like, and would all be different.
-            (reasons if one.is_input else others)[one.reason.partition(" (")[0]] += 1
-    return reasons, others, [first]
+    rows = open_csv_writer(stream)
+    rows.writerow(["id", "reason", "input"])
+    for one in skipped:
+        rows.writerow([one.id, one.reason, "yes" if one.is_input else "no"])
+        # Some reasons name sizes and the like, and would all be different.
+        (reasons if one.is_input else others)[one.reason.partition(" (")[0]] += 1
+    return reasons, others

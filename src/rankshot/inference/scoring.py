@@ -298,7 +298,7 @@ def plan_scoring(
     preprocessing: Preprocessing | str | Path | Mapping[str, Any] | None = None,
 ) -> ScoringPlan:
     """Open a model and find that it has all it needs; the parameters are those of `score`."""
-    opened = _set_preprocessing(open_model(model), preprocessing)
+    opened = set_preprocessing(open_model(model), preprocessing)
     source = opened.classes if classes is None else classes
     if source is None:
         raise RankshotError(
@@ -318,7 +318,7 @@ def plan_scoring(
     return plan
 
 
-def _set_preprocessing(
+def set_preprocessing(
     opened: Model, preprocessing: Preprocessing | str | Path | Mapping[str, Any] | None
 ) -> Model:
     """Return a model whose preprocessing is known if it takes pictures, and fits its shape."""

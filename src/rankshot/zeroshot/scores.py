@@ -23,6 +23,7 @@ from rankshot.core.arrays import (
     other_library,
     to_library,
 )
+from rankshot.core.dask_arrays import as_dask_array, empty_block, is_dask, map_row_blocks
 from rankshot.core.errors import RankshotError, RowError, quote_names, suggest_name
 from rankshot.core.names import as_names
 from rankshot.core.tables import as_frame, frame_to_matrix
@@ -52,7 +53,8 @@ class Scores:
         One column per class. One-vs-one scores have one column per pair of classes, in the
         order (0, 1), (0, 2), …, (1, 2), … (that of ``numpy.triu_indices``); they are positive
         where the first class of the pair is preferred. float32 stays float32. An array of torch,
-        CuPy or JAX stays where it is, and its values are not checked.
+        CuPy or JAX stays where it is, and its values are not checked. An array of Dask stays
+        lazy; its values are checked when a head computes them.
     items : iterable of names
         The C classes.
     kind : {"multiclass", "one-vs-rest", "one-vs-one"}
@@ -79,7 +81,7 @@ class Scores:
         object.__setattr__(self, "values", table)
         object.__setattr__(self, "items", names)
         object.__setattr__(self, "kind", kind)
-        if other_library(table) is None:
+        if other_library(table) is None and not is_dask(table):
             refuse_infinite(table, names, kind)
 
     @classmethod
@@ -112,6 +114,9 @@ class Scores:
         """
         scores = cls(proba, items, kind)
         p = scores.values
+        if is_dask(p):
+            values = map_row_blocks(p, _log_of_probabilities, (scores.items, kind))
+            return cls.from_validated(values, scores.items, kind)
         if (xp := other_library(p)) is not None:
             log_p = _log_positive(p, xp)
             values = log_p if kind == "multiclass" else log_p - _log_positive(1 - p, xp)
@@ -177,6 +182,10 @@ class Scores:
         return Scores(values, names, self.kind)
 
 
+def _log_of_probabilities(block: Array, names: tuple[tuple[str, ...], Kind]) -> Array:
+    return Scores.from_probabilities(block, *names).values
+
+
 def _take_columns(values: Array, columns: NDArray[np.intp], xp: Library | None) -> Array:
     if xp is None:
         return np.take(values, columns, axis=1)
@@ -189,23 +198,42 @@ def as_scores(scores: Scores | ArrayLike, items: tuple[str, ...]) -> Scores:
     A plain array has one column per item, in their order, or one per pair. The columns of a data
     frame are matched by name.
     """
+    if is_lazy(scores):
+        raise RankshotError(
+            "Dask arrays and data frames are for predict, predict_proba, predict_log_proba, top "
+            "and decision_function of a head; pass scores in memory here, such as a sample of "
+            "them: scores[:1000].compute()"
+        )
     if isinstance(scores, Scores):
         return scores.with_items(items)
-    if other_library(scores) is None and (frame := as_frame(scores)) is not None:
-        found = Scores(frame_to_matrix(frame), frame.columns)
-    else:
-        table = _as_floats(scores)
-        C = len(items)
-        # Three classes have three pairs; then an array is taken to have one column per class.
-        paired = table.ndim == 2 and table.shape[1] == C * (C - 1) // 2 and table.shape[1] != C
-        found = Scores(table, items, "one-vs-one" if paired else "multiclass")
-    if other_library(found.values) is None:
-        _warn_of_probabilities(found)
+    found = name_columns(scores, items)
+    warn_of_probabilities(found)
     return found.with_items(items)
 
 
-def _warn_of_probabilities(scores: Scores) -> None:
-    """Warn if the first rows look like probabilities."""
+def is_lazy(scores: object) -> bool:
+    """Return whether scores are a table of Dask, or `Scores` of one."""
+    return is_dask(scores.values if isinstance(scores, Scores) else scores)
+
+
+def name_columns(scores: Any, items: tuple[str, ...]) -> Scores:
+    """Return an array or a data frame as `Scores` of its columns, in their own order."""
+    if other_library(scores) is None:
+        if is_dask(scores) and hasattr(type(scores), "columns"):
+            return Scores(scores, as_frame(scores._meta).columns)
+        if (frame := as_frame(scores)) is not None:
+            return Scores(frame_to_matrix(frame), frame.columns)
+    table = _as_floats(scores)
+    C = len(items)
+    # Three classes have three pairs; then an array is taken to have one column per class.
+    paired = table.ndim == 2 and table.shape[1] == C * (C - 1) // 2 and table.shape[1] != C
+    return Scores(table, items, "one-vs-one" if paired else "multiclass")
+
+
+def warn_of_probabilities(scores: Scores) -> None:
+    """Warn if the first rows of scores in main memory look like probabilities."""
+    if other_library(scores.values) is not None:
+        return
     if scores.kind == "multiclass" and are_probabilities(scores.values[:100], SUM_TOLERANCE):
         warnings.warn(
             "the scores look like probabilities, but are taken as logits: pass "
@@ -274,6 +302,9 @@ def pair_columns(n_items: int) -> tuple[NDArray[np.intp], NDArray[np.int8]]:
 
 
 def _as_floats(values: ArrayLike | Array) -> Array:
+    if is_dask(values):
+        table = as_dask_array(values)
+        return table.astype(_as_floats(empty_block(table)).dtype)
     if (xp := other_library(values)) is not None:
         return as_real_floats(values, xp)
     try:

@@ -81,8 +81,11 @@ def classify_to_file(
     """
     done, n_rows = Classified(), 0
     metadata: dict[str, str] = {}
+    is_empty = table.n_rows == 0
     with ExitStack() as stack:
-        writer = stack.enter_context(open_predictions(output, head.classes_, metadata))
+        writer = stack.enter_context(
+            open_predictions(output, head.classes_, metadata, allow_empty=is_empty)
+        )
         batches = table.batches()
         while True:
             with done.time("reading"):

@@ -68,7 +68,11 @@ class Predictions:
 
 @contextmanager
 def open_predictions(
-    path: str | Path, targets: Iterable[Any], metadata: Mapping[str, str] | None = None
+    path: str | Path,
+    targets: Iterable[Any],
+    metadata: Mapping[str, str] | None = None,
+    *,
+    allow_empty: bool = False,
 ) -> Iterator[PredictionWriter]:
     """Open a file of predictions, CSV or Parquet, for writing in batches.
 
@@ -87,6 +91,8 @@ def open_predictions(
         The classes that may be predicted, in the order of the columns of probabilities.
     metadata : mapping of str to str, optional
         What a Parquet file says about itself in its footer. It may be filled until the block ends.
+    allow_empty : bool
+        Write a file without rows, as a part of a dataset may be, if there are none.
 
     Examples
     --------
@@ -110,7 +116,9 @@ def open_predictions(
     with replace_file(path) as stream, sink(stream, columns, metadata) as put:
         writer = PredictionWriter(names, put)
         yield writer
-        if writer.n_rows == 0:
+        if writer.n_rows == 0 and allow_empty:
+            writer.write([], [], np.empty((0, len(names)), np.float32))
+        elif writer.n_rows == 0:
             raise RankshotError(f"{path}: there are no predictions to write")
 
 

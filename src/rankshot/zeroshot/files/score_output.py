@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TextIO
@@ -94,12 +94,31 @@ def _write_csv(stream: TextIO, items: Sequence[str], read_blocks: ReadBlocks, _k
 def _write_parquet(
     stream: TextIO, items: Sequence[str], read_blocks: ReadBlocks, _kind: Kind
 ) -> int:
+    return _write_row_groups(stream, items, read_blocks(), {})
+
+
+def write_score_part(
+    path: Path, items: Sequence[str], blocks: Iterable[Block], metadata: Mapping[str, str]
+) -> int:
+    """Write a part of a dataset of scores as Parquet, which may be without rows; return its rows.
+
+    The footer gets the metadata as they are after the last block.
+    """
+    with replace_file(path) as stream:
+        return _write_row_groups(stream, items, blocks, metadata)
+
+
+def _write_row_groups(
+    stream: TextIO, items: Sequence[str], blocks: Iterable[Block], metadata: Mapping[str, str]
+) -> int:
     n = 0
-    with open_row_groups(stream, [ID, *items]) as put:
-        for ids, values in read_blocks():
+    with open_row_groups(stream, [ID, *items], metadata) as put:
+        for ids, values in blocks:
             if len(ids):
                 put([ids], list(values.T))
             n += len(ids)
+        if n == 0:
+            put([[]], [np.empty(0, np.float32)] * len(items))
     return n
 
 

@@ -104,7 +104,9 @@ class ScoreTable:
             raise RankshotError(f"{self.path}: {problem}") from None
 
 
-def open_scores(path: str | Path, batch_rows: int | None = None) -> ScoreTable:
+def open_scores(
+    path: str | Path, batch_rows: int | None = None, *, allow_empty: bool = False
+) -> ScoreTable:
     r"""Open a table of a classifier's scores: CSV, Parquet or .npz.
 
     Parameters
@@ -118,6 +120,8 @@ def open_scores(path: str | Path, batch_rows: int | None = None) -> ScoreTable:
         may hold any kind of `Scores`).
     batch_rows : int, optional
         The most rows in a batch; by default, a batch has about a million scores.
+    allow_empty : bool
+        Accept a Parquet file without rows, as a part of a dataset may be.
 
     Returns
     -------
@@ -145,6 +149,8 @@ def open_scores(path: str | Path, batch_rows: int | None = None) -> ScoreTable:
     """
     path = Path(path)
     with _open_table(path) as (header, _):
+        if header.n_rows == 0 and not allow_empty:
+            raise RankshotError(f"{path}: the table has no rows")
         if batch_rows is None:
             rows = max(1, BATCH_CELLS // n_columns(len(header.items), header.kind))
         else:
@@ -230,8 +236,6 @@ def _open_parquet(path: Path) -> Iterator[tuple[Header, ReadBlocks]]:
         items = _find_items(columns, f"{path}")
         refuse_text_columns(file.schema_arrow, items, path)
         n_rows = file.metadata.num_rows
-        if n_rows == 0:
-            raise RankshotError(f"{path}: the table has no rows")
         has_ids = ID in columns
 
         def read_blocks(n_rows: int) -> Iterator[Block]:

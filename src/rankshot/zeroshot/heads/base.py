@@ -26,6 +26,7 @@ from rankshot.core.arrays import (
     to_numpy,
 )
 from rankshot.core.blocks import CACHED_CELLS, row_blocks
+from rankshot.core.dask_arrays import map_row_blocks
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.validation import require_choice, require_number, require_whole_number
 from rankshot.ranking.rankings import Rankings
@@ -38,7 +39,15 @@ from rankshot.zeroshot.heads.decisions import (
     take_top,
 )
 from rankshot.zeroshot.heads.fitted_state import FittedState, State
-from rankshot.zeroshot.scores import KINDS, Kind, Scores, as_scores
+from rankshot.zeroshot.scores import (
+    KINDS,
+    Kind,
+    Scores,
+    as_scores,
+    is_lazy,
+    name_columns,
+    warn_of_probabilities,
+)
 
 Floats = NDArray[np.floating]
 ARRAY_CELLS = 1 << 28
@@ -168,11 +177,20 @@ class BaseHead(ABC):
             Scores of the classifier. The columns of a plain array are in the order of
             ``items_``. The result has float32 if the scores have. Arrays of torch, CuPy and JAX
             are used as they are: the result is of the same library, on the same device. Their
-            values are not checked.
+            values are not checked. For an array or a data frame of Dask, the result is a lazy
+            array of Dask, with the same blocks of rows.
         candidates : list of lists of names, or bool array of shape (n, L), optional
-            The classes that each input may get; by default all of ``classes_``.
+            The classes that each input may get; by default all of ``classes_``. Scores of Dask
+            take none.
         """
         check_is_fitted(self, "classes_")
+        if is_lazy(scores):
+            if candidates is not None:
+                raise RankshotError(
+                    "candidates need scores in memory: pass them for each block of a Dask array, "
+                    "with dask.array.map_blocks"
+                )
+            return self._map_blocks("predict_log_proba", scores)
         table = as_scores(scores, self.items_)
         mask = candidate_mask(candidates, len(table), self.classes_)
         if (xp := other_library(table.values)) is not None:
@@ -225,6 +243,8 @@ class BaseHead(ABC):
         class well, also if it fits other classes better.
         """
         check_is_fitted(self, "classes_")
+        if is_lazy(scores):
+            return self._map_blocks("decision_function", scores)
         table = as_scores(scores, self.items_)
         if (xp := other_library(table.values)) is not None:
             return self._log_posterior_of_array(table, xp)
@@ -232,6 +252,13 @@ class BaseHead(ABC):
         for rows, block in self._log_posterior_blocks(table):
             result[rows] = block.T
         return result
+
+    def _map_blocks(self, method: str, scores: Any) -> Array:
+        """Return what a method returns for each block of a table of Dask, as a lazy array."""
+        is_plain = not isinstance(scores, Scores)
+        table = name_columns(scores, self.items_) if is_plain else scores
+        constant = self, method, table.items, table.kind, is_plain
+        return map_row_blocks(table.values, _call_with_block, constant)
 
     def _log_proba_of_array(self, table: Scores, mask: Array | None, xp: Library) -> Array:
         log_posterior = self._log_posterior_of_array(table, xp)
@@ -303,6 +330,8 @@ class BaseHead(ABC):
     def predict_proba(self, scores: Scores | ArrayLike, candidates: Candidates = None) -> Array:
         """Return P(z|x): one row per input, one column per class as in ``classes_``."""
         log_proba = self.predict_log_proba(scores, candidates)
+        if is_lazy(log_proba):
+            return np.exp(log_proba)
         xp = other_library(log_proba)
         return np.exp(log_proba, out=log_proba) if xp is None else xp.exp(log_proba)
 
@@ -311,17 +340,44 @@ class BaseHead(ABC):
     ) -> NDArray[np.str_]:
         """Return the most probable class of each input; among equals, the first by name.
 
-        The names are a NumPy array also if the scores are on another device.
+        The names are a NumPy array also if the scores are on another device; they are a lazy
+        array of Dask if the scores are.
         """
-        best = most_probable(self.predict_log_proba(scores, candidates))
-        return self.classes_[best]
+        log_proba = self.predict_log_proba(scores, candidates)
+        if is_lazy(log_proba):
+            names: NDArray[np.str_] = map_row_blocks(log_proba, _most_probable_names, self.classes_)
+            return names
+        return _most_probable_names(log_proba, self.classes_)
 
     def top(self, scores: Scores | ArrayLike, k: int, candidates: Candidates = None) -> Top:
         """Return the ``k`` most probable classes of each input, and their probabilities."""
         log_proba = self.predict_log_proba(scores, candidates)
-        if other_library(log_proba) is not None:
-            log_proba = to_numpy(log_proba)
-        return take_top(log_proba, self.classes_, k)
+        if is_lazy(log_proba):
+            labels, proba = (
+                map_row_blocks(log_proba, _take_top_field, (self.classes_, k, field))
+                for field in Top._fields
+            )
+            return Top(labels, proba)
+        return take_top(to_numpy(log_proba), self.classes_, k)
+
+
+def _call_with_block(
+    block: Array, constant: tuple[BaseHead, str, tuple[str, ...], Kind, bool]
+) -> Array:
+    head, method, items, kind, is_plain = constant
+    scores = Scores(block, items, kind)
+    if is_plain:
+        warn_of_probabilities(scores)
+    return getattr(head, method)(scores)
+
+
+def _most_probable_names(log_proba: Array, classes: NDArray[np.str_]) -> NDArray[np.str_]:
+    return classes[most_probable(log_proba)]
+
+
+def _take_top_field(log_proba: Array, constant: tuple[NDArray[np.str_], int, str]) -> Array:
+    classes, k, field = constant
+    return getattr(take_top(to_numpy(log_proba), classes, k), field)
 
 
 def require_k(k: int | None, n_items: int) -> int:

@@ -1,0 +1,81 @@
+"""Jobs over many parts on Dask, as the command shows them: options, progress and summary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rankshot.cli.console import progress_bar, say
+
+if TYPE_CHECKING:
+    from rankshot.cluster import PartsRun
+
+FAILED_SHOWN = 10
+"""How many parts that failed are printed."""
+WorkersOption = Annotated[
+    int | None,
+    typer.Option(
+        help="Do it with so many local processes. The output is a folder of many parts. The "
+        "default for a dataset is one process per core."
+    ),
+]
+SchedulerOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Do it on a cluster: the address of its Dask scheduler, such as "
+        "tcp://10.0.0.5:8786. The output is a folder of many parts, or its address."
+    ),
+]
+
+
+@contextmanager
+def show_parts(doing: str) -> Iterator[Callable[[PartsRun], None]]:
+    """Yield the function that shows how far a job is; messages of Dask are switched off."""
+    _silence_dask()
+    with progress_bar() as bar:
+        task = bar.add_task(doing, total=None)
+
+        def show(run: PartsRun) -> None:
+            rate = f"{run.n_new_rows / max(run.elapsed, 1e-9):,.0f} per second"
+            bar.update(
+                task,
+                completed=run.n_finished + len(run.failed),
+                total=run.n_parts,
+                description=f"{doing}: {run.n_rows:,} rows, {rate}; parts",
+            )
+
+        yield show
+
+
+def _silence_dask() -> None:
+    """Switch off the messages of Dask: the command says itself what happens."""
+    import logging
+
+    from rankshot.core.validation import require_module
+
+    require_module("distributed", "datasets of many parts", "cluster")
+    for name in logging.root.manager.loggerDict:
+        if name.startswith("distributed"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def print_parts(run: PartsRun, done: str, output: str) -> None:
+    """Print how many parts were done, how long it took, and what failed.
+
+    If a part failed, the command exits with status 1: a script should not take an output with
+    gaps for a complete one.
+    """
+    earlier = f", {run.n_skipped:,} finished earlier" if run.n_skipped else ""
+    say(f"parts: {run.n_done:,} {done}{earlier}, {len(run.failed):,} failed")
+    if run.n_done:
+        stages = ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in run.seconds.items())
+        rate = f"{run.n_new_rows / run.elapsed:,.0f} rows per second"
+        say(f"time: {run.elapsed:.1f} s ({rate}); of all workers: {stages}")
+    for name, reason in run.failed[:FAILED_SHOWN]:
+        say(f"failed: {name}: {reason}")
+    if run.failed:
+        say(f"all failed parts are listed in {output.rstrip('/')}/_failed.csv")
+        raise typer.Exit(1)
