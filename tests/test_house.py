@@ -144,10 +144,7 @@ def test_importing_a_module_needs_the_core_dependencies_alone():
     "package",
     [
         "rankshot",
-        *(
-            f"rankshot.{floor}"
-            for floor in (*FLOORS[:7], "survey", "experiments", "report")
-        ),
+        *(f"rankshot.{floor}" for floor in (*FLOORS[:7], "survey", "experiments", "report")),
     ],
 )
 def test_every_public_name_is_there_and_documented(package):
