@@ -21,10 +21,10 @@ import dask.dataframe as dd
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from distributed import Client, LocalCluster
 
 import rankshot as rs
 from rankshot import cluster
+from rankshot.cluster.connections import open_client
 from rankshot.zeroshot.files.classified import classify_to_file
 from rankshot.zeroshot.files.score_tables import open_scores
 
@@ -43,11 +43,9 @@ def measure(work: Callable[[], Any]) -> float:
 
 
 @contextmanager
-def start_workers(n: int) -> Iterator[Client]:
-    with (
-        LocalCluster(n_workers=n, threads_per_worker=1, dashboard_address=":0") as workers,
-        Client(workers) as client,
-    ):
+def start_workers(n: int) -> Iterator[Any]:
+    """Start local processes as the command does."""
+    with open_client(None, n, n) as client, client.as_current():
         client.wait_for_workers(n)
         yield client
 
