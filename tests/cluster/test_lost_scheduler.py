@@ -14,6 +14,7 @@ from command_line import rankings, write_scores
 from rankshot.cluster import classify, part_jobs
 
 N_PARTS = 12
+PLACE = ["--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0"]
 
 
 def start(name, *words):
@@ -41,11 +42,12 @@ class LoopbackCluster:
         self.processes = []
 
     def start(self):
-        place = ["--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0"]
-        self.processes = [
-            start("scheduler", "--port", str(self.port), *place),
-            start("worker", self.address, "--nthreads", "1", "--no-nanny", *place),
-        ]
+        self.processes = [start("scheduler", "--port", str(self.port), *PLACE)]
+        self.start_worker()
+
+    def start_worker(self):
+        worker = start("worker", self.address, "--nthreads", "1", "--no-nanny", *PLACE)
+        self.processes.append(worker)
 
     def kill(self):
         end(*self.processes)
@@ -94,6 +96,27 @@ def test_a_scheduler_that_comes_back_and_one_that_does_not(place, cluster, monke
     assert run.n_rows == N_PARTS * 30
     names = [*(f"{number:02}.parquet" for number in range(N_PARTS)), "_rankshot.json"]
     assert sorted(path.name for path in place.glob("out/*")) == names
+
+    def kill_worker(run):
+        if run.n_finished == 2:
+            end(cluster.processes[1])
+
+    def say(message):
+        messages.append(message)
+        if "all workers are gone" in message:
+            cluster.start_worker()
+
+    monkeypatch.setattr(part_jobs, "REFRESH", 0.5)
+    run = classify(
+        "scores",
+        "new.rankshot",
+        "later",
+        scheduler=cluster.address,
+        progress=kill_worker,
+        notify=say,
+    )
+    assert messages[-1] == "all workers are gone: waiting for others"
+    assert run.n_rows == N_PARTS * 30
 
     def kill(run):
         if run.n_finished == 2:

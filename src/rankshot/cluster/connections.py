@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from time import monotonic, sleep
 from typing import Any
@@ -98,6 +99,17 @@ def keep_freed_memory() -> Iterator[None]:
 def _ignore_interrupt() -> None:
     """Leave Ctrl-C, which a terminal sends to all processes, to the one that started them."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+class SchedulerLostError(Exception):
+    """The scheduler is gone, or has forgotten its tasks."""
+
+
+def errors_of_connection() -> tuple[type[Exception], ...]:
+    """Return what the loss of the scheduler raises."""
+    closed = import_distributed().comm.core.CommClosedError
+    ended = import_distributed().client.ClosedClientError
+    return (SchedulerLostError, CancelledError, closed, ended, TimeoutError)
 
 
 def connect(address: str, security: Any = None, patience: float = 10.0) -> Any:

@@ -12,20 +12,21 @@ import json
 import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from secrets import token_hex
 from threading import Lock
-from time import monotonic, perf_counter
+from time import monotonic, perf_counter, sleep
 from typing import Any, Protocol
 
 from rankshot.cluster.connections import (
     PATIENCE,
     Notify,
+    SchedulerLostError,
     connect,
     count_slots,
+    errors_of_connection,
     import_distributed,
     require_workers,
 )
@@ -304,10 +305,6 @@ def _read_finished(target: str, metadata: Mapping[str, str]) -> Work | None:
 # -------------------------------------------------------------------- on the client
 
 
-class _SchedulerLostError(Exception):
-    pass
-
-
 class _Run:
     """The parts that are not decided yet, and the tasks that are with the scheduler."""
 
@@ -377,13 +374,24 @@ class _Run:
                 self._starting = []
                 waiting.update(futures)
                 del futures
-            done = waiting.next_batch()
+            self._wait(waiting)
+            done = waiting.next_batch(block=False)
             for future, result in zip(done, self._judge_all(done), strict=True):
                 part = self._running.pop(future)
                 if result.killed and part not in self._alone:
                     self._suspects.append(part)
                 else:
                     self._record(part, result)
+
+    def _wait(self, waiting: Any) -> None:
+        """Return when a task has ended; say if there is nobody left to do it."""
+        looked_at, told = monotonic(), False
+        while not waiting.has_ready():
+            sleep(0.01)
+            if not told and monotonic() - looked_at > REFRESH:
+                looked_at = monotonic()
+                if told := count_slots(self.client, self.resource) == 0:
+                    self.notify("all workers are gone: waiting for others")
 
     def _next_parts(self, window: int) -> list[Part]:
         """Return the parts to begin now, so that the scheduler has enough of them.
@@ -423,13 +431,13 @@ class _Run:
             values = dict(zip(finished, self.client.gather(finished), strict=True))
         except Exception as error:
             # A result was lost with its worker. Its part is found to be finished, or done again.
-            raise _SchedulerLostError(f"{type(error).__name__}: {error}") from error
+            raise SchedulerLostError(f"{type(error).__name__}: {error}") from error
         return [values.get(future) or self._judge_failure(future) for future in futures]
 
     def _judge_failure(self, future: Any) -> _Result:
         """Return the result of a task that has failed by itself."""
         if future.status != "error":
-            raise _SchedulerLostError("its tasks are gone")
+            raise SchedulerLostError("its tasks are gone")
         error = future.exception()
         if isinstance(error, ImportError):
             return _Result(problem=f"a worker has no {error.name}: {error}", ends_job=True)
@@ -479,10 +487,3 @@ class _Run:
         if self._running and self.client.status == "running":
             self.client.cancel(list(self._running), force=True)
         self._close_own_client()
-
-
-def errors_of_connection() -> tuple[type[Exception], ...]:
-    """Return what the loss of the scheduler raises."""
-    closed = import_distributed().comm.core.CommClosedError
-    ended = import_distributed().client.ClosedClientError
-    return (_SchedulerLostError, CancelledError, closed, ended, TimeoutError)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from rankshot.cluster.connections import (
     Notify,
     count_slots,
+    errors_of_connection,
     import_distributed,
     open_client,
     require_workers,
@@ -24,7 +25,6 @@ from rankshot.cluster.part_jobs import (
     JobError,
     PartsRun,
     Work,
-    errors_of_connection,
     format_counts,
     load_once,
     run_parts,
