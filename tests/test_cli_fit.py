@@ -249,7 +249,7 @@ DECIDED = "head.rankshot: is a fitted head, which decides this already; leave ou
         ),
         (
             "classify other.csv --head head.rankshot -o out.csv",
-            "head.rankshot was fitted for; only one of the two files has 'tram', 'wolf'",
+            "head.rankshot was fitted for: it has no column 'tram'",
         ),
         (
             "report predictions.csv --rankings rankings.jsonl --head head.rankshot -o out.html",

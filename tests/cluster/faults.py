@@ -6,7 +6,7 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
-from rankshot.cluster.part_jobs import Work
+from rankshot.cluster.part_tasks import Work
 from rankshot.zeroshot.files import classified
 
 _label_or_reject = classified.label_or_reject

@@ -17,7 +17,7 @@ from pyarrow import parquet
 
 import rankshot as rs
 from command_line import LOGITS, SEEN, rankings, rankshot, run_well, softmax, write_scores
-from rankshot.cluster import classify
+from rankshot.cluster import classify, part_jobs
 from rankshot.cluster.classified_datasets import _ClassifyJob
 from rankshot.cluster.part_jobs import run_parts
 from rankshot.cluster.storage import list_parts
@@ -146,13 +146,15 @@ def test_parts_may_be_added_but_not_changed(place, client):
     before = list_outputs()
     write_scores(place / "scores/new.csv", LOGITS[:3])
     (place / "scores/z.csv").unlink()
-    with pytest.raises(rs.RankshotError, match=r"'new.csv' changed and 'z.csv' vanished; acc"):
+    with pytest.raises(rs.RankshotError, match=r"'new.csv' changed and 'z.csv' vanished; --u"):
         classify("scores", "new.rankshot", "out", client=client)
     assert list_outputs() == before
-    run = classify("scores", "new.rankshot", "out", client=client, again=True)
+    run = classify("scores", "new.rankshot", "out", client=client, update=True)
     assert (run.n_done, run.n_skipped) == (1, 4)
     assert list_outputs().keys() == outputs_of([*PARTS[:-1], "new.csv"])
     assert len(read_predictions("out/new.parquet")) == 3
+    run = classify("scores", "new.rankshot", "out", client=client, again=True)
+    assert (run.n_done, run.n_skipped) == (5, 0)
 
 
 def test_another_job_is_refused(place, client):
@@ -160,7 +162,7 @@ def test_another_job_is_refused(place, client):
     before = list_outputs()
     with pytest.raises(rs.RankshotError, match=r"out: belongs to another job \(another head\)"):
         classify("scores", "other.rankshot", "out", client=client)
-    with pytest.raises(rs.RankshotError, match=r"\(reject below: None, not 0.5\); give another"):
+    with pytest.raises(rs.RankshotError, match=r"\(reject below was None, is 0.5\); give another"):
         classify("scores", "new.rankshot", "out", client=client, reject_below=0.5)
     assert list_outputs() == before
     classify("scores", "other.rankshot", "out", client=client, again=True)
@@ -183,7 +185,7 @@ def test_a_bad_part_names_itself_and_the_rest_is_done(place, client):
     assert sorted(name for name, _ in run.failed) == ["animals.csv", "deep/a.parquet", "z.csv"]
     reasons = dict(run.failed)
     assert f"{part}: not a complete Parquet file" in reasons["deep/a.parquet"]
-    assert "only one of the two files has 'bus', 'tram'" in reasons["animals.csv"]
+    assert "it has no column 'bus', 'tram'" in reasons["animals.csv"]
     assert f"{place}/scores/z.csv:46: 'tram' is 'nan'" in reasons["z.csv"]
     assert list_outputs().keys() == outputs_of(["a.x", "b.x", "deep/er/c.x"]) | {"_failed.csv"}
     with (place / "out/_failed.csv").open(newline="") as stream:
@@ -193,7 +195,8 @@ def test_a_bad_part_names_itself_and_the_rest_is_done(place, client):
     (place / "scores/animals.csv").unlink()
     write_scores(place / "scores/z.csv", LOGITS)
     part.write_bytes(whole)
-    run = classify("scores", "new.rankshot", "out", client=client, again=True)
+    # Nothing is lost by doing a part that had no output: nobody is asked.
+    run = classify("scores", "new.rankshot", "out", client=client)
     assert (run.n_done, run.failed) == (2, [])
     assert list_outputs().keys() == outputs_of(PARTS)
 
@@ -268,9 +271,70 @@ def test_parts_that_cannot_be_submitted_are_not_forgotten(place, client, monkeyp
     messages = []
     run = classify("scores", "new.rankshot", "out", client=client, notify=messages.append)
     assert failures
-    assert "is lost (the connection broke): waiting 60 s for it" in messages[1]
+    assert "is lost (CommClosedError): waiting 60 s for it" in messages[1]
     assert (run.n_done, run.failed) == (5, [])
     assert list_outputs().keys() == outputs_of(PARTS)
+
+
+def test_another_job_in_the_same_folder_ends_this_one(place, client):
+    """Whatever a task of the first job still writes, the second one finds no part of it."""
+
+    def intrude(run):
+        if run.n_finished == 1:
+            classify("scores", "other.rankshot", "out", client=client, again=True)
+
+    with pytest.raises(rs.RankshotError, match="out: another job has begun there since this one"):
+        classify("scores", "new.rankshot", "out", client=client, progress=intrude)
+    classify("scores", "other.rankshot", "fresh", client=client)
+    assert list_outputs() == list_outputs("fresh")
+
+
+def test_a_worker_that_sees_another_disk_ends_the_job(place, client, monkeypatch):
+    """It came after the workers were looked at."""
+    monkeypatch.setattr(part_jobs, "require_workers", lambda *_: None)
+    write = part_jobs.open_output
+
+    def hide(output, *arguments, **options):
+        write(output, *arguments, **options)
+        (place / "out/_rankshot.json").unlink()
+
+    monkeypatch.setattr(part_jobs, "open_output", hide)
+    with pytest.raises(rs.RankshotError, match=r"a worker does not see _rankshot.json there"):
+        classify("scores", "new.rankshot", "out", client=client)
+
+
+def test_an_output_that_is_not_there_at_the_end_is_missed(place, client):
+    def remove(run):
+        if run.n_finished == 5:
+            (place / "out/z.parquet").unlink()
+
+    with pytest.raises(rs.RankshotError, match=r"out: 'z.parquet' is not there, although"):
+        classify("scores", "new.rankshot", "out", client=client, progress=remove)
+
+
+def test_the_failure_of_one_client_does_not_remove_what_another_has_done(place, client):
+    """Both do the same job, and the disk of one fails."""
+    classify("scores", "new.rankshot", "out", client=client)
+    run = part_jobs._Run(
+        client,
+        _ClassifyJob(*json_job(place)),
+        b"",
+        parts := list_parts("scores"),
+        str(place / "out"),
+        False,
+        None,
+        None,
+        print,
+    )
+    run.failed = list(parts)
+    run.remove_failed()
+    assert list_outputs().keys() == outputs_of(PARTS)
+
+
+def json_job(place):
+    """The values of the job that wrote the output."""
+    job = json.loads((place / "out/_rankshot.json").read_text())["job"]
+    return job["head"], "new.rankshot", job["score type"], False, None, None
 
 
 def test_a_disk_that_fills_ends_the_job(place, client):
@@ -328,9 +392,9 @@ def test_the_command(place, client):
     assert f"{place}/scores: 6 parts; the scores are taken as logits\n" in done.out
     assert "210 predictions written to out\n" in done.out
     assert "parts: 5 classified, 1 failed\n" in done.out
-    assert f"failed: bad.csv: {place}/scores/bad.csv" in done.out
+    assert f"failed: {place}/scores/bad.csv: no rows" in done.out
     (place / "scores/bad.csv").unlink()
-    assert "parts: 0 classified, 5 finished earlier, 0 failed" in run_well(f"{words} --again")
+    assert "parts: 0 classified, 5 finished earlier, 0 failed" in run_well(f"{words} --update")
 
 
 def test_local_processes(place):
@@ -344,13 +408,18 @@ def test_local_processes(place):
     [
         ("scores -o out", "a dataset needs a fitted head, --head FILE.rankshot; fit one with"),
         ("nowhere/ -o out --head new.rankshot --workers 1", "there is no such file or folder"),
-        ("empty -o out --head new.rankshot", "there are no files; parts end in .csv or .parquet"),
+        ("empty -o out --head new.rankshot", "there are no files; parts end in .csv, .parquet"),
         ("photos -o out --head new.rankshot", "no part among 2 files (2 with .jpg); parts end in"),
-        ("scores -o scores/out --head new.rankshot", "is inside of the dataset"),
-        ("scores -o scores --head new.rankshot", "is inside of the dataset"),
+        ("scores -o scores/out --head new.rankshot", "is the dataset, or inside of it"),
+        ("scores -o scores --head new.rankshot", "is the dataset, or inside of it"),
+        ("linked -o scores/out --head new.rankshot", "is the dataset, or inside of it"),
+        ("scores -o empty/../linked/out --head new.rankshot", "is the dataset, or inside of it"),
+        ("scores -o out.csv --head new.rankshot", "give a name without an ending"),
+        ("packed --head new.rankshot -o out", "'b.csv.gz', 'c.CSV' would be left out"),
+        ("links --head new.rankshot -o out", "links/deep: is a link to a folder"),
         ("qq://x/y -o out --head new.rankshot", "qq://x/y: cannot be opened: Protocol not known"),
         ("scores -o out --head new.rankshot --workers 0", "workers must be a whole number from 1"),
-        ("scores -o out --head new.rankshot --workers 1 --scheduler tcp://x:1", "give one of"),
+        ("scores -o out --head new.rankshot --workers 1 --scheduler tcp://x:1", "not both"),
         ("scores/a.parquet -o out.csv --head new.rankshot --again", "--again is for a dataset"),
     ],
 )
@@ -359,6 +428,12 @@ def test_refused_before_anything_starts(place, words, message):
     (place / "photos").mkdir()
     for name in ("one.jpg", "two.jpg"):
         (place / "photos" / name).touch()
+    (place / "linked").symlink_to("scores")
+    shutil.copytree(place / "scores/deep", place / "links")
+    (place / "links/deep").symlink_to(place / "scores/deep")
+    shutil.copytree(place / "scores/deep", place / "packed")
+    for name in ("b.csv.gz", "c.CSV", "notes.txt"):
+        (place / "packed" / name).touch()
     done = rankshot(f"classify {words}")
     assert message in done.err
     assert done.status == 2
@@ -374,13 +449,13 @@ def test_outputs_that_are_refused(place, client):
     refuse("new.rankshot: is a file, not a folder", "new.rankshot")
     (place / "out").mkdir()
     (place / "out/diary.txt").touch()
-    refuse("out: has 'diary.txt' in it, which has no manifest of rankshot; give another")
+    refuse(r"out: is not empty \('diary.txt'\), and no job of rankshot has begun there; give")
     (place / "out/diary.txt").unlink()
     (place / "out/_rankshot.json").write_text("{}")
     refuse("_rankshot.json: damaged, or written by another version")
     (place / "out/_rankshot.json").unlink()
     classify("scores/deep", "new.rankshot", "out", client=client)
     shutil.copy("out/a.parquet", "out/copy.parquet")
-    refuse("has 'copy.parquet' in it, where the job has no part", dataset="scores/deep")
+    refuse(r"'copy.parquet'\), and the job there has no such part", dataset="scores/deep")
     write_scores(place / "scores/a.csv", LOGITS)
     refuse("a.parquet: would have the same output as .*a.csv, 'a.parquet'; rename one", "fresh")

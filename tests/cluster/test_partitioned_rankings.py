@@ -186,7 +186,7 @@ def test_errors_of_parquet_name_the_row_of_the_file(tmp_path, monkeypatch):
     ("name", "message"),
     [
         ("votes.soc", "PrefLib's files are not read in parts; convert them"),
-        ("votes.csv", "no part among 1 file (1 with .csv); parts end in .jsonl or .ndjson or"),
+        ("votes.csv", "no part among 1 file (1 with .csv); parts end in .jsonl, .ndjson"),
         ("votes.parquet.gz", "no part among 1 file"),
         ("*.json", "there are no files"),
     ],

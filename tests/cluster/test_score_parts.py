@@ -13,8 +13,8 @@ from pyarrow import parquet
 
 import rankshot as rs
 from command_line import rankshot, run_well
-from rankshot.cluster import classify, part_jobs, score, scored_datasets
-from rankshot.cluster.part_jobs import JobError
+from rankshot.cluster import classify, part_tasks, score, scored_datasets
+from rankshot.cluster.part_tasks import JobError
 from rankshot.cluster.scored_datasets import _list_inputs, _parse_entries
 from rankshot.cluster.storage import fetch_part
 from rankshot.inference import Preprocessing, score_to_file
@@ -60,7 +60,7 @@ def place(tmp_path, monkeypatch, photos):
 
 def forget_models():
     """Let a worker open the next model again."""
-    part_jobs._loaded.clear()
+    part_tasks._loaded.clear()
     scored_datasets._opened.clear()
 
 
@@ -294,14 +294,14 @@ def test_a_bad_picture_ends_the_job_if_told(place, client):
 def test_another_job_is_refused(place, client):
     write_pictures(place / "few", 4)
     run_parts(client, "few")
-    with pytest.raises(rs.RankshotError, match=r"belongs to another job .batch: 2, not 4"):
+    with pytest.raises(rs.RankshotError, match=r"belongs to another job .batch was 2, is 4"):
         run_parts(client, "few", batch_size=4)
     with pytest.raises(rs.RankshotError, match=r"belongs to another job .another model"):
         run_parts(client, "few", model="softmax.onnx")
     Image.new("RGB", (9, 9)).save("few/0002.png")
-    with pytest.raises(rs.RankshotError, match=r"'part-000001.jsonl' changed; accept this"):
+    with pytest.raises(rs.RankshotError, match=r"'part-000001.jsonl' changed; --update"):
         run_parts(client, "few")
-    assert run_parts(client, "few", again=True).n_done == 1
+    assert run_parts(client, "few", update=True).n_done == 1
     require_same_as_plain("few")
 
 
@@ -312,7 +312,7 @@ def test_lists_of_what_was_skipped_vanish_with_their_parts(place, client):
     assert [row[0] for row in read_skipped()] == ["0003.png"]
     Path("few/0003.png").unlink()
     Path("few/0002.png").unlink()
-    assert run_parts(client, "few", again=True).n_rows == 2
+    assert run_parts(client, "few", update=True).n_rows == 2
     assert list(Path("out/_skipped").iterdir()) == []
     require_same_as_plain("few")
 

@@ -74,7 +74,7 @@ def test_a_folder_without_parts_says_what_it_has(root):
         list_parts(root, [".jsonl"])
     with pytest.raises(rs.RankshotError, match="there is no such file or folder"):
         list_parts(f"{root}/nothing")
-    with pytest.raises(rs.RankshotError, match=r"there are no files; parts end in .csv or"):
+    with pytest.raises(rs.RankshotError, match=r"there are no files; parts end in .csv, "):
         list_parts(f"{root}/nothing*")
 
 

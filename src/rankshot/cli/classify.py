@@ -29,7 +29,14 @@ from rankshot.cli.head_parameters import (
     SimilarityOption,
     TemperatureOption,
 )
-from rankshot.cli.part_runs import SchedulerOption, WorkersOption, print_parts, show_parts
+from rankshot.cli.part_runs import (
+    SchedulerOption,
+    UpdateOption,
+    WorkersOption,
+    check_cluster_options,
+    print_parts,
+    show_parts,
+)
 from rankshot.cli.score_options import ScoreType, ScoreTypeOption, infer_score_type
 from rankshot.core.errors import RankshotError, format_count, quote_names
 
@@ -92,10 +99,11 @@ def classify(
         bool,
         typer.Option(
             "--again",
-            help="Replace the predictions of another head or other settings for a dataset, and "
-            "accept parts that have changed or vanished.",
+            help="Remove the predictions for a dataset that are there, also those of another "
+            "head, and begin again.",
         ),
     ] = False,
+    update: UpdateOption = False,
     stop_on_error: Annotated[
         bool,
         typer.Option(
@@ -143,6 +151,7 @@ def classify(
         none=none,
         settings=settings,
     )
+    check_cluster_options(workers, scheduler)
     if workers is not None or scheduler is not None or _is_dataset(scores):
         _classify_dataset(
             scores,
@@ -154,11 +163,12 @@ def classify(
             reject_below=reject_below,
             batch_rows=batch_rows,
             again=again,
+            update=update,
             stop_on_error=stop_on_error,
         )
         return
-    if again or stop_on_error:
-        option = "--again" if again else "--stop-on-error"
+    given = {"--again": again, "--update": update, "--stop-on-error": stop_on_error}
+    if option := next((name for name, value in given.items() if value), ""):
         raise RankshotError(f"{option} is for a dataset of many parts, and {scores} is one file")
     path, target = Path(scores), Path(output)
     check_writable(target, path, rankings, similarity, reference, options.saved)

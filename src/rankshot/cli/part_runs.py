@@ -22,6 +22,14 @@ WorkersOption = Annotated[
         "default for a dataset is one process per core."
     ),
 ]
+UpdateOption = Annotated[
+    bool,
+    typer.Option(
+        "--update",
+        help="Do parts of a dataset again that have changed, and remove the output of those that "
+        "have vanished.",
+    ),
+]
 SchedulerOption = Annotated[
     str | None,
     typer.Option(
@@ -62,6 +70,17 @@ def _silence_dask() -> None:
             logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
+def check_cluster_options(workers: int | None, scheduler: str | None) -> None:
+    """Refuse a wrong number of workers, and both options together."""
+    from rankshot.core.errors import RankshotError
+    from rankshot.core.validation import require_whole_number
+
+    if workers is not None:
+        require_whole_number("--workers", workers)
+        if scheduler is not None:
+            raise RankshotError("give --workers for local processes or --scheduler, not both")
+
+
 def print_parts(run: PartsRun, done: str, output: str) -> None:
     """Print how many parts were done, how long it took, and what failed.
 
@@ -75,7 +94,8 @@ def print_parts(run: PartsRun, done: str, output: str) -> None:
         rate = f"{run.n_new_rows / run.elapsed:,.0f} rows per second"
         say(f"time: {run.elapsed:.1f} s ({rate}); of all workers: {stages}")
     for name, reason in run.failed[:FAILED_SHOWN]:
-        say(f"failed: {name}: {reason}")
+        # Most reasons begin with the address of the part.
+        say(f"failed: {reason}" if name in reason else f"failed: {name}: {reason}")
     if run.failed:
         say(f"all failed parts are listed in {output.rstrip('/')}/_failed.csv")
         raise typer.Exit(1)

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 import typer
 
 from rankshot.cli.console import check_writable, progress_bar, say
-from rankshot.cli.part_runs import SchedulerOption, WorkersOption, print_parts, show_parts
+from rankshot.cli.part_runs import (
+    SchedulerOption,
+    UpdateOption,
+    WorkersOption,
+    check_cluster_options,
+    print_parts,
+    show_parts,
+)
 from rankshot.core.errors import RankshotError, format_count, short_repr
 
 if TYPE_CHECKING:
@@ -94,7 +101,7 @@ def score(
     inputs: Annotated[
         str,
         typer.Argument(
-            help=f"{INPUTS_HELP} With --workers or --scheduler also a dataset of such tables of "
+            help=f"{INPUTS_HELP} If the output is a folder, also a dataset of such tables of "
             "texts: a folder, a pattern in quotes, or an address such as s3://bucket/texts."
         ),
     ],
@@ -104,8 +111,8 @@ def score(
         typer.Option(
             "--output",
             "-o",
-            help="The scores to write (.parquet, .csv, .npz); with --workers or --scheduler, a "
-            "folder or its address.",
+            help="The scores to write (.parquet, .csv, .npz); or a folder for many parts, or its "
+            "address.",
         ),
     ],
     classes: ModelClassesOption = None,
@@ -123,14 +130,15 @@ def score(
     ] = False,
     workers: WorkersOption = None,
     scheduler: SchedulerOption = None,
+    update: UpdateOption = False,
 ) -> None:
     """Run a model over pictures or texts and write its scores, for rankshot classify.
 
     A run that was stopped goes on where it was when the same command is given again. Inputs that
     have no scores are listed in a file beside the output, such as scores.skipped.csv.
 
-    With --workers or --scheduler, the output is a folder of many parts, for rankshot classify, and
-    each worker runs the model. If workers declare the resource GPU (dask worker --resources
+    If the output is a folder, it gets many parts, for rankshot classify, and each worker runs the
+    model. If workers declare the resource GPU (dask worker --resources
     GPU=1), only these do. Skipped inputs are listed in the folder _skipped in it.
 
     Example: rankshot score photos/ --model network.onnx --classes imagenet-1k --preprocessing
@@ -151,10 +159,14 @@ def score(
         "id_column": id_column,
         "again": again,
     }
-    if workers is not None or scheduler is not None:
+    check_cluster_options(workers, scheduler)
+    if workers is not None or scheduler is not None or not Path(output).suffix:
+        options["update"] = update
         plan = open_plan(model, classes, preprocessing, size, mean, std, layout)
         _score_parts(plan, inputs, output, workers=workers, scheduler=scheduler, **options)
         return
+    if update:
+        raise RankshotError("--update is for an output of many parts, and this is one file")
     source, target = Path(inputs), Path(output)
     require_ending(target, ENDINGS)
     check_writable(target, source)

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from rankshot.cluster.connections import Notify, open_client
 from rankshot.cluster.manifests import refuse_inside
-from rankshot.cluster.part_jobs import PartsRun, Work, format_counts, run_parts
+from rankshot.cluster.part_jobs import PartsRun, run_parts
+from rankshot.cluster.part_tasks import Work, format_counts
 from rankshot.cluster.storage import (
     Part,
     as_address,
@@ -23,7 +24,7 @@ from rankshot.cluster.storage import (
     list_parts,
     remove_leftovers,
 )
-from rankshot.core.errors import RankshotError
+from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.validation import require_choice, require_number, require_whole_number
 from rankshot.zeroshot.files.classified import Classified, classify_to_file
 from rankshot.zeroshot.files.saved_heads import load_head
@@ -41,7 +42,7 @@ from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.heads.decisions import REJECTED
 
 FIRST_PARTS = 5
-"""The score type is that of the first part that can be read, of so many."""
+"""If so many parts cannot be read before one that can, the job does not begin."""
 
 
 def classify(
@@ -56,6 +57,7 @@ def classify(
     reject_below: float | None = None,
     batch_rows: int | None = None,
     again: bool = False,
+    update: bool = False,
     stop_on_error: bool = False,
     progress: Callable[[PartsRun], None] | None = None,
     notify: Notify = lambda _: None,
@@ -93,7 +95,10 @@ def classify(
     batch_rows : int, optional
         How many rows are read at a time; by default, as many as have a million scores.
     again : bool
-        Replace the output of another job, and accept that parts have changed or vanished.
+        Remove all predictions that are there and begin again; also those of another job.
+    update : bool
+        Do parts again that have changed since, and remove the predictions of those that have
+        vanished.
     stop_on_error : bool
         Raise for the first part that cannot be classified.
     progress : callable, optional
@@ -154,13 +159,14 @@ def classify(
         reject_below=reject_below,
         batch_rows=batch_rows,
     )
-    notify(f"{source}: {len(parts):,} parts; the scores are taken as {job.score_type}")
+    n_parts = format_count(len(parts), "part")
+    notify(f"{source}: {n_parts}; the scores are taken as {job.score_type}")
     with ExitStack() as stack:
         if client is None:
             if scheduler is None:
                 # What processes had in hand when they ended is incomplete.
                 stack.callback(remove_leftovers, target)
-            client = stack.enter_context(open_client(scheduler, workers, len(parts)))
+            client = stack.enter_context(open_client(scheduler, workers, len(parts), notify))
         return run_parts(
             client,
             job,
@@ -168,6 +174,7 @@ def classify(
             parts,
             target,
             again=again,
+            update=update,
             stop_on_error=stop_on_error,
             progress=progress,
             notify=notify,
@@ -238,22 +245,29 @@ def _refuse_other_type(values: NDArray[np.floating], table: ScoreTable, score_ty
 
 
 def _find_score_type(parts: Sequence[Part], head: BaseHead, origin: str, given: str) -> str:
-    """Return the type of the scores: from the first part, which must also fit the head."""
-    problem: RankshotError | None = None
-    for part in parts[:FIRST_PARTS]:
+    """Return the type of the scores: from the first part with rows, which must also fit the head.
+
+    Bad parts are passed over, since the job names them; but not many, since a wrong head or
+    dataset should be told at once.
+    """
+    fitted = head.provenance_.get("score_type")
+    problems: list[RankshotError] = []
+    for part in parts:
         try:
             with fetch_part(part) as source:
-                table = open_scores(source)
+                table = open_scores(source, allow_empty=True)
                 name_by_columns(head, table, origin)
-                fitted = head.provenance_.get("score_type")
+                first = next(table.batches(), None)
+                if first is None:
+                    continue
                 if fitted is not None:
                     require_score_type(table, given, fitted, origin)
                     return str(fitted)
-                if given != AUTO:
-                    return given
-                return guess_score_type(next(table.batches())[1].values, table)
+                return guess_score_type(first[1].values, table) if given == AUTO else given
         except RankshotError as error:
-            # Another part may be good, and the job names the bad ones.
-            problem = problem or error
-    assert problem is not None  # noqa: S101 (there is a part)
-    raise problem
+            problems.append(error)
+            if len(problems) == FIRST_PARTS:
+                break
+    if problems:
+        raise problems[0]
+    return str(fitted or (LOGITS if given == AUTO else given))

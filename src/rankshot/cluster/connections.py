@@ -36,7 +36,12 @@ def count_cores() -> int:
 
 
 @contextmanager
-def open_client(scheduler: str | None, workers: int | None, most_workers: int) -> Iterator[Any]:
+def open_client(
+    scheduler: str | None,
+    workers: int | None,
+    most_workers: int,
+    notify: Callable[[str], None] = lambda _: None,
+) -> Iterator[Any]:
     """Yield a client of a scheduler, or of local processes with one thread each.
 
     Parameters
@@ -47,6 +52,8 @@ def open_client(scheduler: str | None, workers: int | None, most_workers: int) -
         How many local processes there are; by default, as many as cores.
     most_workers : int
         More local processes than this are not started.
+    notify : callable
+        Is told what is started.
     """
     distributed = import_distributed()
     if scheduler is not None:
@@ -58,11 +65,13 @@ def open_client(scheduler: str | None, workers: int | None, most_workers: int) -
             client.close(timeout=5)
         return
     n = count_cores() if workers is None else require_whole_number("workers", workers)
+    n = max(1, min(n, most_workers))
+    notify(f"starting {format_count(n, 'local worker')}")
     # Dask itself limits the threads of BLAS in these processes to one.
     with (
         keep_freed_memory(),
         distributed.LocalCluster(
-            n_workers=max(1, min(n, most_workers)),
+            n_workers=n,
             threads_per_worker=1,
             processes=True,
             dashboard_address="127.0.0.1:0",
@@ -122,10 +131,10 @@ def connect(address: str, security: Any = None, patience: float = 10.0) -> Any:
             return distributed.Client(
                 address, security=security, timeout=min(5.0, left), set_as_default=False
             )
-        except (OSError, TimeoutError) as error:
+        except (OSError, TimeoutError):
             if monotonic() > deadline:
                 raise RankshotError(
-                    f"{address}: no scheduler of Dask answers there ({_first_line(error)})"
+                    f"{address}: no scheduler of Dask answers there within {patience:.0f} s"
                 ) from None
             sleep(0.5)
 

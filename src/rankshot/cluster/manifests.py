@@ -14,7 +14,9 @@ from hashlib import sha256
 from typing import Any
 
 from rankshot.cluster.storage import (
+    OutputError,
     Part,
+    follow_links,
     has_pattern,
     is_file,
     is_visible,
@@ -51,6 +53,7 @@ def open_output(
     parts: Sequence[Part],
     *,
     again: bool = False,
+    update: bool = False,
 ) -> None:
     """Write the manifest of a job, if its output folder is new or was begun by the same job.
 
@@ -63,7 +66,9 @@ def open_output(
     parts : sequence of Part
         All parts of the input.
     again : bool
-        Remove the output parts of another job, and those of parts that changed or vanished.
+        Remove all output parts first, also those of another job.
+    update : bool
+        Remove the output parts of parts that changed or vanished.
 
     Raises
     ------
@@ -73,20 +78,24 @@ def open_output(
     _refuse_equal_names(parts)
     if is_file(output):
         raise RankshotError(f"{output}: is a file, not a folder; give another name")
+    require_folder_name(output)
     present = list_files(output)
     kept = _read_manifest(output)
     if kept is None:
-        _refuse_files(output, present, set(), "which has no manifest of rankshot")
+        _refuse_files(output, present, set(), "and no job of rankshot has begun there")
     else:
         own = {output_name(part) for part in kept[1]}
-        _refuse_files(output, present, own, "where the job has no part of this name")
-        stale = _find_stale(output, kept, description, parts, again=again)
-        remove_files(output, [name for name in present if name in stale])
+        _refuse_files(output, present, own, "and the job there has no such part")
+        done = own & set(present)
+        stale = done if again else _find_stale(output, kept, description, parts, done)
+        if stale and not (again or update):
+            raise _describe_stale(output, kept[1], parts, stale)
+        remove_files(output, sorted(stale))
     manifest = {
         "format": FORMAT,
         "version": VERSION,
-        "job": dict(description),
         "fingerprint": fingerprint(description),
+        "job": dict(description),
         "parts": [[part.name, part.size, part.version] for part in parts],
     }
     text = json.dumps(manifest, indent=0, ensure_ascii=False)
@@ -107,13 +116,14 @@ def _refuse_equal_names(parts: Sequence[Part]) -> None:
 
 def refuse_inside(output: str, dataset: str, parts: Sequence[Part]) -> None:
     """Refuse an output that is part of the input: the next start would take it for a part."""
-    root = parts[0].address.removesuffix(parts[0].name)
+    # Another name of a folder, by a link or by two points, is the same folder.
+    root = follow_links(parts[0].address.removesuffix(parts[0].name).rstrip("/")) + "/"
     is_folder = not has_pattern(dataset) and parts[0].address != dataset
-    folder = f"{output}/"
-    inside = next((part.name for part in parts if part.address.startswith(folder)), None)
+    folder = f"{follow_links(output)}/"
+    inside = next((part.name for part in parts if f"{root}{part.name}".startswith(folder)), None)
     if inside is not None or folder == root or (is_folder and folder.startswith(root)):
         raise RankshotError(
-            f"{output}: is inside of the dataset ({inside or root}); give an output outside of it"
+            f"{output}: is the dataset, or inside of it ({inside or root}); give another output"
         )
 
 
@@ -121,8 +131,8 @@ def _refuse_files(output: str, present: Iterable[str], own: set[str], why: str) 
     """Refuse a folder with parts that no part of the input has written."""
     if foreign := sorted({name for name in present if is_visible(name)} - own):
         raise RankshotError(
-            f"{output}: has {quote_names(foreign, 3)} in it, {why}; give another output, or "
-            "remove this"
+            f"{output}: is not empty ({quote_names(foreign, 3)}), {why}; give another output, or "
+            "remove what is there"
         )
 
 
@@ -135,9 +145,12 @@ def _read_manifest(output: str) -> tuple[Mapping[str, Any], list[Part]] | None:
     try:
         manifest = json.loads(content)
         if manifest["format"] == FORMAT and manifest["version"] == VERSION:
-            parts = [Part(name, name, size, version) for name, size, version in manifest["parts"]]
+            parts = [
+                Part(str(name), str(name), int(size), str(version))
+                for name, size, version in manifest["parts"]
+            ]
             return dict(manifest["job"]), parts
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         pass
     raise RankshotError(
         f"{address}: damaged, or written by another version of rankshot; give another output"
@@ -149,42 +162,75 @@ def _find_stale(
     kept: tuple[Mapping[str, Any], list[Part]],
     description: Mapping[str, Any],
     parts: Sequence[Part],
-    *,
-    again: bool,
+    done: set[str],
 ) -> set[str]:
-    """Return the output parts that do not fit this job; without ``again``, refuse them."""
+    """Return the output parts whose inputs changed or vanished; refuse those of another job."""
     before, old = kept
     if fingerprint(before) != fingerprint(description):
-        if again:
-            return {output_name(part) for part in old}
         changed = [
             name for name in {**before, **description} if before.get(name) != description.get(name)
         ]
         told = "; ".join(_tell_change(name, before, description) for name in changed)
         raise RankshotError(
-            f"{output}: belongs to another job ({told}); give another output, or replace it with "
-            "--again (again=True)"
+            f"{output}: belongs to another job ({told}); give another output, or remove all that "
+            "is there and begin again with --again (again=True)"
         )
     versions = {part.name: part.version for part in parts}
-    vanished = [part for part in old if part.name not in versions]
-    differ = [part for part in old if versions.get(part.name, part.version) != part.version]
-    if (vanished or differ) and not again:
-        told = " and ".join(
-            f"{quote_names((part.name for part in some), 3)} {what}"
-            for some, what in ((differ, "changed"), (vanished, "vanished"))
-            if some
+    # A part without an output, such as one that failed, may well have changed.
+    return {output_name(part) for part in old if versions.get(part.name) != part.version} & done
+
+
+def _describe_stale(
+    output: str, old: Sequence[Part], parts: Sequence[Part], stale: set[str]
+) -> RankshotError:
+    now = {part.name for part in parts}
+    names = [part.name for part in old if output_name(part) in stale]
+    told = [
+        f"{quote_names(some, 3)} {what}"
+        for some, what in (
+            ([name for name in names if name in now], "changed"),
+            ([name for name in names if name not in now], "vanished"),
         )
-        raise RankshotError(
-            f"{output}: since the job began, {told}; accept this with --again (again=True)"
-        )
-    return {output_name(part) for part in (*vanished, *differ)}
+        if some
+    ]
+    return RankshotError(
+        f"{output}: since they were done, {' and '.join(told)}; --update (update=True) does those "
+        "again that changed, and removes the output of those that vanished"
+    )
 
 
 def _tell_change(name: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     values = [before.get(name), now.get(name)]
     if all(isinstance(value, str) and len(value) == 64 for value in values):
         return f"another {name}"
-    return f"{name}: {values[0]}, not {values[1]}"
+    return f"{name} was {values[0]}, is {values[1]}"
+
+
+def require_folder_name(output: str) -> None:
+    """Refuse the name of a file for a folder of parts."""
+    if output.endswith((".csv", ".npz", ENDING)):
+        raise RankshotError(
+            f"{output}: the output is a folder of many parts; give a name without an ending"
+        )
+
+
+def require_own(output: str, own: str) -> None:
+    """Refuse to write if the output folder belongs to another job than that of a fingerprint.
+
+    Workers ask this before each part. The fingerprint is near the beginning, so that a list of
+    many parts is not read.
+    """
+    begin = read_bytes(join_address(output, MANIFEST), n=400)
+    if begin is None:
+        raise OutputError(
+            f"{output}: a worker does not see {MANIFEST} there; give folders that all machines "
+            "share, or an address such as s3://"
+        )
+    if own.encode() not in begin:
+        raise OutputError(
+            f"{output}: another job has begun there since this one did; its parts may be of both, "
+            "until one of them is done with --again (again=True)"
+        )
 
 
 def write_failed(output: str, failed: Sequence[tuple[str, str]]) -> None:

@@ -8,18 +8,16 @@ worker is lost is done by another worker. A part that cannot be done is listed w
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 from secrets import token_hex
-from threading import Lock
-from time import monotonic, perf_counter, sleep
-from typing import Any, Protocol
+from time import monotonic, sleep
+from typing import Any
 
+from rankshot import __version__
 from rankshot.cluster.connections import (
     PATIENCE,
     Notify,
@@ -32,87 +30,39 @@ from rankshot.cluster.connections import (
 )
 from rankshot.cluster.manifests import (
     MANIFEST,
-    fingerprint as fingerprint_of,
+    fingerprint,
     open_output,
     output_name,
+    require_own,
     write_failed,
 )
+from rankshot.cluster.part_tasks import (
+    INPUT,
+    JOB,
+    PartJob,
+    Result,
+    do_part,
+    keep_content,
+    read_finished,
+)
 from rankshot.cluster.storage import (
-    FULL,
     OutputError,
     Part,
-    fetch_part,
     join_address,
-    new_part,
-    read_footer,
+    list_files,
     remove_files,
     remove_leftovers,
-    require_unchanged,
 )
-from rankshot.core.errors import RankshotError, format_count
+from rankshot.core.errors import RankshotError, format_count, quote_names
 
 TASKS_PER_SLOT = 4
 """So many parts are with the scheduler for each that can run: enough that no worker waits."""
 RETRIES = 2
 """How often a part is tried again after an error of its storage."""
+VAIN = 5
+"""So many losses of the scheduler without a part in between end the job."""
 REFRESH = 10.0
 """Seconds after which the threads of the cluster are counted again: workers come and go."""
-JOB, INPUT, COUNTS = "rankshot.job", "rankshot.input", "rankshot.counts"
-"""The keys in the footer of an output part."""
-
-
-class JobError(RankshotError):
-    """A worker lacks what all parts need, such as a model or a folder that others can read."""
-
-
-@dataclass(frozen=True)
-class Work:
-    """What was done for a part.
-
-    Attributes
-    ----------
-    n_rows : int
-        The rows of the output part.
-    counts : mapping of str to int
-        Sums that the job keeps of them, such as the rows of each class.
-    seconds : mapping of str to float
-        The time of each stage. That of fetching and publishing the part is added as "storage".
-    """
-
-    n_rows: int = 0
-    counts: Mapping[str, int] = field(default_factory=dict)
-    seconds: Mapping[str, float] = field(default_factory=dict)
-
-
-class PartJob(Protocol):
-    """What is done with each part; it is sent to the workers.
-
-    Attributes
-    ----------
-    description : mapping
-        What the result depends on (head, settings), by names that a user knows; JSON can hold it.
-    """
-
-    @property
-    def description(self) -> Mapping[str, Any]:  # noqa: D102 (an attribute)
-        ...
-
-    def load(self, content: bytes) -> Any:
-        """Return what all parts need (a head, a model); called once in each worker process."""
-
-    def run(
-        self, loaded: Any, part: Part, source: Path, target: Path, metadata: dict[str, str]
-    ) -> Work:
-        """Read ``source``, which has the content of the part, and write the Parquet ``target``.
-
-        The same input must give the same bytes. The target must have the metadata in its footer,
-        and in addition the counts as `format_counts` returns them.
-        """
-
-
-def format_counts(counts: Mapping[str, int]) -> dict[str, str]:
-    """Return counts as metadata for a footer, from which a second start reads them."""
-    return {COUNTS: json.dumps(counts, sort_keys=True)}
 
 
 @dataclass
@@ -152,7 +102,7 @@ class PartsRun:
         """The parts that have an output."""
         return self.n_done + self.n_skipped
 
-    def _add(self, result: _Result, name: str) -> None:
+    def _add(self, result: Result, name: str) -> None:
         if result.problem:
             self.failed.append((name, result.problem))
             return
@@ -175,6 +125,7 @@ def run_parts(
     output: str,
     *,
     again: bool = False,
+    update: bool = False,
     stop_on_error: bool = False,
     resource: str | None = None,
     progress: Callable[[PartsRun], None] | None = None,
@@ -193,7 +144,9 @@ def run_parts(
     output : str
         The folder of the output parts, as `as_address` returns it.
     again : bool
-        Replace the output of another job, and of parts that changed or vanished.
+        Remove all that is there first, also the output of another job.
+    update : bool
+        Do parts again that changed, and remove the output of those that vanished.
     stop_on_error : bool
         Raise for the first part that cannot be done.
     resource : str, optional
@@ -209,7 +162,7 @@ def run_parts(
         If the output belongs to another job or cannot be written, or the scheduler does not come
         back. Output parts that are finished stay: the same call goes on.
     """
-    open_output(output, job.description, parts, again=again)
+    open_output(output, job.description, parts, again=again, update=update)
     run = _Run(client, job, content, parts, output, stop_on_error, resource, progress, notify)
     try:
         run.finish_all()
@@ -221,88 +174,10 @@ def run_parts(
         # If the disk is full, that is the error to report.
         with suppress(OutputError, OSError):
             write_failed(output, run.state.failed)
-    # What an earlier run, or a killed process, has left of a part is not its output.
-    remove_files(output, [output_name(part) for part in run.failed])
+    run.remove_failed()
     remove_leftovers(output)
+    run.require_complete()
     return run.state
-
-
-# -------------------------------------------------------------------- on a worker
-
-
-@dataclass(frozen=True)
-class _Result:
-    work: Work = field(default_factory=Work)
-    was_finished: bool = False
-    problem: str = ""
-    ends_job: bool = False
-    killed: bool = False
-
-
-_loaded: dict[str, Any] = {}
-"""What the last job needs in this process."""
-_lock = Lock()
-
-
-def load_once(job: PartJob, key: str, content: bytes) -> Any:
-    """Return what a job needs, which this process keeps until another job comes."""
-    with _lock:
-        if key not in _loaded:
-            _loaded.clear()
-            try:
-                _loaded[key] = job.load(content)
-            except RankshotError as error:
-                raise JobError(f"a worker cannot begin: {error}") from None
-        return _loaded[key]
-
-
-def _keep(content: bytes) -> bytes:
-    """Return the content. As the result of a task, it is made again if its worker is lost."""
-    return content
-
-
-def _do_part(part: Part, *, job: PartJob, fingerprint: str, content: bytes, output: str) -> _Result:
-    """Do one part, unless it is finished.
-
-    Errors of storage are raised, so that Dask tries again; all others are part of the result.
-    """
-    target = join_address(output, output_name(part))
-    metadata = {JOB: fingerprint, INPUT: part.version}
-    try:
-        finished = _read_finished(target, metadata)
-        if finished is not None:
-            return _Result(finished, was_finished=True)
-        loaded = load_once(job, fingerprint, content)
-        begin = perf_counter()
-        with fetch_part(part) as source, new_part(target) as path:
-            work = job.run(loaded, part, source, path, metadata)
-            require_unchanged(part)
-        storage = perf_counter() - begin - sum(work.seconds.values())
-        return _Result(replace(work, seconds={**work.seconds, "storage": storage}))
-    except (OutputError, JobError) as error:
-        return _Result(problem=str(error), ends_job=True)
-    except RankshotError as error:
-        return _Result(problem=str(error))
-    except OSError as error:
-        if error.errno in FULL:
-            return _Result(problem=f"{part.address}: {error}", ends_job=True)
-        raise
-
-
-def _read_finished(target: str, metadata: Mapping[str, str]) -> Work | None:
-    """Return what an output part holds, if this job wrote it completely from the same input."""
-    footer = read_footer(target)
-    if footer is None:
-        return None
-    n_rows, found = footer
-    try:
-        counts = json.loads(found.pop(COUNTS, "{}"))
-    except ValueError:
-        return None
-    return Work(n_rows, counts) if found == metadata else None
-
-
-# -------------------------------------------------------------------- on the client
 
 
 class _Run:
@@ -322,7 +197,8 @@ class _Run:
     ) -> None:
         self.client, self.job, self.content, self.output = client, job, content, output
         self.stop_on_error, self.progress, self.notify = stop_on_error, progress, notify
-        self.resource = resource
+        self.resource, self.parts = resource, parts
+        self.key = fingerprint(job.description)
         self.state = PartsRun(len(parts))
         self.failed: list[Part] = []
         self._begin = monotonic()
@@ -338,6 +214,7 @@ class _Run:
 
     def finish_all(self) -> None:
         """Do all parts; go on after the scheduler was lost and came back."""
+        n_vain, reconnected_at = 0, -1
         while self._left or self._suspects:
             try:
                 require_workers(self.client, join_address(self.output, MANIFEST), self.notify)
@@ -348,6 +225,15 @@ class _Run:
                     (self._suspects if part in self._alone else self._left).append(part)
                 self._starting = []
                 self._running.clear()
+                if reconnected_at == self.state.n_finished:
+                    n_vain += 1
+                    if n_vain == VAIN:
+                        raise RankshotError(
+                            f"the scheduler was lost {VAIN} times, and no part was finished in "
+                            f"between ({_shorten(error)}); {self.describe_rest()}"
+                        ) from error
+                else:
+                    n_vain, reconnected_at = 0, self.state.n_finished
                 self._reconnect(error)
         if self.state.n_finished + len(self.failed) != self.state.n_parts:
             raise RankshotError(f"parts were lost without a reason; {self.describe_rest()}")
@@ -355,11 +241,10 @@ class _Run:
     def _work(self) -> None:
         """Keep the scheduler busy until all parts are decided."""
         distributed = import_distributed()
-        key = fingerprint_of(self.job.description)
         with warnings.catch_warnings():
             # Dask warns of large heads, and advises what is lost with its worker.
             warnings.filterwarnings("ignore", "Sending large graph")
-            content = self.client.submit(_keep, self.content, pure=False)
+            content = self.client.submit(keep_content, self.content, pure=False)
         waiting = distributed.as_completed(loop=self.client.loop)
         counted_at, window = -REFRESH, 0
         while self._left or self._suspects or self._running:
@@ -369,7 +254,7 @@ class _Run:
             # If they cannot be submitted, they are not forgotten.
             self._starting = self._next_parts(window)
             if self._starting:
-                futures = self._submit(key, content, self._starting)
+                futures = self._submit(content, self._starting)
                 self._running.update(zip(futures, self._starting, strict=True))
                 self._starting = []
                 waiting.update(futures)
@@ -389,9 +274,12 @@ class _Run:
         while not waiting.has_ready():
             sleep(0.01)
             if not told and monotonic() - looked_at > REFRESH:
-                looked_at = monotonic()
-                if told := count_slots(self.client, self.resource) == 0:
-                    self.notify("all workers are gone: waiting for others")
+                looked_at, told = monotonic(), self._tell_if_alone()
+
+    def _tell_if_alone(self) -> bool:
+        if is_alone := count_slots(self.client, self.resource) == 0:
+            self.notify("all workers are gone: waiting for others")
+        return is_alone
 
     def _next_parts(self, window: int) -> list[Part]:
         """Return the parts to begin now, so that the scheduler has enough of them.
@@ -407,16 +295,17 @@ class _Run:
             return [self._suspects.popleft()]
         return []
 
-    def _submit(self, key: str, content: Any, parts: list[Part]) -> list[Any]:
+    def _submit(self, content: Any, parts: list[Part]) -> list[Any]:
         first = self._n_started
         self._n_started += len(parts)
         futures: list[Any] = self.client.map(
-            _do_part,
+            do_part,
             parts,
             job=self.job,
-            fingerprint=key,
+            fingerprint=self.key,
             content=content,
             output=self.output,
+            version=__version__,
             key=[f"{self._name}-{number}" for number in range(first, self._n_started)],
             retries=RETRIES,
             resources=None if self.resource is None else {self.resource: 1},
@@ -424,30 +313,41 @@ class _Run:
         )
         return futures
 
-    def _judge_all(self, futures: list[Any]) -> list[_Result]:
+    def _judge_all(self, futures: list[Any]) -> list[Result]:
         """Return the results of tasks that have ended."""
         finished = [future for future in futures if future.status == "finished"]
         try:
-            values = dict(zip(finished, self.client.gather(finished), strict=True))
+            values = {future: self._fetch(future) for future in finished}
         except Exception as error:
             # A result was lost with its worker. Its part is found to be finished, or done again.
-            raise SchedulerLostError(f"{type(error).__name__}: {error}") from error
+            raise SchedulerLostError(type(error).__name__) from error
         return [values.get(future) or self._judge_failure(future) for future in futures]
 
-    def _judge_failure(self, future: Any) -> _Result:
+    def _fetch(self, future: Any) -> Result:
+        """Return the result of a task; if it was lost with its worker, another one has to come."""
+        told = False
+        while True:
+            try:
+                result: Result = future.result(timeout=REFRESH)
+            except TimeoutError:
+                told = told or self._tell_if_alone()
+            else:
+                return result
+
+    def _judge_failure(self, future: Any) -> Result:
         """Return the result of a task that has failed by itself."""
         if future.status != "error":
             raise SchedulerLostError("its tasks are gone")
         error = future.exception()
         if isinstance(error, ImportError):
-            return _Result(problem=f"a worker has no {error.name}: {error}", ends_job=True)
+            return Result(problem=f"a worker has no {error.name}: {error}", ends_job=True)
         if isinstance(error, import_distributed().KilledWorker):
             n = format_count(error.allowed_failures + 1, "worker")
             problem = f"{n} died with this part alone; does it fit into their memory?"
-            return _Result(problem=problem, killed=True)
-        return _Result(problem=f"{type(error).__name__}: {error}")
+            return Result(problem=problem, killed=True)
+        return Result(problem=f"{type(error).__name__}: {error}")
 
-    def _record(self, part: Part, result: _Result) -> None:
+    def _record(self, part: Part, result: Result) -> None:
         if result.ends_job:
             raise RankshotError(f"{result.problem}; {self.describe_rest()}")
         self.state._add(result, part.name)
@@ -455,9 +355,32 @@ class _Run:
             self.failed.append(part)
         self.state.elapsed = monotonic() - self._begin
         if result.problem and self.stop_on_error:
-            raise RankshotError(f"{result.problem}; {self.describe_rest()}")
+            raise RankshotError(f"{result.problem}; {self.describe_rest()}, once this is mended")
         if self.progress is not None:
             self.progress(self.state)
+
+    def remove_failed(self) -> None:
+        """Remove what an earlier run, or a killed process, has left of parts that failed."""
+        stale = [
+            output_name(part)
+            for part in self.failed
+            if read_finished(
+                join_address(self.output, output_name(part)), {JOB: self.key, INPUT: part.version}
+            )
+            is None
+        ]
+        remove_files(self.output, stale)
+
+    def require_complete(self) -> None:
+        """Raise if the output of a part is not there, although a worker has written it."""
+        require_own(self.output, self.key)
+        there = {*list_files(self.output), *(output_name(part) for part in self.failed)}
+        missing = [name for part in self.parts if (name := output_name(part)) not in there]
+        if missing:
+            raise RankshotError(
+                f"{self.output}: {quote_names(missing, 3)} {'is' if len(missing) == 1 else 'are'} "
+                "not there, although workers have written it; do all of them see the same folder?"
+            )
 
     def describe_rest(self) -> str:
         """Say how much is finished, and how to go on."""
@@ -468,7 +391,8 @@ class _Run:
 
     def _reconnect(self, error: Exception) -> None:
         self.notify(
-            f"the scheduler at {self._address} is lost ({error}): waiting {PATIENCE:.0f} s for it"
+            f"the scheduler at {self._address} is lost ({_shorten(error)}): waiting "
+            f"{PATIENCE:.0f} s for it"
         )
         self._close_own_client()
         try:
@@ -487,3 +411,8 @@ class _Run:
         if self._running and self.client.status == "running":
             self.client.cancel(list(self._running), force=True)
         self._close_own_client()
+
+
+def _shorten(error: Exception) -> str:
+    """Return what happened, without the addresses and ports of Dask's own messages."""
+    return str(error) if isinstance(error, SchedulerLostError) else type(error).__name__

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from gzip import BadGzipFile
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from rankshot.cluster.manifests import require_folder_name
 from rankshot.cluster.partitioned import PartitionedRankings, import_dask, reduce_tree
 from rankshot.cluster.storage import (
     Part,
@@ -23,7 +27,7 @@ from rankshot.cluster.storage import (
     remove_leftovers,
     require_unchanged,
 )
-from rankshot.core.errors import RankshotError, format_count, short_repr
+from rankshot.core.errors import RankshotError, format_count, quote_names
 from rankshot.core.names import as_names
 from rankshot.core.tables import open_parquet
 from rankshot.core.text_files import skip_blank_lines
@@ -86,6 +90,7 @@ def read_rankings(
     require_whole_number("part_bytes", part_bytes)
     plan_parquet = dask.delayed(_plan_parquet, pure=False)
     files = [StoredFile(part) for part in _list_parts(address)]
+    _refuse_repeated(files)
     plans = dask.compute(
         *(
             plan_parquet(file)
@@ -97,6 +102,14 @@ def read_rankings(
     parts = [part for plan in plans for part in plan.parts]
     names = _find_items(plans, address) if items is None else as_names(items)
     return PartitionedRankings(parts, names)
+
+
+def _refuse_repeated(files: list[StoredFile]) -> None:
+    counts = Counter(map(str, files))
+    if repeated := [name for name, n in counts.items() if n > 1]:
+        raise RankshotError(
+            f"{quote_names(repeated, 3)} given more than once: the rankings would count twice"
+        )
 
 
 @dataclass(frozen=True)
@@ -242,8 +255,11 @@ def _count_lines(file: StoredFile, offset: int) -> int:
 
 
 def _read_packed(file: StoredFile, items: Items | None) -> Rankings | None:
-    with file.open() as stream:
-        return _parse(skip_blank_lines(stream, file), file, items)
+    try:
+        with file.open() as stream:
+            return _parse(skip_blank_lines(stream, file), file, items)
+    except (EOFError, BadGzipFile, zlib.error) as error:
+        raise RankshotError(f"{file}: not a complete gzip file ({error})") from None
 
 
 def _parse(
@@ -293,10 +309,11 @@ def write_rankings(rankings: PartitionedRankings, folder: str | Path) -> None:
     """
     if not isinstance(rankings, PartitionedRankings):
         raise RankshotError(
-            f"expected PartitionedRankings, not {short_repr(rankings)}: rankshot.write_rankings "
+            f"expected PartitionedRankings, not {type(rankings).__name__}: rankshot.write_rankings "
             "writes rankings that are in memory"
         )
     place = as_address(folder)
+    require_folder_name(place)
     if list_files(place):
         raise RankshotError(f"{folder}: there are files already; name a new folder")
     n = rankings.n_parts

@@ -21,14 +21,8 @@ from rankshot.cluster.connections import (
     require_workers,
 )
 from rankshot.cluster.manifests import fingerprint, refuse_inside
-from rankshot.cluster.part_jobs import (
-    JobError,
-    PartsRun,
-    Work,
-    format_counts,
-    load_once,
-    run_parts,
-)
+from rankshot.cluster.part_jobs import PartsRun, run_parts
+from rankshot.cluster.part_tasks import JobError, Work, format_counts, load_once
 from rankshot.cluster.storage import (
     PackedPart,
     Part,
@@ -43,7 +37,7 @@ from rankshot.cluster.storage import (
     remove_files,
     remove_leftovers,
 )
-from rankshot.core.errors import RankshotError
+from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.text_files import replace_file
 from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.inference.inputs import JSON_ENDINGS, Entries, Input, Skipped, open_inputs
@@ -92,6 +86,7 @@ def score(
     column: str | None = None,
     id_column: str | None = None,
     again: bool = False,
+    update: bool = False,
     progress: Callable[[PartsRun], None] | None = None,
     notify: Notify = lambda _: None,
 ) -> PartsRun:
@@ -116,7 +111,7 @@ def score(
         A folder, or its address. What was skipped is listed in ``_skipped`` in it.
     classes, preprocessing, batch_size, column, id_column
         As for `rankshot.inference.score`.
-    client, scheduler, workers, again, progress, notify
+    client, scheduler, workers, again, update, progress, notify
         As for `classify`.
     on_error : {"raise", "skip"}
         With ``"skip"``, inputs that cannot be read are skipped, and parts that cannot be done are
@@ -180,13 +175,13 @@ def score(
         output=target,
     )
     content = json.dumps(plan.classes.names).encode()
-    notify(f"{inputs}: {len(parts):,} parts")
+    notify(f"{inputs}: {format_count(len(parts), 'part')}")
     with ExitStack() as stack:
         if client is None:
             if scheduler is None:
                 # What processes had in hand when they ended is incomplete.
                 stack.callback(remove_leftovers, target)
-            client = stack.enter_context(open_client(scheduler, workers, len(parts)))
+            client = stack.enter_context(open_client(scheduler, workers, len(parts), notify))
         require_workers(client, None, notify)
         resource = GPU if count_slots(client, GPU) else None
         run = run_parts(
@@ -196,6 +191,7 @@ def score(
             parts,
             target,
             again=again,
+            update=update,
             stop_on_error=on_error == "raise",
             resource=resource,
             progress=progress,

@@ -22,7 +22,7 @@ from pathlib import Path, PurePosixPath
 from secrets import token_hex
 from typing import Any, NamedTuple
 
-from rankshot.core.errors import RankshotError, format_count
+from rankshot.core.errors import RankshotError, format_count, quote_names
 from rankshot.core.tables import TABLE_ENDINGS, import_pyarrow, open_parquet
 from rankshot.core.text_files import TEMPORARY, replace_file
 from rankshot.core.validation import require_module
@@ -33,6 +33,7 @@ PUT_IS_ATOMIC = frozenset(
 """Stores that show an object only when all of it has arrived."""
 FULL = frozenset({ENOSPC, EDQUOT, EFBIG, EROFS})
 """Errors that the next part would meet as well."""
+_PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 _VERSION_KEYS = (
     *("ETag", "etag", "md5Hash", "generation"),
     *("mtime", "LastModified", "last_modified", "modification_time", "modificationTime", "created"),
@@ -115,6 +116,12 @@ def as_address(text: str | Path) -> str:
     return str(place.files.unstrip_protocol(place.path)).rstrip("/")
 
 
+def follow_links(address: str) -> str:
+    """Return the address of what a local name stands for; other addresses as they are."""
+    place = _open_place(address)
+    return os.path.realpath(place.path) if place.is_local else address
+
+
 def join_address(folder: str, name: str) -> str:
     """Return the address of a file in a folder."""
     return f"{folder.rstrip('/')}/{name}" if is_address(folder) else str(Path(folder, name))
@@ -175,10 +182,33 @@ def list_parts(dataset: str | Path, endings: Sequence[str] = TABLE_ENDINGS) -> l
     wanted = {name: path for name, path in names.items() if name.endswith(tuple(endings))}
     if not wanted:
         raise RankshotError(f"{address}: {_describe_others(names, endings)}")
+    if meant := sorted(name for name in names if name not in wanted and _is_like(name, endings)):
+        raise RankshotError(
+            f"{address}: {quote_names(meant, 3)} would be left out; parts end in "
+            f"{', '.join(endings)}: rename or unpack them, or move them elsewhere"
+        )
     return [
         Part(name, *_describe_file(place, wanted[name], found[wanted[name]]))
         for name in sorted(wanted)
     ]
+
+
+def _is_like(name: str, endings: Sequence[str]) -> bool:
+    """Return whether a file is a part but for the case of its ending, or because it is packed."""
+    name = name.lower()
+    return name.endswith(tuple(endings)) or any(
+        name.endswith(f"{ending}{packed}") for ending in endings for packed in _PACKED
+    )
+
+
+def _refuse_linked_folders(folder: str) -> None:
+    for root, folders, _ in os.walk(folder):
+        for name in folders:
+            if is_visible(name) and os.path.islink(linked := os.path.join(root, name)):  # noqa: PTH114, PTH118
+                raise RankshotError(
+                    f"{linked}: is a link to a folder, and would be left out; give a folder "
+                    "without such links"
+                )
 
 
 def _find_files(place: _Place, address: str) -> tuple[str, Mapping[str, Mapping[str, Any]]]:
@@ -195,6 +225,8 @@ def _find_files(place: _Place, address: str) -> tuple[str, Mapping[str, Mapping[
             raise RankshotError(f"{address}: there is no such file or folder") from None
         if info["type"] == "file":
             return path.rpartition("/")[0], {path: info}
+        if place.is_local:
+            _refuse_linked_folders(path)
         return path, files.find(path, detail=True)
 
 
@@ -208,7 +240,7 @@ def is_visible(name: str) -> bool:
 
 
 def _describe_others(names: Mapping[str, str], endings: Sequence[str]) -> str:
-    wanted = " or ".join(endings)
+    wanted = ", ".join(endings)
     if not names:
         return f"there are no files; parts end in {wanted}"
     counts = Counter(PurePosixPath(name).suffix or "no ending" for name in names)
@@ -220,7 +252,11 @@ def _describe_file(place: _Place, path: str, info: Mapping[str, Any]) -> tuple[s
     """Return the address, the size and the version of a file."""
     if place.is_local:
         # fsspec rounds the time to microseconds.
-        status = os.stat(path)  # noqa: PTH116 (there may be many thousands of files)
+        try:
+            status = os.stat(path)  # noqa: PTH116 (there may be many thousands of files)
+        except OSError:
+            # A link to nothing: the worker that gets this part says so.
+            return str(Path(path)), 0, "missing"
         return str(Path(path)), status.st_size, f"{status.st_size}-{status.st_mtime_ns}"
     size = int(info.get("size") or 0)
     known = next((info[key] for key in _VERSION_KEYS if info.get(key)), "")
@@ -267,13 +303,13 @@ def fetch_part(part: Part) -> Iterator[Path]:
             raise kind(str(error).replace(str(copy), part.address)) from None
 
 
-def read_bytes(address: str) -> bytes | None:
-    """Return the content of a small file, or None if it does not exist."""
+def read_bytes(address: str, n: int | None = None) -> bytes | None:
+    """Return the content of a file, or its first n bytes; None if it does not exist."""
     place = _open_place(address)
     with _as_os_error(address):
         try:
             place.files.invalidate_cache()
-            content: bytes = place.files.cat_file(place.path)
+            content: bytes = place.files.cat_file(place.path, end=n)
         except FileNotFoundError:
             return None
         return content

@@ -12,6 +12,10 @@ from rankshot.ranking.rankings import Rankings
 
 def require_rankings(value: Rankings) -> Rankings:
     """Return the value, or raise with a hint how to make `Rankings`."""
+    if isinstance(value, RankingParts):
+        raise RankshotError(
+            "rankings in parts are not taken here; if they fit in memory, give rankings.compute()"
+        )
     if not isinstance(value, Rankings):
         raise RankshotError(
             f"expected Rankings, not {short_repr(value)}: make them with Rankings.from_orders, "

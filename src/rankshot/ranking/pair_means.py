@@ -154,7 +154,7 @@ def mean_common_distance(rankings: AnyRankings, k: int) -> float | None:
     ):
         largest = number * (2 * rankings.n_items - number - 1) / 2
         total += (_sum_over_pairs(sums.equal, sums.longer) - sums.own) / largest
-    return max(total, 0.0) / pairs
+    return float(max(total, 0.0) / pairs)
 
 
 def _few_pairs(rankings: AnyRankings, k: int) -> bool:

@@ -134,14 +134,18 @@ def name_by_columns(
     Raises
     ------
     RankshotError
-        If the columns are not the seen classes; it names those that only one of the two has.
+        If the columns are not the seen classes; it names those that are missing or unknown.
     """
     column_of = find_columns(head.items_, table, origin)
     named = _rename_seen(head, column_of) if column_of else head
-    if different := sorted(set(table.items) ^ set(named.items_)):
+    missing = sorted(set(named.items_) - set(table.items))
+    unknown = sorted(set(table.items) - set(named.items_))
+    if missing or unknown:
+        told = [f"it has no column {quote_names(missing)}"] if missing else []
+        told += [f"{origin} does not know {quote_names(unknown)}"] if unknown else []
         raise RankshotError(
-            f"{table.path}: needs the seen classes that {origin} was fitted for; only one of the "
-            f"two files has {quote_names(different)}"
+            f"{table.path}: needs the seen classes that {origin} was fitted for: "
+            f"{', and '.join(told)}"
         )
     return named, column_of
 
