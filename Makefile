@@ -30,6 +30,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/zeroshot.py
 	$(BIN)/python benchmarks/command.py
 	$(BIN)/python benchmarks/inference.py
+	$(BIN)/python benchmarks/cluster.py
 
 # Needs a CUDA device; without one it says so.
 bench-gpu: $(VENV)/.bench
