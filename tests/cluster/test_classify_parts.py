@@ -10,7 +10,7 @@ from time import monotonic, sleep
 
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client
 from distributed.comm import CommClosedError
 from faults import DeadlyJob, die_once, heal, limit_file_size
 from pyarrow import parquet
@@ -24,15 +24,6 @@ from rankshot.cluster.storage import list_parts
 from rankshot.zeroshot import read_predictions
 
 PARTS = ["a.parquet", "b.csv", "deep/a.parquet", "deep/er/c.parquet", "z.csv"]
-
-
-@pytest.fixture(scope="module")
-def client():
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
-        yield client
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from dask.distributed import Client, LocalCluster
 from hypothesis import given, settings, strategies as st
 
 import rankshot as rs
@@ -378,42 +377,31 @@ def test_persisted_parts_are_read_once(tmp_path, votes):
 # ---- A cluster of processes
 
 
-@pytest.fixture(scope="module")
-def client():
-    with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
-
-
 def count_slowly(part):
     time.sleep(0.05)
     return count_pairs(part, 1.1)
 
 
-def test_workers_give_the_same_answer_though_one_is_killed(client, tmp_path, votes):
+def test_workers_give_the_same_answer_though_one_is_killed(default_client, tmp_path, votes):
     path = tmp_path / "votes.jsonl"
     rs.write_rankings(votes, path)
     parts = read_rankings(path, part_bytes=800)
     assert parts.n_parts > 20
     with dask.config.set(scheduler="synchronous"):
         expected = parts.reduce(count_pairs, 1.1)
-    victim = min(client.run(os.getpid).values())
+    victim = min(default_client.run(os.getpid).values())
     kill = threading.Timer(0.3, os.kill, (victim, signal.SIGKILL))
     kill.start()
     counts, n = parts.reduce(count_slowly)
     kill.join()
-    client.wait_for_workers(2, timeout=30)
-    assert victim not in client.run(os.getpid).values()
+    default_client.wait_for_workers(2, timeout=30)
+    assert victim not in default_client.run(os.getpid).values()
     assert n == len(votes)
     np.testing.assert_array_equal(counts, expected[0])
     assert parts.persist().compute() == rs.read_rankings(path)
 
 
-def test_errors_of_workers_are_ours(client, tmp_path):
+def test_errors_of_workers_are_ours(default_client, tmp_path):
     path = tmp_path / "votes.jsonl"
     path.write_text("".join(json.dumps({"ranking": [name]}) + "\n" for name in "ababx"))
     parts = read_rankings(path, ["a", "b"], part_bytes=40)

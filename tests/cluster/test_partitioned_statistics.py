@@ -5,23 +5,11 @@ from itertools import pairwise
 import dask
 import numpy as np
 import pytest
-from dask.distributed import Client, LocalCluster
 
 import rankshot as rs
 from rankshot.cluster import PartitionedRankings, read_rankings, write_rankings
 
 KINDS = ["full", "top", "ties", "cut ties", "subsets"]
-
-
-@pytest.fixture(scope="module")
-def client():
-    with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
 
 
 def draw(kind, n=60, C=6):
@@ -82,7 +70,7 @@ def test_statistics_do_not_depend_on_the_parts(kind, cuts):
         compare(rankings, PartitionedRankings(parts, rankings.items))
 
 
-def test_statistics_of_files_on_a_cluster(client, tmp_path):
+def test_statistics_of_files_on_a_cluster(default_client, tmp_path):
     rankings = draw("cut ties")
     rs.write_rankings(rankings, tmp_path / "votes.jsonl")
     lines = read_rankings(tmp_path / "votes.jsonl", rankings.items, part_bytes=1000)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster
 from PIL import Image
 from pyarrow import parquet
 
@@ -27,15 +26,6 @@ PREPARE = Preprocessing(**PLAIN)
 KNOWN = "not a picture (JPEG, PNG, GIF, WEBP, BMP, TIFF, PPM, AVIF are known)"
 N, BATCH = 150, 2
 """Pictures, and how many of them are in a batch: more parts than one, of several batches."""
-
-
-@pytest.fixture(scope="module")
-def client():
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
-        yield client
 
 
 @pytest.fixture(scope="module")

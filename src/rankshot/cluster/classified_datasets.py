@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.cluster.connections import Notify, open_client
+from rankshot.cluster.connections import Notify, require_one_way, use_workers
 from rankshot.cluster.manifests import refuse_inside
 from rankshot.cluster.part_jobs import PartsRun, run_parts
 from rankshot.cluster.part_tasks import Work, format_counts
@@ -22,7 +21,6 @@ from rankshot.cluster.storage import (
     as_address,
     fetch_part,
     list_parts,
-    remove_leftovers,
 )
 from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.validation import require_choice, require_number, require_whole_number
@@ -138,8 +136,7 @@ def classify(
     (4, {'cat': 2, 'truck': 2}, [], array(['may:0', 'may:1'], dtype=object))
     """
     require_choice("score_type", score_type, SCORE_TYPES)
-    if sum(option is not None for option in (client, scheduler, workers)) > 1:
-        raise RankshotError("give one of client, scheduler and workers")
+    require_one_way(client, scheduler, workers)
     if reject_below is not None:
         require_number("reject_below", reject_below, least=0, most=1)
     if batch_rows is not None:
@@ -161,14 +158,9 @@ def classify(
     )
     n_parts = format_count(len(parts), "part")
     notify(f"{source}: {n_parts}; the scores are taken as {job.score_type}")
-    with ExitStack() as stack:
-        if client is None:
-            if scheduler is None:
-                # What processes had in hand when they ended is incomplete.
-                stack.callback(remove_leftovers, target)
-            client = stack.enter_context(open_client(scheduler, workers, len(parts), notify))
+    with use_workers(client, scheduler, workers, len(parts), target, notify) as found:
         return run_parts(
-            client,
+            found,
             job,
             content,
             parts,

@@ -12,7 +12,7 @@ from time import monotonic, sleep
 from typing import Any
 
 from rankshot import __version__
-from rankshot.cluster.storage import is_file
+from rankshot.cluster.storage import is_file, remove_leftovers
 from rankshot.core.errors import RankshotError, format_count, quote_names
 from rankshot.core.validation import require_module, require_whole_number
 
@@ -35,12 +35,40 @@ def count_cores() -> int:
     return os.cpu_count() or 1
 
 
+def require_one_way(client: Any, scheduler: str | None, workers: int | None) -> None:
+    """Refuse more than one way to say where the workers are."""
+    if sum(option is not None for option in (client, scheduler, workers)) > 1:
+        raise RankshotError("give one of client, scheduler and workers")
+
+
+@contextmanager
+def use_workers(
+    client: Any,
+    scheduler: str | None,
+    workers: int | None,
+    n_parts: int,
+    output: str,
+    notify: Notify,
+) -> Iterator[Any]:
+    """Yield the client of a caller as it is, or one that is closed in the end."""
+    if client is not None:
+        yield client
+        return
+    try:
+        with open_client(scheduler, workers, n_parts, notify) as own:
+            yield own
+    finally:
+        if scheduler is None:
+            # What local processes were writing when they ended is incomplete.
+            remove_leftovers(output)
+
+
 @contextmanager
 def open_client(
     scheduler: str | None,
     workers: int | None,
     most_workers: int,
-    notify: Callable[[str], None] = lambda _: None,
+    notify: Notify = lambda _: None,
 ) -> Iterator[Any]:
     """Yield a client of a scheduler, or of local processes with one thread each.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -17,8 +17,9 @@ from rankshot.cluster.connections import (
     count_slots,
     errors_of_connection,
     import_distributed,
-    open_client,
+    require_one_way,
     require_workers,
+    use_workers,
 )
 from rankshot.cluster.manifests import fingerprint, refuse_inside
 from rankshot.cluster.part_jobs import PartsRun, run_parts
@@ -35,7 +36,6 @@ from rankshot.cluster.storage import (
     list_parts,
     new_part,
     remove_files,
-    remove_leftovers,
 )
 from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.text_files import replace_file
@@ -146,8 +146,7 @@ def score(
     """
     require_choice("on_error", on_error, ON_ERROR)
     require_whole_number("batch_size", batch_size)
-    if sum(option is not None for option in (client, scheduler, workers)) > 1:
-        raise RankshotError("give one of client, scheduler and workers")
+    require_one_way(client, scheduler, workers)
     plan = model if isinstance(model, ScoringPlan) else plan_scoring(model, classes, preprocessing)
     opened, target = plan.model, as_address(output)
     if opened.source is None:
@@ -176,17 +175,12 @@ def score(
     )
     content = json.dumps(plan.classes.names).encode()
     notify(f"{inputs}: {format_count(len(parts), 'part')}")
-    with ExitStack() as stack:
-        if client is None:
-            if scheduler is None:
-                # What processes had in hand when they ended is incomplete.
-                stack.callback(remove_leftovers, target)
-            client = stack.enter_context(open_client(scheduler, workers, len(parts), notify))
-        require_workers(client, None, notify)
-        resource = GPU if count_slots(client, GPU) else None
+    with use_workers(client, scheduler, workers, len(parts), target, notify) as found:
+        require_workers(found, None, notify)
+        resource = GPU if count_slots(found, GPU) else None
         run = run_parts(
-            client,
-            _try_first_batch(client, job, content, parts, resource),
+            found,
+            _try_first_batch(found, job, content, parts, resource),
             content,
             parts,
             target,
