@@ -1,12 +1,14 @@
 """Consensus, models and agreement of rankings in parts: the answers in memory, to 1e-8."""
 
 from itertools import pairwise
+from pathlib import Path
 
 import dask
 import numpy as np
 import pytest
 
 import rankshot as rs
+from command_line import rankshot, run_well
 from rankshot.cluster import PartitionedRankings, read_rankings, write_rankings
 
 KINDS = ["full", "top", "ties", "cut ties", "subsets"]
@@ -79,3 +81,23 @@ def test_statistics_of_files_on_a_cluster(default_client, tmp_path):
     write_rankings(lines, tmp_path / "votes")
     model = rs.PlackettLuce().fit(read_rankings(tmp_path / "votes"))
     np.testing.assert_allclose(model.worths_, rs.PlackettLuce().fit(rankings).worths_, rtol=1e-8)
+
+
+def test_the_command_merges_many_files(tmp_path, monkeypatch, workers):
+    monkeypatch.chdir(tmp_path)
+    Path("votes").mkdir()
+    given = draw("top")
+    targets = np.random.default_rng(0).choice(["cat", "dog"], len(given)).tolist()
+    votes = rs.Rankings.from_orders(given.orders(), items=given.items, targets=targets)
+    rs.write_rankings(votes, "all.jsonl")
+    for number, part in enumerate((votes[:25], votes[25:])):
+        rs.write_rankings(part, f"votes/{number}.jsonl")
+    whole = run_well("consensus all.jsonl -o whole.jsonl --k 3")
+    address = workers.scheduler_address
+    found = run_well(f"consensus votes -o found.jsonl --k 3 --scheduler {address}")
+    assert "votes: 2 parts\n" in found
+    assert whole.split("consensus rankings")[0] in found
+    assert Path("found.jsonl").read_text() == Path("whole.jsonl").read_text()
+    done = rankshot(f"consensus votes/*.csv --scheduler {address}")
+    assert done.status == 2
+    assert "votes/*.csv: there are no files; parts end in .jsonl" in done.err

@@ -34,6 +34,7 @@ from rankshot.cli.part_runs import (
     UpdateOption,
     WorkersOption,
     check_cluster_options,
+    is_dataset,
     print_parts,
     show_parts,
 )
@@ -64,7 +65,8 @@ def classify(
         typer.Option(
             "--output",
             "-o",
-            help="The predictions to write (.csv, .parquet); for a dataset, a folder or address.",
+            help="The predictions to write (.csv, .parquet); for a dataset, or with --workers or "
+            "--scheduler, a folder for many parts or its address.",
         ),
     ],
     rankings: RankingsOption = None,
@@ -152,7 +154,7 @@ def classify(
         settings=settings,
     )
     check_cluster_options(workers, scheduler)
-    if workers is not None or scheduler is not None or _is_dataset(scores):
+    if workers is not None or scheduler is not None or is_dataset(scores):
         _classify_dataset(
             scores,
             output,
@@ -212,12 +214,6 @@ def classify_table(
 
 
 # ---- A dataset of many parts
-
-
-def _is_dataset(scores: str) -> bool:
-    from rankshot.cluster.storage import has_pattern, is_address
-
-    return is_address(scores) or Path(scores).is_dir() or has_pattern(scores)
 
 
 def _classify_dataset(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,18 +13,31 @@ import typer
 from rankshot.cli.class_options import list_label_files, read_seen_labels
 from rankshot.cli.console import SHOWN, check_writable, say
 from rankshot.cli.head_parameters import K, KOption, Prior, PriorOption, build_prior
+from rankshot.cli.part_runs import (
+    SchedulerOption,
+    WorkersOption,
+    check_cluster_options,
+    is_dataset,
+    silence_dask,
+)
 from rankshot.core.errors import RankshotError, format_count
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from rankshot.ranking.concordance import TargetSummary
+    from rankshot.ranking.parts import AnyRankings
     from rankshot.ranking.rankings import Rankings
 
 
 def consensus(
     rankings: Annotated[
-        Path, typer.Argument(help="The rankings to merge (.jsonl, .soc, .soi, .toc, .toi).")
+        str,
+        typer.Argument(
+            help="The rankings to merge (.jsonl, .parquet, .soc, .soi, .toc, .toi); or many files "
+            "of them (.jsonl, .jsonl.gz, .parquet): a folder, a pattern in quotes, or an address "
+            "such as s3://bucket/votes."
+        ),
     ],
     prior: PriorOption = Prior.PLACKETT_LUCE,
     k: KOption = K,
@@ -42,6 +57,8 @@ def consensus(
             help="The consensus rankings to write, one per new class (.jsonl).",
         ),
     ] = None,
+    workers: WorkersOption = None,
+    scheduler: SchedulerOption = None,
 ) -> None:
     """Merge the rankings of each new class.
 
@@ -49,27 +66,33 @@ def consensus(
     table shows the consensus and how much the rankings agree. Rankings without a target are
     merged into one.
 
+    Many files are read in parts, more of them than fit in memory, by local processes or a cluster.
+
     Example: rankshot consensus rankings.jsonl --prior mallows
+
+    Example: rankshot consensus 'votes/*.parquet' --workers 8
     """
     from rich.console import Console
 
     from rankshot.core.text_files import require_ending
     from rankshot.core.validation import require_whole_number
-    from rankshot.ranking import read_rankings, summarize, write_rankings
+    from rankshot.ranking import summarize, write_rankings
     from rankshot.ranking.files import ENDINGS
 
     require_whole_number("--k", k)
+    check_cluster_options(workers, scheduler)
+    in_parts = workers is not None or scheduler is not None or is_dataset(rankings)
     if output is not None:
         require_ending(output, ENDINGS)
-        check_writable(output, rankings, *list_label_files(seen))
+        check_writable(output, *([] if in_parts else [Path(rankings)]), *list_label_files(seen))
     items = None if seen is None else read_seen_labels(seen).names
-    given = read_rankings(rankings, items=items)
-    try:
-        summaries = summarize(given, build_prior(prior), k)
-    except RankshotError as error:
-        raise RankshotError(f"{rankings}: {error}") from None
-    if output is not None:
-        write_rankings(_merge(given, summaries, k), output)
+    with _open_rankings(rankings, items, workers, scheduler, in_parts=in_parts) as given:
+        try:
+            summaries = summarize(given, build_prior(prior), k)
+        except RankshotError as error:
+            raise RankshotError(f"{rankings}: {error}") from None
+        if output is not None:
+            write_rankings(_merge(given, summaries, k), output)
     console = Console()
     console.print(_summary_table(summaries, prior))
     say(
@@ -83,6 +106,33 @@ def consensus(
     )
     if output is not None:
         say(f"{format_count(len(summaries), 'consensus ranking')} written to {output}", console)
+
+
+@contextmanager
+def _open_rankings(
+    rankings: str,
+    items: tuple[str, ...] | None,
+    workers: int | None,
+    scheduler: str | None,
+    *,
+    in_parts: bool,
+) -> Iterator[AnyRankings]:
+    """Yield rankings in memory, or in parts while there are workers."""
+    if not in_parts:
+        from rankshot.ranking import read_rankings
+
+        yield read_rankings(rankings, items=items)
+        return
+    from rankshot.cluster import read_rankings as read_parts
+    from rankshot.cluster.connections import count_cores, open_client, require_workers
+
+    silence_dask()
+    n = workers or count_cores()
+    with open_client(scheduler, workers, n, say) as client, client.as_current():
+        require_workers(client, None, say)
+        parts = read_parts(rankings, items=items)
+        say(f"{rankings}: {format_count(parts.n_parts, 'part')}")
+        yield parts
 
 
 def _summary_table(summaries: list[TargetSummary], prior: Prior) -> Table:
@@ -143,7 +193,7 @@ def _format_places(summaries: list[TargetSummary]) -> str:
     return f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
 
 
-def _merge(given: Rankings, summaries: list[TargetSummary], k: int) -> Rankings:
+def _merge(given: AnyRankings, summaries: list[TargetSummary], k: int) -> Rankings:
     import numpy as np
 
     from rankshot.zeroshot.prior import consensus_rankings

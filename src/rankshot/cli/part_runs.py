@@ -18,8 +18,8 @@ FAILED_SHOWN = 10
 WorkersOption = Annotated[
     int | None,
     typer.Option(
-        help="Do it with so many local processes. The output is a folder of many parts. The "
-        "default for a dataset is one process per core."
+        help="Do it with so many local processes. The default for many files is one process per "
+        "core."
     ),
 ]
 UpdateOption = Annotated[
@@ -33,8 +33,7 @@ UpdateOption = Annotated[
 SchedulerOption = Annotated[
     str | None,
     typer.Option(
-        help="Do it on a cluster: the address of its Dask scheduler, such as "
-        "tcp://10.0.0.5:8786. The output is a folder of many parts, or its address."
+        help="Do it on a cluster: the address of its Dask scheduler, such as tcp://10.0.0.5:8786."
     ),
 ]
 
@@ -42,7 +41,7 @@ SchedulerOption = Annotated[
 @contextmanager
 def show_parts(doing: str) -> Iterator[Callable[[PartsRun], None]]:
     """Yield the function that shows how far a job is; messages of Dask are switched off."""
-    _silence_dask()
+    silence_dask()
     with progress_bar() as bar:
         task = bar.add_task(doing, total=None)
 
@@ -58,7 +57,7 @@ def show_parts(doing: str) -> Iterator[Callable[[PartsRun], None]]:
         yield show
 
 
-def _silence_dask() -> None:
+def silence_dask() -> None:
     """Switch off the messages of Dask: the command says itself what happens."""
     import logging
 
@@ -68,6 +67,15 @@ def _silence_dask() -> None:
     for name in logging.root.manager.loggerDict:
         if name.startswith("distributed"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def is_dataset(text: str) -> bool:
+    """Return whether an argument names many files: a folder, a pattern, or an address."""
+    from pathlib import Path
+
+    from rankshot.cluster.storage import has_pattern, is_address
+
+    return is_address(text) or Path(text).is_dir() or has_pattern(text)
 
 
 def check_cluster_options(workers: int | None, scheduler: str | None) -> None:

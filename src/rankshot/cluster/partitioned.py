@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rankshot.core.errors import format_count
 from rankshot.core.names import as_names
 from rankshot.core.validation import require_module
-from rankshot.ranking.parts import Combine, RankingParts, add_results, look_over, no_rankings
+from rankshot.ranking.parts import Combine, RankingParts, add_results, no_rankings
 from rankshot.ranking.rankings import Rankings
 
 T = TypeVar("T")
@@ -163,10 +163,6 @@ class PartitionedRankings(RankingParts):
         There may be none: this is only known when the parts are read.
         """
         return self.map_parts(_select, target, source, rater)
-
-    def by_target(self) -> dict[str, PartitionedRankings]:
-        """Return the rankings of each target, sorted by name; one pass finds the names."""
-        return {target: self.select(target=target) for target in look_over(self).target_names}
 
     def top(self, k: int) -> PartitionedRankings:
         """Keep the first ``k`` items of each ranking, as `Rankings.top` does."""

@@ -15,7 +15,14 @@ from rankshot.core.validation import require_whole_number
 from rankshot.ranking.checks import require_any_rankings, require_one_subject
 from rankshot.ranking.layouts import ABSENT, last_levels, levels, mean_places
 from rankshot.ranking.pair_means import mean_common_distance, mean_kendall_distances
-from rankshot.ranking.parts import AnyRankings, keep_counted, look_over, map_parts, reduce_parts
+from rankshot.ranking.parts import (
+    AnyRankings,
+    keep_counted,
+    look_over,
+    map_parts,
+    reduce_parts,
+    select_target,
+)
 from rankshot.ranking.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.restriction import keep_complete, restrict_items
@@ -191,16 +198,12 @@ def summarize(
         raise RankshotError(f"{which} has no target, but others have")
     summaries = []
     for target in sorted(found.targets, key=str):
-        theirs = rankings if target is None else map_parts(rankings, _select_target, target)
+        theirs = rankings if target is None else map_parts(rankings, select_target, target)
         fitted = clone(model).fit(theirs)
         consensus = merge_rankings(theirs, fitted)
         length = int(consensus.lengths[0])
         summaries.append(summarize_target(target, theirs, consensus, length, model=fitted))
     return summaries
-
-
-def _select_target(rankings: Rankings, target: str) -> Rankings:
-    return rankings[rankings.targets == target]
 
 
 def merge_rankings(rankings: AnyRankings, model: Any) -> Rankings:

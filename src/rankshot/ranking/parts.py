@@ -68,6 +68,11 @@ class RankingParts(ABC):
         """C: how many items there are."""
         return len(self.items)
 
+    def by_target(self) -> dict[str, RankingParts]:
+        """Return the rankings of each target, sorted by name; one pass finds the names."""
+        names = look_over(self).target_names
+        return {name: self.map_parts(select_target, name) for name in names}
+
     def top(self, k: int) -> RankingParts:
         """Keep the first ``k`` items of each ranking, as `Rankings.top` does."""
         return self.map_parts(Rankings.top, k)
@@ -195,6 +200,11 @@ def _look_over(part: Rankings) -> Overview:
         frozenset(part.targets),
         int(counted.max(initial=0)),
     )
+
+
+def select_target(rankings: Rankings, target: str) -> Rankings:
+    """Keep the rankings of one target, of which there may be none."""
+    return rankings[rankings.targets == target]
 
 
 def keep_counted(rankings: AnyRankings) -> AnyRankings:

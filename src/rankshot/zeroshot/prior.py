@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.ranking.concordance import merge_rankings
+from rankshot.ranking.parts import AnyRankings, keep_counted
 from rankshot.ranking.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
 
@@ -53,14 +54,16 @@ def fit_priors(
     }
 
 
-def consensus_rankings(rankings: Rankings, priors: Mapping[Any, RankingModel], k: int) -> Rankings:
+def consensus_rankings(
+    rankings: AnyRankings, priors: Mapping[Any, RankingModel], k: int
+) -> Rankings:
     """Return one ranking per new class, π_0^z: the mode of its prior, cut to k.
 
     ``priors`` are those of `fit_priors` for the same k. See `merge_rankings`. Rankings without a
     target are those of one class, None.
     """
-    first = rankings[rankings.weights > 0].top(k)
-    named: Mapping[Any, Rankings] = first.by_target() or {None: first}
+    first = keep_counted(rankings).top(k)
+    named: Mapping[Any, AnyRankings] = first.by_target() or {None: first}
     return Rankings.concatenate(
         [merge_rankings(theirs, priors.get(target)) for target, theirs in named.items()]
     )
