@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from command_line import run_well
+from command_line import LOGITS, rankings, run_well, write_scores
 from tiny_models import write_onnx, write_pictures
 
 ROOT = Path(__file__).parents[1]
@@ -58,3 +58,21 @@ def test_the_commands_for_a_network_and_a_folder_run_as_printed(tmp_path, monkey
         run_well(command)
     for name in ("predictions.csv", "zero-shot.onnx", "scores.parquet", "report.html"):
         assert Path(name).stat().st_size > 100
+
+
+def test_the_commands_for_many_machines_run_as_printed(tmp_path, monkeypatch):
+    pytest.importorskip("distributed")
+    monkeypatch.chdir(tmp_path)
+    rs.write_rankings(rankings(), "rankings.jsonl")
+    Path("scores").mkdir()
+    for number in range(2):
+        write_scores(Path(f"scores/part-{number}.parquet"), LOGITS, ids=[])
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    section = text.split("## On many machines")[1].split("## ")[0]
+    commands = re.findall(r"^rankshot (.+?)(?:\s+#.*)?$", section, re.MULTILINE)
+    assert [command.split()[0] for command in commands] == ["fit", "classify"]
+    for command in commands:
+        run_well(command)
+    assert sorted(path.name for path in Path("predictions").glob("part-*")) == [
+        *("part-0.parquet", "part-1.parquet")
+    ]

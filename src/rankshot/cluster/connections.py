@@ -15,6 +15,7 @@ from rankshot import __version__
 from rankshot.cluster.storage import is_file, remove_leftovers
 from rankshot.core.errors import RankshotError, format_count, quote_names
 from rankshot.core.validation import require_module, require_whole_number
+from rankshot.inference.scoring import count_cores
 
 PATIENCE = 60.0
 """Seconds for which a lost scheduler is waited for."""
@@ -26,13 +27,6 @@ Notify = Callable[[str], None]
 def import_distributed() -> Any:
     """Import Dask's scheduler, or raise an error that names the extra to install."""
     return require_module("distributed", "many processes", "cluster")
-
-
-def count_cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def require_one_way(client: Any, scheduler: str | None, workers: int | None) -> None:

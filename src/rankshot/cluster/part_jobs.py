@@ -171,8 +171,9 @@ def run_parts(
         raise
     finally:
         run.close()
-        # If the disk is full, that is the error to report.
+        # If the disk is full, or the folder now belongs to another job, that is the error to report.
         with suppress(OutputError, OSError):
+            require_own(output, run.key)
             write_failed(output, run.state.failed)
     run.remove_failed()
     remove_leftovers(output)

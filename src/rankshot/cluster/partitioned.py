@@ -90,20 +90,8 @@ class PartitionedRankings(RankingParts):
     ) -> T | None:
         """Return the sum of ``function(part, *arguments)`` over the parts that have a ranking.
 
-        The tree of sums depends only on the number of parts: the answer is the same, to the last
-        bit, wherever the parts are computed.
-
-        Parameters
-        ----------
-        function : callable
-            Gets the `Rankings` of a part, never empty. Workers must be able to import it.
-        combine : callable, optional
-            Merges two results in place of the sum; must be associative.
-
-        Returns
-        -------
-        object or None
-            None if there is no ranking at all.
+        See `RankingParts.reduce`. The tree of sums depends only on the number of parts: the answer
+        is the same, to the last bit, wherever the parts are computed.
         """
         found: T | None = reduce_tree(self.delay(function, *arguments), combine or add_results)
         return found

@@ -29,6 +29,7 @@ from rankshot.cluster.storage import (
     Part,
     as_address,
     fetch_part,
+    follow_links,
     has_pattern,
     is_address,
     join_address,
@@ -221,7 +222,7 @@ def _list_inputs(
     id_column: str | None,
 ) -> list[PackedPart]:
     """Return lists of inputs as parts, each of which begins with a batch."""
-    if Path(inputs).is_dir() and Path(output).is_relative_to(Path(inputs).absolute()):
+    if Path(inputs).is_dir() and Path(follow_links(output)).is_relative_to(Path(inputs).resolve()):
         raise RankshotError(f"{output}: is inside of {inputs}; give an output outside of it")
     found = open_inputs(inputs, plan.model.takes, column, id_column)
     lines: Iterator[str] = map(_format_entry, found)

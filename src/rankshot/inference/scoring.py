@@ -433,8 +433,14 @@ def _prepare_batches(
 
 def count_threads(device: str) -> int:
     """Return the number of threads that decode pictures; a core is left to the model."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return max(1, min(4 if device == "CPU" else 16, (cores or 1) - 1))
+    return max(1, min(4 if device == "CPU" else 16, count_cores() - 1))
+
+
+def count_cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _try(prepare: Callable[[Any], Any], value: Any) -> Any:

@@ -219,8 +219,8 @@ def _sum_by_length(rankings: Rankings, lengths: tuple[int, ...]) -> tuple[_Lengt
         cut = long.top(number)
         found.append(
             _LengthSums(
-                _sum_places(cut[is_equal]),
-                _sum_places(cut[~is_equal]),
+                _sum_probabilities(cut[is_equal]),
+                _sum_probabilities(cut[~is_equal]),
                 _sum_own_distances(cut[is_equal]),
             )
         )
@@ -238,7 +238,7 @@ def _square(sums: _Places) -> float:
     return opposite + float((sums.out * (sums.weight - sums.out)).sum()) / 2
 
 
-def _sum_places(rankings: Rankings) -> _Places:
+def _sum_probabilities(rankings: Rankings) -> _Places:
     C = rankings.n_items
     groups = _Groups(rankings)
     weights = rankings.weights
