@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from sqlalchemy import (
@@ -141,6 +142,10 @@ class Database:
         # In SQLite, the write-ahead log already gives every transaction one state.
         snapshot = {"isolation_level": "REPEATABLE READ"} if is_postgresql else {}
         self._reads = self._engine.execution_options(**snapshot)
+        self._writes = self._engine.execution_options(writes=True)
+        # SQLite has one writer. Others wait for it here, in turn; SQLite itself would let each of
+        # them sleep for a while and try again.
+        self._turn: AbstractContextManager[Any] = nullcontext() if is_postgresql else Lock()
         try:
             with self.begin_write() as connection:
                 if is_postgresql:
@@ -170,10 +175,8 @@ class Database:
     @contextmanager
     def begin_write(self) -> Iterator[Connection]:
         """Begin a transaction that is on disk when the block ends, or is rolled back."""
-        with self._engine.connect() as plain:
-            connection = plain.execution_options(writes=True)
-            with connection.begin():
-                yield connection
+        with self._turn, self._writes.connect() as connection, connection.begin():
+            yield connection
 
     @contextmanager
     def begin_assignment(self) -> Iterator[Connection]:
