@@ -72,31 +72,7 @@ def place(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_a_scheduler_that_comes_back_and_one_that_does_not(place, cluster, monkeypatch):
-    messages, lost = [], []
-
-    def restart(run):
-        if run.n_finished == 3 and not lost:
-            lost.append(run.n_finished)
-            cluster.kill()
-            cluster.start()
-
-    run = classify(
-        "scores",
-        "new.rankshot",
-        "out",
-        scheduler=cluster.address,
-        progress=restart,
-        notify=messages.append,
-    )
-    assert lost == [3]
-    assert f"the scheduler at {cluster.address} is lost" in " ".join(messages)
-    assert "the scheduler is back" in messages
-    assert run.n_finished == N_PARTS
-    assert run.n_rows == N_PARTS * 30
-    names = [*(f"{number:02}.parquet" for number in range(N_PARTS)), "_rankshot.json"]
-    assert sorted(path.name for path in place.glob("out/*")) == names
-
+def test_workers_that_are_lost_are_waited_for(place, cluster, monkeypatch):
     def kill_worker(run):
         if run.n_finished == 2:
             end(cluster.processes[1])
@@ -121,6 +97,32 @@ def test_a_scheduler_that_comes_back_and_one_that_does_not(place, cluster, monke
     )
     assert waits
     assert run.n_rows == N_PARTS * 30
+
+
+def test_a_scheduler_that_comes_back_and_one_that_does_not(place, cluster, monkeypatch):
+    messages, lost = [], []
+
+    def restart(run):
+        if run.n_finished == 3 and not lost:
+            lost.append(run.n_finished)
+            cluster.kill()
+            cluster.start()
+
+    run = classify(
+        "scores",
+        "new.rankshot",
+        "out",
+        scheduler=cluster.address,
+        progress=restart,
+        notify=messages.append,
+    )
+    assert lost == [3]
+    assert f"the scheduler at {cluster.address} is lost" in " ".join(messages)
+    assert "the scheduler is back" in messages
+    assert run.n_finished == N_PARTS
+    assert run.n_rows == N_PARTS * 30
+    names = [*(f"{number:02}.parquet" for number in range(N_PARTS)), "_rankshot.json"]
+    assert sorted(path.name for path in place.glob("out/*")) == names
 
     def kill(run):
         if run.n_finished == 2:

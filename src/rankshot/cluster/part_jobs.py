@@ -171,7 +171,7 @@ def run_parts(
         raise
     finally:
         run.close()
-        # If the disk is full, or the folder now belongs to another job, that is the error to report.
+        # A full disk, or a folder that another job has taken, is the error to report.
         with suppress(OutputError, OSError):
             require_own(output, run.key)
             write_failed(output, run.state.failed)
