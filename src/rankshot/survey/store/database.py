@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
+from selectors import EVENT_READ, DefaultSelector
 from threading import Lock
 from typing import Any
 
@@ -28,7 +29,7 @@ from sqlalchemy import (
     text,
 )
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, NoSuchModuleError
 
 from rankshot.core.errors import RankshotError
 from rankshot.survey.store.identity import Identity
@@ -354,13 +355,11 @@ def _create_postgresql(url: str) -> Engine:
                 f"the database must be an SQLite file or a postgresql:// URL, not "
                 f"{parsed.drivername}://"
             )
-        return create_engine(
+        engine = create_engine(
             parsed.set(drivername=POSTGRESQL),
             pool_size=CONNECTIONS,
             pool_timeout=60,
             hide_parameters=True,
-            # After a restart of the server, connect again.
-            pool_pre_ping=True,
         )
     except (ArgumentError, NoSuchModuleError):
         raise RankshotError(
@@ -370,3 +369,17 @@ def _create_postgresql(url: str) -> Engine:
         raise RankshotError(
             f"PostgreSQL needs {error.name}: pip install 'rankshot[postgresql]'"
         ) from None
+    event.listen(engine, "checkout", _check_postgresql)
+    return engine
+
+
+def _check_postgresql(connection: Any, _record: Any, _proxy: Any) -> None:
+    """Connect again after a restart of the server.
+
+    A server that ends says so, and then the socket has something to read. To look costs less than
+    to ask the server.
+    """
+    with DefaultSelector() as sockets:
+        sockets.register(connection, EVENT_READ)
+        if sockets.select(0):
+            raise DisconnectionError
