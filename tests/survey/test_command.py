@@ -14,7 +14,8 @@ import rankshot as rs
 from command_line import rankshot
 from rankshot.survey.store.database import Database
 from rankshot.survey.store.participation import CurrentQuestion, Participation
-from rankshot.survey.study import CONSENT_PLACEHOLDER, read_study
+from rankshot.survey.study import CONSENT_PLACEHOLDER
+from rankshot.survey.study_files import read_study
 
 SEEN = ["bus", "fox", "leopard", "tiger", "tram", "whale", "wolf"]
 NEW = ["cat", "dog", "truck"]

@@ -10,8 +10,9 @@ from server_process import TOKEN
 from small_studies import small_study
 
 from rankshot.ranking.files import read_rankings
-from rankshot.survey.design import format_study
-from rankshot.survey.study import Question, read_study
+from rankshot.survey.study import Question
+from rankshot.survey.study_files import read_study
+from rankshot.survey.study_text import format_study
 
 NAMES = (
     "<script>alert(1)</script>",

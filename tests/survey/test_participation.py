@@ -498,7 +498,7 @@ def test_a_newer_schema_and_a_database_of_others_are_refused(place):
     with opened.begin_write() as connection:
         connection.execute(text("UPDATE survey SET version = 99"))
     opened.close()
-    with pytest.raises(RankshotError, match="schema version 99, this rankshot supports 1"):
+    with pytest.raises(RankshotError, match="schema version 99, this rankshot supports 2"):
         Database(place)
 
 

@@ -14,15 +14,17 @@ from hypothesis import given, strategies as st
 
 import rankshot as rs
 from rankshot.core.errors import RankshotError
-from rankshot.survey.design import format_study, new_study, select_nearest_items, split_pool
+from rankshot.survey.design import new_study, select_nearest_items, split_pool
+from rankshot.survey.presentation import Example, Picture, Translation
 from rankshot.survey.study import (
     CONSENT_PLACEHOLDER,
     DEFAULT_PROMPT,
     QualityRules,
     Question,
     Study,
-    read_study,
 )
+from rankshot.survey.study_files import read_study
+from rankshot.survey.study_text import format_study
 
 TEXT = '''\
 title = "Which animals are alike?"
@@ -432,8 +434,128 @@ def test_every_key_of_a_written_study_is_explained_and_lines_are_short():
     names = {line.split(" = ")[0] for i, line in enumerate(explained) if i in keys}
     rules = {rule.name for rule in fields(QualityRules)}
     plan = {"answers_per_question", "questions_per_participant", "repeats", "return_after_minutes"}
+    plan |= {"spare_answers", "starts_per_hour", "invitations", "of_texts", "offered"}
     assert names == {"title", "prompt", "consent", "names", "unshown", "name"} | plan | rules
     assert all(explained[i - 1].startswith("# ") for i in keys)
+
+
+# ---------------------------------------------------------------- what else participants see
+
+MORE = """
+contact = "Jane Doe, jane@example.org"
+instructions = "Take *your* time."
+
+[plan]
+answers_per_question = 30
+
+[platform]
+name = "prolific"
+full_url = "https://app.prolific.com/submissions/complete?cc=FULL"
+
+[access]
+allowed = "ids.txt"
+starts_per_hour = 5
+
+[language]
+of_texts = "en"
+offered = ["en", "de"]
+catalogues = ["fr.toml"]
+
+[translations.de]
+prompt = "Was ist wie {target}?"
+names = { fox = "Fuchs" }
+
+[example]
+target = "violin"
+items = ["cello", "drum"]
+order = ["cello"]
+
+[items]
+names = ["fox", "wolf", "bus"]
+unshown = "after"
+
+[[pictures]]
+name = "fox"
+file = "pictures/fox.JPG"
+alt = "A red fox"
+
+[[extra]]
+name = "age"
+text = "How old are you?"
+type = "number"
+least = 18
+
+[[extra]]
+name = "tongue"
+text = "Which language do you speak at home?"
+type = "choice"
+choices = ["German", "other"]
+required = true
+
+[[questions]]
+target = "cat"
+items = ["fox", "wolf", "bus"]
+"""
+
+
+def write_more(folder, text=MORE):
+    (folder / "pictures").mkdir(exist_ok=True)
+    (folder / "pictures/fox.JPG").write_bytes(b"x")
+    (folder / "ids.txt").write_text("p1\np2\n", encoding="utf-8")
+    (folder / "fr.toml").write_text("", encoding="utf-8")
+    (folder / "study.toml").write_text('title = "T"\nconsent = "C"\n' + text, encoding="utf-8")
+    return folder / "study.toml"
+
+
+def test_all_that_participants_see_is_read_from_the_file(tmp_path):
+    study = read_study(write_more(tmp_path))
+    assert study.spare_answers == 3
+    assert study.allowed == {"p1", "p2"}
+    assert (study.languages, study.catalogues) == (("en", "de"), (tmp_path / "fr.toml",))
+    assert study.translations == {
+        "de": Translation(prompt="Was ist wie {target}?", names={"fox": "Fuchs"})
+    }
+    assert study.example == Example("violin", ("cello", "drum"), ("cello",))
+    assert study.pictures == {"fox": Picture(tmp_path / "pictures/fox.JPG", "A red fox")}
+    assert [question.is_whole for question in study.extra] == [True, False]
+    assert (study.extra[1].choices, study.extra[1].required) == (("German", "other"), True)
+    plain = replace(study, allowed=None, catalogues=(), pictures={})
+    write_more(tmp_path).write_text(format_study(plain), encoding="utf-8")
+    assert read_study(tmp_path / "study.toml") == plain
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("ids.txt", "nobody.txt", "[access] allowed is 'nobody.txt': there is no such file"),
+        ('alt = "A red fox"', "", "[[pictures]] number 1 (name 'fox'): alt is missing"),
+        ('alt = "A red fox"', 'alt = ""', "[[pictures]] number 1 (name 'fox'): alt is empty"),
+        (
+            '"fox"\nfile',
+            '"fux"\nfile',
+            "no item and no target (did you mean 'fox'?)",
+        ),
+        ("fox.JPG", "fox.svg", "there is no such file"),
+        ('{ fox = "F', '{ fax = "F', "[translations.de] names has 'fax'"),
+        ("wie {target}", "wie das", "[translations.de]: prompt"),
+        ('"number"', '"date"', "[[extra]] number 1 (name 'age'): type"),
+        ("least = 18", "least = 18\nmost = 9", "least is 18, more than most, which is 9"),
+        ('["German", "other"]', '["German"]', "choices has 1: give from 2 to 50"),
+        ('"tongue"', '"age"', "[[extra]] name has 'age' more than once"),
+        ("required = true", 'required = "yes"', "required must be true or false, not 'yes'"),
+        ('order = ["cello"]', 'order = ["oboe"]', "[example]: order has 'oboe'"),
+        ('order = ["cello"]', "", "[example]: order is missing"),
+        ('["en", "de"]', '["English"]', "[language] offered has 'English'"),
+        ("starts_per_hour = 5", "starts_per_hour = 0", "[access] starts_per_hour"),
+        ("starts_per_hour = 5", "invitations = true", "participants come from prolific"),
+        ("https://app.prolific.com/submissions/complete?cc=FULL", "http://x", "full_url is"),
+    ],
+)
+def test_what_is_wrong_in_these_tables_is_named(tmp_path, old, new, message):
+    assert old in MORE
+    path = write_more(tmp_path, MORE.replace(old, new))
+    with pytest.raises(RankshotError, match=re.escape(message)):
+        read_study(path)
 
 
 # ---------------------------------------------------------------- preselection
@@ -692,8 +814,8 @@ def test_the_consent_of_a_new_study_has_to_be_filled_in():
 
 def test_planning_a_study_needs_no_extra():
     code = (
-        "import sys, rankshot.survey.design as n; "
-        "n.format_study(n.new_study(['x'], ['a', 'b'])); "
+        "import sys, rankshot.survey.design as n, rankshot.survey.study_text as t; "
+        "t.format_study(n.new_study(['x'], ['a', 'b'])); "
         "print({'fastapi', 'sqlalchemy', 'jinja2', 'uvicorn'} & set(sys.modules))"
     )
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout

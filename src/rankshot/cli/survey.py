@@ -110,8 +110,9 @@ def new(
     """
     from rankshot.core.text_files import read_names, replace_file, require_ending
     from rankshot.ranking.files import read_rankings
-    from rankshot.survey.design import DEFAULT_TITLE, format_study, new_study
+    from rankshot.survey.design import DEFAULT_TITLE, new_study
     from rankshot.survey.study import CONSENT_PLACEHOLDER
+    from rankshot.survey.study_text import format_study
 
     require_ending(study, (".toml",))
     if study.exists():
@@ -175,7 +176,8 @@ def serve(
     """
     _require_extra()
     from rankshot.survey.progress import count_other_answers
-    from rankshot.survey.study import CONSENT_PLACEHOLDER, read_study
+    from rankshot.survey.study import CONSENT_PLACEHOLDER
+    from rankshot.survey.study_files import read_study
     from rankshot.survey.web.app import Rates, create_app, is_loopback, serve as serve_app
 
     if root and (not root.startswith("/") or root.endswith("/")):
@@ -292,7 +294,7 @@ def rater(
     _require_extra()
     from rankshot.survey.platforms import participant_name
     from rankshot.survey.progress import read_raters
-    from rankshot.survey.study import read_study
+    from rankshot.survey.study_files import read_study
 
     platform = read_study(study).platform
     with closing(_open_database(study, database)) as answers, answers.begin_read() as connection:
@@ -337,7 +339,7 @@ def _open_database(study: Path, database: str | None, *, create: bool = False) -
 def _read_overview(study: Path, database: str | None) -> Overview:
     _require_extra()
     from rankshot.survey.progress import read_overview
-    from rankshot.survey.study import read_study
+    from rankshot.survey.study_files import read_study
 
     definition = read_study(study)
     with closing(_open_database(study, database)) as answers:

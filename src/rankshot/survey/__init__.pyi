@@ -1,6 +1,12 @@
 from .answers import Answer as Answer
-from .design import format_study as format_study, new_study as new_study
+from .design import new_study as new_study
 from .export import Export as Export, export_lines as export_lines, write_export as write_export
+from .presentation import (
+    Example as Example,
+    ExtraQuestion as ExtraQuestion,
+    Picture as Picture,
+    Translation as Translation,
+)
 from .progress import Overview as Overview, read_overview as read_overview
 from .quality import Flag as Flag, find_flags as find_flags
 from .store.database import Database as Database
@@ -8,6 +14,7 @@ from .study import (
     QualityRules as QualityRules,
     Question as Question,
     Study as Study,
-    read_study as read_study,
 )
+from .study_files import read_study as read_study
+from .study_text import format_study as format_study
 from .web.app import create_app as create_app

@@ -1,21 +1,26 @@
-"""The definition of a study: questions, quality rules, and reading them from study.toml."""
+"""The definition of a study: its questions, its plan and its quality rules."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
-import tomllib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from rankshot.core.errors import RankshotError, short_repr, suggest_name
-from rankshot.core.text_files import MARK
 from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.survey import validation
+from rankshot.survey.presentation import (
+    Example,
+    ExtraQuestion,
+    Picture,
+    Translation,
+    check_texts,
+)
 
 Unshown = Literal["after", "unknown"]
 Platform = Literal["none", "prolific", "mturk"]
@@ -24,6 +29,8 @@ MOST_COUNTED = 1_000_000
 DEFAULT_PROMPT = "Which of these are most like “{target}”?"
 CONSENT_PLACEHOLDER = "[name and e-mail address of the researcher]"
 """The text in a new study's consent that the researcher must replace before it is published."""
+LANGUAGE = re.compile("[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
+"""A language tag, such as de or pt-BR."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +129,7 @@ class Study:
     ----------
     title, prompt, consent : str
         The texts that participants read. The prompt contains ``{target}`` in the place of the
-        target. Blank lines separate the paragraphs of the consent.
+        target. The consent is Markdown with paragraphs, lists, emphasis and links.
     items : tuple of str
         All items (the seen classes). Every question shows some of them.
     unshown : {"after", "unknown"}
@@ -138,10 +145,39 @@ class Study:
         How many of them are shown to the participant a second time.
     return_after_minutes : float
         After this idle time, the open questions of a participant are assigned to others.
+    spare_answers : int or None
+        To how many more participants than planned a question may be assigned while some of them
+        have not answered it: places for those who replace others. None is 0 without a platform,
+        and otherwise a tenth of the answers per question.
     platform : {"none", "prolific", "mturk"}
         Where participants come from.
-    completion_url : str or None
-        The https URL to which participants return at the end.
+    completion_url, full_url, refusal_url : str or None
+        The https URLs to which participants return: at the end; if no question is left; and if
+        they do not agree, withdraw or answer nothing.
+    invitations : bool
+        Whether only signed links (`rankshot survey invite`) may start.
+    allowed : frozenset of str or None
+        The ids of the participants who may start; None allows all.
+    starts_per_hour : int
+        How many participants may start from one address per hour.
+    contact : str or None
+        Whom participants can ask; on the consent page and on error pages.
+    instructions : str or None
+        Markdown, shown above the fixed instructions.
+    example : Example or None
+        The example in the instructions.
+    language : str
+        The language of the study's own texts, such as ``en``.
+    languages : tuple of str
+        The languages of the fixed texts that participants may get; empty for all that exist.
+    catalogues : tuple of Path
+        Files with fixed texts in more languages.
+    translations : mapping
+        The study's own texts in other languages.
+    pictures : mapping
+        The pictures of items and targets.
+    extra : tuple of ExtraQuestion
+        Questions that are asked once, after all others.
     quality : QualityRules
 
     Raises
@@ -161,42 +197,78 @@ class Study:
     questions_per_participant: int = 10
     repeats: int = 1
     return_after_minutes: float = 30
+    spare_answers: int | None = None
     platform: Platform = "none"
     completion_url: str | None = None
+    full_url: str | None = None
+    refusal_url: str | None = None
+    invitations: bool = False
+    allowed: frozenset[str] | None = None
+    starts_per_hour: int = 20
+    contact: str | None = None
+    instructions: str | None = None
+    example: Example | None = None
+    language: str = "en"
+    languages: tuple[str, ...] = ()
+    catalogues: tuple[Path, ...] = ()
+    translations: Mapping[str, Translation] = field(default_factory=dict, hash=False)
+    pictures: Mapping[str, Picture] = field(default_factory=dict, hash=False)
+    extra: tuple[ExtraQuestion, ...] = ()
     quality: QualityRules = QualityRules()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "items", validation.require_names("[items] names", self.items))
         object.__setattr__(self, "questions", tuple(self.questions))
         object.__setattr__(self, "gold", tuple(self.gold))
-        self._check_texts()
+        object.__setattr__(self, "extra", tuple(self.extra))
+        if self.spare_answers is None:
+            spare = 0 if self.platform == "none" else -(-self.answers_per_question // 10)
+            object.__setattr__(self, "spare_answers", spare)
+        check_texts(self.title, self.prompt, self.consent, self.instructions)
+        self._check_platform()
+        self._check_languages()
         self._check_plan()
         self._check_questions()
+        self._check_names()
 
-    def _check_texts(self) -> None:
-        validation.check_line("title", self.title, validation.TITLE_LENGTH)
-        validation.check_line("prompt", self.prompt, validation.PROMPT_LENGTH)
-        if "{target}" not in self.prompt:
-            raise RankshotError(
-                f"prompt {short_repr(self.prompt)} does not contain {{target}}: write it in the "
-                f'place of the target, as in "{DEFAULT_PROMPT}"'
-            )
-        validation.check_text("consent", self.consent, validation.CONSENT_LENGTH)
+    def _check_platform(self) -> None:
         require_choice("[items] unshown", self.unshown, get_args(Unshown))
         require_choice("[platform] name", self.platform, get_args(Platform))
-        if self.completion_url is not None:
-            validation.check_url("[platform] completion_url", self.completion_url)
-            if self.platform == "mturk":
-                raise RankshotError(
-                    f"[platform] completion_url is {short_repr(self.completion_url)}: remove it, "
-                    "Mechanical Turk has its own form at the end"
-                )
+        for name in ("completion_url", "full_url", "refusal_url"):
+            url = getattr(self, name)
+            if url is not None:
+                validation.check_url(f"[platform] {name}", url)
+        if self.completion_url is not None and self.platform == "mturk":
+            raise RankshotError(
+                f"[platform] completion_url is {short_repr(self.completion_url)}: remove it, "
+                "Mechanical Turk has its own form at the end"
+            )
+        validation.check_truth("[access] invitations", self.invitations)
+        if self.invitations and self.platform != "none":
+            raise RankshotError(
+                f"[access] invitations is true, but participants come from {self.platform}: remove "
+                "it, or give the ids that may start with allowed"
+            )
+        if self.invitations and self.allowed is not None:
+            raise RankshotError("[access] has both invitations and allowed: remove one of them")
+
+    def _check_languages(self) -> None:
+        if self.contact is not None:
+            validation.check_line("contact", self.contact, validation.PROMPT_LENGTH)
+        for what, tag in (
+            ("[language] of_texts", self.language),
+            *(("[language] offered", tag) for tag in self.languages),
+            *(("[translations]", tag) for tag in self.translations),
+        ):
+            if not isinstance(tag, str) or not LANGUAGE.fullmatch(tag):
+                raise RankshotError(f"{what} has {short_repr(tag)}: write a language such as de")
 
     def _check_plan(self) -> None:
         for name, least in (
             ("answers_per_question", 1),
             ("questions_per_participant", 1),
             ("repeats", 0),
+            ("spare_answers", 0),
         ):
             require_whole_number(f"[plan] {name}", getattr(self, name), MOST_COUNTED, least=least)
         if self.repeats > self.questions_per_participant // 2:
@@ -208,6 +280,7 @@ class Study:
         validation.check_number(
             "[plan] return_after_minutes", self.return_after_minutes, 0.01, 10_080
         )
+        require_whole_number("[access] starts_per_hour", self.starts_per_hour, MOST_COUNTED)
 
     def _check_questions(self) -> None:
         for table, asked in (("questions", self.questions), ("gold", self.gold)):
@@ -246,159 +319,31 @@ class Study:
                     'not show need not come after. Write unshown = "unknown" under [items]'
                 )
 
+    def _check_names(self) -> None:
+        """Refuse names of pictures, translations and extra questions that nothing has."""
+        known = {*self.items}
+        for question in (*self.questions, *self.gold):
+            known |= {question.target, *question.items}
+        for what, names in (
+            ("[[pictures]]", self.pictures),
+            *((f"[translations.{tag}] names", t.names) for tag, t in self.translations.items()),
+        ):
+            if odd := [name for name in names if name not in known]:
+                hint = suggest_name(odd[0], sorted(known))
+                raise RankshotError(
+                    f"{what} has {short_repr(odd[0])}, which is no item and no target{hint}"
+                )
+        validation.require_names("[[extra]] name", tuple(question.name for question in self.extra))
+
     def _places(self) -> Iterator[tuple[str, Question]]:
         """Yield all questions, each with its description for messages."""
         for table, asked in (("questions", self.questions), ("gold", self.gold)):
             for number, question in enumerate(asked, 1):
-                yield _describe_question(table, number, question.target), question
+                yield describe_table(table, number, question.target), question
 
 
-def _describe_question(table: str, number: int, target: Any) -> str:
-    """Describe a question for a message, by its number from 1 and its target."""
-    whose = f" (target {short_repr(target)})" if target is not None else ""
+def describe_table(table: str, number: int, name: Any) -> str:
+    """Describe a table of a list for a message, by its number from 1 and its target or name."""
+    what = "target" if table in ("questions", "gold") else "name"
+    whose = f" ({what} {short_repr(name)})" if name is not None else ""
     return f"[[{table}]] number {number}{whose}"
-
-
-# ---- Reading study.toml
-
-# For each table ("" is the top of the file): its keys, and the field of `Study` for each key.
-_STUDY_KEYS = {
-    "": {"title": "title", "prompt": "prompt", "consent": "consent"},
-    "plan": {
-        "answers_per_question": "answers_per_question",
-        "questions_per_participant": "questions_per_participant",
-        "repeats": "repeats",
-        "return_after_minutes": "return_after_minutes",
-    },
-    "items": {"names": "items", "unshown": "unshown"},
-    "platform": {"name": "platform", "completion_url": "completion_url"},
-}
-_QUALITY_KEYS = ("seconds", "repeat_distance", "consensus_distance", "gold_failures")
-_QUESTION_KEYS = {"questions": ("target", "items"), "gold": ("target", "items", "first")}
-_REQUIRED = {
-    "title": 'title is missing: write one, such as title = "Which animals are alike?"',
-    "consent": "consent is missing: write what participants agree to before they start",
-    "items": "names of [items] is missing: list all items that questions may show",
-    "unshown": "unshown of [items] is missing: write 'after' if the items that a question does "
-    "not show are less alike than those that it shows, 'unknown' if nothing is known of them",
-    "questions": "there is no [[questions]]: write at least one, with a target and items",
-}
-
-
-def read_study(path: str | Path) -> Study:
-    """Read a study from a file such as study.toml.
-
-    Raises
-    ------
-    RankshotError
-        The message names the file, the key and the wrong value, and says what to do.
-    FileNotFoundError
-        If there is no such file.
-    """
-    path = Path(path)
-    document = _parse_toml(path)
-    try:
-        given = {"prompt": DEFAULT_PROMPT, **_read_fields(document)}
-        given["quality"] = QualityRules(**given["quality"])
-        for table in ("questions", "gold"):
-            given[table] = tuple(_make_question(place, keys) for place, keys in given[table])
-        return Study(**given)
-    except RankshotError as error:
-        raise RankshotError(f"{path}: {error}") from None
-
-
-def _make_question(place: str, keys: dict[str, Any]) -> Question:
-    try:
-        question = Question(**keys)
-    except RankshotError as error:
-        raise RankshotError(f"{place}: {error}") from None
-    if "first" in keys and not question.is_gold:
-        raise RankshotError(
-            f"{place}: first is empty: name the items with which a correct answer begins"
-        )
-    return question
-
-
-def _parse_toml(path: Path) -> dict[str, Any]:
-    """Parse a TOML file; an error message names the line."""
-    raw = path.read_bytes().removeprefix(MARK)
-    try:
-        return tomllib.loads(raw.decode())
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise RankshotError(f"{path}:{line}: not UTF-8 text ({error.reason})") from None
-    except (ValueError, RecursionError) as error:
-        found = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", str(error), re.DOTALL)
-        if found:
-            message = f"{path}:{found[2]}: not TOML: {found[1]} in column {found[3]}"
-        elif str(error).endswith("(at end of document)"):
-            message = f"{path}:{len(raw.splitlines())}: not TOML: {error}"
-        else:
-            message = f"{path}: not TOML: {error}"
-        raise RankshotError(f"{message}; correct it there") from None
-
-
-def _read_fields(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of `Study`; the quality rules are a dictionary of their fields.
-
-    Each question is a pair: its description for messages, and a dictionary of its fields.
-    """
-    _check_keys(
-        "", document, (*_STUDY_KEYS[""], "plan", "items", "platform", "quality", *_QUESTION_KEYS)
-    )
-    given: dict[str, Any] = {}
-    for name, keys in _STUDY_KEYS.items():
-        table = _read_table(document, name, tuple(keys)) if name else document
-        given |= {field: table[key] for key, field in keys.items() if key in table}
-    given |= {name: _read_questions(document, name, keys) for name, keys in _QUESTION_KEYS.items()}
-    for field, message in _REQUIRED.items():
-        if field not in given or given[field] == []:
-            raise RankshotError(message)
-    given["quality"] = _read_table(document, "quality", _QUALITY_KEYS)
-    return given
-
-
-def _read_table(document: dict[str, Any], name: str, keys: tuple[str, ...]) -> dict[str, Any]:
-    table = document.get(name, {})
-    if not isinstance(table, dict):
-        raise RankshotError(
-            f"{name} is {short_repr(table)}: it must be a table, [{name}] with its keys below"
-        )
-    _check_keys(f"[{name}]", table, keys)
-    return table
-
-
-def _read_questions(
-    document: dict[str, Any], name: str, keys: tuple[str, ...]
-) -> list[tuple[str, dict[str, Any]]]:
-    tables = document.get(name, [])
-    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise RankshotError(f"{name} is {short_repr(tables)}: write [[{name}]] above each question")
-    found = []
-    for number, table in enumerate(tables, 1):
-        place = _describe_question(name, number, table.get("target"))
-        _check_keys(place, table, keys)
-        if absent := [key for key in keys if key not in table]:
-            raise RankshotError(f"{place}: {absent[0]} is missing")
-        found.append((place, table))
-    return found
-
-
-def _check_keys(place: str, table: dict[str, Any], known: tuple[str, ...]) -> None:
-    for key in table:
-        if key not in known:
-            where = f"{place}: " if place else ""
-            hint = _suggest_table(key) or suggest_name(key, known)
-            raise RankshotError(
-                f"{where}unknown key {short_repr(key)}{hint}; the keys are {', '.join(known)}"
-            )
-
-
-def _suggest_table(key: str) -> str:
-    """Say where a key belongs if it is in the wrong table."""
-    if key in _STUDY_KEYS[""]:
-        return " (it belongs at the top of the file, above the first [table])"
-    homes = [f"[{name}]" for name, keys in _STUDY_KEYS.items() if key in keys and key != "name"]
-    homes += ["[quality]"] if key in _QUALITY_KEYS else []
-    homes += ["[[gold]]"] if key == "first" else []
-    return f" (it belongs under {homes[0]})" if homes else ""

@@ -74,6 +74,12 @@ def check_number(what: str, value: Any, least: float, most: float) -> None:
     require_number(what, value, least=least, most=most)
 
 
+def check_truth(what: str, value: Any) -> None:
+    """Refuse a value that is not true or false."""
+    if not isinstance(value, bool):
+        raise RankshotError(f"{what} must be true or false, not {short_repr(value)}")
+
+
 def check_url(what: str, value: Any) -> None:
     """Refuse a value that is not an https URL."""
     check_line(what, value, URL_LENGTH)

@@ -39,6 +39,10 @@ SURVEY = Table(
     Column("version", Integer, nullable=False),
     # The key for hashing participants' ids, links and codes.
     Column("secret", Text, nullable=False),
+    # open, pilot, paused or closed.
+    Column("state", Text, nullable=False),
+    # Whether a server has the database open: if a copy says so, it may lack answers.
+    Column("serving", Integer, nullable=False),
 )
 QUESTION = Table(
     "question",
@@ -58,6 +62,17 @@ PARTICIPANT = Table(
     # For Mechanical Turk: which task is submitted, and where.
     Column("turk_assignment", Text),
     Column("turk_host", Text),
+    # Pilot answers never mix with others.
+    Column("pilot", Integer, nullable=False, default=0),
+    # The language that the participant has chosen.
+    Column("language", Text),
+    # For Prolific: by these ids it pays.
+    Column("platform_id", Text),
+    Column("platform_study", Text),
+    Column("platform_session", Text),
+    Column("excluded_at", Double),
+    Column("excluded_why", Text),
+    Column("withdrawn_at", Double),
 )
 ASSIGNMENT = Table(
     "assignment",
@@ -68,12 +83,34 @@ ASSIGNMENT = Table(
     Column("repeat", Integer, nullable=False),
     Column("shown", Text, nullable=False),
     Column("shown_at", Double),
+    # A monotonic clock when the question was shown, and which process read it.
+    Column("shown_tick", Double),
+    Column("shown_run", Text),
     # A JSON list of items, best first; [] is a skip.
     Column("answer", Text),
     Column("answered_at", Double),
+    # From showing the question to the answer; NULL if no clock can tell.
+    Column("seconds", Double),
     # Nobody gets the same question twice, except as a planned repeat.
     UniqueConstraint("rater", "question", "repeat"),
     Index("assignment_of_question", "question"),
+)
+EXTRA_ANSWER = Table(
+    "extra_answer",
+    METADATA,
+    Column("rater", Text, ForeignKey("participant.rater"), primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("value", Text, nullable=False),
+)
+EVENT = Table(
+    "event",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("at", Double, nullable=False),
+    Column("action", Text, nullable=False),
+    # NULL if the action concerns no participant, or one who was deleted.
+    Column("rater", Text),
+    Column("detail", Text, nullable=False),
 )
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
@@ -102,6 +139,34 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             PRIMARY KEY (rater, number),
             UNIQUE (rater, question, repeat))""",
         "CREATE INDEX assignment_of_question ON assignment (question)",
+    ),
+    (
+        "ALTER TABLE survey ADD COLUMN state TEXT NOT NULL DEFAULT 'open'",
+        "ALTER TABLE survey ADD COLUMN serving INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE participant ADD COLUMN pilot INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE participant ADD COLUMN language TEXT",
+        "ALTER TABLE participant ADD COLUMN platform_id TEXT",
+        "ALTER TABLE participant ADD COLUMN platform_study TEXT",
+        "ALTER TABLE participant ADD COLUMN platform_session TEXT",
+        "ALTER TABLE participant ADD COLUMN excluded_at DOUBLE PRECISION",
+        "ALTER TABLE participant ADD COLUMN excluded_why TEXT",
+        "ALTER TABLE participant ADD COLUMN withdrawn_at DOUBLE PRECISION",
+        "ALTER TABLE assignment ADD COLUMN shown_tick DOUBLE PRECISION",
+        "ALTER TABLE assignment ADD COLUMN shown_run TEXT",
+        "ALTER TABLE assignment ADD COLUMN seconds DOUBLE PRECISION",
+        """UPDATE assignment SET seconds = answered_at - shown_at
+            WHERE answered_at >= shown_at""",
+        """CREATE TABLE extra_answer (
+            rater TEXT NOT NULL REFERENCES participant (rater),
+            name TEXT NOT NULL,
+            value TEXT NOT NULL,
+            PRIMARY KEY (rater, name))""",
+        """CREATE TABLE event (
+            id TEXT NOT NULL PRIMARY KEY,
+            at DOUBLE PRECISION NOT NULL,
+            action TEXT NOT NULL,
+            rater TEXT,
+            detail TEXT NOT NULL)""",
     ),
 )
 """The SQL statements from each schema version to the next, for SQLite and PostgreSQL.

@@ -1,0 +1,173 @@
+"""What participants see beside the questions: pictures, translations, an example, and more."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, get_args
+
+from rankshot.core.errors import RankshotError, quote_names, short_repr
+from rankshot.core.validation import require_choice
+from rankshot.survey import validation
+
+AnswerType = Literal["choice", "number", "text"]
+MOST_CHOICES = 50
+PICTURE_ENDINGS = (".jpg", ".jpeg", ".png", ".webp")
+
+
+@dataclass(frozen=True)
+class Picture:
+    """The picture of an item or a target.
+
+    Attributes
+    ----------
+    path : Path
+        A JPEG, PNG or WebP file.
+    alt : str
+        What it shows, for people who do not see it.
+    """
+
+    path: Path
+    alt: str
+
+    def __post_init__(self) -> None:
+        if self.path.suffix.lower() not in PICTURE_ENDINGS:
+            raise RankshotError(
+                f"file is {short_repr(str(self.path))}: it must end in {', '.join(PICTURE_ENDINGS)}"
+            )
+        validation.check_line("alt", self.alt, validation.PROMPT_LENGTH)
+
+
+@dataclass(frozen=True)
+class ExtraQuestion:
+    """A question that is asked once, after all others.
+
+    Attributes
+    ----------
+    name : str
+        The name of the answer in the data.
+    text : str
+        What participants read.
+    type : {"choice", "number", "text"}
+    choices : tuple of str
+        Of a choice: from 2 to 50.
+    least, most : float
+        The smallest and the largest number.
+    required : bool
+        Whether participants must answer.
+
+    Examples
+    --------
+    >>> ExtraQuestion("age", "How old are you?", "number", least=18, most=120).is_whole
+    True
+    """
+
+    name: str
+    text: str
+    type: AnswerType
+    choices: tuple[str, ...] = ()
+    least: float = -math.inf
+    most: float = math.inf
+    required: bool = False
+
+    def __post_init__(self) -> None:
+        validation.check_line("name", self.name, validation.NAME_LENGTH)
+        validation.check_line("text", self.text, validation.PROMPT_LENGTH)
+        require_choice("type", self.type, get_args(AnswerType))
+        object.__setattr__(self, "choices", validation.require_names("choices", self.choices))
+        n = len(self.choices)
+        if self.type == "choice" and not 2 <= n <= MOST_CHOICES:
+            raise RankshotError(f"choices has {n}: give from 2 to {MOST_CHOICES}")
+        if self.type != "choice" and n:
+            raise RankshotError(f'choices is given, but type is "{self.type}": remove one of them')
+        has_range = (self.least, self.most) != (-math.inf, math.inf)
+        if self.type != "number" and has_range:
+            raise RankshotError(f'least and most are for type = "number", not "{self.type}"')
+        for key in ("least", "most"):
+            validation.check_number(key, getattr(self, key), -math.inf, math.inf)
+        if not self.least <= self.most:
+            raise RankshotError(f"least is {self.least:g}, more than most, which is {self.most:g}")
+        validation.check_truth("required", self.required)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether a number must be whole: its limits are written without a decimal point."""
+        return isinstance(self.least, int) or isinstance(self.most, int)
+
+
+@dataclass(frozen=True)
+class Example:
+    """The example on the page with the instructions.
+
+    Attributes
+    ----------
+    target : str
+    items : tuple of str
+    order : tuple of str
+        The items that the example ranks, best first.
+    """
+
+    target: str
+    items: tuple[str, ...]
+    order: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        validation.check_line("target", self.target, validation.NAME_LENGTH)
+        object.__setattr__(self, "items", validation.require_names("items", self.items))
+        object.__setattr__(self, "order", validation.require_names("order", self.order))
+        if odd := [name for name in self.order if name not in self.items]:
+            raise RankshotError(f"order has {quote_names(odd, 1)}, which is not one of its items")
+        if not 1 <= len(self.order) <= len(self.items) <= validation.MOST_ITEMS:
+            raise RankshotError(
+                f"order has {len(self.order)} of {len(self.items)} items: rank at least one, of "
+                f"at most {validation.MOST_ITEMS}"
+            )
+
+
+@dataclass(frozen=True)
+class Translation:
+    """The texts of a study in another language; what is None is shown in the study's own.
+
+    Attributes
+    ----------
+    title, prompt, consent, instructions : str or None
+    names : mapping
+        The names of items and targets as they are shown.
+    """
+
+    title: str | None = None
+    prompt: str | None = None
+    consent: str | None = None
+    instructions: str | None = None
+    names: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        check_texts(self.title, self.prompt, self.consent, self.instructions)
+        if not isinstance(self.names, Mapping):
+            raise RankshotError(
+                f"names is {short_repr(self.names)}: it must be a table, such as "
+                '{ cat = "Katze" }'
+            )
+        for name, shown in self.names.items():
+            validation.check_line(f"the name of {short_repr(name)}", shown, validation.NAME_LENGTH)
+
+
+def check_texts(
+    title: str | None, prompt: str | None, consent: str | None, instructions: str | None
+) -> None:
+    """Refuse texts of a study that are too long, or a prompt without its target."""
+    if title is not None:
+        validation.check_line("title", title, validation.TITLE_LENGTH)
+    if prompt is not None:
+        validation.check_line("prompt", prompt, validation.PROMPT_LENGTH)
+        if "{target}" not in prompt:
+            raise RankshotError(
+                f"prompt {short_repr(prompt)} does not contain {{target}}: write it in the place "
+                'of the target, as in "Which of these are most like “{target}”?"'
+            )
+    if consent is not None:
+        validation.check_text("consent", consent, validation.CONSENT_LENGTH)
+    if instructions is not None:
+        validation.check_text("instructions", instructions, validation.CONSENT_LENGTH)
