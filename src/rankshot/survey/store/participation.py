@@ -375,10 +375,10 @@ class Participation:
     def _measure_seconds(self, row: Row[tuple[object, ...]], now: float) -> float | None:
         """Return the time since a question was shown; None if it is unknown."""
         if row.shown_run == self._run:
-            return self._ticks() - row.shown_tick
+            return float(self._ticks() - row.shown_tick)
         # The server was started again, or another one showed the question. Only the computer's
         # time is left, and somebody may have set it back.
-        return now - row.shown_at if now >= row.shown_at else None
+        return float(now - row.shown_at) if now >= row.shown_at else None
 
     def _make_finished(self, row: Row[tuple[object, ...]]) -> Finished:
         turk = row.turk_assignment and TurkTask(row.turk_assignment, row.turk_host)
