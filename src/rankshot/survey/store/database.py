@@ -7,8 +7,9 @@ import secrets
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
+from selectors import EVENT_READ, DefaultSelector
 from typing import Any
 
 from sqlalchemy import (
@@ -31,20 +32,20 @@ from sqlalchemy import (
     text,
 )
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, NoSuchModuleError
 from sqlalchemy.pool import StaticPool
 
 from rankshot.core.errors import RankshotError
 from rankshot.core.text_files import TEMPORARY
-from rankshot.survey.store.identity import Identity
-from rankshot.survey.store.sqlite_files import (
+from rankshot.survey.store.backup import (
     MissingDatabaseError,
-    SqliteFile,
     describe_doubt,
     has_log,
     read_into_memory,
     require_tables,
 )
+from rankshot.survey.store.identity import Identity
+from rankshot.survey.store.sqlite_files import SqliteFile
 
 METADATA = MetaData()
 SURVEY = Table(
@@ -217,6 +218,8 @@ class Database:
         self._file: SqliteFile | None = None
         self._engine: Engine | None = None
         self.doubt: str | None = None
+        self._watch: Callable[[], AbstractContextManager[None]] = nullcontext
+        self._take_turn: Callable[[], AbstractContextManager[None]] = nullcontext
         try:
             if isinstance(place, Path):
                 survey = self._open_sqlite(place, create=create, read_only=read_only)
@@ -243,6 +246,7 @@ class Database:
             self._use(_create_sqlite_engine(path, lambda: memory, poolclass=StaticPool))
         else:
             self._file = SqliteFile(path)
+            self._watch, self._take_turn = self._file.watch, self._file.take_turn
             self._use(_create_sqlite_engine(path, self._file.connect, **_POOL, max_overflow=0))
         with self.begin_write() as connection:
             migrate(connection)
@@ -274,7 +278,7 @@ class Database:
     @contextmanager
     def begin_read(self) -> Iterator[Connection]:
         """Begin a transaction that reads one state of the database and blocks nobody."""
-        with self._watch_file(), self._reads.connect() as connection, connection.begin():
+        with self._watch(), self._reads.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
@@ -286,7 +290,12 @@ class Database:
         DatabaseGoneError
             If the SQLite file was removed or replaced. Then nothing may be acknowledged.
         """
-        with self._watch_file(), self._writes.connect() as connection, connection.begin():
+        with (
+            self._watch(),
+            self._take_turn(),
+            self._writes.connect() as connection,
+            connection.begin(),
+        ):
             yield connection
 
     @contextmanager
@@ -296,21 +305,6 @@ class Database:
             # SQLite has one writer at a time in any case, and ignores FOR UPDATE.
             connection.execute(select(SURVEY.c.version).with_for_update())
             yield connection
-
-    @contextmanager
-    def _watch_file(self) -> Iterator[None]:
-        """Check before and after the block that the file at the path is the one we opened."""
-        if self._file is None:
-            yield
-            return
-        self._file.check()
-        try:
-            yield
-        except (DBAPIError, sqlite3.Error):
-            # Perhaps because the file is gone.
-            self._file.check()
-            raise
-        self._file.check()
 
     def start_serving(self) -> None:
         """Note in an SQLite file that a server has it open, and move its log into it regularly.
@@ -447,12 +441,10 @@ def _create_postgresql_engine(url: str) -> Engine:
                 f"the database must be an SQLite file or a postgresql:// URL, not "
                 f"{parsed.drivername}://"
             )
-        return create_engine(
+        engine = create_engine(
             parsed.set(drivername=POSTGRESQL),
             **_POOL,
             hide_parameters=True,
-            # After a restart of the server, connect again.
-            pool_pre_ping=True,
         )
     except (ArgumentError, NoSuchModuleError):
         raise RankshotError(
@@ -462,3 +454,17 @@ def _create_postgresql_engine(url: str) -> Engine:
         raise RankshotError(
             f"PostgreSQL needs {error.name}: pip install 'rankshot[postgresql]'"
         ) from None
+    event.listen(engine, "checkout", _check_postgresql)
+    return engine
+
+
+def _check_postgresql(connection: Any, _record: Any, _proxy: Any) -> None:
+    """Connect again after a restart of the server.
+
+    A server that ends says so, and then the socket has something to read. To look costs less than
+    to ask the server.
+    """
+    with DefaultSelector() as sockets:
+        sockets.register(connection, EVENT_READ)
+        if sockets.select(0):
+            raise DisconnectionError

@@ -1,14 +1,8 @@
-"""The SQLite file of a survey: opened, watched while a server runs, and copied as a whole.
-
-SQLite first writes to a log beside the file (``study.sqlite-wal``), and later moves it into the
-file: a checkpoint. A copy of the file alone lacks what is still in the log.
-"""
+"""The SQLite file of a survey while it is written to: its log, and whether it is still there."""
 
 from __future__ import annotations
 
 import logging
-import os
-import shutil
 import sqlite3
 import tempfile
 import time
@@ -16,21 +10,16 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import Event, Lock, Thread
-from typing import NamedTuple
+
+from sqlalchemy.exc import DBAPIError, TimeoutError as WaitError
 
 from rankshot.core.errors import RankshotError
-from rankshot.core.text_files import TEMPORARY
+from rankshot.survey.store.backup import BUSY_SECONDS, write_copy
 
 CHECKPOINT_SECONDS = 3.0
 """How often a server moves the log into the file, and looks whether the file is still there."""
 CLOSE_SECONDS = 1.0
 """How long a server that ends waits for others who read the file at this moment."""
-BUSY_SECONDS = 60.0
-"""How long a writer waits for the others."""
-
-
-class MissingDatabaseError(RankshotError):
-    """The file of a database does not exist, and is not to be created."""
 
 
 class DatabaseGoneError(Exception):
@@ -57,6 +46,7 @@ class SqliteFile:
         self._ended = Event()
         self._watcher: Thread | None = None
         self._lock = Lock()
+        self._turn = Lock()
         # It stays open: through it, the answers can still be read when the file has lost its name.
         self._keeper = self._open()
 
@@ -84,6 +74,8 @@ class SqliteFile:
             # FULL: an acknowledged answer also survives a power cut.
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
+            # Who withdraws expects that the answers are gone: zeros replace deleted rows.
+            connection.execute("PRAGMA secure_delete = ON")
             # SQLite opens its files at the first statement that reads.
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         except BaseException:
@@ -100,6 +92,31 @@ class SqliteFile:
                 self._gone = self._describe_loss(self._rescue())
                 logging.getLogger(__name__).critical(self._gone)
         raise DatabaseGoneError(self._gone)
+
+    @contextmanager
+    def watch(self) -> Iterator[None]:
+        """Check the file before the block and after it, when a transaction is committed."""
+        self.check()
+        try:
+            yield
+        except (DBAPIError, sqlite3.Error):
+            # Perhaps because the file is gone.
+            self.check()
+            raise
+        self.check()
+
+    @contextmanager
+    def take_turn(self) -> Iterator[None]:
+        """Wait for the other writers of this process, in turn.
+
+        SQLite has one writer. It would let the others sleep for a while and try again.
+        """
+        if not self._turn.acquire(timeout=BUSY_SECONDS):
+            raise WaitError(f"other writers took more than {BUSY_SECONDS:.0f} seconds")
+        try:
+            yield
+        finally:
+            self._turn.release()
 
     def _rescue(self) -> Path | None:
         """Save what the removed or replaced file contains, as long as we have it open."""
@@ -203,119 +220,3 @@ def _identify(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
-
-
-# ---- Reading and copying
-
-
-def has_log(path: Path) -> bool:
-    """Return whether the log of a file is beside it."""
-    return _beside(path, "-wal").exists()
-
-
-def describe_doubt(path: Path) -> str:
-    """Return why answers may be missing from a file that lost its log."""
-    return (
-        f"{path}: this file was copied while the survey was running, or its log "
-        f"({_beside(path, '-wal').name}) is missing: answers may be missing. Use `rankshot survey "
-        "backup`"
-    )
-
-
-def _beside(path: Path, ending: str) -> Path:
-    # SQLite follows links, too, before it adds an ending.
-    resolved = path.resolve()
-    return resolved.with_name(resolved.name + ending)
-
-
-@contextmanager
-def open_read_only(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a file and its log for reading; nothing is written into the file or its folder."""
-    if not path.exists():
-        raise MissingDatabaseError(f"{path}: there is no such database")
-    parts = [path.resolve(), _beside(path, "-wal"), _beside(path, "-journal")]
-    parts = [part for part in parts if part.exists()]
-    if _beside(path, "-shm").exists():
-        # A server has the file open, or was killed.
-        with closing(_open_uri(path, "mode=ro")) as connection:
-            yield connection
-    elif len(parts) == 1:
-        # Nobody has the file open. SQLite would create a log even to read.
-        with closing(_open_uri(path, "immutable=1")) as connection:
-            yield connection
-    else:
-        # To use this log, SQLite must write. It does so in a copy.
-        with tempfile.TemporaryDirectory(prefix="rankshot-") as folder:
-            for part in parts:
-                shutil.copyfile(part, Path(folder, part.name))
-            with closing(_open_uri(Path(folder, parts[0].name), "mode=rw")) as connection:
-                yield connection
-
-
-def _open_uri(path: Path, option: str) -> sqlite3.Connection:
-    uri = f"{path.absolute().as_uri()}?{option}"
-    return sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
-
-
-def require_tables(path: Path) -> None:
-    """Refuse a file that has no tables, before anything is written to it."""
-    with open_read_only(path) as connection:
-        if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            raise RankshotError(
-                f"{path}: the file has no tables. It was copied while the survey was running, "
-                f"and the answers are in the log that was not copied ({path.name}-wal), or "
-                "something else made it. Use `rankshot survey backup` to copy a database; for a "
-                "new database, remove the file"
-            )
-
-
-def read_into_memory(path: Path) -> sqlite3.Connection:
-    """Return one state of a database, as a private copy in memory."""
-    memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    try:
-        with open_read_only(path) as source:
-            source.backup(memory)
-    except BaseException:
-        memory.close()
-        raise
-    return memory
-
-
-class Contents(NamedTuple):
-    """How much a database contains. Skips, repeats and gold questions count as answers."""
-
-    n_answers: int
-    n_participants: int
-
-
-def write_copy(source: sqlite3.Connection, target: Path, *, is_complete: bool = True) -> Contents:
-    """Write one state of a database to a file of its own, whole or not at all.
-
-    Parameters
-    ----------
-    source : connection
-    target : Path
-        Only the owner may read the new file.
-    is_complete : bool
-        Whether the copy may say that no server has it open.
-    """
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}{TEMPORARY}", dir=target.parent)
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        with closing(sqlite3.connect(temporary, isolation_level=None)) as copy:
-            source.backup(copy)
-            copy.execute("PRAGMA journal_mode = DELETE")
-            columns = {row[1] for row in copy.execute("PRAGMA table_info(survey)")}
-            if is_complete and "serving" in columns:
-                copy.execute("UPDATE survey SET serving = 0")
-            problem = copy.execute("PRAGMA integrity_check").fetchone()[0]
-            if problem != "ok":
-                raise RankshotError(f"{target}: not written: the database is damaged ({problem})")
-            counts = "SELECT (SELECT count(answer) FROM assignment), count(*) FROM participant"
-            contents = Contents(*copy.execute(counts).fetchone())
-        temporary.replace(target)
-    finally:
-        for ending in ("", "-wal", "-shm", "-journal"):
-            Path(name + ending).unlink(missing_ok=True)
-    return contents
