@@ -14,7 +14,13 @@ from threading import Event, Lock, Thread
 from sqlalchemy.exc import DBAPIError, TimeoutError as WaitError
 
 from rankshot.core.errors import RankshotError
-from rankshot.survey.store.backup import BUSY_SECONDS, open_uri, require_tables, write_copy
+from rankshot.survey.store.backup import (
+    BUSY_SECONDS,
+    find_beside,
+    open_uri,
+    require_tables,
+    write_copy,
+)
 
 CHECKPOINT_SECONDS = 3.0
 """How often a server moves the log into the file, and looks whether the file is still there."""
@@ -49,6 +55,8 @@ class SqliteFile:
         self._turn = Lock()
         # It stays open: through it, the answers can still be read when the file has lost its name.
         self._keeper = self._open()
+        logs = (find_beside(self._path, ending) for ending in ("-wal", "-shm"))
+        self._logs = {log: _identify(log) for log in logs}
 
     def connect(self) -> sqlite3.Connection:
         """Open a connection; a file that is gone is not created again."""
@@ -63,7 +71,7 @@ class SqliteFile:
     def _open(self) -> sqlite3.Connection:
         connection = open_uri(self._path, "mode=rw")
         try:
-            # SQLite opens its files at the first statement that reads.
+            # First, since even the next line writes to an empty file.
             require_tables(connection, self._path)
             connection.execute("PRAGMA journal_mode = WAL")
             # FULL: an acknowledged answer also survives a power cut.
@@ -71,6 +79,8 @@ class SqliteFile:
             connection.execute("PRAGMA foreign_keys = ON")
             # Who withdraws expects that the answers are gone: zeros replace deleted rows.
             connection.execute("PRAGMA secure_delete = ON")
+            # SQLite opens the log at the first statement that reads.
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         except BaseException:
             connection.close()
             raise
@@ -82,7 +92,10 @@ class SqliteFile:
             return
         with self._lock:
             if self._gone is None:
-                self._gone = self._describe_loss(self._rescue())
+                rescued = self._rescue()
+                self._gone = self._describe_loss(rescued)
+                if rescued:
+                    self._remove_logs()
                 logging.getLogger(__name__).critical(self._gone)
         raise DatabaseGoneError(self._gone)
 
@@ -122,6 +135,12 @@ class SqliteFile:
         except (OSError, RankshotError, sqlite3.Error):
             return None
         return rescued
+
+    def _remove_logs(self) -> None:
+        """Remove the log of the lost file. SQLite would add it to another file of this name."""
+        for log, identity in self._logs.items():
+            if _identify(log) == identity:
+                log.unlink(missing_ok=True)
 
     def _describe_loss(self, rescued: Path | None) -> str:
         name = self._path.name
