@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -11,6 +12,7 @@ from typing import Annotated, Any
 import uvicorn
 from fastapi import Depends, FastAPI, HTTPException, Path, Request
 from fastapi.exceptions import RequestValidationError
+from sqlalchemy.exc import OperationalError, TimeoutError as WaitError
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.responses import HTMLResponse, Response
 
@@ -19,6 +21,7 @@ from rankshot.core.errors import RankshotError
 from rankshot.survey.platforms import TURK_FORM_ACTIONS
 from rankshot.survey.store.database import Database
 from rankshot.survey.store.participation import Participation
+from rankshot.survey.store.sqlite_files import DatabaseGoneError
 from rankshot.survey.study import Study
 from rankshot.survey.web.guards import Guard, RateLimit, security_headers
 from rankshot.survey.web.pages import (
@@ -82,6 +85,7 @@ def create_app(
         dependencies=[Depends(_refuse_repeated_fields)],
     )
     participation = Participation(study, database)
+    database.start_serving()
     visitors = ParticipantRoutes(study, participation, database.identity, pages)
     app.include_router(visitors.router())
     if token is not None:
@@ -137,6 +141,23 @@ def _add_error_pages(app: FastAPI, pages: Pages) -> None:
         page = pages.render(error.template, error.status, **error.values)
         if error.status == 401:
             page.headers["www-authenticate"] = "Bearer"
+        return page
+
+    @app.exception_handler(DatabaseGoneError)
+    @app.exception_handler(OperationalError)
+    @app.exception_handler(WaitError)
+    def show_outage(_request: Request, error: Exception) -> HTMLResponse:
+        if not isinstance(error, DatabaseGoneError):
+            # Such as a full disk. A file that is gone was reported when it was noticed.
+            reason = str(getattr(error, "orig", error)).strip().splitlines()[0]
+            logging.getLogger(__name__).error("the database does not work: %s", reason)
+        page = pages.render_message(
+            503,
+            "Not saved",
+            "The survey cannot save anything at the moment: what you sent was not saved. Earlier "
+            "answers are safe. Please keep this page open, and try again later.",
+        )
+        page.headers["retry-after"] = "60"
         return page
 
     @app.exception_handler(RequestValidationError)
