@@ -69,7 +69,8 @@ _OF_NUMBER = ASSIGNMENT.c.number == bindparam("of_number")
 _WAITS = ASSIGNMENT.c.answered_at.is_(None)
 _CURRENT = (
     select(
-        PARTICIPANT,
+        *(PARTICIPANT.c[name] for name in ("rater", "seen_at", "finished_at")),
+        *(PARTICIPANT.c[name] for name in ("turk_assignment", "turk_host")),
         *(ASSIGNMENT.c[name] for name in ("number", "question", "shown", "shown_at")),
         *(QUESTION.c[name] for name in ("target", "items", "first")),
         *(
@@ -91,7 +92,12 @@ _CURRENT = (
 )
 _SHOW = ASSIGNMENT.update().where(_OF_RATER, _OF_NUMBER).values(shown_at=bindparam("shown_at"))
 # Another tab cannot replace the question before the answer is stored.
-_ASSIGNED = select(ASSIGNMENT).where(_OF_RATER, _OF_NUMBER).with_for_update()
+_ASSIGNED = (
+    select(*(ASSIGNMENT.c[name] for name in ("question", "shown", "shown_at")))
+    .add_columns(ASSIGNMENT.c.answer, ASSIGNMENT.c.answered_at)
+    .where(_OF_RATER, _OF_NUMBER)
+    .with_for_update()
+)
 _ANSWER = (
     ASSIGNMENT.update()
     .where(_OF_RATER, _OF_NUMBER)
