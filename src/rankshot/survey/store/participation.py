@@ -26,6 +26,9 @@ from rankshot.survey.study import Question, Study
 ACTIVITY_SHARE = 0.02
 """Opening a page is recorded if the last activity is older than this share of the idle time."""
 
+COUNT_SECONDS, MANY_STARTS = 2.0, 200
+"""While a study has places for so many participants, they are counted once in so many seconds."""
+
 
 @dataclass(frozen=True)
 class CurrentQuestion:
@@ -145,6 +148,8 @@ class Participation:
         self._identity = database.identity
         self._clock = clock
         self._rng = rng or SystemRandom()
+        # Until then, there are places for new participants without counting them again.
+        self._open_until = 0.0
         self._register()
 
     def _register(self) -> None:
@@ -167,13 +172,19 @@ class Participation:
 
     def is_full(self, participant: str | None) -> bool:
         """Return whether somebody who has not started yet would get no question."""
+        if time.monotonic() < self._open_until:
+            return False
         with self._database.begin_read() as connection:
             if participant is not None:
                 known = _select_participant(connection, self._identity.rater(participant))
                 if known is not None:
                     return False
             counts = count_answers(connection, self._study, self._clock())
-        return min(counts.values()) >= self._study.answers_per_question
+        planned = self._study.answers_per_question
+        places = sum(max(0, planned - count) for count in counts.values())
+        if places >= MANY_STARTS * self._study.questions_per_participant:
+            self._open_until = time.monotonic() + COUNT_SECONDS
+        return places == 0
 
     def start(self, participant: str, turk: TurkTask | None = None) -> str | None:
         """Start or resume; return the rater, or None if no question is left."""
