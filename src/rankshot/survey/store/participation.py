@@ -27,6 +27,9 @@ from rankshot.survey.study import Question, Study
 ACTIVITY_SHARE = 0.02
 """Opening a page is recorded if the last activity is older than this share of the idle time."""
 
+COUNT_SECONDS, MANY_STARTS = 2.0, 200
+"""While a study has places for so many participants, they are counted once in so many seconds."""
+
 
 @dataclass(frozen=True)
 class CurrentQuestion:
@@ -70,7 +73,8 @@ _OF_NUMBER = ASSIGNMENT.c.number == bindparam("of_number")
 _WAITS = ASSIGNMENT.c.answered_at.is_(None)
 _CURRENT = (
     select(
-        PARTICIPANT,
+        *(PARTICIPANT.c[name] for name in ("rater", "seen_at", "finished_at")),
+        *(PARTICIPANT.c[name] for name in ("turk_assignment", "turk_host")),
         *(ASSIGNMENT.c[name] for name in ("number", "question", "shown", "shown_at")),
         *(QUESTION.c[name] for name in ("target", "items", "first")),
         *(
@@ -96,7 +100,12 @@ _SHOW = (
     .values({name: bindparam(name) for name in ("shown_at", "shown_tick", "shown_run")})
 )
 # Another tab cannot replace the question before the answer is stored.
-_ASSIGNED = select(ASSIGNMENT).where(_OF_RATER, _OF_NUMBER).with_for_update()
+_ASSIGNED = (
+    select(*(ASSIGNMENT.c[name] for name in ("question", "shown", "answer", "answered_at")))
+    .add_columns(*(ASSIGNMENT.c[name] for name in ("shown_at", "shown_tick", "shown_run")))
+    .where(_OF_RATER, _OF_NUMBER)
+    .with_for_update()
+)
 _ANSWER = (
     ASSIGNMENT.update()
     .where(_OF_RATER, _OF_NUMBER)
@@ -147,6 +156,8 @@ class Participation:
         self._identity = database.identity
         self._clock = clock
         self._rng = rng or SystemRandom()
+        # Until then, there are places for new participants without counting them again.
+        self._open_until = 0.0
         self._ticks = ticks
         # Ticks of another process, perhaps on another machine, cannot be compared with ours.
         self._run = secrets.token_hex(8)
@@ -172,13 +183,19 @@ class Participation:
 
     def is_full(self, participant: str | None) -> bool:
         """Return whether somebody who has not started yet would get no question."""
+        if time.monotonic() < self._open_until:
+            return False
         with self._database.begin_read() as connection:
             if participant is not None:
                 known = _select_participant(connection, self._identity.rater(participant))
                 if known is not None:
                     return False
             counts = count_answers(connection, self._study, self._clock())
-        return min(counts.values()) >= self._study.answers_per_question
+        planned = self._study.answers_per_question
+        places = sum(max(0, planned - count) for count in counts.values())
+        if places >= MANY_STARTS * self._study.questions_per_participant:
+            self._open_until = time.monotonic() + COUNT_SECONDS
+        return places == 0
 
     def start(self, participant: str, turk: TurkTask | None = None) -> str | None:
         """Start or resume; return the rater, or None if no question is left."""
