@@ -252,6 +252,32 @@ class Database:
             connection.execute(select(SURVEY.c.version).with_for_update())
             yield connection
 
+    def erase_deleted(self) -> None:
+        """Erase what was deleted from the bytes of the database and of its log.
+
+        Without this, deleted rows stay in free space until something else is written there.
+
+        Raises
+        ------
+        RankshotError
+            If somebody reads the database all the time, so that the log cannot be emptied.
+        """
+        if self._engine.dialect.name == "postgresql":
+            with self._engine.connect() as plain:
+                connection = plain.execution_options(isolation_level="AUTOCOMMIT")
+                connection.execute(text("VACUUM FULL participant, assignment, extra_answer, event"))
+            return
+        with self._turn, self._engine.connect() as connection:
+            # Not through SQLAlchemy, which would begin a transaction.
+            driver = connection.connection.cursor()
+            driver.execute("VACUUM")
+            (is_busy, *_) = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if is_busy:
+            raise RankshotError(
+                "the rows are deleted, but the log (-wal) still has copies, since the database is "
+                "being read: stop the programs that read it, and give the command again"
+            )
+
     def close(self) -> None:
         """Close all connections."""
         self._engine.dispose()
@@ -339,6 +365,8 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
     # FULL: an acknowledged answer also survives a power cut.
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
+    # Who withdraws expects that the answers are gone: zeros are written over deleted rows.
+    connection.execute("PRAGMA secure_delete = ON")
 
 
 def _begin_sqlite(connection: Connection) -> None:
