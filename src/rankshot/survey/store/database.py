@@ -314,6 +314,32 @@ class Database:
         if self._file is not None:
             self._file.start_serving()
 
+    def erase_deleted(self) -> None:
+        """Erase what was deleted from the bytes of the database and of its log.
+
+        Without this, deleted rows stay in free space until something else is written there.
+
+        Raises
+        ------
+        RankshotError
+            If somebody reads the database all the time, so that the log cannot be emptied.
+        """
+        if self._writes.dialect.name == "postgresql":
+            with self._writes.connect() as plain:
+                connection = plain.execution_options(isolation_level="AUTOCOMMIT")
+                connection.execute(text("VACUUM FULL participant, assignment, extra_answer, event"))
+            return
+        with self._take_turn(), self._writes.connect() as connection:
+            # Not through SQLAlchemy, which would begin a transaction.
+            driver = connection.connection.cursor()
+            driver.execute("VACUUM")
+            (is_busy, *_) = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if is_busy:
+            raise RankshotError(
+                "the rows are deleted, but the log (-wal) still has copies, since the database is "
+                "being read: stop the programs that read it, and give the command again"
+            )
+
     def close(self) -> None:
         """Close all connections; after this, a copy of an SQLite file is complete."""
         if self._engine is not None:

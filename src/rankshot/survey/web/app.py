@@ -128,6 +128,7 @@ def _add_error_pages(app: FastAPI, pages: Pages) -> None:
     @app.exception_handler(RefusedError)
     def show_refusal(_request: Request, error: RefusedError) -> HTMLResponse:
         page = pages.render(error.template, error.status, **error.values)
+        page.headers.update(error.headers)
         if error.status == 401:
             page.headers["www-authenticate"] = "Bearer"
         return page
