@@ -163,6 +163,7 @@ class ParticipantRoutes:
             raise RefusedError(
                 409,
                 template="answered.html",
+                items=before.order,
                 order=[_display_name(item) for item in before.order],
                 continue_url=home,
             ) from None
@@ -191,6 +192,9 @@ class ParticipantRoutes:
             "question.html",
             status,
             prompt=self._study.prompt.replace("{target}", _display_name(now.question.target)),
+            target=now.question.target,
+            target_name=_display_name(now.question.target),
+            items=now.shown,
             shown=_display_names(now.shown),
             number=now.position,
             total=now.total,
