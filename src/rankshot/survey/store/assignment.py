@@ -96,9 +96,12 @@ def count_in_progress(connection: Connection, study: Study, now: float) -> dict[
     return _count_by_question(connection, study, _is_in_progress(study, now))
 
 
-def idle_cutoff(study: Study, now: float) -> float:
-    """Return the time of the last activity before which a participant counts as having left."""
-    return now - 60 * study.return_after_minutes
+def idle_cutoff(study: Study, now: float, share: float = 1.0) -> float:
+    """Return the time of the last activity before which a participant counts as having left.
+
+    ``share`` is that of the idle time after which participants have left.
+    """
+    return now - share * 60 * study.return_after_minutes
 
 
 def question_from_row(row: Row[tuple[object, ...]]) -> Question:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random, SystemRandom
 
-from sqlalchemy import Connection, Row, func, select
+from sqlalchemy import Connection, Row, and_, bindparam, case, func, select
 
 from rankshot.survey.answers import order_from_places
 from rankshot.survey.platforms import TurkTask
@@ -22,6 +23,9 @@ from rankshot.survey.store.assignment import (
 )
 from rankshot.survey.store.database import ASSIGNMENT, PARTICIPANT, QUESTION, Database
 from rankshot.survey.study import Question, Study
+
+ACTIVITY_SHARE = 0.02
+"""Opening a page is recorded if the last activity is older than this share of the idle time."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,63 @@ class AlreadyAnsweredError(Exception):
         self.order = order
 
 
+# ---- Statements of an answer and of the next question. Building them takes longer than running
+# them, so they are built once.
+
+_OF_RATER = ASSIGNMENT.c.rater == bindparam("of_rater")
+_OF_NUMBER = ASSIGNMENT.c.number == bindparam("of_number")
+_WAITS = ASSIGNMENT.c.answered_at.is_(None)
+_CURRENT = (
+    select(
+        PARTICIPANT,
+        *(ASSIGNMENT.c[name] for name in ("number", "question", "shown", "shown_at")),
+        *(QUESTION.c[name] for name in ("target", "items", "first")),
+        *(
+            select(count).where(_OF_RATER).correlate(None).scalar_subquery().label(name)
+            for name, count in {
+                "total": func.count(ASSIGNMENT.c.number),
+                "n_answers": func.count(ASSIGNMENT.c.answered_at),
+            }.items()
+        ),
+    )
+    .select_from(
+        PARTICIPANT.outerjoin(ASSIGNMENT, and_(_OF_RATER, _WAITS)).outerjoin(
+            QUESTION, QUESTION.c.key == ASSIGNMENT.c.question
+        )
+    )
+    .where(PARTICIPANT.c.rater == bindparam("of_rater"))
+    .order_by(ASSIGNMENT.c.number)
+    .limit(1)
+)
+_SHOW = (
+    ASSIGNMENT.update()
+    .where(_OF_RATER, _OF_NUMBER)
+    .values({name: bindparam(name) for name in ("shown_at", "shown_tick", "shown_run")})
+)
+# Another tab cannot replace the question before the answer is stored.
+_ASSIGNED = select(ASSIGNMENT).where(_OF_RATER, _OF_NUMBER).with_for_update()
+_ANSWER = (
+    ASSIGNMENT.update()
+    .where(_OF_RATER, _OF_NUMBER)
+    .values({name: bindparam(name) for name in ("answer", "answered_at", "seconds")})
+)
+# Activity, unless the last activity is older than `since`; and the end, if nothing is left.
+_GO_ON = (
+    PARTICIPANT.update()
+    .where(PARTICIPANT.c.rater == bindparam("of_rater"))
+    .values(
+        seen_at=case(
+            (PARTICIPANT.c.seen_at >= bindparam("since"), bindparam("now")),
+            else_=PARTICIPANT.c.seen_at,
+        ),
+        finished_at=case(
+            (~select(ASSIGNMENT.c.number).where(_OF_RATER, _WAITS).exists(), bindparam("now")),
+            else_=PARTICIPANT.c.finished_at,
+        ),
+    )
+)
+
+
 class Participation:
     """The actions of the participants of one study.
 
@@ -69,6 +130,8 @@ class Participation:
         Returns the time in seconds.
     rng : Random
         Shuffles questions and items.
+    ticks : callable
+        Returns the seconds of a clock that is never set.
     """
 
     def __init__(
@@ -77,12 +140,16 @@ class Participation:
         database: Database,
         clock: Callable[[], float] = time.time,
         rng: Random | None = None,
+        ticks: Callable[[], float] = time.monotonic,
     ) -> None:
         self._study = study
         self._database = database
         self._identity = database.identity
         self._clock = clock
         self._rng = rng or SystemRandom()
+        self._ticks = ticks
+        # Ticks of another process, perhaps on another machine, cannot be compared with ours.
+        self._run = secrets.token_hex(8)
         self._register()
 
     def _register(self) -> None:
@@ -167,42 +234,36 @@ class Participation:
             If there is no such participant.
         """
         now = self._clock()
-        with self._database.begin_read() as connection:
-            person = _select_participant(connection, rater)
-            if person is None:
-                raise NotAssignedError
-            if person.finished_at is not None:
-                return self._make_finished(connection, person)
-        if person.seen_at < idle_cutoff(self._study, now):
-            with self._database.begin_assignment() as connection:
-                self._resume(connection, rater, now)
         with self._database.begin_write() as connection:
-            row = connection.execute(
-                select(ASSIGNMENT, QUESTION)
-                .join(QUESTION)
-                .where(ASSIGNMENT.c.rater == rater, ASSIGNMENT.c.answered_at.is_(None))
-                .order_by(ASSIGNMENT.c.number)
-                .limit(1)
-            ).first()
-            if row is None:
-                _record_end(connection, rater, now)
-                return self._make_finished(connection, person)
-            if row.shown_at is None:
-                connection.execute(
-                    ASSIGNMENT.update()
-                    .where(ASSIGNMENT.c.rater == rater, ASSIGNMENT.c.number == row.number)
-                    .values(shown_at=now)
-                )
-            total, answered = connection.execute(
-                select(func.count(), func.count(ASSIGNMENT.c.answered_at)).where(
-                    ASSIGNMENT.c.rater == rater
-                )
-            ).one()
-            # Last: to avoid deadlocks, every writer locks assignments before participants.
-            _record_activity(connection, rater, now)
-        form = self._identity.form_token(rater, row.number, row.question)
+            row = _select_current(connection, rater)
+            if row.finished_at is not None or row.seen_at >= idle_cutoff(self._study, now):
+                return self._show(connection, row, now)
+        with self._database.begin_assignment() as connection:
+            self._resume(connection, rater, now)
+            return self._show(connection, _select_current(connection, rater), now)
+
+    def _show(
+        self, connection: Connection, row: Row[tuple[object, ...]], now: float
+    ) -> CurrentQuestion | Finished:
+        """Return a row of `_CURRENT`, and record that it is shown."""
+        if row.finished_at is not None:
+            return self._make_finished(row)
+        if row.number is None:
+            _record_end(connection, row.rater, now)
+            return self._make_finished(row)
+        mine = {"of_rater": row.rater, "of_number": row.number}
+        if row.shown_at is None:
+            clocks = {"shown_at": now, "shown_tick": self._ticks(), "shown_run": self._run}
+            connection.execute(_SHOW, {**mine, **clocks})
+        # Last: to avoid deadlocks, every writer locks assignments before participants. A write
+        # per page would be slow: an activity long ago, compared with the idle time, is recorded.
+        if row.seen_at < idle_cutoff(self._study, now, ACTIVITY_SHARE):
+            _record_activity(connection, row.rater, now)
+        form = self._identity.form_token(row.rater, row.number, row.question)
         shown = tuple(json.loads(row.shown))
-        return CurrentQuestion(row.number, question_from_row(row), shown, answered + 1, total, form)
+        return CurrentQuestion(
+            row.number, question_from_row(row), shown, row.n_answers + 1, row.total, form
+        )
 
     def _resume(self, connection: Connection, rater: str, now: float) -> None:
         """Resume after an idle time: replace questions that others have completed meanwhile."""
@@ -283,12 +344,8 @@ class Participation:
         """
         now = self._clock()
         with self._database.begin_write() as connection:
-            row = connection.execute(
-                select(ASSIGNMENT)
-                .where(ASSIGNMENT.c.rater == rater, ASSIGNMENT.c.number == number)
-                # Another tab cannot replace the question before the answer is stored.
-                .with_for_update()
-            ).first()
+            mine = {"of_rater": rater, "of_number": number}
+            row = connection.execute(_ASSIGNED, mine).first()
             if row is None or row.shown_at is None:
                 raise NotAssignedError
             if not self._identity.is_form_token(form, rater, number, row.question):
@@ -299,11 +356,9 @@ class Participation:
                 if kept != order:
                     raise AlreadyAnsweredError(kept)
                 return
-            connection.execute(
-                ASSIGNMENT.update()
-                .where(ASSIGNMENT.c.rater == rater, ASSIGNMENT.c.number == number)
-                .values(answer=json.dumps(order), answered_at=now)
-            )
+            seconds = self._measure_seconds(row, now)
+            values = {"answer": json.dumps(order), "answered_at": now, "seconds": seconds}
+            connection.execute(_ANSWER, {**mine, **values})
             if not order:
                 # A skipped question is not repeated.
                 connection.execute(
@@ -314,15 +369,28 @@ class Participation:
                     )
                 )
             # After a long idle time, `current_question` must first replace lost questions.
-            _record_activity(connection, rater, now, since=idle_cutoff(self._study, now))
-            _record_end(connection, rater, now)
+            since = idle_cutoff(self._study, now)
+            connection.execute(_GO_ON, {"of_rater": rater, "now": now, "since": since})
 
-    def _make_finished(self, connection: Connection, person: Row[tuple[object, ...]]) -> Finished:
-        n_answers = connection.execute(
-            select(func.count(ASSIGNMENT.c.answered_at)).where(ASSIGNMENT.c.rater == person.rater)
-        ).scalar_one()
-        turk = person.turk_assignment and TurkTask(person.turk_assignment, person.turk_host)
-        return Finished(self._identity.code(person.rater), n_answers, turk or None)
+    def _measure_seconds(self, row: Row[tuple[object, ...]], now: float) -> float | None:
+        """Return the time since a question was shown; None if it is unknown."""
+        if row.shown_run == self._run:
+            return self._ticks() - row.shown_tick
+        # The server was started again, or another one showed the question. Only the computer's
+        # time is left, and somebody may have set it back.
+        return now - row.shown_at if now >= row.shown_at else None
+
+    def _make_finished(self, row: Row[tuple[object, ...]]) -> Finished:
+        turk = row.turk_assignment and TurkTask(row.turk_assignment, row.turk_host)
+        return Finished(self._identity.code(row.rater), row.n_answers, turk or None)
+
+
+def _select_current(connection: Connection, rater: str) -> Row[tuple[object, ...]]:
+    """Return a participant with the first question without an answer (NULL if there is none)."""
+    row = connection.execute(_CURRENT, {"of_rater": rater}).first()
+    if row is None:
+        raise NotAssignedError
+    return row
 
 
 def _select_participant(connection: Connection, rater: str) -> Row[tuple[object, ...]] | None:
@@ -335,13 +403,8 @@ def _select_assignments(connection: Connection, rater: str) -> Sequence[Row[tupl
     return connection.execute(mine.order_by(ASSIGNMENT.c.number).with_for_update()).all()
 
 
-def _record_activity(connection: Connection, rater: str, now: float, since: float = 0.0) -> None:
-    """Record activity, unless the last activity is older than ``since``."""
-    connection.execute(
-        PARTICIPANT.update()
-        .where(PARTICIPANT.c.rater == rater, PARTICIPANT.c.seen_at >= since)
-        .values(seen_at=now)
-    )
+def _record_activity(connection: Connection, rater: str, now: float) -> None:
+    connection.execute(PARTICIPANT.update().where(PARTICIPANT.c.rater == rater).values(seen_at=now))
 
 
 def _record_end(connection: Connection, rater: str, now: float) -> None:
