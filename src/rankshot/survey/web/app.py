@@ -20,6 +20,7 @@ from rankshot.survey.platforms import TURK_FORM_ACTIONS
 from rankshot.survey.store.database import Database
 from rankshot.survey.store.participation import Participation
 from rankshot.survey.study import Study
+from rankshot.survey.web.extra_routes import ExtraRoutes
 from rankshot.survey.web.guards import Guard, RateLimit, security_headers
 from rankshot.survey.web.pages import (
     STATIC,
@@ -85,6 +86,9 @@ def create_app(
     )
     participation = Participation(study, database)
     visitors = ParticipantRoutes(study, participation, database.identity, pages)
+    extra = ExtraRoutes(study, participation, database.identity, pages)
+    # First: otherwise its address would be a question with the number "extra".
+    app.include_router(extra.router())
     app.include_router(visitors.router())
     if token is not None:
         app.state.login = Login(token, database.identity)

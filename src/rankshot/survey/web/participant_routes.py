@@ -21,6 +21,7 @@ from rankshot.survey.store.identity import LINK_DIGITS, Identity
 from rankshot.survey.store.participation import (
     AlreadyAnsweredError,
     CurrentQuestion,
+    ExtraLeft,
     Finished,
     NotAssignedError,
     Participation,
@@ -89,7 +90,10 @@ class ParticipantRoutes:
         router.get("/", responses=describe_refusals(400, 503))(self.consent)
         router.post("/start", **describe_form(400, 503))(self.start)
         router.get("/p/{link}/instructions", responses=describe_refusals(404))(self.instructions)
-        router.get("/p/{link}", responses=describe_refusals(404, 503))(self.question)
+        pages = describe_refusals(404, 503)
+        if self._study.extra:
+            pages |= describe_redirect()["responses"]
+        router.get("/p/{link}", responses=pages)(self.question)
         if self._study.completion_url is not None:
             router.get("/p/{link}/leave", **describe_redirect(404, 409))(self.leave)
         router.post("/p/{link}/{number}", **describe_form(404, 409))(self.answer)
@@ -133,11 +137,13 @@ class ParticipantRoutes:
         self._require_rater(link)
         return self._pages.render("instructions.html", question_url=self._home_url(link))
 
-    def question(self, link: Link) -> HTMLResponse:
+    def question(self, link: Link) -> Response:
         """Show the current question; after the last one, the page with the completion code."""
         now = self._current_question(link)
         if isinstance(now, CurrentQuestion):
             return self._ask(link, now, [""] * len(now.shown))
+        if isinstance(now, ExtraLeft):
+            return RedirectResponse(f"{self._home_url(link)}/extra", 303)
         if now.n_answers == 0:
             # Others have answered all questions meanwhile. No answer, no completion code.
             raise RefusedError(503, template="full.html")
@@ -174,7 +180,7 @@ class ParticipantRoutes:
     def leave(self, link: Link) -> Response:
         """Return to the platform when all questions are answered."""
         now = self._current_question(link)
-        if isinstance(now, CurrentQuestion) or now.n_answers == 0:
+        if not isinstance(now, Finished) or now.n_answers == 0:
             text = "Some questions have no answer yet."
             raise RefusedError(409, "Not finished yet", text, link=self._home_url(link))
         return RedirectResponse(str(self._study.completion_url), 303)
@@ -219,7 +225,7 @@ class ParticipantRoutes:
         chosen = form.place if len(form.place) == len(now.shown) else [""] * len(now.shown)
         return self._ask(link, now, chosen, f"{_display_name(error)}.", status=422)
 
-    def _current_question(self, link: str) -> CurrentQuestion | Finished:
+    def _current_question(self, link: str) -> CurrentQuestion | ExtraLeft | Finished:
         try:
             return self._participation.current_question(self._require_rater(link))
         except NotAssignedError:
