@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from random import Random, SystemRandom
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, bindparam, case, func, select
+from sqlalchemy import Connection, Row, Select, and_, bindparam, case, func, select
 
 from rankshot.core.errors import RankshotError
 from rankshot.survey.answers import order_from_places
@@ -110,7 +110,7 @@ _OF_RATER = ASSIGNMENT.c.rater == bindparam("of_rater")
 _OF_NUMBER = ASSIGNMENT.c.number == bindparam("of_number")
 _WAITS = ASSIGNMENT.c.answered_at.is_(None)
 _STATE = select(SURVEY.c.state).scalar_subquery().label("state")
-_CURRENT = (
+_CURRENT: Select[Any] = (
     select(
         *(PARTICIPANT.c[name] for name in ("rater", "seen_at", "finished_at")),
         *(PARTICIPANT.c[name] for name in ("turk_assignment", "turk_host")),
@@ -523,7 +523,7 @@ class Participation:
 
 def _select_current(connection: Connection, rater: str) -> Row[tuple[object, ...]]:
     """Return a participant with the first question without an answer (NULL if there is none)."""
-    row: Row[Any] | None = connection.execute(_CURRENT, {"of_rater": rater}).first()
+    row = connection.execute(_CURRENT, {"of_rater": rater}).first()
     if row is None:
         raise NotAssignedError
     return row
