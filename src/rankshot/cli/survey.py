@@ -27,6 +27,7 @@ from rankshot.cli.survey_options import (
     open_database,
     require_extra,
 )
+from rankshot.cli.survey_upkeep import backup
 from rankshot.core.errors import RankshotError, format_count
 
 if TYPE_CHECKING:
@@ -280,6 +281,7 @@ def export(
 
 
 for panel, commands in {
+    RESULTS: (backup,),
     STOP: (people.pilot, people.pause, people.close, people.reopen, people.reset),
     PEOPLE: (people.participants, people.exclude, people.restore, people.delete),
     PAY: (people.invite, people.payments, people.forget_ids),
@@ -303,7 +305,7 @@ def _read_overview(study: Path, database: str | None) -> Overview:
     from rankshot.survey.study_files import read_study
 
     definition = read_study(study)
-    with closing(open_database(study, database)) as answers:
+    with closing(open_database(study, database, read_only=True)) as answers:
         return read_overview(definition, answers, time.time())
 
 

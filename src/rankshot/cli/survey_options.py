@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from rankshot.cli.console import say
 from rankshot.core.errors import RankshotError
 
 if TYPE_CHECKING:
@@ -60,33 +61,45 @@ class SurveyCommands(TyperGroup):
 
 
 def require_extra() -> None:
-    """Refuse to go on if a package of the extra is missing."""
+    """Refuse to go on without the packages that the survey needs."""
     for name in ("fastapi", "jinja2", "python_multipart", "sqlalchemy", "uvicorn"):
         if find_spec(name) is None:
             raise RankshotError(f"the survey needs {name}: pip install 'rankshot[survey]'")
 
 
-def open_database(study: Path, database: str | None, *, create: bool = False) -> Database:
-    """Open the database of a study."""
-    from rankshot.survey.store.database import Database, MissingDatabaseError
+def find_database(study: Path, database: str | None) -> Path | str:
+    """Return the file of a study's database, or its URL."""
+    if database is None or not database:
+        return study.with_suffix(".sqlite")
+    return database if "://" in database else Path(database)
 
-    place: Path | str = study.with_suffix(".sqlite")
-    if database:
-        place = database if "://" in database else Path(database)
+
+def open_database(
+    study: Path, database: str | None, *, create: bool = False, read_only: bool = False
+) -> Database:
+    """Open the database of a study; say so if answers may be missing from it."""
+    from rich.console import Console
+
+    from rankshot.survey.store.backup import MissingDatabaseError
+    from rankshot.survey.store.database import Database
+
     try:
-        return Database(place, create=create)
+        opened = Database(find_database(study, database), create=create, read_only=read_only)
     except MissingDatabaseError as error:
         raise RankshotError(f"{error}; `rankshot survey serve` creates it") from None
+    if opened.doubt:
+        say(f"Warning: {opened.doubt}", Console(stderr=True))
+    return opened
 
 
 @contextmanager
 def open_survey(
-    study: Path, database: str | None, *, create: bool = False
+    study: Path, database: str | None, *, create: bool = False, read_only: bool = False
 ) -> Iterator[tuple[Study, Database]]:
     """Read the study and open its database while the block runs."""
     require_extra()
     from rankshot.survey.study_files import read_study
 
     definition = read_study(study)
-    with closing(open_database(study, database, create=create)) as opened:
+    with closing(open_database(study, database, create=create, read_only=read_only)) as opened:
         yield definition, opened

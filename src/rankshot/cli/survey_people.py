@@ -138,7 +138,10 @@ def participants(
     """
     from rankshot.survey.store.people import find_raters, read_people, read_state
 
-    with open_survey(study, database) as (definition, answers), answers.begin_read() as connection:
+    with (
+        open_survey(study, database, read_only=True) as (definition, answers),
+        answers.begin_read() as connection,
+    ):
         people = read_people(connection, answers.identity, pilot=pilots)
         state = read_state(connection)
         if ids:
@@ -306,7 +309,7 @@ def payments(
     if output is not None:
         require_ending(output, (".csv", ".txt"))
         check_writable(output, study)
-    with open_survey(study, database) as (definition, answers):
+    with open_survey(study, database, read_only=True) as (definition, answers):
         found = read_payments(definition, answers)
     if output is not None:
         which = "approve" if approve else "reject"

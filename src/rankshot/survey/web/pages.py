@@ -38,6 +38,8 @@ class Pages:
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
+            # Templates do not change while the server runs.
+            auto_reload=False,
         )
         self._environment.globals |= {"study": study, "root": root}
         self.root = root
