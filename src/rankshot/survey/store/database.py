@@ -314,6 +314,23 @@ class Database:
         if self._file is not None:
             self._file.start_serving()
 
+    def erase_deleted(self) -> None:
+        """Erase what was deleted from the bytes of the database and of its log.
+
+        Without this, deleted rows stay in free space until something else is written there.
+
+        Raises
+        ------
+        RankshotError
+            If somebody reads an SQLite file all the time, so that the log cannot be emptied.
+        """
+        if self._file is not None:
+            self._file.erase_deleted()
+        else:
+            with self._writes.connect() as plain:
+                connection = plain.execution_options(isolation_level="AUTOCOMMIT")
+                connection.execute(text("VACUUM FULL participant, assignment, extra_answer, event"))
+
     def close(self) -> None:
         """Close all connections; after this, a copy of an SQLite file is complete."""
         if self._engine is not None:
