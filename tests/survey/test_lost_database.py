@@ -47,7 +47,19 @@ def rename_folder(path):
     path.parent.rename(path.parent.with_name("renamed"))
 
 
-LOSSES = [remove, remove_all, move_and_copy, replace_by_another, remove_folder, rename_folder]
+def remove_log(path):
+    path.with_name(f"{path.name}-wal").unlink()
+
+
+LOSSES = [
+    remove,
+    remove_all,
+    remove_log,
+    move_and_copy,
+    replace_by_another,
+    remove_folder,
+    rename_folder,
+]
 
 
 def find_rescued(message):
@@ -88,7 +100,7 @@ def test_what_cannot_be_stored_is_refused_and_what_was_stored_is_rescued(
         assert client.get("/?participant=bob").status == 503
     (record,) = [entry for entry in caplog.records if entry.levelno == logging.CRITICAL]
     message = record.getMessage()
-    assert "study.sqlite was removed or replaced while the survey was running" in message
+    assert "study.sqlite or its log was removed or replaced while the survey was" in message
     assert count_answers(tmp_path / find_rescued(message)) == 2
     if lose is replace_by_another:
         # The log of the lost file was not added to this one.

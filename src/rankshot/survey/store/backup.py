@@ -109,6 +109,11 @@ def find_beside(path: Path, ending: str) -> Path:
     return resolved.with_name(resolved.name + ending)
 
 
+def list_logs(path: Path) -> tuple[Path, Path]:
+    """Return the log of a database, and the memory that those who have it open share."""
+    return find_beside(path, "-wal"), find_beside(path, "-shm")
+
+
 @contextmanager
 def open_read_only(path: Path) -> Iterator[sqlite3.Connection]:
     """Open a file and its log for reading; nothing is written into the file or its folder."""
@@ -232,9 +237,9 @@ def write_copy(source: sqlite3.Connection, target: Path, *, lost_log: bool = Fal
             if problem != "ok":
                 raise RankshotError(f"{target}: not written: the database is damaged ({problem})")
             counts = "SELECT (SELECT count(answer) FROM assignment), count(*) FROM participant"
-            backup = Backup(*copy.execute(counts).fetchone(), is_complete)
+            n_answers, n_participants = copy.execute(counts).fetchone()
         temporary.replace(target)
     finally:
         for ending in ("", "-wal", "-shm", "-journal"):
             Path(name + ending).unlink(missing_ok=True)
-    return backup
+    return Backup(n_answers, n_participants, is_complete)

@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError, TimeoutError as WaitError
 from rankshot.core.errors import RankshotError
 from rankshot.survey.store.backup import (
     BUSY_SECONDS,
-    find_beside,
+    list_logs,
     open_uri,
     require_tables,
     write_copy,
@@ -46,7 +46,6 @@ class SqliteFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path.absolute()
-        self._identity = _identify(self._path)
         self._serves = False
         self._gone: str | None = None
         self._ended = Event()
@@ -55,8 +54,10 @@ class SqliteFile:
         self._turn = Lock()
         # It stays open: through it, the answers can still be read when the file has lost its name.
         self._keeper = self._open()
-        logs = (find_beside(self._path, ending) for ending in ("-wal", "-shm"))
-        self._logs = {log: _identify(log) for log in logs}
+        self._identities = {
+            self._path: _identify(self._path),
+            **{log: _identify(log) for log in list_logs(self._path)},
+        }
 
     def connect(self) -> sqlite3.Connection:
         """Open a connection; a file that is gone is not created again."""
@@ -87,8 +88,8 @@ class SqliteFile:
         return connection
 
     def check(self) -> None:
-        """Raise `DatabaseGoneError` if the path does not lead to the opened file any more."""
-        if self._gone is None and _identify(self._path) == self._identity:
+        """Raise `DatabaseGoneError` if the path or its log is not the opened file any more."""
+        if self._gone is None and all(map(self._is_ours, self._identities)):
             return
         with self._lock:
             if self._gone is None:
@@ -150,14 +151,18 @@ class SqliteFile:
 
     def _remove_logs(self) -> None:
         """Remove the log of the lost file. SQLite would add it to another file of this name."""
-        for log, identity in self._logs.items():
-            if _identify(log) == identity:
+        for log in list_logs(self._path):
+            if self._is_ours(log):
                 log.unlink(missing_ok=True)
+
+    def _is_ours(self, path: Path) -> bool:
+        return _identify(path) == self._identities.get(path)
 
     def _describe_loss(self, rescued: Path | None) -> str:
         name = self._path.name
         return (
-            f"{self._path} was removed or replaced while the survey was running. From now on, "
+            f"{self._path} or its log was removed or replaced while the survey was running. From "
+            "now on, "
             "answers are refused. "
             + (
                 f"All answers until now are in {rescued}. Stop the server, remove {name}, "
