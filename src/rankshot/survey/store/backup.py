@@ -109,11 +109,6 @@ def find_beside(path: Path, ending: str) -> Path:
     return resolved.with_name(resolved.name + ending)
 
 
-def list_logs(path: Path) -> tuple[Path, Path]:
-    """Return the log of a database, and the memory that those who have it open share."""
-    return find_beside(path, "-wal"), find_beside(path, "-shm")
-
-
 @contextmanager
 def open_read_only(path: Path) -> Iterator[sqlite3.Connection]:
     """Open a file and its log for reading; nothing is written into the file or its folder."""

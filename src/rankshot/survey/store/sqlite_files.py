@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sqlite3
 import tempfile
 import time
@@ -16,7 +17,7 @@ from sqlalchemy.exc import DBAPIError, TimeoutError as WaitError
 from rankshot.core.errors import RankshotError
 from rankshot.survey.store.backup import (
     BUSY_SECONDS,
-    list_logs,
+    find_beside,
     open_uri,
     require_tables,
     write_copy,
@@ -54,10 +55,8 @@ class SqliteFile:
         self._turn = Lock()
         # It stays open: through it, the answers can still be read when the file has lost its name.
         self._keeper = self._open()
-        self._identities = {
-            self._path: _identify(self._path),
-            **{log: _identify(log) for log in list_logs(self._path)},
-        }
+        self._log, self._shared = (find_beside(self._path, ending) for ending in ("-wal", "-shm"))
+        self._identity = _identify(self._path, self._log)
 
     def connect(self) -> sqlite3.Connection:
         """Open a connection; a file that is gone is not created again."""
@@ -89,28 +88,25 @@ class SqliteFile:
 
     def check(self) -> None:
         """Raise `DatabaseGoneError` if the path or its log is not the opened file any more."""
-        if self._gone is None and all(map(self._is_ours, self._identities)):
+        if self._gone is None and _identify(self._path, self._log) == self._identity:
             return
         with self._lock:
             if self._gone is None:
                 rescued = self._rescue()
                 self._gone = self._describe_loss(rescued)
                 if rescued:
-                    self._remove_logs()
+                    self._remove_log()
                 logging.getLogger(__name__).critical(self._gone)
         raise DatabaseGoneError(self._gone)
 
-    @contextmanager
-    def watch(self) -> Iterator[None]:
-        """Check the file before the block and after it, when a transaction is committed."""
+    def __enter__(self) -> None:
+        """Check the file before a transaction."""
         self.check()
-        try:
-            yield
-        except (DBAPIError, sqlite3.Error):
-            # Perhaps because the file is gone.
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        """Check the file after a transaction, also if it failed: perhaps the file is gone."""
+        if error is None or issubclass(error, (DBAPIError, sqlite3.Error)):
             self.check()
-            raise
-        self.check()
 
     @contextmanager
     def take_turn(self) -> Iterator[None]:
@@ -149,14 +145,12 @@ class SqliteFile:
             return None
         return rescued
 
-    def _remove_logs(self) -> None:
+    def _remove_log(self) -> None:
         """Remove the log of the lost file. SQLite would add it to another file of this name."""
-        for log in list_logs(self._path):
-            if self._is_ours(log):
+        found = _identify(self._log)
+        if found and found == self._identity[2:]:
+            for log in (self._log, self._shared):
                 log.unlink(missing_ok=True)
-
-    def _is_ours(self, path: Path) -> bool:
-        return _identify(path) == self._identities.get(path)
 
     def _describe_loss(self, rescued: Path | None) -> str:
         name = self._path.name
@@ -242,10 +236,10 @@ class SqliteFile:
         return True
 
 
-def _identify(path: Path) -> tuple[int, int] | None:
-    """Return what tells one file from another that has its name; None if there is no file."""
+def _identify(*paths: Path) -> tuple[int, ...]:
+    """Return what tells files from others of the same names; nothing if one is missing."""
     try:
-        found = path.stat()
+        found = [os.stat(path) for path in paths]  # noqa: PTH116 (faster, and this is called often)
     except OSError:
-        return None
-    return found.st_dev, found.st_ino
+        return ()
+    return tuple(number for file in found for number in (file.st_dev, file.st_ino))
