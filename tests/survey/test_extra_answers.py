@@ -13,7 +13,13 @@ from rankshot.survey.extra_answers import (
     read_extra_answers,
     save_extra_answers,
 )
-from rankshot.survey.store.participation import CurrentQuestion, ExtraLeft, Finished, Participation
+from rankshot.survey.store.participation import (
+    CurrentQuestion,
+    ExtraLeft,
+    Finished,
+    NotAssignedError,
+    Participation,
+)
 
 AGE = ExtraQuestion("age", "How old are you?", "number", least=18, most=120, required=True)
 HEIGHT = ExtraQuestion("height", "How tall are you, in m?", "number", least=0.5, most=2.5)
@@ -104,6 +110,27 @@ def test_a_participant_has_finished_when_the_extra_questions_are_answered(place)
         # A study that gets one more question does not call back who has finished.
         more = replace(study, extra=(*EXTRA, ExtraQuestion("more", "And?", "text", required=True)))
         assert isinstance(Participation(more, database).current_question(rater), Finished)
+    finally:
+        database.close()
+
+
+def test_who_has_withdrawn_or_skipped_everything_is_not_asked(place):
+    database = Database(place, create=True)
+    study = small_study(questions=questions_about("cat"), questions_per_participant=1, extra=EXTRA)
+    try:
+        visit = Participation(study, database)
+        for name in ("skips", "withdraws"):
+            rater = visit.start(name)
+            asked = visit.current_question(rater)
+            skip = name == "skips"
+            visit.submit(rater, asked.number, asked.form, ["1", "", ""], skip=skip)
+            if skip:
+                assert isinstance(visit.current_question(rater), Finished)
+        left = visit.current_question(rater)
+        visit.withdraw(rater)
+        with pytest.raises(NotAssignedError):
+            visit.submit_extra(rater, left.form, {"age": "42"})
+        assert dump(database)["extra_answer"] == []
     finally:
         database.close()
 
