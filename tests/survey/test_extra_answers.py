@@ -6,6 +6,7 @@ import pytest
 from asgi_client import Client, begin, dump, finish, form_of, open_survey
 from small_studies import questions_about, small_study
 
+from rankshot import RankshotError
 from rankshot.survey import Database, ExtraQuestion
 from rankshot.survey.extra_answers import (
     MOST_CHARACTERS,
@@ -178,3 +179,20 @@ def test_the_page_asks_keeps_what_was_typed_and_leads_to_the_code(tmp_path):
         stored = {row["name"]: row["value"] for row in dump(database)["extra_answer"]}
         assert stored == {"age": "42", "height": "", "form": "cat", "note": "<b>&"}
         assert client.get(f"{home}/leave").status == 303
+
+
+def test_every_answer_of_the_page_is_described(tmp_path):
+    with open_survey(small_study(extra=EXTRA), tmp_path) as (app, _):
+        paths = app.openapi()["paths"]
+    assert set(paths["/p/{link}"]["get"]["responses"]) >= {"200", "303", "404"}
+    assert set(paths["/p/{link}/extra"]["get"]["responses"]) >= {"200", "303", "404", "410", "503"}
+    assert set(paths["/p/{link}/extra"]["post"]["responses"]) >= {"303", "403", "404", "422"}
+    with open_survey(small_study(), tmp_path) as (app, _):
+        assert "/p/{link}/extra" not in app.openapi()["paths"]
+
+
+def test_a_form_cannot_have_too_many_questions():
+    many = tuple(ExtraQuestion(f"q{i}", "And?", "text") for i in range(51))
+    assert len(small_study(extra=many[:50]).extra) == 50
+    with pytest.raises(RankshotError, match=r"51 \[\[extra\]\] are too many: at most 50"):
+        small_study(extra=many)
