@@ -310,7 +310,7 @@ def rater(
 
 
 def _require_extra() -> None:
-    for name in ("fastapi", "jinja2", "python_multipart", "sqlalchemy", "uvicorn"):
+    for name in ("fastapi", "jinja2", "markdown_it", "python_multipart", "sqlalchemy", "uvicorn"):
         if find_spec(name) is None:
             raise RankshotError(f"the survey needs {name}: pip install 'rankshot[survey]'")
 

@@ -38,6 +38,8 @@ class CurrentQuestion:
     total: int
     form: str
     """The token that an answer to it must have."""
+    language: str | None = None
+    """The language that the participant chose at the start."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class Finished:
     code: str
     n_answers: int
     turk: TurkTask | None
+    language: str | None = None
 
 
 class NotAssignedError(Exception):
@@ -169,7 +172,9 @@ class Participation:
             counts = count_answers(connection, self._study, self._clock())
         return min(counts.values()) >= self._study.answers_per_question
 
-    def start(self, participant: str, turk: TurkTask | None = None) -> str | None:
+    def start(
+        self, participant: str, turk: TurkTask | None = None, *, language: str | None = None
+    ) -> str | None:
         """Start or resume; return the rater, or None if no question is left."""
         rater = self._identity.rater(participant)
         now = self._clock()
@@ -188,6 +193,9 @@ class Participation:
                     )
                 _record_activity(connection, rater, now)
                 self._assign(connection, rater, keys)
+            if language is not None:
+                person = PARTICIPANT.update().where(PARTICIPANT.c.rater == rater)
+                connection.execute(person.values(language=language))
             if turk is not None:
                 # A worker who returned a task and accepted it again submits the new one. A worker
                 # who has finished cannot submit a second task for the same work.
@@ -197,6 +205,12 @@ class Participation:
                     .values(turk_assignment=turk.assignment, turk_host=turk.host)
                 )
         return rater
+
+    def language(self, rater: str) -> str | None:
+        """Return the language that a participant chose at the start; None if it is unknown."""
+        with self._database.begin_read() as connection:
+            mine = select(PARTICIPANT.c.language).where(PARTICIPANT.c.rater == rater)
+            return connection.execute(mine).scalar()
 
     def _assign(self, connection: Connection, rater: str, keys: list[str]) -> None:
         gold = [question.key for question in self._study.gold]
@@ -250,7 +264,13 @@ class Participation:
         form = self._identity.form_token(row.rater, row.number, row.question)
         shown = tuple(json.loads(row.shown))
         return CurrentQuestion(
-            row.number, question_from_row(row), shown, row.n_answers + 1, row.total, form
+            row.number,
+            question_from_row(row),
+            shown,
+            row.n_answers + 1,
+            row.total,
+            form,
+            row.language,
         )
 
     def _resume(self, connection: Connection, rater: str, now: float) -> None:
@@ -361,7 +381,7 @@ class Participation:
 
     def _make_finished(self, row: Row[tuple[object, ...]]) -> Finished:
         turk = row.turk_assignment and TurkTask(row.turk_assignment, row.turk_host)
-        return Finished(self._identity.code(row.rater), row.n_answers, turk or None)
+        return Finished(self._identity.code(row.rater), row.n_answers, turk or None, row.language)
 
 
 def _select_current(connection: Connection, rater: str) -> Row[tuple[object, ...]]:

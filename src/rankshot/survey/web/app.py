@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 from dataclasses import dataclass
-from http import HTTPStatus
 from ipaddress import ip_address
 from typing import Annotated, Any
 
@@ -111,7 +110,7 @@ async def _refuse_repeated_fields(request: Request) -> None:
     form = await request.form()
     for name in form:
         if name != "place" and len(form.getlist(name)) > 1:
-            raise RefusedError(422, "Malformed", "A field of the form was sent twice.")
+            raise RefusedError(422, message="repeated")
 
 
 def _add_static_files(app: FastAPI) -> None:
@@ -125,7 +124,7 @@ def _add_static_files(app: FastAPI) -> None:
     def static(name: StaticName) -> Response:
         """Return a style sheet, a script or the icon."""
         if name not in found:
-            raise RefusedError(404, "No such file", "The survey has no such file.")
+            raise RefusedError(404, message="no_file")
         return found[name]
 
 
@@ -133,23 +132,25 @@ def _add_error_pages(app: FastAPI, pages: Pages) -> None:
     """Answer every error with a page that a person can read."""
 
     @app.exception_handler(RefusedError)
-    def show_refusal(_request: Request, error: RefusedError) -> HTMLResponse:
-        page = pages.render(error.template, error.status, **error.values)
+    def show_refusal(request: Request, error: RefusedError) -> HTMLResponse:
+        if error.message:
+            return pages.render_message(request, error.status, error.message, **error.values)
+        # The researcher's pages are in English.
+        reader = None if request.scope["path"].startswith("/researcher") else request
+        page = pages.render(error.template, error.status, reader=reader, **error.values)
         if error.status == 401:
             page.headers["www-authenticate"] = "Bearer"
         return page
 
     @app.exception_handler(RequestValidationError)
-    def show_malformed_request(_request: Request, _error: RequestValidationError) -> HTMLResponse:
+    def show_malformed_request(request: Request, _error: RequestValidationError) -> HTMLResponse:
         # The page does not repeat what was sent, since nothing of it is trusted.
-        return pages.render_message(
-            422, "Malformed", "This request does not come from our pages. Nothing was stored."
-        )
+        return pages.render_message(request, 422, "malformed")
 
     @app.exception_handler(StarletteHTTPException)
-    def show_http_error(_request: Request, error: HTTPException) -> HTMLResponse:
-        phrase = HTTPStatus(error.status_code).phrase
-        page = pages.render_message(error.status_code, phrase, "Please check the address.")
+    def show_http_error(request: Request, error: HTTPException) -> HTMLResponse:
+        message = "no_page" if error.status_code == 404 else "address"
+        page = pages.render_message(request, error.status_code, message)
         page.headers.update(error.headers or {})
         return page
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Form, Path, Query
+from fastapi import APIRouter, Form, Path, Query, Request
 from pydantic import Field, StringConstraints
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from rankshot.core.errors import RankshotError
+from rankshot.survey.languages import ParticipantError
 from rankshot.survey.platforms import (
     ID_PARAMETER,
     ID_PATTERN,
@@ -36,6 +35,7 @@ from rankshot.survey.web.pages import (
     describe_form,
     describe_redirect,
     describe_refusals,
+    link_languages,
 )
 
 Link = Annotated[str, Path(pattern=f"^[0-9a-f]{{{LINK_DIGITS}}}$")]
@@ -54,6 +54,7 @@ class StartForm(SentForm):
     participant: Id = ""
     assignment: Text = ""
     submit_to: Text = ""
+    language: Text = ""
 
 
 class AnswerForm(SentForm):
@@ -87,6 +88,7 @@ class ParticipantRoutes:
         """Return the router with all routes."""
         router = APIRouter(default_response_class=HTMLResponse)
         router.get("/", responses=describe_refusals(400, 503))(self.consent)
+        router.get("/declined", responses=describe_refusals())(self.declined)
         router.post("/start", **describe_form(400, 503))(self.start)
         router.get("/p/{link}/instructions", responses=describe_refusals(404))(self.instructions)
         router.get("/p/{link}", responses=describe_refusals(404, 503))(self.question)
@@ -97,6 +99,7 @@ class ParticipantRoutes:
 
     def consent(
         self,
+        request: Request,
         participant: Annotated[Id, Query(alias=ID_PARAMETER["none"])] = "",
         prolific: Annotated[Text, Query(alias=ID_PARAMETER["prolific"])] = "",
         worker: Annotated[Text, Query(alias=ID_PARAMETER["mturk"])] = "",
@@ -109,77 +112,97 @@ class ParticipantRoutes:
         who = self._read_visitor(given, assignment, submit_to)
         if not who.preview and self._participation.is_full(self._participant_name(who)):
             raise RefusedError(503, template="full.html")
-        fields = {"form": self._identity.nonce("start"), "participant": given}
+        language = self._pages.texts(request).tag
+        fields = {
+            "form": self._identity.nonce("start"),
+            "participant": given,
+            "language": language,
+        }
         if who.turk is not None:
             fields |= {"assignment": assignment, "submit_to": submit_to}
-        return self._pages.render("consent.html", fields=fields, preview=who.preview)
+        return self._pages.render(
+            "consent.html",
+            reader=request,
+            fields=fields,
+            preview=who.preview,
+            languages=link_languages(self._pages.languages, request, language),
+        )
+
+    def declined(self, request: Request) -> HTMLResponse:
+        """Say good-bye to somebody who does not agree. Nothing is stored."""
+        return self._pages.render("declined.html", reader=request)
 
     def start(self, form: Annotated[StartForm, Form()]) -> Response:
         """Start, or resume at the current question."""
         if not self._identity.is_nonce(form.form, "start"):
-            raise RefusedError(403, "Invalid form", "Please open the link to the survey again.")
+            raise RefusedError(403, message="form")
         who = self._read_visitor(form.participant, form.assignment, form.submit_to)
         if who.preview:
-            raise RefusedError(400, "Not yet", "Please accept the task first.")
+            raise RefusedError(400, message="preview")
         # Without an id, each copy of the consent page is one participant.
         name = self._participant_name(who) or f"{self._study.platform}:anonymous:{form.form}"
-        rater = self._participation.start(name, who.turk)
+        language = form.language if form.language in self._pages.languages.offered else None
+        rater = self._participation.start(name, who.turk, language=language)
         if rater is None:
             raise RefusedError(503, template="full.html")
         return RedirectResponse(self._home_url(self._identity.link(rater)) + "/instructions", 303)
 
-    def instructions(self, link: Link) -> HTMLResponse:
+    def instructions(self, request: Request, link: Link) -> HTMLResponse:
         """Show the instructions, with an example."""
-        self._require_rater(link)
-        return self._pages.render("instructions.html", question_url=self._home_url(link))
+        request.state.language = self._participation.language(self._require_rater(link))
+        return self._pages.render(
+            "instructions.html", reader=request, question_url=self._home_url(link)
+        )
 
-    def question(self, link: Link) -> HTMLResponse:
+    def question(self, request: Request, link: Link) -> HTMLResponse:
         """Show the current question; after the last one, the page with the completion code."""
-        now = self._current_question(link)
+        now = self._current_question(request, link)
         if isinstance(now, CurrentQuestion):
-            return self._ask(link, now, [""] * len(now.shown))
+            return self._ask(request, link, now, [""] * len(now.shown))
         if now.n_answers == 0:
             # Others have answered all questions meanwhile. No answer, no completion code.
             raise RefusedError(503, template="full.html")
         turk = now.turk and {"action": now.turk.action, "assignment_id": now.turk.assignment}
         leave = f"{self._home_url(link)}/leave" if self._study.completion_url else None
         return self._pages.render(
-            "finished.html", code=now.code, n_answers=now.n_answers, leave_url=leave, turk=turk
+            "finished.html",
+            reader=request,
+            code=now.code,
+            n_answers=now.n_answers,
+            leave_url=leave,
+            turk=turk,
         )
 
-    def answer(self, link: Link, number: Number, form: Annotated[AnswerForm, Form()]) -> Response:
+    def answer(
+        self, request: Request, link: Link, number: Number, form: Annotated[AnswerForm, Form()]
+    ) -> Response:
         """Store an answer. It is on disk when the redirect is sent."""
         rater, home = self._require_rater(link), self._home_url(link)
         skip = form.skip == "yes"
         try:
             self._participation.submit(rater, int(number), form.form, form.place, skip=skip)
         except NotAssignedError:
-            text = (
-                "This question is not one of yours, or somebody else got it while you were away. "
-                "Your earlier answers are saved."
-            )
-            raise RefusedError(403, "This question is closed", text, link=home) from None
+            request.state.language = self._participation.language(rater)
+            raise RefusedError(403, message="closed", link=home) from None
         except AlreadyAnsweredError as before:
+            request.state.language = self._participation.language(rater)
             raise RefusedError(
-                409,
-                template="answered.html",
-                order=[_display_name(item) for item in before.order],
-                continue_url=home,
+                409, template="answered.html", order=before.order, continue_url=home
             ) from None
-        except RankshotError as error:
-            return self._ask_again(link, form, str(error))
+        except ParticipantError as error:
+            return self._ask_again(request, link, form, error)
         return RedirectResponse(home, 303)
 
-    def leave(self, link: Link) -> Response:
+    def leave(self, request: Request, link: Link) -> Response:
         """Return to the platform when all questions are answered."""
-        now = self._current_question(link)
+        now = self._current_question(request, link)
         if isinstance(now, CurrentQuestion) or now.n_answers == 0:
-            text = "Some questions have no answer yet."
-            raise RefusedError(409, "Not finished yet", text, link=self._home_url(link))
+            raise RefusedError(409, message="unfinished", link=self._home_url(link))
         return RedirectResponse(str(self._study.completion_url), 303)
 
     def _ask(
         self,
+        request: Request,
         link: str,
         now: CurrentQuestion,
         places: list[str],
@@ -187,11 +210,13 @@ class ParticipantRoutes:
         status: int = 200,
     ) -> HTMLResponse:
         home = self._home_url(link)
+        own = self._pages.texts(request).own
         return self._pages.render(
             "question.html",
             status,
-            prompt=self._study.prompt.replace("{target}", _display_name(now.question.target)),
-            shown=_display_names(now.shown),
+            reader=request,
+            prompt=own.ask(own.name(now.question.target).text).text,
+            shown=[name.text for name in own.names(now.shown)],
             number=now.position,
             total=now.total,
             fields={"form": now.form},
@@ -202,31 +227,31 @@ class ParticipantRoutes:
             draft_key=now.form,
         )
 
-    def _ask_again(self, link: str, form: AnswerForm, error: str) -> HTMLResponse:
+    def _ask_again(
+        self, request: Request, link: str, form: AnswerForm, error: ParticipantError
+    ) -> HTMLResponse:
         """Show the question again, with the error and the chosen places."""
-        now = self._current_question(link)
+        now = self._current_question(request, link)
+        text = self._pages.texts(request).translate_error(error)
         if not isinstance(now, CurrentQuestion) or now.form != form.form:
             # The question has an answer, or was assigned to somebody else.
-            text = (
-                f"{_display_name(error)}. This answer was not saved. Your earlier answers are "
-                "saved."
-            )
-            raise RefusedError(422, "Not a ranking", text, link=self._home_url(link))
+            home = self._home_url(link)
+            raise RefusedError(422, message="no_ranking", link=home, error=text)
         chosen = form.place if len(form.place) == len(now.shown) else [""] * len(now.shown)
-        return self._ask(link, now, chosen, f"{_display_name(error)}.", status=422)
+        return self._ask(request, link, now, chosen, text, status=422)
 
-    def _current_question(self, link: str) -> CurrentQuestion | Finished:
+    def _current_question(self, request: Request, link: str) -> CurrentQuestion | Finished:
         try:
-            return self._participation.current_question(self._require_rater(link))
+            now = self._participation.current_question(self._require_rater(link))
         except NotAssignedError:
-            text = "Please open the link to the survey again."
-            raise RefusedError(404, "Not started", text) from None
+            raise RefusedError(404, message="not_started") from None
+        request.state.language = now.language
+        return now
 
     def _require_rater(self, link: str) -> str:
         rater = self._identity.verify_link(link)
         if rater is None:
-            text = "Please open the survey with the link that you were given."
-            raise RefusedError(404, "No such address", text)
+            raise RefusedError(404, message="no_link")
         return rater
 
     def _participant_name(self, who: Visitor) -> str | None:
@@ -239,16 +264,6 @@ class ParticipantRoutes:
     def _read_visitor(self, participant: str, assignment: str, submit_to: str) -> Visitor:
         try:
             return read_visitor(self._study.platform, participant, assignment, submit_to)
-        except RankshotError as error:
-            raise RefusedError(400, "This link is not complete", f"Sorry: {error}.") from None
-
-
-def _display_names(names: Sequence[str]) -> Sequence[str]:
-    """Return names as they are shown; unchanged if two would become the same."""
-    spoken = [_display_name(name) for name in names]
-    return spoken if len(set(spoken)) == len(names) else names
-
-
-def _display_name(name: str) -> str:
-    """Return a name with spaces; this is safe, since a form sends places and no names."""
-    return name.replace("_", " ")
+        except ParticipantError as error:
+            message = error.key.removeprefix("refused.")
+            raise RefusedError(400, message=message, **error.fields) from None
