@@ -59,6 +59,14 @@ def test_half_of_the_answers_faster_than_the_rule_are_fast():
     assert names([*slow, *fast], "x", replace(RULES, seconds=1.5)) == []
 
 
+def test_an_unknown_time_is_not_fast():
+    unknown = [answer("x", question, "ab", seconds=None) for question in (CAT, DOG)]
+    assert names(unknown, "x") == []
+    fast = answer("x", OWL, "ab", seconds=0.1)
+    assert names([*unknown, fast], "x") == []
+    assert names([unknown[0], fast], "x") == ["fast"]
+
+
 def test_a_skip_is_not_fast():
     skips = [answer("x", question, "", seconds=0.1) for question in (CAT, DOG)]
     assert names([*skips, *(answer("x", q, "ab") for q in (OWL, ELK))], "x") == []

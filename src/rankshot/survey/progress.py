@@ -109,15 +109,15 @@ class RaterProgress:
     rater : str
     n_answers, n_skipped : int
         Repeats and gold questions included.
-    seconds : float
-        The median time per answer or skip.
+    seconds : float or None
+        The median of the known times per answer or skip.
     flags : tuple of Flag
     """
 
     rater: str
     n_answers: int
     n_skipped: int
-    seconds: float
+    seconds: float | None
     flags: tuple[Flag, ...]
 
 
@@ -237,7 +237,8 @@ def _summarize_raters(
     found = []
     for rater, given in theirs.items():
         n = sum(bool(answer.order) for answer in given)
-        seconds = median(answer.seconds for answer in given)
+        times = [answer.seconds for answer in given if answer.seconds is not None]
+        seconds = median(times) if times else None
         found.append(RaterProgress(rater, n, len(given) - n, seconds, tuple(flags.get(rater, ()))))
     return tuple(sorted(found, key=lambda rater: (-len(rater.flags), rater.rater)))
 
@@ -362,7 +363,7 @@ def read_answers(connection: Connection) -> list[Answer]:
             bool(row.repeat),
             tuple(json.loads(row.shown)),
             tuple(json.loads(row.answer)),
-            row.answered_at - row.shown_at,
+            row.seconds,
             row.answered_at,
         )
         for row in rows

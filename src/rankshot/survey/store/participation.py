@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -92,13 +93,17 @@ _CURRENT = (
     .order_by(ASSIGNMENT.c.number)
     .limit(1)
 )
-_SHOW = ASSIGNMENT.update().where(_OF_RATER, _OF_NUMBER).values(shown_at=bindparam("shown_at"))
+_SHOW = (
+    ASSIGNMENT.update()
+    .where(_OF_RATER, _OF_NUMBER)
+    .values({name: bindparam(name) for name in ("shown_at", "shown_tick", "shown_run")})
+)
 # Another tab cannot replace the question before the answer is stored.
 _ASSIGNED = select(ASSIGNMENT).where(_OF_RATER, _OF_NUMBER).with_for_update()
 _ANSWER = (
     ASSIGNMENT.update()
     .where(_OF_RATER, _OF_NUMBER)
-    .values(answer=bindparam("answer"), answered_at=bindparam("answered_at"))
+    .values({name: bindparam(name) for name in ("answer", "answered_at", "seconds")})
 )
 # Activity, unless the last activity is older than `since`; and the end, if nothing is left.
 _GO_ON = (
@@ -128,6 +133,8 @@ class Participation:
         Returns the time in seconds.
     rng : Random
         Shuffles questions and items.
+    ticks : callable
+        Returns the seconds of a clock that is never set.
     """
 
     def __init__(
@@ -136,12 +143,16 @@ class Participation:
         database: Database,
         clock: Callable[[], float] = time.time,
         rng: Random | None = None,
+        ticks: Callable[[], float] = time.monotonic,
     ) -> None:
         self._study = study
         self._database = database
         self._identity = database.identity
         self._clock = clock
         self._rng = rng or SystemRandom()
+        self._ticks = ticks
+        # Ticks of another process, perhaps on another machine, cannot be compared with ours.
+        self._run = secrets.token_hex(8)
         self._register()
 
     def _register(self) -> None:
@@ -256,7 +267,8 @@ class Participation:
             return self._make_finished(row)
         mine = {"of_rater": row.rater, "of_number": row.number}
         if row.shown_at is None:
-            connection.execute(_SHOW, {**mine, "shown_at": now})
+            clocks = {"shown_at": now, "shown_tick": self._ticks(), "shown_run": self._run}
+            connection.execute(_SHOW, {**mine, **clocks})
         # Last: to avoid deadlocks, every writer locks assignments before participants. A write
         # per page would be slow: an activity long ago, compared with the idle time, is recorded.
         if row.seen_at < idle_cutoff(self._study, now, ACTIVITY_SHARE):
@@ -364,7 +376,8 @@ class Participation:
                 if kept != order:
                     raise AlreadyAnsweredError(kept)
                 return
-            values = {"answer": json.dumps(order), "answered_at": now}
+            seconds = self._measure_seconds(row, now)
+            values = {"answer": json.dumps(order), "answered_at": now, "seconds": seconds}
             connection.execute(_ANSWER, {**mine, **values})
             if not order:
                 # A skipped question is not repeated.
@@ -378,6 +391,14 @@ class Participation:
             # After a long idle time, `current_question` must first replace lost questions.
             since = idle_cutoff(self._study, now)
             connection.execute(_GO_ON, {"of_rater": rater, "now": now, "since": since})
+
+    def _measure_seconds(self, row: Row[tuple[object, ...]], now: float) -> float | None:
+        """Return the time since a question was shown; None if it is unknown."""
+        if row.shown_run == self._run:
+            return self._ticks() - row.shown_tick
+        # The server was started again, or another one showed the question. Only the computer's
+        # time is left, and somebody may have set it back.
+        return now - row.shown_at if now >= row.shown_at else None
 
     def _make_finished(self, row: Row[tuple[object, ...]]) -> Finished:
         turk = row.turk_assignment and TurkTask(row.turk_assignment, row.turk_host)
