@@ -354,6 +354,10 @@ class OwnTexts:
             return shown
         return [OwnText(name, self._study.language) for name in names]
 
+    def alt(self, text: str) -> OwnText:
+        """Return the alternative text of a picture, which is not translated."""
+        return OwnText(text, self._study.language)
+
     def ask(self, target: str) -> OwnText:
         """Return the prompt with the name of a target in it."""
         return OwnText(self.prompt.text.replace("{target}", target), self.prompt.language)

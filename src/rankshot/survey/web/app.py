@@ -28,6 +28,7 @@ from rankshot.survey.web.pages import (
     load_static_files,
 )
 from rankshot.survey.web.participant_routes import ParticipantRoutes
+from rankshot.survey.web.pictures import Pictures
 from rankshot.survey.web.researcher_routes import Login, ResearcherRoutes
 
 StaticName = Annotated[str, Path(json_schema_extra={"enum": list(STATIC)})]
@@ -69,7 +70,8 @@ def create_app(
         The prefix of every path, if a proxy serves the survey below a path of another site.
     """
     rates = rates or Rates()
-    pages = Pages(study, root)
+    pictures = Pictures(study.pictures, root)
+    pages = Pages(study, root, pictures.shown)
     app = FastAPI(
         title="rankshot survey",
         version=__version__,
@@ -88,6 +90,7 @@ def create_app(
         researcher = ResearcherRoutes(study, database, app.state.login, pages)
         app.include_router(researcher.router())
     _add_static_files(app)
+    app.include_router(pictures.router())
     _add_error_pages(app, pages)
     turk = study.platform == "mturk"
     app.add_middleware(

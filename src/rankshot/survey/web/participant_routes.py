@@ -211,12 +211,16 @@ class ParticipantRoutes:
     ) -> HTMLResponse:
         home = self._home_url(link)
         own = self._pages.texts(request).own
+        target = own.name(now.question.target)
         return self._pages.render(
             "question.html",
             status,
             reader=request,
-            prompt=own.ask(own.name(now.question.target).text).text,
-            shown=[name.text for name in own.names(now.shown)],
+            prompt=own.ask(target.text),
+            target=now.question.target,
+            target_name=target,
+            items=now.shown,
+            shown=own.names(now.shown),
             number=now.position,
             total=now.total,
             fields={"form": now.form},
