@@ -84,7 +84,7 @@ class ParticipantError(RankshotError):
         The fields of the text; ``item`` and ``other`` are names of the study.
     """
 
-    def __init__(self, key: str, **fields: object) -> None:
+    def __init__(self, key: str, **fields: Any) -> None:
         super().__init__(load_catalogue(ENGLISH).text(key, **fields))
         self.key = key
         self.fields = fields
@@ -97,9 +97,10 @@ def load_catalogue(tag: str) -> Catalogue:
         return read_catalogue(path)
 
 
-def english_text() -> str:
-    """Return the file of the English catalogue, the start of a translation."""
-    return (_folder() / f"{ENGLISH}.toml").read_text(encoding="utf-8")
+def english_text(tag: str = ENGLISH) -> str:
+    """Return the file of the English catalogue, as the start of a translation."""
+    text = (_folder() / f"{ENGLISH}.toml").read_text(encoding="utf-8")
+    return str(text).replace(f'language = "{ENGLISH}"', f'language = "{tag}"')
 
 
 def read_catalogue(path: Path) -> Catalogue:
