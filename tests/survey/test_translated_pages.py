@@ -1,21 +1,33 @@
 """Every page in a catalogue of marked texts: nothing that participants read is left in English."""
 
 import re
+from contextlib import suppress
+from functools import partialmethod
 
 import pytest
 from asgi_client import MANY, Client, begin, finish, form_of, open_survey
 from pseudo_language import TAG, find_keys, untranslated, visible_texts, write_catalogue
 from small_studies import small_study
+from sqlalchemy.exc import OperationalError
 
 from rankshot.survey.languages import ENGLISH, load_catalogue
-from rankshot.survey.presentation import Example
+from rankshot.survey.presentation import Example, ExtraQuestion
 from rankshot.survey.store.participation import Participation
+from rankshot.survey.store.people import exclude, set_state
 from rankshot.survey.study import DEFAULT_PROMPT, Question
 from rankshot.survey.web.app import Rates
 from rankshot.survey.web.guards import MOST_BYTES
+from rankshot.survey.web.participant_routes import ParticipantRoutes
 
 ITEMS = ("άλφα", "βήτα", "γάμμα")
 LANGUAGE = {"accept-language": TAG}
+EXTRA = (
+    ExtraQuestion("a", "Ένα;", "choice", ("ένα", "δύο"), required=True),
+    ExtraQuestion("b", "Δύο;", "number", least=1.5, most=2.5),
+    ExtraQuestion("c", "Τρία;", "number", least=1),
+    ExtraQuestion("d", "Τέσσερα;", "text"),
+    ExtraQuestion("e", "Πέντε;", "choice", ("ένα", "δύο")),
+)
 MTURK = "workerId={}&assignmentId=3&turkSubmitTo=https://www.mturk.com"
 
 
@@ -32,7 +44,7 @@ def marked_study(folder):
     def make(**changes):
         """Open a survey whose own texts are Greek."""
         study = small_study(
-            **{"prompt": "Ποια {target};", **changes},
+            **{"prompt": "Ποια {target};", "repeats": 1, **changes},
             title="Τίτλος",
             consent="Ναι;",
             contact="Αδα",
@@ -40,7 +52,6 @@ def marked_study(folder):
             questions=(Question("δέλτα", ITEMS), Question("έψιλον", ITEMS)),
             catalogues=(path,),
             questions_per_participant=2,
-            repeats=1,
             language=TAG,
         )
         own = folder / str(next(counter))
@@ -54,7 +65,12 @@ class Reader:
     """Somebody whose browser asks for the marked texts, and who looks for others."""
 
     def __init__(self, app):
-        self.client = Client(app, headers=LANGUAGE)
+        async def catch(*arguments):
+            # An exception goes on to the server after its page.
+            with suppress(RuntimeError):
+                await app(*arguments)
+
+        self.client = Client(catch, headers=LANGUAGE)
         self.keys = set()
 
     def get(self, target, status=200):
@@ -97,9 +113,10 @@ def read_survey(reader, database, broken):
     again = form_of(reader.get(home).text)
     reader.post(again.action, again.answer(skip="yes"), 303)
     reader.post(again.action, again.answer("1"), 409)
-    broken.append(True)
-    reader.post(again.action, again.answer("1"), 500)
-    broken.clear()
+    for error, status in ((RuntimeError(), 500), (OperationalError("", {}, OSError("a")), 503)):
+        broken.append(error)
+        reader.post(again.action, again.answer("1"), status)
+        broken.clear()
     finish(reader.client, home)
     reader.get(home)
     identity = database.identity
@@ -115,72 +132,132 @@ def read_survey(reader, database, broken):
     reader.post("/start", {}, 415, {"content-type": "application/json"})
 
 
+def read_extra_questions(reader, _database):
+    """Read the page with the extra questions, and what may be wrong with answers to them."""
+    home = begin(reader.client)
+    while 'name="place"' in (page := reader.client.get(home)).text:
+        form = form_of(page.text)
+        reader.client.post(form.action, form.answer("1"))
+    form = form_of(reader.get(f"{home}/extra").text)
+    for wrong in (["", "x", "x", "9"], ["x", "1", "1.5", "9"], ["ένα", "3", "1", "9" * 2001]):
+        sent = {f"extra-{i}": value for i, value in enumerate(wrong, 1)}
+        reader.post(form.action, {**form.fields, **sent}, 422)
+    reader.post(form.action, {**form.fields, "extra-9": "1"}, 422)
+    right = {"form": "0" * 32, "extra-1": "ένα", "extra-2": "2", "extra-3": "1", "extra-4": ""}
+    reader.post(form.action, right, 403)
+
+
+def read_stops(reader, database):
+    """Read the pages of people who cannot start, or not go on."""
+    client = reader.client
+    homes = {name: begin(client, f"participant={name}") for name in ("eva", "ida", "una")}
+    skip_everything(client, homes["una"])
+    reader.get(homes["una"])
+    reader.get(f"{homes['eva']}/withdraw")
+    reader.post(f"{homes['eva']}/withdraw", {"form": "0" * 32}, 403)
+    form = form_of(client.get(f"{homes['eva']}/withdraw").text)
+    reader.post(form.action, form.fields, 303)
+    reader.get(homes["eva"], 410)
+    exclude(database, [database.identity.rater("none:id:ida")], "why")
+    reader.get(homes["ida"], 410)
+    for state, status in (("pilot", 200), ("paused", 503), ("closed", 410)):
+        set_state(database, state)
+        reader.get("/?participant=new", status)
+
+
+def skip_everything(client, home):
+    while 'name="place"' in (page := client.get(home).text):
+        form = form_of(page)
+        client.post(form.action, form.answer(skip="yes"))
+
+
+def read_prolific(reader, _database):
+    reader.get("/", 400)
+    home = begin(reader.client, "PROLIFIC_PID=ann")
+    reader.get(f"{home}/leave", 409)
+    reader.get("/?PROLIFIC_PID=bob", 503)
+    reader.get("/declined")
+    skip_everything(reader.client, home)
+    form = form_of(reader.get(home).text)
+    reader.post(form.action, form.fields, 303)
+    finish(reader.client, home)
+    reader.get(home)
+
+
+def read_mturk(reader, _database):
+    reader.get("/?assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE")
+    reader.get("/?workerId=1&assignmentId=2&turkSubmitTo=https://example.org", 400)
+    form = form_of(reader.get(f"/?{MTURK.format(1)}").text)
+    preview = {**form.fields, "assignment": "ASSIGNMENT_ID_NOT_AVAILABLE"}
+    reader.post("/start", preview, 400)
+    home = begin(reader.client, MTURK.format(1))
+    finish(reader.client, home)
+    reader.get(home)
+
+
+def read_without_access(reader, _database):
+    reader.get("/?participant=ann", 403)
+    reader.get("/?invitation=1-0", 403)
+
+
+def read_too_many_starts(reader, _database):
+    reader.post("/start", form_of(reader.get("/").text).fields, 429)
+
+
+def read_too_many_requests(reader, _database):
+    reader.get("/")
+    reader.get("/", 429)
+
+
+def read_default_example(reader, _database):
+    # The default prompt itself is a text of the study.
+    page = reader.client.get(f"{begin(reader.client)}/instructions").text
+    reader.keys |= find_keys(page)
+
+
 @pytest.fixture
 def broken(monkeypatch):
-    """A list; while it has something in it, the store fails."""
+    """A list; while there is an error in it, the store raises it."""
     submit, switch = Participation.submit, []
 
     def submit_or_fail(*arguments, **options):
         if switch:
-            raise RuntimeError
+            raise switch[0]
         return submit(*arguments, **options)
 
     monkeypatch.setattr(Participation, "submit", submit_or_fail)
     return switch
 
 
+URLS = {"completion_url": "https://example.org/a", "refusal_url": "https://example.org/b"}
+FULL = {"answers_per_question": 1, "spare_answers": 0}
+WHOLE = [
+    (read_survey, {}),
+    (read_extra_questions, {"extra": EXTRA, "repeats": 0}),
+    (read_stops, {"refusal_url": URLS["refusal_url"]}),
+    (read_prolific, {"platform": "prolific", **URLS, **FULL}),
+    (read_mturk, {"platform": "mturk"}),
+    (read_without_access, {"invitations": True}),
+    (read_without_access, {"allowed": frozenset(["bob"])}),
+    (read_too_many_requests, {}),
+    (read_too_many_starts, {}),
+    (read_default_example, {"prompt": DEFAULT_PROMPT}),
+]
+
+
 def test_no_page_has_other_texts_and_no_text_has_no_page(marked_study, broken, monkeypatch):
     keys = set()
-
-    def open_reader(survey, **rates):
-        return open_survey(*survey, rates=Rates(**{**vars(MANY), **rates}))
-
-    with open_reader(marked_study()) as (app, database):
-        reader = Reader(app)
-        # An exception goes on to the server after its page.
-        call = reader.client._app
-
-        async def catch(*arguments):
-            try:
-                await call(*arguments)
-            except RuntimeError:
-                assert broken
-
-        monkeypatch.setattr(reader.client, "_app", catch)
-        read_survey(reader, database, broken)
-        keys |= reader.keys
-    done = {"completion_url": "https://example.org/a", "refusal_url": "https://example.org/b"}
-    prolific = marked_study(platform="prolific", answers_per_question=1, spare_answers=0, **done)
-    with open_reader(prolific) as (app, _):
-        reader = Reader(app)
-        reader.get("/", 400)
-        home = begin(reader.client, "PROLIFIC_PID=ann")
-        reader.get(f"{home}/leave", 409)
-        reader.get("/?PROLIFIC_PID=bob", 503)
-        reader.get("/declined")
-        finish(reader.client, home)
-        reader.get(home)
-        keys |= reader.keys
-    with open_reader(marked_study(platform="mturk")) as (app, _):
-        reader = Reader(app)
-        reader.get("/?assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE")
-        reader.get("/?workerId=1&assignmentId=2&turkSubmitTo=https://example.org", 400)
-        form = form_of(reader.get(f"/?{MTURK.format(1)}").text)
-        preview = {**form.fields, "assignment": "ASSIGNMENT_ID_NOT_AVAILABLE"}
-        reader.post("/start", preview, 400)
-        home = begin(reader.client, MTURK.format(1))
-        finish(reader.client, home)
-        reader.get(home)
-        keys |= reader.keys
-    with open_reader(marked_study(), requests=1) as (app, _):
-        reader = Reader(app)
-        reader.get("/")
-        reader.get("/", 429)
-        keys |= reader.keys
-    with open_reader(marked_study(prompt=DEFAULT_PROMPT)) as (app, _):
-        # The default prompt itself is a text of the study.
-        client = Client(app, headers=LANGUAGE)
-        keys |= find_keys(client.get(f"{begin(client)}/instructions").text)
+    for read, changes in WHOLE:
+        with monkeypatch.context() as patch:
+            if read is read_too_many_starts:
+                start = partialmethod(ParticipantRoutes.__init__, wait_to_start=lambda _: 90)
+                patch.setattr(ParticipantRoutes, "__init__", start)
+            rates = Rates(requests=1) if read is read_too_many_requests else MANY
+            more = (broken,) if read is read_survey else ()
+            with open_survey(*marked_study(**changes), rates=rates) as (app, database):
+                reader = Reader(app)
+                read(reader, database, *more)
+                keys |= reader.keys
     assert set(load_catalogue(ENGLISH).texts) - keys == set()
 
 

@@ -355,8 +355,8 @@ class OwnTexts:
             return shown
         return [OwnText(name, self._study.language) for name in names]
 
-    def alt(self, text: str) -> OwnText:
-        """Return the alternative text of a picture, which is not translated."""
+    def keep(self, text: str) -> OwnText:
+        """Return a text that is not translated, such as the description of a picture."""
         return OwnText(text, self._study.language)
 
     def ask(self, target: str) -> OwnText:

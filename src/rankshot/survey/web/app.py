@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Annotated, Any
 
 import uvicorn
-from fastapi import Depends, FastAPI, HTTPException, Path, Request
+from fastapi import FastAPI, HTTPException, Path, Request
 from fastapi.exceptions import RequestValidationError
+from sqlalchemy.exc import OperationalError, TimeoutError as WaitError
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.responses import HTMLResponse, Response
 
@@ -18,7 +20,9 @@ from rankshot.core.errors import RankshotError
 from rankshot.survey.platforms import TURK_FORM_ACTIONS
 from rankshot.survey.store.database import Database
 from rankshot.survey.store.participation import Participation
+from rankshot.survey.store.sqlite_files import DatabaseGoneError
 from rankshot.survey.study import Study
+from rankshot.survey.web.extra_routes import ExtraRoutes
 from rankshot.survey.web.guards import Guard, RateLimit, security_headers
 from rankshot.survey.web.pages import (
     STATIC,
@@ -71,7 +75,8 @@ def create_app(
     """
     rates = rates or Rates()
     pictures = Pictures(study.pictures, root)
-    pages = Pages(study, root, pictures.shown)
+    participation = Participation(study, database)
+    pages = Pages(study, root, pictures.shown, participation.language)
     app = FastAPI(
         title="rankshot survey",
         version=__version__,
@@ -80,17 +85,19 @@ def create_app(
         redoc_url=None,
         # A redirect would lead to whatever host the request names.
         redirect_slashes=False,
-        dependencies=[Depends(_refuse_repeated_fields)],
     )
-    participation = Participation(study, database)
+    database.start_serving()
     visitors = ParticipantRoutes(study, participation, database.identity, pages)
-    app.include_router(visitors.router())
+    extra = ExtraRoutes(study, participation, database.identity, pages)
+    # First: otherwise its address would be a question with the number "extra".
+    app.routes.extend(extra.router().routes)
+    app.routes.extend(visitors.router().routes)
     if token is not None:
         app.state.login = Login(token, database.identity)
         researcher = ResearcherRoutes(study, database, app.state.login, pages)
-        app.include_router(researcher.router())
+        app.routes.extend(researcher.router().routes)
     _add_static_files(app)
-    app.include_router(pictures.router())
+    app.routes.extend(pictures.router().routes)
     _add_error_pages(app, pages)
     turk = study.platform == "mturk"
     app.add_middleware(
@@ -106,16 +113,6 @@ def create_app(
     return app
 
 
-async def _refuse_repeated_fields(request: Request) -> None:
-    """Refuse a form that has a field twice: it is not clear which of the two is meant."""
-    if request.method != "POST":
-        return
-    form = await request.form()
-    for name in form:
-        if name != "place" and len(form.getlist(name)) > 1:
-            raise RefusedError(422, message="repeated")
-
-
 def _add_static_files(app: FastAPI) -> None:
     found = load_static_files()
     kinds = {kind: {"schema": {"type": "string"}} for kind in sorted(set(STATIC.values()))}
@@ -124,7 +121,7 @@ def _add_static_files(app: FastAPI) -> None:
     @app.get(
         "/static/{name}", response_class=Response, responses={**files, **describe_refusals(404)}
     )
-    def static(name: StaticName) -> Response:
+    async def static(name: StaticName) -> Response:
         """Return a style sheet, a script or the icon."""
         if name not in found:
             raise RefusedError(404, message="no_file")
@@ -137,12 +134,26 @@ def _add_error_pages(app: FastAPI, pages: Pages) -> None:
     @app.exception_handler(RefusedError)
     def show_refusal(request: Request, error: RefusedError) -> HTMLResponse:
         if error.message:
-            return pages.render_message(request, error.status, error.message, **error.values)
-        # The researcher's pages are in English.
-        reader = None if request.scope["path"].startswith("/researcher") else request
-        page = pages.render(error.template, error.status, reader=reader, **error.values)
+            page = pages.render_message(request, error.status, error.message, **error.values)
+        else:
+            # The researcher's pages are in English.
+            reader = None if request.scope["path"].startswith("/researcher") else request
+            page = pages.render(error.template, error.status, reader=reader, **error.values)
+        page.headers.update(error.headers)
         if error.status == 401:
             page.headers["www-authenticate"] = "Bearer"
+        return page
+
+    @app.exception_handler(DatabaseGoneError)
+    @app.exception_handler(OperationalError)
+    @app.exception_handler(WaitError)
+    def show_outage(request: Request, error: Exception) -> HTMLResponse:
+        if not isinstance(error, DatabaseGoneError):
+            # Such as a full disk. A file that is gone was reported when it was noticed.
+            reason = str(getattr(error, "orig", error)).strip().splitlines()[0]
+            logging.getLogger(__name__).error("the database does not work: %s", reason)
+        page = pages.render_message(request, 503, "outage")
+        page.headers["retry-after"] = "60"
         return page
 
     @app.exception_handler(RequestValidationError)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Annotated, Any
@@ -54,18 +54,29 @@ class Pages:
         The prefix of every path, if the survey is served below a path of another site.
     pictures : mapping
         The pictures of items and targets.
+    find_language : callable
+        For a rater, returns the language that was chosen at the start.
     """
 
-    def __init__(self, study: Study, root: str, pictures: Mapping[str, ShownPicture]) -> None:
+    def __init__(
+        self,
+        study: Study,
+        root: str,
+        pictures: Mapping[str, ShownPicture],
+        find_language: Callable[[str], str | None],
+    ) -> None:
         self._environment = Environment(
             loader=PackageLoader("rankshot.survey.web"),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
+            # Templates do not change while the server runs.
+            auto_reload=False,
         )
         self._environment.globals |= {"study": study, "root": root, "pictures": pictures}
         self._study = study
+        self._find_language = find_language
         self._texts: dict[str, PageTexts] = {}
         self.languages = Languages(study)
         self.root = root
@@ -73,13 +84,17 @@ class Pages:
     def texts(self, reader: HTTPConnection | None = None) -> PageTexts:
         """Return the texts in a participant's language; without a reader, in English.
 
-        The address chooses (``?lang=de``), then the participant's choice at the start
-        (``reader.state.language``), then the browser.
+        The address chooses (``?lang=de``), then the choice at the start, then the browser. The
+        choice is ``reader.state.language``, or is looked up for ``reader.state.rater``.
         """
         if reader is None:
             catalogue = self.languages.catalogue(ENGLISH)
         else:
-            asked = (reader.query_params.get("lang"), getattr(reader.state, "language", None))
+            state = reader.state
+            if not hasattr(state, "language"):
+                rater = getattr(state, "rater", None)
+                state.language = None if rater is None else self._find_language(rater)
+            asked = (reader.query_params.get("lang"), state.language)
             header = reader.headers.get("accept-language", "")
             catalogue = self.languages.choose(asked, header)
         if catalogue.tag not in self._texts:
@@ -123,6 +138,9 @@ class Pages:
         **fields
             The fields of the text.
         """
+        if status >= 500 and not hasattr(reader.state, "language"):
+            # The database may be what fails.
+            reader.state.language = None
         texts = self.texts(reader)
         return self.render(
             "message.html",
@@ -260,6 +278,7 @@ class RefusedError(Exception):
     message : str
         For a page of participants, with a heading and one paragraph: the key of their text among
         the catalogue's texts of refusals.
+    headers : dict, optional
     **values
         The values for the template, or the link and the fields of the message.
     """
@@ -271,12 +290,14 @@ class RefusedError(Exception):
         text: str = "",
         template: str = "message.html",
         message: str = "",
+        headers: dict[str, str] | None = None,
         **values: Any,
     ) -> None:
         super().__init__(f"{status} {heading or message or template}")
         self.status = status
         self.template = template
         self.message = message
+        self.headers = headers or {}
         usual = {} if message else {"heading": heading, "text": text, "link": None}
         self.values = {**usual, **values}
 
@@ -323,11 +344,12 @@ REASONS = {
     403: "Not a valid form",
     404: "No such page",
     409: "Already answered, or not finished",
+    410: "Withdrawn or excluded, or the study is closed",
     413: "Too large",
     415: "Not a form",
     422: "Malformed, or not a ranking",
     429: "Too many requests",
-    503: "No question is left at the moment",
+    503: "No question is left at the moment, or the study is paused",
 }
 HEADERS = {
     303: {"Location": "The next page"},
