@@ -135,8 +135,8 @@ def test_a_source_that_knows_some_of_the_seen_classes_is_compared_on_these():
     table = compare_sources(votes, consensus, 3)
     assert [line.name for line in table.lines] == ["glove", "wikipedia", "wordnet"]
     assert [line.known for line in table.lines] == [6, 4, 6]
-    # glove and wikipedia both say b > a before f; for y, one has e > f and one f > e before a, which
-    # is one of the three pairs.
+    # glove and wikipedia both say b > a before f; for y, one has e > f and one f > e before a,
+    # which is one of the three pairs.
     assert table.lines[0].to_others[1] == pytest.approx((0 + 1 / 3) / 2)
     assert math.isnan(table.lines[0].to_others[0])
     (note,) = format_sources(table)["notes"]

@@ -42,7 +42,6 @@ from rankshot.survey.store.backup import (
     describe_doubt,
     has_log,
     read_into_memory,
-    require_tables,
 )
 from rankshot.survey.store.identity import Identity
 from rankshot.survey.store.sqlite_files import SqliteFile
@@ -240,11 +239,12 @@ class Database:
         if create and not path.exists():
             _create_file(path)
         lacks_log = not has_log(path)
-        require_tables(path)
         if read_only:
             memory = read_into_memory(path)
             self._use(_create_sqlite_engine(path, lambda: memory, poolclass=StaticPool))
         else:
+            if not path.exists():
+                raise MissingDatabaseError(f"{path}: there is no such database")
             self._file = SqliteFile(path)
             self._watch, self._take_turn = self._file.watch, self._file.take_turn
             self._use(_create_sqlite_engine(path, self._file.connect, **_POOL, max_overflow=0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random, SystemRandom
 
@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Row, select
 
 from rankshot.core.errors import RankshotError
 from rankshot.survey.answers import order_from_places
+from rankshot.survey.extra_answers import read_extra_answers, save_extra_answers
 from rankshot.survey.platforms import ProlificSession, TurkTask
 from rankshot.survey.store.assignment import (
     arrange_turns,
@@ -82,6 +83,14 @@ class Finished:
     n_skipped: int
     turk: TurkTask | None
     pilot: bool
+
+
+@dataclass(frozen=True)
+class ExtraLeft:
+    """All questions of a participant are done, except the extra ones at the end."""
+
+    form: str
+    """The token that the answers to them must have."""
 
 
 class NotAssignedError(Exception):
@@ -242,8 +251,8 @@ class Participation:
         ]
         connection.execute(ASSIGNMENT.insert(), rows)
 
-    def current_question(self, rater: str) -> CurrentQuestion | Finished:
-        """Return the first question without an answer, or `Finished`.
+    def current_question(self, rater: str) -> CurrentQuestion | ExtraLeft | Finished:
+        """Return the first question without an answer, `ExtraLeft` or `Finished`.
 
         Raises
         ------
@@ -264,11 +273,13 @@ class Participation:
 
     def _show(
         self, connection: Connection, row: Row[tuple[object, ...]], now: float
-    ) -> CurrentQuestion | Finished:
+    ) -> CurrentQuestion | ExtraLeft | Finished:
         """Return a row of `CURRENT`, and record that it is shown."""
         if row.finished_at is not None:
             return self._make_finished(connection, row)
         if row.number is None:
+            if row.n_answers and self._is_extra_left(connection, row.rater):
+                return ExtraLeft(self._identity.form_token(row.rater, "extra"))
             record_end(connection, row.rater, now)
             return self._make_finished(connection, row)
         mine = {"of_rater": row.rater, "of_number": row.number}
@@ -290,6 +301,12 @@ class Participation:
             form,
             bool(row.pilot),
         )
+
+    def _is_extra_left(self, connection: Connection, rater: str) -> bool:
+        if not self._study.extra:
+            return False
+        stored = read_extra_answers(connection, rater).get(rater, {})
+        return any(question.name not in stored for question in self._study.extra)
 
     def _resume(self, connection: Connection, rater: str, now: float) -> None:
         """Resume after an idle time: replace questions that others have completed meanwhile."""
@@ -346,7 +363,37 @@ class Participation:
                 )
             # After a long idle time, `current_question` must first replace lost questions.
             since = idle_cutoff(self._study, now)
-            connection.execute(GO_ON, {"of_rater": rater, "now": now, "since": since})
+            connection.execute(
+                GO_ON,
+                {
+                    "of_rater": rater,
+                    "now": now,
+                    "since": since,
+                    # With extra questions, the next page finds out whether it is the end.
+                    "may_end": not self._study.extra,
+                },
+            )
+
+    def submit_extra(self, rater: str, form: str, values: Mapping[str, str]) -> None:
+        """Store the answers to the extra questions, and record the end.
+
+        If there are answers already, they stay.
+
+        Raises
+        ------
+        NotAssignedError
+            If there is no such participant, or the form token is wrong.
+        """
+        if not self._identity.is_form_token(form, rater, "extra"):
+            raise NotAssignedError
+        with self._database.begin_write() as connection:
+            # Another tab cannot store its answers at the same time.
+            mine = select(PARTICIPANT).where(PARTICIPANT.c.rater == rater).with_for_update()
+            person = connection.execute(mine).first()
+            if person is None or person.withdrawn_at is not None:
+                raise NotAssignedError
+            save_extra_answers(connection, rater, values)
+            record_end(connection, rater, self._clock())
 
     def reopen(self, rater: str) -> None:
         """Ask somebody again who has skipped everything.

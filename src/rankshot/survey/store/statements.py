@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from sqlalchemy import Connection, Row, and_, bindparam, case, func, select
+from sqlalchemy import Connection, Row, Select, and_, bindparam, case, func, select
 
 from rankshot.survey.store.assignment import NO_ANSWER
 from rankshot.survey.store.database import ASSIGNMENT, PARTICIPANT, QUESTION, SURVEY
@@ -14,7 +15,7 @@ OF_RATER = ASSIGNMENT.c.rater == bindparam("of_rater")
 OF_NUMBER = ASSIGNMENT.c.number == bindparam("of_number")
 WAITS = ASSIGNMENT.c.answered_at.is_(None)
 STATE = select(SURVEY.c.state).scalar_subquery().label("state")
-CURRENT = (
+CURRENT: Select[Any] = (
     select(
         *(PARTICIPANT.c[name] for name in ("rater", "pilot", "seen_at", "finished_at")),
         *(PARTICIPANT.c[name] for name in ("turk_assignment", "turk_host")),
@@ -66,7 +67,13 @@ GO_ON = (
             else_=PARTICIPANT.c.seen_at,
         ),
         finished_at=case(
-            (~select(ASSIGNMENT.c.number).where(OF_RATER, WAITS).exists(), bindparam("now")),
+            (
+                and_(
+                    bindparam("may_end"),
+                    ~select(ASSIGNMENT.c.number).where(OF_RATER, WAITS).exists(),
+                ),
+                bindparam("now"),
+            ),
             else_=PARTICIPANT.c.finished_at,
         ),
     )

@@ -23,6 +23,7 @@ from rankshot.survey.store.database import Database
 from rankshot.survey.store.participation import Participation
 from rankshot.survey.store.sqlite_files import DatabaseGoneError
 from rankshot.survey.study import Study
+from rankshot.survey.web.extra_routes import ExtraRoutes
 from rankshot.survey.web.guards import Guard, RateLimit, security_headers
 from rankshot.survey.web.pages import (
     STATIC,
@@ -32,6 +33,7 @@ from rankshot.survey.web.pages import (
     load_static_files,
 )
 from rankshot.survey.web.participant_routes import ParticipantRoutes
+from rankshot.survey.web.pictures import Pictures
 from rankshot.survey.web.researcher_routes import Login, ResearcherRoutes
 
 StaticName = Annotated[str, Path(json_schema_extra={"enum": list(STATIC)})]
@@ -73,7 +75,8 @@ def create_app(
         The prefix of every path, if a proxy serves the survey below a path of another site.
     """
     rates = rates or Rates()
-    pages = Pages(study, root)
+    pictures = Pictures(study.pictures, root)
+    pages = Pages(study, root, pictures.shown)
     app = FastAPI(
         title="rankshot survey",
         version=__version__,
@@ -86,12 +89,16 @@ def create_app(
     participation = Participation(study, database)
     database.start_serving()
     visitors = ParticipantRoutes(study, participation, database.identity, pages)
+    extra = ExtraRoutes(study, participation, database.identity, pages)
+    # First: otherwise its address would be a question with the number "extra".
+    app.routes.extend(extra.router().routes)
     app.routes.extend(visitors.router().routes)
     if token is not None:
         app.state.login = Login(token, database.identity)
         researcher = ResearcherRoutes(study, database, app.state.login, pages)
         app.routes.extend(researcher.router().routes)
     _add_static_files(app)
+    app.routes.extend(pictures.router().routes)
     _add_error_pages(app, pages)
     turk = study.platform == "mturk"
     app.add_middleware(
