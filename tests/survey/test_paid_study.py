@@ -144,9 +144,10 @@ def finish(visit):
 SPECIAL = [
     careful,
     gives_back,
+    bot,
     careful,
     bot,
-    # disagrees,
+    disagrees,
     falls_asleep,
     withdraws,
     careful,
@@ -154,7 +155,7 @@ SPECIAL = [
     skips_and_returns,
     gives_back,
     falls_asleep,
-    # disagrees,
+    disagrees,
 ]
 
 
@@ -189,6 +190,9 @@ class PaidStudy:
         with self.database.begin_read() as connection:
             loads = count_answers(connection, self.study, self.prolific.now)
         return Counter(load.given for load in loads.values())
+
+    def count(self):
+        return sum(given * n for given, n in self.cells().items())
 
     def fill(self):
         """Open places until everything is answered; return how many were needed."""
@@ -229,10 +233,11 @@ def run_study(paid, n_first):
     paid.prolific.run(n_first)
     paid.fill()
     paid.check_cells()
+    before = paid.count()
     flagged = paid.pay()
+    assert before - paid.count() == 4 * len(flagged)
     if flagged:
-        # The places of the excluded are free: as many more are paid.
-        assert min(paid.cells()) < paid.study.answers_per_question
+        # The places of the excluded are free for others.
         for submission in paid.prolific.submissions:
             submission.status = submission.status.replace("returned: full", "returned")
         paid.fill()
@@ -273,14 +278,14 @@ def test_a_paid_study_from_the_first_arrival_to_the_deletion_of_somebody(tmp_pat
     (tmp_path / "study.toml").write_text(format_study(study), encoding="utf-8")
     paid = PaidStudy(study, tmp_path / "study.sqlite", SPECIAL, monkeypatch)
     with closing(paid.database):
-        (bot_id,) = run_study(paid, n_first=10)
-        assert paid.prolific.statuses()[bot_id] == "rejected"
+        bots = run_study(paid, n_first=10)
+        assert [paid.prolific.statuses()[name] for name in bots] == ["rejected"] * 2
         check_everybody_is_settled(paid)
         statuses = Counter(paid.prolific.statuses().values())
-        assert statuses["rejected"] == 1
+        assert statuses["rejected"] == 2
         assert statuses["timed out"] == 2
         assert statuses["returned"] == 2 + 1, "two gave back, and one found a full study"
-        assert statuses["returned: no consent"] == 2
+        assert statuses["returned: no consent"] == 4
         # 40 answers of 4 each are 10 people; the spare answers cost at most as many again.
         assert 10 <= statuses["approved"] <= 12
         check_deletion(paid, tmp_path)
@@ -310,12 +315,11 @@ def check_deletion(paid, folder):
     exported = {"rankings.jsonl", "approve.csv", "approve.txt", "backup.sqlite"}
     assert files_with_traces() >= exported
     assert files_with_traces() & {"study.sqlite", "study.sqlite-wal"}
-    before = paid.cells()
+    before = paid.count()
     also = " ".join(f"--also {folder}/{name}" for name in sorted(exported))
     command(f"delete STUDY {person.platform_id} --yes {also}")
     assert files_with_traces() == set()
-    after = paid.cells()
-    assert sum(n * k for k, n in before.items()) - sum(n * k for k, n in after.items()) == 4
+    assert before - paid.count() == 4
     assert len((folder / "approve.txt").read_text().split()) == len(paid.decisions()["approve"])
 
 

@@ -144,6 +144,36 @@ def new(
 
 
 @survey.command(rich_help_panel=RUN)
+def catalogue(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="LANGUAGE.toml", help="The file to write, such as fr.toml."),
+    ],
+) -> None:
+    """Write the texts that participants read, to translate them.
+
+    The texts are in English. Translate them in the file, and name it in the file of the study,
+    under [language] catalogues.
+
+    Example: rankshot survey catalogue fr.toml
+    """
+    from rankshot.core.text_files import replace_file, require_ending
+    from rankshot.survey.languages import english_text
+    from rankshot.survey.study import LANGUAGE
+
+    require_ending(file, (".toml",))
+    if not LANGUAGE.fullmatch(file.stem):
+        raise RankshotError(f"{file}: name the file after its language, such as fr.toml")
+    if file.exists():
+        raise RankshotError(f"{file}: the file exists already; give another name, or remove it")
+    check_writable(file)
+    with replace_file(file) as stream:
+        stream.write(english_text(file.stem))
+    say(f"{file}: translate the texts in quotes. Then write into the file of the study")
+    say(f'    [language]\n    catalogues = ["{file.name}"]')
+
+
+@survey.command(rich_help_panel=RUN)
 def serve(
     study: StudyFile,
     host: Annotated[

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import socket
 from dataclasses import dataclass
-from http import HTTPStatus
 from ipaddress import ip_address
 from typing import Annotated, Any
 
@@ -76,7 +75,8 @@ def create_app(
     """
     rates = rates or Rates()
     pictures = Pictures(study.pictures, root)
-    pages = Pages(study, root, pictures.shown)
+    participation = Participation(study, database)
+    pages = Pages(study, root, pictures.shown, participation.language)
     app = FastAPI(
         title="rankshot survey",
         version=__version__,
@@ -86,7 +86,6 @@ def create_app(
         # A redirect would lead to whatever host the request names.
         redirect_slashes=False,
     )
-    participation = Participation(study, database)
     database.start_serving()
     visitors = ParticipantRoutes(study, participation, database.identity, pages)
     extra = ExtraRoutes(study, participation, database.identity, pages)
@@ -125,7 +124,7 @@ def _add_static_files(app: FastAPI) -> None:
     async def static(name: StaticName) -> Response:
         """Return a style sheet, a script or the icon."""
         if name not in found:
-            raise RefusedError(404, "No such file", "The survey has no such file.")
+            raise RefusedError(404, message="no_file")
         return found[name]
 
 
@@ -133,8 +132,13 @@ def _add_error_pages(app: FastAPI, pages: Pages) -> None:
     """Answer every error with a page that a person can read."""
 
     @app.exception_handler(RefusedError)
-    def show_refusal(_request: Request, error: RefusedError) -> HTMLResponse:
-        page = pages.render(error.template, error.status, **error.values)
+    def show_refusal(request: Request, error: RefusedError) -> HTMLResponse:
+        if error.message:
+            page = pages.render_message(request, error.status, error.message, **error.values)
+        else:
+            # The researcher's pages are in English.
+            reader = None if request.scope["path"].startswith("/researcher") else request
+            page = pages.render(error.template, error.status, reader=reader, **error.values)
         page.headers.update(error.headers)
         if error.status == 401:
             page.headers["www-authenticate"] = "Bearer"
@@ -143,31 +147,24 @@ def _add_error_pages(app: FastAPI, pages: Pages) -> None:
     @app.exception_handler(DatabaseGoneError)
     @app.exception_handler(OperationalError)
     @app.exception_handler(WaitError)
-    def show_outage(_request: Request, error: Exception) -> HTMLResponse:
+    def show_outage(request: Request, error: Exception) -> HTMLResponse:
         if not isinstance(error, DatabaseGoneError):
             # Such as a full disk. A file that is gone was reported when it was noticed.
             reason = str(getattr(error, "orig", error)).strip().splitlines()[0]
             logging.getLogger(__name__).error("the database does not work: %s", reason)
-        page = pages.render_message(
-            503,
-            "Not saved",
-            "The survey cannot save anything at the moment: what you sent was not saved. Earlier "
-            "answers are safe. Please keep this page open, and try again later.",
-        )
+        page = pages.render_message(request, 503, "outage")
         page.headers["retry-after"] = "60"
         return page
 
     @app.exception_handler(RequestValidationError)
-    def show_malformed_request(_request: Request, _error: RequestValidationError) -> HTMLResponse:
+    def show_malformed_request(request: Request, _error: RequestValidationError) -> HTMLResponse:
         # The page does not repeat what was sent, since nothing of it is trusted.
-        return pages.render_message(
-            422, "Malformed", "This request does not come from our pages. Nothing was stored."
-        )
+        return pages.render_message(request, 422, "malformed")
 
     @app.exception_handler(StarletteHTTPException)
-    def show_http_error(_request: Request, error: HTTPException) -> HTMLResponse:
-        phrase = HTTPStatus(error.status_code).phrase
-        page = pages.render_message(error.status_code, phrase, "Please check the address.")
+    def show_http_error(request: Request, error: HTTPException) -> HTMLResponse:
+        message = "no_page" if error.status_code == 404 else "address"
+        page = pages.render_message(request, error.status_code, message)
         page.headers.update(error.headers or {})
         return page
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Form
+from fastapi import APIRouter, Form, Request
 from pydantic import BaseModel, ConfigDict
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from rankshot.survey.extra_answers import MOST_CHARACTERS, check_extra_answers
+from rankshot.survey.languages import ParticipantError
 from rankshot.survey.store.identity import Identity
 from rankshot.survey.store.participation import ExtraLeft, NotAssignedError, Participation
 from rankshot.survey.study import Study
@@ -19,7 +20,7 @@ from rankshot.survey.web.pages import (
     describe_form,
     describe_redirect,
 )
-from rankshot.survey.web.participant_routes import Link
+from rankshot.survey.web.participant_routes import Link, find_current, require_rater
 
 
 class ExtraForm(BaseModel):
@@ -59,67 +60,56 @@ class ExtraRoutes:
             router.post("/p/{link}/extra", **describe_form(404, 503))(self.answer_extra)
         return router
 
-    def extra(self, link: Link) -> Response:
+    def extra(self, request: Request, link: Link) -> Response:
         """Show the extra questions to somebody who has answered all others."""
-        now = self._find(link)
+        now = find_current(request, self._participation, self._identity, link)
         if not isinstance(now, ExtraLeft):
             return RedirectResponse(self._home_url(link), 303)
-        return self._ask(link, now.form)
+        return self._ask(request, link, now.form)
 
-    def answer_extra(self, link: Link, form: Annotated[ExtraForm, Form()]) -> Response:
+    def answer_extra(
+        self, request: Request, link: Link, form: Annotated[ExtraForm, Form()]
+    ) -> Response:
         """Store the answers to the extra questions. They are on disk when the redirect is sent."""
         sent = {name: str(value) for name, value in (form.model_extra or {}).items()}
         if not sent.keys() <= self._questions.keys():
-            text = "This request does not come from our pages. Nothing was stored."
-            raise RefusedError(422, "Malformed", text)
+            raise RefusedError(422, message="malformed")
         by_name = {q.name: sent.get(field, "") for field, q in self._questions.items()}
         values, errors = check_extra_answers(tuple(self._questions.values()), by_name)
         if errors:
-            now = self._find(link)
+            now = find_current(request, self._participation, self._identity, link)
             if isinstance(now, ExtraLeft):
-                return self._ask(link, now.form, sent, errors, status=422)
+                return self._ask(request, link, now.form, sent, errors, status=422)
             # They were answered in another tab.
             return RedirectResponse(self._home_url(link), 303)
         try:
-            self._participation.submit_extra(self._require_rater(link), form.form, values)
+            rater = require_rater(request, self._identity, link)
+            self._participation.submit_extra(rater, form.form, values)
         except NotAssignedError:
-            text = "Please open the link to the survey again. Nothing was stored."
-            raise RefusedError(403, "Invalid form", text) from None
+            raise RefusedError(403, message="form") from None
         return RedirectResponse(self._home_url(link), 303)
 
     def _ask(
         self,
+        request: Request,
         link: str,
         form: str,
         sent: dict[str, str] | None = None,
-        errors: dict[str, str] | None = None,
+        errors: dict[str, ParticipantError] | None = None,
         status: int = 200,
     ) -> HTMLResponse:
+        translate = self._pages.texts(request).translate_error
         return self._pages.render(
             "extra.html",
             status,
+            reader=request,
             questions=self._questions,
             sent=sent or {},
-            errors=errors or {},
+            errors={name: translate(error) for name, error in (errors or {}).items()},
             fields={"form": form},
             action=f"{self._home_url(link)}/extra",
             most_characters=MOST_CHARACTERS,
         )
-
-    def _find(self, link: str) -> object:
-        """Return what the participant has to do now."""
-        try:
-            return self._participation.current_question(self._require_rater(link))
-        except NotAssignedError:
-            text = "Please open the link to the survey again."
-            raise RefusedError(404, "Not started", text) from None
-
-    def _require_rater(self, link: str) -> str:
-        rater = self._identity.verify_link(link)
-        if rater is None:
-            text = "Please open the survey with the link that you were given."
-            raise RefusedError(404, "No such address", text)
-        return rater
 
     def _home_url(self, link: str) -> str:
         return f"{self._pages.root}/p/{link}"

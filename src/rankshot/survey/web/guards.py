@@ -11,6 +11,7 @@ from threading import Lock
 from urllib.parse import unquote_to_bytes, urlsplit
 
 from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -24,8 +25,8 @@ FORM = "application/x-www-form-urlencoded"
 """The only content type that is read: files and other formats are never parsed."""
 OWN_ORIGIN = "'self'"
 _NO_STORE = (b"cache-control", b"no-store")
-Refuse = Callable[[int, str, str], Response]
-"""Makes a page from a status, a heading and a text."""
+Refuse = Callable[..., Response]
+"""Makes a page from a request, a status, the key of a text and its fields."""
 
 
 def security_headers(form_hosts: tuple[str, ...], frame_ancestors: str) -> dict[str, str]:
@@ -124,11 +125,8 @@ class Guard:
         except Exception:
             if not started:
                 # Starlette's own error page would not have the headers.
-                text = (
-                    "Something went wrong on our side, and this answer was not saved. Please "
-                    "reload the page to send it again. Your earlier answers are saved."
-                )
-                await self._refuse(500, "Sorry", text)(scope, receive, send_with_headers)
+                page = self._refuse(HTTPConnection(scope), 500, "failed")
+                await page(scope, receive, send_with_headers)
             raise
 
     def _check_rates(self, scope: Scope, headers: Headers) -> Response | None:
@@ -143,11 +141,7 @@ class Guard:
         if not wait:
             return None
         seconds = ceil(wait)
-        text = (
-            f"There were too many requests from your network. Please wait {seconds} seconds, and "
-            "then reload the page. Your earlier answers are saved."
-        )
-        response = self._refuse(429, "Please wait a moment", text)
+        response = self._refuse(HTTPConnection(scope), 429, "wait", seconds=seconds)
         response.headers["retry-after"] = str(seconds)
         return response
 
@@ -161,29 +155,23 @@ class Guard:
             ours = _is_same_host(origin, headers.get("host"))
         if ours:
             return None
-        return self._refuse(
-            403, "Wrong site", "The form was sent by another site. Nothing was stored."
-        )
+        return self._refuse(HTTPConnection(scope), 403, "other_site")
 
     def _check_form(self, scope: Scope, headers: Headers, body: bytes) -> Response | None:
         """Refuse a body that is too large, or of a content type that our pages do not send."""
         # Some parsers treat ; like &.
         n_fields = 1 + body.count(b"&") + body.count(b";")
         if len(body) > MOST_BYTES or (scope["method"] == "POST" and n_fields > MOST_FIELDS):
-            text = f"A form has at most {MOST_BYTES:,} bytes and {MOST_FIELDS} fields."
-            return self._refuse(413, "Too large", f"{text} Nothing was stored.")
+            most = {"bytes": MOST_BYTES, "fields": MOST_FIELDS}
+            return self._refuse(HTTPConnection(scope), 413, "large", **most)
         kind = headers.get("content-type")
         if scope["method"] != "POST" or (kind is None and not body):
             return None
         if (kind or "").partition(";")[0].strip().lower() != FORM:
-            return self._refuse(
-                415, "Not a form", "The request is not a form of our pages. Nothing was stored."
-            )
+            return self._refuse(HTTPConnection(scope), 415, "no_form")
         if _repeats_field(body):
             # It is not clear which of the two is meant.
-            return self._refuse(
-                422, "Malformed", "A field of the form was sent twice. Nothing was stored."
-            )
+            return self._refuse(HTTPConnection(scope), 422, "repeated")
         return None
 
 
