@@ -25,13 +25,14 @@ class Server:
         self._process = None
         self._port = "0"
 
-    def start(self):
+    def start(self, stderr=None):
         """Start, and return when it listens."""
         command = [sys.executable, "-m", "rankshot.cli", "survey", "serve", str(self.path)]
         self._process = subprocess.Popen(
             [*command, "--port", self._port, *self._options],
             env=self._environment,
             stdout=subprocess.PIPE,
+            stderr=stderr,
             text=True,
         )
         self.said = ""

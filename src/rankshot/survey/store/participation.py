@@ -197,8 +197,16 @@ class Participation:
             self._open_until = time.monotonic() + COUNT_SECONDS
         return places == 0
 
-    def start(self, participant: str, turk: TurkTask | None = None) -> str | None:
-        """Start or resume; return the rater, or None if no question is left."""
+    def start(
+        self,
+        participant: str,
+        turk: TurkTask | None = None,
+        admit: Callable[[], None] = lambda: None,
+    ) -> str | None:
+        """Start or resume; return the rater, or None if no question is left.
+
+        ``admit`` is called before a new participant is stored. It may raise an exception.
+        """
         rater = self._identity.rater(participant)
         now = self._clock()
         with self._database.begin_assignment() as connection:
@@ -211,6 +219,7 @@ class Participation:
                 if not keys:
                     return None
                 if not known:
+                    admit()
                     connection.execute(
                         PARTICIPANT.insert().values(rater=rater, started_at=now, seen_at=now)
                     )

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-import socket
 from dataclasses import dataclass
 from http import HTTPStatus
-from ipaddress import ip_address
 from typing import Annotated, Any
 
-import uvicorn
 from fastapi import FastAPI, HTTPException, Path, Request
 from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel
+from sqlalchemy import select
+from sqlalchemy.exc import (
+    InterfaceError,
+    OperationalError,
+    SQLAlchemyError,
+    TimeoutError as PoolTimeoutError,
+)
 from starlette.exceptions import HTTPException as StarletteHTTPException
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from rankshot import __version__
 from rankshot.core.errors import RankshotError
 from rankshot.survey.platforms import TURK_FORM_ACTIONS
-from rankshot.survey.store.database import Database
+from rankshot.survey.store.database import SURVEY, Database
 from rankshot.survey.store.participation import Participation
 from rankshot.survey.study import Study
-from rankshot.survey.web.guards import Guard, RateLimit, security_headers
+from rankshot.survey.web.guards import LOGGER, Guard, RateLimit, StartLimit, security_headers
 from rankshot.survey.web.pages import (
     STATIC,
     Pages,
@@ -31,21 +36,35 @@ from rankshot.survey.web.pages import (
 from rankshot.survey.web.participant_routes import ParticipantRoutes
 from rankshot.survey.web.researcher_routes import Login, ResearcherRoutes
 
+OUTAGE = (
+    "The database does not answer at the moment. If you have just sent an answer, it was not "
+    "saved. Please wait a minute, and then reload this page to send it again. Your earlier "
+    "answers are saved."
+)
 StaticName = Annotated[str, Path(json_schema_extra={"enum": list(STATIC)})]
 
 
 @dataclass(frozen=True)
 class Rates:
-    """How many requests one address may make per minute.
+    """How many requests one address may make.
 
     A whole university or telephone company may share one address. These limits are meant for
     programs that send too much, not for many people.
     """
 
     requests: int = 600
-    starts: int = 60
+    """Per minute."""
+    starts: int | None = None
+    """New participants per hour; the study says how many if this does not."""
     logins: int = 10
-    """Attempts with a researcher's token, in the login form or a header, right or wrong."""
+    """Attempts per minute with a researcher's token, in a form or a header, right or wrong."""
+
+
+class Readiness(BaseModel):
+    """Whether the survey can store answers, and its state, if that is known."""
+
+    ready: bool
+    state: str | None = None
 
 
 def create_app(
@@ -81,13 +100,15 @@ def create_app(
         redirect_slashes=False,
     )
     participation = Participation(study, database)
-    visitors = ParticipantRoutes(study, participation, database.identity, pages)
+    starts = StartLimit(study.starts_per_hour if rates.starts is None else rates.starts)
+    visitors = ParticipantRoutes(study, participation, database.identity, pages, starts)
     app.routes.extend(visitors.router().routes)
     if token is not None:
         app.state.login = Login(token, database.identity)
         researcher = ResearcherRoutes(study, database, app.state.login, pages)
         app.routes.extend(researcher.router().routes)
     _add_static_files(app)
+    _add_state_of_server(app, database)
     _add_error_pages(app, pages)
     turk = study.platform == "mturk"
     app.add_middleware(
@@ -96,9 +117,9 @@ def create_app(
             TURK_FORM_ACTIONS if turk else (), "https://*.mturk.com" if turk else "'none'"
         ),
         limit=RateLimit(rates.requests),
-        stricter={"/start": RateLimit(rates.starts)},
         tokens=RateLimit(rates.logins),
         refuse=pages.render_message,
+        root=root,
     )
     return app
 
@@ -118,6 +139,30 @@ def _add_static_files(app: FastAPI) -> None:
         return found[name]
 
 
+def _add_state_of_server(app: FastAPI, database: Database) -> None:
+    """Add the addresses that a proxy or a service manager asks whether all is well."""
+    text = {"content": {"text/plain": {"schema": {"type": "string"}}}}
+    not_ready = {"model": Readiness, "description": "The database does not answer"}
+
+    @app.get(
+        "/health", response_class=PlainTextResponse, responses={200: text, **describe_refusals()}
+    )
+    async def health() -> str:
+        """Say that the process answers."""
+        return "ok"
+
+    @app.get("/ready", responses={**describe_refusals(), 503: not_ready})
+    def ready(response: Response) -> Readiness:
+        """Say whether the survey can store answers, and its state."""
+        try:
+            with database.begin_read() as connection:
+                state = connection.execute(select(SURVEY.c.state)).scalar_one()
+        except (RankshotError, SQLAlchemyError):
+            response.status_code = 503
+            return Readiness(ready=False)
+        return Readiness(ready=True, state=state)
+
+
 def _add_error_pages(app: FastAPI, pages: Pages) -> None:
     """Answer every error with a page that a person can read."""
 
@@ -126,6 +171,18 @@ def _add_error_pages(app: FastAPI, pages: Pages) -> None:
         page = pages.render(error.template, error.status, **error.values)
         if error.status == 401:
             page.headers["www-authenticate"] = "Bearer"
+        if error.retry_seconds is not None:
+            page.headers["retry-after"] = str(error.retry_seconds)
+        return page
+
+    @app.exception_handler(OperationalError)
+    @app.exception_handler(InterfaceError)
+    @app.exception_handler(PoolTimeoutError)
+    def show_outage(_request: Request, error: SQLAlchemyError) -> HTMLResponse:
+        reason = str(getattr(error, "orig", error)).strip().partition("\n")[0]
+        LOGGER.error("the database does not answer: %s", reason)
+        page = pages.render_message(503, "Please try again in a minute", OUTAGE)
+        page.headers["retry-after"] = "10"
         return page
 
     @app.exception_handler(RequestValidationError)
@@ -141,38 +198,3 @@ def _add_error_pages(app: FastAPI, pages: Pages) -> None:
         page = pages.render_message(error.status_code, phrase, "Please check the address.")
         page.headers.update(error.headers or {})
         return page
-
-
-# ---- The server
-
-
-def open_port(host: str, port: int) -> socket.socket:
-    """Open a port; 0 takes any free port."""
-    try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family, backlog=1024)
-    except OSError as error:
-        raise RankshotError(f"cannot listen at {host}:{port} ({error.strerror})") from None
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether an address can be reached only from this machine."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def serve(app: FastAPI, port: socket.socket) -> None:
-    """Serve requests until a signal comes; open requests are finished first."""
-    config = uvicorn.Config(
-        app,
-        log_level="warning",
-        # URLs contain participants' ids and links: they must not be logged.
-        access_log=False,
-        server_header=False,
-        timeout_keep_alive=30,
-        timeout_graceful_shutdown=30,
-        limit_concurrency=2_000,
-    )
-    uvicorn.Server(config).run(sockets=[port])

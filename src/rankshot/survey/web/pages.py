@@ -64,6 +64,8 @@ class RefusedError(Exception):
         For the usual page with a heading and one paragraph.
     template : str
         The template of another page.
+    retry_seconds : int, optional
+        The time after which the same request may be accepted.
     **values
         The values for the template.
     """
@@ -74,10 +76,12 @@ class RefusedError(Exception):
         heading: str = "",
         text: str = "",
         template: str = "message.html",
+        retry_seconds: int | None = None,
         **values: Any,
     ) -> None:
         super().__init__(f"{status} {heading}")
         self.status = status
+        self.retry_seconds = retry_seconds
         self.template = template
         self.values = {"heading": heading, "text": text, "link": None, **values}
 
@@ -114,8 +118,8 @@ class SentForm(BaseModel):
 
 # ---- Responses in the OpenAPI document
 
-ALWAYS = (413, 422, 429)
-"""Too large, malformed, too many: any request may get these."""
+ALWAYS = (413, 422, 429, 503)
+"""Too large, malformed, too many, no database: any request may get these."""
 FORMS = (403, 415)
 """From another site, of another content type: any form may get these."""
 REASONS = {
@@ -128,7 +132,7 @@ REASONS = {
     415: "Not a form",
     422: "Malformed, or not a ranking",
     429: "Too many requests",
-    503: "No question is left at the moment",
+    503: "No question is left at the moment, or the database does not answer",
 }
 HEADERS = {
     303: {"Location": "The next page"},

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Form, Path, Query
 from pydantic import Field, StringConstraints
+from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from rankshot.core.errors import RankshotError
@@ -27,6 +29,7 @@ from rankshot.survey.store.participation import (
 )
 from rankshot.survey.study import Study
 from rankshot.survey.validation import MOST_ITEMS
+from rankshot.survey.web.guards import StartLimit
 from rankshot.survey.web.pages import (
     FormNonce,
     FormToken,
@@ -73,15 +76,22 @@ class ParticipantRoutes:
     participation : Participation
     identity : Identity
     pages : Pages
+    starts : StartLimit
     """
 
     def __init__(
-        self, study: Study, participation: Participation, identity: Identity, pages: Pages
+        self,
+        study: Study,
+        participation: Participation,
+        identity: Identity,
+        pages: Pages,
+        starts: StartLimit,
     ) -> None:
         self._study = study
         self._participation = participation
         self._identity = identity
         self._pages = pages
+        self._starts = starts
 
     def router(self) -> APIRouter:
         """Return the router with all routes."""
@@ -114,7 +124,7 @@ class ParticipantRoutes:
             fields |= {"assignment": assignment, "submit_to": submit_to}
         return self._pages.render("consent.html", fields=fields, preview=who.preview)
 
-    def start(self, form: Annotated[StartForm, Form()]) -> Response:
+    def start(self, request: Request, form: Annotated[StartForm, Form()]) -> Response:
         """Start, or resume at the current question."""
         if not self._identity.is_nonce(form.form, "start"):
             raise RefusedError(403, "Invalid form", "Please open the link to the survey again.")
@@ -123,10 +133,22 @@ class ParticipantRoutes:
             raise RefusedError(400, "Not yet", "Please accept the task first.")
         # Without an id, each copy of the consent page is one participant.
         name = self._participant_name(who) or f"{self._study.platform}:anonymous:{form.form}"
-        rater = self._participation.start(name, who.turk)
+        rater = self._participation.start(name, who.turk, lambda: self._admit(request))
         if rater is None:
             raise RefusedError(503, template="full.html")
         return RedirectResponse(self._home_url(self._identity.link(rater)) + "/instructions", 303)
+
+    def _admit(self, request: Request) -> None:
+        """Refuse a new participant from an address with too many starts."""
+        wait = self._starts.wait(request.client.host if request.client else "unknown")
+        if wait:
+            text = (
+                f"{self._starts.per_hour} people have started from your network within an hour. "
+                f"Please open your link again in {ceil(wait / 60)} minutes, or from another "
+                "network, such as that of your telephone. If you are in a room with many others, "
+                "please tell the person who leads the survey. Nothing was stored."
+            )
+            raise RefusedError(429, "Too many people at once", text, retry_seconds=ceil(wait))
 
     def instructions(self, link: Link) -> HTMLResponse:
         """Show the instructions, with an example."""
