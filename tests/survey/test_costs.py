@@ -6,7 +6,6 @@ import pytest
 from small_studies import small_study
 from sqlalchemy import event
 
-from rankshot.survey.store import participation as module
 from rankshot.survey.store.database import Database
 from rankshot.survey.store.participation import Participation
 
@@ -45,22 +44,3 @@ def test_an_answer_takes_three_statements_and_the_next_question_two(database):
     with noted_statements(database) as noted:
         survey.current_question(rater)
     assert [statement.split()[0] for statement in noted] == ["SELECT"], "shown and active already"
-
-
-def test_places_are_counted_once_while_there_are_many_and_always_at_the_edge(database, monkeypatch):
-    clock = [1000.0]
-    monkeypatch.setattr(module.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(module, "MANY_STARTS", 3)
-    # Five people answer all four questions.
-    survey = Participation(small_study(answers_per_question=5), database)
-    full, counted = [], []
-    for person in range(6):
-        for _ in range(2):
-            with noted_statements(database) as noted:
-                full.append(survey.is_full(None))
-            counted.append(len(noted))
-        assert (survey.start(f"none:id:p{person}") is None) == (person == 5)
-        clock[0] += module.COUNT_SECONDS
-    assert full == [False] * 10 + [True] * 2
-    # Places for five, four and three people are many.
-    assert counted == [1, 0, 1, 0, 1, 0] + [1] * 6

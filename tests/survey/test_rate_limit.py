@@ -202,7 +202,7 @@ def test_who_started_before_may_come_back_and_others_are_told_what_to_do(tmp_pat
         start(Client(app, "192.0.2.2"), "eve")
     assert {reply.status for reply in refused} == {429}
     assert 1700 <= int(refused[0]["retry-after"]) <= 1800
-    assert "open your link again in 30 minutes" in refused[0].text
+    assert "try again in 30 minutes" in refused[0].text
     (warning,) = caplog.records
     assert warning.getMessage().startswith("one address has reached 2 starts per hour: raise")
     assert "192.0.2" not in warning.getMessage()

@@ -9,13 +9,14 @@ import os
 import time
 from contextlib import closing
 from enum import StrEnum
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rankshot.cli.console import SHOWN, check_writable, say
+from rankshot.cli.survey_options import DatabaseOption, StudyFile, open_database, require_extra
+from rankshot.cli.survey_upkeep import backup
 from rankshot.core.errors import RankshotError, format_count
 
 if TYPE_CHECKING:
@@ -24,12 +25,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from rankshot.survey.progress import Overview
-    from rankshot.survey.store.database import Database
     from rankshot.survey.study import Study
 
 TOKEN = "RANKSHOT_SURVEY_TOKEN"  # noqa: S105 (the name of the variable, not a token)
-DATABASE = "RANKSHOT_SURVEY_DATABASE"
-OWN_PATHS = {"health", "openapi.json", "p", "ready", "researcher", "start", "static"}
+OWN_PATHS = {"health", "openapi.json", "p", "pictures", "ready", "researcher", "start", "static"}
 """How paths of the survey's own pages begin."""
 survey = typer.Typer(
     no_args_is_help=True,
@@ -37,17 +36,7 @@ survey = typer.Typer(
     context_settings={"max_content_width": 100},
     help="Collect rankings from people with a web page of your own.",
 )
-StudyFile = Annotated[Path, typer.Argument(metavar="STUDY.toml", help="The file of the study.")]
-DatabaseOption = Annotated[
-    str | None,
-    typer.Option(
-        envvar=DATABASE,
-        show_default=False,
-        show_envvar=False,
-        help="An SQLite file or a postgresql:// URL. The default is an SQLite file next to the "
-        f"study. Set a URL with a password in the environment variable {DATABASE} instead.",
-    ),
-]
+survey.command()(backup)
 
 
 @survey.command()
@@ -190,7 +179,7 @@ def serve(
 
     Example: rankshot survey serve study.toml
     """
-    _require_extra()
+    require_extra()
     from rankshot.survey.progress import count_other_answers
     from rankshot.survey.study import CONSENT_PLACEHOLDER
     from rankshot.survey.study_files import read_study
@@ -210,7 +199,7 @@ def serve(
     rates = Rates(requests=requests, starts=starts)
     with (
         _open_port(host, port) as listening,
-        closing(_open_database(study, database, create=True)) as answers,
+        closing(open_database(study, database, create=True)) as answers,
     ):
         app = create_app(definition, answers, token=token, rates=rates, root=root)
         with answers.begin_read() as connection:
@@ -307,13 +296,16 @@ def rater(
 
     Example: rankshot survey rater study.toml 5f1e2d3c
     """
-    _require_extra()
+    require_extra()
     from rankshot.survey.platforms import participant_name
     from rankshot.survey.progress import read_raters
     from rankshot.survey.study_files import read_study
 
     platform = read_study(study).platform
-    with closing(_open_database(study, database)) as answers, answers.begin_read() as connection:
+    with (
+        closing(open_database(study, database, read_only=True)) as answers,
+        answers.begin_read() as connection,
+    ):
         has_finished = read_raters(connection)
         identity = answers.identity
         by_id = identity.rater(participant_name(platform, participant))
@@ -323,12 +315,6 @@ def rater(
     for name in found:
         end = "finished" if has_finished[name] else "not finished"
         say(f"rater {name}, code {identity.code(name)}: {end}")
-
-
-def _require_extra() -> None:
-    for name in ("fastapi", "jinja2", "python_multipart", "sqlalchemy", "uvicorn"):
-        if find_spec(name) is None:
-            raise RankshotError(f"the survey needs {name}: pip install 'rankshot[survey]'")
 
 
 def _check_root(root: str) -> None:
@@ -350,25 +336,13 @@ def _open_port(host: str, port: int) -> socket:
         raise RankshotError(f"{error}; give another --port or --host") from None
 
 
-def _open_database(study: Path, database: str | None, *, create: bool = False) -> Database:
-    from rankshot.survey.store.database import Database, MissingDatabaseError
-
-    place: Path | str = study.with_suffix(".sqlite")
-    if database:
-        place = database if "://" in database else Path(database)
-    try:
-        return Database(place, create=create)
-    except MissingDatabaseError as error:
-        raise RankshotError(f"{error}; `rankshot survey serve` creates it") from None
-
-
 def _read_overview(study: Path, database: str | None) -> Overview:
-    _require_extra()
+    require_extra()
     from rankshot.survey.progress import read_overview
     from rankshot.survey.study_files import read_study
 
     definition = read_study(study)
-    with closing(_open_database(study, database)) as answers:
+    with closing(open_database(study, database, read_only=True)) as answers:
         return read_overview(definition, answers, time.time())
 
 

@@ -11,10 +11,10 @@ from statistics import median
 import numpy as np
 from sqlalchemy import Connection, func, select
 
-from rankshot.ranking.concordance import concordance
+from rankshot.ranking.kendalls_w import concordance
 from rankshot.ranking.layouts import ABSENT, NamedOrder, levels, name_groups
 from rankshot.ranking.rankings import Rankings
-from rankshot.survey.answers import Answer, group_by_question, is_counted
+from rankshot.survey.answers import Answer, is_counted
 from rankshot.survey.consensus import (
     consensus_places,
     leave_one_out_stability,
@@ -86,8 +86,8 @@ class TargetProgress:
     first_stability : float or None
         The same for the first three places, with every tie that begins in them.
     concordance : float or None
-        Kendall's W within each question, averaged over the answers: 1 is full agreement, 0 is
-        none. None if no question has two answers.
+        Kendall's W within each set of shown items, averaged over the answers: 1 if all agree as
+        far as they went, about 1/m if m answers are unrelated. None if no set has two answers.
     """
 
     target: str
@@ -250,47 +250,38 @@ def _summarize_target(
     target: str, answers: Sequence[Answer], questions: Iterable[QuestionProgress]
 ) -> TargetProgress:
     asked = [row for row in questions if row.is_asked]
-    consensus, stability, first_stability = (
-        _find_consensus(answers) if answers else ((), None, None)
-    )
+    results = _merge_answers(answers) if answers else ((), None, None, None)
     return TargetProgress(
         target,
         len(answers),
         sum(row.planned for row in asked),
         sum(row.in_progress for row in asked),
-        consensus,
-        stability,
-        first_stability,
-        _mean_concordance(answers),
+        *results,
     )
 
 
-def _find_consensus(answers: Sequence[Answer]) -> tuple[NamedOrder, float | None, float | None]:
-    """Return the consensus, its stability and that of the first places."""
-    # Questions may show different items. Shown items that an answer left unranked are tied at
-    # the end of that answer.
+def _merge_answers(
+    answers: Sequence[Answer],
+) -> tuple[NamedOrder, float | None, float | None, float | None]:
+    """Return the consensus, its stability, that of the first places, and Kendall's W."""
+    # Questions may show different items. Shown items that an answer left unranked are tied after
+    # its first K.
     items = tuple(sorted({item for answer in answers for item in answer.question.items}))
+    n_ranked = np.array([len(answer.order) for answer in answers])
     rankings = Rankings.from_orders(map(rank_shown_items, answers), items=items, kind="subset")
+    rankings = rankings.top(n_ranked)
     table = levels(rankings)
     # Ranked items are not tied: an answer that ranks K items gives them the levels 0 to K - 1.
-    n_ranked = np.array([len(answer.order) for answer in answers])
     is_ranked = (table != ABSENT) & (table < n_ranked[:, None])
     counts = is_ranked.sum(axis=0), (table != ABSENT).sum(axis=0)
     (places,) = consensus_places(pairwise_margins(table)[None], *(count[None] for count in counts))
     groups = [np.flatnonzero(places == place) for place in np.unique(places)]
     stability = leave_one_out_stability(table, is_ranked, places, FIRST_PLACES)
-    return (name_groups(groups, items), *(stability or (None, None)))
-
-
-def _mean_concordance(answers: Iterable[Answer]) -> float | None:
-    groups = [group for group in group_by_question(answers) if len(group) > 1]
-    if not groups:
-        return None
-    within = [
-        concordance(Rankings.from_orders([a.order for a in group], items=group[0].question.items))
-        for group in groups
-    ]
-    return float(np.average(within, weights=[len(group) for group in groups]))
+    return (
+        name_groups(groups, items),
+        *(stability or (None, None)),
+        concordance(rankings),
+    )
 
 
 # ---- From the database

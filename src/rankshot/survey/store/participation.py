@@ -5,30 +5,36 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random, SystemRandom
+from typing import Any
 
-from sqlalchemy import Connection, Row, and_, bindparam, case, func, select
+from sqlalchemy import Connection, Row, Select, and_, bindparam, case, func, select
 
+from rankshot.core.errors import RankshotError
 from rankshot.survey.answers import order_from_places
-from rankshot.survey.platforms import TurkTask
+from rankshot.survey.extra_answers import read_extra_answers, save_extra_answers
+from rankshot.survey.platforms import ProlificSession, TurkTask
 from rankshot.survey.store.assignment import (
+    NO_ANSWER,
     arrange_turns,
     assign_questions,
     count_answers,
+    find_open,
     idle_cutoff,
+    is_any_open,
     question_from_row,
+    reopen_skipped,
+    replace_closed,
     shuffle_items,
 )
-from rankshot.survey.store.database import ASSIGNMENT, PARTICIPANT, QUESTION, Database
+from rankshot.survey.store.database import ASSIGNMENT, PARTICIPANT, QUESTION, SURVEY, Database
+from rankshot.survey.store.people import read_state, withdraw
 from rankshot.survey.study import Question, Study
 
 ACTIVITY_SHARE = 0.02
 """Opening a page is recorded if the last activity is older than this share of the idle time."""
-
-COUNT_SECONDS, MANY_STARTS = 2.0, 200
-"""While a study has places for so many participants, they are counted once in so many seconds."""
 
 
 @dataclass(frozen=True)
@@ -42,19 +48,51 @@ class CurrentQuestion:
     total: int
     form: str
     """The token that an answer to it must have."""
+    pilot: bool
 
 
 @dataclass(frozen=True)
 class Finished:
-    """All questions of a participant are answered or skipped."""
+    """All questions of a participant are answered or skipped.
+
+    Attributes
+    ----------
+    code : str
+        Our own completion code.
+    n_answers : int
+        Answers and skips of all questions.
+    n_counted, n_skipped : int
+        Answers and skips of the study's questions, without gold questions and repeats.
+    turk : TurkTask or None
+    pilot : bool
+    """
 
     code: str
     n_answers: int
+    n_counted: int
+    n_skipped: int
     turk: TurkTask | None
+    pilot: bool
+
+
+@dataclass(frozen=True)
+class ExtraLeft:
+    """All questions of a participant are done, except the extra ones at the end."""
+
+    form: str
+    """The token that the answers to them must have."""
 
 
 class NotAssignedError(Exception):
     """An answer to a question that is not assigned to this participant, or not any more."""
+
+
+class StoppedError(Exception):
+    """Somebody cannot start or go on; ``reason`` is full, paused, closed, withdrawn or excluded."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 class AlreadyAnsweredError(Exception):
@@ -71,10 +109,13 @@ class AlreadyAnsweredError(Exception):
 _OF_RATER = ASSIGNMENT.c.rater == bindparam("of_rater")
 _OF_NUMBER = ASSIGNMENT.c.number == bindparam("of_number")
 _WAITS = ASSIGNMENT.c.answered_at.is_(None)
-_CURRENT = (
+_STATE = select(SURVEY.c.state).scalar_subquery().label("state")
+_CURRENT: Select[Any] = (
     select(
         *(PARTICIPANT.c[name] for name in ("rater", "seen_at", "finished_at")),
         *(PARTICIPANT.c[name] for name in ("turk_assignment", "turk_host")),
+        *(PARTICIPANT.c[name] for name in ("pilot", "excluded_at", "withdrawn_at")),
+        _STATE,
         *(ASSIGNMENT.c[name] for name in ("number", "question", "shown", "shown_at")),
         *(QUESTION.c[name] for name in ("target", "items", "first")),
         *(
@@ -121,7 +162,13 @@ _GO_ON = (
             else_=PARTICIPANT.c.seen_at,
         ),
         finished_at=case(
-            (~select(ASSIGNMENT.c.number).where(_OF_RATER, _WAITS).exists(), bindparam("now")),
+            (
+                and_(
+                    bindparam("may_end"),
+                    ~select(ASSIGNMENT.c.number).where(_OF_RATER, _WAITS).exists(),
+                ),
+                bindparam("now"),
+            ),
             else_=PARTICIPANT.c.finished_at,
         ),
     )
@@ -157,7 +204,6 @@ class Participation:
         self._clock = clock
         self._rng = rng or SystemRandom()
         # Until then, there are places for new participants without counting them again.
-        self._open_until = 0.0
         self._ticks = ticks
         # Ticks of another process, perhaps on another machine, cannot be compared with ours.
         self._run = secrets.token_hex(8)
@@ -181,59 +227,75 @@ class Participation:
             if rows:
                 connection.execute(QUESTION.insert(), rows)
 
-    def is_full(self, participant: str | None) -> bool:
-        """Return whether somebody who has not started yet would get no question."""
-        if time.monotonic() < self._open_until:
-            return False
+    def require_place(self, participant: str | None) -> bool:
+        """Return whether a visitor would start as a pilot participant.
+
+        Raises
+        ------
+        StoppedError
+            If the visitor could not start, or not go on. Nothing is stored.
+        """
+        rater = None if participant is None else self._identity.rater(participant)
         with self._database.begin_read() as connection:
-            if participant is not None:
-                known = _select_participant(connection, self._identity.rater(participant))
-                if known is not None:
-                    return False
-            counts = count_answers(connection, self._study, self._clock())
-        planned = self._study.answers_per_question
-        places = sum(max(0, planned - count) for count in counts.values())
-        if places >= MANY_STARTS * self._study.questions_per_participant:
-            self._open_until = time.monotonic() + COUNT_SECONDS
-        return places == 0
+            person = None if rater is None else _select_participant(connection, rater)
+            if person is not None:
+                _check_going_on(person)
+                return bool(person.pilot)
+            pilot = _require_open(read_state(connection))
+            if not is_any_open(connection, self._study, self._clock(), self._rng, pilot=pilot):
+                raise StoppedError("full")
+        return pilot
 
     def start(
         self,
         participant: str,
         turk: TurkTask | None = None,
-        admit: Callable[[], None] = lambda: None,
+        session: ProlificSession | None = None,
     ) -> str | None:
         """Start or resume; return the rater, or None if no question is left.
 
-        ``admit`` is called before a new participant is stored. It may raise an exception.
+        Raises
+        ------
+        StoppedError
+            If the survey is paused or closed, or the participant has withdrawn or is excluded.
         """
         rater = self._identity.rater(participant)
         now = self._clock()
         with self._database.begin_assignment() as connection:
-            known = _select_participant(connection, rater) is not None
+            person = _select_participant(connection, rater)
+            if person is not None:
+                _check_going_on(person)
             # A participant whose questions were all answered by others starts again.
-            if not known or not _select_assignments(connection, rater):
-                study, counts = self._study, count_answers(connection, self._study, now)
-                wanted = study.questions_per_participant
-                keys = assign_questions(counts, study.answers_per_question, wanted, (), self._rng)
+            if person is None or not _select_assignments(connection, rater):
+                pilot = _require_open(read_state(connection))
+                if person is not None:
+                    pilot = bool(person.pilot)
+                keys = self._choose_questions(connection, now, pilot=pilot)
                 if not keys:
                     return None
-                if not known:
-                    admit()
+                if person is None:
                     connection.execute(
-                        PARTICIPANT.insert().values(rater=rater, started_at=now, seen_at=now)
+                        PARTICIPANT.insert().values(
+                            rater=rater, started_at=now, seen_at=now, pilot=int(pilot)
+                        )
                     )
                 _record_activity(connection, rater, now)
                 self._assign(connection, rater, keys)
-            if turk is not None:
-                # A worker who returned a task and accepted it again submits the new one. A worker
-                # who has finished cannot submit a second task for the same work.
+            # Who returned a task and accepted it again submits the new one. Who has finished
+            # cannot submit a second task for the same work.
+            ids = (turk.columns() if turk else {}) | (session.columns() if session else {})
+            if ids:
                 connection.execute(
                     PARTICIPANT.update()
                     .where(PARTICIPANT.c.rater == rater, PARTICIPANT.c.finished_at.is_(None))
-                    .values(turk_assignment=turk.assignment, turk_host=turk.host)
+                    .values(ids)
                 )
         return rater
+
+    def _choose_questions(self, connection: Connection, now: float, *, pilot: bool) -> list[str]:
+        loads = count_answers(connection, self._study, now, pilot=pilot)
+        wanted = self._study.questions_per_participant
+        return assign_questions(find_open(loads, self._study), wanted, (), self._rng)
 
     def _assign(self, connection: Connection, rater: str, keys: list[str]) -> None:
         gold = [question.key for question in self._study.gold]
@@ -251,17 +313,20 @@ class Participation:
         ]
         connection.execute(ASSIGNMENT.insert(), rows)
 
-    def current_question(self, rater: str) -> CurrentQuestion | Finished:
-        """Return the first question without an answer, or `Finished`.
+    def current_question(self, rater: str) -> CurrentQuestion | ExtraLeft | Finished:
+        """Return the first question without an answer, `ExtraLeft` or `Finished`.
 
         Raises
         ------
         NotAssignedError
             If there is no such participant.
+        StoppedError
+            If the survey is paused, or the participant has withdrawn or is excluded.
         """
         now = self._clock()
         with self._database.begin_write() as connection:
             row = _select_current(connection, rater)
+            _check_going_on(row)
             if row.finished_at is not None or row.seen_at >= idle_cutoff(self._study, now):
                 return self._show(connection, row, now)
         with self._database.begin_assignment() as connection:
@@ -270,13 +335,15 @@ class Participation:
 
     def _show(
         self, connection: Connection, row: Row[tuple[object, ...]], now: float
-    ) -> CurrentQuestion | Finished:
+    ) -> CurrentQuestion | ExtraLeft | Finished:
         """Return a row of `_CURRENT`, and record that it is shown."""
         if row.finished_at is not None:
-            return self._make_finished(row)
+            return self._make_finished(connection, row)
         if row.number is None:
+            if row.n_answers and self._is_extra_left(connection, row.rater):
+                return ExtraLeft(self._identity.form_token(row.rater, "extra"))
             _record_end(connection, row.rater, now)
-            return self._make_finished(row)
+            return self._make_finished(connection, row)
         mine = {"of_rater": row.rater, "of_number": row.number}
         if row.shown_at is None:
             clocks = {"shown_at": now, "shown_tick": self._ticks(), "shown_run": self._run}
@@ -288,8 +355,20 @@ class Participation:
         form = self._identity.form_token(row.rater, row.number, row.question)
         shown = tuple(json.loads(row.shown))
         return CurrentQuestion(
-            row.number, question_from_row(row), shown, row.n_answers + 1, row.total, form
+            row.number,
+            question_from_row(row),
+            shown,
+            row.n_answers + 1,
+            row.total,
+            form,
+            bool(row.pilot),
         )
+
+    def _is_extra_left(self, connection: Connection, rater: str) -> bool:
+        if not self._study.extra:
+            return False
+        stored = read_extra_answers(connection, rater).get(rater, {})
+        return any(question.name not in stored for question in self._study.extra)
 
     def _resume(self, connection: Connection, rater: str, now: float) -> None:
         """Resume after an idle time: replace questions that others have completed meanwhile."""
@@ -297,60 +376,10 @@ class Participation:
         if person is None or person.seen_at >= idle_cutoff(self._study, now):
             # Another tab did this already.
             return
-        counts = count_answers(connection, self._study, now)
+        loads = count_answers(connection, self._study, now, pilot=bool(person.pilot))
         rows = _select_assignments(connection, rater)
-        seen = {row.question for row in rows}
-        gold = {question.key for question in self._study.gold}
-        is_asked_something = False
-        for row in rows:
-            if row.question in gold or row.repeat:
-                continue
-            is_settled = row.answered_at is not None or row.question not in counts
-            key = (
-                row.question
-                if is_settled
-                else self._choose_open_question(counts, row.question, seen)
-            )
-            is_asked_something |= key is not None
-            if key != row.question:
-                self._replace_question(connection, row, key)
-        if not is_asked_something:
-            # Gold questions alone are not worth asking.
-            connection.execute(
-                ASSIGNMENT.delete().where(
-                    ASSIGNMENT.c.rater == rater, ASSIGNMENT.c.answered_at.is_(None)
-                )
-            )
+        replace_closed(connection, self._study, loads, rows, self._rng)
         _record_activity(connection, rater, now)
-
-    def _choose_open_question(self, counts: dict[str, int], key: str, seen: set[str]) -> str | None:
-        """Return this question if it needs answers, otherwise another that does, or None."""
-        planned = self._study.answers_per_question
-        if counts[key] >= planned:
-            found = assign_questions(counts, planned, 1, seen, self._rng)
-            if not found:
-                return None
-            key = found[0]
-            seen.add(key)
-        counts[key] += 1
-        return key
-
-    def _replace_question(
-        self, connection: Connection, row: Row[tuple[object, ...]], key: str | None
-    ) -> None:
-        """Replace a question and its repeat by another question; None removes both."""
-        mine = (ASSIGNMENT.c.rater == row.rater) & (ASSIGNMENT.c.question == row.question)
-        if key is None:
-            connection.execute(ASSIGNMENT.delete().where(mine))
-            return
-        items = next(q.items for q in self._study.questions if q.key == key)
-        for repeat in (0, 1):
-            shown = json.dumps(shuffle_items(items, self._rng))
-            connection.execute(
-                ASSIGNMENT.update()
-                .where(mine, ASSIGNMENT.c.repeat == repeat)
-                .values(question=key, shown=shown, shown_at=None)
-            )
 
     def submit(
         self, rater: str, number: int, form: str, places: Sequence[str], *, skip: bool = False
@@ -396,7 +425,37 @@ class Participation:
                 )
             # After a long idle time, `current_question` must first replace lost questions.
             since = idle_cutoff(self._study, now)
-            connection.execute(_GO_ON, {"of_rater": rater, "now": now, "since": since})
+            connection.execute(
+                _GO_ON,
+                {
+                    "of_rater": rater,
+                    "now": now,
+                    "since": since,
+                    # With extra questions, the next page finds out whether it is the end.
+                    "may_end": not self._study.extra,
+                },
+            )
+
+    def submit_extra(self, rater: str, form: str, values: Mapping[str, str]) -> None:
+        """Store the answers to the extra questions, and record the end.
+
+        If there are answers already, they stay.
+
+        Raises
+        ------
+        NotAssignedError
+            If there is no such participant, or the form token is wrong.
+        """
+        if not self._identity.is_form_token(form, rater, "extra"):
+            raise NotAssignedError
+        with self._database.begin_write() as connection:
+            # Another tab cannot store its answers at the same time.
+            mine = select(PARTICIPANT).where(PARTICIPANT.c.rater == rater).with_for_update()
+            person = connection.execute(mine).first()
+            if person is None or person.withdrawn_at is not None:
+                raise NotAssignedError
+            save_extra_answers(connection, rater, values)
+            _record_end(connection, rater, self._clock())
 
     def _measure_seconds(self, row: Row[tuple[object, ...]], now: float) -> float | None:
         """Return the time since a question was shown; None if it is unknown."""
@@ -406,9 +465,60 @@ class Participation:
         # time is left, and somebody may have set it back.
         return float(now - row.shown_at) if now >= row.shown_at else None
 
-    def _make_finished(self, row: Row[tuple[object, ...]]) -> Finished:
+    def reopen(self, rater: str) -> None:
+        """Ask somebody again who has skipped everything.
+
+        Raises
+        ------
+        NotAssignedError
+            If the participant has not finished, or has answered something.
+        """
+        with self._database.begin_assignment() as connection:
+            row = _select_current(connection, rater)
+            _check_going_on(row)
+            if row.finished_at is None or self._make_finished(connection, row).n_counted:
+                raise NotAssignedError
+            reopen_skipped(connection, [rater])
+
+    def is_known(self, participant: str) -> bool:
+        """Return whether a participant has started."""
+        with self._database.begin_read() as connection:
+            return _select_participant(connection, self._identity.rater(participant)) is not None
+
+    def withdraw(self, rater: str) -> None:
+        """Delete all answers of a participant, who cannot start again.
+
+        Raises
+        ------
+        NotAssignedError
+            If there is no such participant.
+        """
+        try:
+            withdraw(self._database, [rater])
+        except RankshotError:
+            raise NotAssignedError from None
+
+    def _make_finished(self, connection: Connection, row: Row[tuple[object, ...]]) -> Finished:
+        is_skip = ASSIGNMENT.c.answer == NO_ANSWER
+        n_skipped, n_given = connection.execute(
+            select(func.sum(case((is_skip, 1), else_=0)), func.count(ASSIGNMENT.c.answered_at))
+            .join(QUESTION)
+            .where(
+                ASSIGNMENT.c.rater == row.rater,
+                ASSIGNMENT.c.repeat == 0,
+                QUESTION.c.first == NO_ANSWER,
+            )
+        ).one()
+        n_skipped = n_skipped or 0
         turk = row.turk_assignment and TurkTask(row.turk_assignment, row.turk_host)
-        return Finished(self._identity.code(row.rater), row.n_answers, turk or None)
+        return Finished(
+            self._identity.code(row.rater),
+            row.n_answers,
+            n_given - n_skipped,
+            n_skipped,
+            turk or None,
+            bool(row.pilot),
+        )
 
 
 def _select_current(connection: Connection, rater: str) -> Row[tuple[object, ...]]:
@@ -420,7 +530,26 @@ def _select_current(connection: Connection, rater: str) -> Row[tuple[object, ...
 
 
 def _select_participant(connection: Connection, rater: str) -> Row[tuple[object, ...]] | None:
-    return connection.execute(select(PARTICIPANT).where(PARTICIPANT.c.rater == rater)).first()
+    """Return a participant with the state of the survey."""
+    found = select(PARTICIPANT, _STATE).where(PARTICIPANT.c.rater == rater)
+    return connection.execute(found).first()
+
+
+def _check_going_on(person: Row[tuple[object, ...]]) -> None:
+    """Refuse somebody who cannot go on. Who has finished always sees the last page."""
+    if person.withdrawn_at is not None:
+        raise StoppedError("withdrawn")
+    if person.finished_at is None and person.excluded_at is not None:
+        raise StoppedError("excluded")
+    if person.finished_at is None and person.state == "paused":
+        raise StoppedError("paused")
+
+
+def _require_open(state: str) -> bool:
+    """Return whether a participant who starts now is a pilot participant."""
+    if state in ("paused", "closed"):
+        raise StoppedError(state)
+    return state == "pilot"
 
 
 def _select_assignments(connection: Connection, rater: str) -> Sequence[Row[tuple[object, ...]]]:

@@ -14,7 +14,7 @@ from sqlalchemy.exc import (
     InterfaceError,
     OperationalError,
     SQLAlchemyError,
-    TimeoutError as PoolTimeoutError,
+    TimeoutError as WaitError,
 )
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
@@ -24,7 +24,9 @@ from rankshot.core.errors import RankshotError
 from rankshot.survey.platforms import TURK_FORM_ACTIONS
 from rankshot.survey.store.database import SURVEY, Database
 from rankshot.survey.store.participation import Participation
+from rankshot.survey.store.sqlite_files import DatabaseGoneError
 from rankshot.survey.study import Study
+from rankshot.survey.web.extra_routes import ExtraRoutes
 from rankshot.survey.web.guards import LOGGER, Guard, RateLimit, StartLimit, security_headers
 from rankshot.survey.web.pages import (
     STATIC,
@@ -34,13 +36,9 @@ from rankshot.survey.web.pages import (
     load_static_files,
 )
 from rankshot.survey.web.participant_routes import ParticipantRoutes
+from rankshot.survey.web.pictures import Pictures
 from rankshot.survey.web.researcher_routes import Login, ResearcherRoutes
 
-OUTAGE = (
-    "The database does not answer at the moment. If you have just sent an answer, it was not "
-    "saved. Please wait a minute, and then reload this page to send it again. Your earlier "
-    "answers are saved."
-)
 StaticName = Annotated[str, Path(json_schema_extra={"enum": list(STATIC)})]
 
 
@@ -89,7 +87,8 @@ def create_app(
         The prefix of every path, if a proxy serves the survey below a path of another site.
     """
     rates = rates or Rates()
-    pages = Pages(study, root)
+    pictures = Pictures(study.pictures, root)
+    pages = Pages(study, root, pictures.shown)
     app = FastAPI(
         title="rankshot survey",
         version=__version__,
@@ -101,7 +100,11 @@ def create_app(
     )
     participation = Participation(study, database)
     starts = StartLimit(study.starts_per_hour if rates.starts is None else rates.starts)
-    visitors = ParticipantRoutes(study, participation, database.identity, pages, starts)
+    database.start_serving()
+    visitors = ParticipantRoutes(study, participation, database.identity, pages, starts.wait)
+    extra = ExtraRoutes(study, participation, database.identity, pages)
+    # First: otherwise its address would be a question with the number "extra".
+    app.routes.extend(extra.router().routes)
     app.routes.extend(visitors.router().routes)
     if token is not None:
         app.state.login = Login(token, database.identity)
@@ -109,6 +112,7 @@ def create_app(
         app.routes.extend(researcher.router().routes)
     _add_static_files(app)
     _add_state_of_server(app, database)
+    app.routes.extend(pictures.router().routes)
     _add_error_pages(app, pages)
     turk = study.platform == "mturk"
     app.add_middleware(
@@ -169,20 +173,27 @@ def _add_error_pages(app: FastAPI, pages: Pages) -> None:
     @app.exception_handler(RefusedError)
     def show_refusal(_request: Request, error: RefusedError) -> HTMLResponse:
         page = pages.render(error.template, error.status, **error.values)
+        page.headers.update(error.headers)
         if error.status == 401:
             page.headers["www-authenticate"] = "Bearer"
-        if error.retry_seconds is not None:
-            page.headers["retry-after"] = str(error.retry_seconds)
         return page
 
-    @app.exception_handler(OperationalError)
+    @app.exception_handler(DatabaseGoneError)
     @app.exception_handler(InterfaceError)
-    @app.exception_handler(PoolTimeoutError)
-    def show_outage(_request: Request, error: SQLAlchemyError) -> HTMLResponse:
-        reason = str(getattr(error, "orig", error)).strip().partition("\n")[0]
-        LOGGER.error("the database does not answer: %s", reason)
-        page = pages.render_message(503, "Please try again in a minute", OUTAGE)
-        page.headers["retry-after"] = "10"
+    @app.exception_handler(OperationalError)
+    @app.exception_handler(WaitError)
+    def show_outage(_request: Request, error: Exception) -> HTMLResponse:
+        if not isinstance(error, DatabaseGoneError):
+            # Such as a full disk. A file that is gone was reported when it was noticed.
+            reason = str(getattr(error, "orig", error)).strip().partition("\n")[0]
+            LOGGER.error("the database does not work: %s", reason)
+        page = pages.render_message(
+            503,
+            "Not saved",
+            "The survey cannot save anything at the moment: what you sent was not saved. Earlier "
+            "answers are safe. Please keep this page open, and try again later.",
+        )
+        page.headers["retry-after"] = "60"
         return page
 
     @app.exception_handler(RequestValidationError)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import Annotated, Any
 
@@ -21,6 +23,14 @@ STATIC = {
 }
 
 
+@dataclass(frozen=True)
+class ShownPicture:
+    """The picture of an item or a target, as a page shows it."""
+
+    url: str
+    alt: str
+
+
 class Pages:
     """The pages of one study. Everything that people wrote is escaped.
 
@@ -29,9 +39,11 @@ class Pages:
     study : Study
     root : str
         The prefix of every path, if the survey is served below a path of another site.
+    pictures : mapping
+        The pictures of items and targets.
     """
 
-    def __init__(self, study: Study, root: str = "") -> None:
+    def __init__(self, study: Study, root: str, pictures: Mapping[str, ShownPicture]) -> None:
         self._environment = Environment(
             loader=PackageLoader("rankshot.survey.web"),
             autoescape=True,
@@ -41,7 +53,7 @@ class Pages:
             # Templates do not change while the server runs.
             auto_reload=False,
         )
-        self._environment.globals |= {"study": study, "root": root}
+        self._environment.globals |= {"study": study, "root": root, "pictures": pictures}
         self.root = root
 
     def render(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
@@ -64,8 +76,7 @@ class RefusedError(Exception):
         For the usual page with a heading and one paragraph.
     template : str
         The template of another page.
-    retry_seconds : int, optional
-        The time after which the same request may be accepted.
+    headers : dict, optional
     **values
         The values for the template.
     """
@@ -76,13 +87,13 @@ class RefusedError(Exception):
         heading: str = "",
         text: str = "",
         template: str = "message.html",
-        retry_seconds: int | None = None,
+        headers: dict[str, str] | None = None,
         **values: Any,
     ) -> None:
         super().__init__(f"{status} {heading}")
         self.status = status
-        self.retry_seconds = retry_seconds
         self.template = template
+        self.headers = headers or {}
         self.values = {"heading": heading, "text": text, "link": None, **values}
 
 
@@ -128,11 +139,12 @@ REASONS = {
     403: "Not a valid form",
     404: "No such page",
     409: "Already answered, or not finished",
+    410: "Withdrawn or excluded, or the study is closed",
     413: "Too large",
     415: "Not a form",
     422: "Malformed, or not a ranking",
     429: "Too many requests",
-    503: "No question is left at the moment, or the database does not answer",
+    503: "No question is left, the study is paused, or the database does not answer",
 }
 HEADERS = {
     303: {"Location": "The next page"},
