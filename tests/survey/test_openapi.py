@@ -83,6 +83,8 @@ FORMS = {
 KINDS = {
     "GET /static/{name}": sorted(set(STATIC.values())),
     "GET /researcher/rankings.jsonl": ["application/x-ndjson"],
+    "GET /health": ["text/plain"],
+    "GET /ready": ["application/json"],
 }
 """What is not a page."""
 SEEN = {}
@@ -170,7 +172,8 @@ def test_forms_redirects_and_pages_are_described_as_they_are():
                 assert kinds == []
                 assert "Location" in response["headers"]
             else:
-                page = ["text/html"] if status != "200" else KINDS.get(label, ["text/html"])
+                is_page = status not in {"200", "503" if label == "GET /ready" else "200"}
+                page = ["text/html"] if is_page else KINDS.get(label, ["text/html"])
                 assert sorted(kinds) == page, (label, status)
             assert ("Retry-After" in response.get("headers", {})) == (status == "429")
             assert ("WWW-Authenticate" in response.get("headers", {})) == (status == "401")

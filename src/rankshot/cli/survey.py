@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import time
 from contextlib import closing
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from rankshot.survey.study import Study
 
 TOKEN = "RANKSHOT_SURVEY_TOKEN"  # noqa: S105 (the name of the variable, not a token)
+OWN_PATHS = {"health", "openapi.json", "p", "pictures", "ready", "researcher", "start", "static"}
+"""How paths of the survey's own pages begin."""
 survey = typer.Typer(
     cls=SurveyCommands,
     no_args_is_help=True,
@@ -173,6 +176,13 @@ def catalogue(
     say(f'    [language]\n    catalogues = ["{file.name}"]')
 
 
+class LogOption(StrEnum):
+    """The format of the log."""
+
+    text = "text"
+    json = "json"
+
+
 @survey.command(rich_help_panel=RUN)
 def serve(
     study: StudyFile,
@@ -193,11 +203,17 @@ def serve(
         int, typer.Option(min=1, help="The number of requests per minute that an address may send.")
     ] = 600,
     starts: Annotated[
-        int,
+        int | None,
         typer.Option(
-            min=1, help="The number of participants per minute that may start from an address."
+            min=1,
+            show_default=False,
+            help="The number of participants per hour that may start from one address. The "
+            "default is starts_per_hour of the study; a lecture hall needs more.",
         ),
-    ] = 60,
+    ] = None,
+    log: Annotated[
+        LogOption, typer.Option(help="How events are written to stderr, one line each.")
+    ] = LogOption.text,
 ) -> None:
     """Serve the web pages of a study until Ctrl-C.
 
@@ -209,10 +225,10 @@ def serve(
     from rankshot.survey.progress import count_other_answers
     from rankshot.survey.study import CONSENT_PLACEHOLDER
     from rankshot.survey.study_files import read_study
-    from rankshot.survey.web.app import Rates, create_app, is_loopback, serve as serve_app
+    from rankshot.survey.web.app import Rates, create_app
+    from rankshot.survey.web.server import is_loopback, serve as serve_app
 
-    if root and (not root.startswith("/") or root.endswith("/")):
-        raise RankshotError(f"--root is {root!r}: begin it with a slash and end it without one")
+    _check_root(root)
     definition = read_study(study)
     if CONSENT_PLACEHOLDER in definition.consent:
         todo = f"{study}: the consent still contains {CONSENT_PLACEHOLDER}"
@@ -241,7 +257,7 @@ def serve(
         say(f"Participants  {address}/")
         say(f"Researcher    {address}/researcher" if token else f"Researcher    off: set {TOKEN}")
         say("Press Ctrl-C to stop. All answers that were sent are saved.")
-        serve_app(app, listening)
+        serve_app(app, listening, log=log.value)
 
 
 @survey.command(rich_help_panel=RESULTS)
@@ -320,8 +336,18 @@ for panel, commands in {
         survey.command(rich_help_panel=panel)(command)
 
 
+def _check_root(root: str) -> None:
+    if root and (not root.startswith("/") or root.endswith("/")):
+        raise RankshotError(f"--root is {root!r}: begin it with a slash and end it without one")
+    first = root.split("/")[1] if root else ""
+    if first in OWN_PATHS:
+        raise RankshotError(
+            f"--root is {root!r}: pages of the survey itself begin with /{first}; take another path"
+        )
+
+
 def _open_port(host: str, port: int) -> socket:
-    from rankshot.survey.web.app import open_port
+    from rankshot.survey.web.server import open_port
 
     try:
         return open_port(host, port)
