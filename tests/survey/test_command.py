@@ -38,7 +38,7 @@ def take_part(folder, n_people, order_of, seconds=9.0):
     study = read_study(folder / "study.toml")
     database = Database(folder / "study.sqlite", create=True)
     now = [1e9]
-    survey = Participation(study, database, lambda: now[0], Random(1))
+    survey = Participation(study, database, lambda: now[0], Random(1), lambda: now[0])
     for person in range(n_people):
         rater = survey.start(f"none:id:p{person}")
         while isinstance(asked := survey.current_question(rater), CurrentQuestion):

@@ -46,6 +46,11 @@ def test_what_was_not_shown_comes_after():
     }
 
 
+def test_an_unknown_time_is_null():
+    (line,) = records("after", [answer("x", CAT, ["fox"], seconds=None)])
+    assert line["seconds"] is None
+
+
 @pytest.mark.parametrize(
     ("order", "ranking"),
     [

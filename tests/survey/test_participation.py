@@ -63,7 +63,7 @@ def database(place):
 
 def open_participation(study, database, seed=0):
     clock = Clock()
-    return Participation(study, database, clock, Random(seed)), clock
+    return Participation(study, database, clock, Random(seed), clock), clock
 
 
 def submit(survey, rater, asked, order=None, **more):
@@ -417,6 +417,29 @@ def test_seconds_run_from_the_first_sight(database):
     clock.now += 7
     submit(survey, rater, asked)
     assert [a.seconds for a in read_stored_answers(database)] == [12.0]
+
+
+def test_a_clock_that_is_set_back_changes_no_seconds_of_the_same_process(database):
+    clock, ticks = Clock(), Clock()
+    survey = Participation(STUDY, database, clock, Random(0), ticks)
+    rater = survey.start("none:ann")
+    for passed, jump in ((8.0, -3600.0), (9.0, 86_400.0)):
+        asked = survey.current_question(rater)
+        ticks.now += passed
+        clock.now += passed + jump
+        submit(survey, rater, asked)
+    assert [a.seconds for a in read_stored_answers(database)] == [8.0, 9.0]
+
+
+def test_seconds_across_a_restart_are_those_of_the_clock_or_unknown(database):
+    clock = Clock()
+    rater = Participation(STUDY, database, clock, Random(0)).start("none:ann")
+    for jump in (20.0, -3600.0, 30.0):
+        asked = Participation(STUDY, database, clock, Random(0)).current_question(rater)
+        clock.now += jump
+        # Ticks of another process begin anywhere.
+        submit(Participation(STUDY, database, clock, Random(0), lambda: 1e6), rater, asked)
+    assert [a.seconds for a in read_stored_answers(database)] == [20.0, None, 30.0]
 
 
 def test_a_question_that_leaves_the_study_keeps_its_answers(database):

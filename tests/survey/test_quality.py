@@ -13,8 +13,7 @@ from survey_answers import Simulation, answer
 from rankshot.ranking.concordance import concordance
 from rankshot.ranking.consensus import precedence
 from rankshot.ranking.rankings import Rankings
-from rankshot.survey.answers import group_by_question, is_counted
-from rankshot.survey.answers import answer_levels
+from rankshot.survey.answers import answer_levels, group_by_question, is_counted
 from rankshot.survey.quality import (
     MOST_CHANCE,
     answer_distances,
@@ -57,6 +56,14 @@ def test_half_of_the_answers_faster_than_the_rule_are_fast():
     flag = the_flag([*slow, *fast], "x", "fast")
     assert (flag.text, flag.value) == ("2 of 4 answers within 3 seconds", 0.5)
     assert names([*slow, *fast], "x", replace(RULES, seconds=1.5)) == []
+
+
+def test_an_unknown_time_is_not_fast():
+    unknown = [answer("x", question, "ab", seconds=None) for question in (CAT, DOG)]
+    assert names(unknown, "x") == []
+    fast = answer("x", OWL, "ab", seconds=0.1)
+    assert names([*unknown, fast], "x") == []
+    assert names([unknown[0], fast], "x") == ["fast"]
 
 
 def test_a_skip_is_not_fast():
@@ -207,7 +214,9 @@ def test_an_answer_at_random_has_a_mean_distance_of_exactly_one_half(rng, length
     question = Question("cat", list("abcd"))
     others = [answer("x", question, rng.permutation(list("abcd"))[:k]) for k in (4, 2, 1, 3, 3)]
     apart = [
-        distances_to_others(answer_levels([*others, answer("y", question, order)], items))[-1]
+        distances_to_others(answer_levels([*others, answer("y", question, order)], question.items))[
+            -1
+        ]
         for order in permutations("abcd", length)
     ]
     assert np.mean(apart) == pytest.approx(0.5, abs=1e-14)

@@ -92,14 +92,17 @@ def test_raters_with_most_flags_come_first():
         answer("y", CAT, "ab", seconds=1.0),
         answer("y", DOG, "", seconds=3.0),
         answer("y", GOLD, "a", seconds=10.0),
-        answer("z", CAT, "ab"),
+        answer("y", OTHER_CAT, "c", seconds=None),
+        answer("z", CAT, "ab", seconds=None),
         answer("w", CAT, "ab"),
     ]
     found = summarize_progress(STUDY, said, {}, flags)
     assert [row.rater for row in found.raters] == ["y", "z", "w", "x"]
     assert [row.rater for row in found.flagged] == ["y", "z"]
     first = found.raters[0]
-    assert (first.n_answers, first.n_skipped, first.seconds) == (2, 1, 3.0)
+    # Of what took no known time, the median knows nothing.
+    assert (first.n_answers, first.n_skipped, first.seconds) == (3, 1, 3.0)
+    assert found.raters[1].seconds is None
     assert first.flags == flags["y"]
 
 

@@ -81,7 +81,7 @@ class Survey:
     def take_part(self, participant, seconds):
         """Let somebody answer all questions without a browser, in so many seconds each."""
         now = time.time()
-        visit = Participation(self._study, self._database, lambda: now)
+        visit = Participation(self._study, self._database, lambda: now, ticks=lambda: now)
         rater = visit.start(f"none:id:{participant}")
         while isinstance(asked := visit.current_question(rater), CurrentQuestion):
             now += seconds

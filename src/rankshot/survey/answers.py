@@ -31,8 +31,9 @@ class Answer:
         All items of the question, in the order of the screen.
     order : tuple of str
         The items that were ranked, best first; empty if the participant skipped the question.
-    seconds : float
-        The time from first showing the question to the answer.
+    seconds : float or None
+        The time from first showing the question to the answer. None if it is unknown: the server
+        was started again in between, and the computer's time was set back.
     answered_at, shown_at : float
         Unix times; ``shown_at`` is None if it was not read.
     """
@@ -43,7 +44,7 @@ class Answer:
     repeat: bool
     shown: tuple[str, ...]
     order: tuple[str, ...]
-    seconds: float
+    seconds: float | None
     answered_at: float
     shown_at: float | None = None
 

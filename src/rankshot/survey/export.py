@@ -59,8 +59,8 @@ def export_lines(
     Otherwise it is a ranking of the subset shown, with the unranked items tied at its end. This
     is also the case for a target whose questions, current or earlier, show different items: an
     item that only another question shows need not come after. Each line also has the items in
-    the order of the screen, the seconds that the answer took, and the names of the participant's
-    flags, if any.
+    the order of the screen, the seconds that the answer took (null if unknown), and the names of
+    the participant's flags, if any.
 
     Parameters
     ----------
@@ -162,7 +162,8 @@ def _format_line(study: Study, answer: Answer, flags: Sequence[Flag], several: s
     }
     if not is_top:
         record["kind"] = "subset"
-    record |= {"shown": answer.shown, "seconds": round(answer.seconds, 1)}
+    seconds = None if answer.seconds is None else round(answer.seconds, 1)
+    record |= {"shown": answer.shown, "seconds": seconds}
     if flags:
         record["flags"] = [flag.name for flag in flags]
     return json.dumps(record, ensure_ascii=False)

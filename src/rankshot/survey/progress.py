@@ -108,15 +108,15 @@ class RaterProgress:
     rater : str
     n_answers, n_skipped : int
         Repeats and gold questions included.
-    seconds : float
-        The median time per answer or skip.
+    seconds : float or None
+        The median of the known times per answer or skip.
     flags : tuple of Flag
     """
 
     rater: str
     n_answers: int
     n_skipped: int
-    seconds: float
+    seconds: float | None
     flags: tuple[Flag, ...]
 
 
@@ -236,7 +236,8 @@ def _summarize_raters(
     found = []
     for rater, given in theirs.items():
         n = sum(bool(answer.order) for answer in given)
-        seconds = median(answer.seconds for answer in given)
+        times = [answer.seconds for answer in given if answer.seconds is not None]
+        seconds = median(times) if times else None
         found.append(RaterProgress(rater, n, len(given) - n, seconds, tuple(flags.get(rater, ()))))
     return tuple(sorted(found, key=lambda rater: (-len(rater.flags), rater.rater)))
 
@@ -349,34 +350,17 @@ def read_answers(connection: Connection) -> list[Answer]:
     """Return all answers, including skips, gold questions and repeats."""
     # Thousands of answers share few questions.
     asked = {row.key: question_from_row(row) for row in connection.execute(select(QUESTION))}
+    names = ("rater", "question", "number", "repeat", "seconds", "answered_at", "shown_at")
     rows = connection.execute(
-        select(
-            ASSIGNMENT.c.rater,
-            ASSIGNMENT.c.question,
-            ASSIGNMENT.c.number,
-            ASSIGNMENT.c.repeat,
-            ASSIGNMENT.c.shown,
-            ASSIGNMENT.c.answer,
-            ASSIGNMENT.c.answered_at,
-            ASSIGNMENT.c.shown_at,
-        )
+        select(ASSIGNMENT.c.shown, ASSIGNMENT.c.answer, *(ASSIGNMENT.c[name] for name in names))
         .where(ASSIGNMENT.c.answered_at.is_not(None))
         .order_by(ASSIGNMENT.c.rater, ASSIGNMENT.c.number)
     ).all()
-    shown, orders = (_parse_lists(column) for column in ([r[4] for r in rows], [r[5] for r in rows]))
+    shown = _parse_lists(row[0] for row in rows)
+    orders = _parse_lists(row[1] for row in rows)
     return [
-        Answer(
-            rater,
-            asked[key],
-            number,
-            bool(repeat),
-            tuple(names),
-            tuple(order),
-            answered_at - shown_at,
-            answered_at,
-            shown_at,
-        )
-        for (rater, key, number, repeat, _, _, answered_at, shown_at), names, order in zip(
+        Answer(rater, asked[key], number, bool(repeat), tuple(items), tuple(order), *times)
+        for (_, _, rater, key, number, repeat, *times), items, order in zip(
             rows, shown, orders, strict=True
         )
     ]

@@ -58,7 +58,8 @@ def find_flags(answers: Sequence[Answer], rules: QualityRules) -> dict[str, tupl
     """Return the flags of every participant; most have none.
 
     ========= ===================================================================================
-    fast      at least half of the answers took less than ``rules.seconds``
+    fast      at least half of the answers took less than ``rules.seconds``; an answer whose time
+              is unknown does not count as fast
     repeats   the mean distance between first and repeated answers, of two items or more, is above
               ``rules.repeat_distance``; see `answer_distances`
     gold      more than ``rules.gold_failures`` gold questions are wrong: the answer puts another
@@ -182,7 +183,11 @@ RaterFlags = Iterator[tuple[str, Flag]]
 
 def _flag_fast(answers: Sequence[Answer], rules: QualityRules) -> RaterFlags:
     given = Counter(answer.rater for answer in answers if answer.order)
-    fast = Counter(a.rater for a in answers if a.order and a.seconds < rules.seconds)
+    fast = Counter(
+        answer.rater
+        for answer in answers
+        if answer.order and answer.seconds is not None and answer.seconds < rules.seconds
+    )
     for rater, n in fast.items():
         if 2 * n >= given[rater]:
             text = f"{n} of {given[rater]} answers within {rules.seconds:g} seconds"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -69,6 +70,8 @@ class Participation:
         Returns the time in seconds.
     rng : Random
         Shuffles questions and items.
+    ticks : callable
+        Returns the seconds of a clock that is never set.
     """
 
     def __init__(
@@ -77,12 +80,16 @@ class Participation:
         database: Database,
         clock: Callable[[], float] = time.time,
         rng: Random | None = None,
+        ticks: Callable[[], float] = time.monotonic,
     ) -> None:
         self._study = study
         self._database = database
         self._identity = database.identity
         self._clock = clock
         self._rng = rng or SystemRandom()
+        self._ticks = ticks
+        # Ticks of another process, perhaps on another machine, cannot be compared with ours.
+        self._run = secrets.token_hex(8)
         self._register()
 
     def _register(self) -> None:
@@ -191,7 +198,7 @@ class Participation:
                 connection.execute(
                     ASSIGNMENT.update()
                     .where(ASSIGNMENT.c.rater == rater, ASSIGNMENT.c.number == row.number)
-                    .values(shown_at=now)
+                    .values(shown_at=now, shown_tick=self._ticks(), shown_run=self._run)
                 )
             total, answered = connection.execute(
                 select(func.count(), func.count(ASSIGNMENT.c.answered_at)).where(
@@ -302,7 +309,11 @@ class Participation:
             connection.execute(
                 ASSIGNMENT.update()
                 .where(ASSIGNMENT.c.rater == rater, ASSIGNMENT.c.number == number)
-                .values(answer=json.dumps(order), answered_at=now)
+                .values(
+                    answer=json.dumps(order),
+                    answered_at=now,
+                    seconds=self._measure_seconds(row, now),
+                )
             )
             if not order:
                 # A skipped question is not repeated.
@@ -316,6 +327,14 @@ class Participation:
             # After a long idle time, `current_question` must first replace lost questions.
             _record_activity(connection, rater, now, since=idle_cutoff(self._study, now))
             _record_end(connection, rater, now)
+
+    def _measure_seconds(self, row: Row[tuple[object, ...]], now: float) -> float | None:
+        """Return the time since a question was shown; None if it is unknown."""
+        if row.shown_run == self._run:
+            return self._ticks() - row.shown_tick
+        # The server was started again, or another one showed the question. Only the computer's
+        # time is left, and somebody may have set it back.
+        return now - row.shown_at if now >= row.shown_at else None
 
     def _make_finished(self, connection: Connection, person: Row[tuple[object, ...]]) -> Finished:
         n_answers = connection.execute(
