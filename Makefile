@@ -31,6 +31,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/command.py
 	$(BIN)/python benchmarks/inference.py
 	$(BIN)/python benchmarks/cluster.py
+	$(BIN)/python benchmarks/survey.py
 
 # Needs a CUDA device; without one it says so.
 bench-gpu: $(VENV)/.bench

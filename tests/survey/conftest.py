@@ -2,15 +2,18 @@ import secrets
 
 import pytest
 from asgi_client import Survey, open_survey
-from postgres_server import running_server
+from postgres_server import MissingProgramsError, running_server
 from small_studies import small_study
 
 
 @pytest.fixture(scope="session")
 def postgresql():
     """Return a function that makes an empty PostgreSQL database; skips where there is no server."""
-    with running_server() as fresh:
-        yield fresh
+    try:
+        with running_server() as fresh:
+            yield fresh
+    except MissingProgramsError as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -9,9 +9,12 @@ from itertools import count
 from pathlib import Path
 
 import psycopg
-import pytest
 
 USER = "postgres"
+
+
+class MissingProgramsError(Exception):
+    """PostgreSQL cannot be started here; the message says why."""
 
 
 def programs():
@@ -21,13 +24,19 @@ def programs():
     folders += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
     found = [folder for folder in folders if (folder / "initdb").exists()]
     if not found:
-        pytest.skip("PostgreSQL is not installed (Debian: apt-get install postgresql)")
+        raise MissingProgramsError(
+            "PostgreSQL is not installed (Debian: apt-get install postgresql)"
+        )
     return found[0]
 
 
 @contextmanager
-def running_server():
-    """Start a server; yield a function that returns the URL of a new, empty database."""
+def running_server(*, durable=False):
+    """Start a server; yield a function that returns the URL of a new, empty database.
+
+    The tests kill our server, not this one: nothing needs to survive a power cut, unless it is to
+    be `durable`.
+    """
     bin_folder = programs()
     # PostgreSQL does not run as root; Debian's package makes a user for it.
     as_user = {"user": USER} if os.geteuid() == 0 else {}
@@ -37,14 +46,15 @@ def running_server():
             try:
                 shutil.chown(folder, USER)
             except LookupError:
-                pytest.skip(f"PostgreSQL does not run as root, and there is no user {USER}")
+                raise MissingProgramsError(
+                    f"PostgreSQL does not run as root, and there is no user {USER}"
+                ) from None
         log = folder / "log"
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "cwd": folder}
         initdb = [bin_folder / "initdb", "-D", folder / "data", "-U", USER, "-A", "trust"]
         subprocess.run([*initdb, "--no-sync"], check=True, **quiet, **as_user)
         control = [bin_folder / "pg_ctl", "-D", folder / "data", "-w"]
-        # The tests kill our server, not this one: nothing needs to survive a power cut.
-        options = f"-c listen_addresses='' -c fsync=off -k {folder}"
+        options = f"-c listen_addresses='' -c fsync={'on' if durable else 'off'} -k {folder}"
         begin = [*control, "-l", log, "-o", options, "start"]
         # With a pipe for stderr, pg_ctl's child would keep it open for ever.
         subprocess.run(begin, check=True, stdout=subprocess.DEVNULL, cwd=folder, **as_user)

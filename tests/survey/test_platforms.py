@@ -8,7 +8,7 @@ from small_studies import small_study
 from sqlalchemy import select
 
 from rankshot.core.errors import RankshotError
-from rankshot.survey.platforms import PREVIEW, TurkTask, read_visitor
+from rankshot.survey.platforms import PREVIEW, Arrival, TurkTask, read_visitor
 from rankshot.survey.store.database import PARTICIPANT
 
 DONE = "https://app.prolific.com/submissions/complete?cc=C1A2B3"
@@ -243,9 +243,9 @@ def test_an_address_that_lacks_something_says_so(turk, query):
 
 @pytest.mark.parametrize("text", ["a", "A-Z_a.z:0@9", "x" * 100])
 def test_ids_are_taken_as_they_are(text):
-    assert read_visitor("none", text).participant == text
-    assert read_visitor("prolific", text).participant == text
-    turk = read_visitor("mturk", text, text, SANDBOX)
+    assert read_visitor("none", Arrival(text)).participant == text
+    assert read_visitor("prolific", Arrival(text)).participant == text
+    turk = read_visitor("mturk", Arrival(text, "", text, SANDBOX))
     assert (turk.participant, turk.turk) == (text, TurkTask(text, SANDBOX))
 
 
@@ -255,11 +255,11 @@ def test_ids_are_taken_as_they_are(text):
 def test_ids_that_no_platform_gives_are_refused(text):
     for platform in ("none", "prolific"):
         with pytest.raises(RankshotError, match="letters, digits"):
-            read_visitor(platform, text)
+            read_visitor(platform, Arrival(text))
     with pytest.raises(RankshotError, match="workerId is"):
-        read_visitor("mturk", text, "3AAA", LIVE)
+        read_visitor("mturk", Arrival(text, "", "3AAA", LIVE))
     with pytest.raises(RankshotError, match="assignmentId is"):
-        read_visitor("mturk", "A1", text, LIVE)
+        read_visitor("mturk", Arrival("A1", "", text, LIVE))
 
 
 def test_ids_of_two_platforms_are_two_people(tmp_path):

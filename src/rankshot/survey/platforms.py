@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import NamedTuple
+from urllib.parse import parse_qs, urlsplit
 
 from rankshot.core.errors import RankshotError, short_repr
 
@@ -14,6 +15,8 @@ TURK_HOSTS = ("https://www.mturk.com", "https://workersandbox.mturk.com")
 """The hosts to which a Mechanical Turk task may be submitted; forms go to no other host."""
 TURK_FORM_ACTIONS = (*TURK_HOSTS, "https://worker.mturk.com")
 """The same for the content-security policy. Chromium also applies it to redirects."""
+INVITATION = "invitation"
+"""The query parameter with a signed invitation, and where its participants come from."""
 PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
 """The assignment id that Mechanical Turk sends before a worker accepts the task."""
 ID_PATTERN = "^[A-Za-z0-9_.:@-]{1,100}$"
@@ -31,6 +34,50 @@ class TurkTask(NamedTuple):
         """Return the URL to which the form that submits the task is sent."""
         return f"{self.host}/mturk/externalSubmit"
 
+    def columns(self) -> dict[str, str | None]:
+        """Return the columns of the participant in the database."""
+        return {"turk_assignment": self.assignment, "turk_host": self.host}
+
+
+class ProlificSession(NamedTuple):
+    """Who takes part in which study of Prolific, and the submission that is paid."""
+
+    participant: str
+    study: str | None
+    session: str | None
+
+    def columns(self) -> dict[str, str | None]:
+        """Return the columns of the participant in the database."""
+        return {
+            "platform_id": self.participant,
+            "platform_study": self.study,
+            "platform_session": self.session,
+        }
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """What the address of a visit says, or the form that starts.
+
+    Attributes
+    ----------
+    participant : str
+        The platform's id.
+    invitation : str
+        A signed invitation.
+    assignment, submit_to : str
+        For Mechanical Turk: the task, and where it is submitted.
+    study, session : str
+        For Prolific: STUDY_ID and SESSION_ID.
+    """
+
+    participant: str = ""
+    invitation: str = ""
+    assignment: str = ""
+    submit_to: str = ""
+    study: str = ""
+    session: str = ""
+
 
 @dataclass(frozen=True)
 class Visitor:
@@ -41,18 +88,18 @@ class Visitor:
     participant : str or None
         The platform's id; None if a plain link has none.
     turk : TurkTask or None
+    session : ProlificSession or None
     preview : bool
         Whether a worker looks at a preview of the task and has not accepted it yet.
     """
 
     participant: str | None
     turk: TurkTask | None = None
+    session: ProlificSession | None = None
     preview: bool = False
 
 
-def read_visitor(
-    platform: str, participant: str, assignment: str = "", submit_to: str = ""
-) -> Visitor:
+def read_visitor(platform: str, arrival: Arrival) -> Visitor:
     """Read the parameters that the platform has put into the URL.
 
     Raises
@@ -60,27 +107,45 @@ def read_visitor(
     RankshotError
         If something is missing or malformed. The message says how to open the survey.
     """
+    given = arrival.participant
     if platform == "mturk":
-        if assignment == PREVIEW:
+        if arrival.assignment == PREVIEW:
             return Visitor(None, preview=True)
-        host = _require_value("turkSubmitTo", submit_to).rstrip("/")
+        host = _require_value("turkSubmitTo", arrival.submit_to).rstrip("/")
         if host not in TURK_HOSTS:
             raise RankshotError(
-                f"turkSubmitTo is {short_repr(submit_to)}, not Mechanical Turk: "
+                f"turkSubmitTo is {short_repr(arrival.submit_to)}, not Mechanical Turk: "
                 "open the survey from Mechanical Turk"
             )
         return Visitor(
-            _require_id(ID_PARAMETER["mturk"], participant),
-            TurkTask(_require_id("assignmentId", assignment), host),
+            _require_id(ID_PARAMETER["mturk"], given),
+            TurkTask(_require_id("assignmentId", arrival.assignment), host),
         )
-    if not participant and platform == "none":
-        return Visitor(None)
-    return Visitor(_require_id(ID_PARAMETER[platform], participant))
+    if platform == "prolific":
+        session = ProlificSession(
+            _require_id(ID_PARAMETER["prolific"], given),
+            _read_id("STUDY_ID", arrival.study),
+            _read_id("SESSION_ID", arrival.session),
+        )
+        return Visitor(given, session=session)
+    return Visitor(_read_id(ID_PARAMETER["none"], given))
 
 
 def participant_name(platform: str, participant: str) -> str:
     """Return the name of a participant; the database stores a keyed hash of it."""
     return f"{platform}:id:{participant}"
+
+
+def read_completion_code(completion_url: str | None) -> str | None:
+    """Return the code that Prolific has put into a completion URL (cc); None without one.
+
+    Examples
+    --------
+    >>> read_completion_code("https://app.prolific.com/submissions/complete?cc=C1A2B3")
+    'C1A2B3'
+    """
+    query = urlsplit(completion_url or "").query
+    return next(iter(parse_qs(query).get("cc", [])), None)
 
 
 def _require_value(name: str, value: str) -> str:
@@ -98,3 +163,7 @@ def _require_id(name: str, value: str) -> str:
             f"{name} is {short_repr(value)}: it may have at most 100 letters, digits and . _ - : @"
         )
     return value
+
+
+def _read_id(name: str, value: str) -> str | None:
+    return _require_id(name, value) if value else None

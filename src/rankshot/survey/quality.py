@@ -34,6 +34,8 @@ LEAST_PLACES = 8
 MOST_CHANCE = 0.01
 """The largest probability with which an independent participant gets the flag "identical"."""
 
+FLAG_NAMES = ("fast", "repeats", "gold", "distance", "identical", "skips")
+
 
 @dataclass(frozen=True)
 class Flag:
@@ -42,7 +44,7 @@ class Flag:
     Attributes
     ----------
     name : str
-        "fast", "repeats", "gold", "distance", "identical" or "skips".
+        One of `FLAG_NAMES`.
     text : str
         The reason in words, with the figures.
     value : float
@@ -217,13 +219,13 @@ def _flag_repeats(answers: Sequence[Answer], rules: QualityRules) -> RaterFlags:
 def _flag_gold(answers: Sequence[Answer], rules: QualityRules) -> RaterFlags:
     gold = [answer for answer in answers if answer.question.is_gold and answer.order]
     asked = Counter(answer.rater for answer in gold)
-    wrong = Counter(answer.rater for answer in gold if not _is_right(answer))
+    wrong = Counter(answer.rater for answer in gold if not is_right(answer))
     for rater, n in wrong.items():
         if n > rules.gold_failures:
             yield rater, Flag("gold", f"{n} of {asked[rater]} gold questions wrong", n)
 
 
-def _is_right(answer: Answer) -> bool:
+def is_right(answer: Answer) -> bool:
     """Return whether no other item comes before one of the known items."""
     first = answer.question.first
     return set(answer.order[: len(first)]) <= set(first)

@@ -7,13 +7,14 @@ from collections.abc import Collection, Mapping, Sequence
 from random import Random
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, func, or_, select
+from sqlalchemy import Connection, Row, and_, case, func, select
 
 from rankshot.survey.store.database import ASSIGNMENT, PARTICIPANT
 from rankshot.survey.study import Question, Study
 
 NO_ANSWER = "[]"
 """How a skipped question is stored. A skip does not count as an answer."""
+MOST_COUNTED_AT_ONCE = 1_000
 
 
 class Turn(NamedTuple):
@@ -24,16 +25,14 @@ class Turn(NamedTuple):
 
 
 def assign_questions(
-    counts: Mapping[str, int], planned: int, n: int, seen: Collection[str], rng: Random
+    counts: Mapping[str, int], n: int, seen: Collection[str], rng: Random
 ) -> list[str]:
     """Choose questions for one participant.
 
     Parameters
     ----------
     counts : mapping
-        For the key of each question, the number of answers given and in progress.
-    planned : int
-        A question with this many answers is not assigned any more.
+        For the key of each open question, the number of answers given and in progress.
     n : int
         How many questions are wanted. Fewer are returned if no more are left.
     seen : collection of str
@@ -49,10 +48,10 @@ def assign_questions(
 
     Examples
     --------
-    >>> assign_questions({"cat": 2, "dog": 1, "cow": 3}, planned=3, n=2, seen=[], rng=Random(0))
+    >>> assign_questions({"cat": 2, "dog": 1, "cow": 3}, n=2, seen=[], rng=Random(0))
     ['dog', 'cat']
     """
-    open_questions = [key for key, have in counts.items() if have < planned and key not in seen]
+    open_questions = [key for key in counts if key not in seen]
     rng.shuffle(open_questions)
     return sorted(open_questions, key=counts.__getitem__)[:n]
 
@@ -73,52 +72,193 @@ def arrange_turns(
     return turns + [Turn(key, repeat=True) for key in early]
 
 
+def replace_closed(
+    connection: Connection,
+    study: Study,
+    loads: Mapping[str, Load],
+    rows: Sequence[Row[tuple[object, ...]]],
+    rng: Random,
+) -> None:
+    """Replace the questions of a participant that may not be assigned any more.
+
+    Parameters
+    ----------
+    connection : Connection
+    study : Study
+    loads : mapping
+        The answers of each question, without those that this participant is still to give.
+    rows : sequence of rows
+        All assignments of the participant.
+    rng : Random
+    """
+    counts = find_open(loads, study)
+    seen = {row.question for row in rows}
+    gold = {question.key for question in study.gold}
+    is_asked_something = False
+    for row in rows:
+        if row.question in gold or row.repeat:
+            continue
+        key = row.question
+        # A question that the study does not contain any more stays as it is.
+        if row.answered_at is None and key in loads and key not in counts:
+            key = next(iter(assign_questions(counts, 1, seen, rng)), None)
+            seen.add(key)
+            _replace_question(connection, study, row, key, rng)
+        is_asked_something |= key is not None
+    if not is_asked_something and rows:
+        # Gold questions alone are not worth asking.
+        connection.execute(
+            ASSIGNMENT.delete().where(
+                ASSIGNMENT.c.rater == rows[0].rater, ASSIGNMENT.c.answered_at.is_(None)
+            )
+        )
+
+
+def _replace_question(
+    connection: Connection,
+    study: Study,
+    row: Row[tuple[object, ...]],
+    key: str | None,
+    rng: Random,
+) -> None:
+    """Replace a question and its repeat by another question; None removes both."""
+    mine = (ASSIGNMENT.c.rater == row.rater) & (ASSIGNMENT.c.question == row.question)
+    if key is None:
+        connection.execute(ASSIGNMENT.delete().where(mine))
+        return
+    items = next(q.items for q in study.questions if q.key == key)
+    for repeat in (0, 1):
+        shown = json.dumps(shuffle_items(items, rng))
+        connection.execute(
+            ASSIGNMENT.update()
+            .where(mine, ASSIGNMENT.c.repeat == repeat)
+            .values(question=key, shown=shown, shown_at=None)
+        )
+
+
 def shuffle_items(items: Sequence[str], rng: Random) -> list[str]:
     """Return the items in a random order, so that the order on the screen suggests no answer."""
     return rng.sample(items, len(items))
 
 
+def reopen_skipped(connection: Connection, raters: Sequence[str]) -> None:
+    """Ask participants again what they skipped."""
+    connection.execute(
+        ASSIGNMENT.update()
+        .where(ASSIGNMENT.c.rater.in_(raters), ASSIGNMENT.c.answer == NO_ANSWER)
+        .values(dict.fromkeys(("answer", "answered_at", "seconds", "shown_at")))
+    )
+    # As if they had been away for long: their questions may have been assigned to others.
+    connection.execute(
+        PARTICIPANT.update()
+        .where(PARTICIPANT.c.rater.in_(raters))
+        .values(finished_at=None, seen_at=0.0)
+    )
+
+
 # ---- Answer counts
 
+COUNTS = PARTICIPANT.c.excluded_at.is_(None) & PARTICIPANT.c.withdrawn_at.is_(None)
+"""Whose answers count."""
 
-def count_answers(connection: Connection, study: Study, now: float) -> dict[str, int]:
-    """Return the number of answers given and in progress, for each question of the study.
+
+class Load(NamedTuple):
+    """How many have answered a question, and how many active participants are still to do so."""
+
+    given: int
+    in_progress: int
+
+
+def count_answers(
+    connection: Connection,
+    study: Study,
+    now: float,
+    *,
+    pilot: bool = False,
+    questions: Sequence[Question] | None = None,
+) -> dict[str, Load]:
+    """Count the answers of each question, without skips, repeats and who is excluded.
 
     An assigned question is in progress while its participant is active. After an idle time of
     ``return_after_minutes`` it does not count any more, and others may get the question.
+
+    Parameters
+    ----------
+    connection : Connection
+    study : Study
+    now : float
+    pilot : bool
+        Whether pilot participants are counted, or the others.
+    questions : sequence of Question, optional
+        By default all questions of the study.
     """
     given = and_(ASSIGNMENT.c.answered_at.is_not(None), ASSIGNMENT.c.answer != NO_ANSWER)
-    return _count_by_question(connection, study, or_(given, _is_in_progress(study, now)))
+    is_active = PARTICIPANT.c.seen_at >= idle_cutoff(study, now)
+    counts = (
+        select(
+            ASSIGNMENT.c.question,
+            func.sum(case((given, 1), else_=0)),
+            func.sum(case((and_(ASSIGNMENT.c.answered_at.is_(None), is_active), 1), else_=0)),
+        )
+        .join(PARTICIPANT)
+        .where(ASSIGNMENT.c.repeat == 0, PARTICIPANT.c.pilot == int(pilot), COUNTS)
+        .group_by(ASSIGNMENT.c.question)
+    )
+    if questions is not None:
+        counts = counts.where(ASSIGNMENT.c.question.in_([q.key for q in questions]))
+    found = {key: Load(*load) for key, *load in connection.execute(counts)}
+    asked = study.questions if questions is None else questions
+    return {question.key: found.get(question.key, Load(0, 0)) for question in asked}
 
 
-def count_in_progress(connection: Connection, study: Study, now: float) -> dict[str, int]:
+def count_in_progress(
+    connection: Connection, study: Study, now: float, *, pilot: bool = False
+) -> dict[str, int]:
     """Return how many active participants are still to answer each question of the study."""
-    return _count_by_question(connection, study, _is_in_progress(study, now))
+    loads = count_answers(connection, study, now, pilot=pilot)
+    return {key: load.in_progress for key, load in loads.items()}
 
 
-def idle_cutoff(study: Study, now: float) -> float:
-    """Return the time of the last activity before which a participant counts as having left."""
-    return now - 60 * study.return_after_minutes
+def find_open(loads: Mapping[str, Load], study: Study) -> dict[str, int]:
+    """Return the questions that may be assigned, with their answers given and in progress.
+
+    A question is closed when it has all its answers. Until then it may be assigned to
+    ``spare_answers`` more participants than planned, so that those who replace others find a
+    place.
+    """
+    most = study.answers_per_question + (study.spare_answers or 0)
+    return {
+        key: sum(load)
+        for key, load in loads.items()
+        if load.given < study.answers_per_question and sum(load) < most
+    }
+
+
+def is_any_open(
+    connection: Connection, study: Study, now: float, rng: Random, *, pilot: bool = False
+) -> bool:
+    """Return whether a question may be assigned.
+
+    While the survey is far from full, it is enough to count the answers of a few questions.
+    """
+    questions = rng.sample(study.questions, len(study.questions))
+    first, n = 0, 1
+    while first < len(questions):
+        some = questions[first : first + n]
+        if find_open(count_answers(connection, study, now, pilot=pilot, questions=some), study):
+            return True
+        first, n = first + n, min(2 * n, MOST_COUNTED_AT_ONCE)
+    return False
+
+
+def idle_cutoff(study: Study, now: float, share: float = 1.0) -> float:
+    """Return the time of the last activity before which a participant counts as having left.
+
+    ``share`` is that of the idle time after which participants have left.
+    """
+    return now - share * 60 * study.return_after_minutes
 
 
 def question_from_row(row: Row[tuple[object, ...]]) -> Question:
     """Return the question of a row that has the columns of the table ``question``."""
     return Question(row.target, tuple(json.loads(row.items)), tuple(json.loads(row.first)))
-
-
-def _is_in_progress(study: Study, now: float) -> ColumnElement[bool]:
-    is_active = PARTICIPANT.c.seen_at >= idle_cutoff(study, now)
-    return and_(ASSIGNMENT.c.answered_at.is_(None), is_active)
-
-
-def _count_by_question(
-    connection: Connection, study: Study, condition: ColumnElement[bool]
-) -> dict[str, int]:
-    rows = connection.execute(
-        select(ASSIGNMENT.c.question, func.count().label("n"))
-        .join(PARTICIPANT)
-        .where(ASSIGNMENT.c.repeat == 0, condition)
-        .group_by(ASSIGNMENT.c.question)
-    )
-    found: dict[str, int] = {row.question: row.n for row in rows}
-    return {question.key: found.get(question.key, 0) for question in study.questions}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
+from selectors import EVENT_READ, DefaultSelector
+from threading import Lock
 from typing import Any
 
 from sqlalchemy import (
@@ -27,7 +29,7 @@ from sqlalchemy import (
     text,
 )
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, NoSuchModuleError
 
 from rankshot.core.errors import RankshotError
 from rankshot.survey.store.identity import Identity
@@ -206,6 +208,10 @@ class Database:
         # In SQLite, the write-ahead log already gives every transaction one state.
         snapshot = {"isolation_level": "REPEATABLE READ"} if is_postgresql else {}
         self._reads = self._engine.execution_options(**snapshot)
+        self._writes = self._engine.execution_options(writes=True)
+        # SQLite has one writer. Others wait for it here, in turn; SQLite itself would let each of
+        # them sleep for a while and try again.
+        self._turn: AbstractContextManager[Any] = nullcontext() if is_postgresql else Lock()
         try:
             with self.begin_write() as connection:
                 if is_postgresql:
@@ -235,10 +241,8 @@ class Database:
     @contextmanager
     def begin_write(self) -> Iterator[Connection]:
         """Begin a transaction that is on disk when the block ends, or is rolled back."""
-        with self._engine.connect() as plain:
-            connection = plain.execution_options(writes=True)
-            with connection.begin():
-                yield connection
+        with self._turn, self._writes.connect() as connection, connection.begin():
+            yield connection
 
     @contextmanager
     def begin_assignment(self) -> Iterator[Connection]:
@@ -247,6 +251,32 @@ class Database:
             # SQLite has one writer at a time in any case, and ignores FOR UPDATE.
             connection.execute(select(SURVEY.c.version).with_for_update())
             yield connection
+
+    def erase_deleted(self) -> None:
+        """Erase what was deleted from the bytes of the database and of its log.
+
+        Without this, deleted rows stay in free space until something else is written there.
+
+        Raises
+        ------
+        RankshotError
+            If somebody reads the database all the time, so that the log cannot be emptied.
+        """
+        if self._engine.dialect.name == "postgresql":
+            with self._engine.connect() as plain:
+                connection = plain.execution_options(isolation_level="AUTOCOMMIT")
+                connection.execute(text("VACUUM FULL participant, assignment, extra_answer, event"))
+            return
+        with self._turn, self._engine.connect() as connection:
+            # Not through SQLAlchemy, which would begin a transaction.
+            driver = connection.connection.cursor()
+            driver.execute("VACUUM")
+            (is_busy, *_) = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if is_busy:
+            raise RankshotError(
+                "the rows are deleted, but the log (-wal) still has copies, since the database is "
+                "being read: stop the programs that read it, and give the command again"
+            )
 
     def close(self) -> None:
         """Close all connections."""
@@ -335,6 +365,8 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
     # FULL: an acknowledged answer also survives a power cut.
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
+    # Who withdraws expects that the answers are gone: zeros are written over deleted rows.
+    connection.execute("PRAGMA secure_delete = ON")
 
 
 def _begin_sqlite(connection: Connection) -> None:
@@ -351,13 +383,11 @@ def _create_postgresql(url: str) -> Engine:
                 f"the database must be an SQLite file or a postgresql:// URL, not "
                 f"{parsed.drivername}://"
             )
-        return create_engine(
+        engine = create_engine(
             parsed.set(drivername=POSTGRESQL),
             pool_size=CONNECTIONS,
             pool_timeout=60,
             hide_parameters=True,
-            # After a restart of the server, connect again.
-            pool_pre_ping=True,
         )
     except (ArgumentError, NoSuchModuleError):
         raise RankshotError(
@@ -367,3 +397,17 @@ def _create_postgresql(url: str) -> Engine:
         raise RankshotError(
             f"PostgreSQL needs {error.name}: pip install 'rankshot[postgresql]'"
         ) from None
+    event.listen(engine, "checkout", _check_postgresql)
+    return engine
+
+
+def _check_postgresql(connection: Any, _record: Any, _proxy: Any) -> None:
+    """Connect again after a restart of the server.
+
+    A server that ends says so, and then the socket has something to read. To look costs less than
+    to ask the server.
+    """
+    with DefaultSelector() as sockets:
+        sockets.register(connection, EVENT_READ)
+        if sockets.select(0):
+            raise DisconnectionError

@@ -9,6 +9,7 @@ import secrets
 RATER_DIGITS = 16
 LINK_DIGITS = 48
 TOKEN_DIGITS = 32
+INVITATION_DIGITS = 24
 NONCE_DIGITS = 64
 """A nonce is a random number and its token, each of half this length."""
 
@@ -50,6 +51,16 @@ class Identity:
         """Return the rater of a link; None if the link is not valid."""
         rater = link[:RATER_DIGITS]
         return rater if _are_equal(self.link(rater), link) else None
+
+    def invitation(self, number: int) -> str:
+        """Return the token of an invitation, which nobody can make for another number."""
+        return f"{number}-{self._hash('invitation', number).hex()[:INVITATION_DIGITS]}"
+
+    def verify_invitation(self, token: str) -> str | None:
+        """Return the number of an invitation; None if the token is not valid."""
+        number = token.partition("-")[0]
+        is_number = number.isascii() and number.isdigit() and len(number) < 10
+        return number if is_number and _are_equal(self.invitation(int(number)), token) else None
 
     def code(self, rater: str) -> str:
         """Return the completion code of a participant."""

@@ -9,20 +9,30 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random, SystemRandom
 
-from sqlalchemy import Connection, Row, func, select
+from sqlalchemy import Connection, Row, and_, bindparam, case, func, select
 
+from rankshot.core.errors import RankshotError
 from rankshot.survey.answers import order_from_places
-from rankshot.survey.platforms import TurkTask
+from rankshot.survey.platforms import ProlificSession, TurkTask
 from rankshot.survey.store.assignment import (
+    NO_ANSWER,
     arrange_turns,
     assign_questions,
     count_answers,
+    find_open,
     idle_cutoff,
+    is_any_open,
     question_from_row,
+    reopen_skipped,
+    replace_closed,
     shuffle_items,
 )
-from rankshot.survey.store.database import ASSIGNMENT, PARTICIPANT, QUESTION, Database
+from rankshot.survey.store.database import ASSIGNMENT, PARTICIPANT, QUESTION, SURVEY, Database
+from rankshot.survey.store.people import read_state, withdraw
 from rankshot.survey.study import Question, Study
+
+ACTIVITY_SHARE = 0.02
+"""Opening a page is recorded if the last activity is older than this share of the idle time."""
 
 
 @dataclass(frozen=True)
@@ -36,19 +46,43 @@ class CurrentQuestion:
     total: int
     form: str
     """The token that an answer to it must have."""
+    pilot: bool
 
 
 @dataclass(frozen=True)
 class Finished:
-    """All questions of a participant are answered or skipped."""
+    """All questions of a participant are answered or skipped.
+
+    Attributes
+    ----------
+    code : str
+        Our own completion code.
+    n_answers : int
+        Answers and skips of all questions.
+    n_counted, n_skipped : int
+        Answers and skips of the study's questions, without gold questions and repeats.
+    turk : TurkTask or None
+    pilot : bool
+    """
 
     code: str
     n_answers: int
+    n_counted: int
+    n_skipped: int
     turk: TurkTask | None
+    pilot: bool
 
 
 class NotAssignedError(Exception):
     """An answer to a question that is not assigned to this participant, or not any more."""
+
+
+class StoppedError(Exception):
+    """Somebody cannot start or go on; ``reason`` is full, paused, closed, withdrawn or excluded."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 class AlreadyAnsweredError(Exception):
@@ -57,6 +91,65 @@ class AlreadyAnsweredError(Exception):
     def __init__(self, order: tuple[str, ...]) -> None:
         super().__init__("this question has an answer")
         self.order = order
+
+
+# ---- Statements of an answer and of the next question. Building them takes longer than running
+# them, so they are built once.
+
+_OF_RATER = ASSIGNMENT.c.rater == bindparam("of_rater")
+_OF_NUMBER = ASSIGNMENT.c.number == bindparam("of_number")
+_WAITS = ASSIGNMENT.c.answered_at.is_(None)
+_STATE = select(SURVEY.c.state).scalar_subquery().label("state")
+_CURRENT = (
+    select(
+        PARTICIPANT,
+        _STATE,
+        *(ASSIGNMENT.c[name] for name in ("number", "question", "shown", "shown_at")),
+        *(QUESTION.c[name] for name in ("target", "items", "first")),
+        *(
+            select(count).where(_OF_RATER).correlate(None).scalar_subquery().label(name)
+            for name, count in {
+                "total": func.count(ASSIGNMENT.c.number),
+                "n_answers": func.count(ASSIGNMENT.c.answered_at),
+            }.items()
+        ),
+    )
+    .select_from(
+        PARTICIPANT.outerjoin(ASSIGNMENT, and_(_OF_RATER, _WAITS)).outerjoin(
+            QUESTION, QUESTION.c.key == ASSIGNMENT.c.question
+        )
+    )
+    .where(PARTICIPANT.c.rater == bindparam("of_rater"))
+    .order_by(ASSIGNMENT.c.number)
+    .limit(1)
+)
+_SHOW = (
+    ASSIGNMENT.update()
+    .where(_OF_RATER, _OF_NUMBER)
+    .values({name: bindparam(name) for name in ("shown_at", "shown_tick", "shown_run")})
+)
+# Another tab cannot replace the question before the answer is stored.
+_ASSIGNED = select(ASSIGNMENT).where(_OF_RATER, _OF_NUMBER).with_for_update()
+_ANSWER = (
+    ASSIGNMENT.update()
+    .where(_OF_RATER, _OF_NUMBER)
+    .values({name: bindparam(name) for name in ("answer", "answered_at", "seconds")})
+)
+# Activity, unless the last activity is older than `since`; and the end, if nothing is left.
+_GO_ON = (
+    PARTICIPANT.update()
+    .where(PARTICIPANT.c.rater == bindparam("of_rater"))
+    .values(
+        seen_at=case(
+            (PARTICIPANT.c.seen_at >= bindparam("since"), bindparam("now")),
+            else_=PARTICIPANT.c.seen_at,
+        ),
+        finished_at=case(
+            (~select(ASSIGNMENT.c.number).where(_OF_RATER, _WAITS).exists(), bindparam("now")),
+            else_=PARTICIPANT.c.finished_at,
+        ),
+    )
+)
 
 
 class Participation:
@@ -110,44 +203,75 @@ class Participation:
             if rows:
                 connection.execute(QUESTION.insert(), rows)
 
-    def is_full(self, participant: str | None) -> bool:
-        """Return whether somebody who has not started yet would get no question."""
-        with self._database.begin_read() as connection:
-            if participant is not None:
-                known = _select_participant(connection, self._identity.rater(participant))
-                if known is not None:
-                    return False
-            counts = count_answers(connection, self._study, self._clock())
-        return min(counts.values()) >= self._study.answers_per_question
+    def require_place(self, participant: str | None) -> bool:
+        """Return whether a visitor would start as a pilot participant.
 
-    def start(self, participant: str, turk: TurkTask | None = None) -> str | None:
-        """Start or resume; return the rater, or None if no question is left."""
+        Raises
+        ------
+        StoppedError
+            If the visitor could not start, or not go on. Nothing is stored.
+        """
+        rater = None if participant is None else self._identity.rater(participant)
+        with self._database.begin_read() as connection:
+            person = None if rater is None else _select_participant(connection, rater)
+            if person is not None:
+                _check_going_on(person)
+                return bool(person.pilot)
+            pilot = _require_open(read_state(connection))
+            if not is_any_open(connection, self._study, self._clock(), self._rng, pilot=pilot):
+                raise StoppedError("full")
+        return pilot
+
+    def start(
+        self,
+        participant: str,
+        turk: TurkTask | None = None,
+        session: ProlificSession | None = None,
+    ) -> str | None:
+        """Start or resume; return the rater, or None if no question is left.
+
+        Raises
+        ------
+        StoppedError
+            If the survey is paused or closed, or the participant has withdrawn or is excluded.
+        """
         rater = self._identity.rater(participant)
         now = self._clock()
         with self._database.begin_assignment() as connection:
-            known = _select_participant(connection, rater) is not None
+            person = _select_participant(connection, rater)
+            if person is not None:
+                _check_going_on(person)
             # A participant whose questions were all answered by others starts again.
-            if not known or not _select_assignments(connection, rater):
-                study, counts = self._study, count_answers(connection, self._study, now)
-                wanted = study.questions_per_participant
-                keys = assign_questions(counts, study.answers_per_question, wanted, (), self._rng)
+            if person is None or not _select_assignments(connection, rater):
+                pilot = _require_open(read_state(connection))
+                if person is not None:
+                    pilot = bool(person.pilot)
+                keys = self._choose_questions(connection, now, pilot=pilot)
                 if not keys:
                     return None
-                if not known:
+                if person is None:
                     connection.execute(
-                        PARTICIPANT.insert().values(rater=rater, started_at=now, seen_at=now)
+                        PARTICIPANT.insert().values(
+                            rater=rater, started_at=now, seen_at=now, pilot=int(pilot)
+                        )
                     )
                 _record_activity(connection, rater, now)
                 self._assign(connection, rater, keys)
-            if turk is not None:
-                # A worker who returned a task and accepted it again submits the new one. A worker
-                # who has finished cannot submit a second task for the same work.
+            # Who returned a task and accepted it again submits the new one. Who has finished
+            # cannot submit a second task for the same work.
+            ids = (turk.columns() if turk else {}) | (session.columns() if session else {})
+            if ids:
                 connection.execute(
                     PARTICIPANT.update()
                     .where(PARTICIPANT.c.rater == rater, PARTICIPANT.c.finished_at.is_(None))
-                    .values(turk_assignment=turk.assignment, turk_host=turk.host)
+                    .values(ids)
                 )
         return rater
+
+    def _choose_questions(self, connection: Connection, now: float, *, pilot: bool) -> list[str]:
+        loads = count_answers(connection, self._study, now, pilot=pilot)
+        wanted = self._study.questions_per_participant
+        return assign_questions(find_open(loads, self._study), wanted, (), self._rng)
 
     def _assign(self, connection: Connection, rater: str, keys: list[str]) -> None:
         gold = [question.key for question in self._study.gold]
@@ -172,44 +296,47 @@ class Participation:
         ------
         NotAssignedError
             If there is no such participant.
+        StoppedError
+            If the survey is paused, or the participant has withdrawn or is excluded.
         """
         now = self._clock()
-        with self._database.begin_read() as connection:
-            person = _select_participant(connection, rater)
-            if person is None:
-                raise NotAssignedError
-            if person.finished_at is not None:
-                return self._make_finished(connection, person)
-        if person.seen_at < idle_cutoff(self._study, now):
-            with self._database.begin_assignment() as connection:
-                self._resume(connection, rater, now)
         with self._database.begin_write() as connection:
-            row = connection.execute(
-                select(ASSIGNMENT, QUESTION)
-                .join(QUESTION)
-                .where(ASSIGNMENT.c.rater == rater, ASSIGNMENT.c.answered_at.is_(None))
-                .order_by(ASSIGNMENT.c.number)
-                .limit(1)
-            ).first()
-            if row is None:
-                _record_end(connection, rater, now)
-                return self._make_finished(connection, person)
-            if row.shown_at is None:
-                connection.execute(
-                    ASSIGNMENT.update()
-                    .where(ASSIGNMENT.c.rater == rater, ASSIGNMENT.c.number == row.number)
-                    .values(shown_at=now, shown_tick=self._ticks(), shown_run=self._run)
-                )
-            total, answered = connection.execute(
-                select(func.count(), func.count(ASSIGNMENT.c.answered_at)).where(
-                    ASSIGNMENT.c.rater == rater
-                )
-            ).one()
-            # Last: to avoid deadlocks, every writer locks assignments before participants.
-            _record_activity(connection, rater, now)
-        form = self._identity.form_token(rater, row.number, row.question)
+            row = _select_current(connection, rater)
+            _check_going_on(row)
+            if row.finished_at is not None or row.seen_at >= idle_cutoff(self._study, now):
+                return self._show(connection, row, now)
+        with self._database.begin_assignment() as connection:
+            self._resume(connection, rater, now)
+            return self._show(connection, _select_current(connection, rater), now)
+
+    def _show(
+        self, connection: Connection, row: Row[tuple[object, ...]], now: float
+    ) -> CurrentQuestion | Finished:
+        """Return a row of `_CURRENT`, and record that it is shown."""
+        if row.finished_at is not None:
+            return self._make_finished(connection, row)
+        if row.number is None:
+            _record_end(connection, row.rater, now)
+            return self._make_finished(connection, row)
+        mine = {"of_rater": row.rater, "of_number": row.number}
+        if row.shown_at is None:
+            clocks = {"shown_at": now, "shown_tick": self._ticks(), "shown_run": self._run}
+            connection.execute(_SHOW, {**mine, **clocks})
+        # Last: to avoid deadlocks, every writer locks assignments before participants. A write
+        # per page would be slow: an activity long ago, compared with the idle time, is recorded.
+        if row.seen_at < idle_cutoff(self._study, now, ACTIVITY_SHARE):
+            _record_activity(connection, row.rater, now)
+        form = self._identity.form_token(row.rater, row.number, row.question)
         shown = tuple(json.loads(row.shown))
-        return CurrentQuestion(row.number, question_from_row(row), shown, answered + 1, total, form)
+        return CurrentQuestion(
+            row.number,
+            question_from_row(row),
+            shown,
+            row.n_answers + 1,
+            row.total,
+            form,
+            bool(row.pilot),
+        )
 
     def _resume(self, connection: Connection, rater: str, now: float) -> None:
         """Resume after an idle time: replace questions that others have completed meanwhile."""
@@ -217,60 +344,10 @@ class Participation:
         if person is None or person.seen_at >= idle_cutoff(self._study, now):
             # Another tab did this already.
             return
-        counts = count_answers(connection, self._study, now)
+        loads = count_answers(connection, self._study, now, pilot=bool(person.pilot))
         rows = _select_assignments(connection, rater)
-        seen = {row.question for row in rows}
-        gold = {question.key for question in self._study.gold}
-        is_asked_something = False
-        for row in rows:
-            if row.question in gold or row.repeat:
-                continue
-            is_settled = row.answered_at is not None or row.question not in counts
-            key = (
-                row.question
-                if is_settled
-                else self._choose_open_question(counts, row.question, seen)
-            )
-            is_asked_something |= key is not None
-            if key != row.question:
-                self._replace_question(connection, row, key)
-        if not is_asked_something:
-            # Gold questions alone are not worth asking.
-            connection.execute(
-                ASSIGNMENT.delete().where(
-                    ASSIGNMENT.c.rater == rater, ASSIGNMENT.c.answered_at.is_(None)
-                )
-            )
+        replace_closed(connection, self._study, loads, rows, self._rng)
         _record_activity(connection, rater, now)
-
-    def _choose_open_question(self, counts: dict[str, int], key: str, seen: set[str]) -> str | None:
-        """Return this question if it needs answers, otherwise another that does, or None."""
-        planned = self._study.answers_per_question
-        if counts[key] >= planned:
-            found = assign_questions(counts, planned, 1, seen, self._rng)
-            if not found:
-                return None
-            key = found[0]
-            seen.add(key)
-        counts[key] += 1
-        return key
-
-    def _replace_question(
-        self, connection: Connection, row: Row[tuple[object, ...]], key: str | None
-    ) -> None:
-        """Replace a question and its repeat by another question; None removes both."""
-        mine = (ASSIGNMENT.c.rater == row.rater) & (ASSIGNMENT.c.question == row.question)
-        if key is None:
-            connection.execute(ASSIGNMENT.delete().where(mine))
-            return
-        items = next(q.items for q in self._study.questions if q.key == key)
-        for repeat in (0, 1):
-            shown = json.dumps(shuffle_items(items, self._rng))
-            connection.execute(
-                ASSIGNMENT.update()
-                .where(mine, ASSIGNMENT.c.repeat == repeat)
-                .values(question=key, shown=shown, shown_at=None)
-            )
 
     def submit(
         self, rater: str, number: int, form: str, places: Sequence[str], *, skip: bool = False
@@ -290,12 +367,8 @@ class Participation:
         """
         now = self._clock()
         with self._database.begin_write() as connection:
-            row = connection.execute(
-                select(ASSIGNMENT)
-                .where(ASSIGNMENT.c.rater == rater, ASSIGNMENT.c.number == number)
-                # Another tab cannot replace the question before the answer is stored.
-                .with_for_update()
-            ).first()
+            mine = {"of_rater": rater, "of_number": number}
+            row = connection.execute(_ASSIGNED, mine).first()
             if row is None or row.shown_at is None:
                 raise NotAssignedError
             if not self._identity.is_form_token(form, rater, number, row.question):
@@ -306,15 +379,9 @@ class Participation:
                 if kept != order:
                     raise AlreadyAnsweredError(kept)
                 return
-            connection.execute(
-                ASSIGNMENT.update()
-                .where(ASSIGNMENT.c.rater == rater, ASSIGNMENT.c.number == number)
-                .values(
-                    answer=json.dumps(order),
-                    answered_at=now,
-                    seconds=self._measure_seconds(row, now),
-                )
-            )
+            seconds = self._measure_seconds(row, now)
+            values = {"answer": json.dumps(order), "answered_at": now, "seconds": seconds}
+            connection.execute(_ANSWER, {**mine, **values})
             if not order:
                 # A skipped question is not repeated.
                 connection.execute(
@@ -325,27 +392,102 @@ class Participation:
                     )
                 )
             # After a long idle time, `current_question` must first replace lost questions.
-            _record_activity(connection, rater, now, since=idle_cutoff(self._study, now))
-            _record_end(connection, rater, now)
+            since = idle_cutoff(self._study, now)
+            connection.execute(_GO_ON, {"of_rater": rater, "now": now, "since": since})
 
     def _measure_seconds(self, row: Row[tuple[object, ...]], now: float) -> float | None:
         """Return the time since a question was shown; None if it is unknown."""
         if row.shown_run == self._run:
-            return self._ticks() - row.shown_tick
+            return float(self._ticks() - row.shown_tick)
         # The server was started again, or another one showed the question. Only the computer's
         # time is left, and somebody may have set it back.
-        return now - row.shown_at if now >= row.shown_at else None
+        return float(now - row.shown_at) if now >= row.shown_at else None
 
-    def _make_finished(self, connection: Connection, person: Row[tuple[object, ...]]) -> Finished:
-        n_answers = connection.execute(
-            select(func.count(ASSIGNMENT.c.answered_at)).where(ASSIGNMENT.c.rater == person.rater)
-        ).scalar_one()
-        turk = person.turk_assignment and TurkTask(person.turk_assignment, person.turk_host)
-        return Finished(self._identity.code(person.rater), n_answers, turk or None)
+    def reopen(self, rater: str) -> None:
+        """Ask somebody again who has skipped everything.
+
+        Raises
+        ------
+        NotAssignedError
+            If the participant has not finished, or has answered something.
+        """
+        with self._database.begin_assignment() as connection:
+            row = _select_current(connection, rater)
+            _check_going_on(row)
+            if row.finished_at is None or self._make_finished(connection, row).n_counted:
+                raise NotAssignedError
+            reopen_skipped(connection, [rater])
+
+    def is_known(self, participant: str) -> bool:
+        """Return whether a participant has started."""
+        with self._database.begin_read() as connection:
+            return _select_participant(connection, self._identity.rater(participant)) is not None
+
+    def withdraw(self, rater: str) -> None:
+        """Delete all answers of a participant, who cannot start again.
+
+        Raises
+        ------
+        NotAssignedError
+            If there is no such participant.
+        """
+        try:
+            withdraw(self._database, [rater])
+        except RankshotError:
+            raise NotAssignedError from None
+
+    def _make_finished(self, connection: Connection, row: Row[tuple[object, ...]]) -> Finished:
+        is_skip = ASSIGNMENT.c.answer == NO_ANSWER
+        n_skipped, n_given = connection.execute(
+            select(func.sum(case((is_skip, 1), else_=0)), func.count(ASSIGNMENT.c.answered_at))
+            .join(QUESTION)
+            .where(
+                ASSIGNMENT.c.rater == row.rater,
+                ASSIGNMENT.c.repeat == 0,
+                QUESTION.c.first == NO_ANSWER,
+            )
+        ).one()
+        n_skipped = n_skipped or 0
+        turk = row.turk_assignment and TurkTask(row.turk_assignment, row.turk_host)
+        return Finished(
+            self._identity.code(row.rater),
+            row.n_answers,
+            n_given - n_skipped,
+            n_skipped,
+            turk or None,
+            bool(row.pilot),
+        )
+
+
+def _select_current(connection: Connection, rater: str) -> Row[tuple[object, ...]]:
+    """Return a participant with the first question without an answer (NULL if there is none)."""
+    row = connection.execute(_CURRENT, {"of_rater": rater}).first()
+    if row is None:
+        raise NotAssignedError
+    return row
 
 
 def _select_participant(connection: Connection, rater: str) -> Row[tuple[object, ...]] | None:
-    return connection.execute(select(PARTICIPANT).where(PARTICIPANT.c.rater == rater)).first()
+    """Return a participant with the state of the survey."""
+    found = select(PARTICIPANT, _STATE).where(PARTICIPANT.c.rater == rater)
+    return connection.execute(found).first()
+
+
+def _check_going_on(person: Row[tuple[object, ...]]) -> None:
+    """Refuse somebody who cannot go on. Who has finished always sees the last page."""
+    if person.withdrawn_at is not None:
+        raise StoppedError("withdrawn")
+    if person.finished_at is None and person.excluded_at is not None:
+        raise StoppedError("excluded")
+    if person.finished_at is None and person.state == "paused":
+        raise StoppedError("paused")
+
+
+def _require_open(state: str) -> bool:
+    """Return whether a participant who starts now is a pilot participant."""
+    if state in ("paused", "closed"):
+        raise StoppedError(state)
+    return state == "pilot"
 
 
 def _select_assignments(connection: Connection, rater: str) -> Sequence[Row[tuple[object, ...]]]:
@@ -354,13 +496,8 @@ def _select_assignments(connection: Connection, rater: str) -> Sequence[Row[tupl
     return connection.execute(mine.order_by(ASSIGNMENT.c.number).with_for_update()).all()
 
 
-def _record_activity(connection: Connection, rater: str, now: float, since: float = 0.0) -> None:
-    """Record activity, unless the last activity is older than ``since``."""
-    connection.execute(
-        PARTICIPANT.update()
-        .where(PARTICIPANT.c.rater == rater, PARTICIPANT.c.seen_at >= since)
-        .values(seen_at=now)
-    )
+def _record_activity(connection: Connection, rater: str, now: float) -> None:
+    connection.execute(PARTICIPANT.update().where(PARTICIPANT.c.rater == rater).values(seen_at=now))
 
 
 def _record_end(connection: Connection, rater: str, now: float) -> None:

@@ -110,7 +110,7 @@ async def _refuse_repeated_fields(request: Request) -> None:
         return
     form = await request.form()
     for name in form:
-        if name != "place" and len(form.getlist(name)) > 1:
+        if name not in {"place", "rater"} and len(form.getlist(name)) > 1:
             raise RefusedError(422, "Malformed", "A field of the form was sent twice.")
 
 
@@ -135,6 +135,7 @@ def _add_error_pages(app: FastAPI, pages: Pages) -> None:
     @app.exception_handler(RefusedError)
     def show_refusal(_request: Request, error: RefusedError) -> HTMLResponse:
         page = pages.render(error.template, error.status, **error.values)
+        page.headers.update(error.headers)
         if error.status == 401:
             page.headers["www-authenticate"] = "Bearer"
         return page

@@ -62,6 +62,7 @@ class RefusedError(Exception):
         For the usual page with a heading and one paragraph.
     template : str
         The template of another page.
+    headers : dict, optional
     **values
         The values for the template.
     """
@@ -72,11 +73,13 @@ class RefusedError(Exception):
         heading: str = "",
         text: str = "",
         template: str = "message.html",
+        headers: dict[str, str] | None = None,
         **values: Any,
     ) -> None:
         super().__init__(f"{status} {heading}")
         self.status = status
         self.template = template
+        self.headers = headers or {}
         self.values = {"heading": heading, "text": text, "link": None, **values}
 
 
@@ -122,11 +125,12 @@ REASONS = {
     403: "Not a valid form",
     404: "No such page",
     409: "Already answered, or not finished",
+    410: "Withdrawn or excluded, or the study is closed",
     413: "Too large",
     415: "Not a form",
     422: "Malformed, or not a ranking",
     429: "Too many requests",
-    503: "No question is left at the moment",
+    503: "No question is left at the moment, or the study is paused",
 }
 HEADERS = {
     303: {"Location": "The next page"},

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from math import ceil
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Form, Path, Query
+from fastapi import APIRouter, Form, Path, Query, Request
 from pydantic import Field, StringConstraints
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
@@ -13,8 +15,11 @@ from rankshot.core.errors import RankshotError
 from rankshot.survey.platforms import (
     ID_PARAMETER,
     ID_PATTERN,
+    INVITATION,
+    Arrival,
     Visitor,
     participant_name,
+    read_completion_code,
     read_visitor,
 )
 from rankshot.survey.store.identity import LINK_DIGITS, Identity
@@ -24,6 +29,7 @@ from rankshot.survey.store.participation import (
     Finished,
     NotAssignedError,
     Participation,
+    StoppedError,
 )
 from rankshot.survey.study import Study
 from rankshot.survey.validation import MOST_ITEMS
@@ -52,8 +58,21 @@ class StartForm(SentForm):
 
     form: FormNonce
     participant: Id = ""
+    invitation: Text = ""
     assignment: Text = ""
     submit_to: Text = ""
+    study: Text = ""
+    session: Text = ""
+
+    def arrival(self) -> Arrival:
+        """Return what the address of the consent page said."""
+        return Arrival(**self.model_dump(exclude={"form"}))
+
+
+class ConfirmForm(SentForm):
+    """What a page sends that asks whether something is meant."""
+
+    form: FormToken
 
 
 class AnswerForm(SentForm):
@@ -73,26 +92,43 @@ class ParticipantRoutes:
     participation : Participation
     identity : Identity
     pages : Pages
+    wait_to_start : callable, optional
+        For an address, returns the seconds until one more participant may start from it, and
+        counts this one if it is 0. It is asked for new participants only, and not for those
+        with an invitation or on the list of allowed ids.
     """
 
     def __init__(
-        self, study: Study, participation: Participation, identity: Identity, pages: Pages
+        self,
+        study: Study,
+        participation: Participation,
+        identity: Identity,
+        pages: Pages,
+        wait_to_start: Callable[[str], float] | None = None,
     ) -> None:
+        self._wait_to_start = wait_to_start
         self._study = study
         self._participation = participation
         self._identity = identity
         self._pages = pages
+        # Prolific expects the code of its own that is in the URL.
+        self._completion_code = (
+            read_completion_code(study.completion_url) if study.platform == "prolific" else None
+        )
 
     def router(self) -> APIRouter:
         """Return the router with all routes."""
         router = APIRouter(default_response_class=HTMLResponse)
-        router.get("/", responses=describe_refusals(400, 503))(self.consent)
-        router.post("/start", **describe_form(400, 503))(self.start)
+        router.get("/", responses=describe_refusals(400, 403, 410, 503))(self.consent)
+        router.post("/start", **describe_form(400, 410, 503))(self.start)
         router.get("/p/{link}/instructions", responses=describe_refusals(404))(self.instructions)
-        router.get("/p/{link}", responses=describe_refusals(404, 503))(self.question)
+        router.get("/p/{link}", responses=describe_refusals(404, 410, 503))(self.question)
         if self._study.completion_url is not None:
-            router.get("/p/{link}/leave", **describe_redirect(404, 409))(self.leave)
-        router.post("/p/{link}/{number}", **describe_form(404, 409))(self.answer)
+            router.get("/p/{link}/leave", **describe_redirect(404, 409, 410, 503))(self.leave)
+        router.post("/p/{link}/reopen", **describe_form(404, 409, 410, 503))(self.reopen)
+        router.get("/p/{link}/withdraw", responses=describe_refusals(404))(self.ask_to_withdraw)
+        router.post("/p/{link}/withdraw", **describe_form(404))(self.withdraw)
+        router.post("/p/{link}/{number}", **describe_form(404, 409, 410, 503))(self.answer)
         return router
 
     def consent(
@@ -100,52 +136,129 @@ class ParticipantRoutes:
         participant: Annotated[Id, Query(alias=ID_PARAMETER["none"])] = "",
         prolific: Annotated[Text, Query(alias=ID_PARAMETER["prolific"])] = "",
         worker: Annotated[Text, Query(alias=ID_PARAMETER["mturk"])] = "",
+        invitation: Annotated[Text, Query(alias=INVITATION)] = "",
         assignment: Annotated[Text, Query(alias="assignmentId")] = "",
         submit_to: Annotated[Text, Query(alias="turkSubmitTo")] = "",
+        study: Annotated[Text, Query(alias="STUDY_ID")] = "",
+        session: Annotated[Text, Query(alias="SESSION_ID")] = "",
     ) -> HTMLResponse:
         """Show what the study is about, and ask for consent. Nothing is stored yet."""
         platforms = {"none": participant, "prolific": prolific, "mturk": worker}
         given = platforms[self._study.platform]
-        who = self._read_visitor(given, assignment, submit_to)
-        if not who.preview and self._participation.is_full(self._participant_name(who)):
-            raise RefusedError(503, template="full.html")
-        fields = {"form": self._identity.nonce("start"), "participant": given}
-        if who.turk is not None:
-            fields |= {"assignment": assignment, "submit_to": submit_to}
-        return self._pages.render("consent.html", fields=fields, preview=who.preview)
+        arrival = Arrival(given, invitation, assignment, submit_to, study, session)
+        who = self._read_visitor(arrival)
+        pilot = False
+        if not who.preview:
+            try:
+                pilot = self._participation.require_place(self._participant_name(who, arrival))
+            except StoppedError as error:
+                raise self._refuse_stopped(error) from None
+        kept = {name: value for name, value in asdict(arrival).items() if value}
+        fields = {"form": self._identity.nonce("start"), "participant": given, **kept}
+        return self._pages.render("consent.html", fields=fields, preview=who.preview, pilot=pilot)
 
-    def start(self, form: Annotated[StartForm, Form()]) -> Response:
+    def start(self, request: Request, form: Annotated[StartForm, Form()]) -> Response:
         """Start, or resume at the current question."""
         if not self._identity.is_nonce(form.form, "start"):
             raise RefusedError(403, "Invalid form", "Please open the link to the survey again.")
-        who = self._read_visitor(form.participant, form.assignment, form.submit_to)
+        arrival = form.arrival()
+        who = self._read_visitor(arrival)
         if who.preview:
             raise RefusedError(400, "Not yet", "Please accept the task first.")
+        name = self._participant_name(who, arrival)
+        if not arrival.invitation and self._study.allowed is None:
+            self._require_pace(request, name)
         # Without an id, each copy of the consent page is one participant.
-        name = self._participant_name(who) or f"{self._study.platform}:anonymous:{form.form}"
-        rater = self._participation.start(name, who.turk)
+        name = name or f"{self._study.platform}:anonymous:{form.form}"
+        try:
+            rater = self._participation.start(name, who.turk, who.session)
+        except StoppedError as error:
+            raise self._refuse_stopped(error) from None
         if rater is None:
-            raise RefusedError(503, template="full.html")
+            raise self._refuse_stopped(StoppedError("full"))
         return RedirectResponse(self._home_url(self._identity.link(rater)) + "/instructions", 303)
+
+    def _require_pace(self, request: Request, name: str | None) -> None:
+        """Refuse a new participant if too many have started from the same address."""
+        if self._wait_to_start is None or (name and self._participation.is_known(name)):
+            return
+        address = request.client.host if request.client else "unknown"
+        if wait := self._wait_to_start(address):
+            minutes = ceil(wait / 60)
+            text = (
+                "Many people have started from your network. Please try again in "
+                f"{minutes} {'minute' if minutes == 1 else 'minutes'}. If you were invited to a "
+                "room, tell whoever invited you."
+            )
+            headers = {"retry-after": str(ceil(wait))}
+            raise RefusedError(429, "Please wait", text, headers=headers)
 
     def instructions(self, link: Link) -> HTMLResponse:
         """Show the instructions, with an example."""
         self._require_rater(link)
-        return self._pages.render("instructions.html", question_url=self._home_url(link))
+        home = self._home_url(link)
+        return self._pages.render(
+            "instructions.html", question_url=home, withdraw_url=f"{home}/withdraw"
+        )
 
     def question(self, link: Link) -> HTMLResponse:
         """Show the current question; after the last one, the page with the completion code."""
         now = self._current_question(link)
         if isinstance(now, CurrentQuestion):
             return self._ask(link, now, [""] * len(now.shown))
-        if now.n_answers == 0:
+        home = self._home_url(link)
+        withdraw_url = f"{home}/withdraw"
+        if now.n_counted == 0 and now.n_skipped == 0:
             # Others have answered all questions meanwhile. No answer, no completion code.
-            raise RefusedError(503, template="full.html")
+            raise self._refuse_stopped(StoppedError("full"))
+        if now.n_counted == 0:
+            return self._pages.render(
+                "no_code.html",
+                fields={"form": self._form_token(link, "reopen")},
+                action=f"{home}/reopen",
+                withdraw_url=withdraw_url,
+            )
         turk = now.turk and {"action": now.turk.action, "assignment_id": now.turk.assignment}
-        leave = f"{self._home_url(link)}/leave" if self._study.completion_url else None
         return self._pages.render(
-            "finished.html", code=now.code, n_answers=now.n_answers, leave_url=leave, turk=turk
+            "finished.html",
+            code=self._completion_code or now.code,
+            n_answers=now.n_answers,
+            leave_url=f"{home}/leave" if self._study.completion_url else None,
+            turk=turk,
+            withdraw_url=withdraw_url,
+            pilot=now.pilot,
         )
+
+    def reopen(self, link: Link, form: Annotated[ConfirmForm, Form()]) -> Response:
+        """Ask again what somebody has skipped who has answered nothing."""
+        self._require_form(link, form, "reopen")
+        try:
+            self._participation.reopen(self._require_rater(link))
+        except StoppedError as error:
+            raise self._refuse_stopped(error) from None
+        except NotAssignedError:
+            pass  # There is an answer meanwhile: the next page shows what is left.
+        return RedirectResponse(self._home_url(link), 303)
+
+    def ask_to_withdraw(self, link: Link) -> HTMLResponse:
+        """Ask whether all answers are to be deleted."""
+        self._require_rater(link)
+        home = self._home_url(link)
+        return self._pages.render(
+            "withdraw.html",
+            fields={"form": self._form_token(link, "withdraw")},
+            action=f"{home}/withdraw",
+            home_url=home,
+        )
+
+    def withdraw(self, link: Link, form: Annotated[ConfirmForm, Form()]) -> Response:
+        """Delete all answers of a participant."""
+        self._require_form(link, form, "withdraw")
+        try:
+            self._participation.withdraw(self._require_rater(link))
+        except NotAssignedError:
+            raise self._refuse_unknown() from None
+        return RedirectResponse(self._home_url(link), 303)
 
     def answer(self, link: Link, number: Number, form: Annotated[AnswerForm, Form()]) -> Response:
         """Store an answer. It is on disk when the redirect is sent."""
@@ -154,6 +267,8 @@ class ParticipantRoutes:
         try:
             self._participation.submit(rater, int(number), form.form, form.place, skip=skip)
         except NotAssignedError:
+            # Who has withdrawn, for example in another tab, reads that.
+            self._current_question(link)
             text = (
                 "This question is not one of yours, or somebody else got it while you were away. "
                 "Your earlier answers are saved."
@@ -173,7 +288,7 @@ class ParticipantRoutes:
     def leave(self, link: Link) -> Response:
         """Return to the platform when all questions are answered."""
         now = self._current_question(link)
-        if isinstance(now, CurrentQuestion) or now.n_answers == 0:
+        if isinstance(now, CurrentQuestion) or now.n_counted == 0:
             text = "Some questions have no answer yet."
             raise RefusedError(409, "Not finished yet", text, link=self._home_url(link))
         return RedirectResponse(str(self._study.completion_url), 303)
@@ -199,7 +314,9 @@ class ParticipantRoutes:
             error=error,
             places=places,
             instructions_url=f"{home}/instructions",
+            withdraw_url=f"{home}/withdraw",
             draft_key=now.form,
+            pilot=now.pilot,
         )
 
     def _ask_again(self, link: str, form: AnswerForm, error: str) -> HTMLResponse:
@@ -219,8 +336,28 @@ class ParticipantRoutes:
         try:
             return self._participation.current_question(self._require_rater(link))
         except NotAssignedError:
-            text = "Please open the link to the survey again."
-            raise RefusedError(404, "Not started", text) from None
+            raise self._refuse_unknown() from None
+        except StoppedError as error:
+            raise self._refuse_stopped(error) from None
+
+    def _refuse_unknown(self) -> RefusedError:
+        text = "Please open the link to the survey again."
+        return RefusedError(404, "Not started", text)
+
+    def _refuse_stopped(self, error: StoppedError) -> RefusedError:
+        """Return the page that says why somebody cannot start or go on."""
+        if error.reason == "full":
+            return RefusedError(503, template="full.html")
+        status = 503 if error.reason == "paused" else 410
+        return RefusedError(status, template="stopped.html", reason=error.reason)
+
+    def _form_token(self, link: str, purpose: str) -> str:
+        return self._identity.form_token(self._require_rater(link), purpose)
+
+    def _require_form(self, link: str, form: ConfirmForm, purpose: str) -> None:
+        if not self._identity.is_form_token(form.form, self._require_rater(link), purpose):
+            text = "Please open the page again. Nothing was changed."
+            raise RefusedError(403, "Invalid form", text, link=self._home_url(link))
 
     def _require_rater(self, link: str) -> str:
         rater = self._identity.verify_link(link)
@@ -229,18 +366,35 @@ class ParticipantRoutes:
             raise RefusedError(404, "No such address", text)
         return rater
 
-    def _participant_name(self, who: Visitor) -> str | None:
+    def _participant_name(self, who: Visitor, arrival: Arrival) -> str | None:
         """Return the name of a participant; None without an id."""
+        if arrival.invitation:
+            number = arrival.invitation.partition("-")[0]
+            return participant_name(INVITATION, number)
         return who.participant and participant_name(self._study.platform, who.participant)
 
     def _home_url(self, link: str) -> str:
         return f"{self._pages.root}/p/{link}"
 
-    def _read_visitor(self, participant: str, assignment: str, submit_to: str) -> Visitor:
+    def _read_visitor(self, arrival: Arrival) -> Visitor:
+        """Read who has come, and refuse who may not start."""
+        study = self._study
+        is_invited = self._identity.verify_invitation(arrival.invitation) is not None
+        if arrival.invitation and not is_invited:
+            text = "Please open the link exactly as you received it."
+            raise RefusedError(403, "This invitation is not valid", text)
+        if study.invitations and not is_invited:
+            text = "To take part in this study, please open the link that you were sent."
+            raise RefusedError(403, "By invitation only", text)
         try:
-            return read_visitor(self._study.platform, participant, assignment, submit_to)
+            who = read_visitor(study.platform, arrival)
         except RankshotError as error:
             raise RefusedError(400, "This link is not complete", f"Sorry: {error}.") from None
+        is_allowed = study.allowed is None or who.participant in study.allowed
+        if not (is_allowed or is_invited or who.preview):
+            text = "This study is for a fixed group of people, and your id is not on its list."
+            raise RefusedError(403, "Not on the list", f"{text} Nothing was stored.")
+        return who
 
 
 def _display_names(names: Sequence[str]) -> Sequence[str]:

@@ -4,11 +4,21 @@
 // and keeps them equal to the lists: the form sends them.
 'use strict';
 
+const TEXTS = {
+  placed: '{name} placed {place} of {total}',
+  moved: '{name} moved to place {place}',
+  stays: '{name} stays at place {place}',
+  removed: '{name} removed',
+  skipAgain: '{count} ranked: press Next to send your ranking, or Skip again to skip the question.',
+  nothingRanked: 'Nothing is ranked yet. Choose at least one item, or press “Skip: I do not know”.',
+};
+
 (() => {
   const element = (id) => document.getElementById(id);
   const form = element('answer');
   const byHand = element('by-hand');
   const ranking = element('ranking');
+  const bar = element('bar');
   const selects = Array.from(form.querySelectorAll('select'));
   const names = selects.map((select) => select.dataset.name);
   const items = Array.from(names.keys()); // an item is the index of its name
@@ -16,6 +26,8 @@
   const rows = items.map((item) => copy('row', item));
   let order = []; // the ranked items, best first
   let held = null; // the item that a pointer drags, and where
+
+  const text = (key, values = {}) => TEXTS[key].replace(/\{(\w+)\}/g, (_, name) => values[name]);
 
   function copy(id, item) {
     const node = element(id).content.firstElementChild.cloneNode(true);
@@ -48,23 +60,47 @@
         // Not `disabled`: that would lose the focus.
         button.setAttribute('aria-disabled', pointless[button.dataset.action] === true);
       }
-      choices[item].hidden = at >= 0 && choices[item] !== held?.node;
+      // The empty slot stays: the next tap may be on its way to another item of the pool.
+      choices[item].classList.toggle('slot', at >= 0);
+      choices[item].ariaHidden = at >= 0 ? 'true' : null;
       selects[item].value = at < 0 ? '' : String(at + 1);
     });
     element('none-ranked').hidden = order.length > 0;
-    element('all-ranked').hidden = order.length < names.length;
-    element('choices').hidden = order.length === names.length && !held;
+    element('all-ranked').classList.toggle('slot', order.length < names.length);
+    if (place >= 0) reveal(rows[active]);
   }
 
-  function say(text) {
-    // A screen reader repeats a text only if it differs.
+  // Scrolls the ranking only, never the page.
+  function reveal(row) {
+    const [{ top, bottom, height }, view] = [row, ranking].map((node) => node.getBoundingClientRect());
+    if (top < view.top || height > view.height) ranking.scrollTop += top - view.top;
+    else if (bottom > view.bottom) ranking.scrollTop += bottom - view.bottom;
+  }
+
+  // The style sheet has to know how much of the screen is taken, above the lists and by the bar.
+  function measure() {
+    const root = document.documentElement.style;
+    root.setProperty('--above', `${byHand.querySelector('.lists').offsetTop}px`);
+    root.setProperty('--bar', `${bar.offsetHeight}px`);
+  }
+
+  // At the end of a page that becomes shorter, the browser would move everything down.
+  const keepHeight = () => {
+    document.body.style.minHeight = `${document.body.offsetHeight}px`;
+  };
+
+  // A question may take several lines. Other texts only repeat what is seen, and the bar must not
+  // grow over the item that is tapped next.
+  function say(words, isQuestion = false) {
     const status = element('status');
-    status.textContent = status.textContent === text ? `${text}\u00a0` : text;
+    status.classList.toggle('question', isQuestion);
+    // A screen reader repeats a text only if it differs.
+    status.textContent = status.textContent === words ? `${words}\u00a0` : words;
   }
 
-  function complain(text) {
-    element('problem').textContent = text;
-    element('problem').hidden = !text;
+  function complain(words) {
+    element('problem').textContent = words;
+    element('problem').hidden = !words;
   }
 
   // ---- Changes ----
@@ -76,16 +112,17 @@
   }
 
   function change(item, newOrder) {
-    const before = order.indexOf(item);
+    const before = order.indexOf(item) + 1;
+    keepHeight();
     order = newOrder;
+    complain('');
     draw(item);
     keepDraft();
-    complain('');
     askedToSkip = false;
     const place = order.indexOf(item) + 1;
-    if (place === 0) say(`${names[item]} removed`);
-    else if (before < 0) say(`${names[item]} placed ${place} of ${names.length}`);
-    else say(`${names[item]} ${before + 1 === place ? 'stays at' : 'moved to'} place ${place}`);
+    const moved = before === place ? 'stays' : 'moved';
+    const key = place === 0 ? 'removed' : before === 0 ? 'placed' : moved;
+    say(text(key, { name: names[item], place, total: names.length }));
   }
 
   function move(item, place) {
@@ -117,7 +154,7 @@
 
   // ---- Tapping, buttons and keys ----
   const itemOf = (node) => Number(node.closest('li').dataset.item);
-  let last = {}; // the action and the item of the last click; empty if it did nothing
+  let last = {}; // the action, the item and the point of the last click; empty if it did nothing
   // Clicks outside the lists also end a double click.
   document.addEventListener('click', (event) => {
     const action = event.target.closest('[data-action]')?.dataset.action;
@@ -125,10 +162,14 @@
       last = {};
       return;
     }
-    // A double click means one item, even if another item is now under the pointer.
-    const isAgain = event.detail > 1 && last.action !== undefined;
+    // A double click means one row, even if another row is now under the pointer. Two quick taps on
+    // different points, which a browser also counts as double, mean two; so do two in the pool,
+    // where nothing moves.
+    const { clientX: x, clientY: y } = event;
+    const isNear = Math.hypot(x - last.x, y - last.y) < 16;
+    const isAgain = event.detail > 1 && last.action !== undefined && isNear && action !== 'choose';
     if (isAgain && last.action !== action) return;
-    last = { action, item: isAgain ? last.item : itemOf(event.target) };
+    last = { action, item: isAgain ? last.item : itemOf(event.target), x, y };
     actions[action](last.item)?.focus({ preventScroll: event.detail > 0 });
   });
 
@@ -156,7 +197,7 @@
     if (!event.isPrimary) return;
     drop(false);
     dragged = false;
-    const node = event.target.closest('li');
+    const node = event.target.closest('li:not(.slot)');
     if (!node || event.button !== 0 || event.target.closest('.tools')) return;
     // A finger drags only by the dots: elsewhere it scrolls the page.
     if (event.pointerType !== 'mouse' && !event.target.closest('.handle')) return;
@@ -177,7 +218,13 @@
       if (Math.hypot(x - held.x, y - held.y) < 6) return;
       dragged = true;
       held.node.setPointerCapture(held.id);
-      held.node.classList.add('held');
+      // A copy follows the pointer: the list would cut off the row itself at its edges.
+      held.ghost = held.node.cloneNode(true);
+      held.ghost.classList.add('ghost');
+      held.ghost.ariaHidden = 'true';
+      held.ghost.inert = true;
+      held.ghost.style.width = `${held.node.offsetWidth}px`;
+      form.append(held.ghost);
       document.documentElement.classList.add('sorting');
       requestAnimationFrame(scrollAtEdge);
     }
@@ -185,18 +232,21 @@
     follow();
   });
 
-  function isOver(id) {
-    const { left, right, top, bottom } = element(id).getBoundingClientRect();
+  function isOverRanking() {
+    const { left, right, top, bottom } = element('ranked').getBoundingClientRect();
     const { x, y } = held;
     return x > left - 16 && x < right + 16 && y > top - 16 && y < bottom + 16;
   }
 
+  // The ranking and the bar may cover a part of the pool, which does not count.
+  const isOverPool = () => element('pool').contains(document.elementFromPoint(held.x, held.y));
+
   // A ranked item is removed only over the pool; another item is added only over the ranking.
-  const isIn = () => (held.before.includes(held.item) ? !isOver('pool') : isOver('ranked'));
+  const isIn = () => (held.before.includes(held.item) ? !isOverPool() : isOverRanking());
 
   // Shows the order as it would be; the dragged item follows the pointer.
   function follow() {
-    const { item, node, before, x, y } = held;
+    const { item, ghost, before, x, y } = held;
     const middle = (row) => row.getBoundingClientRect().top + row.offsetHeight / 2;
     const place = without(item).filter((other) => middle(rows[other]) < y).length;
     const preview = isIn() ? insert(item, place, before) : before;
@@ -204,28 +254,29 @@
       order = preview;
       draw(item);
     }
-    node.style.transform = '';
-    const { left, top } = node.getBoundingClientRect();
-    node.style.transform = `translate(${x - held.inX - left}px, ${y - held.inY - top}px)`;
+    ghost.style.transform = `translate(${x - held.inX}px, ${y - held.inY}px)`;
   }
 
   function scrollAtEdge() {
     if (!held) return;
-    const before = window.scrollY;
-    window.scrollBy(0, held.y < 48 ? -8 : held.y > window.innerHeight - 96 ? 8 : 0);
-    if (window.scrollY !== before) follow();
+    const isInList = isOverRanking() && ranking.scrollHeight > ranking.clientHeight;
+    const [scroller, edges] = isInList
+      ? [ranking, ranking.getBoundingClientRect()]
+      : [document.scrollingElement, { top: 0, bottom: window.innerHeight - 48 }];
+    const before = scroller.scrollTop;
+    scroller.scrollTop += held.y < edges.top + 32 ? -8 : held.y > edges.bottom - 32 ? 8 : 0;
+    if (scroller.scrollTop !== before) follow();
     requestAnimationFrame(scrollAtEdge);
   }
 
   function drop(isMeant) {
     if (!held) return;
-    const { item, node, before } = held;
+    const { item, ghost, before } = held;
     const isOut = !isIn();
     const dropped = isOut ? without(item, before) : order;
     held = null;
     if (!dragged) return;
-    node.classList.remove('held');
-    node.style.transform = '';
+    ghost.remove();
     document.documentElement.classList.remove('sorting');
     order = before;
     draw(item);
@@ -289,9 +340,9 @@
     if (sending) return;
     if (isSkip) {
       askedToSkip = true;
-      say(`${order.length} ranked: press Next to send your ranking, or Skip again to skip the question.`);
+      say(text('skipAgain', { count: order.length }), true);
     } else {
-      complain('Nothing is ranked yet. Choose at least one item, or press “Skip: I do not know”.');
+      complain(text('nothingRanked'));
       element('ranked').focus();
     }
   });
@@ -305,8 +356,14 @@
   order = rejectedOrder();
   if (order.length === 0) order = readDraft();
   element('choices').append(...choices);
-  draw();
   element('by-number').hidden = true;
   byHand.hidden = false;
+  const observer = new ResizeObserver(measure);
+  [bar, form.previousElementSibling].forEach((node) => observer.observe(node));
+  window.addEventListener('resize', () => {
+    document.body.style.minHeight = '';
+  });
+  measure();
+  draw(order.at(-1));
   element('error')?.focus();
 })();

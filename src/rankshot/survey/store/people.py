@@ -1,0 +1,380 @@
+"""What researchers do with a survey and its participants, each with a record of it.
+
+Every function is one transaction. For a list of raters it does everything or nothing: unknown
+raters are named in the error.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from sqlalchemy import Connection, case, func, select
+
+from rankshot.core.errors import RankshotError, quote_names
+from rankshot.core.validation import require_choice
+from rankshot.survey.platforms import INVITATION, participant_name
+from rankshot.survey.store.assignment import NO_ANSWER, reopen_skipped
+from rankshot.survey.store.database import (
+    ASSIGNMENT,
+    EVENT,
+    EXTRA_ANSWER,
+    PARTICIPANT,
+    QUESTION,
+    SURVEY,
+    Database,
+)
+from rankshot.survey.store.identity import Identity
+
+State = Literal["open", "pilot", "paused", "closed"]
+MOST_REASON = 500
+"""The most characters of the reason of an exclusion."""
+IDS = ("platform_id", "platform_study", "platform_session", "turk_assignment", "turk_host")
+"""The columns with ids of the platform."""
+_CHUNK = 500
+
+
+@dataclass(frozen=True)
+class Person:
+    """One participant, in numbers.
+
+    Attributes
+    ----------
+    rater, code : str
+        The name under which answers are stored, and our own completion code.
+    started_at, seen_at : float
+        Unix time of the start and of the last activity.
+    finished_at : float or None
+    pilot : bool
+    language : str or None
+    platform_id, platform_study, platform_session, turk_assignment : str or None
+        The ids by which a platform pays.
+    excluded_at, excluded_why : float or None, str or None
+    withdrawn_at : float or None
+    n_assigned : int
+        All questions of the participant: gold questions and repeats included.
+    n_answers : int
+        Answers that count: no skips, gold questions and repeats.
+    n_gold, n_repeats : int
+        Answers to gold questions, and repeated answers.
+    n_skipped : int
+        Skips of any question.
+    seconds : float
+        The sum of all known times.
+    """
+
+    rater: str
+    code: str
+    started_at: float
+    seen_at: float
+    finished_at: float | None
+    pilot: bool
+    language: str | None
+    platform_id: str | None
+    platform_study: str | None
+    platform_session: str | None
+    turk_assignment: str | None
+    excluded_at: float | None
+    excluded_why: str | None
+    withdrawn_at: float | None
+    n_assigned: int
+    n_answers: int
+    n_gold: int
+    n_repeats: int
+    n_skipped: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that a researcher did.
+
+    Attributes
+    ----------
+    at : float
+        Unix time.
+    action : str
+        state, exclude, restore, reopen, withdraw, delete, reset or forget-ids.
+    rater : str or None
+        None if it concerns no participant, or one who was deleted.
+    detail : str
+    """
+
+    at: float
+    action: str
+    rater: str | None
+    detail: str
+
+
+# ---- Reading
+
+
+def read_state(connection: Connection) -> State:
+    """Return the state of the survey: open, pilot, paused or closed."""
+    return connection.execute(select(SURVEY.c.state)).scalar_one()  # type: ignore[no-any-return]
+
+
+def read_people(connection: Connection, identity: Identity, *, pilot: bool = False) -> list[Person]:
+    """Return all participants in the order of their start, with one query.
+
+    Parameters
+    ----------
+    connection : Connection
+    identity : Identity
+        ``database.identity``; it makes the completion codes.
+    pilot : bool
+        Whether only pilot participants are returned, or only the others.
+    """
+    given = ASSIGNMENT.c.answered_at.is_not(None) & (ASSIGNMENT.c.answer != NO_ANSWER)
+    is_repeat, is_gold = ASSIGNMENT.c.repeat != 0, QUESTION.c.first != NO_ANSWER
+    counts = {
+        "n_assigned": ASSIGNMENT.c.number.is_not(None),
+        "n_answers": given & ~is_repeat & ~is_gold,
+        "n_gold": given & is_gold,
+        "n_repeats": given & is_repeat,
+        "n_skipped": ASSIGNMENT.c.answer == NO_ANSWER,
+    }
+    rows = connection.execute(
+        select(
+            PARTICIPANT,
+            *(func.sum(case((what, 1), else_=0)).label(name) for name, what in counts.items()),
+            func.coalesce(func.sum(ASSIGNMENT.c.seconds), 0.0).label("seconds"),
+        )
+        .select_from(PARTICIPANT.outerjoin(ASSIGNMENT).outerjoin(QUESTION))
+        .where(PARTICIPANT.c.pilot == int(pilot))
+        .group_by(PARTICIPANT.c.rater)
+        .order_by(PARTICIPANT.c.started_at, PARTICIPANT.c.rater)
+    ).mappings()
+    names = [name for name in Person.__dataclass_fields__ if name not in ("code", "pilot")]
+    return [
+        Person(
+            code=identity.code(row["rater"]),
+            pilot=bool(row["pilot"]),
+            **{name: row[name] for name in names},
+        )
+        for row in rows
+    ]
+
+
+def read_events(connection: Connection) -> list[Event]:
+    """Return everything that researchers did, the latest first."""
+    rows = connection.execute(select(EVENT).order_by(EVENT.c.at.desc(), EVENT.c.id))
+    return [Event(row.at, row.action, row.rater, row.detail) for row in rows]
+
+
+def find_raters(
+    connection: Connection, identity: Identity, platform: str, names: Iterable[str]
+) -> list[str]:
+    """Return the raters with these names, each once.
+
+    A name is an id of the platform, our completion code, an invitation or its number, the id of a
+    Mechanical Turk assignment, or a rater.
+
+    Raises
+    ------
+    RankshotError
+        If a name fits nobody, or several participants.
+    """
+    holders: dict[str, set[str]] = {}
+    columns = (PARTICIPANT.c.rater, PARTICIPANT.c.platform_id, PARTICIPANT.c.turk_assignment)
+    for row in connection.execute(select(*columns)):
+        for name in {*row, identity.code(row.rater)} - {None}:
+            holders.setdefault(name, set()).add(row.rater)
+    known = {rater for raters in holders.values() for rater in raters}
+    found: dict[str, None] = {}
+    unknown = []
+    for name in names:
+        by_name = {identity.rater(participant_name(platform, name))}
+        number = name if name.isdigit() else identity.verify_invitation(name)
+        if number is not None:
+            by_name.add(identity.rater(participant_name(INVITATION, number)))
+        fits = holders.get(name, set()) | by_name & known
+        if len(fits) > 1:
+            raise RankshotError(
+                f"{name!r} fits {len(fits)} participants: give the rater ({quote_names(fits)})"
+            )
+        found.update(dict.fromkeys(fits))
+        if not fits:
+            unknown.append(name)
+    if unknown:
+        raise RankshotError(
+            f"no participant has the id, code or rater {quote_names(unknown)}; nothing was changed"
+        )
+    return list(found)
+
+
+# ---- The survey
+
+
+def set_state(database: Database, state: State) -> None:
+    """Change the state of a survey.
+
+    Parameters
+    ----------
+    database : Database
+    state : {"open", "pilot", "paused", "closed"}
+        In a paused survey nobody starts or goes on. In a closed one nobody starts. Who starts
+        in a pilot is marked, and never counted with the others.
+    """
+    require_choice("state", state, get_args(State))
+    with database.begin_assignment() as connection:
+        before = read_state(connection)
+        if state != before:
+            connection.execute(SURVEY.update().values(state=state))
+            _record(connection, "state", detail=f"{before} to {state}")
+
+
+def reset(database: Database, *, pilot_only: bool) -> int:
+    """Delete the participants and all their answers; return how many there were.
+
+    Parameters
+    ----------
+    database : Database
+    pilot_only : bool
+        Whether only pilot participants are deleted. Otherwise all are, and the survey must be
+        paused or closed.
+    """
+    with database.begin_assignment() as connection:
+        state = read_state(connection)
+        if not pilot_only and state not in ("paused", "closed"):
+            raise RankshotError(
+                f"the survey is {state}: pause or close it first, since a reset deletes all answers"
+            )
+        which = select(PARTICIPANT.c.rater)
+        if pilot_only:
+            which = which.where(PARTICIPANT.c.pilot == 1)
+        raters = list(connection.execute(which).scalars())
+        _delete(connection, raters)
+        what = "pilot participants" if pilot_only else "all participants"
+        _record(connection, "reset", detail=f"{what}: {len(raters)} deleted")
+    database.erase_deleted()
+    return len(raters)
+
+
+def forget_ids(database: Database) -> int:
+    """Erase the ids of the platform, after everybody was paid; return of how many people."""
+    with database.begin_assignment() as connection:
+        erased = connection.execute(
+            PARTICIPANT.update()
+            .where(func.coalesce(*(PARTICIPANT.c[name] for name in IDS)).is_not(None))
+            .values(dict.fromkeys(IDS))
+        ).rowcount
+        _record(connection, "forget-ids", detail=f"ids of {erased} participants")
+    database.erase_deleted()
+    return erased
+
+
+# ---- Participants
+
+
+def exclude(database: Database, raters: Collection[str], why: str) -> None:
+    """Exclude participants: their answers are kept but do not count, and their places are free.
+
+    Parameters
+    ----------
+    database : Database
+    raters : collection of str
+    why : str
+        The reason, at most 500 characters; it is kept, and shown to the researcher.
+    """
+    why = " ".join(why.split())
+    if not 0 < len(why) <= MOST_REASON:
+        raise RankshotError(
+            f"the reason of an exclusion has {len(why)} characters: write from 1 to {MOST_REASON}"
+        )
+    values = {"excluded_at": time.time(), "excluded_why": why}
+    _update(database, raters, "exclude", values, detail=why)
+
+
+def restore(database: Database, raters: Collection[str]) -> None:
+    """Undo the exclusion of participants: their answers count again."""
+    _update(database, raters, "restore", {"excluded_at": None, "excluded_why": None})
+
+
+def reopen_participants(database: Database, raters: Collection[str]) -> None:
+    """Let participants go on: skipped questions are asked again, and the withdrawn may start."""
+    with database.begin_assignment() as connection:
+        _require_known(connection, raters)
+        for some in _chunks(raters):
+            reopen_skipped(connection, some)
+            connection.execute(
+                PARTICIPANT.update().where(PARTICIPANT.c.rater.in_(some)).values(withdrawn_at=None)
+            )
+        _record(connection, "reopen", raters)
+
+
+def withdraw(database: Database, raters: Collection[str]) -> None:
+    """Delete all answers of participants who withdraw; they cannot start again."""
+    with database.begin_assignment() as connection:
+        _require_known(connection, raters)
+        now = time.time()
+        for some in _chunks(raters):
+            for table in (ASSIGNMENT, EXTRA_ANSWER):
+                connection.execute(table.delete().where(table.c.rater.in_(some)))
+            connection.execute(
+                PARTICIPANT.update()
+                .where(PARTICIPANT.c.rater.in_(some))
+                .values(withdrawn_at=now, finished_at=None)
+            )
+        _record(connection, "withdraw", raters)
+
+
+def delete_participants(database: Database, raters: Collection[str]) -> None:
+    """Delete everything about participants, from all tables and from the bytes of the file.
+
+    The record says how many were deleted, and not who.
+    """
+    with database.begin_assignment() as connection:
+        _require_known(connection, raters)
+        _delete(connection, raters)
+        _record(connection, "delete", detail=f"{len(raters)} deleted")
+    database.erase_deleted()
+
+
+def _update(
+    database: Database, raters: Collection[str], action: str, values: Any, detail: str = ""
+) -> None:
+    with database.begin_assignment() as connection:
+        _require_known(connection, raters)
+        for some in _chunks(raters):
+            connection.execute(
+                PARTICIPANT.update().where(PARTICIPANT.c.rater.in_(some)).values(values)
+            )
+        _record(connection, action, raters, detail)
+
+
+def _delete(connection: Connection, raters: Collection[str]) -> None:
+    for some in _chunks(raters):
+        # A reason that was written down may say something about the participant.
+        for table in (ASSIGNMENT, EXTRA_ANSWER, EVENT, PARTICIPANT):
+            connection.execute(table.delete().where(table.c.rater.in_(some)))
+
+
+def _require_known(connection: Connection, raters: Collection[str]) -> None:
+    known: set[str] = set()
+    for some in _chunks(raters):
+        found = select(PARTICIPANT.c.rater).where(PARTICIPANT.c.rater.in_(some))
+        known.update(connection.execute(found).scalars())
+    if unknown := [rater for rater in raters if rater not in known]:
+        raise RankshotError(f"there is no rater {quote_names(unknown)}; nothing was changed")
+
+
+def _record(
+    connection: Connection, action: str, raters: Iterable[str | None] = (None,), detail: str = ""
+) -> None:
+    now = time.time()
+    rows = [
+        {"id": secrets.token_hex(16), "at": now, "action": action, "rater": r, "detail": detail}
+        for r in raters
+    ]
+    if rows:
+        connection.execute(EVENT.insert(), rows)
+
+
+def _chunks(raters: Collection[str]) -> Iterable[Sequence[str]]:
+    """Yield parts of a list: a statement has a limited number of parameters."""
+    all_raters = list(raters)
+    return (all_raters[i : i + _CHUNK] for i in range(0, len(all_raters), _CHUNK))

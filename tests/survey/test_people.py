@@ -1,0 +1,400 @@
+"""What researchers do with participants: exclude, restore, reopen, withdraw, delete, reset."""
+
+from collections import Counter
+from dataclasses import replace
+from random import Random
+
+import pytest
+from asgi_client import dump
+from small_studies import questions_about, small_study
+
+from rankshot.core.errors import RankshotError
+from rankshot.survey.platforms import ProlificSession, TurkTask
+from rankshot.survey.store.assignment import count_answers
+from rankshot.survey.store.database import EXTRA_ANSWER, Database
+from rankshot.survey.store.participation import (
+    CurrentQuestion,
+    NotAssignedError,
+    Participation,
+    StoppedError,
+)
+from rankshot.survey.store.people import (
+    delete_participants,
+    exclude,
+    find_raters,
+    forget_ids,
+    read_events,
+    read_people,
+    reopen_participants,
+    reset,
+    restore,
+    set_state,
+    withdraw,
+)
+from rankshot.survey.study import Question
+
+GOLD = Question("lorry", ("rose", "truck", "fox"), first=("truck",))
+STUDY = small_study(answers_per_question=2, questions_per_participant=4, repeats=1, gold=(GOLD,))
+DAY = 24 * 60 * 60
+
+
+class Survey:
+    """A survey with a clock that the test sets."""
+
+    def __init__(self, study, place):
+        self.database = Database(place, create=True)
+        self.now = 1e9
+        self.taking = Participation(study, self.database, lambda: self.now, Random(0))
+        self.study = study
+
+    def start(self, name, **more):
+        return self.taking.start(f"none:id:{name}", **more)
+
+    def answer(self, rater, n=100, *, skip=()):
+        """Answer the next questions, but skip those of some targets."""
+        for _ in range(n):
+            asked = self.taking.current_question(rater)
+            if not isinstance(asked, CurrentQuestion):
+                return asked
+            places = ["1", *[""] * (len(asked.shown) - 1)]
+            left_out = asked.question.target in skip
+            self.taking.submit(rater, asked.number, asked.form, places, skip=left_out)
+        return None
+
+    def loads(self, **more):
+        with self.database.begin_read() as connection:
+            found = count_answers(connection, self.study, self.now, **more)
+        return {tuple(load) for load in found.values()}
+
+    def people(self, **more):
+        with self.database.begin_read() as connection:
+            found = read_people(connection, self.database.identity, **more)
+        return {person.rater: person for person in found}
+
+    def events(self):
+        with self.database.begin_read() as connection:
+            found = read_events(connection)
+        return Counter((event.action, event.rater, event.detail) for event in found)
+
+
+@pytest.fixture
+def survey(place):
+    made = Survey(STUDY, place)
+    yield made
+    made.database.close()
+
+
+def stopped(survey, function, *arguments):
+    with pytest.raises(StoppedError) as error:
+        function(*arguments)
+    return error.value.reason
+
+
+def test_everything_about_each_participant_is_counted(survey):
+    ann, bob = survey.start("ann"), survey.start("bob")
+    survey.now += 60
+    survey.answer(ann, skip=("cat",))
+    survey.answer(bob, 2)
+    people = survey.people()
+    assert list(people) == sorted((ann, bob)), "both started at once"
+    assert people[ann].code == survey.database.identity.code(ann)
+    mine, theirs = people[ann], people[bob]
+    assert (mine.n_answers, mine.n_gold, mine.n_skipped) == (3, 1, 1)
+    assert mine.n_repeats + 5 == mine.n_assigned
+    assert (mine.started_at, mine.finished_at) == (1e9, 1e9 + 60)
+    assert theirs.finished_at is None
+    assert theirs.n_answers + theirs.n_gold == 2
+    assert theirs.n_assigned == 6
+    assert survey.people(pilot=True) == {}
+
+
+def test_answers_of_the_excluded_are_kept_and_do_not_count(survey):
+    raters = [survey.start(name) for name in ("ann", "bob")]
+    for rater in raters:
+        survey.answer(rater)
+    assert survey.loads() == {(2, 0)}
+    assert survey.start("eve") is None
+    before = dump(survey.database)["assignment"]
+    exclude(survey.database, [raters[0]], "answers  within\na second ")
+    assert survey.loads() == {(1, 0)}
+    assert survey.people()[raters[0]].excluded_why == "answers within a second"
+    eve = survey.start("eve")
+    survey.answer(eve)
+    assert survey.loads() == {(2, 0)}, "somebody else has the place at once"
+    restore(survey.database, [raters[0]])
+    assert survey.loads() == {(3, 0)}
+    kept = [row for row in dump(survey.database)["assignment"] if row["rater"] in raters]
+    assert kept == before
+    assert survey.events() == {
+        ("exclude", raters[0], "answers within a second"): 1,
+        ("restore", raters[0], ""): 1,
+    }
+
+
+def test_the_excluded_do_not_go_on_but_see_their_code_if_they_had_finished(survey):
+    ann, bob = survey.start("ann"), survey.start("bob")
+    survey.answer(ann)
+    survey.answer(bob, 1)
+    exclude(survey.database, [ann, bob], "one person")
+    assert survey.taking.current_question(ann).code == survey.database.identity.code(ann)
+    assert stopped(survey, survey.taking.current_question, bob) == "excluded"
+    assert stopped(survey, survey.start, "bob") == "excluded"
+    assert stopped(survey, survey.taking.require_place, "none:id:bob") == "excluded"
+    restore(survey.database, [bob])
+    assert survey.answer(bob).n_counted == 4
+
+
+def test_who_withdraws_leaves_no_answer_and_a_free_place(survey):
+    ann, bob = survey.start("ann"), survey.start("bob")
+    survey.answer(ann)
+    survey.answer(bob, 3)
+    with survey.database.begin_write() as connection:
+        connection.execute(EXTRA_ANSWER.insert().values(rater=ann, name="age", value="33"))
+    survey.taking.withdraw(ann)
+    survey.taking.withdraw(bob)
+    stored = dump(survey.database)
+    assert (stored["assignment"], stored["extra_answer"]) == ([], [])
+    assert {row["rater"] for row in stored["participant"]} == {ann, bob}
+    assert survey.loads() == {(0, 0)}
+    for name, rater in (("ann", ann), ("bob", bob)):
+        assert stopped(survey, survey.start, name) == "withdrawn"
+        assert stopped(survey, survey.taking.current_question, rater) == "withdrawn"
+    reopen_participants(survey.database, [ann])
+    assert survey.start("ann") == ann
+    assert survey.answer(ann).n_counted == 4
+    with pytest.raises(NotAssignedError):
+        survey.taking.withdraw("0" * 16)
+
+
+def test_reopened_participants_get_their_skipped_questions_again(survey):
+    ann = survey.start("ann")
+    assert survey.answer(ann, skip=("cat", "dog")).n_counted == 2
+    reopen_participants(survey.database, [ann])
+    asked = survey.taking.current_question(ann)
+    assert asked.question.target in ("cat", "dog")
+    finished = survey.answer(ann)
+    assert (finished.n_counted, finished.n_skipped) == (4, 0)
+    assert survey.events() == {("reopen", ann, ""): 1}
+
+
+def test_what_others_have_answered_meanwhile_is_not_asked_again(survey):
+    ann = survey.start("ann")
+    survey.answer(ann, skip=("cat", "dog"))
+    for name in ("bob", "eve"):
+        survey.answer(survey.start(name))
+    assert survey.loads() == {(2, 0)}
+    reopen_participants(survey.database, [ann])
+    finished = survey.answer(ann)
+    assert (finished.n_counted, finished.n_skipped) == (2, 0)
+    assert survey.loads() == {(2, 0)}
+
+
+def test_who_skips_everything_may_think_again_and_nobody_else(survey):
+    ann, bob = survey.start("ann"), survey.start("bob")
+    finished = survey.answer(ann, skip=("cat", "dog", "car", "van"))
+    assert (finished.n_counted, finished.n_skipped) == (0, 4)
+    survey.answer(bob, 2)
+    for rater in (bob, "0" * 16):
+        with pytest.raises(NotAssignedError):
+            survey.taking.reopen(rater)
+    survey.taking.reopen(ann)
+    assert survey.answer(ann).n_counted == 4
+    with pytest.raises(NotAssignedError):
+        survey.taking.reopen(ann)
+    assert survey.events() == {}, "no researcher did anything"
+
+
+def test_deleted_participants_are_in_no_table(survey):
+    raters = [survey.start(name) for name in ("ann", "bob")]
+    for rater in raters:
+        survey.answer(rater)
+    with survey.database.begin_write() as connection:
+        connection.execute(EXTRA_ANSWER.insert().values(rater=raters[0], name="age", value="33"))
+    exclude(survey.database, raters, "Ann Smith says that she was ill")
+    delete_participants(survey.database, raters[:1])
+    assert raters[0] not in str(dump(survey.database))
+    assert {row["rater"] for row in dump(survey.database)["assignment"]} == {raters[1]}
+    assert survey.events() == {
+        ("exclude", raters[1], "Ann Smith says that she was ill"): 1,
+        ("delete", None, "1 deleted"): 1,
+    }
+    assert survey.start("ann") == raters[0], "who was deleted is nobody we know"
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        lambda database, raters: exclude(database, raters, "no reason"),
+        restore,
+        reopen_participants,
+        withdraw,
+        delete_participants,
+    ],
+)
+def test_an_unknown_rater_is_named_and_nothing_is_done(survey, action):
+    ann = survey.start("ann")
+    survey.answer(ann, skip=("cat",))
+    before = dump(survey.database)
+    with pytest.raises(RankshotError, match="no rater 'cafe'; nothing was changed"):
+        action(survey.database, [ann, "cafe"])
+    assert dump(survey.database) == before
+
+
+def test_a_reason_is_needed_and_not_a_novel(survey):
+    ann = survey.start("ann")
+    for why in ("", " \n ", "x" * 501):
+        with pytest.raises(RankshotError, match="write from 1 to 500"):
+            exclude(survey.database, [ann], why)
+    assert survey.events() == {}
+
+
+def test_people_are_found_by_id_code_invitation_and_rater(survey):
+    identity = survey.database.identity
+    ann = survey.start("ann", turk=TurkTask("3AAA", "https://www.mturk.com"))
+    bob = survey.taking.start("invitation:id:7", session=ProlificSession("p-7", "s", "t"))
+
+    def find(*names):
+        with survey.database.begin_read() as connection:
+            return find_raters(connection, identity, "none", names)
+
+    assert find("ann") == find(ann) == find(identity.code(ann)) == find("3AAA") == [ann]
+    assert find("7") == find(identity.invitation(7)) == find("p-7") == [bob]
+    assert find(bob, "ann", "7") == [bob, ann]
+    with pytest.raises(RankshotError, match=r"'x', 'y'; nothing was changed"):
+        find("ann", "x", "y")
+    with pytest.raises(RankshotError, match="no participant"):
+        find(identity.invitation(7)[:-1] + "g")
+    withdraw(survey.database, [ann])
+    seven = survey.start("7")
+    with pytest.raises(RankshotError, match="'7' fits 2 participants"):
+        find("7")
+    assert seven != bob
+
+
+def test_ids_of_the_platform_are_forgotten(survey):
+    ann = survey.start("ann", session=ProlificSession("5f1e", "st", "se"))
+    bob = survey.start("bob", turk=TurkTask("3AAA", "https://www.mturk.com"))
+    person = survey.people()[ann]
+    assert (person.platform_id, person.platform_study, person.platform_session) == (
+        "5f1e",
+        "st",
+        "se",
+    )
+    assert forget_ids(survey.database) == 2
+    people = survey.people()
+    assert people[ann].platform_id is people[ann].platform_session is None
+    assert people[bob].turk_assignment is None
+    assert "5f1e" not in str(dump(survey.database))
+    assert survey.events() == {("forget-ids", None, "ids of 2 participants"): 1}
+
+
+def test_a_new_session_replaces_the_old_one_until_the_end(survey):
+    first, second, third = (ProlificSession("5f1e", "st", name) for name in "abc")
+    ann = survey.start("ann", session=first)
+    survey.start("ann", session=second)
+    assert survey.people()[ann].platform_session == "b"
+    survey.answer(ann)
+    survey.start("ann", session=third)
+    assert survey.people()[ann].platform_session == "b", "nobody is paid twice"
+
+
+# ---- States
+
+
+def test_in_a_paused_study_nobody_starts_or_goes_on_but_what_is_sent_is_stored(survey):
+    ann, bob = survey.start("ann"), survey.start("bob")
+    survey.answer(bob)
+    asked = survey.taking.current_question(ann)
+    set_state(survey.database, "paused")
+    survey.taking.submit(ann, asked.number, asked.form, ["1", *[""] * (len(asked.shown) - 1)])
+    assert stopped(survey, survey.taking.current_question, ann) == "paused"
+    for name in ("ann", "eve"):
+        assert stopped(survey, survey.start, name) == "paused"
+        assert stopped(survey, survey.taking.require_place, f"none:id:{name}") == "paused"
+    assert survey.taking.current_question(bob).code, "who has finished sees the code"
+    set_state(survey.database, "open")
+    assert survey.taking.current_question(ann).position == 2
+
+
+def test_in_a_closed_study_who_has_started_may_finish(survey):
+    ann = survey.start("ann")
+    set_state(survey.database, "closed")
+    assert stopped(survey, survey.start, "bob") == "closed"
+    assert stopped(survey, survey.taking.require_place, None) == "closed"
+    assert survey.start("ann") == ann
+    assert survey.answer(ann).n_counted == 4
+    set_state(survey.database, "closed")
+    assert survey.events() == {("state", None, "open to closed"): 1}
+    with pytest.raises(RankshotError, match="state must be"):
+        set_state(survey.database, "stopped")
+
+
+def test_pilot_answers_never_mix(survey):
+    set_state(survey.database, "pilot")
+    assert survey.taking.require_place(None) is True
+    pilots = [survey.start(f"pilot {i}") for i in range(2)]
+    for rater in pilots:
+        assert survey.taking.current_question(rater).pilot
+        assert survey.answer(rater).pilot
+    assert survey.start("pilot 3") is None, "the plan holds for a pilot as well"
+    assert survey.loads() == {(0, 0)}
+    assert survey.loads(pilot=True) == {(2, 0)}
+    set_state(survey.database, "open")
+    assert survey.taking.require_place(None) is False
+    ann = survey.start("ann")
+    assert not survey.taking.current_question(ann).pilot
+    survey.answer(ann)
+    assert survey.loads() == {(1, 0)}
+    assert set(survey.people()) == {ann}
+    assert set(survey.people(pilot=True)) == set(pilots)
+    assert reset(survey.database, pilot_only=True) == 2
+    assert survey.people(pilot=True) == {}
+    assert set(survey.people()) == {ann}
+    assert survey.loads() == {(1, 0)}
+
+
+def test_a_reset_deletes_people_and_answers_only_and_not_while_the_study_runs(survey):
+    ann = survey.start("ann")
+    survey.answer(ann)
+    before = dump(survey.database)
+    for state in ("open", "pilot"):
+        set_state(survey.database, state)
+        with pytest.raises(RankshotError, match=f"the survey is {state}: pause or close it first"):
+            reset(survey.database, pilot_only=False)
+    set_state(survey.database, "paused")
+    assert reset(survey.database, pilot_only=False) == 1
+    after = dump(survey.database)
+    assert after["participant"] == after["assignment"] == []
+    assert after["question"] == before["question"]
+    assert after["survey"] == [{**before["survey"][0], "state": "paused"}]
+    assert ("reset", None, "all participants: 1 deleted") in survey.events()
+
+
+# ---- Spare answers
+
+
+@pytest.mark.parametrize("spare", [0, 1, 2])
+def test_a_question_is_assigned_to_some_more_people_until_it_is_closed(place, spare):
+    study = replace(
+        small_study(questions=questions_about("cat", "dog")),
+        answers_per_question=3,
+        questions_per_participant=2,
+        spare_answers=spare,
+    )
+    survey = Survey(study, place)
+    raters = [survey.start(str(i)) for i in range(6)]
+    assert raters.count(None) == 3 - spare
+    found = [rater for rater in raters if rater]
+    assert (stopped(survey, survey.taking.require_place, None)) == "full"
+    for rater in found[:3]:
+        survey.answer(rater)
+    # With all answers, a question is closed, and nobody new gets it.
+    assert survey.loads() == {(3, spare)}
+    assert survey.start("late") is None
+    if spare:
+        withdraw(survey.database, found[:1])
+        assert survey.loads() == {(2, spare)}
+        assert survey.start("late") is not None
+    survey.now += DAY
+    assert survey.loads() == {(2 if spare else 3, 0)}
+    survey.database.close()

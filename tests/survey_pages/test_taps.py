@@ -1,0 +1,132 @@
+"""Where a finger or the mouse comes down: nothing moves under it, and the ranking stays in view."""
+
+import random
+
+import pytest
+from pages import (
+    begin,
+    choice,
+    choose,
+    finger,
+    fingers,
+    ranked_names,
+    row,
+    serve_study,
+    small_study,
+    status,
+    unranked_names,
+)
+
+from rankshot.survey.study import Question
+
+NAMES = tuple(f"item {'of some length ' * (i % 4 == 3)}{i}" for i in range(25))
+PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
+SCREENS = {
+    "phone": PHONE,
+    "small phone": PHONE | {"viewport": {"width": 320, "height": 454}},
+    "landscape": PHONE | {"viewport": {"width": 740, "height": 360}},
+    "desktop": {"viewport": {"width": 1280, "height": 800}},
+}
+# Where each name of the pool is: its middle, if it is there to be pressed.
+POOL = """() => [...document.querySelectorAll('#choices .choice')].map((choice) => {
+  const { x, y, width, height } = choice.getBoundingClientRect();
+  const at = { x: x + width / 2, y: y + height / 2 };
+  const met = document.elementFromPoint(at.x, at.y);
+  return { name: choice.innerText, ...at, isSeen: met !== null && choice.contains(met) };
+})"""
+# The part of the newest row that is neither covered nor out of sight.
+SEEN = """row => {
+  const box = row.getBoundingClientRect();
+  const meets = (y) => row.contains(document.elementFromPoint(box.x + box.width / 2, y));
+  return meets(box.top + 2) && meets(box.bottom - 2);
+}"""
+
+
+@pytest.fixture(scope="module")
+def long_survey(tmp_path_factory):
+    study = small_study(
+        Question("cat", NAMES),
+        answers_per_question=1000,
+        questions_per_participant=1,
+        repeats=0,
+    )
+    with serve_study(study, tmp_path_factory.mktemp("long")) as running:
+        yield running
+
+
+def test_two_quick_taps_rank_the_two_items_that_they_were_aimed_at(open_page, long_survey):
+    page = open_page(**PHONE)
+    begin(page, long_survey.url, "pairs")
+    wrong = []
+    for seed in range(6):
+        page.evaluate("sessionStorage.clear()")
+        page.reload()
+        rng = random.Random(seed)
+        page.evaluate("y => scrollTo(0, y)", rng.choice([0, 120, 240]))
+        seen = [at for at in page.evaluate(POOL) if at["isSeen"]]
+        one = rng.randrange(len(seen) - 1)
+        # The next one, which the gap would pull under the finger, or any.
+        two = one + 1 if seed % 2 else rng.choice([i for i in range(len(seen)) if i != one])
+        for at in (seen[one], seen[two]):
+            page.touchscreen.tap(at["x"], at["y"])
+        aimed = (seen[one]["name"], seen[two]["name"])
+        if ranked_names(page) != aimed:
+            wrong.append((seed, aimed, ranked_names(page)))
+    assert wrong == []
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_the_pool_never_moves_and_the_newest_item_is_seen(open_page, long_survey, screen):
+    page = open_page(**SCREENS[screen])
+    begin(page, long_survey.url, f"still-{screen[:5].strip()}")
+    press = page.touchscreen.tap if "has_touch" in SCREENS[screen] else page.mouse.click
+    page.get_by_role("button", name="Next").click()
+    for step in range(14):
+        if step == 10:
+            # At the end of the page it would move as soon as the page became shorter.
+            page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+            page.get_by_role("button", name="Skip: I do not know").click()
+        name = unranked_names(page)[(7 * step) % (len(NAMES) - step)]
+        choice(page, name).evaluate("node => node.scrollIntoView({block: 'nearest'})")
+        before = page.evaluate(POOL)
+        at = next(at for at in before if at["name"] == name)
+        assert at["isSeen"], (step, at)
+        press(at["x"], at["y"])
+        after = page.evaluate(POOL)
+        assert [(a["x"], a["y"]) for a in before] == [(a["x"], a["y"]) for a in after], step
+        assert ranked_names(page)[-1] == name
+        assert row(page, name).evaluate(SEEN), (step, name)
+    # What is removed is again where it was.
+    row(page, name).get_by_role("button", name=f"Remove {name}", exact=True).click()
+    assert page.evaluate(POOL) == before
+
+
+def test_by_keyboard_the_newest_item_and_the_focus_are_seen(open_page, long_survey):
+    page = open_page()
+    begin(page, long_survey.url, "keys")
+    page.locator("#choices button").first.focus()
+    for _ in NAMES:
+        page.keyboard.press("Enter")
+        assert row(page, ranked_names(page)[-1]).evaluate(SEEN), ranked_names(page)
+        assert page.evaluate(f"({SEEN})(document.activeElement)"), ranked_names(page)
+    assert len(ranked_names(page)) == len(NAMES)
+
+
+def test_a_row_is_dragged_through_a_long_ranking_over_a_part_of_the_pool(open_page, long_survey):
+    page = open_page(**PHONE)
+    begin(page, long_survey.url, "drag-far")
+    names = unranked_names(page)[:12]
+    choose(page, *names)
+    page.evaluate("scrollTo(0, 0)")
+    # The pool goes on below the ranking and the buttons, where it does not count.
+    assert page.locator("#pool").evaluate("pool => pool.getBoundingClientRect().bottom") > 740
+    row(page, names[0]).evaluate("row => row.scrollIntoView({block: 'nearest'})")
+    one, touch = finger(row(page, names[0]).locator(".handle svg")), fingers(page)
+    touch("touchStart", one)
+    for y in (one["y"] + 10, one["y"] + 80, 640):
+        touch("touchMove", {**one, "y": y})
+    page.locator("#ranking .row:last-child").filter(has_text=names[0]).wait_for()
+    touch("touchEnd")
+    assert ranked_names(page) == (*names[1:], names[0])
+    assert status(page) == f"{names[0]} moved to place 12"
+    assert page.evaluate("scrollY") == 0
