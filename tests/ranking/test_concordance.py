@@ -1,30 +1,13 @@
-"""How much rankings agree: Kendall's W, distances, and summaries of targets."""
+"""How much rankings agree: distances, and summaries of targets."""
 
 import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.ranking.concordance import concordance, merge_rankings, summarize_target
+from rankshot.ranking.concordance import merge_rankings, summarize_target
+from rankshot.ranking.restriction import restrict_items
 
 # ---- Agreement
-
-
-def test_kendalls_w_of_kendalls_own_kind_of_example():
-    """Six people judging five things without ties, by the textbook formula."""
-    places = np.array([[1, 2, 3, 4, 5], [2, 1, 3, 5, 4], [1, 3, 2, 4, 5], [3, 1, 2, 4, 5]])
-    rankings = rs.Rankings.from_positions(places, items=range(5))
-    totals = places.sum(axis=0)
-    expected = 12 * ((totals - totals.mean()) ** 2).sum() / (4**2 * (5**3 - 5))
-    assert concordance(rankings) == pytest.approx(expected, abs=1e-12)
-
-
-def test_kendalls_w_with_ties_follows_the_mean_spearman_correlation(rng):
-    """W = (1 + (m - 1) ρ)/m where ρ is the mean correlation of mid-ranks with equal ties."""
-    orders = [["a", ["b", "c"], "d"], [["a", "c"], "b", "d"][::-1], ["b", ["a", "d"], "c"]]
-    rankings = rs.Rankings.from_orders(orders)
-    mid = np.array([[1, 2.5, 2.5, 4], [3.5, 2, 3.5, 1], [2.5, 1, 4, 2.5]])
-    rho = np.mean([np.corrcoef(mid[i], mid[j])[0, 1] for i, j in ((0, 1), (0, 2), (1, 2))])
-    assert concordance(rankings) == pytest.approx((1 + 2 * rho) / 3, abs=1e-12)
 
 
 def test_weights_count_as_copies():
@@ -48,10 +31,72 @@ def test_a_single_ranking_has_nobody_to_agree_with():
         rs.agreement(rs.Rankings.from_orders([["a", "b"]]))
 
 
-def test_concordance_of_different_items_is_refused():
-    rankings = rs.Rankings.from_orders([["a"], ["b"]], items=list("ab"), kind="subset")
-    with pytest.raises(rs.RankshotError, match="different items"):
-        concordance(rankings)
+def test_agreement_on_different_items_is_refused():
+    rankings = rs.Rankings.from_orders([list("ab"), list("bc")], kind="subset")
+    with pytest.raises(rs.RankshotError, match="no two rankings compare the same items"):
+        rs.agreement(rankings)
+    thrice = rs.Rankings.concatenate([rankings, rankings[:1]])
+    with pytest.raises(rs.RankshotError, match="ranking 0 compares only a subset of the items"):
+        rs.agreement(thrice)
+
+
+@pytest.mark.parametrize("kind", ["top", "subset"])
+def test_items_that_nobody_ranked_change_nothing(rng, kind):
+    """A survey that shows 6 of 40 items says as much as one that has only 6."""
+    orders = [list(rng.permutation(list("abcdef"))[: rng.integers(2, 7)]) for _ in range(30)]
+    lists = [[*order, *sorted(set("abcdef") - {*order})] for order in orders]
+    lengths = np.array([len(order) for order in orders])
+
+    def both(items):
+        given = lists if kind == "subset" else orders
+        ranked = rs.Rankings.from_orders(
+            given, items=items, raters=[f"r{i}" for i in range(30)], kind=kind
+        ).top(lengths)
+        return rs.agreement(ranked), rs.summarize(ranked, k=4)[0]
+
+    few, brief = both(list("abcdef"))
+    many, wide = both([f"unseen {i}" for i in range(34)] + list("fedcba"))
+    assert many.concordance == pytest.approx(few.concordance, rel=1e-12)
+    assert many.mean_distance == pytest.approx(few.mean_distance, rel=1e-12)
+    assert many.distance_to_others == pytest.approx(few.distance_to_others, rel=1e-12)
+    assert wide.order == brief.order
+    assert wide.concordance == pytest.approx(brief.concordance, rel=1e-12)
+    assert wide.mean_distance == pytest.approx(brief.mean_distance, rel=1e-12)
+    assert dict(wide.disagreement) == pytest.approx(dict(brief.disagreement), rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["top", "subset"])
+def test_who_stops_early_does_not_disagree(kind):
+    lists = [["a", "b", "c", "d"], ["a"], ["a", "b"], ["a", "b", "c"], ["a"]]
+    lengths = np.array([len(order) for order in lists])
+    given = [lists[0]] * 5 if kind == "subset" else lists
+    rankings = rs.Rankings.from_orders(given, raters=list("vwxyz"), kind=kind).top(lengths)
+    (brief,) = rs.summarize(rankings)
+    assert brief.concordance == pytest.approx(1, abs=1e-12)
+    assert brief.mean_distance == pytest.approx(0, abs=1e-12)
+    assert dict(brief.disagreement) == dict.fromkeys("vwxyz", 0)
+
+
+def test_all_who_rank_a_single_item_and_the_same_agree():
+    (brief,) = rs.summarize(rs.Rankings.from_orders([["a"]] * 3, items=list("abcd"), raters="x"))
+    assert (brief.concordance, brief.mean_distance, brief.disagreement) == (1, 0, (("x", 0),))
+
+
+@pytest.mark.parametrize(("n", "k"), [(6, 6), (6, 3), (7, 1)])
+def test_the_mean_distance_of_random_rankings(rng, n, k):
+    """A pair of items counts half if both rankings order it, and fully if only one does.
+
+    So the share of the largest distance is 1 - p/2, where p is the share of ordered pairs:
+    1/2 for complete rankings, and nearly 1 if each ranks one of many items.
+    """
+    p = 1 - (n - k) * (n - k - 1) / (n * (n - 1))
+    lists = [np.array([rng.permutation(n)[:k] for _ in range(60)]) for _ in range(40)]
+    found = [
+        rs.summarize(rs.Rankings.from_item_numbers(some, items=[*range(n), *"abc"]), k=n)[0]
+        for some in lists
+    ]
+    means = np.array([brief.mean_distance for brief in found])
+    assert means.mean() == pytest.approx(1 - p / 2, abs=4 * means.std() / np.sqrt(40))
 
 
 # ---- Summaries
@@ -73,11 +118,13 @@ def test_the_consensus_is_the_mode_of_the_model_and_the_rest_is_agreement():
     assert brief.order == model.mode_[:2]
     assert brief.n_rankings == 3
     found = rs.agreement(first)
-    most = 2 * (2 * 5 - 2 - 1) / 2
+    # Nobody has bus or lion among the first two.
+    most = 2 * (2 * 3 - 2 - 1) / 2
     assert brief.concordance == pytest.approx(found.concordance)
     assert brief.mean_distance == pytest.approx(found.mean_distance / most)
-    consensus = rs.Rankings.from_orders([list(brief.order)], items=ITEMS)
-    distances = rs.kendall_distance(first, consensus)[:, 0] / most
+    among = ["fox", "leopard", "tiger"]
+    consensus = rs.Rankings.from_orders([list(brief.order)], items=among)
+    distances = rs.kendall_distance(restrict_items(first, among), consensus)[:, 0] / most
     assert dict(brief.disagreement) == pytest.approx(
         dict(zip(["ann", "bob", "cy"], distances, strict=True))
     )
@@ -119,7 +166,7 @@ def test_a_subset_is_compared_on_its_own_items():
     assert brief.order[:2] == ("leopard", "tiger")
     assert brief.disagreement == (("ann", 0.0), ("bob", 0.0), ("cy", 0.0))
     assert brief.mean_distance == 0
-    # W is that of ann and cy.
+    # W is that of ann and cy, who compare all items.
     assert brief.concordance == 1
 
 
@@ -145,7 +192,7 @@ def test_lists_of_other_lengths_are_compared_as_far_as_both_go():
     found = dict(brief.disagreement)
     assert found["ann"] == 0
     third = rs.Rankings.from_orders([["tiger", "leopard", "lion"]], items=ITEMS)
-    expected = rs.kendall_distance(third, consensus)[0, 0] / (3 * (2 * 5 - 3 - 1) / 2)
+    expected = rs.kendall_distance(third, consensus)[0, 0] / (3 * (2 * 4 - 3 - 1) / 2)
     assert found["bob"] == pytest.approx(expected)
 
 

@@ -11,6 +11,7 @@ import rankshot as rs
 from command_line import rankshot
 from rankshot.core.errors import RankshotError
 from rankshot.survey.export import export_lines, write_export
+from rankshot.survey.progress import summarize_progress
 from rankshot.survey.quality import Flag, find_flags
 from rankshot.survey.study import Question
 
@@ -63,6 +64,7 @@ def test_of_what_was_not_shown_nothing_is_known(order, ranking):
     (line,) = records("unknown", [answer("x", CAT, order)])
     assert line["kind"] == "subset"
     assert line["ranking"] == ranking
+    assert line.get("k", 3) == len(order)
 
 
 @pytest.mark.parametrize("unshown", ["after", "unknown"])
@@ -281,3 +283,33 @@ def test_the_command_merges_an_export(tmp_path, unshown, prior):
     first = {target: order[0] for target, order in zip(read.targets, read.orders(), strict=True)}
     truth = {f"target {t}": f"item {c[0]}" for t, c in enumerate(simulated.centers)}
     assert np.mean([first[target] == truth[target] for target in truth]) > 0.8
+
+
+@pytest.mark.parametrize(("unshown", "n_sets"), [("after", 1), ("unknown", 1), ("unknown", 2)])
+def test_agreement_in_the_export_is_that_of_the_status(tmp_path, rng, unshown, n_sets):
+    """50 participants rank, at random and as far as they like, 10 of 100 items."""
+    items = [f"item {i:02d}" for i in range(100)]
+    # Nobody ranks the last item shown.
+    sets = [items[:10], items[5:15]][:n_sets]
+    questions = [Question("cat", some) for some in sets]
+    said = [
+        answer(f"r{i}", question, rng.permutation(question.items[:9])[: rng.integers(1, 10)])
+        for i in range(50)
+        for question in questions
+    ]
+    asked = replace(study_of(questions, unshown=unshown), items=tuple(items))
+    path = tmp_path / "votes.jsonl"
+    write_export(path, asked, said, {})
+    (brief,) = rs.summarize(rs.read_rankings(path, items=items))
+    (target,) = summarize_progress(asked, said, {}, {}).targets
+    assert brief.concordance == pytest.approx(target.concordance, rel=1e-12)
+    assert 0 < brief.concordance < 0.06
+    (row,) = [line for line in rankshot(["consensus", path]).out.splitlines() if "cat" in line]
+    assert row.split("│")[-4].strip() == f"{target.concordance:.2f}"
+    # An early stop is no disagreement, also if the others are tied at the end.
+    prefixes = [answer(f"r{i}", questions[0], sets[0][: 1 + i]) for i in range(10)]
+    write_export(path, asked, prefixes, {})
+    (brief,) = rs.summarize(rs.read_rankings(path, items=items))
+    assert brief.concordance == pytest.approx(1, abs=1e-12)
+    assert brief.mean_distance == pytest.approx(0, abs=1e-12)
+    assert dict(brief.disagreement) == {f"r{i}": 0 for i in range(10)}

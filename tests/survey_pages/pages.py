@@ -66,12 +66,12 @@ class Survey:
     def __init__(self, url, study, database):
         self.url = url
         self._study = study
-        self._database = database
+        self.database = database
 
     def answers(self, participant):
         """Return what somebody has answered, in the order of the questions."""
-        rater = self._database.identity.rater(f"none:id:{participant}")
-        with self._database.begin_read() as connection:
+        rater = self.database.identity.rater(f"none:id:{participant}")
+        with self.database.begin_read() as connection:
             return [answer for answer in read_answers(connection) if answer.rater == rater]
 
     def orders(self, participant):
@@ -81,7 +81,7 @@ class Survey:
     def take_part(self, participant, seconds):
         """Let somebody answer all questions without a browser, in so many seconds each."""
         now = time.time()
-        visit = Participation(self._study, self._database, lambda: now, ticks=lambda: now)
+        visit = Participation(self._study, self.database, lambda: now, ticks=lambda: now)
         rater = visit.start(f"none:id:{participant}")
         while isinstance(asked := visit.current_question(rater), CurrentQuestion):
             now += seconds

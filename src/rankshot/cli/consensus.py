@@ -96,12 +96,13 @@ def consensus(
     console = Console()
     console.print(_summary_table(summaries, prior))
     say(
-        "W is Kendall's coefficient of concordance (1: all rankings agree) of the rankings that "
-        "compare all seen classes; - stands for fewer than two. The distances are Kendall "
-        f"distances over the first {_format_places(summaries)} places, divided by the largest "
-        "possible distance (0: all rankings agree), on the seen classes that both rankings "
-        "compare. The column furthest names the three raters or sources that are furthest from "
-        "the consensus.",
+        "W is Kendall's coefficient of concordance (1: all rankings agree as far as they go, 1/m: "
+        "m rankings agree no more than by chance), of rankings that compare the same seen "
+        "classes; - stands for fewer than two. The distances are Kendall distances over the first "
+        f"{_format_places(summaries)} places, divided by the largest possible distance (0: all "
+        "rankings agree), on the seen classes that both rankings compare. Seen classes that are in "
+        "none of these places do not count. The column furthest names the three raters or sources "
+        "that are furthest from the consensus.",
         console,
     )
     if output is not None:

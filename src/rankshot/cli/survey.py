@@ -6,48 +6,33 @@ Each command imports what it needs when it runs, so that ``rankshot --help`` sta
 from __future__ import annotations
 
 import os
-import time
 from contextlib import closing
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankshot.cli.console import SHOWN, check_writable, say
+from rankshot.cli.console import check_writable, say
+from rankshot.cli.survey_options import DatabaseOption, StudyFile, open_database, require_extra
+from rankshot.cli.survey_results import export, status
+from rankshot.cli.survey_upkeep import backup
 from rankshot.core.errors import RankshotError, format_count
 
 if TYPE_CHECKING:
     from socket import socket
 
-    from rich.table import Table
-
-    from rankshot.survey.overview import Overview
-    from rankshot.survey.store.database import Database
     from rankshot.survey.study import Study
 
 TOKEN = "RANKSHOT_SURVEY_TOKEN"  # noqa: S105 (the name of the variable, not a token)
-DATABASE = "RANKSHOT_SURVEY_DATABASE"
 survey = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     context_settings={"max_content_width": 100},
     help="Collect rankings from people with a web page of your own.",
 )
-StudyFile = Annotated[Path, typer.Argument(metavar="STUDY.toml", help="The file of the study.")]
-DatabaseOption = Annotated[
-    str | None,
-    typer.Option(
-        envvar=DATABASE,
-        show_default=False,
-        show_envvar=False,
-        help="An SQLite file or a postgresql:// URL. The default is an SQLite file next to the "
-        f"study. Set a URL with a password in the environment variable {DATABASE} instead.",
-    ),
-]
-PilotOption = Annotated[
-    bool, typer.Option("--pilot", help="Only the answers of the pilot; otherwise only the others.")
-]
+survey.command()(backup)
+survey.command()(status)
+survey.command()(export)
 
 
 @survey.command()
@@ -177,7 +162,7 @@ def serve(
 
     Example: rankshot survey serve study.toml
     """
-    _require_extra()
+    require_extra()
     from rankshot.survey.progress import count_other_answers
     from rankshot.survey.study import CONSENT_PLACEHOLDER
     from rankshot.survey.study_files import read_study
@@ -197,7 +182,7 @@ def serve(
     rates = Rates(requests=requests, starts=starts)
     with (
         _open_port(host, port) as listening,
-        closing(_open_database(study, database, create=True)) as answers,
+        closing(open_database(study, database, create=True)) as answers,
     ):
         app = create_app(definition, answers, token=token, rates=rates, root=root)
         with answers.begin_read() as connection:
@@ -217,125 +202,6 @@ def serve(
 
 
 @survey.command()
-def status(study: StudyFile, database: DatabaseOption = None, pilot: PilotOption = False) -> None:
-    """Show the progress of a survey.
-
-    A table shows the answers to the questions of each new class, their consensus and how much
-    they agree. Below it are the flagged raters. Excluded participants do not count.
-
-    Example: rankshot survey status study.toml
-    """
-    from rich.console import Console
-
-    view = _read_overview(study, database, pilot=pilot)
-    people, progress = view.counts, view.progress
-    console = Console()
-    console.print(_make_table(view))
-    others = sum(q.answered for q in progress.questions if not q.is_asked)
-    if others:
-        say(
-            f"{format_count(others, 'more answer')} to questions that are no longer in the study",
-            console,
-        )
-    say(f"The survey is {view.state}.", console)
-    rare = [f", {people[name]:,} {name}" for name in ("withdrawn", "excluded") if people[name]]
-    say(
-        f"{format_count(len(view.people), 'participant')}: {people['finished']:,} finished, "
-        f"{people['active']:,} active, {people['left']:,} left before the end{''.join(rare)}",
-        console,
-    )
-    if view.n_pilot and not pilot:
-        say(f"not counted: {format_count(view.n_pilot, 'pilot participant')} (--pilot)", console)
-    say(f"{len(progress.flagged):,} of {len(progress.raters):,} raters are flagged", console)
-    for row in progress.flagged:
-        reasons = "; ".join(f"{flag.name}: {flag.text}" for flag in row.flags)
-        say(f"    {row.rater} (code {view.code(row.rater)}) {reasons}", console)
-
-
-@survey.command()
-def export(
-    study: StudyFile,
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output",
-            "-o",
-            help="The file to write: rankings (.jsonl), or raw data (.csv or .jsonl).",
-        ),
-    ],
-    database: DatabaseOption = None,
-    exclude_flagged: Annotated[
-        bool, typer.Option("--exclude-flagged", help="Leave out the answers of flagged raters.")
-    ] = False,
-    raw: Annotated[
-        bool,
-        typer.Option(
-            "--raw",
-            help="Write every answer with its times, repeats, gold questions and skips, also of "
-            "excluded participants.",
-        ),
-    ] = False,
-    participants: Annotated[
-        bool, typer.Option("--participants", help="Write one line per participant.")
-    ] = False,
-    with_ids: Annotated[
-        bool,
-        typer.Option("--with-ids", help="With --participants: include the ids of the platform."),
-    ] = False,
-    pilot: PilotOption = False,
-) -> None:
-    """Write the answers to a rankings file, or the raw data.
-
-    In a CSV file, a text that a spreadsheet could take for a formula begins with an apostrophe.
-
-    Example: rankshot survey export study.toml -o rankings.jsonl
-    """
-    if raw and participants:
-        raise RankshotError("--raw and --participants are two files: give one of them")
-    if exclude_flagged and (raw or participants):
-        raise RankshotError("--exclude-flagged is for rankings: raw data name the flags instead")
-    if with_ids and not participants:
-        raise RankshotError("--with-ids needs --participants")
-    check_writable(output, study)
-    view = _read_overview(study, database, pilot=pilot)
-    if raw or participants:
-        _export_raw(output, view, participants=participants, with_ids=with_ids)
-        return
-    from rankshot.survey.export import write_export
-
-    exported = write_export(
-        output, view.study, view.answers, view.flags, exclude_flagged=exclude_flagged
-    )
-    say(f"{format_count(exported.n_answers, 'answer')} written to {output}")
-    if exclude_flagged:
-        who = format_count(exported.n_raters_excluded, "flagged rater")
-        say(f"left out: {format_count(exported.n_excluded, 'answer')} of {who}")
-    never = (
-        format_count(exported.n_skips, "skip"),
-        format_count(exported.n_repeats, "repeat"),
-        format_count(exported.n_gold, "gold answer"),
-    )
-    say(f"never exported: {', '.join(never)}")
-    if view.counts["excluded"]:
-        n = format_count(view.counts["excluded"], "excluded participant")
-        say(f"left out: {n}, with {format_count(len(view.excluded_answers), 'answer')}")
-
-
-def _export_raw(output: Path, view: Overview, *, participants: bool, with_ids: bool) -> None:
-    from rankshot.survey.raw_data import answer_records, participant_records, write_records
-
-    if not view.people:
-        raise RankshotError(f"{view.study.title}: nobody has started yet, nothing was written")
-    if participants:
-        write_records(output, participant_records(view, with_ids=with_ids))
-        what = format_count(len(view.people), "participant")
-    else:
-        write_records(output, answer_records(view))
-        what = format_count(len(view.answers) + len(view.excluded_answers), "answer")
-    say(f"{what} written to {output}")
-
-
-@survey.command()
 def rater(
     study: StudyFile,
     participant: Annotated[str, typer.Argument(help="The platform's id, or a completion code.")],
@@ -347,13 +213,16 @@ def rater(
 
     Example: rankshot survey rater study.toml 5f1e2d3c
     """
-    _require_extra()
+    require_extra()
     from rankshot.survey.platforms import participant_name
     from rankshot.survey.progress import read_raters
     from rankshot.survey.study_files import read_study
 
     platform = read_study(study).platform
-    with closing(_open_database(study, database)) as answers, answers.begin_read() as connection:
+    with (
+        closing(open_database(study, database, read_only=True)) as answers,
+        answers.begin_read() as connection,
+    ):
         has_finished = read_raters(connection)
         identity = answers.identity
         by_id = identity.rater(participant_name(platform, participant))
@@ -365,12 +234,6 @@ def rater(
         say(f"rater {name}, code {identity.code(name)}: {end}")
 
 
-def _require_extra() -> None:
-    for name in ("fastapi", "jinja2", "python_multipart", "sqlalchemy", "uvicorn"):
-        if find_spec(name) is None:
-            raise RankshotError(f"the survey needs {name}: pip install 'rankshot[survey]'")
-
-
 def _open_port(host: str, port: int) -> socket:
     from rankshot.survey.web.app import open_port
 
@@ -380,28 +243,6 @@ def _open_port(host: str, port: int) -> socket:
         raise RankshotError(f"{error}; give another --port or --host") from None
 
 
-def _open_database(study: Path, database: str | None, *, create: bool = False) -> Database:
-    from rankshot.survey.store.database import Database, MissingDatabaseError
-
-    place: Path | str = study.with_suffix(".sqlite")
-    if database:
-        place = database if "://" in database else Path(database)
-    try:
-        return Database(place, create=create)
-    except MissingDatabaseError as error:
-        raise RankshotError(f"{error}; `rankshot survey serve` creates it") from None
-
-
-def _read_overview(study: Path, database: str | None, *, pilot: bool) -> Overview:
-    _require_extra()
-    from rankshot.survey.overview import read_overview
-    from rankshot.survey.study_files import read_study
-
-    definition = read_study(study)
-    with closing(_open_database(study, database)) as answers:
-        return read_overview(definition, answers, time.time(), pilot=pilot)
-
-
 def _describe_plan(study: Study) -> str:
     n, each = len(study.questions), study.answers_per_question
     people = -(-n * each // min(study.questions_per_participant, n))
@@ -409,33 +250,3 @@ def _describe_plan(study: Study) -> str:
         f"{format_count(n, 'question')} with {format_count(each, 'answer')} each, from "
         f"{format_count(people, 'participant')} or more"
     )
-
-
-def _make_table(view: Overview) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title=Text(view.study.title))
-    table.add_column("new class", style="bold", overflow="fold")
-    table.add_column("answers", justify="right")
-    table.add_column("in progress", justify="right")
-    table.add_column("consensus so far", overflow="fold")
-    table.add_column("stable", justify="right")
-    table.add_column("first 3", justify="right")
-    table.add_column("W", justify="right")
-    questions = view.progress.questions
-    for row in view.progress.targets:
-        answered = sum(
-            q.answered for q in questions if q.is_asked and q.question.target == row.target
-        )
-        order = [x if isinstance(x, str) else " = ".join(x) for x in row.consensus]
-        shares = (row.stability, row.first_stability, row.concordance)
-        cells = [
-            row.target,
-            f"{answered:,} of {row.planned:,}",
-            f"{row.in_progress:,}",
-            " > ".join(order[:SHOWN]) + (" > …" if len(order) > SHOWN else ""),
-            *("-" if share is None else f"{share:.2f}" for share in shares),
-        ]
-        table.add_row(*map(Text, cells))
-    return table

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_whole_number
 from rankshot.ranking.checks import require_any_rankings, require_one_subject
-from rankshot.ranking.layouts import ABSENT, last_levels, levels, mean_places
+from rankshot.ranking.kendalls_w import concordance
+from rankshot.ranking.layouts import last_levels
 from rankshot.ranking.pair_means import mean_common_distance, mean_kendall_distances
 from rankshot.ranking.parts import (
     AnyRankings,
@@ -25,7 +25,7 @@ from rankshot.ranking.parts import (
 )
 from rankshot.ranking.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.restriction import keep_complete, restrict_items
+from rankshot.ranking.restriction import Some, find_ranked_items, keep_ranked_items, restrict_items
 from rankshot.ranking.shared_places import compare_common_items
 
 DEFAULT_K = 10
@@ -39,9 +39,11 @@ class Agreement:
     Attributes
     ----------
     concordance : float
-        Kendall's W: 1 if all rankings are equal, near 0 if they are unrelated.
+        Kendall's W: 1 if all rankings agree as far as they go, about 1/m if m rankings are
+        unrelated.
     mean_distance : float
-        Mean Kendall distance between two different rankings.
+        Mean Kendall distance between two different rankings. It counts pairs of items that only
+        one of the two orders, too.
     distance_to_others : ndarray
         For each ranking, its mean distance to the others: the largest disagrees most.
     """
@@ -54,9 +56,8 @@ class Agreement:
 def agreement(rankings: AnyRankings) -> Agreement:
     """Measure how much rankings of the same target agree.
 
-    A ranking of weight w counts as w rankings. The items that a top-K list leaves out share the
-    mean of the remaining places, and Kendall's W is corrected for ties. For rankings in parts,
-    ``distance_to_others`` is a lazy array.
+    A ranking of weight w counts as w rankings. Items that no ranking ranks do not count. For
+    rankings in parts, ``distance_to_others`` is a lazy array.
 
     Examples
     --------
@@ -72,47 +73,11 @@ def agreement(rankings: AnyRankings) -> Agreement:
     found = require_one_subject(rankings)
     if not found.weight > found.largest_weight:
         raise RankshotError("agreement needs at least two rankings of positive weight")
-    mean, to_others = mean_kendall_distances(rankings, found.weight)
-    return Agreement(concordance(rankings), mean, to_others)
-
-
-def concordance(rankings: AnyRankings) -> float:
-    r"""Return Kendall's W = 12 S / (m² (C³ - C) - m ΣT), corrected for ties.
-
-    S is the sum of squared deviations of the items' total places from their mean, m the number
-    of rankings, and T = Σ (t³ - t) over the ties of each. W is 1 if no ranking orders anything.
-    """
-    return reduce_parts(rankings, _sum_places).concordance()
-
-
-class _PlaceSums(NamedTuple):
-    """Weighted sums over rankings: places of each item, T, and 1."""
-
-    n_rankings: int
-    places: NDArray[np.float64]
-    ties: float
-    weight: float
-
-    def concordance(self) -> float:
-        C, m = len(self.places), self.weight
-        deviation = float(((self.places - self.places.mean()) ** 2).sum())
-        most = m**2 * (C**3 - C) - m * self.ties
-        return 12 * deviation / most if most > 0 else 1.0
-
-
-def _sum_places(rankings: Rankings) -> _PlaceSums:
-    C = rankings.n_items
-    places, ties = np.zeros(C), 0.0
-    for rows in row_blocks(len(rankings), C):
-        block = rankings[rows]
-        table = levels(block)
-        if np.any(table == ABSENT):
-            raise RankshotError("concordance is not defined for rankings of different items")
-        places += block.weights @ mean_places(table)
-        cells = np.arange(len(block))[:, None] * (C + 1) + table
-        sizes = np.bincount(cells.ravel(), minlength=len(block) * (C + 1)).reshape(-1, C + 1)
-        ties += float(block.weights @ (sizes.astype(float) ** 3 - sizes).sum(axis=1))
-    return _PlaceSums(len(rankings), places, ties, float(rankings.weights.sum()))
+    W = concordance(rankings)
+    if W is None:
+        raise RankshotError("agreement is not defined if no two rankings compare the same items")
+    mean, to_others = mean_kendall_distances(keep_ranked_items(rankings), found.weight)
+    return Agreement(W, mean, to_others)
 
 
 # ---- Summaries: the consensus of every target, and who disagrees with it
@@ -123,7 +88,9 @@ class TargetSummary:
     """A summary of the rankings of one target.
 
     Distances are those of `compare_common_items`, of the first k places: 0 is agreement, 1 is the
-    opposite order. With ties they are means over the orders that the ties allow.
+    opposite order. With ties they are means over the orders that the ties allow. Items that are in
+    none of the first k places do not count. Random rankings have a mean distance of 0.5 if they are
+    complete, and more if they are short: of many items, their first ones are rarely the same.
 
     Attributes
     ----------
@@ -137,7 +104,9 @@ class TargetSummary:
     k : int
         How many places count, at most the length of the longest ranking.
     concordance : float or None
-        Kendall's W of the first k, of the rankings that compare all items; None for fewer than two.
+        Kendall's W of the first k: 1 if all rankings agree as far as they go, about 1/m if m
+        rankings are unrelated. For subset rankings it is the mean over the sets of items that
+        several rankings compare; None if there is none.
     mean_distance : float or None
         Mean distance between two of the rankings; None for a single one, and for subset rankings
         in parts.
@@ -181,8 +150,8 @@ def summarize(
     ...     [["leopard", "tiger"], ["leopard", "tiger"], ["fox", "leopard"]],
     ...     items=["bus", "fox", "leopard", "tiger"], targets="cat", raters=["ann", "bob", "cy"])
     >>> brief = rs.summarize(votes)[0]
-    >>> brief.order, round(brief.concordance, 2), brief.disagreement[0]
-    (('leopard', 'tiger'), 0.53, ('cy', 0.6))
+    >>> brief.order, round(brief.concordance, 2), brief.disagreement[0][0]
+    (('leopard', 'tiger'), 0.33, 'cy')
     """
     rankings = keep_counted(require_any_rankings(rankings))
     found = look_over(rankings)
@@ -252,20 +221,31 @@ def summarize_target(
     order = [tuple(x) if isinstance(x, list) else x for x in consensus.orders()[0]]
     # The later items of a subset ranking are tied after its first k places.
     n_places = int(last_levels(consensus)[0]) + 1
-    whole = map_parts(rankings, keep_complete)
-    places = reduce_parts(whole.top(min(k, rankings.n_items)), _sum_places)
     n = look_over(rankings).n_rankings
-    means = reduce_parts(rankings, _sum_by_label, consensus, k, labels, combine=_merge_sums)
+    first, center = keep_first_places(rankings, consensus, k)
+    means = reduce_parts(first, _sum_by_label, center, k, labels, combine=_merge_sums)
     return TargetSummary(
         target,
         n,
         model,
         tuple(order[:n_places]),
         min(k, int(consensus.lengths[0])),
-        places.concordance() if places.n_rankings > 1 else None,
-        mean_common_distance(rankings, k) if n > 1 else None,
+        concordance(first),
+        mean_common_distance(first, k) if n > 1 else None,
         _sort_means(means) if n > 1 else (),
     )
+
+
+def keep_first_places(rankings: Some, consensus: Rankings, k: int) -> tuple[Some, Rankings]:
+    """Return the first k places of rankings and of a consensus, and only the items that are there.
+
+    Other items are last for all: distances that count them look like agreement.
+    """
+    k = min(k, rankings.n_items)
+    first = cast("Some", rankings.top(k))
+    center = consensus.with_items(rankings.items).top(k)
+    is_there = find_ranked_items(first) | find_ranked_items(center)
+    return keep_ranked_items(first, is_there), keep_ranked_items(center, is_there)
 
 
 def find_origins(rankings: Rankings) -> NDArray[np.object_]:

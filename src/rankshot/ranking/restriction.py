@@ -1,18 +1,23 @@
-"""Rankings restricted to some of their items, or to those that compare all items."""
+"""Rankings restricted to some of their items: those named, or those that somebody ranked."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankshot.core.names import as_names
 from rankshot.ranking.checks import require_rankings
 from rankshot.ranking.encoding import Entries, row_starts
-from rankshot.ranking.layouts import group_by_place
+from rankshot.ranking.layouts import group_by_place, last_levels
+from rankshot.ranking.parts import AnyRankings, reduce_parts
 from rankshot.ranking.rankings import Rankings
+
+Some = TypeVar("Some", bound=AnyRankings)
+"""Rankings, or rankings in parts: the result is of the same type."""
 
 
 def restrict_items(rankings: Rankings, items: Iterable[Any]) -> Rankings:
@@ -65,6 +70,63 @@ def restrict_items(rankings: Rankings, items: Iterable[Any]) -> Rankings:
     )
 
 
-def keep_complete(rankings: Rankings) -> Rankings:
-    """Return the rankings that compare all items: those that a distance is defined for."""
-    return rankings[~rankings.is_subset | (rankings.n_listed == rankings.n_items)]
+# ---- Items that somebody ranked
+
+
+def mark_ranked(rankings: Rankings) -> NDArray[np.bool_]:
+    """Return which listed items are ranked: not among those after the first K of a subset ranking.
+
+    All items of a tie that K cuts are ranked.
+    """
+    ranked: NDArray[np.bool_] = rankings.places <= last_levels(rankings)[rankings.entry_rows]
+    return ranked
+
+
+def find_ranked_items(rankings: AnyRankings) -> NDArray[np.bool_]:
+    """Return which of the items some ranking has among its first K."""
+    return reduce_parts(rankings, _count_ranked) > 0
+
+
+def keep_ranked_items(rankings: Some, is_ranked: NDArray[np.bool_] | None = None) -> Some:
+    """Leave out the items that no ranking has among its first K. All rankings stay.
+
+    It is unknown whether such an item was compared with anything: a survey may not have shown it.
+    A single item is not left alone, because it would no longer be before the others.
+
+    Parameters
+    ----------
+    is_ranked : ndarray of bool, optional
+        The items to keep: those of `find_ranked_items`, and others.
+
+    Examples
+    --------
+    >>> keep_ranked_items(Rankings.from_orders([["a"], ["c", "a"]], items=["a", "b", "c", "d"]))
+    Rankings: 2 rankings of 2 items
+      a
+      c > a
+    """
+    is_kept = find_ranked_items(rankings) if is_ranked is None else is_ranked
+    if is_kept.all() or is_kept.sum() < 2:
+        return rankings
+    names = tuple(rankings.items[i] for i in np.flatnonzero(is_kept))
+    if isinstance(rankings, Rankings):
+        return cast("Some", _drop_items(rankings, is_kept, names))
+    return cast("Some", rankings.map_parts(_drop_items, is_kept, names, items=names))
+
+
+def _count_ranked(rankings: Rankings) -> NDArray[np.int64]:
+    return np.bincount(rankings.codes[mark_ranked(rankings)], minlength=rankings.n_items)
+
+
+def _drop_items(rankings: Rankings, is_kept: NDArray[np.bool_], names: tuple[str, ...]) -> Rankings:
+    """Drop items after the first K: no place changes."""
+    kept = is_kept[rankings.codes]
+    recode = (np.cumsum(is_kept) - 1).astype(np.int32)
+    sizes = np.bincount(rankings.entry_rows[kept], minlength=len(rankings))
+    return replace(
+        rankings,
+        items=names,
+        codes=recode[rankings.codes[kept]],
+        places=rankings.places[kept],
+        starts=row_starts(sizes),
+    )

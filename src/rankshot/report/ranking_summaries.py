@@ -6,9 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.experiments.class_maps import place_points
-from rankshot.ranking.concordance import TargetSummary, find_origins, summarize_target
+from rankshot.ranking.concordance import (
+    TargetSummary,
+    find_origins,
+    keep_first_places,
+    summarize_target,
+)
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.restriction import keep_complete
 from rankshot.ranking.shared_places import compare_common_items
 from rankshot.report.contents import ClassMap, SourceLine, SourceTable
 
@@ -78,13 +82,13 @@ def compare_sources(rankings: Rankings, consensus: Rankings, k: int) -> SourceTa
     to_consensus = np.full(len(rankings), np.nan)
     for target in rankings.target_names:
         rows = np.flatnonzero(rankings.targets == target)
-        distance = compare_common_items(rankings[rows], k=k)
+        first, center = keep_first_places(rankings[rows], consensus.select(target=target), k)
+        distance = compare_common_items(first, k=k)
         np.fill_diagonal(distance, np.nan)
         there = ~np.isnan(distance)
         sums += member[rows].T @ np.where(there, distance, 0) @ member[rows]
         numbers += member[rows].T @ there @ member[rows]
-        theirs = consensus.select(target=target)
-        to_consensus[rows] = compare_common_items(rankings[rows], theirs, k)[:, 0]
+        to_consensus[rows] = compare_common_items(first, center, k)[:, 0]
     means = np.divide(sums, numbers, out=np.full(sums.shape, np.nan), where=numbers > 0)
     compared = np.where(rankings.is_subset, rankings.n_listed, rankings.n_items)
     lines = [
@@ -129,7 +133,7 @@ def map_rankings(rankings: Rankings, k: int) -> ClassMap | None:
         "rankings, by classical multidimensional scaling."
     )
     caption = [how]
-    if len(keep_complete(drawn)) < len(drawn):
+    if np.any(drawn.is_subset & (drawn.n_listed < drawn.n_items)):
         caption.append(
             "Rankings that know only some of the seen classes are compared with the others on "
             "these."

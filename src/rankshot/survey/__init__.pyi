@@ -9,6 +9,7 @@ from .presentation import (
 )
 from .progress import Overview as Overview, read_overview as read_overview
 from .quality import Flag as Flag, find_flags as find_flags
+from .store.backup import backup_database as backup_database
 from .store.database import Database as Database
 from .study import (
     QualityRules as QualityRules,

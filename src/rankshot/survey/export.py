@@ -56,11 +56,11 @@ def export_lines(
 
     A ranking is a top-K list of all the study's items if the question showed all of them, or if
     the items that were not shown come after those that were (``study.unshown`` is "after").
-    Otherwise it is a ranking of the subset shown, with the unranked items tied at its end. This
-    is also the case for a target whose questions, current or earlier, show different items: an
-    item that only another question shows need not come after. Each line also has the items in
-    the order of the screen, the seconds that the answer took (null if unknown), and the names of
-    the participant's flags, if any.
+    Otherwise it is a ranking of the subset shown, with the unranked items tied at its end, and
+    ``k`` is the number of ranked items, if not all are. This is also the case for a target whose
+    questions, current or earlier, show different items: an item that only another question shows
+    need not come after. Each line also has the items in the order of the screen, the seconds that
+    the answer took (null if unknown), and the names of the participant's flags, if any.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def export_lines(
     >>> said = Answer("a1", cat, 1, False, ("fox", "bus", "leopard"), ("leopard",), 7.25, 0.0)
     >>> export_lines(study, [said], {}).lines[0]
     '{"target": "cat", "ranking": ["leopard", ["bus", "fox"]], "source": "survey", "rater": "a1",
-    "kind": "subset", "shown": ["fox", "bus", "leopard"], "seconds": 7.2}'
+    "kind": "subset", "k": 1, "shown": ["fox", "bus", "leopard"], "seconds": 7.2}'
     """
     given = [answer for answer in answers if answer.order]
     counted = [answer for answer in given if is_counted(answer)]
@@ -174,6 +174,8 @@ def _format_line(study: Study, answer: Answer, flags: Sequence[Flag], several: s
     }
     if not is_top:
         record["kind"] = "subset"
+        if len(answer.order) < len(answer.shown):
+            record["k"] = len(answer.order)
     seconds = None if answer.seconds is None else round(answer.seconds, 1)
     record |= {"shown": answer.shown, "seconds": seconds}
     if flags:

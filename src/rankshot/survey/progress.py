@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, func, select
 
-from rankshot.ranking.concordance import concordance
+from rankshot.ranking.kendalls_w import concordance
 from rankshot.ranking.layouts import ABSENT, NamedOrder, name_groups
 from rankshot.ranking.rankings import Rankings
-from rankshot.survey.answers import Answer, answer_levels, group_by_question, is_counted
+from rankshot.survey.answers import Answer, answer_levels, is_counted
 from rankshot.survey.consensus import (
     Levels,
     consensus_places,
@@ -85,8 +85,8 @@ class TargetProgress:
     first_stability : float or None
         The same for the first three places, with every tie that begins in them.
     concordance : float or None
-        Kendall's W within each question, averaged over the answers: 1 is full agreement, 0 is
-        none. None if no question has two answers.
+        Kendall's W within each set of shown items, averaged over the answers: 1 if all agree as
+        far as they went, about 1/m if m answers are unrelated. None if no set has two answers.
     """
 
     target: str
@@ -278,41 +278,28 @@ def _summarize_target(
 
 
 def _merge_answers(target: str, answers: Sequence[Answer], memo: TargetMemo) -> Results:
-    # Questions may show different items. Shown items that an answer left unranked are tied at
-    # the end of that answer.
+    # Questions may show different items. Shown items that an answer left unranked are tied after
+    # its first K.
     questions = {answer.question.key: answer.question for answer in answers}
     items = tuple(sorted({item for question in questions.values() for item in question.items}))
     table = answer_levels(answers, items)
     n_ranked = np.array([len(answer.order) for answer in answers])
     key = (items, table.tobytes(), n_ranked.tobytes())
     if target not in memo or memo[target][0] != key:
-        found = _find_consensus(table, n_ranked, items)
-        memo[target] = key, (*found, _mean_concordance(answers))
+        memo[target] = key, _merge_levels(table, n_ranked, items)
     return memo[target][1]
 
 
-def _find_consensus(
-    table: Levels, n_ranked: NDArray[np.int64], items: Sequence[str]
-) -> tuple[NamedOrder, float | None, float | None]:
-    """Return the consensus, its stability and that of the first places."""
+def _merge_levels(table: Levels, n_ranked: NDArray[np.int64], items: tuple[str, ...]) -> Results:
     # Ranked items are not tied: an answer that ranks K items gives them the levels 0 to K - 1.
     is_ranked = (table != ABSENT) & (table < n_ranked[:, None])
     counts = is_ranked.sum(axis=0), (table != ABSENT).sum(axis=0)
     (places,) = consensus_places(pairwise_margins(table)[None], *(count[None] for count in counts))
     groups = [np.flatnonzero(places == place) for place in np.unique(places)]
     stability = leave_one_out_stability(table, is_ranked, places, FIRST_PLACES)
-    return (name_groups(groups, tuple(items)), *(stability or (None, None)))
-
-
-def _mean_concordance(answers: Iterable[Answer]) -> float | None:
-    groups = [group for group in group_by_question(answers) if len(group) > 1]
-    if not groups:
-        return None
-    within = [
-        concordance(Rankings.from_orders([a.order for a in group], items=group[0].question.items))
-        for group in groups
-    ]
-    return float(np.average(within, weights=[len(group) for group in groups]))
+    # Levels begin at 0, positions at 1; items that were not shown have -1 and 0.
+    rankings = Rankings.from_positions(table + 1, items=items, kind="subset").top(n_ranked)
+    return (name_groups(groups, items), *(stability or (None, None)), concordance(rankings))
 
 
 # ---- From the database

@@ -18,7 +18,7 @@ MOST_ITEMS = 50
 MOST_QUESTIONS = 10_000
 # A name is one line of a page. Lone surrogates cannot be written to a file.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-_UNPRINTABLE_IN_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+UNPRINTABLE_IN_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def check_line(what: str, value: Any, most: int) -> None:
@@ -30,7 +30,7 @@ def check_line(what: str, value: Any, most: int) -> None:
 
 def check_text(what: str, value: Any, most: int) -> None:
     """Refuse a value that is not text of one or more lines; line breaks and tabs are allowed."""
-    _check_text(what, value, most, _UNPRINTABLE_IN_TEXT)
+    _check_text(what, value, most, UNPRINTABLE_IN_TEXT)
 
 
 def _check_text(what: str, value: Any, most: int, unprintable: re.Pattern[str]) -> None:

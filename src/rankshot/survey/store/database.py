@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import secrets
-from collections.abc import Iterator, Sequence
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
-from threading import Lock
 from typing import Any
 
 from sqlalchemy import (
@@ -19,6 +21,7 @@ from sqlalchemy import (
     Index,
     Integer,
     MetaData,
+    Row,
     Table,
     Text,
     UniqueConstraint,
@@ -30,9 +33,19 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, NoSuchModuleError
+from sqlalchemy.pool import StaticPool
 
 from rankshot.core.errors import RankshotError
+from rankshot.core.text_files import TEMPORARY
+from rankshot.survey.store.backup import (
+    MissingDatabaseError,
+    describe_doubt,
+    has_log,
+    read_into_memory,
+    require_tables,
+)
 from rankshot.survey.store.identity import Identity
+from rankshot.survey.store.sqlite_files import SqliteFile
 
 METADATA = MetaData()
 SURVEY = Table(
@@ -174,14 +187,10 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 """The SQL statements from each schema version to the next, for SQLite and PostgreSQL.
 
 A released step is never edited; a later step changes what it made."""
-CONNECTIONS = 8
-"""The size of the connection pool. SQLite has one writer at a time; more would only wait."""
+# SQLite has one writer at a time; more connections would only wait.
+_POOL = {"pool_size": 8, "pool_timeout": 60}
 POSTGRESQL = "postgresql+psycopg"
 _MIGRATION_LOCK = 7_261_001
-
-
-class MissingDatabaseError(RankshotError):
-    """The file of a database does not exist, and is not to be created."""
 
 
 class Database:
@@ -193,55 +202,100 @@ class Database:
         A file, or a URL such as ``postgresql://user@host/name``.
     create : bool
         Whether a missing file is created; if not, it is an error.
+    read_only : bool
+        Nothing is written, into the file or beside it. An SQLite file is read into memory; if it
+        has an older schema, it is migrated there. An older PostgreSQL database is an error.
 
     Attributes
     ----------
     identity : Identity
         Makes hashes, links and codes with the survey's own secret.
+    doubt : str or None
+        Why answers may be missing, if an SQLite file has lost its log.
     """
 
-    def __init__(self, place: Path | str, *, create: bool = False) -> None:
-        self._engine = (
-            _create_postgresql(place) if isinstance(place, str) else _create_sqlite(place, create)
-        )
-        is_postgresql = self._engine.dialect.name == "postgresql"
-        # In SQLite, the write-ahead log already gives every transaction one state.
-        snapshot = {"isolation_level": "REPEATABLE READ"} if is_postgresql else {}
-        self._reads = self._engine.execution_options(**snapshot)
-        self._writes = self._engine.execution_options(writes=True)
-        # SQLite has one writer. Others wait for it here, in turn; SQLite itself would let each of
-        # them sleep for a while and try again.
-        self._turn: AbstractContextManager[Any] = nullcontext() if is_postgresql else Lock()
+    def __init__(self, place: Path | str, *, create: bool = False, read_only: bool = False) -> None:
+        self._file: SqliteFile | None = None
+        self._engine: Engine | None = None
+        self.doubt: str | None = None
+        self._watch: Callable[[], AbstractContextManager[None]] = nullcontext
+        self._take_turn: Callable[[], AbstractContextManager[None]] = nullcontext
         try:
-            with self.begin_write() as connection:
-                if is_postgresql:
-                    # If two servers start at once, only one of them creates the tables.
-                    connection.execute(
-                        text("SELECT pg_advisory_xact_lock(:n)"), {"n": _MIGRATION_LOCK}
-                    )
-                migrate(connection)
-                secret = connection.execute(select(SURVEY.c.secret)).scalar_one()
-        except DBAPIError as error:
-            self._engine.dispose()
+            if isinstance(place, Path):
+                survey = self._open_sqlite(place, create=create, read_only=read_only)
+            else:
+                survey = self._open_postgresql(place, read_only=read_only)
+        except (DBAPIError, sqlite3.Error) as error:
+            self.close()
             # The URL is not in the message: it may contain a password.
             what = place if isinstance(place, Path) else "the survey's database"
-            reason = str(error.orig).strip().splitlines()[0]
+            reason = str(getattr(error, "orig", error)).strip().splitlines()[0]
             raise RankshotError(f"cannot open {what}: {reason}") from None
         except BaseException:
-            self._engine.dispose()
+            self.close()
             raise
-        self.identity = Identity(bytes.fromhex(secret))
+        self.identity = Identity(bytes.fromhex(survey.secret))
+
+    def _open_sqlite(self, path: Path, *, create: bool, read_only: bool) -> Row[tuple[object, ...]]:
+        if create and not path.exists():
+            _create_file(path)
+        lacks_log = not has_log(path)
+        require_tables(path)
+        if read_only:
+            memory = read_into_memory(path)
+            self._use(_create_sqlite_engine(path, lambda: memory, poolclass=StaticPool))
+        else:
+            self._file = SqliteFile(path)
+            self._watch, self._take_turn = self._file.watch, self._file.take_turn
+            self._use(_create_sqlite_engine(path, self._file.connect, **_POOL, max_overflow=0))
+        with self.begin_write() as connection:
+            migrate(connection)
+            survey = connection.execute(select(SURVEY)).one()
+        if read_only:
+            memory.execute("PRAGMA query_only = ON")
+        if survey.serving and lacks_log:
+            self.doubt = describe_doubt(path)
+        return survey
+
+    def _open_postgresql(self, url: str, *, read_only: bool) -> Row[tuple[object, ...]]:
+        self._use(_create_postgresql_engine(url), isolation_level="REPEATABLE READ")
+        if read_only:
+            with self.begin_read() as connection:
+                _require_newest(connection)
+                return connection.execute(select(SURVEY)).one()
+        with self.begin_write() as connection:
+            # If two servers start at once, only one of them creates the tables.
+            connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": _MIGRATION_LOCK})
+            migrate(connection)
+            return connection.execute(select(SURVEY)).one()
+
+    def _use(self, engine: Engine, **read_options: str) -> None:
+        self._engine = engine
+        # In SQLite, the write-ahead log already gives every transaction one state.
+        self._reads = engine.execution_options(**read_options)
+        self._writes = engine.execution_options(writes=True)
 
     @contextmanager
     def begin_read(self) -> Iterator[Connection]:
         """Begin a transaction that reads one state of the database and blocks nobody."""
-        with self._reads.connect() as connection, connection.begin():
+        with self._watch(), self._reads.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
     def begin_write(self) -> Iterator[Connection]:
-        """Begin a transaction that is on disk when the block ends, or is rolled back."""
-        with self._turn, self._writes.connect() as connection, connection.begin():
+        """Begin a transaction that is on disk when the block ends, or is rolled back.
+
+        Raises
+        ------
+        DatabaseGoneError
+            If the SQLite file was removed or replaced. Then nothing may be acknowledged.
+        """
+        with (
+            self._watch(),
+            self._take_turn(),
+            self._writes.connect() as connection,
+            connection.begin(),
+        ):
             yield connection
 
     @contextmanager
@@ -251,6 +305,14 @@ class Database:
             # SQLite has one writer at a time in any case, and ignores FOR UPDATE.
             connection.execute(select(SURVEY.c.version).with_for_update())
             yield connection
+
+    def start_serving(self) -> None:
+        """Note in an SQLite file that a server has it open, and move its log into it regularly.
+
+        `close` clears the note. A copy that has it may lack answers; see ``doubt``.
+        """
+        if self._file is not None:
+            self._file.start_serving()
 
     def erase_deleted(self) -> None:
         """Erase what was deleted from the bytes of the database and of its log.
@@ -262,12 +324,12 @@ class Database:
         RankshotError
             If somebody reads the database all the time, so that the log cannot be emptied.
         """
-        if self._engine.dialect.name == "postgresql":
-            with self._engine.connect() as plain:
+        if self._writes.dialect.name == "postgresql":
+            with self._writes.connect() as plain:
                 connection = plain.execution_options(isolation_level="AUTOCOMMIT")
                 connection.execute(text("VACUUM FULL participant, assignment, extra_answer, event"))
             return
-        with self._turn, self._engine.connect() as connection:
+        with self._take_turn(), self._writes.connect() as connection:
             # Not through SQLAlchemy, which would begin a transaction.
             driver = connection.connection.cursor()
             driver.execute("VACUUM")
@@ -279,8 +341,11 @@ class Database:
             )
 
     def close(self) -> None:
-        """Close all connections."""
-        self._engine.dispose()
+        """Close all connections; after this, a copy of an SQLite file is complete."""
+        if self._engine is not None:
+            self._engine.dispose()
+        if self._file is not None:
+            self._file.close(is_complete=self.doubt is None)
 
 
 # ---- Migrations
@@ -299,12 +364,7 @@ def migrate(connection: Connection, steps: Sequence[Sequence[str]] = MIGRATIONS)
     RankshotError
         If a newer rankshot has written the database, or if it has other tables.
     """
-    found = _read_version(connection)
-    if found > len(steps):
-        raise RankshotError(
-            f"the database has schema version {found}, this rankshot supports {len(steps)}: "
-            "a newer rankshot has written it; upgrade with pip install --upgrade rankshot"
-        )
+    found = _read_version(connection, len(steps))
     for step in steps[found:]:
         for statement in step:
             connection.execute(text(statement))
@@ -318,10 +378,27 @@ def migrate(connection: Connection, steps: Sequence[Sequence[str]] = MIGRATIONS)
     return found
 
 
-def _read_version(connection: Connection) -> int:
+def _require_newest(connection: Connection) -> None:
+    found, newest = _read_version(connection, len(MIGRATIONS)), len(MIGRATIONS)
+    if found == 0:
+        raise MissingDatabaseError("the database has no tables of a survey")
+    if found < newest:
+        raise RankshotError(
+            f"the database has schema version {found}, this rankshot needs {newest}, and reading "
+            "does not change it: start `rankshot survey serve` once, with a user who may write"
+        )
+
+
+def _read_version(connection: Connection, newest: int) -> int:
     names = inspect(connection).get_table_names()
     if "survey" in names:
-        return int(connection.execute(text("SELECT version FROM survey")).scalar_one())
+        found = int(connection.execute(text("SELECT version FROM survey")).scalar_one())
+        if found > newest:
+            raise RankshotError(
+                f"the database has schema version {found}, this rankshot supports {newest}: "
+                "a newer rankshot has written it; upgrade with pip install --upgrade rankshot"
+            )
+        return found
     if names:
         raise RankshotError(
             f"the database has other tables ({', '.join(sorted(names)[:5])}): give the survey "
@@ -333,40 +410,47 @@ def _read_version(connection: Connection) -> int:
 # ---- SQLite and PostgreSQL
 
 
-def _create_sqlite(path: Path, create: bool) -> Engine:  # noqa: FBT001
-    if not create and not path.exists():
-        raise MissingDatabaseError(f"{path}: there is no such database")
-    if path.is_dir() or not path.resolve().parent.is_dir():
-        raise RankshotError(
-            f"{path}: cannot create a database there: it is a folder, or its folder is missing"
-        )
-    if create and not path.exists():
+def _create_file(path: Path) -> None:
+    """Create an SQLite file with its tables; a process that is killed leaves no half of it."""
+    try:
         # These are personal answers: only the owner may read the file.
-        path.touch(mode=0o600)
-    engine = create_engine(
-        # Not a string: in a URL, a ? in the path would begin the options.
-        URL.create("sqlite", database=str(path)),
-        pool_size=CONNECTIONS,
-        max_overflow=0,
-        pool_timeout=60,
-        # Error messages must not contain what participants sent.
-        hide_parameters=True,
-        connect_args={"timeout": 60, "check_same_thread": False},
-    )
-    event.listen(engine, "connect", _prepare_sqlite)
+        handle, name = tempfile.mkstemp(
+            prefix=f".{path.name}{TEMPORARY}", dir=path.resolve().parent
+        )
+    except OSError as error:
+        raise RankshotError(f"{path}: cannot create a database there ({error.strerror})") from None
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        engine = _create_sqlite_engine(temporary, lambda: sqlite3.connect(name), **_POOL)
+        with engine.begin() as connection:
+            migrate(connection)
+        engine.dispose()
+        _give_name(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _give_name(temporary: Path, path: Path) -> None:
+    """Name a file, unless another server has just created a file of this name."""
+    try:
+        path.hardlink_to(temporary)
+    except FileExistsError:
+        return
+    except OSError:
+        # A disk without hard links.
+        temporary.rename(path)
+
+
+def _create_sqlite_engine(
+    path: Path, connect: Callable[[], sqlite3.Connection], **options: Any
+) -> Engine:
+    # Not a string: in a URL, a ? in the path would begin the options. Error messages must not
+    # contain what participants sent.
+    url = URL.create("sqlite", database=str(path))
+    engine = create_engine(url, creator=connect, hide_parameters=True, **options)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
-
-
-def _prepare_sqlite(connection: Any, _record: Any) -> None:
-    # The driver would begin transactions itself, and too late; _begin_sqlite begins them.
-    connection.isolation_level = None
-    connection.execute("PRAGMA journal_mode = WAL")
-    # FULL: an acknowledged answer also survives a power cut.
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("PRAGMA foreign_keys = ON")
-    # Who withdraws expects that the answers are gone: zeros are written over deleted rows.
-    connection.execute("PRAGMA secure_delete = ON")
 
 
 def _begin_sqlite(connection: Connection) -> None:
@@ -375,7 +459,7 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-def _create_postgresql(url: str) -> Engine:
+def _create_postgresql_engine(url: str) -> Engine:
     try:
         parsed = make_url(url)
         if parsed.get_backend_name() != "postgresql":
@@ -385,8 +469,7 @@ def _create_postgresql(url: str) -> Engine:
             )
         engine = create_engine(
             parsed.set(drivername=POSTGRESQL),
-            pool_size=CONNECTIONS,
-            pool_timeout=60,
+            **_POOL,
             hide_parameters=True,
         )
     except (ArgumentError, NoSuchModuleError):

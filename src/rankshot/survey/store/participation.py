@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random, SystemRandom
+from typing import Any
 
 from sqlalchemy import Connection, Row, and_, bindparam, case, func, select
 
 from rankshot.core.errors import RankshotError
 from rankshot.survey.answers import order_from_places
+from rankshot.survey.extra_answers import read_extra_answers, save_extra_answers
 from rankshot.survey.platforms import ProlificSession, TurkTask
 from rankshot.survey.store.assignment import (
     NO_ANSWER,
@@ -73,6 +75,14 @@ class Finished:
     pilot: bool
 
 
+@dataclass(frozen=True)
+class ExtraLeft:
+    """All questions of a participant are done, except the extra ones at the end."""
+
+    form: str
+    """The token that the answers to them must have."""
+
+
 class NotAssignedError(Exception):
     """An answer to a question that is not assigned to this participant, or not any more."""
 
@@ -102,7 +112,9 @@ _WAITS = ASSIGNMENT.c.answered_at.is_(None)
 _STATE = select(SURVEY.c.state).scalar_subquery().label("state")
 _CURRENT = (
     select(
-        PARTICIPANT,
+        *(PARTICIPANT.c[name] for name in ("rater", "seen_at", "finished_at")),
+        *(PARTICIPANT.c[name] for name in ("turk_assignment", "turk_host")),
+        *(PARTICIPANT.c[name] for name in ("pilot", "excluded_at", "withdrawn_at")),
         _STATE,
         *(ASSIGNMENT.c[name] for name in ("number", "question", "shown", "shown_at")),
         *(QUESTION.c[name] for name in ("target", "items", "first")),
@@ -129,7 +141,12 @@ _SHOW = (
     .values({name: bindparam(name) for name in ("shown_at", "shown_tick", "shown_run")})
 )
 # Another tab cannot replace the question before the answer is stored.
-_ASSIGNED = select(ASSIGNMENT).where(_OF_RATER, _OF_NUMBER).with_for_update()
+_ASSIGNED = (
+    select(*(ASSIGNMENT.c[name] for name in ("question", "shown", "answer", "answered_at")))
+    .add_columns(*(ASSIGNMENT.c[name] for name in ("shown_at", "shown_tick", "shown_run")))
+    .where(_OF_RATER, _OF_NUMBER)
+    .with_for_update()
+)
 _ANSWER = (
     ASSIGNMENT.update()
     .where(_OF_RATER, _OF_NUMBER)
@@ -145,7 +162,13 @@ _GO_ON = (
             else_=PARTICIPANT.c.seen_at,
         ),
         finished_at=case(
-            (~select(ASSIGNMENT.c.number).where(_OF_RATER, _WAITS).exists(), bindparam("now")),
+            (
+                and_(
+                    bindparam("may_end"),
+                    ~select(ASSIGNMENT.c.number).where(_OF_RATER, _WAITS).exists(),
+                ),
+                bindparam("now"),
+            ),
             else_=PARTICIPANT.c.finished_at,
         ),
     )
@@ -180,6 +203,7 @@ class Participation:
         self._identity = database.identity
         self._clock = clock
         self._rng = rng or SystemRandom()
+        # Until then, there are places for new participants without counting them again.
         self._ticks = ticks
         # Ticks of another process, perhaps on another machine, cannot be compared with ours.
         self._run = secrets.token_hex(8)
@@ -289,8 +313,8 @@ class Participation:
         ]
         connection.execute(ASSIGNMENT.insert(), rows)
 
-    def current_question(self, rater: str) -> CurrentQuestion | Finished:
-        """Return the first question without an answer, or `Finished`.
+    def current_question(self, rater: str) -> CurrentQuestion | ExtraLeft | Finished:
+        """Return the first question without an answer, `ExtraLeft` or `Finished`.
 
         Raises
         ------
@@ -311,11 +335,13 @@ class Participation:
 
     def _show(
         self, connection: Connection, row: Row[tuple[object, ...]], now: float
-    ) -> CurrentQuestion | Finished:
+    ) -> CurrentQuestion | ExtraLeft | Finished:
         """Return a row of `_CURRENT`, and record that it is shown."""
         if row.finished_at is not None:
             return self._make_finished(connection, row)
         if row.number is None:
+            if row.n_answers and self._is_extra_left(connection, row.rater):
+                return ExtraLeft(self._identity.form_token(row.rater, "extra"))
             _record_end(connection, row.rater, now)
             return self._make_finished(connection, row)
         mine = {"of_rater": row.rater, "of_number": row.number}
@@ -337,6 +363,12 @@ class Participation:
             form,
             bool(row.pilot),
         )
+
+    def _is_extra_left(self, connection: Connection, rater: str) -> bool:
+        if not self._study.extra:
+            return False
+        stored = read_extra_answers(connection, rater).get(rater, {})
+        return any(question.name not in stored for question in self._study.extra)
 
     def _resume(self, connection: Connection, rater: str, now: float) -> None:
         """Resume after an idle time: replace questions that others have completed meanwhile."""
@@ -393,7 +425,37 @@ class Participation:
                 )
             # After a long idle time, `current_question` must first replace lost questions.
             since = idle_cutoff(self._study, now)
-            connection.execute(_GO_ON, {"of_rater": rater, "now": now, "since": since})
+            connection.execute(
+                _GO_ON,
+                {
+                    "of_rater": rater,
+                    "now": now,
+                    "since": since,
+                    # With extra questions, the next page finds out whether it is the end.
+                    "may_end": not self._study.extra,
+                },
+            )
+
+    def submit_extra(self, rater: str, form: str, values: Mapping[str, str]) -> None:
+        """Store the answers to the extra questions, and record the end.
+
+        If there are answers already, they stay.
+
+        Raises
+        ------
+        NotAssignedError
+            If there is no such participant, or the form token is wrong.
+        """
+        if not self._identity.is_form_token(form, rater, "extra"):
+            raise NotAssignedError
+        with self._database.begin_write() as connection:
+            # Another tab cannot store its answers at the same time.
+            mine = select(PARTICIPANT).where(PARTICIPANT.c.rater == rater).with_for_update()
+            person = connection.execute(mine).first()
+            if person is None or person.withdrawn_at is not None:
+                raise NotAssignedError
+            save_extra_answers(connection, rater, values)
+            _record_end(connection, rater, self._clock())
 
     def _measure_seconds(self, row: Row[tuple[object, ...]], now: float) -> float | None:
         """Return the time since a question was shown; None if it is unknown."""
@@ -461,7 +523,7 @@ class Participation:
 
 def _select_current(connection: Connection, rater: str) -> Row[tuple[object, ...]]:
     """Return a participant with the first question without an answer (NULL if there is none)."""
-    row = connection.execute(_CURRENT, {"of_rater": rater}).first()
+    row: Row[Any] | None = connection.execute(_CURRENT, {"of_rater": rater}).first()
     if row is None:
         raise NotAssignedError
     return row

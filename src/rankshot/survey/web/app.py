@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -9,8 +10,9 @@ from ipaddress import ip_address
 from typing import Annotated, Any
 
 import uvicorn
-from fastapi import Depends, FastAPI, HTTPException, Path, Request
+from fastapi import FastAPI, HTTPException, Path, Request
 from fastapi.exceptions import RequestValidationError
+from sqlalchemy.exc import OperationalError, TimeoutError as WaitError
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.responses import HTMLResponse, Response
 
@@ -19,7 +21,9 @@ from rankshot.core.errors import RankshotError
 from rankshot.survey.platforms import TURK_FORM_ACTIONS
 from rankshot.survey.store.database import Database
 from rankshot.survey.store.participation import Participation
+from rankshot.survey.store.sqlite_files import DatabaseGoneError
 from rankshot.survey.study import Study
+from rankshot.survey.web.extra_routes import ExtraRoutes
 from rankshot.survey.web.guards import Guard, RateLimit, security_headers
 from rankshot.survey.web.pages import (
     STATIC,
@@ -29,6 +33,7 @@ from rankshot.survey.web.pages import (
     load_static_files,
 )
 from rankshot.survey.web.participant_routes import ParticipantRoutes
+from rankshot.survey.web.pictures import Pictures
 from rankshot.survey.web.researcher_routes import Login, ResearcherRoutes
 
 StaticName = Annotated[str, Path(json_schema_extra={"enum": list(STATIC)})]
@@ -70,7 +75,8 @@ def create_app(
         The prefix of every path, if a proxy serves the survey below a path of another site.
     """
     rates = rates or Rates()
-    pages = Pages(study, root)
+    pictures = Pictures(study.pictures, root)
+    pages = Pages(study, root, pictures.shown)
     app = FastAPI(
         title="rankshot survey",
         version=__version__,
@@ -79,16 +85,20 @@ def create_app(
         redoc_url=None,
         # A redirect would lead to whatever host the request names.
         redirect_slashes=False,
-        dependencies=[Depends(_refuse_repeated_fields)],
     )
     participation = Participation(study, database)
+    database.start_serving()
     visitors = ParticipantRoutes(study, participation, database.identity, pages)
-    app.include_router(visitors.router())
+    extra = ExtraRoutes(study, participation, database.identity, pages)
+    # First: otherwise its address would be a question with the number "extra".
+    app.routes.extend(extra.router().routes)
+    app.routes.extend(visitors.router().routes)
     if token is not None:
         app.state.login = Login(token, database.identity)
         researcher = ResearcherRoutes(study, database, app.state.login, pages)
-        app.include_router(researcher.router())
+        app.routes.extend(researcher.router().routes)
     _add_static_files(app)
+    app.routes.extend(pictures.router().routes)
     _add_error_pages(app, pages)
     turk = study.platform == "mturk"
     app.add_middleware(
@@ -104,16 +114,6 @@ def create_app(
     return app
 
 
-async def _refuse_repeated_fields(request: Request) -> None:
-    """Refuse a form that has a field twice: it is not clear which of the two is meant."""
-    if request.method != "POST":
-        return
-    form = await request.form()
-    for name in form:
-        if name not in {"place", "rater"} and len(form.getlist(name)) > 1:
-            raise RefusedError(422, "Malformed", "A field of the form was sent twice.")
-
-
 def _add_static_files(app: FastAPI) -> None:
     found = load_static_files()
     kinds = {kind: {"schema": {"type": "string"}} for kind in sorted(set(STATIC.values()))}
@@ -122,7 +122,7 @@ def _add_static_files(app: FastAPI) -> None:
     @app.get(
         "/static/{name}", response_class=Response, responses={**files, **describe_refusals(404)}
     )
-    def static(name: StaticName) -> Response:
+    async def static(name: StaticName) -> Response:
         """Return a style sheet, a script or the icon."""
         if name not in found:
             raise RefusedError(404, "No such file", "The survey has no such file.")
@@ -138,6 +138,23 @@ def _add_error_pages(app: FastAPI, pages: Pages) -> None:
         page.headers.update(error.headers)
         if error.status == 401:
             page.headers["www-authenticate"] = "Bearer"
+        return page
+
+    @app.exception_handler(DatabaseGoneError)
+    @app.exception_handler(OperationalError)
+    @app.exception_handler(WaitError)
+    def show_outage(_request: Request, error: Exception) -> HTMLResponse:
+        if not isinstance(error, DatabaseGoneError):
+            # Such as a full disk. A file that is gone was reported when it was noticed.
+            reason = str(getattr(error, "orig", error)).strip().splitlines()[0]
+            logging.getLogger(__name__).error("the database does not work: %s", reason)
+        page = pages.render_message(
+            503,
+            "Not saved",
+            "The survey cannot save anything at the moment: what you sent was not saved. Earlier "
+            "answers are safe. Please keep this page open, and try again later.",
+        )
+        page.headers["retry-after"] = "60"
         return page
 
     @app.exception_handler(RequestValidationError)

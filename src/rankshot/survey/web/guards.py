@@ -8,9 +8,9 @@ from collections.abc import Callable
 from ipaddress import IPv6Address, ip_address
 from math import ceil
 from threading import Lock
-from urllib.parse import urlsplit
+from urllib.parse import unquote_to_bytes, urlsplit
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -23,6 +23,7 @@ MOST_FIELDS = 64
 FORM = "application/x-www-form-urlencoded"
 """The only content type that is read: files and other formats are never parsed."""
 OWN_ORIGIN = "'self'"
+_NO_STORE = (b"cache-control", b"no-store")
 Refuse = Callable[[int, str, str], Response]
 """Makes a page from a status, a heading and a text."""
 
@@ -82,7 +83,7 @@ class Guard:
         refuse: Refuse,
     ) -> None:
         self._app = app
-        self._headers = headers
+        self._headers = [(name.encode(), value.encode()) for name, value in headers.items()]
         self._limit = limit
         self._stricter = stricter
         self._tokens = tokens
@@ -99,10 +100,10 @@ class Guard:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                headers = MutableHeaders(scope=message)
-                headers.update(self._headers)
+                own = {name for name, _ in message["headers"]}
                 # The Back button and a reload must show the current state.
-                headers.setdefault("cache-control", "no-store")
+                more = self._headers if b"cache-control" in own else [*self._headers, _NO_STORE]
+                message = {**message, "headers": [*message["headers"], *more]}
             await send(message)
 
         headers = Headers(scope=scope)
@@ -174,11 +175,16 @@ class Guard:
         kind = headers.get("content-type")
         if scope["method"] != "POST" or (kind is None and not body):
             return None
-        if (kind or "").partition(";")[0].strip().lower() == FORM:
-            return None
-        return self._refuse(
-            415, "Not a form", "The request is not a form of our pages. Nothing was stored."
-        )
+        if (kind or "").partition(";")[0].strip().lower() != FORM:
+            return self._refuse(
+                415, "Not a form", "The request is not a form of our pages. Nothing was stored."
+            )
+        if _repeats_field(body):
+            # It is not clear which of the two is meant.
+            return self._refuse(
+                422, "Malformed", "A field of the form was sent twice. Nothing was stored."
+            )
+        return None
 
 
 def _tries_token(scope: Scope, headers: Headers) -> bool:
@@ -195,6 +201,13 @@ def _is_same_host(origin: str, host: str | None) -> bool:
         return bool(host) and urlsplit(origin).netloc == host
     except ValueError:
         return False
+
+
+def _repeats_field(body: bytes) -> bool:
+    """Return whether a form has a field twice; only places and raters may be."""
+    names = [unquote_to_bytes(field.partition(b"=")[0]) for field in body.split(b"&") if field]
+    others = [name for name in names if name not in {b"place", b"rater"}]
+    return len(set(others)) < len(others)
 
 
 async def _read_body(headers: Headers, receive: Receive) -> bytes | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import Annotated, Any
 
@@ -21,6 +23,14 @@ STATIC = {
 }
 
 
+@dataclass(frozen=True)
+class ShownPicture:
+    """The picture of an item or a target, as a page shows it."""
+
+    url: str
+    alt: str
+
+
 class Pages:
     """The pages of one study. Everything that people wrote is escaped.
 
@@ -29,17 +39,21 @@ class Pages:
     study : Study
     root : str
         The prefix of every path, if the survey is served below a path of another site.
+    pictures : mapping
+        The pictures of items and targets.
     """
 
-    def __init__(self, study: Study, root: str = "") -> None:
+    def __init__(self, study: Study, root: str, pictures: Mapping[str, ShownPicture]) -> None:
         self._environment = Environment(
             loader=PackageLoader("rankshot.survey.web"),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
+            # Templates do not change while the server runs.
+            auto_reload=False,
         )
-        self._environment.globals |= {"study": study, "root": root}
+        self._environment.globals |= {"study": study, "root": root, "pictures": pictures}
         self.root = root
 
     def render(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:

@@ -26,6 +26,7 @@ from rankshot.survey.store.identity import LINK_DIGITS, Identity
 from rankshot.survey.store.participation import (
     AlreadyAnsweredError,
     CurrentQuestion,
+    ExtraLeft,
     Finished,
     NotAssignedError,
     Participation,
@@ -122,7 +123,10 @@ class ParticipantRoutes:
         router.get("/", responses=describe_refusals(400, 403, 410, 503))(self.consent)
         router.post("/start", **describe_form(400, 410, 503))(self.start)
         router.get("/p/{link}/instructions", responses=describe_refusals(404))(self.instructions)
-        router.get("/p/{link}", responses=describe_refusals(404, 410, 503))(self.question)
+        pages = describe_refusals(404, 410, 503)
+        if self._study.extra:
+            pages |= describe_redirect()["responses"]
+        router.get("/p/{link}", responses=pages)(self.question)
         if self._study.completion_url is not None:
             router.get("/p/{link}/leave", **describe_redirect(404, 409, 410, 503))(self.leave)
         router.post("/p/{link}/reopen", **describe_form(404, 409, 410, 503))(self.reopen)
@@ -201,12 +205,14 @@ class ParticipantRoutes:
             "instructions.html", question_url=home, withdraw_url=f"{home}/withdraw"
         )
 
-    def question(self, link: Link) -> HTMLResponse:
+    def question(self, link: Link) -> Response:
         """Show the current question; after the last one, the page with the completion code."""
         now = self._current_question(link)
         if isinstance(now, CurrentQuestion):
             return self._ask(link, now, [""] * len(now.shown))
         home = self._home_url(link)
+        if isinstance(now, ExtraLeft):
+            return RedirectResponse(f"{home}/extra", 303)
         withdraw_url = f"{home}/withdraw"
         if now.n_counted == 0 and now.n_skipped == 0:
             # Others have answered all questions meanwhile. No answer, no completion code.
@@ -278,6 +284,7 @@ class ParticipantRoutes:
             raise RefusedError(
                 409,
                 template="answered.html",
+                items=before.order,
                 order=[_display_name(item) for item in before.order],
                 continue_url=home,
             ) from None
@@ -288,7 +295,7 @@ class ParticipantRoutes:
     def leave(self, link: Link) -> Response:
         """Return to the platform when all questions are answered."""
         now = self._current_question(link)
-        if isinstance(now, CurrentQuestion) or now.n_counted == 0:
+        if not isinstance(now, Finished) or now.n_counted == 0:
             text = "Some questions have no answer yet."
             raise RefusedError(409, "Not finished yet", text, link=self._home_url(link))
         return RedirectResponse(str(self._study.completion_url), 303)
@@ -306,6 +313,9 @@ class ParticipantRoutes:
             "question.html",
             status,
             prompt=self._study.prompt.replace("{target}", _display_name(now.question.target)),
+            target=now.question.target,
+            target_name=_display_name(now.question.target),
+            items=now.shown,
             shown=_display_names(now.shown),
             number=now.position,
             total=now.total,
@@ -332,7 +342,7 @@ class ParticipantRoutes:
         chosen = form.place if len(form.place) == len(now.shown) else [""] * len(now.shown)
         return self._ask(link, now, chosen, f"{_display_name(error)}.", status=422)
 
-    def _current_question(self, link: str) -> CurrentQuestion | Finished:
+    def _current_question(self, link: str) -> CurrentQuestion | ExtraLeft | Finished:
         try:
             return self._participation.current_question(self._require_rater(link))
         except NotAssignedError:

@@ -32,7 +32,14 @@ const TEXTS = {
   function copy(id, item) {
     const node = element(id).content.firstElementChild.cloneNode(true);
     node.dataset.item = item;
-    node.querySelector('.name').textContent = names[item];
+    const name = node.querySelector('.name');
+    name.textContent = names[item];
+    const { picture, alt } = selects[item].dataset;
+    if (picture) {
+      const image = new Image();
+      Object.assign(image, { src: picture, alt, dir: 'auto', draggable: false });
+      name.before(image);
+    }
     for (const button of node.querySelectorAll('[data-label]')) {
       button.title = button.dataset.label.split('*').join(names[item]);
       button.setAttribute('aria-label', button.title);
@@ -359,7 +366,7 @@ const TEXTS = {
   element('by-number').hidden = true;
   byHand.hidden = false;
   const observer = new ResizeObserver(measure);
-  [bar, form.previousElementSibling].forEach((node) => observer.observe(node));
+  [bar, element('prompt')].forEach((node) => observer.observe(node));
   window.addEventListener('resize', () => {
     document.body.style.minHeight = '';
   });

@@ -1,0 +1,60 @@
+"""What the commands of ``rankshot survey`` share: the study, its database, and what they need."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rankshot.cli.console import say
+from rankshot.core.errors import RankshotError
+
+if TYPE_CHECKING:
+    from rankshot.survey.store.database import Database
+
+DATABASE = "RANKSHOT_SURVEY_DATABASE"
+StudyFile = Annotated[Path, typer.Argument(metavar="STUDY.toml", help="The file of the study.")]
+DatabaseOption = Annotated[
+    str | None,
+    typer.Option(
+        envvar=DATABASE,
+        show_default=False,
+        show_envvar=False,
+        help="An SQLite file or a postgresql:// URL. The default is an SQLite file next to the "
+        f"study. Set a URL with a password in the environment variable {DATABASE} instead.",
+    ),
+]
+
+
+def require_extra() -> None:
+    """Refuse to go on without the packages that the survey needs."""
+    for name in ("fastapi", "jinja2", "python_multipart", "sqlalchemy", "uvicorn"):
+        if find_spec(name) is None:
+            raise RankshotError(f"the survey needs {name}: pip install 'rankshot[survey]'")
+
+
+def find_database(study: Path, database: str | None) -> Path | str:
+    """Return the file of a study's database, or its URL."""
+    if database is None or not database:
+        return study.with_suffix(".sqlite")
+    return database if "://" in database else Path(database)
+
+
+def open_database(
+    study: Path, database: str | None, *, create: bool = False, read_only: bool = False
+) -> Database:
+    """Open the database of a study; say so if answers may be missing from it."""
+    from rich.console import Console
+
+    from rankshot.survey.store.backup import MissingDatabaseError
+    from rankshot.survey.store.database import Database
+
+    try:
+        opened = Database(find_database(study, database), create=create, read_only=read_only)
+    except MissingDatabaseError as error:
+        raise RankshotError(f"{error}; `rankshot survey serve` creates it") from None
+    if opened.doubt:
+        say(f"Warning: {opened.doubt}", Console(stderr=True))
+    return opened

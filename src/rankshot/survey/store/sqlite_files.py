@@ -1,0 +1,222 @@
+"""The SQLite file of a survey while it is written to: its log, and whether it is still there."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from threading import Event, Lock, Thread
+
+from sqlalchemy.exc import DBAPIError, TimeoutError as WaitError
+
+from rankshot.core.errors import RankshotError
+from rankshot.survey.store.backup import BUSY_SECONDS, write_copy
+
+CHECKPOINT_SECONDS = 3.0
+"""How often a server moves the log into the file, and looks whether the file is still there."""
+CLOSE_SECONDS = 1.0
+"""How long a server that ends waits for others who read the file at this moment."""
+
+
+class DatabaseGoneError(Exception):
+    """The file of a database was removed or replaced while a server had it open.
+
+    Nothing is stored any more. The message says what to do.
+    """
+
+
+class SqliteFile:
+    """An SQLite file that is open for writing.
+
+    Parameters
+    ----------
+    path : Path
+        An existing file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path.absolute()
+        self._identity = _identify(self._path)
+        self._serves = False
+        self._gone: str | None = None
+        self._ended = Event()
+        self._watcher: Thread | None = None
+        self._lock = Lock()
+        self._turn = Lock()
+        # It stays open: through it, the answers can still be read when the file has lost its name.
+        self._keeper = self._open()
+
+    def connect(self) -> sqlite3.Connection:
+        """Open a connection; a file that is gone is not created again."""
+        connection = self._open()
+        try:
+            self.check()
+        except DatabaseGoneError:
+            connection.close()
+            raise
+        return connection
+
+    def _open(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            f"{self._path.as_uri()}?mode=rw",
+            uri=True,
+            timeout=BUSY_SECONDS,
+            # The driver would begin transactions itself, and too late.
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            # FULL: an acknowledged answer also survives a power cut.
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA foreign_keys = ON")
+            # Who withdraws expects that the answers are gone: zeros replace deleted rows.
+            connection.execute("PRAGMA secure_delete = ON")
+            # SQLite opens its files at the first statement that reads.
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def check(self) -> None:
+        """Raise `DatabaseGoneError` if the path does not lead to the opened file any more."""
+        if self._gone is None and _identify(self._path) == self._identity:
+            return
+        with self._lock:
+            if self._gone is None:
+                self._gone = self._describe_loss(self._rescue())
+                logging.getLogger(__name__).critical(self._gone)
+        raise DatabaseGoneError(self._gone)
+
+    @contextmanager
+    def watch(self) -> Iterator[None]:
+        """Check the file before the block and after it, when a transaction is committed."""
+        self.check()
+        try:
+            yield
+        except (DBAPIError, sqlite3.Error):
+            # Perhaps because the file is gone.
+            self.check()
+            raise
+        self.check()
+
+    @contextmanager
+    def take_turn(self) -> Iterator[None]:
+        """Wait for the other writers of this process, in turn.
+
+        SQLite has one writer. It would let the others sleep for a while and try again.
+        """
+        if not self._turn.acquire(timeout=BUSY_SECONDS):
+            raise WaitError(f"other writers took more than {BUSY_SECONDS:.0f} seconds")
+        try:
+            yield
+        finally:
+            self._turn.release()
+
+    def _rescue(self) -> Path | None:
+        """Save what the removed or replaced file contains, as long as we have it open."""
+        folder = self._path.parent
+        folder = folder if folder.is_dir() else Path(tempfile.gettempdir())
+        now = time.strftime("%Y%m%d-%H%M%S")
+        rescued = folder / f"{self._path.stem}.rescued-{now}{self._path.suffix}"
+        try:
+            write_copy(self._keeper, rescued)
+        except (OSError, RankshotError, sqlite3.Error):
+            return None
+        return rescued
+
+    def _describe_loss(self, rescued: Path | None) -> str:
+        name = self._path.name
+        return (
+            f"{self._path} was removed or replaced while the survey was running. From now on, "
+            "answers are refused. "
+            + (
+                f"All answers until now are in {rescued}. Stop the server, remove {name}, "
+                f"{name}-wal and {name}-shm if they are there, rename the rescued file to {name}, "
+                "and start the server again."
+                if rescued
+                else "The answers until now could not be rescued. Stop the server, put the file "
+                f"and its log ({name}-wal) back or restore a backup, and start the server again."
+            )
+        )
+
+    # ---- While a server runs
+
+    def start_serving(self) -> None:
+        """Note in the file that a server has it open, and make regular checkpoints."""
+        if self._serves:
+            return
+        self._serves = True
+        self._keep()
+        self._watcher = Thread(target=self._watch, name="rankshot-checkpoint", daemon=True)
+        self._watcher.start()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(CHECKPOINT_SECONDS):
+            try:
+                self.check()
+                self._keep()
+            except DatabaseGoneError:
+                return
+            except sqlite3.Error:
+                # For example a full disk. A request that writes says so; we try again later.
+                continue
+
+    def _keep(self) -> None:
+        with self._lock:
+            # Another server that ended may have cleared it.
+            if not self._keeper.execute("SELECT serving FROM survey").fetchone()[0]:
+                self._keeper.execute("UPDATE survey SET serving = 1")
+            # PASSIVE: blocks neither readers nor writers.
+            self._keeper.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
+    def close(self, *, is_complete: bool) -> None:
+        """Move the log into the file, so that a copy of the file alone is complete.
+
+        Parameters
+        ----------
+        is_complete : bool
+            Whether nothing suggests that the file had lost its log before it was opened.
+        """
+        self._ended.set()
+        if self._watcher is not None:
+            self._watcher.join()
+        # If the end fails, the log stays beside the file and holds everything.
+        with self._lock, closing(self._keeper), suppress(sqlite3.Error):
+            if self._gone is None:
+                self._finish(is_complete=is_complete)
+
+    def _finish(self, *, is_complete: bool) -> None:
+        self._keeper.execute("PRAGMA busy_timeout = 0")
+        end = time.monotonic() + (CLOSE_SECONDS if self._serves else 0.0)
+        # Without a log, the file is read from read-only folders, too. SQLite gives the log up only
+        # if nobody else has the file open: so we also learn whether this was the last server.
+        while not self._give_up_log():
+            if time.monotonic() >= end:
+                if self._serves:
+                    self._keeper.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                return
+            time.sleep(0.05)
+        if self._serves or is_complete:
+            self._keeper.execute("UPDATE survey SET serving = 0 WHERE serving <> 0")
+
+    def _give_up_log(self) -> bool:
+        try:
+            self._keeper.execute("PRAGMA journal_mode = DELETE")
+        except sqlite3.OperationalError:
+            return False
+        return True
+
+
+def _identify(path: Path) -> tuple[int, int] | None:
+    """Return what tells one file from another that has its name; None if there is no file."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

@@ -1,0 +1,46 @@
+"""What an answer costs the database: statements, not times, which differ between machines."""
+
+from contextlib import contextmanager
+
+import pytest
+from small_studies import small_study
+from sqlalchemy import event
+
+from rankshot.survey.store.database import Database
+from rankshot.survey.store.participation import Participation
+
+
+@pytest.fixture
+def database(place):
+    database = Database(place, create=True)
+    yield database
+    database.close()
+
+
+@contextmanager
+def noted_statements(database):
+    """Yield a list to which every statement is added while the block runs."""
+    noted = []
+
+    def note(_connection, _cursor, statement, *_):
+        if not statement.startswith("BEGIN"):
+            noted.append(statement)
+
+    event.listen(database._engine, "before_cursor_execute", note)
+    yield noted
+    event.remove(database._engine, "before_cursor_execute", note)
+
+
+def test_an_answer_takes_three_statements_and_the_next_question_two(database):
+    survey = Participation(small_study(), database)
+    rater = survey.start("none:id:ann")
+    now = survey.current_question(rater)
+    with noted_statements(database) as noted:
+        survey.submit(rater, now.number, now.form, ["1", "", ""])
+    assert [statement.split()[0] for statement in noted] == ["SELECT", "UPDATE", "UPDATE"]
+    with noted_statements(database) as noted:
+        survey.current_question(rater)
+    assert [statement.split()[0] for statement in noted] == ["SELECT", "UPDATE"]
+    with noted_statements(database) as noted:
+        survey.current_question(rater)
+    assert [statement.split()[0] for statement in noted] == ["SELECT"], "shown and active already"

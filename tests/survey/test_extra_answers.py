@@ -1,0 +1,153 @@
+"""Extra questions after the last ranking: what is accepted, what is stored, when it is over."""
+
+from dataclasses import replace
+
+import pytest
+from asgi_client import Client, begin, dump, finish, form_of, open_survey
+from small_studies import questions_about, small_study
+
+from rankshot.survey import Database, ExtraQuestion
+from rankshot.survey.extra_answers import (
+    MOST_CHARACTERS,
+    check_extra_answers,
+    read_extra_answers,
+    save_extra_answers,
+)
+from rankshot.survey.store.participation import CurrentQuestion, ExtraLeft, Finished, Participation
+
+AGE = ExtraQuestion("age", "How old are you?", "number", least=18, most=120, required=True)
+HEIGHT = ExtraQuestion("height", "How tall are you, in m?", "number", least=0.5, most=2.5)
+PET = ExtraQuestion("form", "Which pet do you have?", "choice", choices=("cat", "no dog"))
+NOTE = ExtraQuestion("note", "Anything else?", "text")
+EXTRA = (AGE, HEIGHT, PET, NOTE)
+
+
+@pytest.mark.parametrize(
+    ("question", "sent", "value"),
+    [
+        (AGE, " 42 ", "42"),
+        (AGE, "+18", "18"),
+        (AGE, "042", "42"),
+        (AGE, "٤٢", "42"),
+        (HEIGHT, "1.75", "1.75"),
+        (HEIGHT, "1,75", "1.75"),
+        (HEIGHT, "١٫٥", "1.5"),
+        (HEIGHT, "2", "2"),
+        (HEIGHT, "", ""),
+        (ExtraQuestion("n", "n?", "number"), "\u22125", "-5"),
+        (PET, "no dog", "no dog"),
+        (PET, "", ""),
+        (NOTE, " two\r\nlines \x00", "two\nlines"),
+        (NOTE, "x" * MOST_CHARACTERS, "x" * MOST_CHARACTERS),
+    ],
+)
+def test_answers_that_are_accepted(question, sent, value):
+    assert check_extra_answers([question], {question.name: sent}) == ({question.name: value}, {})
+
+
+@pytest.mark.parametrize(
+    ("question", "sent", "message"),
+    [
+        (AGE, "", "Please answer this question."),
+        (AGE, " \x00 ", "Please answer this question."),
+        (AGE, "17", "Please write a number that is at least 18."),
+        (AGE, "121", "Please write a number that is at most 120."),
+        *(
+            (AGE, text, "Please write a whole number, such as 42.")
+            for text in ("old", "18.5", "1,000", "4_2", "1e2", "0x20", "nan", "9" * 31, "20 30")
+        ),
+        *(
+            (HEIGHT, text, "Please write a number, such as 42.5.")
+            # 1,750 may be meant in two ways.
+            for text in ("tall", "1,750", "1.7.5", "inf", "nan", "1e0", ".", "1.")
+        ),
+        (HEIGHT, "3", "Please write a number that is at most 2.5."),
+        (PET, "dog", "Please choose one of the answers."),
+        (NOTE, "x" * 2001, "Please write at most 2,000 characters; these are 2,001."),
+    ],
+)
+def test_answers_that_are_refused(question, sent, message):
+    assert check_extra_answers([question], {question.name: sent}) == ({}, {question.name: message})
+
+
+def test_the_first_stored_value_stays(place):
+    database = Database(place, create=True)
+    try:
+        rater = Participation(small_study(), database).start("ann")
+        with database.begin_write() as connection:
+            save_extra_answers(connection, rater, {"age": "42", "note": ""})
+            save_extra_answers(connection, rater, {"age": "43", "pet": "cat"})
+        with database.begin_read() as connection:
+            stored = {"age": "42", "note": "", "pet": "cat"}
+            assert read_extra_answers(connection) == {rater: stored}
+            assert read_extra_answers(connection, rater) == {rater: stored}
+            assert read_extra_answers(connection, "another") == {}
+    finally:
+        database.close()
+
+
+def test_a_participant_has_finished_when_the_extra_questions_are_answered(place):
+    database = Database(place, create=True)
+    study = small_study(questions=questions_about("cat"), questions_per_participant=1, extra=EXTRA)
+    try:
+        visit = Participation(study, database)
+        rater = visit.start("ann")
+        asked = visit.current_question(rater)
+        assert isinstance(asked, CurrentQuestion)
+        visit.submit(rater, asked.number, asked.form, ["1", "", ""])
+        left = visit.current_question(rater)
+        assert isinstance(left, ExtraLeft)
+        assert not is_finished(database)
+        visit.submit_extra(rater, left.form, {"age": "42", "height": "", "form": "", "note": ""})
+        assert is_finished(database)
+        assert isinstance(visit.current_question(rater), Finished)
+        # A study that gets one more question does not call back who has finished.
+        more = replace(study, extra=(*EXTRA, ExtraQuestion("more", "And?", "text", required=True)))
+        assert isinstance(Participation(more, database).current_question(rater), Finished)
+    finally:
+        database.close()
+
+
+def is_finished(database):
+    """Return whether the only participant has finished."""
+    (person,) = dump(database)["participant"]
+    return person["finished_at"] is not None
+
+
+def test_the_page_asks_keeps_what_was_typed_and_leads_to_the_code(tmp_path):
+    study = small_study(extra=EXTRA, completion_url="https://example.org/done")
+    with open_survey(study, tmp_path) as (app, database):
+        client = Client(app)
+        home = begin(client)
+        # Not before the last ranking.
+        assert client.get(f"{home}/extra")["location"] == home
+        finish(client, home)
+        assert client.get(home)["location"] == f"{home}/extra"
+        assert client.get(f"{home}/leave").status == 409
+        page = client.get(f"{home}/extra")
+        assert page.status == 200
+        form = form_of(page.text)
+        sent = {**form.fields, "extra-1": "17", "extra-3": "cat", "extra-4": "<b>&"}
+        wrong = client.post(form.action, sent)
+        assert wrong.status == 422
+        assert "<title>Error: " in wrong.text
+        assert wrong.text.count("Please write a number that is at least 18.") == 2
+        assert 'value="17"' in wrong.text
+        assert 'value="cat" checked' in wrong.text
+        assert "&lt;b&gt;&amp;" in wrong.text
+        assert dump(database)["extra_answer"] == []
+        for fields, status in (
+            ({**sent, "extra-1": "42", "form": "0" * len(sent["form"])}, 403),
+            ({**sent, "extra-1": "42", "extra-5": "1"}, 422),
+            ({**sent, "extra-1": "42", "extra-4": ["a", "b"]}, 422),
+        ):
+            assert client.post(form.action, fields).status == status, fields
+            assert dump(database)["extra_answer"] == []
+        assert client.post(form.action, {**sent, "extra-1": "42"})["location"] == home
+        assert "Your completion code" in client.get(home).text
+        # Sent once more: the first answers stay.
+        assert client.post(form.action, {**sent, "extra-1": "43"}).status == 303
+        assert client.post(form.action, {**sent, "extra-1": "x"})["location"] == home
+        stored = {row["name"]: row["value"] for row in dump(database)["extra_answer"]}
+        assert stored == {"age": "42", "height": "", "form": "cat", "note": "<b>&"}
+        assert client.get(f"{home}/leave").status == 303
