@@ -23,7 +23,7 @@ from rankshot.survey.raw_data import (
     participant_records,
     write_records,
 )
-from rankshot.survey.store.database import EXTRA_ANSWER, PARTICIPANT, Database
+from rankshot.survey.store.database import PARTICIPANT, Database
 from rankshot.survey.store.participation import CurrentQuestion, Participation
 from rankshot.survey.store.people import exclude, set_state, withdraw
 from rankshot.survey.study import Question
@@ -40,6 +40,7 @@ STUDY = small_study(
     repeats=2,
     extra=(ExtraQuestion("age", "How old?", "number"), ExtraQuestion("note", "Notes?", "text")),
 )
+SAID = {"age": "-5", "note": '@SUM(A1)\r\n"x",\ty'}
 NOW = 1_700_000_000.0
 
 
@@ -67,6 +68,8 @@ def folder(tmp_path_factory):
             places = [str(order.index(i) + 1) if i in order else "" for i in asked.shown]
             skip = rng.random() < 0.1
             survey.submit(rater, asked.number, asked.form, places, skip=skip)
+        said = SAID if name == "careful0" else {"age": "30", "note": ""}
+        survey.submit_extra(rater, asked.form, said)
         return rater
 
     careful = [take_part(f"careful{i}") for i in range(6)]
@@ -76,9 +79,6 @@ def folder(tmp_path_factory):
     set_state(database, "pilot")
     pilots = [take_part(f"pilot{i}") for i in range(2)]
     with database.begin_write() as connection:
-        said = {"age": "-5", "note": '@SUM(A1)\r\n"x",\ty'}
-        rows = [{"rater": careful[0], "name": name, "value": said[name]} for name in said]
-        connection.execute(EXTRA_ANSWER.insert(), rows)
         connection.execute(
             PARTICIPANT.update()
             .where(PARTICIPANT.c.rater == careful[0])
@@ -193,7 +193,7 @@ def test_participants_have_their_states_and_extra_answers(folder, views):
     assert people[strange[0]]["excluded_why"].startswith("=HYPERLINK")
     assert (people[careful[5]]["state"], people[careful[5]]["answers"]) == ("withdrawn", 0)
     assert people[careful[0]]["extra_age"] == "-5"
-    assert people[careful[1]]["extra_note"] is None
+    assert people[careful[1]]["extra_note"] == ""
     assert people[careful[0]]["code"] == views[0].code(careful[0])
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from sqlalchemy import Connection, func, select
 
 from rankshot.survey.answers import Answer
+from rankshot.survey.extra_answers import read_extra_answers
 from rankshot.survey.progress import (
     Progress,
     RaterProgress,
@@ -237,9 +238,7 @@ def _summarize(
         in_progress = count_in_progress(connection, study, now, pilot=pilot)
         progress = summarize_progress(study, answers, in_progress, flags, memo)
         given = {one.rater: one for one in (*progress.raters, *summarize_raters(excluded, {}))}
-        extra: dict[str, dict[str, str]] = {}
-        for row in connection.execute(select(EXTRA_ANSWER).order_by(EXTRA_ANSWER.c.name)):
-            extra.setdefault(row.rater, {})[row.name] = row.value
+        extra = read_extra_answers(connection)
         cutoff = idle_cutoff(study, now)
         people = {
             row.rater: _describe_participant(
