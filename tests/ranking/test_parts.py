@@ -127,6 +127,7 @@ def test_agreement_and_summaries_do_not_depend_on_the_parts(draw, rng, kind):
         (whole,), (found,) = rs.summarize(rankings, k=k), rs.summarize(parts, k=k)
         assert (found.order, found.k, found.n_rankings) == (whole.order, whole.k, whole.n_rankings)
         assert found.concordance == pytest.approx(whole.concordance, rel=1e-12)
+        assert 0 <= found.concordance <= 1
         assert dict(found.disagreement) == pytest.approx(dict(whole.disagreement), rel=1e-9)
         if kind == "subsets":
             assert found.mean_distance is None

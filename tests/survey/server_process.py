@@ -24,16 +24,19 @@ class Server:
         self._options = options
         self._process = None
         self._port = "0"
+        self._errors = folder / "errors.txt"
 
     def start(self):
         """Start, and return when it listens."""
         command = [sys.executable, "-m", "rankshot.cli", "survey", "serve", str(self.path)]
-        self._process = subprocess.Popen(
-            [*command, "--port", self._port, *self._options],
-            env=self._environment,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        with self._errors.open("w") as errors:
+            self._process = subprocess.Popen(
+                [*command, "--port", self._port, *self._options],
+                env=self._environment,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+            )
         self.said = ""
         for line in self._process.stdout:
             self.said += line
@@ -41,7 +44,12 @@ class Server:
                 self.url, self._port = found[1].rstrip("/"), found[2]
             if line.startswith("Press Ctrl-C"):
                 return
-        raise AssertionError(f"the server did not start: {self.said}")
+        raise AssertionError(f"the server did not start: {self.said} {self.errors}")
+
+    @property
+    def errors(self):
+        """What it has written to standard error since its start."""
+        return self._errors.read_text()
 
     def kill(self):
         """Kill it as a power cut would: no signal handler runs."""

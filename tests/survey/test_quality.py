@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from survey_answers import Simulation, answer
 
-from rankshot.ranking.concordance import concordance
 from rankshot.ranking.consensus import precedence
+from rankshot.ranking.kendalls_w import concordance
 from rankshot.ranking.rankings import Rankings
 from rankshot.survey.answers import answer_levels, group_by_question, is_counted
 from rankshot.survey.quality import (
@@ -419,11 +419,11 @@ def test_the_documented_figures_are_measured(name):
 
 
 def test_the_documented_figures_of_other_rules_and_noisier_people_are_measured():
-    assert agreement_of_the_careful() == pytest.approx(0.49, abs=0.02)
+    assert agreement_of_the_careful() == pytest.approx(0.55, abs=0.02)
     stricter = rates(N_STUDIES, replace(RULES, repeat_distance=0.4))["repeats"]
     assert stricter[1] == pytest.approx(0.71, abs=0.03)
     assert stricter[0] == pytest.approx(0.03, abs=0.01)
-    for between, within, agreement, flagged in ((0.5, 0.7, 0.31, 0.006), (0.3, 1.0, 0.21, 0.14)):
+    for between, within, agreement, flagged in ((0.5, 0.7, 0.34, 0.006), (0.3, 1.0, 0.24, 0.14)):
         settings = {"between": between, "within": within}
         assert agreement_of_the_careful(**settings) == pytest.approx(agreement, abs=0.02)
         careful = rates(N_STUDIES // 2, **settings)["distance"][0]
@@ -445,9 +445,9 @@ def naive_twins(answers):
 
 
 def test_careful_people_who_agree_on_easy_questions_are_not_identical():
-    """W = 0.91; of 10 items all rank the first three, and half of the answers are the same."""
+    """W = 0.83; of 10 items all rank the first three, and half of the answers are the same."""
     easy = {"between": 50, "within": 2.0, "shortest": 3, "longest": 3, "n_random": 0}
-    assert agreement_of_the_careful(**easy) == pytest.approx(0.91, abs=0.01)
+    assert agreement_of_the_careful(**easy) == pytest.approx(0.83, abs=0.01)
     naive = []
     for seed in range(10):
         simulated = simulation(seed, **easy)

@@ -27,7 +27,7 @@ from rankshot.survey.store.assignment import (
     NO_ANSWER,
     question_from_row,
 )
-from rankshot.survey.store.database import ASSIGNMENT, PARTICIPANT, QUESTION
+from rankshot.survey.store.database import ASSIGNMENT, QUESTION
 from rankshot.survey.study import Question, Study
 
 FIRST_PLACES = 3
@@ -329,12 +329,6 @@ def _parse_lists(texts: Iterable[str]) -> list[list[str]]:
     """Parse many JSON lists; one call takes a third of the time of many."""
     parsed: list[list[str]] = json.loads(f"[{','.join(texts)}]")
     return parsed
-
-
-def read_raters(connection: Connection) -> dict[str, bool]:
-    """Return all participants who have started, and whether each has finished."""
-    rows = connection.execute(select(PARTICIPANT.c.rater, PARTICIPANT.c.finished_at))
-    return {row.rater: row.finished_at is not None for row in rows}
 
 
 def count_other_answers(connection: Connection, study: Study) -> int:

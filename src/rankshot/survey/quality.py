@@ -91,7 +91,7 @@ def find_flags(answers: Sequence[Answer], rules: QualityRules) -> dict[str, tupl
     question. Each participant gets 10 questions, 1 repeat and 1 gold question, and ranks from 2
     to all 10 items. The opinion of a careful participant follows a Mallows model of spread 0.7
     around the truth, and the answers follow one of spread 1 around the opinion, so that Kendall's
-    W within a question is 0.49. One participant in ten answers at random. One person in forty
+    W within a question is 0.55. One participant in ten answers at random. One person in forty
     takes part twice, and repeats the first answers to questions that come again. The shares of
     participants with each flag, for a ``repeat_distance`` of 0.5 and a ``consensus_distance`` of
     0.4, are:
@@ -111,8 +111,8 @@ def find_flags(answers: Sequence[Answer], rules: QualityRules) -> dict[str, tupl
     for random answers, and gold questions that 1 in 50 careful participants gets wrong. One
     repeated answer says little: a ``repeat_distance`` of 0.4 flags 0.71 of the random
     participants, but also 0.03 of the careful ones. If people agree less, careful participants
-    are also farther from the majority: 0.006 of them get the flag "distance" at a W of 0.31, and
-    0.14 at a W of 0.21. A study of such questions needs a larger ``consensus_distance``.
+    are also farther from the majority: 0.006 of them get the flag "distance" at a W of 0.34, and
+    0.14 at a W of 0.24. A study of such questions needs a larger ``consensus_distance``.
 
     Examples
     --------

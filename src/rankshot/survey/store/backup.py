@@ -67,14 +67,14 @@ def backup_database(place: Path | str, target: Path, *, force: bool = False) -> 
         )
     _check_target(place, target, force=force)
     lost_log = not has_log(place)
-    require_tables(place)
     try:
         with open_read_only(place) as source:
+            require_tables(source, place)
             return write_copy(source, target, lost_log=lost_log)
     except OSError as error:
         raise RankshotError(f"{target}: cannot write there ({error.strerror})") from None
     except sqlite3.Error as error:
-        raise RankshotError(f"{target}: not written: {error}") from None
+        raise RankshotError(f"cannot copy {place} to {target}: {error}") from None
 
 
 def _check_target(place: Path, target: Path, *, force: bool) -> None:
@@ -113,40 +113,63 @@ def open_read_only(path: Path) -> Iterator[sqlite3.Connection]:
     """Open a file and its log for reading; nothing is written into the file or its folder."""
     if not path.exists():
         raise MissingDatabaseError(f"{path}: there is no such database")
-    parts = [path.resolve(), _beside(path, "-wal"), _beside(path, "-journal")]
-    parts = [part for part in parts if part.exists()]
     if _beside(path, "-shm").exists():
         # A server has the file open, or was killed.
-        with closing(_open_uri(path, "mode=ro")) as connection:
+        with closing(open_uri(path, "mode=ro")) as connection:
             yield connection
-    elif len(parts) == 1:
+    elif len(_list_parts(path)) == 1:
         # Nobody has the file open. SQLite would create a log even to read.
-        with closing(_open_uri(path, "immutable=1")) as connection:
+        with closing(open_uri(path, "immutable=1")) as connection:
             yield connection
     else:
         # To use this log, SQLite must write. It does so in a copy.
         with tempfile.TemporaryDirectory(prefix="rankshot-") as folder:
-            for part in parts:
-                shutil.copyfile(part, Path(folder, part.name))
-            with closing(_open_uri(Path(folder, parts[0].name), "mode=rw")) as connection:
+            copy = _copy_parts(path, Path(folder))
+            with closing(open_uri(copy, "mode=rw")) as connection:
                 yield connection
 
 
-def _open_uri(path: Path, option: str) -> sqlite3.Connection:
+def _list_parts(path: Path) -> list[Path]:
+    """Return the file, and what SQLite has to read with it."""
+    logs = [_beside(path, "-wal"), _beside(path, "-journal")]
+    return [path.resolve(), *(log for log in logs if log.exists())]
+
+
+def _copy_parts(path: Path, folder: Path) -> Path:
+    while True:
+        try:
+            for part in _list_parts(path):
+                shutil.copyfile(part, folder / part.name)
+        except FileNotFoundError:
+            # A program that ended just now has removed its log.
+            if not path.exists():
+                raise
+        else:
+            return folder / path.resolve().name
+
+
+def open_uri(path: Path, option: str) -> sqlite3.Connection:
+    """Open an existing file with an option of SQLite, such as mode=rw."""
     uri = f"{path.absolute().as_uri()}?{option}"
-    return sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+    return sqlite3.connect(
+        uri,
+        uri=True,
+        timeout=BUSY_SECONDS,
+        # The driver would begin transactions itself, and too late.
+        isolation_level=None,
+        check_same_thread=False,
+    )
 
 
-def require_tables(path: Path) -> None:
-    """Refuse a file that has no tables, before anything is written to it."""
-    with open_read_only(path) as connection:
-        if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            raise RankshotError(
-                f"{path}: the file has no tables. It was copied while the survey was running, "
-                f"and the answers are in the log that was not copied ({path.name}-wal), or "
-                "something else made it. Use `rankshot survey backup` to copy a database; for a "
-                "new database, remove the file"
-            )
+def require_tables(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file without tables: a copy that lacks its log."""
+    if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        raise RankshotError(
+            f"{path}: the file has no tables. It was copied while the survey was running, and the "
+            f"answers are in the log that was not copied ({_beside(path, '-wal').name}), or "
+            "something else made it. Use `rankshot survey backup` to copy a database; for a new "
+            "database, remove the file"
+        )
 
 
 def read_into_memory(path: Path) -> sqlite3.Connection:
@@ -154,6 +177,7 @@ def read_into_memory(path: Path) -> sqlite3.Connection:
     memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     try:
         with open_read_only(path) as source:
+            require_tables(source, path)
             source.backup(memory)
     except BaseException:
         memory.close()

@@ -42,7 +42,6 @@ from rankshot.survey.store.backup import (
     describe_doubt,
     has_log,
     read_into_memory,
-    require_tables,
 )
 from rankshot.survey.store.identity import Identity
 from rankshot.survey.store.sqlite_files import SqliteFile
@@ -240,11 +239,12 @@ class Database:
         if create and not path.exists():
             _create_file(path)
         lacks_log = not has_log(path)
-        require_tables(path)
         if read_only:
             memory = read_into_memory(path)
             self._use(_create_sqlite_engine(path, lambda: memory, poolclass=StaticPool))
         else:
+            if not path.exists():
+                raise MissingDatabaseError(f"{path}: there is no such database")
             self._file = SqliteFile(path)
             self._watch, self._take_turn = self._file.watch, self._file.take_turn
             self._use(_create_sqlite_engine(path, self._file.connect, **_POOL, max_overflow=0))
@@ -322,23 +322,14 @@ class Database:
         Raises
         ------
         RankshotError
-            If somebody reads the database all the time, so that the log cannot be emptied.
+            If somebody reads an SQLite file all the time, so that the log cannot be emptied.
         """
-        if self._writes.dialect.name == "postgresql":
+        if self._file is not None:
+            self._file.erase_deleted()
+        else:
             with self._writes.connect() as plain:
                 connection = plain.execution_options(isolation_level="AUTOCOMMIT")
                 connection.execute(text("VACUUM FULL participant, assignment, extra_answer, event"))
-            return
-        with self._take_turn(), self._writes.connect() as connection:
-            # Not through SQLAlchemy, which would begin a transaction.
-            driver = connection.connection.cursor()
-            driver.execute("VACUUM")
-            (is_busy, *_) = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        if is_busy:
-            raise RankshotError(
-                "the rows are deleted, but the log (-wal) still has copies, since the database is "
-                "being read: stop the programs that read it, and give the command again"
-            )
 
     def close(self) -> None:
         """Close all connections; after this, a copy of an SQLite file is complete."""

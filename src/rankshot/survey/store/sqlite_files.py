@@ -14,7 +14,7 @@ from threading import Event, Lock, Thread
 from sqlalchemy.exc import DBAPIError, TimeoutError as WaitError
 
 from rankshot.core.errors import RankshotError
-from rankshot.survey.store.backup import BUSY_SECONDS, write_copy
+from rankshot.survey.store.backup import BUSY_SECONDS, open_uri, require_tables, write_copy
 
 CHECKPOINT_SECONDS = 3.0
 """How often a server moves the log into the file, and looks whether the file is still there."""
@@ -61,23 +61,16 @@ class SqliteFile:
         return connection
 
     def _open(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            f"{self._path.as_uri()}?mode=rw",
-            uri=True,
-            timeout=BUSY_SECONDS,
-            # The driver would begin transactions itself, and too late.
-            isolation_level=None,
-            check_same_thread=False,
-        )
+        connection = open_uri(self._path, "mode=rw")
         try:
+            # SQLite opens its files at the first statement that reads.
+            require_tables(connection, self._path)
             connection.execute("PRAGMA journal_mode = WAL")
             # FULL: an acknowledged answer also survives a power cut.
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
             # Who withdraws expects that the answers are gone: zeros replace deleted rows.
             connection.execute("PRAGMA secure_delete = ON")
-            # SQLite opens its files at the first statement that reads.
-            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         except BaseException:
             connection.close()
             raise
@@ -117,6 +110,18 @@ class SqliteFile:
             yield
         finally:
             self._turn.release()
+
+    def erase_deleted(self) -> None:
+        """Write the file anew without what was deleted, and empty the log."""
+        with self.take_turn(), closing(self.connect()) as connection:
+            connection.execute("VACUUM")
+            is_busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if is_busy:
+            raise RankshotError(
+                f"the rows are deleted, but the log ({self._path.name}-wal) still has copies, "
+                "since the database is being read: stop the programs that read it, and then start "
+                "and end the server once"
+            )
 
     def _rescue(self) -> Path | None:
         """Save what the removed or replaced file contains, as long as we have it open."""

@@ -1,0 +1,430 @@
+"""Copies of a database: of the bare file, by the command, of an older version, read-only."""
+
+import os
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from random import Random
+
+import psycopg
+import pytest
+from asgi_client import MANY, Client, begin, form_of
+from server_process import Server, wait_until
+from small_studies import small_study
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+
+from command_line import rankshot
+from rankshot.core.errors import RankshotError
+from rankshot.survey import backup_database
+from rankshot.survey.progress import read_answers
+from rankshot.survey.store import sqlite_files
+from rankshot.survey.store.database import MIGRATIONS, Database
+from rankshot.survey.store.participation import CurrentQuestion, Participation
+from rankshot.survey.study_text import format_study
+from rankshot.survey.web.app import create_app
+
+STUDY = small_study()
+
+
+def take_part(database, *names):
+    """Let people answer four questions each."""
+    survey = Participation(STUDY, database, rng=Random(1))
+    for name in names:
+        rater = survey.start(f"none:id:{name}")
+        while isinstance(asked := survey.current_question(rater), CurrentQuestion):
+            survey.submit(rater, asked.number, asked.form, ["1", "2", ""])
+
+
+def count_stored(path):
+    """Count the answers in a file, without its log."""
+    with closing(sqlite3.connect(f"{path.as_uri()}?immutable=1", uri=True)) as connection:
+        return connection.execute("SELECT count(answer) FROM assignment").fetchone()[0]
+
+
+def is_serving(path):
+    with closing(sqlite3.connect(f"{path.as_uri()}?immutable=1", uri=True)) as connection:
+        return bool(connection.execute("SELECT serving FROM survey").fetchone()[0])
+
+
+def read_all(path):
+    """Return the number of answers, as `status` reads them, and why some may be missing."""
+    with (
+        closing(Database(path, read_only=True)) as database,
+        database.begin_read() as connection,
+    ):
+        return len(read_answers(connection)), database.doubt
+
+
+def listing(folder):
+    """Return all that a folder contains, to the byte."""
+    return {
+        path.relative_to(folder): (path.stat().st_mtime_ns, path.read_bytes())
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+@pytest.fixture
+def served(tmp_path, monkeypatch):
+    """A database that a server has open, and that makes no checkpoint by itself."""
+    monkeypatch.setattr(sqlite_files, "CHECKPOINT_SECONDS", 3600)
+    database = Database(tmp_path / "study.sqlite", create=True)
+    database.start_serving()
+    yield database
+    database.close()
+
+
+# -------------------------------------------------------------------- the bare file
+
+
+def test_a_bare_copy_of_a_running_survey_is_doubted(served, tmp_path):
+    take_part(served, "ann", "bob")
+    bare = tmp_path / "bare.sqlite"
+    shutil.copy(tmp_path / "study.sqlite", bare)
+    assert count_stored(bare) == 0
+    n_answers, doubt = read_all(bare)
+    assert n_answers == 0
+    assert "copied while the survey was running, or its log (bare.sqlite-wal) is missing" in doubt
+    assert read_all(tmp_path / "study.sqlite") == (8, None)
+    shutil.copy(tmp_path / "study.sqlite-wal", tmp_path / "bare.sqlite-wal")
+    assert read_all(bare) == (8, None)
+
+
+def test_a_checkpoint_makes_the_bare_file_complete_and_so_does_the_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(sqlite_files, "CHECKPOINT_SECONDS", 0.02)
+    path = tmp_path / "study.sqlite"
+    with closing(Database(path, create=True)) as database:
+        database.start_serving()
+        take_part(database, "ann")
+        wait_until(lambda: count_stored(path) == 4)
+        # A server cannot know whether somebody answers while the file is being copied.
+        assert is_serving(path)
+        monkeypatch.setattr(sqlite_files, "CHECKPOINT_SECONDS", 3600)
+        take_part(database, "bob")
+    assert [found.name for found in tmp_path.iterdir()] == ["study.sqlite"]
+    assert count_stored(path) == 8
+    assert read_all(path) == (8, None)
+
+
+def test_a_checkpoint_waits_for_no_reader_and_holds_up_no_writer(served):
+    with served.begin_read() as connection:
+        assert read_answers(connection) == []
+        take_part(served, "ann")
+        served._file._keep()
+        take_part(served, "bob")
+        assert read_answers(connection) == []
+    with served.begin_read() as connection:
+        assert len(read_answers(connection)) == 8
+
+
+def test_the_last_of_two_servers_clears_the_note(served, tmp_path):
+    path = tmp_path / "study.sqlite"
+    second = Database(path)
+    second.start_serving()
+    second.close()
+    assert is_serving(path)
+    # A command is no server.
+    Database(path).close()
+    assert is_serving(path)
+    served.close()
+    assert not is_serving(path)
+
+
+def test_a_note_that_another_server_cleared_is_set_again(served, tmp_path):
+    with served.begin_write() as connection:
+        connection.execute(text("UPDATE survey SET serving = 0"))
+    served._file._keep()
+    assert is_serving(tmp_path / "study.sqlite")
+
+
+def test_a_killed_server_loses_nothing_and_is_repaired_by_the_next(tmp_path):
+    server = Server(STUDY, tmp_path)
+    server.start()
+    path = tmp_path / "study.sqlite"
+    take_part_over_http(server.url, "ann")
+    server.kill()
+    assert is_serving(path)
+    assert read_all(path) == (4, None)
+    # A copy with its log, but without the shared memory beside it, is complete as well.
+    for ending in ("", "-wal"):
+        shutil.copy(f"{path}{ending}", f"{tmp_path}/copy.sqlite{ending}")
+    before = listing(tmp_path)
+    assert read_all(tmp_path / "copy.sqlite") == (4, None)
+    assert listing(tmp_path) == before
+    server.start()
+    server.stop()
+    assert (is_serving(path), count_stored(path)) == (False, 4)
+    assert not (tmp_path / "study.sqlite-wal").exists()
+    assert server.errors == ""
+
+
+def take_part_over_http(url, name):
+    import httpx
+
+    with httpx.Client(base_url=url, trust_env=False, follow_redirects=True) as client:
+        form = form_of(client.get(f"/?participant={name}").text)
+        page = client.post(form.action, data=form.fields)
+        home = str(page.url).removesuffix("/instructions")
+        while 'name="place"' in (page := client.get(home).text):
+            form = form_of(page)
+            assert client.post(form.action, data=form.answer("1")).status_code == 200
+
+
+def test_a_server_that_opens_a_doubtful_copy_says_so(served, tmp_path):
+    take_part(served, "ann")
+    (tmp_path / "copy").mkdir()
+    shutil.copy(tmp_path / "study.sqlite", tmp_path / "copy")
+    server = Server(STUDY, tmp_path / "copy")
+    server.start()
+    server.stop()
+    assert "Warning: " in server.errors
+    assert "answers may be missing. Use `rankshot survey backup`" in server.errors
+
+
+def test_a_file_without_tables_is_an_error_and_stays_as_it_is(tmp_path):
+    path = tmp_path / "study.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("CREATE TABLE survey (version INTEGER)")
+        shutil.copy(path, tmp_path / "bare.sqlite")
+    assert (tmp_path / "bare.sqlite").stat().st_size == 4096
+    (tmp_path / "empty.sqlite").touch()
+    before = listing(tmp_path)
+    for name in ("bare.sqlite", "empty.sqlite"):
+        for options in ({}, {"create": True}, {"read_only": True}):
+            with pytest.raises(RankshotError, match=rf"{name}: the file has no tables"):
+                Database(tmp_path / name, **options)
+        with pytest.raises(RankshotError, match=rf"{name}: the file has no tables"):
+            backup_database(tmp_path / name, tmp_path / "backup.sqlite")
+    assert listing(tmp_path) == before
+
+
+def test_two_servers_may_create_one_database_at_once(tmp_path):
+    paths = [tmp_path / f"{i}.sqlite" for i in range(5) for _ in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        opened = list(pool.map(lambda path: Database(path, create=True), paths))
+    for i in range(5):
+        links = {database.identity.link("0" * 16) for database in opened[4 * i : 4 * i + 4]}
+        assert len(links) == 1, "all have the same secret"
+    for database in opened:
+        database.close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"{i}.sqlite" for i in range(5)]
+
+
+# -------------------------------------------------------------------- the command
+
+
+def test_backups_under_load_are_complete_and_consistent(served, tmp_path):
+    client = Client(create_app(STUDY, served, rates=MANY))
+    acknowledged = []
+
+    def answer(name):
+        home = begin(client, f"participant={name}")
+        while 'name="place"' in (page := client.get(home).text):
+            form = form_of(page)
+            assert client.post(form.action, form.answer("1")).status == 303
+            acknowledged.append(name)
+
+    target = tmp_path / "backup.sqlite"
+    with ThreadPoolExecutor(2) as pool:
+        people = [pool.submit(answer, f"p{i}") for i in range(12)]
+        counts = []
+        while not all(person.done() for person in people):
+            least = len(acknowledged)
+            done = backup_database(tmp_path / "study.sqlite", target, force=True)
+            assert least <= done.n_answers <= len(acknowledged) + 2
+            assert done.is_complete
+            assert read_all(target) == (done.n_answers, None)
+            counts.append(done.n_answers)
+        for person in people:
+            person.result()
+    assert len(set(counts)) > 2, "answers came between the backups"
+    final = backup_database(tmp_path / "study.sqlite", target, force=True)
+    assert (final.n_answers, final.n_participants) == (48, 12)
+    assert not is_serving(target)
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+    assert not list(tmp_path.glob("backup.sqlite-*"))
+
+
+def test_the_command_makes_a_backup_and_does_not_replace_a_file(served, tmp_path):
+    take_part(served, "ann", "bob")
+    study, target = tmp_path / "study.toml", tmp_path / "backup.sqlite"
+    study.write_text(format_study(STUDY))
+    done = rankshot(f"survey backup {study} -o {target}")
+    assert done.status == 0, done.err
+    assert "8 answers" in done.out
+    assert "of 2 participants" in done.out
+    before = target.read_bytes()
+    again = rankshot(f"survey backup {study} -o {target}")
+    assert again.status == 2
+    assert "the file exists already; give another name, or --force" in again.err
+    assert target.read_bytes() == before
+    take_part(served, "eve")
+    assert rankshot(f"survey backup {study} -o {target} --force").status == 0
+    assert read_all(target) == (12, None)
+    assert "12 of" not in rankshot(f"survey status {study} --database {target}").err
+    # The copy serves as the database of a server.
+    with closing(Database(target)) as restored:
+        take_part(restored, "ida")
+        assert restored.identity.link("0" * 16) == served.identity.link("0" * 16)
+    assert read_all(target) == (16, None)
+
+
+def test_a_doubtful_file_stays_doubtful_in_its_backup(served, tmp_path):
+    take_part(served, "ann")
+    bare, study = tmp_path / "bare.sqlite", tmp_path / "study.toml"
+    shutil.copy(tmp_path / "study.sqlite", bare)
+    study.write_text(format_study(STUDY))
+    done = rankshot(f"survey backup {study} --database {bare} -o {tmp_path}/backup.sqlite")
+    assert done.status == 0
+    assert "answers may be missing" in done.err.replace("\n", " ")
+    assert read_all(tmp_path / "backup.sqlite")[1] is not None
+    status = rankshot(f"survey status {study} --database {bare}")
+    assert status.status == 0
+    assert "answers may be missing" in status.err.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("database", "target", "says"),
+    [
+        ("study.sqlite", "study.sqlite", "this is the database itself"),
+        ("study.sqlite", "other.sqlite", "this is a database in use"),
+        ("study.sqlite", "no/backup.sqlite", "is not a folder"),
+        ("study.sqlite", "backup.db", "unknown ending '.db'"),
+        ("gone.sqlite", "backup.sqlite", "there is no such database"),
+        ("text.sqlite", "backup.sqlite", "not a database"),
+        ("foreign.sqlite", "backup.sqlite", "no such table"),
+        ("postgresql://me@host/x", "backup.sqlite", "pg_dump --format=custom"),
+    ],
+)
+def test_a_backup_that_cannot_be_made_leaves_nothing_behind(
+    served, tmp_path, database, target, says
+):
+    take_part(served, "ann")
+    (tmp_path / "study.toml").write_text(format_study(STUDY))
+    (tmp_path / "text.sqlite").write_text("no database, but text that is long enough" * 50)
+    with closing(sqlite3.connect(tmp_path / "foreign.sqlite")) as connection:
+        connection.execute("CREATE TABLE customers (name TEXT)")
+    database = database if "://" in database else tmp_path / database
+    with closing(Database(tmp_path / "other.sqlite", create=True)):
+        before = {path: path.stat().st_size for path in tmp_path.iterdir()}
+        done = rankshot(
+            f"survey backup {tmp_path}/study.toml --database {database} -o {tmp_path}/{target} "
+            "--force"
+        )
+        assert done.status == 2
+        assert says in done.err.replace("\n", " ")
+        assert {path: path.stat().st_size for path in tmp_path.iterdir()} == before
+
+
+# -------------------------------------------------------------------- read-only
+
+
+def make_old(path, *names):
+    """Make a database of the first version, with the answers of some people."""
+    with closing(Database(path, create=True)) as database:
+        take_part(database, *names)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("ATTACH ? AS old", [f"{path}.old"])
+        for statement in MIGRATIONS[0]:
+            words = statement.replace("TABLE ", "TABLE old.").replace("INDEX ", "INDEX old.")
+            connection.execute(words)
+        connection.execute("INSERT INTO old.survey SELECT 1, secret FROM main.survey")
+        for table in ("question", "participant", "assignment"):
+            columns = [row[1] for row in connection.execute(f"PRAGMA old.table_info({table})")]
+            named = ", ".join(columns)
+            connection.execute(f"INSERT INTO old.{table} SELECT {named} FROM main.{table}")
+        connection.commit()
+    Path(f"{path}.old").replace(path)
+
+
+def test_an_older_file_is_read_and_backed_up_without_a_byte_written(tmp_path):
+    path = tmp_path / "study.sqlite"
+    make_old(path, "ann", "bob")
+    before = listing(tmp_path)
+    assert read_all(path) == (8, None)
+    assert listing(tmp_path) == before
+    assert backup_database(path, tmp_path / "backup.sqlite").n_answers == 8
+    with closing(sqlite3.connect(tmp_path / "backup.sqlite")) as connection:
+        assert connection.execute("SELECT version FROM survey").fetchone() == (1,)
+    with closing(Database(path)) as database:
+        take_part(database, "eve")
+    assert read_all(path) == (12, None)
+
+
+def test_what_is_read_only_refuses_to_write(tmp_path):
+    path = tmp_path / "study.sqlite"
+    Database(path, create=True).close()
+    with (
+        closing(Database(path, read_only=True)) as database,
+        pytest.raises(DBAPIError, match="readonly"),
+        database.begin_write() as connection,
+    ):
+        connection.execute(text("UPDATE survey SET serving = 1"))
+
+
+# For root, modes bind only without this capability.
+AS_OTHERS = ["setpriv", "--bounding-set=-dac_override", "--inh-caps=-dac_override"]
+
+
+@pytest.mark.parametrize("state", ["stopped", "killed", "wal", "old"])
+def test_status_of_a_read_only_file_in_a_read_only_folder(tmp_path, state):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    path, study = folder / "study.sqlite", tmp_path / "study.toml"
+    study.write_text(format_study(STUDY))
+    if state == "old":
+        make_old(path, "ann")
+    else:
+        with closing(Database(path, create=True)) as database:
+            take_part(database, "ann")
+            if state == "killed":
+                kept = {file: file.read_bytes() for file in folder.iterdir()}
+        if state == "killed":
+            for file, content in kept.items():
+                file.write_bytes(content)
+            assert len(kept) == 3
+        if state == "wal":
+            with closing(sqlite3.connect(path)) as connection:
+                connection.execute("PRAGMA journal_mode = WAL")
+    for file in folder.iterdir():
+        file.chmod(0o444)
+    folder.chmod(0o555)
+    before = listing(folder)
+    bound = AS_OTHERS if os.geteuid() == 0 else []
+    for words in (["touch", f"{folder}/new"], ["dd", "if=/dev/null", f"of={path}"]):
+        done = subprocess.run([*bound, *words], capture_output=True, text=True, check=False)
+        assert "denied" in done.stderr, "otherwise this test shows nothing"
+    command = [*bound, sys.executable, "-m", "rankshot.cli", "survey", "status", study]
+    done = subprocess.run(
+        [*command, "--database", path], capture_output=True, text=True, check=False
+    )
+    folder.chmod(0o755)
+    assert done.returncode == 0, done.stderr
+    assert "1 participant: 1 finished" in done.stdout
+    assert done.stderr == ""
+    assert listing(folder) == before
+
+
+def test_a_user_of_postgresql_who_may_only_select(postgresql):
+    url = postgresql()
+    with pytest.raises(RankshotError, match="has no tables of a survey"):
+        Database(url, read_only=True)
+    with closing(Database(url, create=True)) as database:
+        take_part(database, "ann")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE ROLE reader LOGIN")
+        connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
+    reader = url.replace("postgres@", "reader@")
+    assert read_all(reader) == (4, None)
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("UPDATE survey SET version = 1")
+    with pytest.raises(RankshotError, match="schema version 1, this rankshot needs 2"):
+        read_all(reader)
