@@ -88,6 +88,7 @@ KINDS = {
     "GET /static/{name}": sorted(set(STATIC.values())),
     "GET /researcher/rankings.jsonl": ["application/x-ndjson"],
     "GET /researcher/data/{name}": ["application/x-ndjson", "text/csv"],
+    "GET /researcher/payment/{name}": ["text/csv", "text/plain"],
 }
 """What is not a page."""
 SEEN = {}
@@ -208,6 +209,7 @@ def test_the_researchers_routes_are_described_as_locked():
         "POST /researcher/act": either,
         "GET /researcher/rankings.jsonl": either,
         "GET /researcher/data/{name}": either,
+        "GET /researcher/payment/{name}": either,
     }
 
 

@@ -177,7 +177,19 @@ def _csv_lines(records: Iterable[Record]) -> Iterator[str]:
 def _safe_cell(value: Any) -> str:
     if value is None:
         return ""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return escape_formula(
+        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    )
+
+
+def escape_formula(text: str) -> str:
+    """Return the text of a cell that no spreadsheet takes for a formula; see `format_csv`.
+
+    Examples
+    --------
+    >>> escape_formula("=1+1"), escape_formula("-5")
+    ("'=1+1", '-5')
+    """
     is_formula = _DANGEROUS.match(text) and not _NUMBER.fullmatch(text)
     return f"'{text}" if is_formula else text
 

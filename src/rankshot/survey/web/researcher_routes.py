@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import time
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Form, Header, Path, Query, Request
@@ -16,8 +16,10 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from rankshot.core.errors import RankshotError
 from rankshot.survey.export import count_left_out, export_lines
 from rankshot.survey.overview import STATES, OverviewReader
+from rankshot.survey.payment import Decision, decide_payments, format_payments
 from rankshot.survey.quality import FLAG_NAMES, is_right
 from rankshot.survey.raw_data import (
+    MARK,
     answer_records,
     format_csv,
     format_jsonl,
@@ -25,7 +27,7 @@ from rankshot.survey.raw_data import (
 )
 from rankshot.survey.store.database import Database
 from rankshot.survey.store.identity import RATER_DIGITS, Identity
-from rankshot.survey.store.people import MOST_REASON
+from rankshot.survey.store.people import MOST_REASON, read_people
 from rankshot.survey.study import Study
 from rankshot.survey.web.pages import (
     FormNonce,
@@ -54,10 +56,10 @@ LEAST_CHARACTERS = 16
 MOST_CHARACTERS = 500
 JSONL = "application/x-ndjson"
 CSV = "text/csv"
+PLAIN = "text/plain"
 Rater = Annotated[str, Path(pattern=f"^[0-9a-f]{{{RATER_DIGITS}}}$")]
-DataName = Annotated[
-    Literal["answers.csv", "answers.jsonl", "participants.csv", "participants.jsonl"], Path()
-]
+DataName = Literal["answers.csv", "answers.jsonl", "participants.csv", "participants.jsonl"]
+PaymentName = Literal["payments.csv", "approve.txt", "reject.txt"]
 _COOKIE = APIKeyCookie(
     name=COOKIE, scheme_name="cookie", description="Set by the login form.", auto_error=False
 )
@@ -233,6 +235,12 @@ class ResearcherRoutes:
             responses={200: _describe_files(JSONL, CSV), **describe_refusals(401, 404)},
             **locked,
         )(self.data)
+        router.get(
+            "/payment/{name}",
+            response_class=Response,
+            responses={200: _describe_files(CSV, PLAIN), **describe_refusals(401, 409)},
+            **locked,
+        )(self.payment)
         return router
 
     # ---- Login
@@ -387,6 +395,21 @@ class ResearcherRoutes:
             media_type=CSV if ending == "csv" else JSONL,
             headers=_attach(name),
         )
+
+    def payment(self, name: PaymentName) -> Response:
+        """Return who is to be paid, with reasons; or only the ids to approve or to reject."""
+        view = self._reader.read()
+        with self._database.begin_read() as connection:
+            people = read_people(connection, self._identity)
+        payments = decide_payments(view.study, people, view.flags)
+        try:
+            if name == "payments.csv":
+                text = MARK + format_payments(payments, get_args(Decision))
+                return Response(text, media_type=CSV, headers=_attach(name))
+            decision: Decision = "approve" if name == "approve.txt" else "reject"
+            return Response(format_payments(payments, [decision], plain=True), media_type=PLAIN)
+        except RankshotError as error:
+            raise RefusedError(409, "Ids are missing", f"{error}.", link=self._home) from None
 
     # ---- Forms
 
