@@ -13,19 +13,22 @@ let asked = 0;
 // Changes only what differs, so that the focus, marked rows, what was typed, the scroll position
 // of a table and the position of a screen reader stay. Rows of participants are found by their id.
 function update(node, fresh) {
-  const before = new Map();
-  for (const child of node.children) if (child.id) before.set(child.id, child);
+  const known = new Map(Array.from(node.children, (child) => [child.id, child]));
   let place = node.firstChild;
   for (const child of Array.from(fresh.childNodes)) {
-    const same = child.id && before.has(child.id) ? before.get(child.id) : place;
-    if (!same || !isAlike(same, child)) {
-      node.insertBefore(child, place);
-      continue;
-    }
-    if (same === place) place = place.nextSibling;
-    else node.insertBefore(same, place);
-    copyAttributes(same, child);
-    update(same, child);
+    const same = (child.id && known.get(child.id)) || place;
+    if (same && same.nodeName === child.nodeName && same.id === child.id) {
+      if (same === place) place = place.nextSibling;
+      else node.insertBefore(same, place);
+      if (same.nodeType === Node.ELEMENT_NODE) {
+        copyAttributes(same, child);
+        update(same, child);
+      } else if (same.data !== child.data) same.data = child.data;
+    } else if (place && !place.id) {
+      const next = place.nextSibling;
+      place.replaceWith(child);
+      place = next;
+    } else node.insertBefore(child, place);
   }
   while (place) {
     const next = place.nextSibling;
@@ -34,13 +37,7 @@ function update(node, fresh) {
   }
 }
 
-function isAlike(node, fresh) {
-  if (node.nodeType === Node.TEXT_NODE) return fresh.nodeType === Node.TEXT_NODE && node.data === fresh.data;
-  return node.nodeName === fresh.nodeName && (node.id || '') === (fresh.id || '');
-}
-
 function copyAttributes(node, fresh) {
-  if (!node.attributes) return;
   for (const { name } of Array.from(node.attributes)) if (!fresh.hasAttribute(name)) node.removeAttribute(name);
   for (const { name, value } of fresh.attributes) if (node.getAttribute(name) !== value) node.setAttribute(name, value);
 }
