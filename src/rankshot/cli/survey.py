@@ -6,7 +6,6 @@ Each command imports what it needs when it runs, so that ``rankshot --help`` sta
 from __future__ import annotations
 
 import os
-import time
 from contextlib import closing
 from enum import StrEnum
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankshot.cli import survey_people as people
-from rankshot.cli.console import SHOWN, check_writable, say
+from rankshot.cli.console import check_writable, say
 from rankshot.cli.survey_options import (
     PAY,
     PEOPLE,
@@ -28,15 +27,13 @@ from rankshot.cli.survey_options import (
     open_database,
     require_extra,
 )
+from rankshot.cli.survey_results import export, status
 from rankshot.cli.survey_upkeep import backup
 from rankshot.core.errors import RankshotError, format_count
 
 if TYPE_CHECKING:
     from socket import socket
 
-    from rich.table import Table
-
-    from rankshot.survey.progress import Overview
     from rankshot.survey.study import Study
 
 TOKEN = "RANKSHOT_SURVEY_TOKEN"  # noqa: S105 (the name of the variable, not a token)
@@ -260,74 +257,8 @@ def serve(
         serve_app(app, listening, log=log.value)
 
 
-@survey.command(rich_help_panel=RESULTS)
-def status(study: StudyFile, database: DatabaseOption = None) -> None:
-    """Show the progress of a survey.
-
-    A table shows the answers to the questions of each new class, their consensus and how much
-    they agree. Below it are the flagged raters.
-
-    Example: rankshot survey status study.toml
-    """
-    from rich.console import Console
-
-    view = _read_overview(study, database)
-    people, progress = view.participants, view.progress
-    console = Console()
-    console.print(_make_table(view))
-    others = sum(q.answered for q in progress.questions if not q.is_asked)
-    if others:
-        say(
-            f"{format_count(others, 'more answer')} to questions that are no longer in the study",
-            console,
-        )
-    say(
-        f"{format_count(people.started, 'participant')}: {people.finished:,} finished, "
-        f"{people.active:,} active, {people.left:,} left before the end",
-        console,
-    )
-    say(f"{len(progress.flagged):,} of {len(progress.raters):,} raters are flagged", console)
-    for row in progress.flagged:
-        reasons = "; ".join(f"{flag.name}: {flag.text}" for flag in row.flags)
-        say(f"    {row.rater} (code {view.codes[row.rater]}) {reasons}", console)
-
-
-@survey.command(rich_help_panel=RESULTS)
-def export(
-    study: StudyFile,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The rankings file to write (.jsonl).")
-    ],
-    database: DatabaseOption = None,
-    exclude_flagged: Annotated[
-        bool, typer.Option("--exclude-flagged", help="Leave out the answers of flagged raters.")
-    ] = False,
-) -> None:
-    """Write the answers to a rankings file.
-
-    Example: rankshot survey export study.toml -o rankings.jsonl
-    """
-    from rankshot.survey.export import write_export
-
-    check_writable(output, study)
-    view = _read_overview(study, database)
-    exported = write_export(
-        output, view.study, view.answers, view.flags, exclude_flagged=exclude_flagged
-    )
-    say(f"{format_count(exported.n_answers, 'answer')} written to {output}")
-    if exclude_flagged:
-        who = format_count(exported.n_raters_excluded, "flagged rater")
-        say(f"left out: {format_count(exported.n_excluded, 'answer')} of {who}")
-    never = (
-        format_count(exported.n_skips, "skip"),
-        format_count(exported.n_repeats, "repeat"),
-        format_count(exported.n_gold, "gold answer"),
-    )
-    say(f"never exported: {', '.join(never)}")
-
-
 for panel, commands in {
-    RESULTS: (backup,),
+    RESULTS: (status, export, backup),
     STOP: (people.pilot, people.pause, people.close, people.reopen, people.reset),
     PEOPLE: (people.participants, people.exclude, people.restore, people.delete),
     PAY: (people.invite, people.payments, people.forget_ids),
@@ -355,16 +286,6 @@ def _open_port(host: str, port: int) -> socket:
         raise RankshotError(f"{error}; give another --port or --host") from None
 
 
-def _read_overview(study: Path, database: str | None) -> Overview:
-    require_extra()
-    from rankshot.survey.progress import read_overview
-    from rankshot.survey.study_files import read_study
-
-    definition = read_study(study)
-    with closing(open_database(study, database, read_only=True)) as answers:
-        return read_overview(definition, answers, time.time())
-
-
 def _describe_plan(study: Study) -> str:
     n, each = len(study.questions), study.answers_per_question
     people = -(-n * each // min(study.questions_per_participant, n))
@@ -372,33 +293,3 @@ def _describe_plan(study: Study) -> str:
         f"{format_count(n, 'question')} with {format_count(each, 'answer')} each, from "
         f"{format_count(people, 'participant')} or more"
     )
-
-
-def _make_table(view: Overview) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title=Text(view.study.title))
-    table.add_column("new class", style="bold", overflow="fold")
-    table.add_column("answers", justify="right")
-    table.add_column("in progress", justify="right")
-    table.add_column("consensus so far", overflow="fold")
-    table.add_column("stable", justify="right")
-    table.add_column("first 3", justify="right")
-    table.add_column("W", justify="right")
-    questions = view.progress.questions
-    for row in view.progress.targets:
-        answered = sum(
-            q.answered for q in questions if q.is_asked and q.question.target == row.target
-        )
-        order = [x if isinstance(x, str) else " = ".join(x) for x in row.consensus]
-        shares = (row.stability, row.first_stability, row.concordance)
-        cells = [
-            row.target,
-            f"{answered:,} of {row.planned:,}",
-            f"{row.in_progress:,}",
-            " > ".join(order[:SHOWN]) + (" > …" if len(order) > SHOWN else ""),
-            *("-" if share is None else f"{share:.2f}" for share in shares),
-        ]
-        table.add_row(*map(Text, cells))
-    return table

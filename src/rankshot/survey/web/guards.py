@@ -213,9 +213,9 @@ def _is_same_host(origin: str, host: str | None) -> bool:
 
 
 def _repeats_field(body: bytes) -> bool:
-    """Return whether a form has a field twice; only places may be."""
+    """Return whether a form has a field twice; only places and raters may be."""
     names = [unquote_to_bytes(field.partition(b"=")[0]) for field in body.split(b"&") if field]
-    others = [name for name in names if name != b"place"]
+    others = [name for name in names if name not in {b"place", b"rater"}]
     return len(set(others)) < len(others)
 
 
