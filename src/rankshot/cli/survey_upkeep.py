@@ -20,7 +20,7 @@ def backup(
         bool, typer.Option("--force", help="Replace the file if it exists already.")
     ] = False,
 ) -> None:
-    """Copy the database of a survey, also while the survey is running.
+    """Copy the database, also while the survey is running.
 
     The copy is complete and checked. Do not copy the file of a running survey in another way: the
     newest answers are in a second file, its log.
