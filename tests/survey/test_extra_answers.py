@@ -70,11 +70,19 @@ def test_answers_that_are_accepted(question, sent, value):
         ),
         (HEIGHT, "3", "Please write a number that is at most 2.5."),
         (PET, "dog", "Please choose one of the answers."),
-        (NOTE, "x" * 2001, "Please write at most 2,000 characters; these are 2,001."),
+        (
+            NOTE,
+            "x" * 2001,
+            "This text is too long: it has 2001 characters, and at most 2000 are allowed.",
+        ),
     ],
 )
 def test_answers_that_are_refused(question, sent, message):
-    assert check_extra_answers([question], {question.name: sent}) == ({}, {question.name: message})
+    values, errors = check_extra_answers([question], {question.name: sent})
+    assert (values, {name: str(error) for name, error in errors.items()}) == (
+        {},
+        {question.name: message},
+    )
 
 
 def test_the_first_stored_value_stays(place):

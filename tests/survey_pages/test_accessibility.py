@@ -95,7 +95,7 @@ def test_the_pages_of_a_platform(open_page, tmp_path, platform):
         arrive(page, 1)
         skip(page)
         page.get_by_role(leaving[0], name=leaving[1]).wait_for()
-        assert "It is done. Everything that you sent is saved." in page.inner_text("main")
+        assert "Everything that you sent is saved.\n\nQuestions done: 1" in page.inner_text("main")
         check(page)
 
 

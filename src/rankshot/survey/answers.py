@@ -6,11 +6,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rankshot.core.errors import RankshotError, short_repr
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot.core.errors import short_repr
+from rankshot.ranking.layouts import ABSENT
+from rankshot.survey.languages import ParticipantError
 from rankshot.survey.study import Question
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Answer:
     """The answer of one participant to one question.
 
@@ -30,8 +35,8 @@ class Answer:
     seconds : float or None
         The time from first showing the question to the answer. None if it is unknown: the server
         was started again in between, and the computer's time was set back.
-    answered_at : float
-        Unix time.
+    answered_at, shown_at : float
+        Unix times; ``shown_at`` is None if it was not read.
     """
 
     rater: str
@@ -42,6 +47,7 @@ class Answer:
     order: tuple[str, ...]
     seconds: float | None
     answered_at: float
+    shown_at: float | None = None
 
 
 def order_from_places(items: Sequence[str], places: Sequence[str]) -> tuple[str, ...]:
@@ -56,9 +62,9 @@ def order_from_places(items: Sequence[str], places: Sequence[str]) -> tuple[str,
 
     Raises
     ------
-    RankshotError
-        If the places are not 1, 2, 3 and so on, each once. The message tells the participant what
-        to change.
+    ParticipantError
+        If the places are not 1, 2, 3 and so on, each once. It tells the participant what to
+        change.
 
     Examples
     --------
@@ -66,7 +72,7 @@ def order_from_places(items: Sequence[str], places: Sequence[str]) -> tuple[str,
     ('leopard', 'fox')
     """
     if len(places) != len(items):
-        raise RankshotError(f"Expected {len(items)} places, not {len(places)}")
+        raise ParticipantError("errors.n_places", expected=len(items), n=len(places))
     holder: dict[int, str] = {}
     for item, text in zip(items, places, strict=True):
         if not text:
@@ -74,17 +80,17 @@ def order_from_places(items: Sequence[str], places: Sequence[str]) -> tuple[str,
         # int() would also accept other digits, signs, spaces and underscores.
         place = int(text) if text.isascii() and text.isdigit() and len(text) <= 3 else 0
         if not 1 <= place <= len(items):
-            raise RankshotError(
-                f"Give {item} a place from 1 to {len(items)}, not {short_repr(text)}"
+            raise ParticipantError(
+                "errors.place", item=item, most=len(items), text=short_repr(text)
             )
         if place in holder:
-            raise RankshotError(f"Place {place} is used twice, for {holder[place]} and for {item}")
+            raise ParticipantError("errors.twice", place=place, item=holder[place], other=item)
         holder[place] = item
     if not holder:
-        raise RankshotError("Nothing is ranked yet: choose at least the most similar item")
+        raise ParticipantError("errors.nothing")
     missing = min(set(range(1, len(holder) + 1)) - set(holder), default=None)
     if missing is not None:
-        raise RankshotError(f"Place {missing} is missing: use the places 1, 2, 3 and so on")
+        raise ParticipantError("errors.missing", place=missing)
     return tuple(holder[place] for place in sorted(holder))
 
 
@@ -99,3 +105,29 @@ def group_by_question(answers: Iterable[Answer]) -> list[list[Answer]]:
     for answer in answers:
         groups[answer.question.key].append(answer)
     return list(groups.values())
+
+
+def answer_levels(answers: Sequence[Answer], items: Sequence[str]) -> NDArray[np.int32]:
+    """Return the level of every item in each answer.
+
+    The items that an answer shows but does not rank share the level after its last one; those
+    that it does not show are `ABSENT`.
+
+    Examples
+    --------
+    >>> cat = Question("cat", ("leopard", "fox", "bus"))
+    >>> said = Answer("a1", cat, 1, False, cat.items, ("fox",), 7.25, 0.0)
+    >>> answer_levels([said], ("bus", "cup", "fox", "leopard"))
+    array([[ 1, -1,  0,  1]], dtype=int32)
+    """
+    code = {item: number for number, item in enumerate(items)}
+    n_ranked = np.array([len(answer.order) for answer in answers])
+    n_shown = np.array([len(answer.question.items) for answer in answers])
+    rows = np.arange(len(answers))
+    table = np.full((len(answers), len(code)), ABSENT, np.int32)
+    shown = [code[item] for answer in answers for item in answer.question.items]
+    table[np.repeat(rows, n_shown), shown] = np.repeat(n_ranked, n_shown)
+    ranked = [code[item] for answer in answers for item in answer.order]
+    first = np.cumsum(n_ranked) - n_ranked
+    table[np.repeat(rows, n_ranked), ranked] = np.arange(len(ranked)) - np.repeat(first, n_ranked)
+    return table

@@ -59,6 +59,8 @@ class CurrentQuestion:
     form: str
     """The token that an answer to it must have."""
     pilot: bool
+    language: str | None
+    """The language that the participant chose at the start."""
 
 
 @dataclass(frozen=True)
@@ -190,6 +192,7 @@ class Participation:
         participant: str,
         turk: TurkTask | None = None,
         session: ProlificSession | None = None,
+        language: str | None = None,
     ) -> str | None:
         """Start or resume; return the rater, or None if no question is left.
 
@@ -220,6 +223,9 @@ class Participation:
                     )
                 record_activity(connection, rater, now)
                 self._assign(connection, rater, keys)
+            if language is not None:
+                mine = PARTICIPANT.update().where(PARTICIPANT.c.rater == rater)
+                connection.execute(mine.values(language=language))
             # Who returned a task and accepted it again submits the new one. Who has finished
             # cannot submit a second task for the same work.
             ids = (turk.columns() if turk else {}) | (session.columns() if session else {})
@@ -230,6 +236,12 @@ class Participation:
                     .values(ids)
                 )
         return rater
+
+    def language(self, rater: str) -> str | None:
+        """Return the language that a participant chose at the start; None if it is unknown."""
+        mine = select(PARTICIPANT.c.language).where(PARTICIPANT.c.rater == rater)
+        with self._database.begin_read() as connection:
+            return connection.execute(mine).scalar()
 
     def _choose_questions(self, connection: Connection, now: float, *, pilot: bool) -> list[str]:
         loads = count_answers(connection, self._study, now, pilot=pilot)
@@ -302,6 +314,7 @@ class Participation:
             row.total,
             form,
             bool(row.pilot),
+            row.language,
         )
 
     def _is_extra_left(self, connection: Connection, rater: str) -> bool:

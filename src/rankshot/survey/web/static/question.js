@@ -4,21 +4,13 @@
 // and keeps them equal to the lists: the form sends them.
 'use strict';
 
-const TEXTS = {
-  placed: '{name} placed {place} of {total}',
-  moved: '{name} moved to place {place}',
-  stays: '{name} stays at place {place}',
-  removed: '{name} removed',
-  skipAgain: '{count} ranked: press Next to send your ranking, or Skip again to skip the question.',
-  nothingRanked: 'Nothing is ranked yet. Choose at least one item, or press “Skip: I do not know”.',
-};
-
 (() => {
   const element = (id) => document.getElementById(id);
   const form = element('answer');
   const byHand = element('by-hand');
   const ranking = element('ranking');
   const bar = element('bar');
+  const texts = JSON.parse(form.dataset.texts); // in the language of the page
   const selects = Array.from(form.querySelectorAll('select'));
   const names = selects.map((select) => select.dataset.name);
   const items = Array.from(names.keys()); // an item is the index of its name
@@ -27,21 +19,27 @@ const TEXTS = {
   let order = []; // the ranked items, best first
   let held = null; // the item that a pointer drags, and where
 
-  const text = (key, values = {}) => TEXTS[key].replace(/\{(\w+)\}/g, (_, name) => values[name]);
+  function text(key, values = {}) {
+    // Unicode's marks of isolation: a name may have another direction than the text around it.
+    const isolate = document.dir === 'rtl' ? (name) => `\u2068${name}\u2069` : (name) => name;
+    const fields = { ...values, name: isolate(values.name) };
+    return texts[key].replace(/\{(\w+)\}/g, (_, field) => fields[field]);
+  }
 
   function copy(id, item) {
     const node = element(id).content.firstElementChild.cloneNode(true);
     node.dataset.item = item;
     const name = node.querySelector('.name');
+    const { language, picture, alt, altLanguage } = selects[item].dataset;
     name.textContent = names[item];
-    const { picture, alt } = selects[item].dataset;
+    name.lang = language;
     if (picture) {
       const image = new Image();
-      Object.assign(image, { src: picture, alt, dir: 'auto', draggable: false });
+      Object.assign(image, { src: picture, alt, lang: altLanguage, dir: 'auto', draggable: false });
       name.before(image);
     }
-    for (const button of node.querySelectorAll('[data-label]')) {
-      button.title = button.dataset.label.split('*').join(names[item]);
+    for (const button of node.querySelectorAll('.tool')) {
+      button.title = text(button.dataset.action, { name: names[item] });
       button.setAttribute('aria-label', button.title);
     }
     return node;
@@ -347,9 +345,9 @@ const TEXTS = {
     if (sending) return;
     if (isSkip) {
       askedToSkip = true;
-      say(text('skipAgain', { count: order.length }), true);
+      say(text('skip_again', { n: order.length }), true);
     } else {
-      complain(text('nothingRanked'));
+      complain(text('nothing_ranked'));
       element('ranked').focus();
     }
   });
