@@ -155,21 +155,6 @@ def test_flagged_raters_are_exported_unless_told_and_counted(folder):
     assert "bus > fox" in status.out
 
 
-def test_a_participant_is_found_by_the_id_of_the_platform(folder):
-    assert new(folder, "--answers 1").status == 0
-    take_part(folder, 1, lambda _person, _question, shown: list(shown[:2]))
-    rankshot(f"survey export {folder}/study.toml -o {folder}/r.jsonl")
-    rater = rs.read_rankings(folder / "r.jsonl").raters[0]
-    said = rankshot(f"survey rater {folder}/study.toml p0").out
-    assert said.startswith(f"rater {rater}, code ")
-    assert said.endswith(": finished\n")
-    code = said.split("code ")[1].split(":")[0]
-    assert rankshot(f"survey rater {folder}/study.toml {code}").out == said
-    stranger = rankshot(f"survey rater {folder}/study.toml p1")
-    assert stranger.status == 2
-    assert "p1: no participant has this id or completion code" in stranger.err
-
-
 @pytest.mark.parametrize(
     ("words", "says"),
     [

@@ -1,13 +1,13 @@
 """What an answer costs the database: statements, not times, which differ between machines."""
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 from small_studies import small_study
 from sqlalchemy import event
 
 from rankshot.survey.store.database import Database
-from rankshot.survey.store.participation import Participation
+from rankshot.survey.store.participation import Participation, StoppedError
 
 
 @pytest.fixture
@@ -44,3 +44,16 @@ def test_an_answer_takes_three_statements_and_the_next_question_two(database):
     with noted_statements(database) as noted:
         survey.current_question(rater)
     assert [statement.split()[0] for statement in noted] == ["SELECT"], "shown and active already"
+
+
+def test_a_visit_counts_the_answers_of_one_question_unless_that_is_closed(database):
+    # Five people answer all four questions.
+    survey = Participation(small_study(answers_per_question=5), database)
+    counted = []
+    for person in range(6):
+        with noted_statements(database) as noted, suppress(StoppedError):
+            survey.require_place(None)
+        counted.append(len(noted))
+        assert (survey.start(f"none:id:p{person}") is None) == (person == 5)
+    # The state of the study and one question; at the end one, two and the last.
+    assert counted == [2] * 5 + [4]

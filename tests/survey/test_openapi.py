@@ -46,7 +46,7 @@ CONFIG = {
                 "include-path": path,
                 "checks": {"unsupported_method": {"enabled": False}},
             }
-            for path in ("/p/{link}/instructions", "/p/{link}/leave")
+            for path in ("/p/{link}/instructions", "/p/{link}/leave", "/p/{link}/withdraw")
         ),
     ],
 }
@@ -118,6 +118,11 @@ def _make_real(case):
     if case.operation.path.endswith("/leave"):
         finish(client, home)
     case.path_parameters["link"] = home.removeprefix("/p/")
+    if case.operation.path.endswith("/reopen"):
+        finish(client, home, skip="yes")
+        case.body["form"] = form_of(client.get(home).text).fields["form"]
+    if case.operation.label == "POST /p/{link}/withdrawn":
+        case.body["form"] = form_of(client.get(f"{home}/withdraw").text).fields["form"]
     if "number" in case.path_parameters:
         form = form_of(client.get(home).text)
         case.path_parameters["number"] = form.action.rsplit("/", 1)[1]

@@ -17,6 +17,7 @@ from small_studies import small_study
 
 from rankshot.survey.progress import read_answers
 from rankshot.survey.store.database import Database
+from rankshot.survey.store.people import forget_ids
 from rankshot.survey.study_text import format_study
 
 DONE = "https://app.prolific.com/submissions/complete?cc=C1A2B3"
@@ -133,7 +134,13 @@ def encodings_of(text):
 
 
 def test_the_files_on_disk_name_nobody(visited):
-    _, secrets, files, *_ = visited
+    _, secrets, files, folder, _ = visited
+    # Prolific pays by its id: it is kept until `rankshot survey forget-ids`.
+    assert any(PID.encode() in content for content in files.values())
+    database = Database(folder / "study.sqlite")
+    forget_ids(database)
+    files = {path.name: path.read_bytes() for path in folder.iterdir()}
+    database.close()
     assert {"study.sqlite", "study.sqlite-wal"} <= set(files), "it was read while it was in use"
     for name, content in files.items():
         for secret, text in secrets.items():

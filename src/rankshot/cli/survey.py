@@ -14,8 +14,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rankshot.cli import survey_people as people
 from rankshot.cli.console import SHOWN, check_writable, say
-from rankshot.cli.survey_options import DatabaseOption, StudyFile, open_database, require_extra
+from rankshot.cli.survey_options import (
+    PAY,
+    PEOPLE,
+    RESULTS,
+    RUN,
+    STOP,
+    DatabaseOption,
+    StudyFile,
+    SurveyCommands,
+    open_database,
+    require_extra,
+)
 from rankshot.cli.survey_upkeep import backup
 from rankshot.core.errors import RankshotError, format_count
 
@@ -31,15 +43,15 @@ TOKEN = "RANKSHOT_SURVEY_TOKEN"  # noqa: S105 (the name of the variable, not a t
 OWN_PATHS = {"health", "openapi.json", "p", "pictures", "ready", "researcher", "start", "static"}
 """How paths of the survey's own pages begin."""
 survey = typer.Typer(
+    cls=SurveyCommands,
     no_args_is_help=True,
     rich_markup_mode=None,
     context_settings={"max_content_width": 100},
     help="Collect rankings from people with a web page of your own.",
 )
-survey.command()(backup)
 
 
-@survey.command()
+@survey.command(rich_help_panel=RUN)
 def new(
     study: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="The file to write.")],
     seen: Annotated[
@@ -141,7 +153,7 @@ class LogOption(StrEnum):
     json = "json"
 
 
-@survey.command()
+@survey.command(rich_help_panel=RUN)
 def serve(
     study: StudyFile,
     host: Annotated[
@@ -218,7 +230,7 @@ def serve(
         serve_app(app, listening, log=log.value)
 
 
-@survey.command()
+@survey.command(rich_help_panel=RESULTS)
 def status(study: StudyFile, database: DatabaseOption = None) -> None:
     """Show the progress of a survey.
 
@@ -250,7 +262,7 @@ def status(study: StudyFile, database: DatabaseOption = None) -> None:
         say(f"    {row.rater} (code {view.codes[row.rater]}) {reasons}", console)
 
 
-@survey.command()
+@survey.command(rich_help_panel=RESULTS)
 def export(
     study: StudyFile,
     output: Annotated[
@@ -284,37 +296,14 @@ def export(
     say(f"never exported: {', '.join(never)}")
 
 
-@survey.command()
-def rater(
-    study: StudyFile,
-    participant: Annotated[str, typer.Argument(help="The platform's id, or a completion code.")],
-    database: DatabaseOption = None,
-) -> None:
-    """Show the rater name of a participant.
-
-    The output also says whether the participant has finished.
-
-    Example: rankshot survey rater study.toml 5f1e2d3c
-    """
-    require_extra()
-    from rankshot.survey.platforms import participant_name
-    from rankshot.survey.progress import read_raters
-    from rankshot.survey.study_files import read_study
-
-    platform = read_study(study).platform
-    with (
-        closing(open_database(study, database, read_only=True)) as answers,
-        answers.begin_read() as connection,
-    ):
-        has_finished = read_raters(connection)
-        identity = answers.identity
-        by_id = identity.rater(participant_name(platform, participant))
-        found = [r for r in has_finished if r == by_id or identity.code(r) == participant]
-    if not found:
-        raise RankshotError(f"{participant}: no participant has this id or completion code")
-    for name in found:
-        end = "finished" if has_finished[name] else "not finished"
-        say(f"rater {name}, code {identity.code(name)}: {end}")
+for panel, commands in {
+    RESULTS: (backup,),
+    STOP: (people.pilot, people.pause, people.close, people.reopen, people.reset),
+    PEOPLE: (people.participants, people.exclude, people.restore, people.delete),
+    PAY: (people.invite, people.payments, people.forget_ids),
+}.items():
+    for command in commands:
+        survey.command(rich_help_panel=panel)(command)
 
 
 def _check_root(root: str) -> None:

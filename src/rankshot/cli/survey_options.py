@@ -1,18 +1,22 @@
-"""What the commands of ``rankshot survey`` share: the study, its database, and what they need."""
+"""What the commands of ``rankshot survey`` share: their arguments, and opening the database."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from rankshot.cli.console import say
 from rankshot.core.errors import RankshotError
 
 if TYPE_CHECKING:
     from rankshot.survey.store.database import Database
+    from rankshot.survey.study import Study
 
 DATABASE = "RANKSHOT_SURVEY_DATABASE"
 StudyFile = Annotated[Path, typer.Argument(metavar="STUDY.toml", help="The file of the study.")]
@@ -26,6 +30,34 @@ DatabaseOption = Annotated[
         f"study. Set a URL with a password in the environment variable {DATABASE} instead.",
     ),
 ]
+YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask whether this is really meant.")]
+
+RUN, RESULTS = "Make a study and run it", "See and export the results"
+STOP, PEOPLE, PAY = "Try, pause and end a study", "Participants", "Invitations and payment"
+
+
+class SurveyCommands(TyperGroup):
+    """The commands of a survey, in groups: each command says its own in ``rich_help_panel``."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        """Return the commands in the order in which they were added."""
+        return list(self.commands)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands of each group below its title."""
+        groups: dict[str, list[tuple[str, str]]] = {
+            title: [] for title in (RUN, RESULTS, STOP, PEOPLE, PAY)
+        }
+        limit = formatter.width - 6 - max(map(len, self.commands))
+        for name in self.list_commands(ctx):
+            command = self.commands[name]
+            title = getattr(command, "rich_help_panel", None)
+            title = title if isinstance(title, str) else "More commands"
+            groups.setdefault(title, []).append((name, command.get_short_help_str(limit)))
+        for title, rows in groups.items():
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
 
 
 def require_extra() -> None:
@@ -58,3 +90,16 @@ def open_database(
     if opened.doubt:
         say(f"Warning: {opened.doubt}", Console(stderr=True))
     return opened
+
+
+@contextmanager
+def open_survey(
+    study: Path, database: str | None, *, create: bool = False, read_only: bool = False
+) -> Iterator[tuple[Study, Database]]:
+    """Read the study and open its database while the block runs."""
+    require_extra()
+    from rankshot.survey.study_files import read_study
+
+    definition = read_study(study)
+    with closing(open_database(study, database, create=create, read_only=read_only)) as opened:
+        yield definition, opened

@@ -375,12 +375,6 @@ def count_participants(connection: Connection, study: Study, now: float) -> Part
     return ParticipantCounts(started, active, started - finished - active, finished)
 
 
-def read_raters(connection: Connection) -> dict[str, bool]:
-    """Return all participants who have started, and whether each has finished."""
-    rows = connection.execute(select(PARTICIPANT.c.rater, PARTICIPANT.c.finished_at))
-    return {row.rater: row.finished_at is not None for row in rows}
-
-
 def count_other_answers(connection: Connection, study: Study) -> int:
     """Count the answers to questions that the study does not contain."""
     keys = {question.key for question in (*study.questions, *study.gold)}

@@ -322,23 +322,14 @@ class Database:
         Raises
         ------
         RankshotError
-            If somebody reads the database all the time, so that the log cannot be emptied.
+            If somebody reads an SQLite file all the time, so that the log cannot be emptied.
         """
-        if self._writes.dialect.name == "postgresql":
+        if self._file is not None:
+            self._file.erase_deleted()
+        else:
             with self._writes.connect() as plain:
                 connection = plain.execution_options(isolation_level="AUTOCOMMIT")
                 connection.execute(text("VACUUM FULL participant, assignment, extra_answer, event"))
-            return
-        with self._take_turn(), self._writes.connect() as connection:
-            # Not through SQLAlchemy, which would begin a transaction.
-            driver = connection.connection.cursor()
-            driver.execute("VACUUM")
-            (is_busy, *_) = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        if is_busy:
-            raise RankshotError(
-                "the rows are deleted, but the log (-wal) still has copies, since the database is "
-                "being read: stop the programs that read it, and give the command again"
-            )
 
     def close(self) -> None:
         """Close all connections; after this, a copy of an SQLite file is complete."""

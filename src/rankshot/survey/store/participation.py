@@ -8,16 +8,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random, SystemRandom
-from typing import Any
 
-from sqlalchemy import Connection, Row, Select, and_, bindparam, case, func, select
+from sqlalchemy import Connection, Row, select
 
 from rankshot.core.errors import RankshotError
 from rankshot.survey.answers import order_from_places
 from rankshot.survey.extra_answers import read_extra_answers, save_extra_answers
 from rankshot.survey.platforms import ProlificSession, TurkTask
 from rankshot.survey.store.assignment import (
-    NO_ANSWER,
     arrange_turns,
     assign_questions,
     count_answers,
@@ -29,8 +27,20 @@ from rankshot.survey.store.assignment import (
     replace_closed,
     shuffle_items,
 )
-from rankshot.survey.store.database import ASSIGNMENT, PARTICIPANT, QUESTION, SURVEY, Database
+from rankshot.survey.store.database import ASSIGNMENT, PARTICIPANT, QUESTION, Database
 from rankshot.survey.store.people import read_state, withdraw
+from rankshot.survey.store.statements import (
+    ANSWER,
+    ASSIGNED,
+    CURRENT,
+    GO_ON,
+    SHOW,
+    count_own_answers,
+    record_activity,
+    record_end,
+    select_assignments,
+    select_participant,
+)
 from rankshot.survey.study import Question, Study
 
 ACTIVITY_SHARE = 0.02
@@ -103,78 +113,6 @@ class AlreadyAnsweredError(Exception):
         self.order = order
 
 
-# ---- Statements of an answer and of the next question. Building them takes longer than running
-# them, so they are built once.
-
-_OF_RATER = ASSIGNMENT.c.rater == bindparam("of_rater")
-_OF_NUMBER = ASSIGNMENT.c.number == bindparam("of_number")
-_WAITS = ASSIGNMENT.c.answered_at.is_(None)
-_STATE = select(SURVEY.c.state).scalar_subquery().label("state")
-_CURRENT: Select[Any] = (
-    select(
-        *(PARTICIPANT.c[name] for name in ("rater", "seen_at", "finished_at")),
-        *(PARTICIPANT.c[name] for name in ("turk_assignment", "turk_host")),
-        *(PARTICIPANT.c[name] for name in ("pilot", "excluded_at", "withdrawn_at")),
-        _STATE,
-        *(ASSIGNMENT.c[name] for name in ("number", "question", "shown", "shown_at")),
-        *(QUESTION.c[name] for name in ("target", "items", "first")),
-        *(
-            select(count).where(_OF_RATER).correlate(None).scalar_subquery().label(name)
-            for name, count in {
-                "total": func.count(ASSIGNMENT.c.number),
-                "n_answers": func.count(ASSIGNMENT.c.answered_at),
-            }.items()
-        ),
-    )
-    .select_from(
-        PARTICIPANT.outerjoin(ASSIGNMENT, and_(_OF_RATER, _WAITS)).outerjoin(
-            QUESTION, QUESTION.c.key == ASSIGNMENT.c.question
-        )
-    )
-    .where(PARTICIPANT.c.rater == bindparam("of_rater"))
-    .order_by(ASSIGNMENT.c.number)
-    .limit(1)
-)
-_SHOW = (
-    ASSIGNMENT.update()
-    .where(_OF_RATER, _OF_NUMBER)
-    .values({name: bindparam(name) for name in ("shown_at", "shown_tick", "shown_run")})
-)
-# Another tab cannot replace the question before the answer is stored.
-_ASSIGNED = (
-    select(*(ASSIGNMENT.c[name] for name in ("question", "shown", "answer", "answered_at")))
-    .add_columns(*(ASSIGNMENT.c[name] for name in ("shown_at", "shown_tick", "shown_run")))
-    .where(_OF_RATER, _OF_NUMBER)
-    .with_for_update()
-)
-_ANSWER = (
-    ASSIGNMENT.update()
-    .where(_OF_RATER, _OF_NUMBER)
-    .values({name: bindparam(name) for name in ("answer", "answered_at", "seconds")})
-)
-# Activity, unless the last activity is older than `since`; and the end, if nothing is left.
-_GO_ON = (
-    PARTICIPANT.update()
-    .where(PARTICIPANT.c.rater == bindparam("of_rater"))
-    .values(
-        seen_at=case(
-            (PARTICIPANT.c.seen_at >= bindparam("since"), bindparam("now")),
-            else_=PARTICIPANT.c.seen_at,
-        ),
-        finished_at=case(
-            (
-                and_(
-                    bindparam("may_end"),
-                    ~select(ASSIGNMENT.c.number).where(_OF_RATER, _WAITS).exists(),
-                ),
-                bindparam("now"),
-            ),
-            else_=PARTICIPANT.c.finished_at,
-        ),
-    )
-)
-
-
 class Participation:
     """The actions of the participants of one study.
 
@@ -237,7 +175,7 @@ class Participation:
         """
         rater = None if participant is None else self._identity.rater(participant)
         with self._database.begin_read() as connection:
-            person = None if rater is None else _select_participant(connection, rater)
+            person = None if rater is None else select_participant(connection, rater)
             if person is not None:
                 _check_going_on(person)
                 return bool(person.pilot)
@@ -262,11 +200,11 @@ class Participation:
         rater = self._identity.rater(participant)
         now = self._clock()
         with self._database.begin_assignment() as connection:
-            person = _select_participant(connection, rater)
+            person = select_participant(connection, rater)
             if person is not None:
                 _check_going_on(person)
             # A participant whose questions were all answered by others starts again.
-            if person is None or not _select_assignments(connection, rater):
+            if person is None or not select_assignments(connection, rater):
                 pilot = _require_open(read_state(connection))
                 if person is not None:
                     pilot = bool(person.pilot)
@@ -279,7 +217,7 @@ class Participation:
                             rater=rater, started_at=now, seen_at=now, pilot=int(pilot)
                         )
                     )
-                _record_activity(connection, rater, now)
+                record_activity(connection, rater, now)
                 self._assign(connection, rater, keys)
             # Who returned a task and accepted it again submits the new one. Who has finished
             # cannot submit a second task for the same work.
@@ -336,22 +274,22 @@ class Participation:
     def _show(
         self, connection: Connection, row: Row[tuple[object, ...]], now: float
     ) -> CurrentQuestion | ExtraLeft | Finished:
-        """Return a row of `_CURRENT`, and record that it is shown."""
+        """Return a row of `CURRENT`, and record that it is shown."""
         if row.finished_at is not None:
             return self._make_finished(connection, row)
         if row.number is None:
             if row.n_answers and self._is_extra_left(connection, row.rater):
                 return ExtraLeft(self._identity.form_token(row.rater, "extra"))
-            _record_end(connection, row.rater, now)
+            record_end(connection, row.rater, now)
             return self._make_finished(connection, row)
         mine = {"of_rater": row.rater, "of_number": row.number}
         if row.shown_at is None:
             clocks = {"shown_at": now, "shown_tick": self._ticks(), "shown_run": self._run}
-            connection.execute(_SHOW, {**mine, **clocks})
+            connection.execute(SHOW, {**mine, **clocks})
         # Last: to avoid deadlocks, every writer locks assignments before participants. A write
         # per page would be slow: an activity long ago, compared with the idle time, is recorded.
         if row.seen_at < idle_cutoff(self._study, now, ACTIVITY_SHARE):
-            _record_activity(connection, row.rater, now)
+            record_activity(connection, row.rater, now)
         form = self._identity.form_token(row.rater, row.number, row.question)
         shown = tuple(json.loads(row.shown))
         return CurrentQuestion(
@@ -372,14 +310,14 @@ class Participation:
 
     def _resume(self, connection: Connection, rater: str, now: float) -> None:
         """Resume after an idle time: replace questions that others have completed meanwhile."""
-        person = _select_participant(connection, rater)
+        person = select_participant(connection, rater)
         if person is None or person.seen_at >= idle_cutoff(self._study, now):
             # Another tab did this already.
             return
         loads = count_answers(connection, self._study, now, pilot=bool(person.pilot))
-        rows = _select_assignments(connection, rater)
+        rows = select_assignments(connection, rater)
         replace_closed(connection, self._study, loads, rows, self._rng)
-        _record_activity(connection, rater, now)
+        record_activity(connection, rater, now)
 
     def submit(
         self, rater: str, number: int, form: str, places: Sequence[str], *, skip: bool = False
@@ -400,7 +338,7 @@ class Participation:
         now = self._clock()
         with self._database.begin_write() as connection:
             mine = {"of_rater": rater, "of_number": number}
-            row = connection.execute(_ASSIGNED, mine).first()
+            row = connection.execute(ASSIGNED, mine).first()
             if row is None or row.shown_at is None:
                 raise NotAssignedError
             if not self._identity.is_form_token(form, rater, number, row.question):
@@ -413,7 +351,7 @@ class Participation:
                 return
             seconds = self._measure_seconds(row, now)
             values = {"answer": json.dumps(order), "answered_at": now, "seconds": seconds}
-            connection.execute(_ANSWER, {**mine, **values})
+            connection.execute(ANSWER, {**mine, **values})
             if not order:
                 # A skipped question is not repeated.
                 connection.execute(
@@ -426,7 +364,7 @@ class Participation:
             # After a long idle time, `current_question` must first replace lost questions.
             since = idle_cutoff(self._study, now)
             connection.execute(
-                _GO_ON,
+                GO_ON,
                 {
                     "of_rater": rater,
                     "now": now,
@@ -455,15 +393,7 @@ class Participation:
             if person is None or person.withdrawn_at is not None:
                 raise NotAssignedError
             save_extra_answers(connection, rater, values)
-            _record_end(connection, rater, self._clock())
-
-    def _measure_seconds(self, row: Row[tuple[object, ...]], now: float) -> float | None:
-        """Return the time since a question was shown; None if it is unknown."""
-        if row.shown_run == self._run:
-            return float(self._ticks() - row.shown_tick)
-        # The server was started again, or another one showed the question. Only the computer's
-        # time is left, and somebody may have set it back.
-        return float(now - row.shown_at) if now >= row.shown_at else None
+            record_end(connection, rater, self._clock())
 
     def reopen(self, rater: str) -> None:
         """Ask somebody again who has skipped everything.
@@ -483,7 +413,7 @@ class Participation:
     def is_known(self, participant: str) -> bool:
         """Return whether a participant has started."""
         with self._database.begin_read() as connection:
-            return _select_participant(connection, self._identity.rater(participant)) is not None
+            return select_participant(connection, self._identity.rater(participant)) is not None
 
     def withdraw(self, rater: str) -> None:
         """Delete all answers of a participant, who cannot start again.
@@ -498,23 +428,21 @@ class Participation:
         except RankshotError:
             raise NotAssignedError from None
 
+    def _measure_seconds(self, row: Row[tuple[object, ...]], now: float) -> float | None:
+        """Return the time since a question was shown; None if it is unknown."""
+        if row.shown_run == self._run:
+            return float(self._ticks() - row.shown_tick)
+        # The server was started again, or another one showed the question. Only the computer's
+        # time is left, and somebody may have set it back.
+        return float(now - row.shown_at) if now >= row.shown_at else None
+
     def _make_finished(self, connection: Connection, row: Row[tuple[object, ...]]) -> Finished:
-        is_skip = ASSIGNMENT.c.answer == NO_ANSWER
-        n_skipped, n_given = connection.execute(
-            select(func.sum(case((is_skip, 1), else_=0)), func.count(ASSIGNMENT.c.answered_at))
-            .join(QUESTION)
-            .where(
-                ASSIGNMENT.c.rater == row.rater,
-                ASSIGNMENT.c.repeat == 0,
-                QUESTION.c.first == NO_ANSWER,
-            )
-        ).one()
-        n_skipped = n_skipped or 0
+        n_given, n_skipped = count_own_answers(connection, row.rater)
         turk = row.turk_assignment and TurkTask(row.turk_assignment, row.turk_host)
         return Finished(
             self._identity.code(row.rater),
             row.n_answers,
-            n_given - n_skipped,
+            n_given,
             n_skipped,
             turk or None,
             bool(row.pilot),
@@ -523,16 +451,10 @@ class Participation:
 
 def _select_current(connection: Connection, rater: str) -> Row[tuple[object, ...]]:
     """Return a participant with the first question without an answer (NULL if there is none)."""
-    row = connection.execute(_CURRENT, {"of_rater": rater}).first()
+    row = connection.execute(CURRENT, {"of_rater": rater}).first()
     if row is None:
         raise NotAssignedError
     return row
-
-
-def _select_participant(connection: Connection, rater: str) -> Row[tuple[object, ...]] | None:
-    """Return a participant with the state of the survey."""
-    found = select(PARTICIPANT, _STATE).where(PARTICIPANT.c.rater == rater)
-    return connection.execute(found).first()
 
 
 def _check_going_on(person: Row[tuple[object, ...]]) -> None:
@@ -550,24 +472,3 @@ def _require_open(state: str) -> bool:
     if state in ("paused", "closed"):
         raise StoppedError(state)
     return state == "pilot"
-
-
-def _select_assignments(connection: Connection, rater: str) -> Sequence[Row[tuple[object, ...]]]:
-    """Return all assignments of a participant, locked until the transaction ends."""
-    mine = select(ASSIGNMENT).where(ASSIGNMENT.c.rater == rater)
-    return connection.execute(mine.order_by(ASSIGNMENT.c.number).with_for_update()).all()
-
-
-def _record_activity(connection: Connection, rater: str, now: float) -> None:
-    connection.execute(PARTICIPANT.update().where(PARTICIPANT.c.rater == rater).values(seen_at=now))
-
-
-def _record_end(connection: Connection, rater: str, now: float) -> None:
-    """Record the end if the participant had questions and all are answered."""
-    mine = select(ASSIGNMENT.c.number).where(ASSIGNMENT.c.rater == rater)
-    waiting = mine.where(ASSIGNMENT.c.answered_at.is_(None))
-    connection.execute(
-        PARTICIPANT.update()
-        .where(PARTICIPANT.c.rater == rater, mine.exists(), ~waiting.exists())
-        .values(finished_at=now)
-    )

@@ -353,11 +353,17 @@ def _delete(connection: Connection, raters: Collection[str]) -> None:
             connection.execute(table.delete().where(table.c.rater.in_(some)))
 
 
-def _require_known(connection: Connection, raters: Collection[str]) -> None:
-    known: set[str] = set()
+def select_known(connection: Connection, raters: Collection[str]) -> list[str]:
+    """Return those of the raters who are in the database."""
+    known: list[str] = []
     for some in _chunks(raters):
         found = select(PARTICIPANT.c.rater).where(PARTICIPANT.c.rater.in_(some))
-        known.update(connection.execute(found).scalars())
+        known.extend(connection.execute(found).scalars())
+    return known
+
+
+def _require_known(connection: Connection, raters: Collection[str]) -> None:
+    known = set(select_known(connection, raters))
     if unknown := [rater for rater in raters if rater not in known]:
         raise RankshotError(f"there is no rater {quote_names(unknown)}; nothing was changed")
 

@@ -111,6 +111,18 @@ class SqliteFile:
         finally:
             self._turn.release()
 
+    def erase_deleted(self) -> None:
+        """Write the file anew without what was deleted, and empty the log."""
+        with self.take_turn(), closing(self.connect()) as connection:
+            connection.execute("VACUUM")
+            is_busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if is_busy:
+            raise RankshotError(
+                f"the rows are deleted, but the log ({self._path.name}-wal) still has copies, "
+                "since the database is being read: stop the programs that read it, and then start "
+                "and end the server once"
+            )
+
     def _rescue(self) -> Path | None:
         """Save what the removed or replaced file contains, as long as we have it open."""
         folder = self._path.parent

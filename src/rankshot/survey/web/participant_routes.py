@@ -131,7 +131,7 @@ class ParticipantRoutes:
             router.get("/p/{link}/leave", **describe_redirect(404, 409, 410, 503))(self.leave)
         router.post("/p/{link}/reopen", **describe_form(404, 409, 410, 503))(self.reopen)
         router.get("/p/{link}/withdraw", responses=describe_refusals(404))(self.ask_to_withdraw)
-        router.post("/p/{link}/withdraw", **describe_form(404))(self.withdraw)
+        router.post("/p/{link}/withdrawn", **describe_form(404))(self.withdraw)
         router.post("/p/{link}/{number}", **describe_form(404, 409, 410, 503))(self.answer)
         return router
 
@@ -253,7 +253,7 @@ class ParticipantRoutes:
         return self._pages.render(
             "withdraw.html",
             fields={"form": self._form_token(link, "withdraw")},
-            action=f"{home}/withdraw",
+            action=f"{home}/withdrawn",
             home_url=home,
         )
 

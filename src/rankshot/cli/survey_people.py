@@ -1,0 +1,382 @@
+"""``rankshot survey``: the participants of a study, its states, invitations and payment."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rankshot.cli.console import check_writable, say
+from rankshot.cli.survey_options import DatabaseOption, StudyFile, YesOption, open_survey
+from rankshot.core.errors import RankshotError, format_count
+
+if TYPE_CHECKING:
+    from rankshot.survey.store.database import Database
+    from rankshot.survey.store.people import Person, State
+
+Ids = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="ID...",
+        help="Participants: ids of the platform, completion codes, invitations or raters.",
+    ),
+]
+OptionalIds = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[ID...]",
+        help="Participants: ids of the platform, completion codes, invitations or raters.",
+        show_default=False,
+    ),
+]
+
+
+# ---- States
+
+
+def pilot(study: StudyFile, database: DatabaseOption = None) -> None:
+    """Try the study: answers from now on are only a test.
+
+    They are marked, and never counted with others.
+
+    Example: rankshot survey pilot study.toml
+    """
+    _set_state(study, database, "pilot")
+    say("Who starts now is a pilot participant. Begin the study with `rankshot survey reopen`.")
+
+
+def pause(study: StudyFile, database: DatabaseOption = None) -> None:
+    """Stop the study for a while: nobody starts or goes on.
+
+    Participants read that the study is paused. An answer that they send is still saved.
+
+    Example: rankshot survey pause study.toml
+    """
+    _set_state(study, database, "paused")
+    say("The study is paused. Go on with `rankshot survey reopen`.")
+
+
+def close(study: StudyFile, database: DatabaseOption = None) -> None:
+    """End the study: nobody new starts; others may finish.
+
+    Example: rankshot survey close study.toml
+    """
+    _set_state(study, database, "closed")
+    say("The study is closed. Open it again with `rankshot survey reopen`.")
+
+
+def reopen(
+    study: StudyFile, participants: OptionalIds = None, database: DatabaseOption = None
+) -> None:
+    """Open the study again, or let participants go on.
+
+    Without ids, the study is open again after a pilot, a pause or its end. With ids, these
+    participants get the questions that they skipped again, and those who withdrew may start again.
+
+    Example: rankshot survey reopen study.toml
+    """
+    from rankshot.survey.store.people import reopen_participants
+
+    if not participants:
+        _set_state(study, database, "open")
+        say("The study is open.")
+        return
+    with _find(study, database, participants) as (answers, raters):
+        reopen_participants(answers, raters)
+    say(f"{format_count(len(raters), 'participant')} may go on.")
+
+
+def reset(
+    study: StudyFile,
+    pilot_only: Annotated[
+        bool, typer.Option("--pilot", help="Delete pilot participants and their answers.")
+    ] = False,
+    everything: Annotated[
+        bool,
+        typer.Option(
+            "--all", help="Delete all participants and answers. The study must be paused or closed."
+        ),
+    ] = False,
+    yes: YesOption = False,
+    database: DatabaseOption = None,
+) -> None:
+    """Delete the answers of a pilot, or all answers.
+
+    Example: rankshot survey reset study.toml --pilot
+    """
+    from rankshot.survey.store.people import reset as reset_answers
+
+    if pilot_only == everything:
+        raise RankshotError("give either --pilot or --all")
+    with open_survey(study, database) as (_, answers):
+        what = "pilot participants" if pilot_only else "participants"
+        _confirm(f"Delete all {what} of {study} and their answers for ever?", yes=yes)
+        n = reset_answers(answers, pilot_only=pilot_only)
+    say(f"{format_count(n, 'participant')} deleted, with all answers.")
+
+
+# ---- Participants
+
+
+def participants(
+    study: StudyFile,
+    ids: OptionalIds = None,
+    pilots: Annotated[
+        bool, typer.Option("--pilot", help="Show the participants of the pilot instead.")
+    ] = False,
+    database: DatabaseOption = None,
+) -> None:
+    """List the participants and how far they are.
+
+    With ids, only these.
+
+    Example: rankshot survey participants study.toml
+    """
+    from rankshot.survey.store.people import find_raters, read_people, read_state
+
+    with (
+        open_survey(study, database, read_only=True) as (definition, answers),
+        answers.begin_read() as connection,
+    ):
+        people = read_people(connection, answers.identity, pilot=pilots)
+        state = read_state(connection)
+        if ids:
+            wanted = find_raters(connection, answers.identity, definition.platform, ids)
+            people = [person for person in people if person.rater in wanted]
+    cutoff = time.time() - 60 * definition.return_after_minutes
+    rows = [("rater", "code", "id", "answers", "skipped", "minutes", "state")]
+    for person in people:
+        row = (
+            person.rater,
+            person.code,
+            person.platform_id or person.turk_assignment or "-",
+            f"{person.n_answers:,}",
+            f"{person.n_skipped:,}",
+            f"{person.seconds / 60:.1f}",
+            _describe(person, cutoff),
+        )
+        rows.append(row)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        say("  ".join(cells).rstrip())
+    who = "pilot participant" if pilots else "participant"
+    say(f"{format_count(len(people), who)}; the study is {state}")
+
+
+def exclude(
+    study: StudyFile,
+    ids: Ids,
+    why: Annotated[str, typer.Option(help="The reason, which is kept.")],
+    database: DatabaseOption = None,
+) -> None:
+    """Leave out participants: their answers no longer count.
+
+    The answers are kept. Others get the questions at once. Undo it with `rankshot survey restore`.
+
+    Example: rankshot survey exclude study.toml 5f1e2d3c --why "failed the attention check"
+    """
+    from rankshot.survey.store.people import exclude as exclude_raters
+
+    with _find(study, database, ids) as (answers, raters):
+        exclude_raters(answers, raters, why)
+    say(f"{format_count(len(raters), 'participant')} excluded: {why}")
+
+
+def restore(study: StudyFile, ids: Ids, database: DatabaseOption = None) -> None:
+    """Undo an exclusion: the answers count again.
+
+    Example: rankshot survey restore study.toml 5f1e2d3c
+    """
+    from rankshot.survey.store.people import restore as restore_raters
+
+    with _find(study, database, ids) as (answers, raters):
+        restore_raters(answers, raters)
+    say(f"{format_count(len(raters), 'participant')} restored.")
+
+
+def delete(
+    study: StudyFile,
+    ids: Ids,
+    also: Annotated[
+        list[Path] | None,
+        typer.Option(
+            show_default=False,
+            help="Delete from this file as well: a backup (.sqlite), or a file that was exported "
+            "(.jsonl, .csv, .txt). Give the option once per file.",
+        ),
+    ] = None,
+    yes: YesOption = False,
+    database: DatabaseOption = None,
+) -> None:
+    """Delete everything about participants who ask for it.
+
+    The answers are overwritten in the file of the database. Delete them from backups and exported
+    files in the same command: afterwards nothing says who it was.
+
+    Example: rankshot survey delete study.toml 5f1e2d3c --also backup.sqlite --also rankings.jsonl
+    """
+    from rankshot.survey.deletion import delete_everywhere
+
+    with _find(study, database, ids) as (answers, raters):
+        who = format_count(len(raters), "participant")
+        _confirm(f"Delete {who} ({', '.join(raters)}) and all their answers for ever?", yes=yes)
+        found = delete_everywhere(answers, raters, also or ())
+    for path, n in found.items():
+        say(f"{path}: {format_count(n, 'entry').replace('entrys', 'entries')} deleted")
+    say(f"{who} deleted.")
+    if not also:
+        say("Backups and exported files still have the answers: give them with --also.")
+
+
+# ---- Invitations and payment
+
+
+def invite(
+    study: StudyFile,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write (.csv).")],
+    url: Annotated[str, typer.Option(help="The address of the survey, https://example.org/ .")],
+    n: Annotated[int, typer.Option("-n", min=1, max=1_000_000, help="How many links.")] = 100,
+    first: Annotated[
+        int, typer.Option(min=1, max=100_000_000, help="The number of the first link.")
+    ] = 1,
+    database: DatabaseOption = None,
+) -> None:
+    """Write links for invited people, one per participant.
+
+    Whoever opens a link again goes on where they stopped. Nobody can make another link. With
+    `invitations = true` under [access] in the study, nobody can start without one.
+
+    Example: rankshot survey invite study.toml -n 100 -o links.csv --url https://example.org/
+    """
+    from rankshot.core.text_files import replace_file, require_ending
+    from rankshot.survey.platforms import INVITATION
+
+    require_ending(output, (".csv",))
+    check_writable(output, study)
+    if not url.startswith(("https://", "http://")) or set(url) & set("?# \"'<>"):
+        raise RankshotError(f"--url is {url!r}: write the address of the survey, with https://")
+    with (
+        open_survey(study, database, create=True) as (definition, answers),
+        replace_file(output) as stream,
+    ):
+        stream.write("number,link\n")
+        for number in range(first, first + n):
+            token = answers.identity.invitation(number)
+            stream.write(f"{number},{url.rstrip('/')}/?{INVITATION}={token}\n")
+    say(f"{format_count(n, 'link')} written to {output}")
+    if not definition.invitations:
+        say("Note: others can start as well. Write invitations = true under [access] in the study.")
+
+
+def payments(
+    study: StudyFile,
+    approve: Annotated[
+        bool, typer.Option("--approve", help="Write those who finished and are not flagged.")
+    ] = False,
+    reject: Annotated[
+        bool, typer.Option("--reject", help="Write those who finished but are excluded.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            show_default=False,
+            help="The file to write: a table (.csv), or plain ids, one per line (.txt), as "
+            "Prolific's bulk approval takes them.",
+        ),
+    ] = None,
+    database: DatabaseOption = None,
+) -> None:
+    """Show who is to be paid; write lists for the platform.
+
+    The ids are Prolific's participant ids, Mechanical Turk's assignment ids, or without a platform
+    completion codes. Participants with a flag are in no list: look at their answers, and exclude
+    them or not.
+
+    Example: rankshot survey payments study.toml --approve -o approve.csv
+    """
+    from rankshot.core.text_files import replace_file, require_ending
+    from rankshot.survey.payment import ID_NAME, format_payments, read_payments
+
+    if (output is None) != (approve == reject) or (approve and reject):
+        raise RankshotError("give --approve or --reject together with --output, or none of them")
+    if output is not None:
+        require_ending(output, (".csv", ".txt"))
+        check_writable(output, study)
+    with open_survey(study, database, read_only=True) as (definition, answers):
+        found = read_payments(definition, answers)
+    if output is not None:
+        which = "approve" if approve else "reject"
+        lines = format_payments(found, (which,), plain=output.suffix == ".txt")
+        with replace_file(output) as stream:
+            stream.write(lines)
+        n = sum(payment.decision == which for payment in found)
+        say(f"{format_count(n, ID_NAME[definition.platform])} written to {output}")
+    for decision, meaning in (
+        ("approve", "finished"),
+        ("look at", "finished, but flagged"),
+        ("reject", "finished, but excluded"),
+        ("return", "withdrew, or answered nothing"),
+        ("wait", "have not finished"),
+    ):
+        theirs = [payment for payment in found if payment.decision == decision]
+        say(f"{decision}: {len(theirs):,} ({meaning})")
+        if decision in ("look at", "reject"):
+            for payment in theirs:
+                say(f"    {payment.id or payment.rater} {payment.reason}")
+
+
+def forget_ids(study: StudyFile, yes: YesOption = False, database: DatabaseOption = None) -> None:
+    """Erase the ids of the platform when everybody is paid.
+
+    The answers stay. Nobody can be paid by this survey afterwards.
+
+    Example: rankshot survey forget-ids study.toml
+    """
+    from rankshot.survey.store.people import forget_ids as erase_ids
+
+    with open_survey(study, database) as (_, answers):
+        _confirm("Erase the ids of all participants? Nobody can be paid afterwards.", yes=yes)
+        n = erase_ids(answers)
+    say(f"The ids of {format_count(n, 'participant')} are erased.")
+
+
+def _set_state(study: Path, database: str | None, state: State) -> None:
+    with open_survey(study, database, create=True) as (_, answers):
+        from rankshot.survey.store.people import set_state
+
+        set_state(answers, state)
+
+
+@contextmanager
+def _find(
+    study: Path, database: str | None, names: Sequence[str]
+) -> Iterator[tuple[Database, list[str]]]:
+    """Open the database, and find participants in it."""
+    with open_survey(study, database) as (definition, answers):
+        from rankshot.survey.store.people import find_raters
+
+        with answers.begin_read() as connection:
+            raters = find_raters(connection, answers.identity, definition.platform, names)
+        yield answers, raters
+
+
+def _confirm(question: str, *, yes: bool) -> None:
+    if not yes:
+        typer.confirm(question, abort=True)
+
+
+def _describe(person: Person, cutoff: float) -> str:
+    if person.withdrawn_at is not None:
+        return "withdrawn"
+    if person.excluded_at is not None:
+        return f"excluded: {person.excluded_why}"
+    if person.finished_at is not None:
+        return "finished"
+    return "active" if person.seen_at >= cutoff else "left"

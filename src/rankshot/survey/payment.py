@@ -1,0 +1,149 @@
+"""Who is paid: the lists by which a platform approves and rejects, in its own ids."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from rankshot.core.errors import RankshotError, format_count
+from rankshot.survey.progress import read_answers
+from rankshot.survey.quality import Flag, find_flags
+from rankshot.survey.store.database import Database
+from rankshot.survey.store.people import Person, read_people
+from rankshot.survey.study import Study
+
+Decision = Literal["approve", "look at", "reject", "return", "wait"]
+ID_NAME = {
+    "prolific": "participant id",
+    "mturk": "assignment id",
+    "none": "completion code",
+}
+"""What the id of a payment is, for each platform."""
+COLUMNS = ("id", "decision", "reason", "rater", "code", "session")
+
+
+@dataclass(frozen=True)
+class Payment:
+    """Whether one participant is to be paid.
+
+    Attributes
+    ----------
+    id : str or None
+        By which the platform pays; see `ID_NAME`. None if the ids were forgotten.
+    decision : {"approve", "look at", "reject", "return", "wait"}
+        Approve: finished. Look at: finished, but flagged; the researcher decides. Reject:
+        finished, but excluded. Return: withdrew, or answered nothing. Wait: has not finished; the
+        platform ends such submissions itself.
+    reason : str
+        Why it is not simply approved.
+    rater, code : str
+    session : str or None
+        The platform's id of the submission.
+    """
+
+    id: str | None
+    decision: Decision
+    reason: str
+    rater: str
+    code: str
+    session: str | None
+
+
+def decide_payments(
+    study: Study, people: Iterable[Person], flags: Mapping[str, Sequence[Flag]]
+) -> list[Payment]:
+    """Decide who is to be paid, in the order of the participants.
+
+    Parameters
+    ----------
+    study : Study
+    people : iterable of Person
+        See `rankshot.survey.store.people.read_people`.
+    flags : mapping
+        The flags of each rater; see `rankshot.survey.quality.find_flags`.
+    """
+    found = []
+    for person in people:
+        ids = {
+            "prolific": person.platform_id,
+            "mturk": person.turk_assignment,
+            "none": person.code,
+        }
+        decision, reason = _decide(person, flags.get(person.rater, ()))
+        found.append(
+            Payment(
+                ids[study.platform],
+                decision,
+                reason,
+                person.rater,
+                person.code,
+                person.platform_session,
+            )
+        )
+    return found
+
+
+def _decide(person: Person, flags: Sequence[Flag]) -> tuple[Decision, str]:
+    if person.withdrawn_at is not None:
+        return "return", "withdrew"
+    if person.finished_at is None:
+        return "wait", "has not finished"
+    if person.excluded_at is not None:
+        return "reject", person.excluded_why or ""
+    if person.n_answers == 0:
+        return "return", "answered nothing"
+    if flags:
+        return "look at", "; ".join(f"{flag.name}: {flag.text}" for flag in flags)
+    return "approve", ""
+
+
+def read_payments(study: Study, database: Database) -> list[Payment]:
+    """Read the database of a survey, and decide who is to be paid. Pilots are not in the list."""
+    with database.begin_read() as connection:
+        people = read_people(connection, database.identity)
+        answers = read_answers(connection)
+    return decide_payments(study, people, find_flags(answers, study.quality))
+
+
+def format_payments(
+    payments: Iterable[Payment], decisions: Collection[Decision], *, plain: bool = False
+) -> str:
+    """Return a list of participants as CSV, or as plain ids for a platform's bulk approval.
+
+    Parameters
+    ----------
+    payments : iterable of Payment
+    decisions : collection of str
+        Which decisions are listed.
+    plain : bool
+        Whether only ids are listed, one per line.
+
+    Raises
+    ------
+    RankshotError
+        If the ids of the platform were forgotten.
+    """
+    chosen = [payment for payment in payments if payment.decision in decisions]
+    lost = [payment for payment in chosen if payment.id is None]
+    if lost:
+        raise RankshotError(
+            f"the ids of {format_count(len(lost), 'participant')} were erased "
+            "(`rankshot survey forget-ids`): the platform cannot pay by this list"
+        )
+    if plain:
+        return "".join(f"{payment.id}\n" for payment in chosen)
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows(
+        [_escape_formula(getattr(payment, name) or "") for name in COLUMNS] for payment in chosen
+    )
+    return table.getvalue()
+
+
+def _escape_formula(cell: str) -> str:
+    """Return a cell that no spreadsheet takes for a formula."""
+    return f"'{cell}" if cell[:1] in ("=", "+", "-", "@", "\t") else cell

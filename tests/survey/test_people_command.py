@@ -1,0 +1,363 @@
+"""The commands about participants, states, invitations and payment."""
+
+import csv
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+from random import Random
+
+import pytest
+from asgi_client import Client, begin, finish, form_of, open_survey
+from small_studies import small_study
+
+from command_line import rankshot
+from rankshot.survey.deletion import delete_everywhere
+from rankshot.survey.platforms import ProlificSession
+from rankshot.survey.store.database import EXTRA_ANSWER, Database
+from rankshot.survey.store.participation import CurrentQuestion, Participation
+from rankshot.survey.store.people import read_events, read_people, read_state
+from rankshot.survey.study_files import read_study
+from rankshot.survey.study_text import format_study
+
+DONE = "https://app.prolific.com/submissions/complete?cc=C1A2B3"
+STUDY = small_study(
+    platform="prolific", completion_url=DONE, answers_per_question=4, spare_answers=0
+)
+SECRET = "I was born in Oldenburg"
+
+
+def make_folder(folder, study=STUDY):
+    (folder / "study.toml").write_text(format_study(study), encoding="utf-8")
+    return folder
+
+
+def take_part(folder, names, *, skip=(), seconds=9.0):
+    """Let people answer everything, except those in ``skip``."""
+    study = read_study(folder / "study.toml")
+    now = [1e9]
+    with closing(Database(folder / "study.sqlite", create=True)) as database:
+        survey = Participation(study, database, lambda: now[0], Random(1))
+        raters = {}
+        for name in names:
+            session = ProlificSession(name, "study-1", f"session-of-{name}")
+            rater = survey.start(f"{study.platform}:id:{name}", session=session)
+            raters[name] = rater
+            while isinstance(asked := survey.current_question(rater), CurrentQuestion):
+                now[0] += seconds
+                places = ["1", "2", "3"]
+                survey.submit(rater, asked.number, asked.form, places, skip=name in skip)
+    return raters
+
+
+def run(folder, words, status=0):
+    command, *rest = words.split(" ")
+    done = rankshot(f"survey {command} {folder}/study.toml {' '.join(rest)}")
+    assert done.status == status, done.err
+    return done.err if status else done.out
+
+
+def read_all(folder):
+    """Return participants, events and the state."""
+    with (
+        closing(Database(folder / "study.sqlite")) as database,
+        database.begin_read() as connection,
+    ):
+        people = read_people(connection, database.identity)
+        return people, read_events(connection), read_state(connection)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return make_folder(tmp_path)
+
+
+@pytest.fixture
+def raters(folder):
+    return take_part(folder, ["ann-5f1e2d3c", "bob-5f1e2d3c", "eve-5f1e2d3c"])
+
+
+# ---- Participants
+
+
+def test_participants_are_listed_and_found_by_their_ids(folder, raters):
+    out = run(folder, "participants")
+    assert all(rater in out for rater in raters.values())
+    assert "3 participants; the study is open" in out
+    one = run(folder, "participants bob-5f1e2d3c")
+    assert raters["bob-5f1e2d3c"] in one
+    assert raters["ann-5f1e2d3c"] not in one
+    assert "1 participant; the study" in one
+    assert "0 pilot participants" in run(folder, "participants --pilot")
+    assert "code or rater 'eva'; nothing" in run(folder, "participants eva", status=2)
+
+
+def test_exclude_and_restore(folder, raters):
+    out = run(folder, "exclude bob-5f1e2d3c eve-5f1e2d3c --why 'too fast'")
+    assert "2 participants excluded: too fast" in out
+    people, events, _ = read_all(folder)
+    assert [person.excluded_why for person in people] == [None, "too fast", "too fast"]
+    assert {event.rater for event in events} == set(list(raters.values())[1:])
+    assert "excluded:" in run(folder, "participants")
+    run(folder, f"restore {raters['bob-5f1e2d3c']}")
+    assert [p.excluded_why for p in read_all(folder)[0]] == [None, None, "too fast"]
+    before = read_all(folder)
+    assert "'nobody'" in run(folder, "exclude ann-5f1e2d3c nobody --why x", status=2)
+    assert read_all(folder) == before
+
+
+def test_reopen_of_participants(folder):
+    take_part(folder, ["ann"], skip=["ann"])
+    assert read_all(folder)[0][0].n_skipped == 4
+    assert "1 participant may go on" in run(folder, "reopen ann")
+    (ann,), events, state = read_all(folder)
+    assert (ann.n_skipped, ann.finished_at, state) == (0, None, "open")
+    assert [event.action for event in events] == ["reopen"]
+
+
+def test_states_and_reset(folder, raters):
+    for word, state in (("pilot", "pilot"), ("pause", "paused"), ("close", "closed")):
+        run(folder, word)
+        assert read_all(folder)[2] == state
+    run(folder, "reopen")
+    assert read_all(folder)[2] == "open"
+    assert "pause or close it first" in run(folder, "reset --all --yes", status=2)
+    assert "give either --pilot or --all" in run(folder, "reset --yes", status=2)
+    assert "0 participants deleted" in run(folder, "reset --pilot --yes")
+    run(folder, "pause")
+    # Nobody says yes.
+    assert rankshot(f"survey reset {folder}/study.toml --all").status == 1
+    assert len(read_all(folder)[0]) == 3
+    assert "3 participants deleted" in run(folder, "reset --all --yes")
+    assert read_all(folder)[0] == []
+
+
+# ---- Deletion
+
+
+def traces(folder, *texts):
+    """Return the files that contain one of these texts, in any of their bytes."""
+    return {
+        (path.name, text)
+        for path in folder.iterdir()
+        if path.name != "study.toml"
+        for text in texts
+        if text.encode() in path.read_bytes()
+    }
+
+
+def test_deleted_people_are_gone_from_the_bytes_of_all_files(folder, raters):
+    name, rater = "ann-5f1e2d3c", raters["ann-5f1e2d3c"]
+    with closing(Database(folder / "study.sqlite")) as database:
+        code = database.identity.code(rater)
+        with database.begin_write() as connection:
+            row = {"rater": rater, "name": "life", "value": SECRET}
+            connection.execute(EXTRA_ANSWER.insert().values(row))
+    run(folder, f"exclude {name} --why '{SECRET}'")
+    run(folder, f"restore {name}")
+    for n in range(2):
+        run(folder, f"export -o {folder}/rankings{n}.jsonl")
+        run(folder, f"payments --approve -o {folder}/approve{n}.csv")
+        run(folder, f"payments --approve -o {folder}/approve{n}.txt")
+    shutil.copy(folder / "study.sqlite", folder / "backup.sqlite")
+    # Other rows are changed, so that old versions of pages are left in the log.
+    server = Database(folder / "study.sqlite")
+    run(folder, "exclude bob-5f1e2d3c --why 'too fast'")
+    run(folder, "restore bob-5f1e2d3c")
+    secrets = (rater, name, f"session-of-{name}", code, SECRET)
+    assert {file for file, _ in traces(folder, *secrets)} >= {
+        "study.sqlite",
+        "backup.sqlite",
+        "rankings0.jsonl",
+        "approve0.csv",
+        "approve0.txt",
+    }
+    files = ("backup.sqlite", "rankings0.jsonl", "approve0.csv", "approve0.txt")
+    also = " ".join(f"--also {folder}/{file}" for file in files)
+    said = run(folder, f"delete {name} --yes {also}")
+    assert f"{folder}/backup.sqlite: 1 entry deleted" in said
+    assert f"{folder}/rankings0.jsonl: 4 entries deleted" in said
+    assert f"{folder}/approve0.csv: 1 entry deleted" in said
+    left = {file for file, _ in traces(folder, *secrets)}
+    assert left == {"rankings1.jsonl", "approve1.csv", "approve1.txt"}
+    server.close()
+    # All others are as they were.
+    for file in ("rankings{}.jsonl", "approve{}.csv"):
+        before = (folder / file.format(1)).read_text().splitlines()
+        after = (folder / file.format(0)).read_text().splitlines()
+        assert after == [line for line in before if rater not in line]
+    for file in ("study.sqlite", "backup.sqlite"):
+        with closing(sqlite3.connect(folder / file)) as connection:
+            assert connection.execute("SELECT count(*) FROM participant").fetchone() == (2,)
+            assert connection.execute("SELECT count(*) FROM assignment").fetchone() == (8,)
+            assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    assert next((e.action, e.rater) for e in read_all(folder)[1]) == ("delete", None)
+    assert not [path.name for path in folder.iterdir() if ".rankshot-" in path.name]
+
+
+def test_a_mention_of_the_deleted_in_the_words_about_others_is_hidden(folder, raters):
+    ann, bob = raters["ann-5f1e2d3c"], raters["bob-5f1e2d3c"]
+    path = folder / "people.csv"
+    path.write_text(f"rater,flags\n{ann},fast\n{bob},the same answers as {ann}\n'@x,fast\n")
+    with closing(Database(folder / "study.sqlite")) as database:
+        assert delete_everywhere(database, [ann], [path]) == {path: 1}
+    assert path.read_text() == f"rater,flags\n{bob},the same answers as deleted\n'@x,fast\n"
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda path: path.write_text("no\n"), "x.jsonl:1: not JSON"),
+        (lambda path: path.with_suffix(".sqlite").write_text("no" * 500), "cannot be read as a"),
+        (
+            lambda path: Database(path.with_suffix(".sqlite"), create=True).close(),
+            "x.sqlite: is not a backup of this survey",
+        ),
+        (lambda path: path.with_suffix(".xlsx").touch(), "unknown ending '.xlsx'"),
+        (lambda _path: None, "x.jsonl: No such file"),
+    ],
+)
+def test_a_file_that_cannot_be_changed_is_named_and_nothing_is_done(folder, raters, make, says):
+    run(folder, f"export -o {folder}/rankings.jsonl")
+    make(folder / "x.jsonl")
+    bad = next(folder.glob("x.*"), folder / "x.jsonl")
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    words = f"delete ann-5f1e2d3c --yes --also {folder}/rankings.jsonl --also {bad}"
+    assert says in run(folder, words, status=2)
+    after = {path: path.read_bytes() for path in folder.iterdir() if path.suffix != ".sqlite-shm"}
+    assert {**after} == before
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written_is_named(folder, raters):
+    locked = folder / "locked"
+    locked.mkdir()
+    run(folder, f"export -o {locked}/rankings.jsonl")
+    locked.chmod(0o500)
+    assert "cannot write there" in run(
+        folder, f"delete ann-5f1e2d3c --yes --also {locked}/rankings.jsonl", status=2
+    )
+    assert len(read_all(folder)[0]) == 3
+
+
+def test_a_backup_that_is_in_use_is_refused(folder, raters):
+    backup = folder / "backup.sqlite"
+    shutil.copy(folder / "study.sqlite", backup)
+    other = sqlite3.connect(backup, isolation_level=None)
+    other.execute("BEGIN")
+    other.execute("SELECT count(*) FROM participant").fetchone()
+    second = sqlite3.connect(backup)
+    second.execute("UPDATE participant SET seen_at = 0")
+    second.commit()
+    assert "a program has it open" in run(
+        folder, f"delete ann-5f1e2d3c --yes --also {backup}", status=2
+    )
+    assert len(read_all(folder)[0]) == 3
+    other.close()
+    second.close()
+
+
+def test_delete_asks_first_and_says_what_is_left(folder, raters):
+    assert rankshot(f"survey delete {folder}/study.toml ann-5f1e2d3c").status == 1
+    assert len(read_all(folder)[0]) == 3
+    said = run(folder, "delete ann-5f1e2d3c bob-5f1e2d3c --yes")
+    assert "2 participants deleted" in said
+    assert "Backups and exported files still have the answers" in said
+
+
+# ---- Payment
+
+
+def test_everybody_is_in_one_list_with_the_ids_of_the_platform(folder):
+    raters = take_part(folder, ["ann", "bob", "none"], skip=["none"])
+    take_part(folder, ["fast"], seconds=0.1)
+    run(folder, "exclude bob --why '=too(fast)'")
+    with closing(Database(folder / "study.sqlite")) as database:
+        survey = Participation(read_study(folder / "study.toml"), database)
+        survey.start("prolific:id:slow", session=ProlificSession("slow", "s", "t"))
+        away = survey.start("prolific:id:away", session=ProlificSession("away", "s", "u"))
+        survey.withdraw(away)
+    said = run(folder, f"payments --approve -o {folder}/approve.csv")
+    assert "1 participant id written" in said
+    for line in ("approve: 1 (", "look at: 1 (", "reject: 1 (", "return: 2 (", "wait: 1 ("):
+        assert line in said
+    assert "    fast fast: 4 of 4 answers within 3 seconds" in said
+    with (folder / "approve.csv").open(newline="") as stream:
+        (row,) = csv.DictReader(stream)
+    assert (row["id"], row["rater"], row["session"]) == ("ann", raters["ann"], "session-of-ann")
+    run(folder, f"payments --reject -o {folder}/reject.csv")
+    with (folder / "reject.csv").open(newline="") as stream:
+        (row,) = csv.DictReader(stream)
+    assert (row["id"], row["reason"]) == ("bob", "'=too(fast)")
+    run(folder, f"payments --reject -o {folder}/reject.txt")
+    assert (folder / "reject.txt").read_text() == "bob\n"
+    for words in ("--approve", f"-o {folder}/x.csv", f"--approve --reject -o {folder}/x.csv"):
+        assert "give --approve or --reject together" in run(folder, f"payments {words}", status=2)
+    assert "The ids of 6 participants are erased" in run(folder, "forget-ids --yes")
+    assert "ids of 1 participant were erased" in run(
+        folder, f"payments --approve -o {folder}/x.csv", status=2
+    )
+    assert not (folder / "x.csv").exists()
+
+
+def test_without_a_platform_completion_codes_are_paid(tmp_path):
+    folder = make_folder(tmp_path, small_study())
+    raters = take_part(folder, ["ann"])
+    run(folder, f"payments --approve -o {folder}/approve.txt")
+    with closing(Database(folder / "study.sqlite")) as database:
+        code = database.identity.code(raters["ann"])
+    assert (folder / "approve.txt").read_text() == f"{code}\n"
+
+
+# ---- Invitations
+
+
+def test_invitations_are_links_for_one_participant_each(tmp_path):
+    folder = make_folder(tmp_path, small_study(invitations=True))
+    run(folder, f"invite -n 3 -o {folder}/links.csv --url https://example.org/survey/")
+    with (folder / "links.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [row["number"] for row in rows] == ["1", "2", "3"]
+    assert all(row["link"].startswith("https://example.org/survey/?invitation=") for row in rows)
+    run(folder, f"invite -n 2 --first 2 -o {folder}/more.csv --url https://example.org/survey/")
+    assert (folder / "more.csv").read_text().splitlines()[1] == f"2,{rows[1]['link']}"
+    queries = [row["link"].partition("?")[2] for row in rows]
+    with open_survey(read_study(folder / "study.toml"), folder) as (app, database):
+        client = Client(app)
+        homes = [begin(client, query) for query in queries]
+        assert len(set(homes)) == 3
+        assert begin(client, queries[0]) == homes[0]
+        assert "Your completion code" in finish(client, homes[0])
+        for bad in (
+            "",
+            "participant=ann",
+            queries[0][:-1],
+            queries[0].replace("=1-", "=2-"),
+            queries[0].replace("=1-", "=01-"),
+            queries[0].replace("=1-", "=%D9%A1-"),
+            "invitation=-",
+            "invitation=1",
+        ):
+            page = client.get(f"/?{bad}")
+            assert page.status == 403, bad
+            assert "<form" not in page.text
+        form = form_of(client.get(f"/?{queries[1]}").text).fields
+        for forged in ("", "2", form["invitation"].replace("2-", "3-")):
+            assert client.post("/start", {**form, "invitation": forged}).status == 403
+        with database.begin_read() as connection:
+            assert len(read_people(connection, database.identity)) == 3
+    assert "1 participant" in run(folder, "participants 2")
+    assert "--url is 'x'" in run(folder, f"invite -o {folder}/x.csv --url x", status=2)
+
+
+def test_commands_are_listed_in_groups():
+    out = rankshot("survey --help").out
+    titles = [line for line in out.splitlines() if line.endswith(":") and line[0] != " "]
+    assert titles[1:] == [
+        "Make a study and run it:",
+        "See and export the results:",
+        "Try, pause and end a study:",
+        "Participants:",
+        "Invitations and payment:",
+    ]
+    assert "..." not in out.partition("Options:")[2], "every line is a whole sentence"
