@@ -302,7 +302,7 @@ def payments(
     Example: rankshot survey payments study.toml --approve -o approve.csv
     """
     from rankshot.core.text_files import replace_file, require_ending
-    from rankshot.survey.payment import ID_NAME, format_payments, read_payments
+    from rankshot.survey.payment import ID_NAME, Decision, format_payments, read_payments
 
     if (output is None) != (approve == reject) or (approve and reject):
         raise RankshotError("give --approve or --reject together with --output, or none of them")
@@ -312,7 +312,7 @@ def payments(
     with open_survey(study, database, read_only=True) as (definition, answers):
         found = read_payments(definition, answers)
     if output is not None:
-        which = "approve" if approve else "reject"
+        which: Decision = "approve" if approve else "reject"
         lines = format_payments(found, (which,), plain=output.suffix == ".txt")
         with replace_file(output) as stream:
             stream.write(lines)

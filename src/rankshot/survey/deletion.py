@@ -97,9 +97,9 @@ def _clean_lines(
                     f"{path}:{number}: not JSON, so nothing was deleted anywhere; correct the "
                     "file, or leave it out"
                 ) from None
-            cells = row.values() if isinstance(row, dict) else ()
+            cells = list(row.values()) if isinstance(row, dict) else []
         else:
-            cells = (line,)
+            cells = [line]
         if any(isinstance(cell, str) and cell in names for cell in cells):
             n += 1
         else:

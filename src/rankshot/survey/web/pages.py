@@ -359,8 +359,8 @@ class SentForm(BaseModel):
 
 # ---- Responses in the OpenAPI document
 
-ALWAYS = (413, 422, 429)
-"""Too large, malformed, too many: any request may get these."""
+ALWAYS = (413, 422, 429, 503)
+"""Too large, malformed, too many, no database: any request may get these."""
 FORMS = (403, 415)
 """From another site, of another content type: any form may get these."""
 REASONS = {
@@ -374,7 +374,7 @@ REASONS = {
     415: "Not a form",
     422: "Malformed, or not a ranking",
     429: "Too many requests",
-    503: "No question is left at the moment, or the study is paused",
+    503: "No question is left, the study is paused, or the database does not answer",
 }
 HEADERS = {
     303: {"Location": "The next page"},
