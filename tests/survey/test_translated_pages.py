@@ -2,7 +2,6 @@
 
 import re
 from contextlib import suppress
-from functools import partialmethod
 
 import pytest
 from asgi_client import MANY, Client, begin, finish, form_of, open_survey
@@ -17,7 +16,6 @@ from rankshot.survey.store.people import exclude, set_state
 from rankshot.survey.study import DEFAULT_PROMPT, Question
 from rankshot.survey.web.app import Rates
 from rankshot.survey.web.guards import MOST_BYTES
-from rankshot.survey.web.participant_routes import ParticipantRoutes
 
 ITEMS = ("άλφα", "βήτα", "γάμμα")
 LANGUAGE = {"accept-language": TAG}
@@ -201,6 +199,7 @@ def read_without_access(reader, _database):
 
 
 def read_too_many_starts(reader, _database):
+    begin(reader.client)
     reader.post("/start", form_of(reader.get("/").text).fields, 429)
 
 
@@ -245,19 +244,21 @@ WHOLE = [
 ]
 
 
-def test_no_page_has_other_texts_and_no_text_has_no_page(marked_study, broken, monkeypatch):
+FEW = {
+    read_too_many_requests: Rates(requests=1),
+    read_too_many_starts: Rates(starts=1),
+}
+
+
+def test_no_page_has_other_texts_and_no_text_has_no_page(marked_study, broken):
     keys = set()
     for read, changes in WHOLE:
-        with monkeypatch.context() as patch:
-            if read is read_too_many_starts:
-                start = partialmethod(ParticipantRoutes.__init__, wait_to_start=lambda _: 90)
-                patch.setattr(ParticipantRoutes, "__init__", start)
-            rates = Rates(requests=1) if read is read_too_many_requests else MANY
-            more = (broken,) if read is read_survey else ()
-            with open_survey(*marked_study(**changes), rates=rates) as (app, database):
-                reader = Reader(app)
-                read(reader, database, *more)
-                keys |= reader.keys
+        more = (broken,) if read is read_survey else ()
+        rates = FEW.get(read, MANY)
+        with open_survey(*marked_study(**changes), rates=rates) as (app, database):
+            reader = Reader(app)
+            read(reader, database, *more)
+            keys |= reader.keys
     assert set(load_catalogue(ENGLISH).texts) - keys == set()
 
 
