@@ -15,6 +15,7 @@ from rankshot.cli.survey_options import DatabaseOption, StudyFile, YesOption, op
 from rankshot.core.errors import RankshotError, format_count
 
 if TYPE_CHECKING:
+    from rankshot.survey.payment import Decision
     from rankshot.survey.store.database import Database
     from rankshot.survey.store.people import Person, State
 
@@ -312,7 +313,7 @@ def payments(
     with open_survey(study, database, read_only=True) as (definition, answers):
         found = read_payments(definition, answers)
     if output is not None:
-        which = "approve" if approve else "reject"
+        which: Decision = "approve" if approve else "reject"
         lines = format_payments(found, (which,), plain=output.suffix == ".txt")
         with replace_file(output) as stream:
             stream.write(lines)

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from sqlalchemy import select
 
@@ -89,6 +89,7 @@ def _clean_lines(
     """
     n = 0
     for number, line in read_lines(path):
+        cells: Collection[Any] = (line,)
         if path.suffix == ".jsonl":
             try:
                 row = json.loads(line)
@@ -98,8 +99,6 @@ def _clean_lines(
                     "file, or leave it out"
                 ) from None
             cells = row.values() if isinstance(row, dict) else ()
-        else:
-            cells = (line,)
         if any(isinstance(cell, str) and cell in names for cell in cells):
             n += 1
         else:
