@@ -65,7 +65,8 @@ class Server:
 
 
 def hidden_fields(page):
-    """Return the hidden fields of a page's form."""
+    """Return the hidden fields of a page's first form."""
+    page = page.partition("</form>")[0]
     return dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page))
 
 

@@ -15,7 +15,12 @@ from rankshot.survey.web import researcher_routes as login_module
 from rankshot.survey.web.researcher_routes import COOKIE, SECONDS, Login
 
 STUDY = small_study()
-PATHS = ["/researcher/progress", "/researcher/rankings.jsonl"]
+PATHS = [
+    "/researcher/progress",
+    "/researcher/rankings.jsonl",
+    "/researcher/data/answers.csv",
+    "/researcher/data/participants.jsonl",
+]
 
 
 @pytest.fixture(scope="module")

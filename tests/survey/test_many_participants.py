@@ -11,7 +11,8 @@ from server_process import Server, hidden_fields
 from small_studies import questions_about, small_study
 
 from rankshot.survey.answers import order_from_places
-from rankshot.survey.progress import count_participants, read_answers
+from rankshot.survey.overview import read_overview
+from rankshot.survey.progress import read_answers
 from rankshot.survey.store.database import Database
 
 N_QUESTIONS = 4
@@ -110,7 +111,7 @@ def test_nothing_is_lost_and_nothing_is_double_when_the_server_is_killed(place, 
     database = Database(url or tmp_path / "study.sqlite")
     with database.begin_read() as connection:
         answers = read_answers(connection)
-        people = count_participants(connection, study, 0.0)
+    people = read_overview(study, database, 0.0).counts
     assert crowd.lost > 0, "the kill was felt"
     raters = {name: database.identity.rater(f"none:id:{name}") for name in crowd.codes}
     kept = {(a.rater, a.number): a for a in answers}
@@ -123,7 +124,7 @@ def test_nothing_is_lost_and_nothing_is_double_when_the_server_is_killed(place, 
     cells = Counter(a.question.target for a in answers)
     assert set(cells) == set(TARGETS)
     assert all(abs(n - study.answers_per_question) <= 1 for n in cells.values()), cells
-    assert (people.started, people.finished) == (n_people, n_people)
+    assert (sum(people.values()), people["finished"]) == (n_people, n_people)
     codes = {name: database.identity.code(rater) for name, rater in raters.items()}
     assert crowd.codes == codes
     database.close()

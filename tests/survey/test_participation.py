@@ -12,7 +12,8 @@ from sqlalchemy import func, inspect, select, text
 
 from rankshot.core.errors import RankshotError
 from rankshot.survey.answers import order_from_places
-from rankshot.survey.progress import count_participants, read_answers
+from rankshot.survey.overview import read_overview
+from rankshot.survey.progress import read_answers
 from rankshot.survey.store.assignment import (
     arrange_turns,
     assign_questions,
@@ -172,7 +173,7 @@ def test_abandoned_questions_return_to_the_pool(database):
     assert second is not None
     with database.begin_read() as connection:
         assert sum(count_in_progress(connection, study, clock.now).values()) == 5
-        assert count_participants(connection, study, clock.now).left == 1
+    assert read_overview(study, database, clock.now).counts["left"] == 1
     assert answer_all(survey, second).n_answers == 5
     assert survey.current_question(first) == Finished(
         database.identity.code(first), 1, 1, 0, None, False
@@ -252,8 +253,7 @@ def test_who_had_no_question_left_may_start_anew(database):
     assert survey.current_question(away) == Finished(
         database.identity.code(away), 0, 0, 0, None, False
     )
-    with database.begin_read() as connection:
-        assert count_participants(connection, study, clock.now).finished == 2
+    assert read_overview(study, database, clock.now).counts["finished"] == 2
     assert survey.start("none:away") is None
     larger = replace(study, answers_per_question=2)
     later = Participation(larger, database, clock, Random(0))

@@ -13,11 +13,10 @@ from survey_answers import Simulation, answer
 from rankshot.ranking.consensus import precedence
 from rankshot.ranking.kendalls_w import concordance
 from rankshot.ranking.rankings import Rankings
-from rankshot.survey.answers import group_by_question, is_counted
+from rankshot.survey.answers import answer_levels, group_by_question, is_counted
 from rankshot.survey.quality import (
     MOST_CHANCE,
     answer_distances,
-    answer_levels,
     distances_to_others,
     find_flags,
     find_identical_raters,
@@ -200,7 +199,8 @@ def test_the_distance_to_the_others_leaves_the_answer_really_out(rng):
         orders = [
             rng.permutation(items)[: rng.integers(1, 6)].tolist() for _ in range(rng.integers(4, 9))
         ]
-        table = answer_levels([answer("x", Question("cat", items), order) for order in orders])
+        said = [answer("x", Question("cat", items), order) for order in orders]
+        table = answer_levels(said, items)
         for row, found in enumerate(distances_to_others(table)):
             others = orders[:row] + orders[row + 1 :]
             W = precedence(Rankings.from_orders(others, items=items))
@@ -214,7 +214,9 @@ def test_an_answer_at_random_has_a_mean_distance_of_exactly_one_half(rng, length
     question = Question("cat", list("abcd"))
     others = [answer("x", question, rng.permutation(list("abcd"))[:k]) for k in (4, 2, 1, 3, 3)]
     apart = [
-        distances_to_others(answer_levels([*others, answer("y", question, order)]))[-1]
+        distances_to_others(answer_levels([*others, answer("y", question, order)], question.items))[
+            -1
+        ]
         for order in permutations("abcd", length)
     ]
     assert np.mean(apart) == pytest.approx(0.5, abs=1e-14)

@@ -154,7 +154,7 @@ def read_stops(reader, database):
     skip_everything(client, homes["una"])
     reader.get(homes["una"])
     reader.get(f"{homes['eva']}/withdraw")
-    reader.post(f"{homes['eva']}/withdraw", {"form": "0" * 32}, 403)
+    reader.post(f"{homes['eva']}/withdrawn", {"form": "0" * 32}, 403)
     form = form_of(client.get(f"{homes['eva']}/withdraw").text)
     reader.post(form.action, form.fields, 303)
     reader.get(homes["eva"], 410)

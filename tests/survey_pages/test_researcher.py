@@ -1,19 +1,37 @@
-"""The researcher's page in a browser: login, figures, their renewal, and downloads."""
+"""The researcher's page in a browser: figures, the table, its renewal, actions and downloads."""
 
 import json
 
 import pytest
 from axe import check
-from pages import serve_study, small_study
+from pages import serve_study, small_study, tab_to
+
+from rankshot.survey.store.people import exclude, reset, set_state
+from rankshot.survey.study import Question
 
 TOKEN = "0123456789abcdef0123"
-STUDY = small_study()
+STUDY = small_study(gold=(Question("dog", ("wolf", "bus", "cup"), ("wolf",)),))
+DESKTOP = {"width": 1280, "height": 900}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with serve_study(STUDY, tmp_path_factory.mktemp("researcher"), TOKEN) as running:
+        yield running
 
 
 @pytest.fixture
-def served(tmp_path):
-    with serve_study(STUDY, tmp_path, TOKEN) as running:
-        yield running
+def served(server):
+    """The survey as it was before anybody came."""
+    database = server.database
+    set_state(database, "closed")
+    reset(database, pilot_only=False)
+    set_state(database, "open")
+    return server
+
+
+def rater_of(served, name):
+    return served.database.identity.rater(f"none:id:{name}")
 
 
 def log_in(page, url):
@@ -30,23 +48,35 @@ def figure(page, name):
     return page.locator(".figures div").filter(has_text=name).locator("dd").inner_text()
 
 
+def rows(page):
+    """Return the raters in the table, from above."""
+    return page.locator("#people tbody th").all_inner_texts()
+
+
+def row(page, rater):
+    return page.locator(f"#r-{rater}")
+
+
+def mark(page, rater):
+    return page.get_by_role("checkbox", name=f"Choose {rater}")
+
+
 def download_lines(page, name):
     """Follow a link to a file, and return its lines."""
     with page.expect_download() as download:
-        page.get_by_role("link", name=name).click()
-    assert download.value.suggested_filename == "rankings.jsonl"
+        page.get_by_role("link", name=name, exact=True).click()
     text = download.value.path().read_text(encoding="utf-8")
     return [json.loads(line) for line in text.splitlines()]
 
 
 def renew(page):
-    """Let the time pass until the page has renewed itself, and says so."""
+    """Let the time pass until the page has asked for an update, and says so."""
     before = page.locator("#updated").inner_text()
-    page.clock.run_for(10_000)
+    page.clock.run_for(5_000)
     page.wait_for_function(
         "before => document.getElementById('updated').innerText !== before", arg=before
     )
-    assert "updated every 10 seconds" in page.locator("#updated").inner_text()
+    assert "updated every 5 seconds" in page.locator("#updated").inner_text()
 
 
 def test_login_and_a_survey_without_answers(open_page, served):
@@ -61,11 +91,9 @@ def test_login_and_a_survey_without_answers(open_page, served):
     assert page.title().startswith("Error: ")
     assert field.get_attribute("aria-describedby") == alert.get_attribute("id")
     assert field.input_value() == ""
-    check(page)
     log_in(page, served.url)
     assert (figure(page, "Answers"), figure(page, "Flagged")) == ("0 of 40", "0 of 0")
-    assert "No rater is flagged: both files are the same." in page.locator("main").inner_text()
-    check(page)
+    assert page.get_by_text("both files are the same").is_visible()
     page.get_by_role("link", name="Download rankings").click()
     page.get_by_role("heading", name="Nothing to download").wait_for()
     page.get_by_role("link", name="Continue").click()
@@ -73,56 +101,143 @@ def test_login_and_a_survey_without_answers(open_page, served):
     page.get_by_label("The token").wait_for()
 
 
-def test_answers_flagged_raters_and_downloads(open_page, served):
-    served.take_part("careful", seconds=20)
-    served.take_part("thorough", seconds=30)
-    served.take_part("hasty", seconds=0.5)
+def test_participants_answers_and_downloads(open_page, served):
+    for name, seconds in (("careful", 20), ("thorough", 30), ("hasty", 0.5)):
+        served.take_part(name, seconds)
+    hasty = rater_of(served, "hasty")
+    exclude(served.database, [rater_of(served, "thorough")], "a <b>reason</b> & more")
     page = open_page()
     log_in(page, served.url)
-    assert (figure(page, "Answers"), figure(page, "Flagged")) == ("6 of 40", "1 of 3")
-    assert page.get_by_role("region").count() == 3
-    flagged = page.get_by_role("region", name="Flagged raters").locator("tbody tr")
-    (hasty,) = {answer.rater for answer in served.answers("hasty")}
-    assert flagged.locator("th").all_inner_texts() == [hasty]
-    assert "3 of 3 answers within 3 seconds" in flagged.inner_text()
-    left_out = "Without flagged raters, 2 of 6 answers are left out. They are from 1 rater."
+    assert (figure(page, "Answers"), figure(page, "Flagged")) == ("4 of 40", "1 of 2")
+    # Those with flags come first.
+    assert rows(page)[0] == hasty
+    assert len(rows(page)) == 3
+    assert "4 of 4 answers within 3 seconds" in row(page, hasty).inner_text()
+    assert "a <b>reason</b> & more" in page.locator("#people").inner_text()
+    left_out = "Without flagged raters, 2 of 4 answers are left out. They are from 1 rater."
     assert page.get_by_text(left_out).is_visible()
     check(page)
-    assert len(download_lines(page, "Download rankings")) == 6
-    kept = download_lines(page, "Download without flagged raters")
-    assert len(kept) == 4
-    assert hasty not in {line["rater"] for line in kept}
+    assert len(download_lines(page, "Download rankings")) == 4
+    assert len(download_lines(page, "Download without flagged raters")) == 2
+    assert len(download_lines(page, "answers.jsonl")) == 12
+    assert len(download_lines(page, "participants.jsonl")) == 3
+    page.get_by_role("link", name=hasty).click()
+    page.get_by_role("heading", name=f"Participant {hasty}").wait_for()
+    assert page.locator("tbody tr").count() == 4
+    assert page.get_by_text("gold: right").is_visible()
+    check(page)
+
+
+def test_the_table_is_sorted_by_click_and_by_key(open_page, served):
+    for name, seconds in (("slow", 30), ("middle", 20), ("quick", 10)):
+        served.take_part(name, seconds)
+    order = [rater_of(served, name) for name in ("slow", "middle", "quick")]
+    page = open_page(viewport=DESKTOP)
+    log_in(page, served.url)
+    heading = page.get_by_role("columnheader", name="Median seconds")
+    heading.get_by_role("link").click()
+    page.locator('[aria-sort="descending"]').get_by_text("Median seconds").wait_for()
+    assert rows(page) == order
+    # The page is the same one, the address says what it shows, and the focus has stayed.
+    assert page.url.endswith("?sort=-seconds")
+    assert heading.get_by_role("link").evaluate("link => link === document.activeElement")
+    page.keyboard.press("Enter")
+    page.locator('[aria-sort="ascending"]').get_by_text("Median seconds").wait_for()
+    assert rows(page) == order[::-1]
+    assert page.locator("[aria-sort]").count() == 1
+    page.reload()
+    assert rows(page) == order[::-1]
+
+
+def test_the_table_is_filtered_at_once_and_without_a_script(open_page, served):
+    served.take_part("careful", 20)
+    served.take_part("hasty", 0.5)
+    hasty, careful = rater_of(served, "hasty"), rater_of(served, "careful")
+    page = open_page(viewport=DESKTOP)
+    log_in(page, served.url)
+    page.get_by_label("Flag", exact=True).select_option("fast")
+    page.get_by_text("1 of 2 participants.").wait_for()
+    assert rows(page) == [hasty]
+    page.get_by_label("Flag", exact=True).select_option("all")
+    page.get_by_text("2 of 2 participants.").wait_for()
+    search = page.get_by_label("Rater, code, id or text")
+    search.fill(careful[:10])
+    page.keyboard.press("Enter")
+    page.get_by_text("1 of 2 participants.").wait_for()
+    assert rows(page) == [careful]
+    assert search.input_value() == careful[:10]
+    plain = open_page(viewport=DESKTOP, java_script_enabled=False)
+    log_in(plain, served.url)
+    plain.get_by_label("State", exact=True).select_option("finished")
+    plain.get_by_label("Flag", exact=True).select_option("none")
+    plain.get_by_role("button", name="Show").click()
+    assert rows(plain) == [careful]
+    plain.get_by_role("columnheader", name="Rater").get_by_role("link").click()
+    assert plain.locator('[aria-sort="ascending"]').inner_text() == "Rater"
+    assert rows(plain) == [careful]
 
 
 def test_the_page_renews_itself_and_leaves_its_reader_alone(open_page, served):
+    served.take_part("careful", 20)
+    careful, hasty = rater_of(served, "careful"), rater_of(served, "hasty")
     page = open_page()
     page.clock.install()
     log_in(page, served.url)
-    region = page.get_by_role("region", name="Answers per question")
-    region.focus()
+    region = page.get_by_role("region", name="Participants")
+    mark(page, careful).check()
+    row(page, careful).evaluate("row => { row.isTheSame = true; }")
+    page.locator("#who").fill("half a list")
+    mark(page, careful).focus()
     region.evaluate("region => { region.scrollLeft = 90; region.isTheSame = true; }")
-    page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
-    before = page.evaluate("scrollY")
-    served.take_part("hasty", seconds=0.5)
+    # The new row has a flag, and comes before the old one.
+    served.take_part("hasty", 0.5)
     renew(page)
-    assert (figure(page, "Answers"), figure(page, "Flagged")) == ("2 of 40", "1 of 1")
-    assert page.get_by_role("region", name="Flagged raters").locator("tbody tr").count() == 1
+    assert rows(page) == [hasty, careful]
+    assert (figure(page, "Answers"), figure(page, "Flagged")) == ("4 of 40", "1 of 2")
+    assert row(page, careful).evaluate("row => row.isTheSame")
+    assert mark(page, careful).is_checked()
+    assert not mark(page, hasty).is_checked()
+    assert mark(page, careful).evaluate("mark => mark === document.activeElement")
     assert region.evaluate("region => [region.isTheSame, region.scrollLeft]") == [True, 90]
-    assert region.evaluate("region => region === document.activeElement")
-    assert page.evaluate("scrollY") >= before > 0
-
-
-def test_what_is_renewed_is_what_a_reload_shows(open_page, served):
-    page = open_page()
-    page.clock.install()
-    log_in(page, served.url)
-    for name, seconds in (("hasty", 0.5), ("careful", 20), ("fast", 0.5)):
-        served.take_part(name, seconds)
+    assert page.locator("#who").input_value() == "half a list"
+    assert 0 < mark(page, careful).bounding_box()["y"] < page.viewport_size["height"]
+    # Nothing has changed: nothing is sent.
+    with page.expect_response("**/researcher/progress?*") as response:
         renew(page)
-    assert figure(page, "Flagged") == "2 of 3"
+    assert response.value.status == 304
+    # What is renewed is what a reload shows.
     renewed = page.locator("#progress").inner_html()
     page.reload()
     assert page.locator("#progress").inner_html() == renewed
+
+
+def test_excluding_by_keyboard_and_restoring_without_a_script(open_page, served):
+    served.take_part("careful", 20)
+    served.take_part("hasty", 0.5)
+    hasty = rater_of(served, "hasty")
+    page = open_page()
+    log_in(page, served.url)
+    mark(page, hasty).focus()
+    page.keyboard.press("Space")
+    tab_to(page, "Exclude…")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Exclude 1 participant?").wait_for()
+    check(page)
+    tab_to(page, "")
+    page.get_by_label("Reason").focus()
+    page.keyboard.type("too fast")
+    page.keyboard.press("Enter")
+    page.get_by_role("status").get_by_text("1 participant was excluded.").wait_for()
+    assert "excluded: too fast" in row(page, hasty).inner_text()
+    assert figure(page, "Excluded") == "1"
+    assert "too fast" in page.get_by_role("region", name="Record of changes").inner_text()
+    plain = open_page(java_script_enabled=False)
+    log_in(plain, served.url)
+    plain.locator("#who").fill("hasty")
+    plain.get_by_role("button", name="Restore").last.click()
+    plain.get_by_role("button", name="Restore 1 participant").click()
+    assert plain.get_by_role("status").inner_text() == "1 participant was restored."
+    assert figure(plain, "Excluded") == "0"
 
 
 def test_a_slow_or_absent_server_and_an_ended_login(open_page, served):
@@ -134,17 +249,17 @@ def test_a_slow_or_absent_server_and_an_ended_login(open_page, served):
     def hold(route):
         waiting.append(route)
 
-    page.route("**/researcher/progress", hold)
-    with page.expect_request("**/researcher/progress"):
-        page.clock.run_for(10_000)
-    page.clock.run_for(60_000)
+    page.route("**/researcher/progress?*", hold)
+    with page.expect_request("**/researcher/progress?*"):
+        page.clock.run_for(5_000)
+    page.clock.run_for(50_000)
     page.wait_for_timeout(100)
     # One at a time.
     assert len(waiting) == 1
     waiting[0].abort()
     page.get_by_text("The survey does not respond at the moment").wait_for()
-    page.unroute("**/researcher/progress")
+    page.unroute("**/researcher/progress?*")
     renew(page)
     page.context.clear_cookies()
-    page.clock.run_for(10_000)
+    page.clock.run_for(5_000)
     page.get_by_label("The token").wait_for()

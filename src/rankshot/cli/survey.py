@@ -6,15 +6,15 @@ Each command imports what it needs when it runs, so that ``rankshot --help`` sta
 from __future__ import annotations
 
 import os
-import time
 from contextlib import closing
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rankshot.cli import survey_people as people
-from rankshot.cli.console import SHOWN, check_writable, say
+from rankshot.cli.console import check_writable, say
 from rankshot.cli.survey_options import (
     PAY,
     PEOPLE,
@@ -27,18 +27,18 @@ from rankshot.cli.survey_options import (
     open_database,
     require_extra,
 )
+from rankshot.cli.survey_results import export, status
 from rankshot.cli.survey_upkeep import backup
 from rankshot.core.errors import RankshotError, format_count
 
 if TYPE_CHECKING:
     from socket import socket
 
-    from rich.table import Table
-
-    from rankshot.survey.progress import Overview
     from rankshot.survey.study import Study
 
 TOKEN = "RANKSHOT_SURVEY_TOKEN"  # noqa: S105 (the name of the variable, not a token)
+OWN_PATHS = {"health", "openapi.json", "p", "pictures", "ready", "researcher", "start", "static"}
+"""How paths of the survey's own pages begin."""
 survey = typer.Typer(
     cls=SurveyCommands,
     no_args_is_help=True,
@@ -173,6 +173,13 @@ def catalogue(
     say(f'    [language]\n    catalogues = ["{file.name}"]')
 
 
+class LogOption(StrEnum):
+    """The format of the log."""
+
+    text = "text"
+    json = "json"
+
+
 @survey.command(rich_help_panel=RUN)
 def serve(
     study: StudyFile,
@@ -193,11 +200,17 @@ def serve(
         int, typer.Option(min=1, help="The number of requests per minute that an address may send.")
     ] = 600,
     starts: Annotated[
-        int,
+        int | None,
         typer.Option(
-            min=1, help="The number of participants per minute that may start from an address."
+            min=1,
+            show_default=False,
+            help="The number of participants per hour that may start from one address. The "
+            "default is starts_per_hour of the study; a lecture hall needs more.",
         ),
-    ] = 60,
+    ] = None,
+    log: Annotated[
+        LogOption, typer.Option(help="How events are written to stderr, one line each.")
+    ] = LogOption.text,
 ) -> None:
     """Serve the web pages of a study until Ctrl-C.
 
@@ -209,10 +222,10 @@ def serve(
     from rankshot.survey.progress import count_other_answers
     from rankshot.survey.study import CONSENT_PLACEHOLDER
     from rankshot.survey.study_files import read_study
-    from rankshot.survey.web.app import Rates, create_app, is_loopback, serve as serve_app
+    from rankshot.survey.web.app import Rates, create_app
+    from rankshot.survey.web.server import is_loopback, serve as serve_app
 
-    if root and (not root.startswith("/") or root.endswith("/")):
-        raise RankshotError(f"--root is {root!r}: begin it with a slash and end it without one")
+    _check_root(root)
     definition = read_study(study)
     if CONSENT_PLACEHOLDER in definition.consent:
         todo = f"{study}: the consent still contains {CONSENT_PLACEHOLDER}"
@@ -241,77 +254,11 @@ def serve(
         say(f"Participants  {address}/")
         say(f"Researcher    {address}/researcher" if token else f"Researcher    off: set {TOKEN}")
         say("Press Ctrl-C to stop. All answers that were sent are saved.")
-        serve_app(app, listening)
-
-
-@survey.command(rich_help_panel=RESULTS)
-def status(study: StudyFile, database: DatabaseOption = None) -> None:
-    """Show the progress of a survey.
-
-    A table shows the answers to the questions of each new class, their consensus and how much
-    they agree. Below it are the flagged raters.
-
-    Example: rankshot survey status study.toml
-    """
-    from rich.console import Console
-
-    view = _read_overview(study, database)
-    people, progress = view.participants, view.progress
-    console = Console()
-    console.print(_make_table(view))
-    others = sum(q.answered for q in progress.questions if not q.is_asked)
-    if others:
-        say(
-            f"{format_count(others, 'more answer')} to questions that are no longer in the study",
-            console,
-        )
-    say(
-        f"{format_count(people.started, 'participant')}: {people.finished:,} finished, "
-        f"{people.active:,} active, {people.left:,} left before the end",
-        console,
-    )
-    say(f"{len(progress.flagged):,} of {len(progress.raters):,} raters are flagged", console)
-    for row in progress.flagged:
-        reasons = "; ".join(f"{flag.name}: {flag.text}" for flag in row.flags)
-        say(f"    {row.rater} (code {view.codes[row.rater]}) {reasons}", console)
-
-
-@survey.command(rich_help_panel=RESULTS)
-def export(
-    study: StudyFile,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The rankings file to write (.jsonl).")
-    ],
-    database: DatabaseOption = None,
-    exclude_flagged: Annotated[
-        bool, typer.Option("--exclude-flagged", help="Leave out the answers of flagged raters.")
-    ] = False,
-) -> None:
-    """Write the answers to a rankings file.
-
-    Example: rankshot survey export study.toml -o rankings.jsonl
-    """
-    from rankshot.survey.export import write_export
-
-    check_writable(output, study)
-    view = _read_overview(study, database)
-    exported = write_export(
-        output, view.study, view.answers, view.flags, exclude_flagged=exclude_flagged
-    )
-    say(f"{format_count(exported.n_answers, 'answer')} written to {output}")
-    if exclude_flagged:
-        who = format_count(exported.n_raters_excluded, "flagged rater")
-        say(f"left out: {format_count(exported.n_excluded, 'answer')} of {who}")
-    never = (
-        format_count(exported.n_skips, "skip"),
-        format_count(exported.n_repeats, "repeat"),
-        format_count(exported.n_gold, "gold answer"),
-    )
-    say(f"never exported: {', '.join(never)}")
+        serve_app(app, listening, log=log.value)
 
 
 for panel, commands in {
-    RESULTS: (backup,),
+    RESULTS: (status, export, backup),
     STOP: (people.pilot, people.pause, people.close, people.reopen, people.reset),
     PEOPLE: (people.participants, people.exclude, people.restore, people.delete),
     PAY: (people.invite, people.payments, people.forget_ids),
@@ -320,23 +267,23 @@ for panel, commands in {
         survey.command(rich_help_panel=panel)(command)
 
 
+def _check_root(root: str) -> None:
+    if root and (not root.startswith("/") or root.endswith("/")):
+        raise RankshotError(f"--root is {root!r}: begin it with a slash and end it without one")
+    first = root.split("/")[1] if root else ""
+    if first in OWN_PATHS:
+        raise RankshotError(
+            f"--root is {root!r}: pages of the survey itself begin with /{first}; take another path"
+        )
+
+
 def _open_port(host: str, port: int) -> socket:
-    from rankshot.survey.web.app import open_port
+    from rankshot.survey.web.server import open_port
 
     try:
         return open_port(host, port)
     except RankshotError as error:
         raise RankshotError(f"{error}; give another --port or --host") from None
-
-
-def _read_overview(study: Path, database: str | None) -> Overview:
-    require_extra()
-    from rankshot.survey.progress import read_overview
-    from rankshot.survey.study_files import read_study
-
-    definition = read_study(study)
-    with closing(open_database(study, database, read_only=True)) as answers:
-        return read_overview(definition, answers, time.time())
 
 
 def _describe_plan(study: Study) -> str:
@@ -346,33 +293,3 @@ def _describe_plan(study: Study) -> str:
         f"{format_count(n, 'question')} with {format_count(each, 'answer')} each, from "
         f"{format_count(people, 'participant')} or more"
     )
-
-
-def _make_table(view: Overview) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title=Text(view.study.title))
-    table.add_column("new class", style="bold", overflow="fold")
-    table.add_column("answers", justify="right")
-    table.add_column("in progress", justify="right")
-    table.add_column("consensus so far", overflow="fold")
-    table.add_column("stable", justify="right")
-    table.add_column("first 3", justify="right")
-    table.add_column("W", justify="right")
-    questions = view.progress.questions
-    for row in view.progress.targets:
-        answered = sum(
-            q.answered for q in questions if q.is_asked and q.question.target == row.target
-        )
-        order = [x if isinstance(x, str) else " = ".join(x) for x in row.consensus]
-        shares = (row.stability, row.first_stability, row.concordance)
-        cells = [
-            row.target,
-            f"{answered:,} of {row.planned:,}",
-            f"{row.in_progress:,}",
-            " > ".join(order[:SHOWN]) + (" > …" if len(order) > SHOWN else ""),
-            *("-" if share is None else f"{share:.2f}" for share in shares),
-        ]
-        table.add_row(*map(Text, cells))
-    return table

@@ -6,12 +6,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rankshot.core.errors import short_repr
+from rankshot.ranking.layouts import ABSENT
 from rankshot.survey.languages import ParticipantError
 from rankshot.survey.study import Question
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Answer:
     """The answer of one participant to one question.
 
@@ -31,8 +35,8 @@ class Answer:
     seconds : float or None
         The time from first showing the question to the answer. None if it is unknown: the server
         was started again in between, and the computer's time was set back.
-    answered_at : float
-        Unix time.
+    answered_at, shown_at : float
+        Unix times; ``shown_at`` is None if it was not read.
     """
 
     rater: str
@@ -43,6 +47,7 @@ class Answer:
     order: tuple[str, ...]
     seconds: float | None
     answered_at: float
+    shown_at: float | None = None
 
 
 def order_from_places(items: Sequence[str], places: Sequence[str]) -> tuple[str, ...]:
@@ -100,3 +105,29 @@ def group_by_question(answers: Iterable[Answer]) -> list[list[Answer]]:
     for answer in answers:
         groups[answer.question.key].append(answer)
     return list(groups.values())
+
+
+def answer_levels(answers: Sequence[Answer], items: Sequence[str]) -> NDArray[np.int32]:
+    """Return the level of every item in each answer.
+
+    The items that an answer shows but does not rank share the level after its last one; those
+    that it does not show are `ABSENT`.
+
+    Examples
+    --------
+    >>> cat = Question("cat", ("leopard", "fox", "bus"))
+    >>> said = Answer("a1", cat, 1, False, cat.items, ("fox",), 7.25, 0.0)
+    >>> answer_levels([said], ("bus", "cup", "fox", "leopard"))
+    array([[ 1, -1,  0,  1]], dtype=int32)
+    """
+    code = {item: number for number, item in enumerate(items)}
+    n_ranked = np.array([len(answer.order) for answer in answers])
+    n_shown = np.array([len(answer.question.items) for answer in answers])
+    rows = np.arange(len(answers))
+    table = np.full((len(answers), len(code)), ABSENT, np.int32)
+    shown = [code[item] for answer in answers for item in answer.question.items]
+    table[np.repeat(rows, n_shown), shown] = np.repeat(n_ranked, n_shown)
+    ranked = [code[item] for answer in answers for item in answer.order]
+    first = np.cumsum(n_ranked) - n_ranked
+    table[np.repeat(rows, n_ranked), ranked] = np.arange(len(ranked)) - np.repeat(first, n_ranked)
+    return table

@@ -94,17 +94,29 @@ def export_lines(
         raise RankshotError(_explain_empty_export(study, len(answers), len(counted)))
     _check_items(study, kept)
     n_gold = sum(answer.question.is_gold for answer in given)
+    n_excluded, n_raters = count_left_out(answers, flags) if exclude_flagged else (0, 0)
     # Of all answers: leaving out flagged participants does not change what an answer means.
     several = _targets_with_several_sets(study, counted)
     return Export(
         lines=tuple(_format_line(study, a, flags.get(a.rater, ()), several) for a in kept),
         n_answers=len(kept),
-        n_excluded=len(counted) - len(kept),
-        n_raters_excluded=len({a.rater for a in counted} - {a.rater for a in kept}),
+        n_excluded=n_excluded,
+        n_raters_excluded=n_raters,
         n_skips=len(answers) - len(given),
         n_repeats=len(given) - len(counted) - n_gold,
         n_gold=n_gold,
     )
+
+
+def count_left_out(
+    answers: Iterable[Answer], flags: Mapping[str, Sequence[Flag]]
+) -> tuple[int, int]:
+    """Return how many answers a file without flagged participants leaves out, and of how many.
+
+    Flagged participants who skipped everything have no answers that could be left out.
+    """
+    raters = [answer.rater for answer in answers if flags.get(answer.rater) and is_counted(answer)]
+    return len(raters), len(set(raters))
 
 
 def write_export(

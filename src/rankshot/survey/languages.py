@@ -163,7 +163,7 @@ def _compare_texts(texts: Mapping[str, str], english: Mapping[str, str]) -> None
         if keys:
             raise RankshotError(f"{problem}: {', '.join(keys)}")
     for key, text in texts.items():
-        wanted, found = _fields(english[key]), _fields(text)
+        wanted, found = find_fields(english[key]), find_fields(text)
         if found is None:
             raise RankshotError(
                 f"{key} is {short_repr(text)}: write a brace that is no field as {{{{ or }}}}"
@@ -176,7 +176,7 @@ def _compare_texts(texts: Mapping[str, str], english: Mapping[str, str]) -> None
             )
 
 
-def _fields(text: str) -> set[str] | None:
+def find_fields(text: str) -> set[str] | None:
     """Return the fields of a text; None if its braces do not match, or have more than a name."""
     try:
         parts = list(Formatter().parse(text))
@@ -354,10 +354,6 @@ class OwnTexts:
         if len({text for text, _ in shown}) == len(names):
             return shown
         return [OwnText(name, self._study.language) for name in names]
-
-    def keep(self, text: str) -> OwnText:
-        """Return a text that is not translated, such as the description of a picture."""
-        return OwnText(text, self._study.language)
 
     def ask(self, target: str) -> OwnText:
         """Return the prompt with the name of a target in it."""

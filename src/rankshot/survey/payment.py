@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
+import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from rankshot.core.errors import RankshotError, format_count
-from rankshot.survey.progress import read_answers
-from rankshot.survey.quality import Flag, find_flags
+from rankshot.survey.overview import read_overview
+from rankshot.survey.quality import Flag
+from rankshot.survey.raw_data import escape_formula
 from rankshot.survey.store.database import Database
 from rankshot.survey.store.people import Person, read_people
 from rankshot.survey.study import Study
@@ -104,8 +106,8 @@ def read_payments(study: Study, database: Database) -> list[Payment]:
     """Read the database of a survey, and decide who is to be paid. Pilots are not in the list."""
     with database.begin_read() as connection:
         people = read_people(connection, database.identity)
-        answers = read_answers(connection)
-    return decide_payments(study, people, find_flags(answers, study.quality))
+    # The same flags as on the researcher's page.
+    return decide_payments(study, people, read_overview(study, database, time.time()).flags)
 
 
 def format_payments(
@@ -139,11 +141,6 @@ def format_payments(
     writer = csv.writer(table, lineterminator="\n")
     writer.writerow(COLUMNS)
     writer.writerows(
-        [_escape_formula(getattr(payment, name) or "") for name in COLUMNS] for payment in chosen
+        [escape_formula(getattr(payment, name) or "") for name in COLUMNS] for payment in chosen
     )
     return table.getvalue()
-
-
-def _escape_formula(cell: str) -> str:
-    """Return a cell that no spreadsheet takes for a formula."""
-    return f"'{cell}" if cell[:1] in ("=", "+", "-", "@", "\t") else cell

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,9 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from rankshot.core.blocks import row_blocks
-from rankshot.ranking.layouts import levels
-from rankshot.ranking.rankings import Rankings
-from rankshot.survey.answers import Answer, group_by_question, is_counted
+from rankshot.survey.answers import Answer, answer_levels, group_by_question, is_counted
 from rankshot.survey.consensus import Levels, pair_signs, pairwise_margins
 from rankshot.survey.study import QualityRules
 
@@ -35,6 +34,8 @@ LEAST_PLACES = 8
 MOST_CHANCE = 0.01
 """The largest probability with which an independent participant gets the flag "identical"."""
 
+FLAG_NAMES = ("fast", "repeats", "gold", "distance", "identical", "skips")
+
 
 @dataclass(frozen=True)
 class Flag:
@@ -43,7 +44,7 @@ class Flag:
     Attributes
     ----------
     name : str
-        "fast", "repeats", "gold", "distance", "identical" or "skips".
+        One of `FLAG_NAMES`.
     text : str
         The reason in words, with the figures.
     value : float
@@ -135,12 +136,6 @@ def find_flags(answers: Sequence[Answer], rules: QualityRules) -> dict[str, tupl
     return {rater: tuple(theirs) for rater, theirs in found.items()}
 
 
-def answer_levels(answers: Sequence[Answer]) -> Levels:
-    """Return the level of every item of one question in each answer; unranked items are last."""
-    items = answers[0].question.items
-    return levels(Rankings.from_orders([answer.order for answer in answers], items=items))
-
-
 def answer_distances(first: Levels, second: Levels) -> Floats:
     """Return the normalised Kendall distance between each two answers to the same question.
 
@@ -209,11 +204,12 @@ def _flag_repeats(answers: Sequence[Answer], rules: QualityRules) -> RaterFlags:
     again = (a for a in telling if a.repeat and (a.rater, a.question.key) in first)
     for group in group_by_question(again):
         before = [first[answer.rater, answer.question.key] for answer in group]
-        apart = answer_distances(answer_levels(before), answer_levels(group)).tolist()
+        items = group[0].question.items
+        apart = answer_distances(answer_levels(before, items), answer_levels(group, items)).tolist()
         for answer, distance in zip(group, apart, strict=True):
             distances[answer.rater].append(distance)
     for rater, theirs in distances.items():
-        mean = float(np.mean(theirs))
+        mean = fmean(theirs)
         if mean > rules.repeat_distance:
             what = f"{len(theirs)} repeated answers" if len(theirs) > 1 else "the repeated answer"
             text = f"{what} at a distance of {mean:.2f} from the first (at random: 0.50)"
@@ -223,13 +219,13 @@ def _flag_repeats(answers: Sequence[Answer], rules: QualityRules) -> RaterFlags:
 def _flag_gold(answers: Sequence[Answer], rules: QualityRules) -> RaterFlags:
     gold = [answer for answer in answers if answer.question.is_gold and answer.order]
     asked = Counter(answer.rater for answer in gold)
-    wrong = Counter(answer.rater for answer in gold if not _is_right(answer))
+    wrong = Counter(answer.rater for answer in gold if not is_right(answer))
     for rater, n in wrong.items():
         if n > rules.gold_failures:
             yield rater, Flag("gold", f"{n} of {asked[rater]} gold questions wrong", n)
 
 
-def _is_right(answer: Answer) -> bool:
+def is_right(answer: Answer) -> bool:
     """Return whether no other item comes before one of the known items."""
     first = answer.question.first
     return set(answer.order[: len(first)]) <= set(first)
@@ -239,11 +235,12 @@ def _flag_distance(answers: Sequence[Answer], rules: QualityRules) -> RaterFlags
     distances: dict[str, list[float]] = defaultdict(list)
     for group in group_by_question(filter(is_counted, answers)):
         if len(group) > LEAST_OTHERS:
-            apart = distances_to_others(answer_levels(group)).tolist()
+            table = answer_levels(group, group[0].question.items)
+            apart = distances_to_others(table).tolist()
             for answer, distance in zip(group, apart, strict=True):
                 distances[answer.rater].append(distance)
     for rater, theirs in distances.items():
-        mean = float(np.mean(theirs))
+        mean = fmean(theirs)
         if len(theirs) >= LEAST_COMPARED and mean > rules.consensus_distance:
             text = (
                 f"at a distance of {mean:.2f} from the majority of the others, over "
@@ -368,9 +365,11 @@ def _find_pairs(answers: Sequence[Answer]) -> tuple[Any, ...]:
     n_compared = np.zeros(len(raters), np.int64)
     found = []
     # In blocks: one table of all pairs would grow with the square of the number of raters.
-    for rows in row_blocks(len(raters), 4 * len(raters)):
+    for block in row_blocks(len(raters), 4 * len(raters)):
+        # Few raters have several orders in common with somebody else: only these are compared.
+        rows = np.unique(_find_common(gave, block))
         shared = (answered[rows] @ answered.T).toarray()
-        shared[np.arange(len(shared)), np.arange(rows.start, rows.stop)] = 0
+        shared[np.arange(len(rows)), rows] = 0
         compared = shared >= LEAST_SHARED
         n_compared[rows] = compared.sum(axis=1)
         same, places, together = (
@@ -382,13 +381,21 @@ def _find_pairs(answers: Sequence[Answer]) -> tuple[Any, ...]:
             & (places >= LEAST_PLACES)
             & (together <= np.log(MOST_CHANCE))
         )
-        found.append((pair[0] + rows.start, pair[1], shared[pair], places[pair], together[pair]))
+        found.append((rows[pair[0]], pair[1], shared[pair], places[pair], together[pair]))
     one, other, n_shared, n_places, log_p = (
         np.concatenate(part) for part in zip(*found, strict=True)
     )
     # Both get the larger number of comparisons, so that they are flagged together.
     chance = np.exp(log_p) * np.maximum(n_compared[one], n_compared[other])
     return raters, one, other, n_shared, n_places, chance
+
+
+def _find_common(gave: csr_array, block: slice) -> NDArray[np.int64]:
+    """Return the raters of a block who gave `LEAST_SHARED` of the orders of somebody else."""
+    common = (gave[block] @ gave.T).tocoo()
+    one, other = common.coords
+    one = one + block.start
+    return np.asarray(one[(common.data >= LEAST_SHARED) & (one != other)])
 
 
 def _encode_labels(labels: Iterable[Label]) -> tuple[list[Label], NDArray[np.int64]]:

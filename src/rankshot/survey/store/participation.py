@@ -93,6 +93,7 @@ class ExtraLeft:
 
     form: str
     """The token that the answers to them must have."""
+    pilot: bool
 
 
 class NotAssignedError(Exception):
@@ -290,8 +291,9 @@ class Participation:
         if row.finished_at is not None:
             return self._make_finished(connection, row)
         if row.number is None:
-            if row.n_answers and self._is_extra_left(connection, row.rater):
-                return ExtraLeft(self._identity.form_token(row.rater, "extra"))
+            if self._is_extra_left(connection, row.rater):
+                form = self._identity.form_token(row.rater, "extra")
+                return ExtraLeft(form, bool(row.pilot))
             record_end(connection, row.rater, now)
             return self._make_finished(connection, row)
         mine = {"of_rater": row.rater, "of_number": row.number}
@@ -316,7 +318,8 @@ class Participation:
         )
 
     def _is_extra_left(self, connection: Connection, rater: str) -> bool:
-        if not self._study.extra:
+        """Return whether somebody who has ranked something has extra questions to answer."""
+        if not self._study.extra or not count_own_answers(connection, rater)[0]:
             return False
         stored = read_extra_answers(connection, rater).get(rater, {})
         return any(question.name not in stored for question in self._study.extra)
@@ -395,7 +398,7 @@ class Participation:
         Raises
         ------
         NotAssignedError
-            If there is no such participant, or the form token is wrong.
+            If there is no such participant, or not any more, or the form token is wrong.
         """
         if not self._identity.is_form_token(form, rater, "extra"):
             raise NotAssignedError

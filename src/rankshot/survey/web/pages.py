@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2.utils import htmlsafe_json_dumps
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 from pydantic import BaseModel, ConfigDict, StringConstraints
@@ -22,6 +23,7 @@ from rankshot.survey.languages import (
     OwnText,
     OwnTexts,
     ParticipantError,
+    find_fields,
     make_example,
 )
 from rankshot.survey.store.identity import NONCE_DIGITS, TOKEN_DIGITS
@@ -34,6 +36,12 @@ STATIC = {
     "researcher.css": "text/css",
     "researcher.js": "text/javascript",
 }
+
+SCRIPT_KEYS = (
+    *("up", "down", "first", "remove"),
+    *("placed", "moved", "stays", "removed", "skip_again", "nothing_ranked"),
+)
+"""The keys of the texts that the script of a question shows."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +120,12 @@ class Pages:
         """Return a page in the language of a participant; without a reader, in English."""
         texts = self.texts(reader)
         text = self._environment.get_template(template).render(
-            texts=texts, t=texts.translate, own=texts.own, lang_of=texts.mark_language, **values
+            texts=texts,
+            t=texts.translate,
+            own=texts.own,
+            lang_of=texts.mark_language,
+            lang_of_study=texts.study_language,
+            **values,
         )
         headers = {"content-language": texts.tag, "vary": "accept-language"}
         return HTMLResponse(text, status, headers)
@@ -170,6 +183,10 @@ class PageTexts:
     consent, instructions, contact : Markup or None
         Texts of the study, from Markdown.
     example : ShownExample
+    study_language : Markup
+        The attribute for texts of the study that are never translated.
+    script : Markup
+        The texts of the script of a question, as JSON.
     """
 
     def __init__(self, study: Study, catalogue: Catalogue, languages: Languages) -> None:
@@ -183,9 +200,21 @@ class PageTexts:
             OwnText(render_line(study.contact), study.language)
         )
         self.example = make_example(study, own, languages)
+        self.study_language = self.mark_language(OwnText("", study.language))
+        self.script = htmlsafe_json_dumps(
+            {key: catalogue.texts[f"question.{key}"] for key in SCRIPT_KEYS}
+        )
+        # Most texts have no fields, and are the same on each page.
+        self._fixed = {
+            key: escape(text).format()
+            for key, text in catalogue.texts.items()
+            if not find_fields(text)
+        }
 
     def translate(self, key: str, **fields: object) -> Markup:
         """Return a fixed text as HTML; fields that are not HTML are escaped."""
+        if not fields:
+            return self._fixed[key]
         return escape(self._catalogue.texts[key]).format(**self._catalogue.isolate(fields))
 
     def translate_error(self, error: ParticipantError) -> Markup:
@@ -197,10 +226,6 @@ class PageTexts:
         }
         return self.translate(error.key, **error.fields | names)
 
-    def pick(self, *keys: str) -> dict[str, str]:
-        """Return texts of questions for the script, which fills in their fields."""
-        return {key: self._catalogue.texts[f"question.{key}"] for key in keys}
-
     def mark_language(self, text: OwnText) -> Markup:
         """Return the attribute for a text in another language than the page, or nothing."""
         if text.language == self.tag:
@@ -209,7 +234,7 @@ class PageTexts:
 
     def join(self, texts: list[OwnText]) -> Markup:
         """Return a list of names as HTML."""
-        return escape(self._catalogue.texts["page.comma"]).join(map(self._wrap, texts))
+        return self.translate("page.comma").join(map(self._wrap, texts))
 
     def _wrap(self, text: OwnText) -> Markup:
         """Return a text of the study, for a sentence that may have another direction."""
@@ -334,8 +359,8 @@ class SentForm(BaseModel):
 
 # ---- Responses in the OpenAPI document
 
-ALWAYS = (413, 422, 429)
-"""Too large, malformed, too many: any request may get these."""
+ALWAYS = (413, 422, 429, 503)
+"""Too large, malformed, too many, no database: any request may get these."""
 FORMS = (403, 415)
 """From another site, of another content type: any form may get these."""
 REASONS = {
@@ -349,7 +374,7 @@ REASONS = {
     415: "Not a form",
     422: "Malformed, or not a ranking",
     429: "Too many requests",
-    503: "No question is left at the moment, or the study is paused",
+    503: "No question is left, the study is paused, or the database does not answer",
 }
 HEADERS = {
     303: {"Location": "The next page"},

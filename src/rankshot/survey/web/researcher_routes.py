@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import hmac
 import time
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, get_args
+from urllib.parse import urlencode
 
-from fastapi import APIRouter, Depends, Form, Query, Request
+from fastapi import APIRouter, Depends, Form, Header, Path, Query, Request
 from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
-from pydantic import StringConstraints
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
 from rankshot.core.errors import RankshotError
-from rankshot.survey.export import export_lines
-from rankshot.survey.progress import Overview, read_overview
+from rankshot.survey.export import count_left_out, export_lines
+from rankshot.survey.overview import STATES, OverviewReader
+from rankshot.survey.payment import Decision, decide_payments, format_payments
+from rankshot.survey.quality import FLAG_NAMES, is_right
+from rankshot.survey.raw_data import (
+    MARK,
+    answer_records,
+    format_csv,
+    format_jsonl,
+    participant_records,
+)
 from rankshot.survey.store.database import Database
-from rankshot.survey.store.identity import Identity
+from rankshot.survey.store.identity import RATER_DIGITS, Identity
+from rankshot.survey.store.people import MOST_REASON, read_people
 from rankshot.survey.study import Study
 from rankshot.survey.web.pages import (
     FormNonce,
@@ -25,12 +37,29 @@ from rankshot.survey.web.pages import (
     describe_form,
     describe_refusals,
 )
+from rankshot.survey.web.participant_table import FORMATS, ParticipantTable, TableQuery
+from rankshot.survey.web.researcher_actions import (
+    PARTICIPANT_ACTIONS,
+    STUDY_ACTIONS,
+    ActForm,
+    Action,
+    Actions,
+    AnyAction,
+    ConfirmForm,
+    describe_done,
+)
 
 COOKIE = "rankshot_researcher"
 SECONDS = 12 * 3600
 """How long a login lasts."""
 LEAST_CHARACTERS = 16
 MOST_CHARACTERS = 500
+JSONL = "application/x-ndjson"
+CSV = "text/csv"
+PLAIN = "text/plain"
+Rater = Annotated[str, Path(pattern=f"^[0-9a-f]{{{RATER_DIGITS}}}$")]
+DataName = Literal["answers.csv", "answers.jsonl", "participants.csv", "participants.jsonl"]
+PaymentName = Literal["payments.csv", "approve.txt", "reject.txt"]
 _COOKIE = APIKeyCookie(
     name=COOKIE, scheme_name="cookie", description="Set by the login form.", auto_error=False
 )
@@ -94,22 +123,26 @@ class Login:
         return hmac.digest(self._key, end.encode(), "sha256").hex()
 
 
-def is_logged_in(
+def find_session(
     request: Request,
     cookie: Annotated[str | None, Depends(_COOKIE)],
     bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)],
-) -> bool:
-    """Return whether a request has the cookie, or the token as ``Authorization: Bearer``."""
+) -> str | None:
+    """Return the login of a request: its cookie, or "token" for ``Authorization: Bearer``."""
     login: Login = request.app.state.login
     if bearer is not None:
-        return login.is_token(bearer.credentials)
-    return cookie is not None and login.accepts(cookie, time.time())
+        return "token" if login.is_token(bearer.credentials) else None
+    return cookie if cookie is not None and login.accepts(cookie, time.time()) else None
 
 
-def require_login(logged_in: Annotated[bool, Depends(is_logged_in)]) -> None:
+def require_session(session: Annotated[str | None, Depends(find_session)]) -> str:
     """Refuse a request without a login."""
-    if not logged_in:
+    if session is None:
         raise RefusedError(401, "Not logged in", "Please log in first.")
+    return session
+
+
+Session = Annotated[str, Depends(require_session)]
 
 
 # ---- Routes
@@ -128,6 +161,29 @@ class LogoutForm(SentForm):
     form: FormNonce
 
 
+class PageQuery(TableQuery):
+    """The query of the page after an action: what was done."""
+
+    done: AnyAction | Literal[""] = ""
+    n: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+
+
+class RankingsQuery(BaseModel):
+    """What a rankings file contains."""
+
+    model_config = ConfigDict(extra="forbid")
+    pilot: bool = False
+    exclude_flagged: bool = False
+
+
+class DataQuery(BaseModel):
+    """What a file of raw data contains."""
+
+    model_config = ConfigDict(extra="forbid")
+    pilot: bool = False
+    with_ids: bool = False
+
+
 class ResearcherRoutes:
     """The routes of a study's researcher.
 
@@ -140,37 +196,54 @@ class ResearcherRoutes:
     """
 
     def __init__(self, study: Study, database: Database, login: Login, pages: Pages) -> None:
-        self._study = study
         self._database = database
         self._identity = database.identity
+        self._reader = OverviewReader(study, database)
         self._login = login
         self._pages = pages
         self._home = f"{pages.root}/researcher"
+        self._actions = Actions(study, database, self._reader)
 
     def router(self) -> APIRouter:
         """Return the router with all routes."""
         router = APIRouter(prefix="/researcher", default_response_class=HTMLResponse)
-        locked: dict[str, Any] = {"dependencies": [Depends(require_login)]}
-        lines = {"content": {"application/x-ndjson": {"schema": {"type": "string"}}}}
+        locked: dict[str, Any] = {"dependencies": [Depends(require_session)]}
         # Without a login, this is the page that asks for the token.
         router.get("", responses=describe_refusals(), openapi_extra={"security": [{}]})(self.page)
         router.post("/login", **describe_form(401))(self.log_in)
         router.post("/logout", **describe_form(401), **locked)(self.log_out)
-        router.get("/progress", responses=describe_refusals(401), **locked)(self.progress)
+        unchanged = {304: {"description": "Nothing has changed"}}
+        router.get("/progress", responses={**unchanged, **describe_refusals(401)}, **locked)(
+            self.progress
+        )
+        router.get("/participants/{rater}", responses=describe_refusals(401, 404), **locked)(
+            self.participant
+        )
+        router.post("/confirm", responses=describe_refusals(401, 403, 409, 415), **locked)(
+            self.confirm
+        )
+        router.post("/act", **describe_form(401, 409), **locked)(self.act)
         router.get(
             "/rankings.jsonl",
             response_class=Response,
-            responses={200: lines, **describe_refusals(401, 404)},
+            responses={200: _describe_files(JSONL), **describe_refusals(401, 404)},
             **locked,
         )(self.rankings)
+        router.get(
+            "/data/{name}",
+            response_class=StreamingResponse,
+            responses={200: _describe_files(JSONL, CSV), **describe_refusals(401, 404)},
+            **locked,
+        )(self.data)
+        router.get(
+            "/payment/{name}",
+            response_class=Response,
+            responses={200: _describe_files(CSV, PLAIN), **describe_refusals(401, 409)},
+            **locked,
+        )(self.payment)
         return router
 
-    def page(self, logged_in: Annotated[bool, Depends(is_logged_in)]) -> HTMLResponse:
-        """Show the progress of the survey, or ask for the token."""
-        if not logged_in:
-            return self._pages.render("login.html", fields=self._fields("login"), error=None)
-        fields = self._fields("logout")
-        return self._pages.render("researcher.html", fields=fields, view=self._read_overview())
+    # ---- Login
 
     def log_in(self, request: Request, form: Annotated[LoginForm, Form()]) -> Response:
         """Check the token, and set the login cookie."""
@@ -191,41 +264,171 @@ class ResearcherRoutes:
         )
         return response
 
-    def log_out(self, form: Annotated[LogoutForm, Form()]) -> Response:
+    def log_out(self, form: Annotated[LogoutForm, Form()], session: Session) -> Response:
         """Delete the login cookie."""
-        self._require_nonce(form.form, "logout")
+        self._require_nonce(form.form, session)
         response = RedirectResponse(self._home, 303)
         response.delete_cookie(COOKIE, path=self._home, httponly=True, samesite="strict")
         return response
 
-    def progress(self) -> HTMLResponse:
-        """Return the part of the page that changes, for its script."""
-        return self._pages.render("progress.html", view=self._read_overview())
+    # ---- Pages
 
-    def rankings(
+    def page(
         self,
-        exclude_flagged: Annotated[bool, Query()] = False,  # noqa: FBT002
+        session: Annotated[str | None, Depends(find_session)],
+        query: Annotated[PageQuery, Query()],
+    ) -> HTMLResponse:
+        """Show the progress of the survey and its participants, or ask for the token."""
+        if session is None:
+            return self._pages.render("login.html", fields=self._fields("login"), error=None)
+        return self._pages.render(
+            "researcher.html",
+            fields=self._fields(session),
+            done=describe_done(query.done, query.n) if query.done else None,
+            **self._show_progress(query),
+        )
+
+    def progress(
+        self,
+        query: Annotated[TableQuery, Query()],
+        if_none_match: Annotated[str | None, Header()] = None,
     ) -> Response:
+        """Return the part of the page that changes, for its script."""
+        shown = self._show_progress(query)
+        etag = f'"{shown["view"].version}"'
+        if if_none_match == etag:
+            return Response(status_code=304)
+        page = self._pages.render("progress.html", **shown)
+        page.headers["etag"] = etag
+        return page
+
+    def _show_progress(self, query: TableQuery) -> dict[str, Any]:
+        view = self._reader.read(pilot=query.pilot)
+        return {
+            "view": view,
+            "left_out": count_left_out(view.answers, view.flags),
+            "table": ParticipantTable.make(view, query),
+            "states": STATES,
+            "flag_names": FLAG_NAMES,
+            "participant_actions": _name_buttons(PARTICIPANT_ACTIONS),
+            "study_actions": _name_buttons(STUDY_ACTIONS),
+            **FORMATS,
+        }
+
+    def participant(self, rater: Rater, session: Session) -> HTMLResponse:
+        """Show one participant with all answers."""
+        for pilot in (False, True):
+            view = self._reader.read(pilot=pilot)
+            if rater in view.people:
+                break
+        else:
+            text = "There is no participant with this name, or not any more."
+            raise RefusedError(404, "No such participant", text, link=self._home)
+        person = view.people[rater]
+        given = view.excluded_answers if person.excluded_at is not None else view.answers
+        return self._pages.render(
+            "participant.html",
+            fields=self._fields(session),
+            view=view,
+            person=person,
+            answers=[answer for answer in given if answer.rater == rater],
+            is_right=is_right,
+            participant_actions=_name_buttons(PARTICIPANT_ACTIONS),
+            **FORMATS,
+        )
+
+    # ---- Actions
+
+    def confirm(self, form: Annotated[ConfirmForm, Form()], session: Session) -> HTMLResponse:
+        """Say what an action will do, and to whom. Nothing is changed yet."""
+        self._require_nonce(form.form, session)
+        try:
+            planned = self._actions.plan(form)
+        except RankshotError as error:
+            raise RefusedError(409, "Nothing was changed", f"{error}.", link=self._home) from None
+        return self._pages.render(
+            "confirm.html",
+            fields=self._fields(session),
+            planned=planned,
+            of_pilot=form.pilot,
+            most_reason=MOST_REASON,
+        )
+
+    def act(self, form: Annotated[ActForm, Form()], session: Session) -> Response:
+        """Do what was confirmed."""
+        self._require_nonce(form.form, session)
+        try:
+            n = self._actions.run(form)
+        except RankshotError as error:
+            raise RefusedError(409, "Nothing was changed", f"{error}.", link=self._home) from None
+        query = {"done": form.action, "n": n} | ({"pilot": "true"} if form.pilot else {})
+        return RedirectResponse(f"{self._home}?{urlencode(query)}", 303)
+
+    # ---- Files
+
+    def rankings(self, query: Annotated[RankingsQuery, Query()]) -> Response:
         """Return the answers as a rankings file."""
-        view = self._read_overview()
+        view = self._reader.read(pilot=query.pilot)
         try:
             export = export_lines(
-                view.study, view.answers, view.flags, exclude_flagged=exclude_flagged
+                view.study, view.answers, view.flags, exclude_flagged=query.exclude_flagged
             )
         except RankshotError as error:
             raise RefusedError(404, "Nothing to download", f"{error}.", link=self._home) from None
-        return Response(
-            "".join(f"{line}\n" for line in export.lines),
-            media_type="application/x-ndjson",
-            headers={"content-disposition": 'attachment; filename="rankings.jsonl"'},
+        lines = "".join(f"{line}\n" for line in export.lines)
+        return Response(lines, media_type=JSONL, headers=_attach("rankings.jsonl"))
+
+    def data(self, name: DataName, query: Annotated[DataQuery, Query()]) -> Response:
+        """Return every answer, or every participant, as CSV or JSON lines."""
+        view = self._reader.read(pilot=query.pilot)
+        if not view.people:
+            text = "Nobody has started yet."
+            raise RefusedError(404, "Nothing to download", text, link=self._home)
+        what, _, ending = name.partition(".")
+        records = (
+            answer_records(view)
+            if what == "answers"
+            else participant_records(view, with_ids=query.with_ids)
+        )
+        return StreamingResponse(
+            format_csv(records) if ending == "csv" else format_jsonl(records),
+            media_type=CSV if ending == "csv" else JSONL,
+            headers=_attach(name),
         )
 
-    def _read_overview(self) -> Overview:
-        return read_overview(self._study, self._database, time.time())
+    def payment(self, name: PaymentName) -> Response:
+        """Return who is to be paid, with reasons; or only the ids to approve or to reject."""
+        view = self._reader.read()
+        with self._database.begin_read() as connection:
+            people = read_people(connection, self._identity)
+        payments = decide_payments(view.study, people, view.flags)
+        try:
+            if name == "payments.csv":
+                text = MARK + format_payments(payments, get_args(Decision))
+                return Response(text, media_type=CSV, headers=_attach(name))
+            decision: Decision = "approve" if name == "approve.txt" else "reject"
+            return Response(format_payments(payments, [decision], plain=True), media_type=PLAIN)
+        except RankshotError as error:
+            raise RefusedError(409, "Ids are missing", f"{error}.", link=self._home) from None
+
+    # ---- Forms
 
     def _fields(self, purpose: str) -> dict[str, str]:
-        return {"form": self._identity.nonce(purpose)}
+        return {"form": self._identity.nonce(f"researcher {purpose}")}
 
     def _require_nonce(self, form: str, purpose: str) -> None:
-        if not self._identity.is_nonce(form, purpose):
+        """Refuse a form of another page, or of another login."""
+        if not self._identity.is_nonce(form, f"researcher {purpose}"):
             raise RefusedError(403, "Invalid form", "Please open the page again.")
+
+
+def _name_buttons(actions: Mapping[str, Action]) -> list[tuple[str, str]]:
+    return [(name, action.button) for name, action in actions.items()]
+
+
+def _describe_files(*kinds: str) -> dict[str, Any]:
+    return {"content": {kind: {"schema": {"type": "string"}} for kind in kinds}}
+
+
+def _attach(name: str) -> dict[str, str]:
+    return {"content-disposition": f'attachment; filename="{name}"'}

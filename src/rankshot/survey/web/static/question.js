@@ -67,17 +67,18 @@
       }
       // The empty slot stays: the next tap may be on its way to another item of the pool.
       choices[item].classList.toggle('slot', at >= 0);
-      choices[item].ariaHidden = at >= 0 ? 'true' : null;
+      choices[item].setAttribute('aria-hidden', at >= 0);
       selects[item].value = at < 0 ? '' : String(at + 1);
     });
     element('none-ranked').hidden = order.length > 0;
     element('all-ranked').classList.toggle('slot', order.length < names.length);
-    if (place >= 0) reveal(rows[active]);
   }
 
   // Scrolls the ranking only, never the page.
-  function reveal(row) {
-    const [{ top, bottom, height }, view] = [row, ranking].map((node) => node.getBoundingClientRect());
+  function reveal(item) {
+    if (!order.includes(item)) return;
+    const { top, bottom, height } = rows[item].getBoundingClientRect();
+    const view = ranking.getBoundingClientRect();
     if (top < view.top || height > view.height) ranking.scrollTop += top - view.top;
     else if (bottom > view.bottom) ranking.scrollTop += bottom - view.bottom;
   }
@@ -122,6 +123,7 @@
     order = newOrder;
     complain('');
     draw(item);
+    reveal(item);
     keepDraft();
     askedToSkip = false;
     const place = order.indexOf(item) + 1;
@@ -226,7 +228,6 @@
       // A copy follows the pointer: the list would cut off the row itself at its edges.
       held.ghost = held.node.cloneNode(true);
       held.ghost.classList.add('ghost');
-      held.ghost.ariaHidden = 'true';
       held.ghost.inert = true;
       held.ghost.style.width = `${held.node.offsetWidth}px`;
       form.append(held.ghost);
@@ -268,9 +269,8 @@
     const [scroller, edges] = isInList
       ? [ranking, ranking.getBoundingClientRect()]
       : [document.scrollingElement, { top: 0, bottom: window.innerHeight - 48 }];
-    const before = scroller.scrollTop;
     scroller.scrollTop += held.y < edges.top + 32 ? -8 : held.y > edges.bottom - 32 ? 8 : 0;
-    if (scroller.scrollTop !== before) follow();
+    follow();
     requestAnimationFrame(scrollAtEdge);
   }
 
@@ -370,5 +370,6 @@
   });
   measure();
   draw(order.at(-1));
+  reveal(order.at(-1));
   element('error')?.focus();
 })();

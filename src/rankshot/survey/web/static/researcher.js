@@ -1,42 +1,115 @@
 'use strict';
 
-// Updates the figures while the page is visible. The server makes the HTML, with all names
-// escaped. It is parsed into nodes. A script in it would not run, and the policy forbids it.
+// Updates the page while it is visible, and sorts and filters the table without loading the page
+// again. The server makes the HTML, with all names escaped. It is parsed into nodes. A script in
+// it would not run, and the policy forbids it.
 const updated = document.getElementById('updated');
 const progress = document.getElementById('progress');
+const filter = document.getElementById('filter');
 const seconds = Number(updated.dataset.seconds);
+let version = null;
+let asked = 0;
 
-// Changes only what differs, so that the focus, the selection, the scroll position of a table and
-// the position of a screen reader stay.
+// Changes only what differs, so that the focus, marked rows, what was typed, the scroll position
+// of a table and the position of a screen reader stay. Rows of participants are found by their id.
 function update(node, fresh) {
-  const before = Array.from(node.childNodes);
-  const after = Array.from(fresh.childNodes);
-  before.slice(after.length).forEach((child) => child.remove());
-  after.forEach((child, i) => {
-    if (i >= before.length) node.append(child);
-    else if (before[i].cloneNode().isEqualNode(child.cloneNode())) update(before[i], child);
-    else before[i].replaceWith(child);
-  });
+  const known = new Map(Array.from(node.children, (child) => [child.id, child]));
+  let place = node.firstChild;
+  for (const child of Array.from(fresh.childNodes)) {
+    const same = (child.id && known.get(child.id)) || place;
+    if (same && same.nodeName === child.nodeName && same.id === child.id) {
+      if (same === place) place = place.nextSibling;
+      else node.insertBefore(same, place);
+      if (same.nodeType === Node.ELEMENT_NODE) {
+        copyAttributes(same, child);
+        update(same, child);
+      } else if (same.data !== child.data) same.data = child.data;
+    } else if (place && !place.id) {
+      const next = place.nextSibling;
+      place.replaceWith(child);
+      place = next;
+    } else node.insertBefore(child, place);
+  }
+  while (place) {
+    const next = place.nextSibling;
+    place.remove();
+    place = next;
+  }
+}
+
+function copyAttributes(node, fresh) {
+  for (const { name } of Array.from(node.attributes)) if (!fresh.hasAttribute(name)) node.removeAttribute(name);
+  for (const { name, value } of fresh.attributes) if (node.getAttribute(name) !== value) node.setAttribute(name, value);
+}
+
+// The part of the page's address that says what the table shows.
+function query() {
+  const fields = new URLSearchParams(location.search);
+  fields.delete('done');
+  fields.delete('n');
+  return fields.toString();
 }
 
 async function fetchUpdate() {
+  asked += 1;
+  const mine = asked;
   const signal = AbortSignal.timeout(60000);
-  const response = await fetch(updated.dataset.url, { credentials: 'same-origin', signal });
+  const headers = version ? { 'If-None-Match': version } : {};
+  const response = await fetch(`${updated.dataset.url}?${query()}`, { credentials: 'same-origin', headers, signal });
   if (response.status === 401) location.reload(); // the login has expired
-  if (!response.ok) throw new Error(response.statusText);
-  const fresh = new DOMParser().parseFromString(await response.text(), 'text/html');
-  update(progress, fresh.body);
+  if (!response.ok && response.status !== 304) throw new Error(response.statusText);
+  const text = response.status === 304 ? null : await response.text();
+  if (mine !== asked) return; // the table was sorted meanwhile
+  if (text !== null) {
+    const focused = document.activeElement;
+    update(progress, new DOMParser().parseFromString(text, 'text/html').body);
+    version = response.headers.get('etag');
+    // A row that has moved has lost the focus.
+    if (focused.isConnected && focused !== document.activeElement) focused.focus({ preventScroll: true });
+  }
   updated.textContent = `State at ${new Date().toLocaleTimeString()}, updated every ${seconds} seconds.`;
+}
+
+async function tryUpdate() {
+  try {
+    await fetchUpdate();
+  } catch {
+    updated.textContent = 'The survey does not respond at the moment. These are the last figures.';
+  }
 }
 
 // The next update waits for the last one, however long it takes.
 async function keepUpdating() {
-  try {
-    if (!document.hidden) await fetchUpdate();
-  } catch {
-    updated.textContent = 'The survey does not respond at the moment. These are the last figures.';
-  }
+  if (!document.hidden) await tryUpdate();
   setTimeout(keepUpdating, seconds * 1000);
 }
+
+// Shows the table as another address says.
+async function show(search) {
+  history.replaceState(null, '', search || location.pathname);
+  version = null;
+  await tryUpdate();
+}
+
+progress.addEventListener('click', (event) => {
+  const link = event.target.closest('a.query');
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  show(new URL(link.href).search);
+});
+
+function applyFilter() {
+  const fields = new URLSearchParams(new FormData(filter));
+  for (const [name, value] of Array.from(fields)) if (!value) fields.delete(name);
+  show(`?${fields}`);
+}
+
+filter.addEventListener('submit', (event) => {
+  event.preventDefault();
+  applyFilter();
+});
+progress.addEventListener('change', (event) => {
+  if (event.target.form === filter) applyFilter();
+});
 
 setTimeout(keepUpdating, seconds * 1000);

@@ -1,0 +1,311 @@
+"""What the researcher sees of a survey, all from one state of its database."""
+
+from __future__ import annotations
+
+import gc
+import secrets
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from threading import Lock
+from typing import Any
+
+from sqlalchemy import Connection, func, select
+
+from rankshot.survey.answers import Answer
+from rankshot.survey.extra_answers import read_extra_answers
+from rankshot.survey.progress import (
+    Progress,
+    RaterProgress,
+    TargetMemo,
+    read_answers,
+    summarize_progress,
+    summarize_raters,
+)
+from rankshot.survey.quality import Flag, find_flags
+from rankshot.survey.store.assignment import count_in_progress, idle_cutoff
+from rankshot.survey.store.database import (
+    ASSIGNMENT,
+    EVENT,
+    EXTRA_ANSWER,
+    PARTICIPANT,
+    SURVEY,
+    Database,
+)
+from rankshot.survey.store.identity import Identity
+from rankshot.survey.store.people import Event, State, read_events, read_state
+from rankshot.survey.study import Study
+
+STATES = ("active", "finished", "left", "withdrawn", "excluded")
+"""The states of a participant."""
+IDS = ("platform_id", "platform_study", "platform_session", "turk_assignment")
+"""The columns with ids by which a platform pays."""
+
+
+@dataclass(frozen=True)
+class Participant:
+    """One participant.
+
+    Attributes
+    ----------
+    rater : str
+    state : str
+        One of `STATES`. Excluded comes before withdrawn, and withdrawn before finished.
+    started_at, seen_at : float
+        Unix times of the start and of the last activity.
+    finished_at, withdrawn_at, excluded_at : float or None
+    excluded_why : str
+        The reason of an exclusion.
+    pilot : bool
+    language : str or None
+    ids : mapping
+        The ids by which a platform pays.
+    n_answers, n_skipped : int
+        Repeats and gold questions included.
+    seconds : float or None
+        The median of the known times per answer or skip.
+    duration : float or None
+        Seconds from the start to the end, or to the last activity. None if the computer's time
+        was set back in between.
+    flags : tuple of Flag
+        Excluded participants have none: nobody is compared with them.
+    extra : mapping
+        The answers to the extra questions, by name.
+    """
+
+    rater: str
+    state: str
+    started_at: float
+    seen_at: float
+    finished_at: float | None
+    withdrawn_at: float | None
+    excluded_at: float | None
+    excluded_why: str
+    pilot: bool
+    language: str | None
+    ids: Mapping[str, str | None]
+    n_answers: int
+    n_skipped: int
+    seconds: float | None
+    duration: float | None
+    flags: tuple[Flag, ...]
+    extra: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What the researcher sees.
+
+    Attributes
+    ----------
+    study : Study
+    state : {"open", "pilot", "paused", "closed"}
+    pilot : bool
+        Whether this is about the pilot participants, or about all others.
+    n_pilot : int
+        How many pilot participants there are.
+    people : dict
+        All participants by rater, in the order of their start.
+    answers : list of Answer
+        The answers of those who are not excluded.
+    excluded_answers : list of Answer
+        The answers of the others.
+    flags : dict
+        The flags of every rater who is not excluded.
+    progress : Progress
+        Without excluded participants.
+    events : list of Event
+        What researchers did, the latest first.
+    version : str
+        Equal for two equal states of the database.
+    """
+
+    study: Study
+    state: State
+    pilot: bool
+    n_pilot: int
+    people: dict[str, Participant]
+    answers: list[Answer]
+    excluded_answers: list[Answer]
+    flags: dict[str, tuple[Flag, ...]]
+    progress: Progress
+    events: list[Event]
+    version: str
+    identity: Identity
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How many participants are in each state."""
+        return Counter(person.state for person in self.people.values())
+
+    def code(self, rater: str) -> str:
+        """Return the completion code by which a participant can be found."""
+        return self.identity.code(rater)
+
+
+class OverviewReader:
+    """Reads the overview of a survey again only if something has changed.
+
+    Parameters
+    ----------
+    study : Study
+    database : Database
+    clock : callable
+        Returns the time in seconds.
+    """
+
+    def __init__(
+        self, study: Study, database: Database, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._study = study
+        self._database = database
+        self._clock = clock
+        # Another process may have another study.
+        self._run = secrets.token_hex(8)
+        self._last: dict[bool, Overview] = {}
+        self._memo: TargetMemo = {}
+        self._lock = Lock()
+
+    def read(self, *, pilot: bool = False) -> Overview:
+        """Return the overview of all participants, or of the pilot."""
+        # Several researchers who look at the same time wait for the one who reads.
+        with self._lock, self._database.begin_read() as connection:
+            now = self._clock()
+            version = self._read_version(connection, now)
+            last = self._last.get(pilot)
+            if last is None or last.version != version:
+                identity = self._database.identity
+                last = _summarize(
+                    connection, self._study, identity, now, pilot, version, self._memo
+                )
+                self._last[pilot] = last
+            return last
+
+    def _read_version(self, connection: Connection, now: float) -> str:
+        """Return a name of the database's state that is quick to find.
+
+        Every answer adds to a count or raises a time, every action of a researcher is an event,
+        and participants become inactive when time goes by.
+        """
+        is_active = PARTICIPANT.c.seen_at >= idle_cutoff(self._study, now)
+        queries = (
+            select(func.count(ASSIGNMENT.c.answered_at), func.max(ASSIGNMENT.c.answered_at)),
+            select(
+                func.count(),
+                func.count().filter(is_active),
+                func.max(PARTICIPANT.c.started_at),
+                func.max(PARTICIPANT.c.seen_at),
+                func.count(PARTICIPANT.c.finished_at),
+                func.count(PARTICIPANT.c.withdrawn_at),
+                func.count(PARTICIPANT.c.excluded_at),
+            ),
+            select(func.count(), func.max(EVENT.c.at)).select_from(EVENT),
+            select(func.count()).select_from(EXTRA_ANSWER),
+            select(SURVEY.c.state),
+        )
+        found = [tuple(connection.execute(query).one()) for query in queries]
+        return sha256(repr((self._run, found)).encode()).hexdigest()[:32]
+
+
+def read_overview(study: Study, database: Database, now: float, *, pilot: bool = False) -> Overview:
+    """Read the database of a survey, and summarize it."""
+    return OverviewReader(study, database, lambda: now).read(pilot=pilot)
+
+
+def _summarize(
+    connection: Connection,
+    study: Study,
+    identity: Identity,
+    now: float,
+    pilot: bool,  # noqa: FBT001
+    version: str,
+    memo: TargetMemo,
+) -> Overview:
+    with _pause_garbage_collection():
+        rows = connection.execute(
+            select(PARTICIPANT).order_by(PARTICIPANT.c.started_at, PARTICIPANT.c.rater)
+        ).all()
+        is_counted = {row.rater: row.excluded_at is None for row in rows if row.pilot == pilot}
+        answers: list[Answer] = []
+        excluded: list[Answer] = []
+        for answer in read_answers(connection):
+            if (counted := is_counted.get(answer.rater)) is not None:
+                (answers if counted else excluded).append(answer)
+        flags = find_flags(answers, study.quality)
+        in_progress = count_in_progress(connection, study, now, pilot=pilot)
+        progress = summarize_progress(study, answers, in_progress, flags, memo)
+        given = {one.rater: one for one in (*progress.raters, *summarize_raters(excluded, {}))}
+        extra = read_extra_answers(connection)
+        cutoff = idle_cutoff(study, now)
+        people = {
+            row.rater: _describe_participant(
+                row._mapping, given.get(row.rater), extra.get(row.rater, {}), cutoff
+            )
+            for row in rows
+            if row.pilot == pilot
+        }
+    return Overview(
+        study,
+        read_state(connection),
+        pilot,
+        sum(row.pilot for row in rows),
+        people,
+        answers,
+        excluded,
+        flags,
+        progress,
+        read_events(connection),
+        version,
+        identity,
+    )
+
+
+def _describe_participant(
+    row: Mapping[str, Any], given: RaterProgress | None, extra: Mapping[str, str], cutoff: float
+) -> Participant:
+    given = given or RaterProgress(row["rater"], 0, 0, None, ())
+    end = row["finished_at"] or row["seen_at"]
+    return Participant(
+        row["rater"],
+        _find_state(row, cutoff),
+        row["started_at"],
+        row["seen_at"],
+        row["finished_at"],
+        row["withdrawn_at"],
+        row["excluded_at"],
+        row["excluded_why"] or "",
+        bool(row["pilot"]),
+        row["language"],
+        {name: row[name] for name in IDS},
+        given.n_answers,
+        given.n_skipped,
+        given.seconds,
+        end - row["started_at"] if end >= row["started_at"] else None,
+        given.flags,
+        extra,
+    )
+
+
+def _find_state(row: Mapping[str, Any], cutoff: float) -> str:
+    if row["excluded_at"] is not None:
+        return "excluded"
+    if row["withdrawn_at"] is not None:
+        return "withdrawn"
+    if row["finished_at"] is not None:
+        return "finished"
+    return "active" if row["seen_at"] >= cutoff else "left"
+
+
+@contextmanager
+def _pause_garbage_collection() -> Iterator[None]:
+    """Do not look for garbage while many objects are made that all stay: a third of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

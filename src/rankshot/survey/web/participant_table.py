@@ -1,0 +1,191 @@
+"""The table of participants on the researcher's page: filtered, sorted and cut into pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal, get_args
+from urllib.parse import urlencode
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from rankshot.survey.overview import Overview, Participant
+
+ROWS = 50
+"""Rows per page: a form that selects all of them has fewer fields than the guard allows."""
+StateFilter = Literal["", "active", "finished", "left", "withdrawn", "excluded"]
+FlagFilter = Literal["", "any", "none", "fast", "repeats", "gold", "distance", "identical", "skips"]
+Column = Literal[
+    "rater", "code", "state", "start", "answers", "skipped", "seconds", "time", "flags"
+]
+HEADINGS: dict[Column, str] = {
+    "rater": "Rater",
+    "code": "Code",
+    "state": "State",
+    "start": "Started",
+    "answers": "Answers",
+    "skipped": "Skips",
+    "seconds": "Median seconds",
+    "time": "Total time",
+    "flags": "Flags",
+}
+NUMBERS = ("answers", "skipped", "seconds", "time")
+"""Columns that are aligned at the end."""
+Sort = Literal[
+    "rater", "code", "state", "start", "answers", "skipped", "seconds", "time", "flags",
+    "-rater", "-code", "-state", "-start", "-answers", "-skipped", "-seconds", "-time", "-flags",
+]  # fmt: skip
+DEFAULT_SORT: Sort = "-flags"
+
+
+def format_time(at: float | None) -> str:
+    """Return a Unix time for people, in UTC; a dash if there is none."""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M") if at else "–"
+
+
+def format_duration(seconds: float | None) -> str:
+    """Return a duration in seconds as minutes and seconds, or hours and minutes.
+
+    Examples
+    --------
+    >>> format_duration(67.2), format_duration(3 * 3600 + 120)
+    ('1:07 min', '3:02 h')
+    """
+    if seconds is None:
+        return "–"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02} min" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02} h"
+
+
+FORMATS = {"format_time": format_time, "format_duration": format_duration}
+"""For templates."""
+
+
+class TableQuery(BaseModel):
+    """Which participants are shown, and in which order: the query of the page's address."""
+
+    model_config = ConfigDict(extra="forbid")
+    pilot: bool = False
+    state: StateFilter = ""
+    flag: FlagFilter = ""
+    text: Annotated[str, StringConstraints(max_length=100)] = ""
+    sort: Sort = DEFAULT_SORT
+    page: Annotated[int, Field(ge=1, le=1_000_000)] = 1
+
+    def address(self, **changes: object) -> str:
+        """Return the query of an address, with some changes; defaults are left out."""
+        given = self.model_dump() | changes
+        usual = TableQuery().model_dump()
+        # Fields of subclasses, such as what was done last, are of no use in another address.
+        named = {
+            name: str(given[name]).lower() if isinstance(default, bool) else given[name]
+            for name, default in usual.items()
+            if given[name] != default
+        }
+        return f"?{urlencode(named)}" if named else "?"
+
+    def select(self, view: Overview) -> list[Participant]:
+        """Return the participants that the filters keep, in the order of the table."""
+        text = self.text.strip().lower()
+        kept = [
+            person
+            for person in view.people.values()
+            if self.state in {"", person.state}
+            and _has_flag(person, self.flag)
+            and (not text or _has_text(view, person, text))
+        ]
+        key = _sort_key(view, self.sort.removeprefix("-"))
+        # What is unknown comes last, whichever way the table is sorted.
+        known = [person for person in kept if key(person) is not None]
+        unknown = [person for person in kept if key(person) is None]
+        # Sorting is stable: equal rows stay in the order of their start.
+        return sorted(known, key=key, reverse=self.sort.startswith("-")) + unknown
+
+
+@dataclass(frozen=True)
+class Heading:
+    """One column's heading: what it says, how it is sorted now, and the address that sorts it."""
+
+    text: str
+    is_number: bool
+    sorted: Literal["ascending", "descending"] | None
+    address: str
+
+
+@dataclass(frozen=True)
+class ParticipantTable:
+    """One page of the table.
+
+    Attributes
+    ----------
+    query : TableQuery
+    headings : list of Heading
+    rows : list of Participant
+    n_found : int
+        How many participants the filters keep.
+    page, n_pages : int
+    """
+
+    query: TableQuery
+    headings: list[Heading]
+    rows: list[Participant]
+    n_found: int
+    page: int
+    n_pages: int
+
+    @classmethod
+    def make(cls, view: Overview, query: TableQuery) -> ParticipantTable:
+        """Return the page of the table that a query names; the last one, if there are fewer."""
+        found = query.select(view)
+        n_pages = max(1, -(-len(found) // ROWS))
+        page = min(query.page, n_pages)
+        rows = found[(page - 1) * ROWS : page * ROWS]
+        headings = [_describe_heading(column, query) for column in HEADINGS]
+        return cls(query, headings, rows, len(found), page, n_pages)
+
+
+def _describe_heading(column: Column, query: TableQuery) -> Heading:
+    # A column of numbers is sorted with the largest first, since these stand out.
+    first, second = column, f"-{column}"
+    if column in (*NUMBERS, "flags"):
+        first, second = second, first
+    address = query.address(sort=second if query.sort == first else first, page=1)
+    direction: Literal["ascending", "descending"] | None = None
+    if query.sort.removeprefix("-") == column:
+        direction = "descending" if query.sort.startswith("-") else "ascending"
+    return Heading(HEADINGS[column], column in NUMBERS, direction, address)
+
+
+def _has_flag(person: Participant, flag: str) -> bool:
+    if flag in {"any", "none"}:
+        return bool(person.flags) == (flag == "any")
+    return not flag or any(found.name == flag for found in person.flags)
+
+
+def _has_text(view: Overview, person: Participant, text: str) -> bool:
+    """Return whether a participant's names, ids, reasons or extra answers contain a text."""
+    texts = (
+        person.rater,
+        view.code(person.rater),
+        person.excluded_why,
+        *person.ids.values(),
+        *person.extra.values(),
+        *(flag.text for flag in person.flags),
+    )
+    return any(text in found.lower() for found in texts if found)
+
+
+def _sort_key(view: Overview, column: str) -> Callable[[Participant], Any]:
+    keys: dict[str, Callable[[Participant], Any]] = {
+        "rater": lambda person: person.rater,
+        "code": lambda person: view.code(person.rater),
+        "state": lambda person: get_args(StateFilter).index(person.state),
+        "start": lambda person: person.started_at,
+        "answers": lambda person: person.n_answers,
+        "skipped": lambda person: person.n_skipped,
+        "seconds": lambda person: person.seconds,
+        "time": lambda person: person.duration,
+        "flags": lambda person: len(person.flags),
+    }
+    return keys[column]
