@@ -242,7 +242,7 @@ def _summarize(
         cutoff = idle_cutoff(study, now)
         people = {
             row.rater: _describe_participant(
-                row._mapping, given.get(row.rater), extra.get(row.rater, {}), cutoff
+                dict(row._mapping), given.get(row.rater), extra.get(row.rater, {}), cutoff
             )
             for row in rows
             if row.pilot == pilot

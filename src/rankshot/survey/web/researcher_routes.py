@@ -212,7 +212,7 @@ class ResearcherRoutes:
         router.get("", responses=describe_refusals(), openapi_extra={"security": [{}]})(self.page)
         router.post("/login", **describe_form(401))(self.log_in)
         router.post("/logout", **describe_form(401), **locked)(self.log_out)
-        unchanged = {304: {"description": "Nothing has changed"}}
+        unchanged: dict[int | str, dict[str, Any]] = {304: {"description": "Nothing has changed"}}
         router.get("/progress", responses={**unchanged, **describe_refusals(401)}, **locked)(
             self.progress
         )
