@@ -167,7 +167,7 @@ def _has_text(view: Overview, person: Participant, text: str) -> bool:
     """Return whether a participant's names, ids, reasons or extra answers contain a text."""
     texts = (
         person.rater,
-        view.code(person.rater),
+        view.codes[person.rater],
         person.excluded_why,
         *person.ids.values(),
         *person.extra.values(),
@@ -179,7 +179,7 @@ def _has_text(view: Overview, person: Participant, text: str) -> bool:
 def _sort_key(view: Overview, column: str) -> Callable[[Participant], Any]:
     keys: dict[str, Callable[[Participant], Any]] = {
         "rater": lambda person: person.rater,
-        "code": lambda person: view.code(person.rater),
+        "code": lambda person: view.codes[person.rater],
         "state": lambda person: get_args(StateFilter).index(person.state),
         "start": lambda person: person.started_at,
         "answers": lambda person: person.n_answers,
