@@ -194,7 +194,7 @@ def test_participants_have_their_states_and_extra_answers(folder, views):
     assert (people[careful[5]]["state"], people[careful[5]]["answers"]) == ("withdrawn", 0)
     assert people[careful[0]]["extra_age"] == "-5"
     assert people[careful[1]]["extra_note"] == ""
-    assert people[careful[0]]["code"] == views[0].code(careful[0])
+    assert people[careful[0]]["code"] == views[0].codes[careful[0]]
 
 
 def test_ids_of_the_platform_are_there_only_if_asked_for(views):

@@ -55,7 +55,7 @@ def status(study: StudyFile, database: DatabaseOption = None, pilot: PilotOption
     say(f"{len(progress.flagged):,} of {len(progress.raters):,} raters are flagged", console)
     for row in progress.flagged:
         reasons = "; ".join(f"{flag.name}: {flag.text}" for flag in row.flags)
-        say(f"    {row.rater} (code {view.code(row.rater)}) {reasons}", console)
+        say(f"    {row.rater} (code {view.codes[row.rater]}) {reasons}", console)
 
 
 def export(

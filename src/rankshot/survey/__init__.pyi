@@ -1,7 +1,11 @@
 from .answers import Answer as Answer
 from .design import new_study as new_study
 from .export import Export as Export, export_lines as export_lines, write_export as write_export
-from .overview import Overview as Overview, read_overview as read_overview
+from .overview import (
+    Overview as Overview,
+    Participant as Participant,
+    read_overview as read_overview,
+)
 from .presentation import (
     Example as Example,
     ExtraQuestion as ExtraQuestion,
@@ -9,6 +13,11 @@ from .presentation import (
     Translation as Translation,
 )
 from .quality import Flag as Flag, find_flags as find_flags
+from .raw_data import (
+    answer_records as answer_records,
+    participant_records as participant_records,
+    write_records as write_records,
+)
 from .store.backup import backup_database as backup_database
 from .store.database import Database as Database
 from .study import (

@@ -122,12 +122,15 @@ def answer_levels(answers: Sequence[Answer], items: Sequence[str]) -> NDArray[np
     """
     code = {item: number for number, item in enumerate(items)}
     n_ranked = np.array([len(answer.order) for answer in answers])
-    n_shown = np.array([len(answer.question.items) for answer in answers])
-    rows = np.arange(len(answers))
     table = np.full((len(answers), len(code)), ABSENT, np.int32)
-    shown = [code[item] for answer in answers for item in answer.question.items]
-    table[np.repeat(rows, n_shown), shown] = np.repeat(n_ranked, n_shown)
+    rows_of: dict[str, list[int]] = defaultdict(list)
+    for row, answer in enumerate(answers):
+        rows_of[answer.question.key].append(row)
+    for rows in rows_of.values():
+        shown = [code[item] for item in answers[rows[0]].question.items]
+        table[np.ix_(rows, shown)] = n_ranked[rows, None]
     ranked = [code[item] for answer in answers for item in answer.order]
     first = np.cumsum(n_ranked) - n_ranked
-    table[np.repeat(rows, n_ranked), ranked] = np.arange(len(ranked)) - np.repeat(first, n_ranked)
+    owner = np.repeat(np.arange(len(answers)), n_ranked)
+    table[owner, ranked] = np.arange(len(ranked)) - first[owner]
     return table

@@ -9,11 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from threading import Lock
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, Row, func, select
 
 from rankshot.survey.answers import Answer
 from rankshot.survey.extra_answers import read_extra_answers
@@ -141,9 +142,10 @@ class Overview:
         """How many participants are in each state."""
         return Counter(person.state for person in self.people.values())
 
-    def code(self, rater: str) -> str:
-        """Return the completion code by which a participant can be found."""
-        return self.identity.code(rater)
+    @cached_property
+    def codes(self) -> dict[str, str]:
+        """The completion code of every participant."""
+        return {rater: self.identity.code(rater) for rater in self.people}
 
 
 class OverviewReader:
@@ -242,7 +244,7 @@ def _summarize(
         cutoff = idle_cutoff(study, now)
         people = {
             row.rater: _describe_participant(
-                row._mapping, given.get(row.rater), extra.get(row.rater, {}), cutoff
+                row, given.get(row.rater), extra.get(row.rater, {}), cutoff
             )
             for row in rows
             if row.pilot == pilot
@@ -264,39 +266,39 @@ def _summarize(
 
 
 def _describe_participant(
-    row: Mapping[str, Any], given: RaterProgress | None, extra: Mapping[str, str], cutoff: float
+    row: Row[Any], given: RaterProgress | None, extra: Mapping[str, str], cutoff: float
 ) -> Participant:
-    given = given or RaterProgress(row["rater"], 0, 0, None, ())
-    end = row["finished_at"] or row["seen_at"]
+    given = given or RaterProgress(row.rater, 0, 0, None, ())
+    end = row.finished_at or row.seen_at
     return Participant(
-        row["rater"],
+        row.rater,
         _find_state(row, cutoff),
-        row["started_at"],
-        row["seen_at"],
-        row["finished_at"],
-        row["withdrawn_at"],
-        row["excluded_at"],
-        row["excluded_why"] or "",
-        bool(row["pilot"]),
-        row["language"],
-        {name: row[name] for name in IDS},
+        row.started_at,
+        row.seen_at,
+        row.finished_at,
+        row.withdrawn_at,
+        row.excluded_at,
+        row.excluded_why or "",
+        bool(row.pilot),
+        row.language,
+        {name: getattr(row, name) for name in IDS},
         given.n_answers,
         given.n_skipped,
         given.seconds,
-        end - row["started_at"] if end >= row["started_at"] else None,
+        end - row.started_at if end >= row.started_at else None,
         given.flags,
         extra,
     )
 
 
-def _find_state(row: Mapping[str, Any], cutoff: float) -> str:
-    if row["excluded_at"] is not None:
+def _find_state(row: Row[Any], cutoff: float) -> str:
+    if row.excluded_at is not None:
         return "excluded"
-    if row["withdrawn_at"] is not None:
+    if row.withdrawn_at is not None:
         return "withdrawn"
-    if row["finished_at"] is not None:
+    if row.finished_at is not None:
         return "finished"
-    return "active" if row["seen_at"] >= cutoff else "left"
+    return "active" if row.seen_at >= cutoff else "left"
 
 
 @contextmanager

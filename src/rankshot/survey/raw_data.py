@@ -26,6 +26,8 @@ MARK = "\ufeff"
 """Begins a CSV file: without it, spreadsheets do not take the text for UTF-8."""
 LINES_PER_PART = 500
 _DANGEROUS = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
+# json.dumps would make an encoder for each value.
+_ENCODE = json.JSONEncoder(ensure_ascii=False).encode
 _NUMBER = re.compile(r"-?[0-9]+([.][0-9]+)?")
 
 
@@ -100,7 +102,7 @@ def participant_records(view: Overview, *, with_ids: bool = False) -> Iterator[R
     for person in view.people.values():
         yield {
             "rater": person.rater,
-            "code": view.code(person.rater),
+            "code": view.codes[person.rater],
             **(person.ids if with_ids else {}),
             "state": person.state,
             "started_at": _format_time(person.started_at),
@@ -141,7 +143,7 @@ def _format_time(at: float | None) -> str | None:
 
 def format_jsonl(records: Iterable[Record]) -> Iterator[str]:
     """Yield records as JSON, one per line, many lines at a time."""
-    return _join_lines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+    return _join_lines(_ENCODE(record) + "\n" for record in records)
 
 
 def format_csv(records: Iterable[Record]) -> Iterator[str]:
@@ -177,9 +179,7 @@ def _csv_lines(records: Iterable[Record]) -> Iterator[str]:
 def _safe_cell(value: Any) -> str:
     if value is None:
         return ""
-    return escape_formula(
-        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    )
+    return escape_formula(value if isinstance(value, str) else _ENCODE(value))
 
 
 def escape_formula(text: str) -> str:

@@ -58,7 +58,7 @@ def format_duration(seconds: float | None) -> str:
     return f"{minutes}:{rest:02} min" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02} h"
 
 
-FORMATS = {"format_time": format_time, "format_duration": format_duration}
+FORMATS: dict[str, Any] = {"format_time": format_time, "format_duration": format_duration}
 """For templates."""
 
 
@@ -147,7 +147,7 @@ class ParticipantTable:
 
 def _describe_heading(column: Column, query: TableQuery) -> Heading:
     # A column of numbers is sorted with the largest first, since these stand out.
-    first, second = column, f"-{column}"
+    first, second = str(column), f"-{column}"
     if column in (*NUMBERS, "flags"):
         first, second = second, first
     address = query.address(sort=second if query.sort == first else first, page=1)
@@ -167,7 +167,7 @@ def _has_text(view: Overview, person: Participant, text: str) -> bool:
     """Return whether a participant's names, ids, reasons or extra answers contain a text."""
     texts = (
         person.rater,
-        view.code(person.rater),
+        view.codes[person.rater],
         person.excluded_why,
         *person.ids.values(),
         *person.extra.values(),
@@ -179,7 +179,7 @@ def _has_text(view: Overview, person: Participant, text: str) -> bool:
 def _sort_key(view: Overview, column: str) -> Callable[[Participant], Any]:
     keys: dict[str, Callable[[Participant], Any]] = {
         "rater": lambda person: person.rater,
-        "code": lambda person: view.code(person.rater),
+        "code": lambda person: view.codes[person.rater],
         "state": lambda person: get_args(StateFilter).index(person.state),
         "start": lambda person: person.started_at,
         "answers": lambda person: person.n_answers,

@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 
 from rankshot.core.errors import RankshotError
 from rankshot.survey.export import count_left_out, export_lines
-from rankshot.survey.overview import STATES, OverviewReader
+from rankshot.survey.overview import STATES, Overview, OverviewReader
 from rankshot.survey.payment import Decision, decide_payments, format_payments
 from rankshot.survey.quality import FLAG_NAMES, is_right
 from rankshot.survey.raw_data import (
@@ -212,7 +212,7 @@ class ResearcherRoutes:
         router.get("", responses=describe_refusals(), openapi_extra={"security": [{}]})(self.page)
         router.post("/login", **describe_form(401))(self.log_in)
         router.post("/logout", **describe_form(401), **locked)(self.log_out)
-        unchanged = {304: {"description": "Nothing has changed"}}
+        unchanged: dict[int | str, dict[str, Any]] = {304: {"description": "Nothing has changed"}}
         router.get("/progress", responses={**unchanged, **describe_refusals(401)}, **locked)(
             self.progress
         )
@@ -285,7 +285,7 @@ class ResearcherRoutes:
             "researcher.html",
             fields=self._fields(session),
             done=describe_done(query.done, query.n) if query.done else None,
-            **self._show_progress(query),
+            **_show_progress(self._reader.read(pilot=query.pilot), query),
         )
 
     def progress(
@@ -294,26 +294,13 @@ class ResearcherRoutes:
         if_none_match: Annotated[str | None, Header()] = None,
     ) -> Response:
         """Return the part of the page that changes, for its script."""
-        shown = self._show_progress(query)
-        etag = f'"{shown["view"].version}"'
+        view = self._reader.read(pilot=query.pilot)
+        etag = f'"{view.version}"'
         if if_none_match == etag:
             return Response(status_code=304)
-        page = self._pages.render("progress.html", **shown)
+        page = self._pages.render("progress.html", **_show_progress(view, query))
         page.headers["etag"] = etag
         return page
-
-    def _show_progress(self, query: TableQuery) -> dict[str, Any]:
-        view = self._reader.read(pilot=query.pilot)
-        return {
-            "view": view,
-            "left_out": count_left_out(view.answers, view.flags),
-            "table": ParticipantTable.make(view, query),
-            "states": STATES,
-            "flag_names": FLAG_NAMES,
-            "participant_actions": _name_buttons(PARTICIPANT_ACTIONS),
-            "study_actions": _name_buttons(STUDY_ACTIONS),
-            **FORMATS,
-        }
 
     def participant(self, rater: Rater, session: Session) -> HTMLResponse:
         """Show one participant with all answers."""
@@ -420,6 +407,20 @@ class ResearcherRoutes:
         """Refuse a form of another page, or of another login."""
         if not self._identity.is_nonce(form, f"researcher {purpose}"):
             raise RefusedError(403, "Invalid form", "Please open the page again.")
+
+
+def _show_progress(view: Overview, query: TableQuery) -> dict[str, Any]:
+    """Return the values for the template of the part that changes."""
+    return {
+        "view": view,
+        "left_out": count_left_out(view.answers, view.flags),
+        "table": ParticipantTable.make(view, query),
+        "states": STATES,
+        "flag_names": FLAG_NAMES,
+        "participant_actions": _name_buttons(PARTICIPANT_ACTIONS),
+        "study_actions": _name_buttons(STUDY_ACTIONS),
+        **FORMATS,
+    }
 
 
 def _name_buttons(actions: Mapping[str, Action]) -> list[tuple[str, str]]:

@@ -1,0 +1,125 @@
+"""The overview: read again after every change, and only then."""
+
+from contextlib import closing
+from random import Random
+
+import pytest
+from small_studies import small_study
+
+from rankshot.survey.overview import OverviewReader, read_overview
+from rankshot.survey.presentation import ExtraQuestion
+from rankshot.survey.store.database import Database
+from rankshot.survey.store.participation import CurrentQuestion, Participation
+from rankshot.survey.store.people import (
+    delete_participants,
+    exclude,
+    reopen_participants,
+    restore,
+    set_state,
+    withdraw,
+)
+
+STUDY = small_study(extra=(ExtraQuestion("age", "How old?", "number"),))
+
+
+class Survey:
+    """A study with a clock that tests set, and its reader."""
+
+    def __init__(self, database):
+        self.now = 1e9
+        self.database = database
+        self.visits = Participation(STUDY, database, lambda: self.now, Random(0), lambda: self.now)
+        self.reader = OverviewReader(STUDY, database, lambda: self.now)
+
+    def answer(self, rater, *, skip=False, n=1):
+        for _ in range(n):
+            asked = self.visits.current_question(rater)
+            self.now += 9
+            places = [str(i + 1) for i in range(len(asked.shown))]
+            self.visits.submit(rater, asked.number, asked.form, places, skip=skip)
+
+
+@pytest.fixture
+def survey(place):
+    with closing(Database(place, create=True)) as database:
+        yield Survey(database)
+
+
+def test_every_change_is_seen_and_nothing_else_is_read_again(survey):
+    database, read = survey.database, survey.reader.read
+    ann, bob = (survey.visits.start(f"none:id:{name}") for name in ("ann", "bob"))
+    survey.answer(ann, n=2)
+    seen = [read()]
+
+    def finish():
+        survey.answer(ann)
+        survey.answer(ann, skip=True)
+        extra = survey.visits.current_question(ann)
+        survey.visits.submit_extra(ann, extra.form, {"age": "30"})
+
+    def later():
+        survey.now += 3600
+
+    for change, sees in [
+        (lambda: survey.answer(bob), lambda view: view.people[bob].n_answers == 1),
+        (finish, lambda view: view.people[ann].extra == {"age": "30"}),
+        (lambda: exclude(database, [bob], "why"), lambda view: view.counts["excluded"] == 1),
+        (lambda: restore(database, [bob]), lambda view: view.counts["excluded"] == 0),
+        (lambda: set_state(database, "paused"), lambda view: view.state == "paused"),
+        (lambda: set_state(database, "open"), lambda view: view.state == "open"),
+        (later, lambda view: view.people[bob].state == "left"),
+        (lambda: reopen_participants(database, [ann]), lambda view: view.counts["left"] == 2),
+        (lambda: withdraw(database, [bob]), lambda view: view.people[bob].state == "withdrawn"),
+        (lambda: survey.visits.start("none:id:cem"), lambda view: len(view.people) == 3),
+        (lambda: delete_participants(database, [ann]), lambda view: ann not in view.people),
+    ]:
+        assert not sees(seen[-1])
+        change()
+        seen.append(read())
+        assert sees(seen[-1])
+        assert read() is seen[-1]
+        # What is used again is what is found without it.
+        fresh = read_overview(STUDY, database, survey.now)
+        assert fresh.progress == seen[-1].progress
+        assert fresh.people == seen[-1].people
+    assert len({view.version for view in seen}) == len(seen)
+
+
+def test_the_pilot_and_the_others_never_mix(survey):
+    set_state(survey.database, "pilot")
+    tried = survey.visits.start("none:id:tester")
+    survey.answer(tried, n=3)
+    set_state(survey.database, "open")
+    ann = survey.visits.start("none:id:ann")
+    survey.answer(ann)
+    both = [survey.reader.read(pilot=pilot) for pilot in (False, True)]
+    assert [list(view.people) for view in both] == [[ann], [tried]]
+    assert [view.progress.n_answers for view in both] == [1, 3]
+    assert [{a.rater for a in view.answers} for view in both] == [{ann}, {tried}]
+    assert [sum(q.in_progress for q in view.progress.questions) for view in both] == [3, 1]
+    assert [view.n_pilot for view in both] == [1, 1]
+    assert [survey.reader.read(pilot=pilot) for pilot in (False, True)] == both
+
+
+def test_nobody_is_compared_with_who_is_excluded(survey):
+    """Their answers are kept, and stand beside the others."""
+    raters = [survey.visits.start(f"none:id:{i}") for i in range(3)]
+    for rater in raters:
+        survey.answer(rater, n=2)
+    exclude(survey.database, raters[:1], "copied")
+    view = survey.reader.read()
+    assert set(view.flags) == set(raters[1:])
+    assert view.people[raters[0]].flags == ()
+    assert view.people[raters[0]].n_answers == 2
+    assert {answer.rater for answer in view.excluded_answers} == {raters[0]}
+    assert view.progress.n_answers == 4
+
+
+def test_times_that_make_no_sense_are_unknown(survey):
+    ann = survey.visits.start("none:id:ann")
+    assert isinstance(survey.visits.current_question(ann), CurrentQuestion)
+    survey.answer(ann)
+    reopen_participants(survey.database, [ann])
+    person = survey.reader.read().people[ann]
+    assert person.duration is None
+    assert person.state == "left"
