@@ -123,7 +123,7 @@ def test_a_checkpoint_waits_for_no_reader_and_holds_up_no_writer(served):
         assert len(read_answers(connection)) == 8
 
 
-def test_the_last_of_two_servers_clears_the_note(served, tmp_path):
+def test_the_last_of_two_servers_clears_the_note(served, tmp_path, caplog):
     path = tmp_path / "study.sqlite"
     second = Database(path)
     second.start_serving()
@@ -133,6 +133,19 @@ def test_the_last_of_two_servers_clears_the_note(served, tmp_path):
     Database(path).close()
     assert is_serving(path)
     served.close()
+    assert not is_serving(path)
+    served.close()
+    assert caplog.records == [], "closing twice is no loss"
+
+
+def test_servers_that_end_at_once_do_not_wait_for_each_other(tmp_path):
+    path = tmp_path / "study.sqlite"
+    servers = [Database(path, create=True) for _ in range(2)]
+    for server in servers:
+        server.start_serving()
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(Database.close, servers))
+    assert [file.name for file in tmp_path.iterdir()] == ["study.sqlite"]
     assert not is_serving(path)
 
 

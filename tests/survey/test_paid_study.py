@@ -299,6 +299,9 @@ def check_deletion(paid, folder):
         assert done.status == 0, done.err
 
     command(f"export STUDY -o {folder}/rankings.jsonl")
+    command(f"export STUDY --raw -o {folder}/raw.jsonl")
+    command(f"export STUDY --raw -o {folder}/raw.csv")
+    command(f"export STUDY --participants --with-ids -o {folder}/people.csv")
     command(f"payments STUDY --approve -o {folder}/approve.csv")
     command(f"payments STUDY --approve -o {folder}/approve.txt")
     command(f"backup STUDY -o {folder}/backup.sqlite")
@@ -312,7 +315,8 @@ def check_deletion(paid, folder):
         files = [path for path in folder.iterdir() if path.name != "study.toml"]
         return {path.name for path in files if any(t in path.read_bytes() for t in traces)}
 
-    exported = {"rankings.jsonl", "approve.csv", "approve.txt", "backup.sqlite"}
+    exported = {"rankings.jsonl", "raw.jsonl", "raw.csv", "people.csv", "approve.csv"}
+    exported |= {"approve.txt", "backup.sqlite"}
     assert files_with_traces() >= exported
     assert files_with_traces() & {"study.sqlite", "study.sqlite-wal"}
     before = paid.count()

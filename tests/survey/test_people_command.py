@@ -203,10 +203,10 @@ def test_deleted_people_are_gone_from_the_bytes_of_all_files(folder, raters):
 def test_a_mention_of_the_deleted_in_the_words_about_others_is_hidden(folder, raters):
     ann, bob = raters["ann-5f1e2d3c"], raters["bob-5f1e2d3c"]
     path = folder / "people.csv"
-    path.write_text(f"rater,flags\n{ann},fast\n{bob},the same answers as {ann}\n'@x,fast\n")
+    path.write_text(f"\ufeffrater,flags\n{ann},fast\n{bob},the same answers as {ann}\n'@x,fast\n")
     with closing(Database(folder / "study.sqlite")) as database:
         assert delete_everywhere(database, [ann], [path]) == {path: 1}
-    assert path.read_text() == f"rater,flags\n{bob},the same answers as deleted\n'@x,fast\n"
+    assert path.read_text() == f"\ufeffrater,flags\n{bob},the same answers as deleted\n'@x,fast\n"
 
 
 @pytest.mark.parametrize(
@@ -265,6 +265,21 @@ def test_a_backup_that_is_in_use_is_refused(folder, raters):
     assert len(read_all(folder)[0]) == 3
     other.close()
     second.close()
+
+
+def test_a_copy_that_was_forgotten_is_cleaned_later(folder, raters):
+    name = "ann-5f1e2d3c"
+    run(folder, f"backup -o {folder}/backup.sqlite")
+    run(folder, f"payments --approve -o {folder}/approve.txt")
+    run(folder, f"delete {name} --yes")
+    assert "no participant has" in run(folder, f"delete {name} --yes", status=2)
+    copies = f"--also {folder}/backup.sqlite --also {folder}/approve.txt"
+    events = read_all(folder)[1]
+    run(folder, f"delete {name} --yes {copies}")
+    assert traces(folder, name, raters[name]) == set()
+    assert read_all(folder)[1] == events, "nobody was deleted from the survey itself"
+    assert "nobody is found by" in run(folder, f"delete {name} --yes {copies}", status=2)
+    assert not [path.name for path in folder.iterdir() if ".rankshot-" in path.name]
 
 
 def test_delete_asks_first_and_says_what_is_left(folder, raters):

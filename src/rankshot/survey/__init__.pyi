@@ -1,13 +1,13 @@
 from .answers import Answer as Answer
 from .design import new_study as new_study
 from .export import Export as Export, export_lines as export_lines, write_export as write_export
+from .overview import Overview as Overview, read_overview as read_overview
 from .presentation import (
     Example as Example,
     ExtraQuestion as ExtraQuestion,
     Picture as Picture,
     Translation as Translation,
 )
-from .progress import Overview as Overview, read_overview as read_overview
 from .quality import Flag as Flag, find_flags as find_flags
 from .store.backup import backup_database as backup_database
 from .store.database import Database as Database

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from random import uniform
 from threading import Event, Lock, Thread
 
 from sqlalchemy.exc import DBAPIError, TimeoutError as WaitError
@@ -206,34 +207,49 @@ class SqliteFile:
         is_complete : bool
             Whether nothing suggests that the file had lost its log before it was opened.
         """
+        if self._ended.is_set():
+            return
         self._ended.set()
         if self._watcher is not None:
             self._watcher.join()
+        with suppress(DatabaseGoneError):
+            self.check()
+        self._keeper.close()
         # If the end fails, the log stays beside the file and holds everything.
-        with self._lock, closing(self._keeper), suppress(sqlite3.Error):
+        with suppress(sqlite3.Error):
             if self._gone is None:
                 self._finish(is_complete=is_complete)
 
     def _finish(self, *, is_complete: bool) -> None:
-        self._keeper.execute("PRAGMA busy_timeout = 0")
         end = time.monotonic() + (CLOSE_SECONDS if self._serves else 0.0)
-        # Without a log, the file is read from read-only folders, too. SQLite gives the log up only
-        # if nobody else has the file open: so we also learn whether this was the last server.
-        while not self._give_up_log():
-            if time.monotonic() >= end:
-                if self._serves:
-                    self._keeper.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-                return
-            time.sleep(0.05)
-        if self._serves or is_complete:
-            self._keeper.execute("UPDATE survey SET serving = 0 WHERE serving <> 0")
+        while True:
+            with closing(open_uri(self._path, "mode=rw")) as connection:
+                if _give_up_log(connection):
+                    if self._serves or is_complete:
+                        connection.execute("UPDATE survey SET serving = 0 WHERE serving <> 0")
+                    return
+                if time.monotonic() >= end:
+                    if self._serves:
+                        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                    return
+            # Now it is closed: two servers that end at once do not wait for each other.
+            time.sleep(uniform(0.02, 0.1))  # noqa: S311 (no secret)
 
-    def _give_up_log(self) -> bool:
-        try:
-            self._keeper.execute("PRAGMA journal_mode = DELETE")
-        except sqlite3.OperationalError:
-            return False
-        return True
+
+def _give_up_log(connection: sqlite3.Connection) -> bool:
+    """Move the log into the file; return False if others have the file open.
+
+    Without a log, the file is also read from a read-only folder. SQLite gives it up only if nobody
+    else has the file open: so we learn whether this was the last server.
+    """
+    connection.execute("PRAGMA busy_timeout = 0")
+    try:
+        connection.execute("PRAGMA journal_mode = DELETE")
+    except sqlite3.OperationalError:
+        return False
+    finally:
+        connection.execute("PRAGMA busy_timeout = 1000")
+    return True
 
 
 def _identify(*paths: Path) -> tuple[int, ...]:

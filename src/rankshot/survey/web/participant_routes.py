@@ -235,6 +235,7 @@ class ParticipantRoutes:
                 fields={"form": self._form_token(request, link, "reopen")},
                 action=f"{home}/reopen",
                 withdraw_url=withdraw_url,
+                pilot=now.pilot,
             )
         turk = now.turk and {"action": now.turk.action, "assignment_id": now.turk.assignment}
         return self._pages.render(

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
 from threading import Lock, Timer
-from typing import Literal, TextIO
+from typing import Any, Literal, TextIO
 
 import h11
 import uvicorn
@@ -218,11 +218,7 @@ class QuietHandler(logging.Handler):
                 frames = "".join(traceback.format_exception(error, limit=-MOST_FRAMES)).strip()
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created))
         if self._form == "json":
-            values: dict[str, object] = {
-                "time": at,
-                "level": record.levelname.lower(),
-                "event": event,
-            }
+            values: dict[str, Any] = {"time": at, "level": record.levelname.lower(), "event": event}
             values |= {"count": count, "seconds": QUIET_SECONDS} if count > 1 else {}
             values |= {"traceback": frames} if frames else {}
             line = json.dumps(values, ensure_ascii=False)
