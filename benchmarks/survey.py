@@ -34,8 +34,9 @@ from jinja2 import Environment
 from rankshot.survey.store.database import ASSIGNMENT, PARTICIPANT, Database
 from rankshot.survey.store.participation import Participation
 from rankshot.survey.study import Question, Study
-from rankshot.survey.web.app import Rates, create_app, open_port, serve
+from rankshot.survey.web.app import Rates, create_app
 from rankshot.survey.web.guards import FORM
+from rankshot.survey.web.server import open_port, serve
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "survey"))
 from postgres_server import MissingProgramsError, running_server
@@ -165,13 +166,15 @@ def start_server(kind: str, place: str, questions: int = 1, size: int = 0) -> It
     process = subprocess.Popen(
         [*command, "--questions", str(questions), "--size", str(size)],
         stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
     )
     try:
         yield Server(process)
     finally:
         process.terminate()
-        process.communicate(timeout=60)
+        _, log = process.communicate(timeout=60)
+        print("".join(line for line in log.splitlines(True) if " INFO: " not in line), end="")
 
 
 # ---- Participants
@@ -188,6 +191,9 @@ class Line:
 
     async def send(self, method: str, path: str, body: str = "") -> tuple[int, str, str]:
         """Send a request; return the status, the address of a redirect, and the page."""
+        if self._reader.at_eof():
+            # It was idle for so long that the server has closed it.
+            await self.open()
         head = f"{method} {path} HTTP/1.1\r\nHost: survey.example\r\n"
         if method == "POST":
             head += f"Content-Type: {FORM}\r\nContent-Length: {len(body)}\r\n"

@@ -84,7 +84,6 @@ def test_a_file_is_read_in_one_sitting():
 SMALL = {
     "rankshot.cli.__main__": "Python looks for it by name",
     "rankshot.cli.demo": "each subcommand has its file",
-    "rankshot.cli.survey_options": "what the commands of the survey share",
     "rankshot.cli.survey_upkeep": "each subcommand has its file",
     "rankshot.datasets.loading": "the registry of the data sets, which imports all of them",
 }

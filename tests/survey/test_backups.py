@@ -123,7 +123,7 @@ def test_a_checkpoint_waits_for_no_reader_and_holds_up_no_writer(served):
         assert len(read_answers(connection)) == 8
 
 
-def test_the_last_of_two_servers_clears_the_note(served, tmp_path):
+def test_the_last_of_two_servers_clears_the_note(served, tmp_path, caplog):
     path = tmp_path / "study.sqlite"
     second = Database(path)
     second.start_serving()
@@ -133,6 +133,19 @@ def test_the_last_of_two_servers_clears_the_note(served, tmp_path):
     Database(path).close()
     assert is_serving(path)
     served.close()
+    assert not is_serving(path)
+    served.close()
+    assert caplog.records == [], "closing twice is no loss"
+
+
+def test_servers_that_end_at_once_do_not_wait_for_each_other(tmp_path):
+    path = tmp_path / "study.sqlite"
+    servers = [Database(path, create=True) for _ in range(2)]
+    for server in servers:
+        server.start_serving()
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(Database.close, servers))
+    assert [file.name for file in tmp_path.iterdir()] == ["study.sqlite"]
     assert not is_serving(path)
 
 
@@ -161,7 +174,7 @@ def test_a_killed_server_loses_nothing_and_is_repaired_by_the_next(tmp_path):
     server.stop()
     assert (is_serving(path), count_stored(path)) == (False, 4)
     assert not (tmp_path / "study.sqlite-wal").exists()
-    assert server.errors == ""
+    assert "answers may be missing" not in server.errors
 
 
 def take_part_over_http(url, name):
@@ -374,43 +387,43 @@ def test_what_is_read_only_refuses_to_write(tmp_path):
 AS_OTHERS = ["setpriv", "--bounding-set=-dac_override", "--inh-caps=-dac_override"]
 
 
-@pytest.mark.parametrize("state", ["stopped", "killed", "wal", "old"])
-def test_status_of_a_read_only_file_in_a_read_only_folder(tmp_path, state):
-    folder = tmp_path / "data"
-    folder.mkdir()
-    path, study = folder / "study.sqlite", tmp_path / "study.toml"
-    study.write_text(format_study(STUDY))
-    if state == "old":
-        make_old(path, "ann")
-    else:
-        with closing(Database(path, create=True)) as database:
-            take_part(database, "ann")
-            if state == "killed":
-                kept = {file: file.read_bytes() for file in folder.iterdir()}
-        if state == "killed":
-            for file, content in kept.items():
-                file.write_bytes(content)
-            assert len(kept) == 3
-        if state == "wal":
-            with closing(sqlite3.connect(path)) as connection:
-                connection.execute("PRAGMA journal_mode = WAL")
-    for file in folder.iterdir():
+READ = """
+import sys
+from test_backups import Path, read_all
+for name in sys.argv[1:]:
+    print(read_all(Path(name)))
+"""
+
+
+def test_read_only_files_in_a_read_only_folder_are_read(tmp_path):
+    names = ["old", "stopped", "with-log-mode", "killed"]
+    stopped, killed = tmp_path / "stopped.sqlite", tmp_path / "killed.sqlite"
+    make_old(tmp_path / "old.sqlite", "ann")
+    with closing(Database(stopped, create=True)) as database:
+        take_part(database, "ann")
+        for ending in ("", "-wal", "-shm"):
+            shutil.copy(f"{stopped}{ending}", f"{killed}{ending}")
+    shutil.copy(stopped, tmp_path / "with-log-mode.sqlite")
+    with closing(sqlite3.connect(tmp_path / "with-log-mode.sqlite")) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+    files = list(tmp_path.iterdir())
+    assert len(files) == 6
+    for file in files:
         file.chmod(0o444)
-    folder.chmod(0o555)
-    before = listing(folder)
+    tmp_path.chmod(0o555)
+    before = listing(tmp_path)
     bound = AS_OTHERS if os.geteuid() == 0 else []
-    for words in (["touch", f"{folder}/new"], ["dd", "if=/dev/null", f"of={path}"]):
+    for words in (["touch", tmp_path / "new"], ["dd", "if=/dev/null", f"of={stopped}"]):
         done = subprocess.run([*bound, *words], capture_output=True, text=True, check=False)
         assert "denied" in done.stderr, "otherwise this test shows nothing"
-    command = [*bound, sys.executable, "-m", "rankshot.cli", "survey", "status", study]
-    done = subprocess.run(
-        [*command, "--database", path], capture_output=True, text=True, check=False
-    )
-    folder.chmod(0o755)
-    assert done.returncode == 0, done.stderr
-    assert "1 participant: 1 finished" in done.stdout
-    assert done.stderr == ""
-    assert listing(folder) == before
+    command = [*bound, sys.executable, "-c", READ, *(tmp_path / f"{n}.sqlite" for n in names)]
+    folder = Path(__file__).parent
+    paths = os.pathsep.join([str(folder), str(folder.parent), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": paths}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    tmp_path.chmod(0o755)
+    assert done.stdout == "(4, None)\n" * 4, done.stderr
+    assert listing(tmp_path) == before
 
 
 def test_a_user_of_postgresql_who_may_only_select(postgresql):

@@ -6,6 +6,7 @@ import pytest
 from asgi_client import Client, begin, dump, finish, form_of, open_survey
 from small_studies import questions_about, small_study
 
+from rankshot import RankshotError
 from rankshot.survey import Database, ExtraQuestion
 from rankshot.survey.extra_answers import (
     MOST_CHARACTERS,
@@ -13,7 +14,13 @@ from rankshot.survey.extra_answers import (
     read_extra_answers,
     save_extra_answers,
 )
-from rankshot.survey.store.participation import CurrentQuestion, ExtraLeft, Finished, Participation
+from rankshot.survey.store.participation import (
+    CurrentQuestion,
+    ExtraLeft,
+    Finished,
+    NotAssignedError,
+    Participation,
+)
 
 AGE = ExtraQuestion("age", "How old are you?", "number", least=18, most=120, required=True)
 HEIGHT = ExtraQuestion("height", "How tall are you, in m?", "number", least=0.5, most=2.5)
@@ -63,11 +70,19 @@ def test_answers_that_are_accepted(question, sent, value):
         ),
         (HEIGHT, "3", "Please write a number that is at most 2.5."),
         (PET, "dog", "Please choose one of the answers."),
-        (NOTE, "x" * 2001, "Please write at most 2,000 characters; these are 2,001."),
+        (
+            NOTE,
+            "x" * 2001,
+            "This text is too long: it has 2001 characters, and at most 2000 are allowed.",
+        ),
     ],
 )
 def test_answers_that_are_refused(question, sent, message):
-    assert check_extra_answers([question], {question.name: sent}) == ({}, {question.name: message})
+    values, errors = check_extra_answers([question], {question.name: sent})
+    assert (values, {name: str(error) for name, error in errors.items()}) == (
+        {},
+        {question.name: message},
+    )
 
 
 def test_the_first_stored_value_stays(place):
@@ -104,6 +119,27 @@ def test_a_participant_has_finished_when_the_extra_questions_are_answered(place)
         # A study that gets one more question does not call back who has finished.
         more = replace(study, extra=(*EXTRA, ExtraQuestion("more", "And?", "text", required=True)))
         assert isinstance(Participation(more, database).current_question(rater), Finished)
+    finally:
+        database.close()
+
+
+def test_who_has_withdrawn_or_skipped_everything_is_not_asked(place):
+    database = Database(place, create=True)
+    study = small_study(questions=questions_about("cat"), questions_per_participant=1, extra=EXTRA)
+    try:
+        visit = Participation(study, database)
+        for name in ("skips", "withdraws"):
+            rater = visit.start(name)
+            asked = visit.current_question(rater)
+            skip = name == "skips"
+            visit.submit(rater, asked.number, asked.form, ["1", "", ""], skip=skip)
+            if skip:
+                assert isinstance(visit.current_question(rater), Finished)
+        left = visit.current_question(rater)
+        visit.withdraw(rater)
+        with pytest.raises(NotAssignedError):
+            visit.submit_extra(rater, left.form, {"age": "42"})
+        assert dump(database)["extra_answer"] == []
     finally:
         database.close()
 
@@ -151,3 +187,20 @@ def test_the_page_asks_keeps_what_was_typed_and_leads_to_the_code(tmp_path):
         stored = {row["name"]: row["value"] for row in dump(database)["extra_answer"]}
         assert stored == {"age": "42", "height": "", "form": "cat", "note": "<b>&"}
         assert client.get(f"{home}/leave").status == 303
+
+
+def test_every_answer_of_the_page_is_described(tmp_path):
+    with open_survey(small_study(extra=EXTRA), tmp_path) as (app, _):
+        paths = app.openapi()["paths"]
+    assert set(paths["/p/{link}"]["get"]["responses"]) >= {"200", "303", "404"}
+    assert set(paths["/p/{link}/extra"]["get"]["responses"]) >= {"200", "303", "404", "410", "503"}
+    assert set(paths["/p/{link}/extra"]["post"]["responses"]) >= {"303", "403", "404", "422"}
+    with open_survey(small_study(), tmp_path) as (app, _):
+        assert "/p/{link}/extra" not in app.openapi()["paths"]
+
+
+def test_a_form_cannot_have_too_many_questions():
+    many = tuple(ExtraQuestion(f"q{i}", "And?", "text") for i in range(51))
+    assert len(small_study(extra=many[:50]).extra) == 50
+    with pytest.raises(RankshotError, match=r"51 \[\[extra\]\] are too many: at most 50"):
+        small_study(extra=many)

@@ -56,7 +56,19 @@ class Read(HTMLParser):
 
 
 OURS = {
-    *("html", "head", "title", "meta", "link", "script", "body", "header", "main", "section"),
+    *(
+        "html",
+        "head",
+        "title",
+        "meta",
+        "link",
+        "script",
+        "body",
+        "header",
+        "main",
+        "nav",
+        "section",
+    ),
     *("h1", "h2", "h3", "p", "br", "a", "bdi", "code", "em", "kbd", "span", "strong", "div"),
     *("dl", "dt", "dd", "ol", "ul", "li", "figure", "figcaption", "noscript", "template"),
     *("form", "fieldset", "legend", "label", "input", "select", "option", "button", "progress"),

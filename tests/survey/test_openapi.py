@@ -92,6 +92,8 @@ FORMS = {
 KINDS = {
     "GET /static/{name}": sorted(set(STATIC.values())),
     "GET /researcher/rankings.jsonl": ["application/x-ndjson"],
+    "GET /health": ["text/plain"],
+    "GET /ready": ["application/json"],
     "GET /researcher/data/{name}": ["application/x-ndjson", "text/csv"],
     "GET /researcher/payment/{name}": ["text/csv", "text/plain"],
 }
@@ -184,7 +186,8 @@ def test_forms_redirects_and_pages_are_described_as_they_are():
                 assert kinds == []
                 assert ("Location" in response.get("headers", {})) == (status == "303")
             else:
-                page = ["text/html"] if status != "200" else KINDS.get(label, ["text/html"])
+                is_page = status not in {"200", "503" if label == "GET /ready" else "200"}
+                page = ["text/html"] if is_page else KINDS.get(label, ["text/html"])
                 assert sorted(kinds) == page, (label, status)
             assert ("Retry-After" in response.get("headers", {})) == (status == "429")
             assert ("WWW-Authenticate" in response.get("headers", {})) == (status == "401")

@@ -24,7 +24,7 @@ DONE = "https://app.prolific.com/submissions/complete?cc=C1A2B3"
 STUDY = small_study(
     platform="prolific", completion_url=DONE, answers_per_question=4, spare_answers=0
 )
-SECRET = "I was born in Oldenburg"
+SECRET, OLD = "I was born in Oldenburg", "and my cat is called Mitzi"
 
 
 def make_folder(folder, study=STUDY):
@@ -37,7 +37,7 @@ def take_part(folder, names, *, skip=(), seconds=9.0):
     study = read_study(folder / "study.toml")
     now = [1e9]
     with closing(Database(folder / "study.sqlite", create=True)) as database:
-        survey = Participation(study, database, lambda: now[0], Random(1))
+        survey = Participation(study, database, lambda: now[0], Random(1), lambda: now[0])
         raters = {}
         for name in names:
             session = ProlificSession(name, "study-1", f"session-of-{name}")
@@ -153,6 +153,11 @@ def test_deleted_people_are_gone_from_the_bytes_of_all_files(folder, raters):
         with database.begin_write() as connection:
             row = {"rater": rater, "name": "life", "value": SECRET}
             connection.execute(EXTRA_ANSWER.insert().values(row))
+    # An older rankshot did not overwrite what it deleted.
+    with closing(sqlite3.connect(folder / "study.sqlite", isolation_level=None)) as old:
+        old.execute("PRAGMA secure_delete = OFF")
+        old.execute("INSERT INTO extra_answer VALUES (?, 'old', ?)", [rater, OLD])
+        old.execute("DELETE FROM extra_answer WHERE name = 'old'")
     run(folder, f"exclude {name} --why '{SECRET}'")
     run(folder, f"restore {name}")
     for n in range(2):
@@ -164,7 +169,7 @@ def test_deleted_people_are_gone_from_the_bytes_of_all_files(folder, raters):
     server = Database(folder / "study.sqlite")
     run(folder, "exclude bob-5f1e2d3c --why 'too fast'")
     run(folder, "restore bob-5f1e2d3c")
-    secrets = (rater, name, f"session-of-{name}", code, SECRET)
+    secrets = (rater, name, f"session-of-{name}", code, SECRET, OLD)
     assert {file for file, _ in traces(folder, *secrets)} >= {
         "study.sqlite",
         "backup.sqlite",
@@ -198,10 +203,10 @@ def test_deleted_people_are_gone_from_the_bytes_of_all_files(folder, raters):
 def test_a_mention_of_the_deleted_in_the_words_about_others_is_hidden(folder, raters):
     ann, bob = raters["ann-5f1e2d3c"], raters["bob-5f1e2d3c"]
     path = folder / "people.csv"
-    path.write_text(f"rater,flags\n{ann},fast\n{bob},the same answers as {ann}\n'@x,fast\n")
+    path.write_text(f"\ufeffrater,flags\n{ann},fast\n{bob},the same answers as {ann}\n'@x,fast\n")
     with closing(Database(folder / "study.sqlite")) as database:
         assert delete_everywhere(database, [ann], [path]) == {path: 1}
-    assert path.read_text() == f"rater,flags\n{bob},the same answers as deleted\n'@x,fast\n"
+    assert path.read_text() == f"\ufeffrater,flags\n{bob},the same answers as deleted\n'@x,fast\n"
 
 
 @pytest.mark.parametrize(
@@ -221,11 +226,15 @@ def test_a_file_that_cannot_be_changed_is_named_and_nothing_is_done(folder, rate
     run(folder, f"export -o {folder}/rankings.jsonl")
     make(folder / "x.jsonl")
     bad = next(folder.glob("x.*"), folder / "x.jsonl")
-    before = {path: path.read_bytes() for path in folder.iterdir()}
+
+    def read_files():
+        files = {path: path.read_bytes() for path in folder.iterdir() if path.stem != "study"}
+        return files, read_all(folder)
+
+    before = read_files()
     words = f"delete ann-5f1e2d3c --yes --also {folder}/rankings.jsonl --also {bad}"
     assert says in run(folder, words, status=2)
-    after = {path: path.read_bytes() for path in folder.iterdir() if path.suffix != ".sqlite-shm"}
-    assert {**after} == before
+    assert read_files() == before
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
@@ -244,6 +253,7 @@ def test_a_backup_that_is_in_use_is_refused(folder, raters):
     backup = folder / "backup.sqlite"
     shutil.copy(folder / "study.sqlite", backup)
     other = sqlite3.connect(backup, isolation_level=None)
+    other.execute("PRAGMA journal_mode = WAL")
     other.execute("BEGIN")
     other.execute("SELECT count(*) FROM participant").fetchone()
     second = sqlite3.connect(backup)
@@ -255,6 +265,21 @@ def test_a_backup_that_is_in_use_is_refused(folder, raters):
     assert len(read_all(folder)[0]) == 3
     other.close()
     second.close()
+
+
+def test_a_copy_that_was_forgotten_is_cleaned_later(folder, raters):
+    name = "ann-5f1e2d3c"
+    run(folder, f"backup -o {folder}/backup.sqlite")
+    run(folder, f"payments --approve -o {folder}/approve.txt")
+    run(folder, f"delete {name} --yes")
+    assert "no participant has" in run(folder, f"delete {name} --yes", status=2)
+    copies = f"--also {folder}/backup.sqlite --also {folder}/approve.txt"
+    events = read_all(folder)[1]
+    run(folder, f"delete {name} --yes {copies}")
+    assert traces(folder, name, raters[name]) == set()
+    assert read_all(folder)[1] == events, "nobody was deleted from the survey itself"
+    assert "nobody is found by" in run(folder, f"delete {name} --yes {copies}", status=2)
+    assert not [path.name for path in folder.iterdir() if ".rankshot-" in path.name]
 
 
 def test_delete_asks_first_and_says_what_is_left(folder, raters):

@@ -199,7 +199,7 @@ def test_a_task_that_was_returned_and_taken_again_is_handed_in_as_the_new_one(tu
     assert begin(client, turk_query("3SECOND")) == home
     assert len(people(database)) == 1
     page = finish(client, home)
-    assert "All 4 questions are done" in page
+    assert "Questions done: 4" in page
     assert form_of(page).fields["assignmentId"] == "3SECOND"
     # Nobody is paid twice for the same answers.
     assert begin(client, turk_query("3THIRD")) == home

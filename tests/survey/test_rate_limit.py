@@ -5,15 +5,16 @@ from fractions import Fraction
 
 import pytest
 import uvicorn
-from asgi_client import Client, Form, begin, form_of, open_survey
+from asgi_client import Client, Form, begin, dump, form_of, open_survey
 from hypothesis import given, strategies as st
 from server_process import TOKEN
 from small_studies import small_study
 from starlette.responses import PlainTextResponse
 
 from rankshot.survey.web import guards as rate_limit
-from rankshot.survey.web.app import Rates, serve
-from rankshot.survey.web.guards import Guard, RateLimit
+from rankshot.survey.web.app import Rates
+from rankshot.survey.web.guards import Guard, RateLimit, StartLimit
+from rankshot.survey.web.server import serve
 
 STUDY = small_study()
 AS_RESEARCHER = {"authorization": f"Bearer {TOKEN}"}
@@ -134,9 +135,8 @@ def make_guard(limit, clock):
         PlainTextResponse("hello"),
         headers={"x-guard": "yes"},
         limit=RateLimit(limit, clock),
-        stricter={},
         tokens=RateLimit(limit, clock),
-        refuse=lambda status, heading, text: PlainTextResponse(text, status),
+        refuse=lambda _request, status, key, **fields: PlainTextResponse(f"{key} {fields}", status),
     )
 
 
@@ -147,7 +147,7 @@ def test_a_refusal_says_how_many_seconds_to_wait(per_minute, seconds):
     assert {client.get("/").status for _ in range(per_minute)} == {200}
     refused = client.get("/")
     assert (refused.status, refused["retry-after"], refused["x-guard"]) == (429, seconds, "yes")
-    assert f"wait {seconds} seconds" in refused.text
+    assert refused.text == f"wait {{'seconds': {seconds}}}"
     clock.now += int(seconds)
     assert client.get("/").status == 200
 
@@ -174,6 +174,48 @@ def test_starting_is_limited_more_strictly_and_answering_is_not(tmp_path):
             assert client.post(form.action, form.answer("1")).status == 303
         assert len({database.identity.verify_link(home.removeprefix("/p/")) for home in homes}) == 2
         begin(Client(app, "192.0.2.2"), "participant=p2")
+
+
+def start(client, name):
+    form = form_of(client.get(f"/?participant={name}").text)
+    return client.post(form.action, form.fields)
+
+
+def test_the_study_says_how_many_may_start_per_hour_and_the_server_may_say_more(tmp_path):
+    study = small_study(starts_per_hour=3)
+    for folder, rates, allowed in (("a", Rates(), 3), ("b", Rates(starts=5), 5)):
+        (tmp_path / folder).mkdir()
+        with open_survey(study, tmp_path / folder, rates=rates) as (app, _):
+            statuses = [start(Client(app), f"p{i}").status for i in range(6)]
+        assert statuses == [303] * allowed + [429] * (6 - allowed)
+
+
+def test_who_started_before_may_come_back_and_others_are_told_what_to_do(tmp_path, caplog):
+    study = small_study(starts_per_hour=2)
+    with open_survey(study, tmp_path, rates=Rates()) as (app, database):
+        client = Client(app)
+        assert [start(client, name).status for name in ("ann", "bob", "ann")] == [303] * 3
+        before = dump(database)
+        refused = [start(client, name) for name in ("cay", "dan")]
+        assert dump(database) == before
+        assert start(client, "bob").status == 303
+        start(Client(app, "192.0.2.2"), "eve")
+    assert {reply.status for reply in refused} == {429}
+    assert 1700 <= int(refused[0]["retry-after"]) <= 1800
+    assert "try again later (after 30 min)" in refused[0].text
+    (warning,) = caplog.records
+    assert warning.getMessage().startswith("one address has reached 2 starts per hour: raise")
+    assert "192.0.2" not in warning.getMessage()
+
+
+def test_one_warning_per_address_and_hour(caplog):
+    clock = Clock()
+    limit = StartLimit(1, clock)
+    for hour in (1, 2):
+        for address in ("192.0.2.1", "192.0.2.2"):
+            assert [limit.wait(address) == 0 for _ in range(9)] == [True] + [False] * 8
+        assert len(caplog.records) == 2 * hour
+        clock.now += 3600
 
 
 def token_attempts(client):

@@ -15,7 +15,8 @@ from rankshot.survey.progress import read_answers
 from rankshot.survey.store.database import Database
 from rankshot.survey.store.participation import CurrentQuestion, Participation
 from rankshot.survey.study import Question, Study
-from rankshot.survey.web.app import Rates, create_app, open_port
+from rankshot.survey.web.app import Rates, create_app
+from rankshot.survey.web.server import open_port
 
 ANIMALS = ("leopard", "tiger", "fox", "hippopotamus", "killer whale")
 LONG = f"a name that is far too long for a phone, with a {'very' * 20}longword"

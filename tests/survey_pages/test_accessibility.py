@@ -94,8 +94,13 @@ def test_the_pages_of_a_platform(open_page, tmp_path, platform):
         page.get_by_role("link", name="Continue to the question").click()
         arrive(page, 1)
         skip(page)
+        page.get_by_role("heading", name="Nothing was answered").wait_for()
+        page.get_by_role("button", name="Answer the skipped questions now").click()
+        arrive(page, 1)
+        choose(page, "tiger")
+        send(page)
         page.get_by_role(leaving[0], name=leaving[1]).wait_for()
-        assert "It is done. Everything that you sent is saved." in page.inner_text("main")
+        assert "Everything that you sent is saved.\n\nQuestions done: 1" in page.inner_text("main")
         check(page)
 
 
@@ -138,5 +143,5 @@ def test_what_has_the_focus_is_seen_and_what_can_be_pressed_is_large(open_page, 
         assert found["outline"] == "solid", found["name"]
         assert found["height"] >= 40, found
         assert found["width"] >= 40, found
-    # The instructions, what is not ranked, four buttons a row, and the two that send.
-    assert stops == 1 + len(unranked_names(page)) + 3 * 4 + 2
+    # The instructions, what is not ranked, four buttons a row, the two that send, and withdrawing.
+    assert stops == 1 + len(unranked_names(page)) + 3 * 4 + 2 + 1

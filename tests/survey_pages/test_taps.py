@@ -3,10 +3,12 @@
 import random
 
 import pytest
+from axe import check
 from pages import (
     begin,
     choice,
     choose,
+    drag,
     finger,
     fingers,
     ranked_names,
@@ -34,12 +36,20 @@ POOL = """() => [...document.querySelectorAll('#choices .choice')].map((choice) 
   const met = document.elementFromPoint(at.x, at.y);
   return { name: choice.innerText, ...at, isSeen: met !== null && choice.contains(met) };
 })"""
-# The part of the newest row that is neither covered nor out of sight.
-SEEN = """row => {
-  const box = row.getBoundingClientRect();
-  const meets = (y) => row.contains(document.elementFromPoint(box.x + box.width / 2, y));
-  return meets(box.top + 2) && meets(box.bottom - 2);
+# The name of the newest item, and whether its row, and what has the focus, are seen.
+NEWEST = """() => {
+  const isSeen = (node) => {
+    const { x, width, top, bottom } = node.getBoundingClientRect();
+    const meets = (y) => node.contains(document.elementFromPoint(x + width / 2, y));
+    return meets(top + 2) && meets(bottom - 2);
+  };
+  const row = document.querySelector('#ranking').lastElementChild;
+  const name = row.querySelector('.name').innerText;
+  return { name, isSeen: isSeen(row), isFocusSeen: isSeen(document.activeElement) };
 }"""
+# Brings an item of the pool into view, as somebody does who wants to tap it.
+SCROLL = """name => [...document.querySelectorAll('#choices .choice')]
+  .find((choice) => choice.innerText === name).scrollIntoView({ block: 'nearest' })"""
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +62,11 @@ def long_survey(tmp_path_factory):
     )
     with serve_study(study, tmp_path_factory.mktemp("long")) as running:
         yield running
+
+
+def places(pool):
+    """Return where the items of the pool are on the screen."""
+    return [(at["x"], at["y"]) for at in pool]
 
 
 def test_two_quick_taps_rank_the_two_items_that_they_were_aimed_at(open_page, long_survey):
@@ -81,21 +96,21 @@ def test_the_pool_never_moves_and_the_newest_item_is_seen(open_page, long_survey
     begin(page, long_survey.url, f"still-{screen[:5].strip()}")
     press = page.touchscreen.tap if "has_touch" in SCREENS[screen] else page.mouse.click
     page.get_by_role("button", name="Next").click()
+    names = list(unranked_names(page))
     for step in range(14):
         if step == 10:
             # At the end of the page it would move as soon as the page became shorter.
             page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
             page.get_by_role("button", name="Skip: I do not know").click()
-        name = unranked_names(page)[(7 * step) % (len(NAMES) - step)]
-        choice(page, name).evaluate("node => node.scrollIntoView({block: 'nearest'})")
+        name = names.pop((7 * step) % len(names))
+        page.evaluate(SCROLL, name)
         before = page.evaluate(POOL)
         at = next(at for at in before if at["name"] == name)
         assert at["isSeen"], (step, at)
         press(at["x"], at["y"])
-        after = page.evaluate(POOL)
-        assert [(a["x"], a["y"]) for a in before] == [(a["x"], a["y"]) for a in after], step
-        assert ranked_names(page)[-1] == name
-        assert row(page, name).evaluate(SEEN), (step, name)
+        after, newest = page.evaluate(POOL), page.evaluate(NEWEST)
+        assert places(before) == places(after), step
+        assert (newest["name"], newest["isSeen"]) == (name, True), step
     # What is removed is again where it was.
     row(page, name).get_by_role("button", name=f"Remove {name}", exact=True).click()
     assert page.evaluate(POOL) == before
@@ -107,9 +122,10 @@ def test_by_keyboard_the_newest_item_and_the_focus_are_seen(open_page, long_surv
     page.locator("#choices button").first.focus()
     for _ in NAMES:
         page.keyboard.press("Enter")
-        assert row(page, ranked_names(page)[-1]).evaluate(SEEN), ranked_names(page)
-        assert page.evaluate(f"({SEEN})(document.activeElement)"), ranked_names(page)
+        newest = page.evaluate(NEWEST)
+        assert (newest["isSeen"], newest["isFocusSeen"]) == (True, True), newest
     assert len(ranked_names(page)) == len(NAMES)
+    check(page)
 
 
 def test_a_row_is_dragged_through_a_long_ranking_over_a_part_of_the_pool(open_page, long_survey):
@@ -130,3 +146,17 @@ def test_a_row_is_dragged_through_a_long_ranking_over_a_part_of_the_pool(open_pa
     assert ranked_names(page) == (*names[1:], names[0])
     assert status(page) == f"{names[0]} moved to place 12"
     assert page.evaluate("scrollY") == 0
+
+
+def test_a_mouse_drags_between_the_pool_and_the_ranking_below_it(open_page, long_survey):
+    page = open_page()
+    begin(page, long_survey.url, "narrow")
+    a, b, *_ = unranked_names(page)
+    drag(page, choice(page, a), page.locator("#none-ranked"))
+    drag(page, choice(page, b), row(page, a))
+    assert (ranked_names(page), status(page)) == ((b, a), f"{b} placed 1 of 25")
+    before = page.evaluate(POOL)
+    drag(page, row(page, b), page.locator("#pool-title"))
+    assert (ranked_names(page), status(page)) == ((a,), f"{b} removed")
+    assert choice(page, b).is_visible()
+    assert places(page.evaluate(POOL)) == places(before)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from contextlib import closing
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from rankshot.survey.study import Study
 
 TOKEN = "RANKSHOT_SURVEY_TOKEN"  # noqa: S105 (the name of the variable, not a token)
+OWN_PATHS = {"health", "openapi.json", "p", "pictures", "ready", "researcher", "start", "static"}
+"""How paths of the survey's own pages begin."""
 survey = typer.Typer(
     cls=SurveyCommands,
     no_args_is_help=True,
@@ -141,6 +144,43 @@ def new(
 
 
 @survey.command(rich_help_panel=RUN)
+def catalogue(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="LANGUAGE.toml", help="The file to write, such as fr.toml."),
+    ],
+) -> None:
+    """Write the texts that participants read, to translate them.
+
+    The texts are in English. Translate them in the file, and name it in the file of the study,
+    under [language] catalogues.
+
+    Example: rankshot survey catalogue fr.toml
+    """
+    from rankshot.core.text_files import replace_file, require_ending
+    from rankshot.survey.languages import english_text
+    from rankshot.survey.study import LANGUAGE
+
+    require_ending(file, (".toml",))
+    if not LANGUAGE.fullmatch(file.stem):
+        raise RankshotError(f"{file}: name the file after its language, such as fr.toml")
+    if file.exists():
+        raise RankshotError(f"{file}: the file exists already; give another name, or remove it")
+    check_writable(file)
+    with replace_file(file) as stream:
+        stream.write(english_text(file.stem))
+    say(f"{file}: translate the texts in quotes. Then write into the file of the study")
+    say(f'    [language]\n    catalogues = ["{file.name}"]')
+
+
+class LogOption(StrEnum):
+    """The format of the log."""
+
+    text = "text"
+    json = "json"
+
+
+@survey.command(rich_help_panel=RUN)
 def serve(
     study: StudyFile,
     host: Annotated[
@@ -160,11 +200,17 @@ def serve(
         int, typer.Option(min=1, help="The number of requests per minute that an address may send.")
     ] = 600,
     starts: Annotated[
-        int,
+        int | None,
         typer.Option(
-            min=1, help="The number of participants per minute that may start from an address."
+            min=1,
+            show_default=False,
+            help="The number of participants per hour that may start from one address. The "
+            "default is starts_per_hour of the study; a lecture hall needs more.",
         ),
-    ] = 60,
+    ] = None,
+    log: Annotated[
+        LogOption, typer.Option(help="How events are written to stderr, one line each.")
+    ] = LogOption.text,
 ) -> None:
     """Serve the web pages of a study until Ctrl-C.
 
@@ -176,10 +222,10 @@ def serve(
     from rankshot.survey.progress import count_other_answers
     from rankshot.survey.study import CONSENT_PLACEHOLDER
     from rankshot.survey.study_files import read_study
-    from rankshot.survey.web.app import Rates, create_app, is_loopback, serve as serve_app
+    from rankshot.survey.web.app import Rates, create_app
+    from rankshot.survey.web.server import is_loopback, serve as serve_app
 
-    if root and (not root.startswith("/") or root.endswith("/")):
-        raise RankshotError(f"--root is {root!r}: begin it with a slash and end it without one")
+    _check_root(root)
     definition = read_study(study)
     if CONSENT_PLACEHOLDER in definition.consent:
         todo = f"{study}: the consent still contains {CONSENT_PLACEHOLDER}"
@@ -208,7 +254,7 @@ def serve(
         say(f"Participants  {address}/")
         say(f"Researcher    {address}/researcher" if token else f"Researcher    off: set {TOKEN}")
         say("Press Ctrl-C to stop. All answers that were sent are saved.")
-        serve_app(app, listening)
+        serve_app(app, listening, log=log.value)
 
 
 for panel, commands in {
@@ -221,8 +267,18 @@ for panel, commands in {
         survey.command(rich_help_panel=panel)(command)
 
 
+def _check_root(root: str) -> None:
+    if root and (not root.startswith("/") or root.endswith("/")):
+        raise RankshotError(f"--root is {root!r}: begin it with a slash and end it without one")
+    first = root.split("/")[1] if root else ""
+    if first in OWN_PATHS:
+        raise RankshotError(
+            f"--root is {root!r}: pages of the survey itself begin with /{first}; take another path"
+        )
+
+
 def _open_port(host: str, port: int) -> socket:
-    from rankshot.survey.web.app import open_port
+    from rankshot.survey.web.server import open_port
 
     try:
         return open_port(host, port)

@@ -62,7 +62,7 @@ class SurveyCommands(TyperGroup):
 
 def require_extra() -> None:
     """Refuse to go on without the packages that the survey needs."""
-    for name in ("fastapi", "jinja2", "python_multipart", "sqlalchemy", "uvicorn"):
+    for name in ("fastapi", "jinja2", "markdown_it", "python_multipart", "sqlalchemy", "uvicorn"):
         if find_spec(name) is None:
             raise RankshotError(f"the survey needs {name}: pip install 'rankshot[survey]'")
 

@@ -15,6 +15,7 @@ from rankshot.cli.survey_options import DatabaseOption, StudyFile, YesOption, op
 from rankshot.core.errors import RankshotError, format_count
 
 if TYPE_CHECKING:
+    from rankshot.survey.payment import Decision
     from rankshot.survey.store.database import Database
     from rankshot.survey.store.people import Person, State
 
@@ -83,7 +84,7 @@ def reopen(
 
     if not participants:
         _set_state(study, database, "open")
-        say("The study is open.")
+        say("The study is open. Answers of a pilot stay marked until `rankshot survey reset`.")
         return
     with _find(study, database, participants) as (answers, raters):
         reopen_participants(answers, raters)
@@ -216,16 +217,17 @@ def delete(
     """Delete everything about participants who ask for it.
 
     The answers are overwritten in the file of the database. Delete them from backups and exported
-    files in the same command: afterwards nothing says who it was.
+    files in the same command. If you find another copy later, give the id of the platform or the
+    rater again, with --also.
 
     Example: rankshot survey delete study.toml 5f1e2d3c --also backup.sqlite --also rankings.jsonl
     """
     from rankshot.survey.deletion import delete_everywhere
 
-    with _find(study, database, ids) as (answers, raters):
+    with _find(study, database, ids, deleted=bool(also)) as (answers, raters):
         who = format_count(len(raters), "participant")
         _confirm(f"Delete {who} ({', '.join(raters)}) and all their answers for ever?", yes=yes)
-        found = delete_everywhere(answers, raters, also or ())
+        found = delete_everywhere(answers, raters, also or (), ids)
     for path, n in found.items():
         say(f"{path}: {format_count(n, 'entry').replace('entrys', 'entries')} deleted")
     say(f"{who} deleted.")
@@ -312,7 +314,7 @@ def payments(
     with open_survey(study, database, read_only=True) as (definition, answers):
         found = read_payments(definition, answers)
     if output is not None:
-        which = "approve" if approve else "reject"
+        which: Decision = "approve" if approve else "reject"
         lines = format_payments(found, (which,), plain=output.suffix == ".txt")
         with replace_file(output) as stream:
             stream.write(lines)
@@ -356,14 +358,16 @@ def _set_state(study: Path, database: str | None, state: State) -> None:
 
 @contextmanager
 def _find(
-    study: Path, database: str | None, names: Sequence[str]
+    study: Path, database: str | None, names: Sequence[str], *, deleted: bool = False
 ) -> Iterator[tuple[Database, list[str]]]:
     """Open the database, and find participants in it."""
     with open_survey(study, database) as (definition, answers):
         from rankshot.survey.store.people import find_raters
 
         with answers.begin_read() as connection:
-            raters = find_raters(connection, answers.identity, definition.platform, names)
+            raters = find_raters(
+                connection, answers.identity, definition.platform, names, deleted=deleted
+            )
         yield answers, raters
 
 

@@ -20,7 +20,7 @@ def backup(
         bool, typer.Option("--force", help="Replace the file if it exists already.")
     ] = False,
 ) -> None:
-    """Copy the database of a survey, also while the survey is running.
+    """Copy the database, also while the survey is running.
 
     The copy is complete and checked. Do not copy the file of a running survey in another way: the
     newest answers are in a second file, its log.
@@ -38,7 +38,7 @@ def backup(
     check_writable(output, study)
     done = backup_database(place, output, force=force)
     if not done.is_complete:
-        say(f"Warning: {describe_doubt(place)}", Console(stderr=True))
+        say(f"Warning: {describe_doubt(Path(place))}", Console(stderr=True))
     answers = format_count(done.n_answers, "answer")
     people = format_count(done.n_participants, "participant")
     say(f"{output}: {answers} (skips, repeats and gold questions included) of {people}, checked")

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.errors import short_repr
 from rankshot.ranking.layouts import ABSENT
+from rankshot.survey.languages import ParticipantError
 from rankshot.survey.study import Question
 
 
@@ -61,9 +62,9 @@ def order_from_places(items: Sequence[str], places: Sequence[str]) -> tuple[str,
 
     Raises
     ------
-    RankshotError
-        If the places are not 1, 2, 3 and so on, each once. The message tells the participant what
-        to change.
+    ParticipantError
+        If the places are not 1, 2, 3 and so on, each once. It tells the participant what to
+        change.
 
     Examples
     --------
@@ -71,7 +72,7 @@ def order_from_places(items: Sequence[str], places: Sequence[str]) -> tuple[str,
     ('leopard', 'fox')
     """
     if len(places) != len(items):
-        raise RankshotError(f"Expected {len(items)} places, not {len(places)}")
+        raise ParticipantError("errors.n_places", expected=len(items), n=len(places))
     holder: dict[int, str] = {}
     for item, text in zip(items, places, strict=True):
         if not text:
@@ -79,17 +80,17 @@ def order_from_places(items: Sequence[str], places: Sequence[str]) -> tuple[str,
         # int() would also accept other digits, signs, spaces and underscores.
         place = int(text) if text.isascii() and text.isdigit() and len(text) <= 3 else 0
         if not 1 <= place <= len(items):
-            raise RankshotError(
-                f"Give {item} a place from 1 to {len(items)}, not {short_repr(text)}"
+            raise ParticipantError(
+                "errors.place", item=item, most=len(items), text=short_repr(text)
             )
         if place in holder:
-            raise RankshotError(f"Place {place} is used twice, for {holder[place]} and for {item}")
+            raise ParticipantError("errors.twice", place=place, item=holder[place], other=item)
         holder[place] = item
     if not holder:
-        raise RankshotError("Nothing is ranked yet: choose at least the most similar item")
+        raise ParticipantError("errors.nothing")
     missing = min(set(range(1, len(holder) + 1)) - set(holder), default=None)
     if missing is not None:
-        raise RankshotError(f"Place {missing} is missing: use the places 1, 2, 3 and so on")
+        raise ParticipantError("errors.missing", place=missing)
     return tuple(holder[place] for place in sorted(holder))
 
 

@@ -11,12 +11,13 @@ import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from sqlalchemy import select
 
-from rankshot.core.errors import RankshotError
+from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.text_files import TEMPORARY, read_lines, replace_file, require_ending
+from rankshot.survey.raw_data import MARK
 from rankshot.survey.store.database import PARTICIPANT, Database
 from rankshot.survey.store.people import IDS, delete_participants, select_known
 
@@ -27,7 +28,10 @@ DELETED = "deleted"
 
 
 def delete_everywhere(
-    database: Database, raters: Collection[str], also: Sequence[Path] = ()
+    database: Database,
+    raters: Collection[str],
+    also: Sequence[Path] = (),
+    names: Collection[str] = (),
 ) -> dict[Path, int]:
     """Delete participants from a survey, its backups and exported files.
 
@@ -39,16 +43,26 @@ def delete_everywhere(
     ----------
     database : Database
     raters : collection of str
+        They may be in the copies only, for example if a backup was forgotten before.
     also : sequence of Path
         Backups (.sqlite) of the same survey, and files that were exported from it: .jsonl, .csv
         and lists of ids (.txt).
+    names : collection of str
+        Other names that the files may have for these participants.
 
     Returns
     -------
     dict
         For each of these files, how many participants or lines were deleted from it.
+
+    Raises
+    ------
+    RankshotError
+        If a file cannot be changed, or nobody is found anywhere.
     """
-    names = _read_names(database, raters)
+    names = _read_names(database, raters) | set(names)
+    with database.begin_read() as connection:
+        known = select_known(connection, raters)
     found = {}
     with ExitStack() as stack:
         for path in also:
@@ -59,7 +73,10 @@ def delete_everywhere(
             stream = stack.enter_context(replace_file(path))
             clean = _clean_table if path.suffix == ".csv" else _clean_lines
             found[path] = clean(path, stream, names, raters)
-    delete_participants(database, raters)
+        if not known and not any(found.values()):
+            raise RankshotError(f"nobody is found by {quote_names(names)}; nothing was changed")
+    if known:
+        delete_participants(database, known)
     return found
 
 
@@ -89,6 +106,7 @@ def _clean_lines(
     """
     n = 0
     for number, line in read_lines(path):
+        cells: Collection[Any] = (line,)
         if path.suffix == ".jsonl":
             try:
                 row = json.loads(line)
@@ -98,8 +116,6 @@ def _clean_lines(
                     "file, or leave it out"
                 ) from None
             cells = row.values() if isinstance(row, dict) else ()
-        else:
-            cells = (line,)
         if any(isinstance(cell, str) and cell in names for cell in cells):
             n += 1
         else:
@@ -113,7 +129,11 @@ def _clean_table(
     """Copy a CSV table without the rows of the participants; return how many are left out."""
     n = 0
     writer = csv.writer(stream, lineterminator="\n")
-    with path.open(encoding="utf-8-sig", newline="") as table:
+    with path.open(encoding="utf-8", newline="") as table:
+        # Spreadsheets know by a byte-order mark that a table is UTF-8: it stays.
+        mark = table.read(1)
+        stream.write(mark if mark == MARK else "")
+        table.seek(len(mark.encode()) if mark == MARK else 0)
         for row in csv.reader(table):
             # An apostrophe may stand before a cell, so that no program takes it for a formula.
             if any(cell.removeprefix("'") in names for cell in row):

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Connection, select
 
+from rankshot.survey.languages import ParticipantError
 from rankshot.survey.presentation import ExtraQuestion
 from rankshot.survey.store.database import EXTRA_ANSWER
 from rankshot.survey.validation import UNPRINTABLE_IN_TEXT
@@ -15,31 +16,15 @@ from rankshot.survey.validation import UNPRINTABLE_IN_TEXT
 MOST_CHARACTERS = 2_000
 """The longest text."""
 MOST_DIGITS = 30
-TEXTS = {
-    "missing": "Please answer this question.",
-    "choice": "Please choose one of the answers.",
-    "number": "Please write a number, such as 42.5.",
-    "whole": "Please write a whole number, such as 42.",
-    "least": "Please write a number that is at least {least}.",
-    "most": "Please write a number that is at most {most}.",
-    "long": "Please write at most {most} characters; these are {n}.",
-}
 # In many languages the decimal point is a comma. With three digits after it, as in 1,000, it may
 # also separate thousands, so this is not accepted.
 _NUMBER = re.compile(r"([+-]?\d+)(?:\.(\d+)|,(?!\d{3}$)(\d+))?")
 _SIGNS = str.maketrans({"\u2212": "-", "\u066b": "."})
 
 
-class _WrongError(Exception):
-    """An answer that a participant has to change."""
-
-    def __init__(self, key: str, **fields: object) -> None:
-        super().__init__(TEXTS[key].format(**fields))
-
-
 def check_extra_answers(
     questions: Sequence[ExtraQuestion], sent: Mapping[str, str]
-) -> tuple[dict[str, str], dict[str, str]]:
+) -> tuple[dict[str, str], dict[str, ParticipantError]]:
     """Check the answers that somebody sent.
 
     Parameters
@@ -61,14 +46,14 @@ def check_extra_answers(
     >>> check_extra_answers([age], {"age": " 42 "})
     ({'age': '42'}, {})
     >>> check_extra_answers([age], {"age": "17"})
-    ({}, {'age': 'Please write a number that is at least 18.'})
+    ({}, {'age': ParticipantError('Please write a number that is at least 18.')})
     """
     values, errors = {}, {}
     for question in questions:
         try:
             values[question.name] = _read_value(question, sent.get(question.name, ""))
-        except _WrongError as error:
-            errors[question.name] = str(error)
+        except ParticipantError as error:
+            errors[question.name] = error
     return values, errors
 
 
@@ -76,30 +61,30 @@ def _read_value(question: ExtraQuestion, sent: str) -> str:
     text = UNPRINTABLE_IN_TEXT.sub("", sent).strip()
     if not text:
         if question.required:
-            raise _WrongError("missing")
+            raise ParticipantError("extra.missing")
         return ""
     if question.type == "number":
         return _read_number(question, text)
     if question.type == "choice" and text not in question.choices:
-        raise _WrongError("choice")
+        raise ParticipantError("extra.choice")
     if len(text) > MOST_CHARACTERS:
-        raise _WrongError("long", most=f"{MOST_CHARACTERS:,}", n=f"{len(text):,}")
+        raise ParticipantError("extra.long", most=MOST_CHARACTERS, n=len(text))
     return text
 
 
 def _read_number(question: ExtraQuestion, text: str) -> str:
     found = _NUMBER.fullmatch(text.translate(_SIGNS)) if len(text) <= MOST_DIGITS else None
     if question.is_whole and (found is None or found[2] or found[3]):
-        raise _WrongError("whole")
+        raise ParticipantError("extra.whole")
     if found is None:
-        raise _WrongError("number")
+        raise ParticipantError("extra.number")
     # int() and float() also read the digits of other scripts.
     fraction = found[2] or found[3]
     value = float(f"{found[1]}.{fraction}") if fraction else int(found[1])
     if value < question.least:
-        raise _WrongError("least", least=f"{question.least:g}")
+        raise ParticipantError("extra.least", least=f"{question.least:g}")
     if value > question.most:
-        raise _WrongError("most", most=f"{question.most:g}")
+        raise ParticipantError("extra.most", most=f"{question.most:g}")
     return str(value)
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
-from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.errors import short_repr
+from rankshot.survey.languages import ParticipantError
 
 ID_PARAMETER = {"none": "participant", "prolific": "PROLIFIC_PID", "mturk": "workerId"}
 """The query parameter with the participant's id, for each platform."""
@@ -104,8 +105,8 @@ def read_visitor(platform: str, arrival: Arrival) -> Visitor:
 
     Raises
     ------
-    RankshotError
-        If something is missing or malformed. The message says how to open the survey.
+    ParticipantError
+        If something is missing or malformed. It says how to open the survey.
     """
     given = arrival.participant
     if platform == "mturk":
@@ -113,10 +114,8 @@ def read_visitor(platform: str, arrival: Arrival) -> Visitor:
             return Visitor(None, preview=True)
         host = _require_value("turkSubmitTo", arrival.submit_to).rstrip("/")
         if host not in TURK_HOSTS:
-            raise RankshotError(
-                f"turkSubmitTo is {short_repr(arrival.submit_to)}, not Mechanical Turk: "
-                "open the survey from Mechanical Turk"
-            )
+            value = short_repr(arrival.submit_to)
+            raise ParticipantError("refused.bad_host", name="turkSubmitTo", value=value)
         return Visitor(
             _require_id(ID_PARAMETER["mturk"], given),
             TurkTask(_require_id("assignmentId", arrival.assignment), host),
@@ -150,18 +149,14 @@ def read_completion_code(completion_url: str | None) -> str | None:
 
 def _require_value(name: str, value: str) -> str:
     if not value:
-        raise RankshotError(
-            f"the address has no {name}: open the survey with the link that you were given"
-        )
+        raise ParticipantError("refused.no_id", name=name)
     return value
 
 
 def _require_id(name: str, value: str) -> str:
     _require_value(name, value)
     if not _ID.fullmatch(value):
-        raise RankshotError(
-            f"{name} is {short_repr(value)}: it may have at most 100 letters, digits and . _ - : @"
-        )
+        raise ParticipantError("refused.bad_id", name=name, value=short_repr(value))
     return value
 
 

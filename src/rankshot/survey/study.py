@@ -334,6 +334,10 @@ class Study:
                     f"{what} has {short_repr(odd[0])}, which is no item and no target{hint}"
                 )
         validation.require_names("[[extra]] name", tuple(question.name for question in self.extra))
+        if len(self.extra) > validation.MOST_ITEMS:
+            raise RankshotError(
+                f"{len(self.extra)} [[extra]] are too many: at most {validation.MOST_ITEMS}"
+            )
 
     def _places(self) -> Iterator[tuple[str, Question]]:
         """Yield all questions, each with its description for messages."""

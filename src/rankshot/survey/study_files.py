@@ -70,7 +70,7 @@ def read_study(path: str | Path) -> Study:
         If there is no such file.
     """
     path = Path(path)
-    document = _parse_toml(path)
+    document = parse_toml(path)
     try:
         return _make_study(document, path.parent)
     except RankshotError as error:
@@ -158,7 +158,7 @@ def _make(
         raise RankshotError(f"{place}: {error}") from None
 
 
-def _parse_toml(path: Path) -> dict[str, Any]:
+def parse_toml(path: Path) -> dict[str, Any]:
     """Parse a TOML file; an error message names the line."""
     raw = path.read_bytes().removeprefix(MARK)
     try:

@@ -90,19 +90,20 @@ def _check_target(place: Path, target: Path, *, force: bool) -> None:
 
 def has_log(path: Path) -> bool:
     """Return whether the log of a file is beside it."""
-    return _beside(path, "-wal").exists()
+    return find_beside(path, "-wal").exists()
 
 
 def describe_doubt(path: Path) -> str:
     """Return why answers may be missing from a file that lost its log."""
+    log = find_beside(path, "-wal").name
     return (
-        f"{path}: this file was copied while the survey was running, or its log "
-        f"({_beside(path, '-wal').name}) is missing: answers may be missing. Use `rankshot survey "
-        "backup`"
+        f"{path}: this file was copied while the survey was running, or its log ({log}) is "
+        "missing: answers may be missing. Use `rankshot survey backup`"
     )
 
 
-def _beside(path: Path, ending: str) -> Path:
+def find_beside(path: Path, ending: str) -> Path:
+    """Return a file that SQLite puts beside a database, such as -wal."""
     # SQLite follows links, too, before it adds an ending.
     resolved = path.resolve()
     return resolved.with_name(resolved.name + ending)
@@ -113,7 +114,7 @@ def open_read_only(path: Path) -> Iterator[sqlite3.Connection]:
     """Open a file and its log for reading; nothing is written into the file or its folder."""
     if not path.exists():
         raise MissingDatabaseError(f"{path}: there is no such database")
-    if _beside(path, "-shm").exists():
+    if find_beside(path, "-shm").exists():
         # A server has the file open, or was killed.
         with closing(open_uri(path, "mode=ro")) as connection:
             yield connection
@@ -131,7 +132,7 @@ def open_read_only(path: Path) -> Iterator[sqlite3.Connection]:
 
 def _list_parts(path: Path) -> list[Path]:
     """Return the file, and what SQLite has to read with it."""
-    logs = [_beside(path, "-wal"), _beside(path, "-journal")]
+    logs = [find_beside(path, "-wal"), find_beside(path, "-journal")]
     return [path.resolve(), *(log for log in logs if log.exists())]
 
 
@@ -166,7 +167,7 @@ def require_tables(connection: sqlite3.Connection, path: Path) -> None:
     if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         raise RankshotError(
             f"{path}: the file has no tables. It was copied while the survey was running, and the "
-            f"answers are in the log that was not copied ({_beside(path, '-wal').name}), or "
+            f"answers are in the log that was not copied ({find_beside(path, '-wal').name}), or "
             "something else made it. Use `rankshot survey backup` to copy a database; for a new "
             "database, remove the file"
         )
@@ -231,9 +232,9 @@ def write_copy(source: sqlite3.Connection, target: Path, *, lost_log: bool = Fal
             if problem != "ok":
                 raise RankshotError(f"{target}: not written: the database is damaged ({problem})")
             counts = "SELECT (SELECT count(answer) FROM assignment), count(*) FROM participant"
-            backup = Backup(*copy.execute(counts).fetchone(), is_complete)
+            n_answers, n_participants = copy.execute(counts).fetchone()
         temporary.replace(target)
     finally:
         for ending in ("", "-wal", "-shm", "-journal"):
             Path(name + ending).unlink(missing_ok=True)
-    return backup
+    return Backup(n_answers, n_participants, is_complete)

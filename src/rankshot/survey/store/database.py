@@ -217,7 +217,7 @@ class Database:
         self._file: SqliteFile | None = None
         self._engine: Engine | None = None
         self.doubt: str | None = None
-        self._watch: Callable[[], AbstractContextManager[None]] = nullcontext
+        self._watch: AbstractContextManager[None] = nullcontext()
         self._take_turn: Callable[[], AbstractContextManager[None]] = nullcontext
         try:
             if isinstance(place, Path):
@@ -246,7 +246,7 @@ class Database:
             if not path.exists():
                 raise MissingDatabaseError(f"{path}: there is no such database")
             self._file = SqliteFile(path)
-            self._watch, self._take_turn = self._file.watch, self._file.take_turn
+            self._watch, self._take_turn = self._file, self._file.take_turn
             self._use(_create_sqlite_engine(path, self._file.connect, **_POOL, max_overflow=0))
         with self.begin_write() as connection:
             migrate(connection)
@@ -278,7 +278,7 @@ class Database:
     @contextmanager
     def begin_read(self) -> Iterator[Connection]:
         """Begin a transaction that reads one state of the database and blocks nobody."""
-        with self._watch(), self._reads.connect() as connection, connection.begin():
+        with self._watch, self._reads.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
@@ -291,7 +291,7 @@ class Database:
             If the SQLite file was removed or replaced. Then nothing may be acknowledged.
         """
         with (
-            self._watch(),
+            self._watch,
             self._take_turn(),
             self._writes.connect() as connection,
             connection.begin(),

@@ -59,6 +59,8 @@ class CurrentQuestion:
     form: str
     """The token that an answer to it must have."""
     pilot: bool
+    language: str | None
+    """The language that the participant chose at the start."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,7 @@ class ExtraLeft:
 
     form: str
     """The token that the answers to them must have."""
+    pilot: bool
 
 
 class NotAssignedError(Exception):
@@ -189,6 +192,7 @@ class Participation:
         participant: str,
         turk: TurkTask | None = None,
         session: ProlificSession | None = None,
+        language: str | None = None,
     ) -> str | None:
         """Start or resume; return the rater, or None if no question is left.
 
@@ -219,6 +223,9 @@ class Participation:
                     )
                 record_activity(connection, rater, now)
                 self._assign(connection, rater, keys)
+            if language is not None:
+                mine = PARTICIPANT.update().where(PARTICIPANT.c.rater == rater)
+                connection.execute(mine.values(language=language))
             # Who returned a task and accepted it again submits the new one. Who has finished
             # cannot submit a second task for the same work.
             ids = (turk.columns() if turk else {}) | (session.columns() if session else {})
@@ -229,6 +236,12 @@ class Participation:
                     .values(ids)
                 )
         return rater
+
+    def language(self, rater: str) -> str | None:
+        """Return the language that a participant chose at the start; None if it is unknown."""
+        mine = select(PARTICIPANT.c.language).where(PARTICIPANT.c.rater == rater)
+        with self._database.begin_read() as connection:
+            return connection.execute(mine).scalar()
 
     def _choose_questions(self, connection: Connection, now: float, *, pilot: bool) -> list[str]:
         loads = count_answers(connection, self._study, now, pilot=pilot)
@@ -278,8 +291,9 @@ class Participation:
         if row.finished_at is not None:
             return self._make_finished(connection, row)
         if row.number is None:
-            if row.n_answers and self._is_extra_left(connection, row.rater):
-                return ExtraLeft(self._identity.form_token(row.rater, "extra"))
+            if self._is_extra_left(connection, row.rater):
+                form = self._identity.form_token(row.rater, "extra")
+                return ExtraLeft(form, bool(row.pilot))
             record_end(connection, row.rater, now)
             return self._make_finished(connection, row)
         mine = {"of_rater": row.rater, "of_number": row.number}
@@ -300,10 +314,12 @@ class Participation:
             row.total,
             form,
             bool(row.pilot),
+            row.language,
         )
 
     def _is_extra_left(self, connection: Connection, rater: str) -> bool:
-        if not self._study.extra:
+        """Return whether somebody who has ranked something has extra questions to answer."""
+        if not self._study.extra or not count_own_answers(connection, rater)[0]:
             return False
         stored = read_extra_answers(connection, rater).get(rater, {})
         return any(question.name not in stored for question in self._study.extra)
@@ -382,7 +398,7 @@ class Participation:
         Raises
         ------
         NotAssignedError
-            If there is no such participant, or the form token is wrong.
+            If there is no such participant, or not any more, or the form token is wrong.
         """
         if not self._identity.is_form_token(form, rater, "extra"):
             raise NotAssignedError

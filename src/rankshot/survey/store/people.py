@@ -6,6 +6,7 @@ raters are named in the error.
 
 from __future__ import annotations
 
+import re
 import secrets
 import time
 from collections.abc import Collection, Iterable, Sequence
@@ -27,7 +28,7 @@ from rankshot.survey.store.database import (
     SURVEY,
     Database,
 )
-from rankshot.survey.store.identity import Identity
+from rankshot.survey.store.identity import RATER_DIGITS, Identity
 
 State = Literal["open", "pilot", "paused", "closed"]
 MOST_REASON = 500
@@ -35,6 +36,7 @@ MOST_REASON = 500
 IDS = ("platform_id", "platform_study", "platform_session", "turk_assignment", "turk_host")
 """The columns with ids of the platform."""
 _CHUNK = 500
+_RATER = re.compile(f"[0-9a-f]{{{RATER_DIGITS}}}")
 
 
 @dataclass(frozen=True)
@@ -166,12 +168,27 @@ def read_events(connection: Connection) -> list[Event]:
 
 
 def find_raters(
-    connection: Connection, identity: Identity, platform: str, names: Iterable[str]
+    connection: Connection,
+    identity: Identity,
+    platform: str,
+    names: Iterable[str],
+    *,
+    deleted: bool = False,
 ) -> list[str]:
     """Return the raters with these names, each once.
 
     A name is an id of the platform, our completion code, an invitation or its number, the id of a
     Mechanical Turk assignment, or a rater.
+
+    Parameters
+    ----------
+    connection : Connection
+    identity : Identity
+    platform : str
+    names : iterable of str
+    deleted : bool
+        Whether a name may be that of somebody who is not in the database any more, but in a
+        copy: then it must be an id of the platform, or a rater.
 
     Raises
     ------
@@ -196,6 +213,8 @@ def find_raters(
             raise RankshotError(
                 f"{name!r} fits {len(fits)} participants: give the rater ({quote_names(fits)})"
             )
+        if not fits and deleted:
+            fits = {name} if _RATER.fullmatch(name) else by_name
         found.update(dict.fromkeys(fits))
         if not fits:
             unknown.append(name)

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import logging
+import os
 import sqlite3
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from random import uniform
 from threading import Event, Lock, Thread
 
 from sqlalchemy.exc import DBAPIError, TimeoutError as WaitError
 
 from rankshot.core.errors import RankshotError
-from rankshot.survey.store.backup import BUSY_SECONDS, open_uri, require_tables, write_copy
+from rankshot.survey.store.backup import (
+    BUSY_SECONDS,
+    find_beside,
+    open_uri,
+    require_tables,
+    write_copy,
+)
 
 CHECKPOINT_SECONDS = 3.0
 """How often a server moves the log into the file, and looks whether the file is still there."""
@@ -40,7 +48,6 @@ class SqliteFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path.absolute()
-        self._identity = _identify(self._path)
         self._serves = False
         self._gone: str | None = None
         self._ended = Event()
@@ -49,6 +56,8 @@ class SqliteFile:
         self._turn = Lock()
         # It stays open: through it, the answers can still be read when the file has lost its name.
         self._keeper = self._open()
+        self._log, self._shared = (find_beside(self._path, ending) for ending in ("-wal", "-shm"))
+        self._identity = _identify(self._path, self._log)
 
     def connect(self) -> sqlite3.Connection:
         """Open a connection; a file that is gone is not created again."""
@@ -63,7 +72,7 @@ class SqliteFile:
     def _open(self) -> sqlite3.Connection:
         connection = open_uri(self._path, "mode=rw")
         try:
-            # SQLite opens its files at the first statement that reads.
+            # First, since even the next line writes to an empty file.
             require_tables(connection, self._path)
             connection.execute("PRAGMA journal_mode = WAL")
             # FULL: an acknowledged answer also survives a power cut.
@@ -71,32 +80,34 @@ class SqliteFile:
             connection.execute("PRAGMA foreign_keys = ON")
             # Who withdraws expects that the answers are gone: zeros replace deleted rows.
             connection.execute("PRAGMA secure_delete = ON")
+            # SQLite opens the log at the first statement that reads.
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         except BaseException:
             connection.close()
             raise
         return connection
 
     def check(self) -> None:
-        """Raise `DatabaseGoneError` if the path does not lead to the opened file any more."""
-        if self._gone is None and _identify(self._path) == self._identity:
+        """Raise `DatabaseGoneError` if the path or its log is not the opened file any more."""
+        if self._gone is None and _identify(self._path, self._log) == self._identity:
             return
         with self._lock:
             if self._gone is None:
-                self._gone = self._describe_loss(self._rescue())
+                rescued = self._rescue()
+                self._gone = self._describe_loss(rescued)
+                if rescued:
+                    self._remove_log()
                 logging.getLogger(__name__).critical(self._gone)
         raise DatabaseGoneError(self._gone)
 
-    @contextmanager
-    def watch(self) -> Iterator[None]:
-        """Check the file before the block and after it, when a transaction is committed."""
+    def __enter__(self) -> None:
+        """Check the file before a transaction."""
         self.check()
-        try:
-            yield
-        except (DBAPIError, sqlite3.Error):
-            # Perhaps because the file is gone.
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        """Check the file after a transaction, also if it failed: perhaps the file is gone."""
+        if error is None or issubclass(error, (DBAPIError, sqlite3.Error)):
             self.check()
-            raise
-        self.check()
 
     @contextmanager
     def take_turn(self) -> Iterator[None]:
@@ -135,10 +146,18 @@ class SqliteFile:
             return None
         return rescued
 
+    def _remove_log(self) -> None:
+        """Remove the log of the lost file. SQLite would add it to another file of this name."""
+        found = _identify(self._log)
+        if found and found == self._identity[2:]:
+            for log in (self._log, self._shared):
+                log.unlink(missing_ok=True)
+
     def _describe_loss(self, rescued: Path | None) -> str:
         name = self._path.name
         return (
-            f"{self._path} was removed or replaced while the survey was running. From now on, "
+            f"{self._path} or its log was removed or replaced while the survey was running. From "
+            "now on, "
             "answers are refused. "
             + (
                 f"All answers until now are in {rescued}. Stop the server, remove {name}, "
@@ -188,40 +207,55 @@ class SqliteFile:
         is_complete : bool
             Whether nothing suggests that the file had lost its log before it was opened.
         """
+        if self._ended.is_set():
+            return
         self._ended.set()
         if self._watcher is not None:
             self._watcher.join()
+        with suppress(DatabaseGoneError):
+            self.check()
+        self._keeper.close()
         # If the end fails, the log stays beside the file and holds everything.
-        with self._lock, closing(self._keeper), suppress(sqlite3.Error):
+        with suppress(sqlite3.Error):
             if self._gone is None:
                 self._finish(is_complete=is_complete)
 
     def _finish(self, *, is_complete: bool) -> None:
-        self._keeper.execute("PRAGMA busy_timeout = 0")
         end = time.monotonic() + (CLOSE_SECONDS if self._serves else 0.0)
-        # Without a log, the file is read from read-only folders, too. SQLite gives the log up only
-        # if nobody else has the file open: so we also learn whether this was the last server.
-        while not self._give_up_log():
-            if time.monotonic() >= end:
-                if self._serves:
-                    self._keeper.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-                return
-            time.sleep(0.05)
-        if self._serves or is_complete:
-            self._keeper.execute("UPDATE survey SET serving = 0 WHERE serving <> 0")
-
-    def _give_up_log(self) -> bool:
-        try:
-            self._keeper.execute("PRAGMA journal_mode = DELETE")
-        except sqlite3.OperationalError:
-            return False
-        return True
+        while True:
+            with closing(open_uri(self._path, "mode=rw")) as connection:
+                if _give_up_log(connection):
+                    if self._serves or is_complete:
+                        connection.execute("UPDATE survey SET serving = 0 WHERE serving <> 0")
+                    return
+                if time.monotonic() >= end:
+                    if self._serves:
+                        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                    return
+            # Now it is closed: two servers that end at once do not wait for each other.
+            time.sleep(uniform(0.02, 0.1))  # noqa: S311 (no secret)
 
 
-def _identify(path: Path) -> tuple[int, int] | None:
-    """Return what tells one file from another that has its name; None if there is no file."""
+def _give_up_log(connection: sqlite3.Connection) -> bool:
+    """Move the log into the file; return False if others have the file open.
+
+    Without a log, the file is also read from a read-only folder. SQLite gives it up only if nobody
+    else has the file open: so we learn whether this was the last server.
+    """
+    connection.execute("PRAGMA busy_timeout = 0")
     try:
-        found = path.stat()
+        connection.execute("PRAGMA journal_mode = DELETE")
+    except sqlite3.OperationalError:
+        return False
+    finally:
+        connection.execute("PRAGMA busy_timeout = 1000")
+    return True
+
+
+def _identify(*paths: Path) -> tuple[int, ...]:
+    """Return what tells files from others of the same names; nothing if one is missing."""
+    try:
+        found = [os.stat(path) for path in paths]  # noqa: PTH116 (faster, and this is called often)
     except OSError:
-        return None
-    return found.st_dev, found.st_ino
+        return ()
+    return tuple(number for file in found for number in (file.st_dev, file.st_ino))

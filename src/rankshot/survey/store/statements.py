@@ -19,7 +19,7 @@ CURRENT: Select[Any] = (
     select(
         *(PARTICIPANT.c[name] for name in ("rater", "pilot", "seen_at", "finished_at")),
         *(PARTICIPANT.c[name] for name in ("turk_assignment", "turk_host")),
-        *(PARTICIPANT.c[name] for name in ("excluded_at", "withdrawn_at")),
+        *(PARTICIPANT.c[name] for name in ("excluded_at", "withdrawn_at", "language")),
         STATE,
         *(ASSIGNMENT.c[name] for name in ("number", "question", "shown", "shown_at")),
         *(QUESTION.c[name] for name in ("target", "items", "first")),

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-import logging
-import socket
 from dataclasses import dataclass
-from http import HTTPStatus
-from ipaddress import ip_address
 from typing import Annotated, Any
 
-import uvicorn
 from fastapi import FastAPI, HTTPException, Path, Request
 from fastapi.exceptions import RequestValidationError
-from sqlalchemy.exc import OperationalError, TimeoutError as WaitError
+from pydantic import BaseModel
+from sqlalchemy import select
+from sqlalchemy.exc import (
+    InterfaceError,
+    OperationalError,
+    SQLAlchemyError,
+    TimeoutError as WaitError,
+)
 from starlette.exceptions import HTTPException as StarletteHTTPException
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from rankshot import __version__
 from rankshot.core.errors import RankshotError
 from rankshot.survey.platforms import TURK_FORM_ACTIONS
-from rankshot.survey.store.database import Database
+from rankshot.survey.store.database import SURVEY, Database
 from rankshot.survey.store.participation import Participation
 from rankshot.survey.store.sqlite_files import DatabaseGoneError
 from rankshot.survey.study import Study
 from rankshot.survey.web.extra_routes import ExtraRoutes
-from rankshot.survey.web.guards import Guard, RateLimit, security_headers
+from rankshot.survey.web.guards import LOGGER, Guard, RateLimit, StartLimit, security_headers
 from rankshot.survey.web.pages import (
     STATIC,
     Pages,
@@ -41,16 +43,25 @@ StaticName = Annotated[str, Path(json_schema_extra={"enum": list(STATIC)})]
 
 @dataclass(frozen=True)
 class Rates:
-    """How many requests one address may make per minute.
+    """How many requests one address may make.
 
     A whole university or telephone company may share one address. These limits are meant for
     programs that send too much, not for many people.
     """
 
     requests: int = 600
-    starts: int = 60
+    """Per minute."""
+    starts: int | None = None
+    """New participants per hour; the study says how many if this does not."""
     logins: int = 10
-    """Attempts with a researcher's token, in the login form or a header, right or wrong."""
+    """Attempts per minute with a researcher's token, in a form or a header, right or wrong."""
+
+
+class Readiness(BaseModel):
+    """Whether the survey can store answers, and its state, if that is known."""
+
+    ready: bool
+    state: str | None = None
 
 
 def create_app(
@@ -76,7 +87,8 @@ def create_app(
     """
     rates = rates or Rates()
     pictures = Pictures(study.pictures, root)
-    pages = Pages(study, root, pictures.shown)
+    participation = Participation(study, database)
+    pages = Pages(study, root, pictures.shown, participation.language)
     app = FastAPI(
         title="rankshot survey",
         version=__version__,
@@ -86,9 +98,9 @@ def create_app(
         # A redirect would lead to whatever host the request names.
         redirect_slashes=False,
     )
-    participation = Participation(study, database)
+    starts = StartLimit(study.starts_per_hour if rates.starts is None else rates.starts)
     database.start_serving()
-    visitors = ParticipantRoutes(study, participation, database.identity, pages)
+    visitors = ParticipantRoutes(study, participation, database.identity, pages, starts.wait)
     extra = ExtraRoutes(study, participation, database.identity, pages)
     # First: otherwise its address would be a question with the number "extra".
     app.routes.extend(extra.router().routes)
@@ -98,6 +110,7 @@ def create_app(
         researcher = ResearcherRoutes(study, database, app.state.login, pages)
         app.routes.extend(researcher.router().routes)
     _add_static_files(app)
+    _add_state_of_server(app, database)
     app.routes.extend(pictures.router().routes)
     _add_error_pages(app, pages)
     turk = study.platform == "mturk"
@@ -107,9 +120,9 @@ def create_app(
             TURK_FORM_ACTIONS if turk else (), "https://*.mturk.com" if turk else "'none'"
         ),
         limit=RateLimit(rates.requests),
-        stricter={"/start": RateLimit(rates.starts)},
         tokens=RateLimit(rates.logins),
         refuse=pages.render_message,
+        root=root,
     )
     return app
 
@@ -125,83 +138,71 @@ def _add_static_files(app: FastAPI) -> None:
     async def static(name: StaticName) -> Response:
         """Return a style sheet, a script or the icon."""
         if name not in found:
-            raise RefusedError(404, "No such file", "The survey has no such file.")
+            raise RefusedError(404, message="no_file")
         return found[name]
+
+
+def _add_state_of_server(app: FastAPI, database: Database) -> None:
+    """Add the addresses that a proxy or a service manager asks whether all is well."""
+    text = {"content": {"text/plain": {"schema": {"type": "string"}}}}
+    not_ready = {"model": Readiness, "description": "The database does not answer"}
+
+    @app.get(
+        "/health", response_class=PlainTextResponse, responses={200: text, **describe_refusals()}
+    )
+    async def health() -> str:
+        """Say that the process answers."""
+        return "ok"
+
+    @app.get("/ready", responses={**describe_refusals(), 503: not_ready})
+    def ready(response: Response) -> Readiness:
+        """Say whether the survey can store answers, and its state."""
+        try:
+            with database.begin_read() as connection:
+                state = connection.execute(select(SURVEY.c.state)).scalar_one()
+        except (RankshotError, SQLAlchemyError):
+            response.status_code = 503
+            return Readiness(ready=False)
+        return Readiness(ready=True, state=state)
 
 
 def _add_error_pages(app: FastAPI, pages: Pages) -> None:
     """Answer every error with a page that a person can read."""
 
     @app.exception_handler(RefusedError)
-    def show_refusal(_request: Request, error: RefusedError) -> HTMLResponse:
-        page = pages.render(error.template, error.status, **error.values)
+    def show_refusal(request: Request, error: RefusedError) -> HTMLResponse:
+        if error.message:
+            page = pages.render_message(request, error.status, error.message, **error.values)
+        else:
+            # The researcher's pages are in English.
+            reader = None if request.scope["path"].startswith("/researcher") else request
+            page = pages.render(error.template, error.status, reader=reader, **error.values)
         page.headers.update(error.headers)
         if error.status == 401:
             page.headers["www-authenticate"] = "Bearer"
         return page
 
     @app.exception_handler(DatabaseGoneError)
+    @app.exception_handler(InterfaceError)
     @app.exception_handler(OperationalError)
     @app.exception_handler(WaitError)
-    def show_outage(_request: Request, error: Exception) -> HTMLResponse:
+    def show_outage(request: Request, error: Exception) -> HTMLResponse:
         if not isinstance(error, DatabaseGoneError):
             # Such as a full disk. A file that is gone was reported when it was noticed.
-            reason = str(getattr(error, "orig", error)).strip().splitlines()[0]
-            logging.getLogger(__name__).error("the database does not work: %s", reason)
-        page = pages.render_message(
-            503,
-            "Not saved",
-            "The survey cannot save anything at the moment: what you sent was not saved. Earlier "
-            "answers are safe. Please keep this page open, and try again later.",
-        )
+            reason = str(getattr(error, "orig", error)).strip().partition("\n")[0]
+            LOGGER.error("the database does not work: %s", reason)
+        page = pages.render_message(request, 503, "outage")
         page.headers["retry-after"] = "60"
         return page
 
     @app.exception_handler(RequestValidationError)
-    def show_malformed_request(_request: Request, _error: RequestValidationError) -> HTMLResponse:
+    def show_malformed_request(request: Request, _error: RequestValidationError) -> HTMLResponse:
         # The page does not repeat what was sent, since nothing of it is trusted.
-        return pages.render_message(
-            422, "Malformed", "This request does not come from our pages. Nothing was stored."
-        )
+        return pages.render_message(request, 422, "malformed")
 
     @app.exception_handler(StarletteHTTPException)
-    def show_http_error(_request: Request, error: HTTPException) -> HTMLResponse:
-        phrase = HTTPStatus(error.status_code).phrase
-        page = pages.render_message(error.status_code, phrase, "Please check the address.")
+    def show_http_error(request: Request, error: HTTPException) -> HTMLResponse:
+        message = "no_page" if error.status_code == 404 else "address"
+        page = pages.render_message(request, error.status_code, message)
         page.headers.update(error.headers or {})
         return page
-
-
-# ---- The server
-
-
-def open_port(host: str, port: int) -> socket.socket:
-    """Open a port; 0 takes any free port."""
-    try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family, backlog=1024)
-    except OSError as error:
-        raise RankshotError(f"cannot listen at {host}:{port} ({error.strerror})") from None
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether an address can be reached only from this machine."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def serve(app: FastAPI, port: socket.socket) -> None:
-    """Serve requests until a signal comes; open requests are finished first."""
-    config = uvicorn.Config(
-        app,
-        log_level="warning",
-        # URLs contain participants' ids and links: they must not be logged.
-        access_log=False,
-        server_header=False,
-        timeout_keep_alive=30,
-        timeout_graceful_shutdown=30,
-        limit_concurrency=2_000,
-    )
-    uvicorn.Server(config).run(sockets=[port])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from threading import Lock
 from urllib.parse import unquote_to_bytes, urlsplit
 
 from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -22,10 +24,13 @@ MOST_FIELDS = 64
 """The most fields of a form; an answer to the largest question has 52."""
 FORM = "application/x-www-form-urlencoded"
 """The only content type that is read: files and other formats are never parsed."""
+UNCOUNTED = {"/health", "/ready"}
+"""Paths that a proxy or a service manager asks for, as often as it likes."""
+LOGGER = logging.getLogger("rankshot.survey")
 OWN_ORIGIN = "'self'"
 _NO_STORE = (b"cache-control", b"no-store")
-Refuse = Callable[[int, str, str], Response]
-"""Makes a page from a status, a heading and a text."""
+Refuse = Callable[..., Response]
+"""Makes a page from a request, a status, the key of a text and its fields."""
 
 
 def security_headers(form_hosts: tuple[str, ...], frame_ancestors: str) -> dict[str, str]:
@@ -65,12 +70,12 @@ class Guard:
         Added to every response.
     limit : RateLimit
         For all requests of an address.
-    stricter : dict
-        For each of these paths, the limit for forms that are sent to it (POST).
     tokens : RateLimit
         For attempts with a researcher's token, right or wrong.
     refuse : callable
         Makes the page that says why a request was refused.
+    root : str
+        A prefix of paths. A proxy may take it away, or not.
     """
 
     def __init__(
@@ -78,32 +83,31 @@ class Guard:
         app: ASGIApp,
         headers: dict[str, str],
         limit: RateLimit,
-        stricter: dict[str, RateLimit],
         tokens: RateLimit,
         refuse: Refuse,
+        root: str = "",
     ) -> None:
         self._app = app
         self._headers = [(name.encode(), value.encode()) for name, value in headers.items()]
         self._limit = limit
-        self._stricter = stricter
         self._tokens = tokens
         self._refuse = refuse
+        self._root = root
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        started = False
+        is_head = scope["method"] == "HEAD"
+        if self._root and scope["path"].startswith(f"{self._root}/"):
+            scope = {**scope, "path": scope["path"].removeprefix(self._root)}
 
-        async def send_with_headers(message: Message) -> None:
-            nonlocal started
+        async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                started = True
-                own = {name for name, _ in message["headers"]}
-                # The Back button and a reload must show the current state.
-                more = self._headers if b"cache-control" in own else [*self._headers, _NO_STORE]
-                message = {**message, "headers": [*message["headers"], *more]}
+                message = self._add_headers(message)
+            elif is_head:
+                message = {**message, "body": b""}
             await send(message)
 
         headers = Headers(scope=scope)
@@ -117,37 +121,48 @@ class Guard:
             body = read
             refusal = self._check_form(scope, headers, body)
         if refusal is not None:
-            await refusal(scope, receive, send_with_headers)
+            await refusal(scope, receive, send_guarded)
             return
+        # HEAD is answered like GET, and the page itself is not sent.
+        scope = {**scope, "method": "GET"} if is_head else scope
+        await self._answer(scope, _replay_body(body, receive), send_guarded)
+
+    def _add_headers(self, message: Message) -> Message:
+        own = message["headers"]
+        # The Back button and a reload must show the current state.
+        is_cached = any(name == b"cache-control" for name, _ in own)
+        more = self._headers if is_cached else [*self._headers, _NO_STORE]
+        return {**message, "headers": [*own, *more]}
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let the application answer; if it fails, send a page that says so."""
+        started = False
+
+        async def note_start(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
         try:
-            await self._app(scope, _replay_body(body, receive), send_with_headers)
+            await self._app(scope, receive, note_start)
         except Exception:
             if not started:
                 # Starlette's own error page would not have the headers.
-                text = (
-                    "Something went wrong on our side, and this answer was not saved. Please "
-                    "reload the page to send it again. Your earlier answers are saved."
-                )
-                await self._refuse(500, "Sorry", text)(scope, receive, send_with_headers)
+                page = self._refuse(HTTPConnection(scope), 500, "failed")
+                await page(scope, receive, send)
             raise
 
     def _check_rates(self, scope: Scope, headers: Headers) -> Response | None:
         client = scope.get("client")
         address = client[0] if client else "unknown"
-        limits = [self._limit]
-        if scope["method"] == "POST" and scope["path"] in self._stricter:
-            limits.append(self._stricter[scope["path"]])
+        limits = [] if scope["path"] in UNCOUNTED else [self._limit]
         if _tries_token(scope, headers):
             limits.append(self._tokens)
         wait = next((wait for limit in limits if (wait := limit.wait(address))), 0.0)
         if not wait:
             return None
         seconds = ceil(wait)
-        text = (
-            f"There were too many requests from your network. Please wait {seconds} seconds, and "
-            "then reload the page. Your earlier answers are saved."
-        )
-        response = self._refuse(429, "Please wait a moment", text)
+        response = self._refuse(HTTPConnection(scope), 429, "wait", seconds=seconds)
         response.headers["retry-after"] = str(seconds)
         return response
 
@@ -161,29 +176,23 @@ class Guard:
             ours = _is_same_host(origin, headers.get("host"))
         if ours:
             return None
-        return self._refuse(
-            403, "Wrong site", "The form was sent by another site. Nothing was stored."
-        )
+        return self._refuse(HTTPConnection(scope), 403, "other_site")
 
     def _check_form(self, scope: Scope, headers: Headers, body: bytes) -> Response | None:
         """Refuse a body that is too large, or of a content type that our pages do not send."""
         # Some parsers treat ; like &.
         n_fields = 1 + body.count(b"&") + body.count(b";")
         if len(body) > MOST_BYTES or (scope["method"] == "POST" and n_fields > MOST_FIELDS):
-            text = f"A form has at most {MOST_BYTES:,} bytes and {MOST_FIELDS} fields."
-            return self._refuse(413, "Too large", f"{text} Nothing was stored.")
+            most = {"bytes": MOST_BYTES, "fields": MOST_FIELDS}
+            return self._refuse(HTTPConnection(scope), 413, "large", **most)
         kind = headers.get("content-type")
         if scope["method"] != "POST" or (kind is None and not body):
             return None
         if (kind or "").partition(";")[0].strip().lower() != FORM:
-            return self._refuse(
-                415, "Not a form", "The request is not a form of our pages. Nothing was stored."
-            )
+            return self._refuse(HTTPConnection(scope), 415, "no_form")
         if _repeats_field(body):
             # It is not clear which of the two is meant.
-            return self._refuse(
-                422, "Malformed", "A field of the form was sent twice. Nothing was stored."
-            )
+            return self._refuse(HTTPConnection(scope), 422, "repeated")
         return None
 
 
@@ -246,10 +255,12 @@ class RateLimit:
 
     Parameters
     ----------
-    per_minute : int
-        How fast a bucket fills, and how many requests it holds.
+    most : int
+        How many requests a bucket holds.
     clock : callable
         Returns the time in seconds.
+    seconds : float
+        The time in which an empty bucket fills.
 
     Examples
     --------
@@ -258,8 +269,11 @@ class RateLimit:
     [0.0, 0.0, 30.0]
     """
 
-    def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._size = float(per_minute)
+    def __init__(
+        self, most: int, clock: Callable[[], float] = time.monotonic, seconds: float = 60.0
+    ) -> None:
+        self._size = float(most)
+        self._seconds = seconds
         self._clock = clock
         self._lock = Lock()
         # The content of each bucket and its time; the most recent address is last.
@@ -268,7 +282,7 @@ class RateLimit:
     def wait(self, address: str) -> float:
         """Take one request from the bucket; return 0, or the seconds to wait if it is empty."""
         owner = _bucket_key(address)
-        rate = self._size / 60
+        rate = self._size / self._seconds
         with self._lock:
             now = self._clock()
             left, then = self._buckets.pop(owner, (self._size, now))
@@ -278,6 +292,33 @@ class RateLimit:
             if len(self._buckets) > MOST_ADDRESSES:
                 self._buckets.popitem(last=False)
         return 0.0 if allowed else (1 - left) / rate
+
+
+class StartLimit:
+    """The limit of participants who may start from one address per hour.
+
+    Parameters
+    ----------
+    per_hour : int
+    clock : callable
+        Returns the time in seconds.
+    """
+
+    def __init__(self, per_hour: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self.per_hour = per_hour
+        self._starts = RateLimit(per_hour, clock, 3600.0)
+        self._warnings = RateLimit(1, clock, 3600.0)
+
+    def wait(self, address: str) -> float:
+        """Count a start; return 0, or the seconds to wait if there were too many."""
+        wait = self._starts.wait(address)
+        if wait and not self._warnings.wait(address):
+            LOGGER.warning(
+                "one address has reached %d starts per hour: raise starts_per_hour for a lecture "
+                "hall",
+                self.per_hour,
+            )
+        return wait
 
 
 def _bucket_key(address: str) -> str:

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Annotated, Any
+from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2.utils import htmlsafe_json_dumps
+from markdown_it import MarkdownIt
+from markupsafe import Markup, escape
 from pydantic import BaseModel, ConfigDict, StringConstraints
+from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from rankshot.survey.languages import (
+    ENGLISH,
+    Catalogue,
+    Languages,
+    OwnText,
+    OwnTexts,
+    ParticipantError,
+    find_fields,
+    make_example,
+)
 from rankshot.survey.store.identity import NONCE_DIGITS, TOKEN_DIGITS
 from rankshot.survey.study import Study
 
@@ -21,6 +36,12 @@ STATIC = {
     "researcher.css": "text/css",
     "researcher.js": "text/javascript",
 }
+
+SCRIPT_KEYS = (
+    *("up", "down", "first", "remove"),
+    *("placed", "moved", "stays", "removed", "skip_again", "nothing_ranked"),
+)
+"""The keys of the texts that the script of a question shows."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +62,17 @@ class Pages:
         The prefix of every path, if the survey is served below a path of another site.
     pictures : mapping
         The pictures of items and targets.
+    find_language : callable
+        For a rater, returns the language that was chosen at the start.
     """
 
-    def __init__(self, study: Study, root: str, pictures: Mapping[str, ShownPicture]) -> None:
+    def __init__(
+        self,
+        study: Study,
+        root: str,
+        pictures: Mapping[str, ShownPicture],
+        find_language: Callable[[str], str | None],
+    ) -> None:
         self._environment = Environment(
             loader=PackageLoader("rankshot.survey.web"),
             autoescape=True,
@@ -54,16 +83,211 @@ class Pages:
             auto_reload=False,
         )
         self._environment.globals |= {"study": study, "root": root, "pictures": pictures}
+        self._study = study
+        self._find_language = find_language
+        self._texts: dict[str, PageTexts] = {}
+        self.languages = Languages(study)
         self.root = root
 
-    def render(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
-        """Return a page."""
-        text = self._environment.get_template(template).render(**values)
-        return HTMLResponse(text, status)
+    def texts(self, reader: HTTPConnection | None = None) -> PageTexts:
+        """Return the texts in a participant's language; without a reader, in English.
 
-    def render_message(self, status: int, heading: str, text: str) -> HTMLResponse:
-        """Return a page with a heading and one paragraph."""
-        return self.render("message.html", status, heading=heading, text=text, link=None)
+        The address chooses (``?lang=de``), then the choice at the start, then the browser. The
+        choice is ``reader.state.language``, or is looked up for ``reader.state.rater``.
+        """
+        if reader is None:
+            catalogue = self.languages.catalogue(ENGLISH)
+        else:
+            state = reader.state
+            if not hasattr(state, "language"):
+                rater = getattr(state, "rater", None)
+                state.language = None if rater is None else self._find_language(rater)
+            asked = (reader.query_params.get("lang"), state.language)
+            header = reader.headers.get("accept-language", "")
+            catalogue = self.languages.choose(asked, header)
+        if catalogue.tag not in self._texts:
+            self._texts[catalogue.tag] = PageTexts(self._study, catalogue, self.languages)
+        return self._texts[catalogue.tag]
+
+    def render(
+        self,
+        template: str,
+        status: int = 200,
+        *,
+        reader: HTTPConnection | None = None,
+        **values: Any,
+    ) -> HTMLResponse:
+        """Return a page in the language of a participant; without a reader, in English."""
+        texts = self.texts(reader)
+        text = self._environment.get_template(template).render(
+            texts=texts,
+            t=texts.translate,
+            own=texts.own,
+            lang_of=texts.mark_language,
+            lang_of_study=texts.study_language,
+            **values,
+        )
+        headers = {"content-language": texts.tag, "vary": "accept-language"}
+        return HTMLResponse(text, status, headers)
+
+    def render_message(
+        self,
+        reader: HTTPConnection,
+        status: int,
+        message: str,
+        link: str | None = None,
+        **fields: object,
+    ) -> HTMLResponse:
+        """Return a page that says why a request is refused: a heading and one paragraph.
+
+        Parameters
+        ----------
+        reader : HTTPConnection
+        status : int
+        message : str
+            The key of the text among the catalogue's texts of refusals.
+        link : str or None
+            Where the participant can continue.
+        **fields
+            The fields of the text.
+        """
+        if status >= 500 and not hasattr(reader.state, "language"):
+            # The database may be what fails.
+            reader.state.language = None
+        texts = self.texts(reader)
+        return self.render(
+            "message.html",
+            status,
+            reader=reader,
+            heading=texts.translate(f"refused.{message}_heading"),
+            text=texts.translate(f"refused.{message}", **fields),
+            link=link,
+        )
+
+
+class PageTexts:
+    """All texts for the readers of one language, as HTML.
+
+    Parameters
+    ----------
+    study : Study
+    catalogue : Catalogue
+    languages : Languages
+
+    Attributes
+    ----------
+    tag, direction : str
+        The language of the fixed texts.
+    own : OwnTexts
+        The study's texts for these readers.
+    consent, instructions, contact : Markup or None
+        Texts of the study, from Markdown.
+    example : ShownExample
+    study_language : Markup
+        The attribute for texts of the study that are never translated.
+    script : Markup
+        The texts of the script of a question, as JSON.
+    """
+
+    def __init__(self, study: Study, catalogue: Catalogue, languages: Languages) -> None:
+        self._catalogue = catalogue
+        self.tag = catalogue.tag
+        self.direction = catalogue.direction
+        self.own = own = OwnTexts(study, catalogue.tag)
+        self.consent = render_markdown(own.consent.text)
+        self.instructions = own.instructions and render_markdown(own.instructions.text)
+        self.contact = study.contact and self._wrap(
+            OwnText(render_line(study.contact), study.language)
+        )
+        self.example = make_example(study, own, languages)
+        self.study_language = self.mark_language(OwnText("", study.language))
+        self.script = htmlsafe_json_dumps(
+            {key: catalogue.texts[f"question.{key}"] for key in SCRIPT_KEYS}
+        )
+        # Most texts have no fields, and are the same on each page.
+        self._fixed = {
+            key: escape(text).format()
+            for key, text in catalogue.texts.items()
+            if not find_fields(text)
+        }
+
+    def translate(self, key: str, **fields: object) -> Markup:
+        """Return a fixed text as HTML; fields that are not HTML are escaped."""
+        if not fields:
+            return self._fixed[key]
+        return escape(self._catalogue.texts[key]).format(**self._catalogue.isolate(fields))
+
+    def translate_error(self, error: ParticipantError) -> Markup:
+        """Return what a participant should change."""
+        names = {
+            key: self.own.name(str(error.fields[key])).text
+            for key in ("item", "other")
+            if key in error.fields
+        }
+        return self.translate(error.key, **error.fields | names)
+
+    def mark_language(self, text: OwnText) -> Markup:
+        """Return the attribute for a text in another language than the page, or nothing."""
+        if text.language == self.tag:
+            return Markup()
+        return Markup(' lang="{}"').format(text.language)
+
+    def join(self, texts: list[OwnText]) -> Markup:
+        """Return a list of names as HTML."""
+        return self.translate("page.comma").join(map(self._wrap, texts))
+
+    def _wrap(self, text: OwnText) -> Markup:
+        """Return a text of the study, for a sentence that may have another direction."""
+        return Markup("<bdi{}>{}</bdi>").format(self.mark_language(text), text.text)
+
+
+def link_languages(
+    languages: Languages, reader: HTTPConnection, current: str
+) -> list[dict[str, str]]:
+    """Return the links to a page in the other languages; the rest of the address stays."""
+    kept = [(key, value) for key, value in reader.query_params.multi_items() if key != "lang"]
+    return [
+        {"tag": tag, "name": catalogue.name, "url": f"?{urlencode([*kept, ('lang', tag)])}"}
+        for tag, catalogue in languages.offered.items()
+        if tag != current
+    ]
+
+
+# ---- Markdown
+
+
+class SafeMarkdown(MarkdownIt):
+    """Markdown that is safe to show: paragraphs, lists, emphasis and links, no HTML.
+
+    Links go to https: and mailto: addresses alone, and open in a new tab.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("zero")
+        self.enable(["list", "emphasis", "link", "autolink", "escape"])
+        self.add_render_rule("link_open", _open_link)
+
+    def validateLink(self, url: str) -> bool:  # noqa: N802 (a name of markdown-it)
+        """Return whether a link is shown as a link."""
+        return url.lower().startswith(("https://", "mailto:"))
+
+
+def _open_link(renderer: Any, tokens: Any, index: int, options: Any, _env: Any) -> str:
+    tokens[index].attrs |= {"target": "_blank", "rel": "noopener noreferrer"}
+    return str(renderer.renderToken(tokens, index, options, _env))
+
+
+_MARKDOWN = SafeMarkdown()
+
+
+def render_markdown(text: str) -> Markup:
+    """Return Markdown as HTML."""
+    return Markup(_MARKDOWN.render(text))  # noqa: S704 (it has no HTML)
+
+
+def render_line(text: str) -> Markup:
+    """Return one line of Markdown as HTML."""
+    return Markup(_MARKDOWN.renderInline(text))  # noqa: S704 (it has no HTML)
 
 
 class RefusedError(Exception):
@@ -73,12 +297,15 @@ class RefusedError(Exception):
     ----------
     status : int
     heading, text : str
-        For the usual page with a heading and one paragraph.
+        For a page of the researcher, with a heading and one paragraph in English.
     template : str
         The template of another page.
+    message : str
+        For a page of participants, with a heading and one paragraph: the key of their text among
+        the catalogue's texts of refusals.
     headers : dict, optional
     **values
-        The values for the template.
+        The values for the template, or the link and the fields of the message.
     """
 
     def __init__(
@@ -87,14 +314,17 @@ class RefusedError(Exception):
         heading: str = "",
         text: str = "",
         template: str = "message.html",
+        message: str = "",
         headers: dict[str, str] | None = None,
         **values: Any,
     ) -> None:
-        super().__init__(f"{status} {heading}")
+        super().__init__(f"{status} {heading or message or template}")
         self.status = status
         self.template = template
+        self.message = message
         self.headers = headers or {}
-        self.values = {"heading": heading, "text": text, "link": None, **values}
+        usual = {} if message else {"heading": heading, "text": text, "link": None}
+        self.values = {**usual, **values}
 
 
 def load_static_files() -> dict[str, Response]:
@@ -129,8 +359,8 @@ class SentForm(BaseModel):
 
 # ---- Responses in the OpenAPI document
 
-ALWAYS = (413, 422, 429)
-"""Too large, malformed, too many: any request may get these."""
+ALWAYS = (413, 422, 429, 503)
+"""Too large, malformed, too many, no database: any request may get these."""
 FORMS = (403, 415)
 """From another site, of another content type: any form may get these."""
 REASONS = {
@@ -144,7 +374,7 @@ REASONS = {
     415: "Not a form",
     422: "Malformed, or not a ranking",
     429: "Too many requests",
-    503: "No question is left at the moment, or the study is paused",
+    503: "No question is left, the study is paused, or the database does not answer",
 }
 HEADERS = {
     303: {"Location": "The next page"},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from math import ceil
 from typing import Annotated, Literal
@@ -11,7 +11,7 @@ from fastapi import APIRouter, Form, Path, Query, Request
 from pydantic import Field, StringConstraints
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from rankshot.core.errors import RankshotError
+from rankshot.survey.languages import ParticipantError
 from rankshot.survey.platforms import (
     ID_PARAMETER,
     ID_PATTERN,
@@ -43,6 +43,7 @@ from rankshot.survey.web.pages import (
     describe_form,
     describe_redirect,
     describe_refusals,
+    link_languages,
 )
 
 Link = Annotated[str, Path(pattern=f"^[0-9a-f]{{{LINK_DIGITS}}}$")]
@@ -64,10 +65,11 @@ class StartForm(SentForm):
     submit_to: Text = ""
     study: Text = ""
     session: Text = ""
+    language: Text = ""
 
     def arrival(self) -> Arrival:
         """Return what the address of the consent page said."""
-        return Arrival(**self.model_dump(exclude={"form"}))
+        return Arrival(**self.model_dump(exclude={"form", "language"}))
 
 
 class ConfirmForm(SentForm):
@@ -121,6 +123,7 @@ class ParticipantRoutes:
         """Return the router with all routes."""
         router = APIRouter(default_response_class=HTMLResponse)
         router.get("/", responses=describe_refusals(400, 403, 410, 503))(self.consent)
+        router.get("/declined", responses=describe_refusals())(self.declined)
         router.post("/start", **describe_form(400, 410, 503))(self.start)
         router.get("/p/{link}/instructions", responses=describe_refusals(404))(self.instructions)
         pages = describe_refusals(404, 410, 503)
@@ -137,6 +140,7 @@ class ParticipantRoutes:
 
     def consent(
         self,
+        request: Request,
         participant: Annotated[Id, Query(alias=ID_PARAMETER["none"])] = "",
         prolific: Annotated[Text, Query(alias=ID_PARAMETER["prolific"])] = "",
         worker: Annotated[Text, Query(alias=ID_PARAMETER["mturk"])] = "",
@@ -156,30 +160,43 @@ class ParticipantRoutes:
             try:
                 pilot = self._participation.require_place(self._participant_name(who, arrival))
             except StoppedError as error:
-                raise self._refuse_stopped(error) from None
+                raise refuse_stopped(error) from None
         kept = {name: value for name, value in asdict(arrival).items() if value}
+        language = self._pages.texts(request).tag
         fields = {"form": self._identity.nonce("start"), "participant": given, **kept}
-        return self._pages.render("consent.html", fields=fields, preview=who.preview, pilot=pilot)
+        return self._pages.render(
+            "consent.html",
+            reader=request,
+            fields={**fields, "language": language},
+            preview=who.preview,
+            pilot=pilot,
+            languages=link_languages(self._pages.languages, request, language),
+        )
+
+    def declined(self, request: Request) -> HTMLResponse:
+        """Say good-bye to somebody who does not agree. Nothing is stored."""
+        return self._pages.render("declined.html", reader=request)
 
     def start(self, request: Request, form: Annotated[StartForm, Form()]) -> Response:
         """Start, or resume at the current question."""
         if not self._identity.is_nonce(form.form, "start"):
-            raise RefusedError(403, "Invalid form", "Please open the link to the survey again.")
+            raise RefusedError(403, message="form")
         arrival = form.arrival()
         who = self._read_visitor(arrival)
         if who.preview:
-            raise RefusedError(400, "Not yet", "Please accept the task first.")
+            raise RefusedError(400, message="preview")
         name = self._participant_name(who, arrival)
         if not arrival.invitation and self._study.allowed is None:
             self._require_pace(request, name)
         # Without an id, each copy of the consent page is one participant.
         name = name or f"{self._study.platform}:anonymous:{form.form}"
+        language = form.language if form.language in self._pages.languages.offered else None
         try:
-            rater = self._participation.start(name, who.turk, who.session)
+            rater = self._participation.start(name, who.turk, who.session, language)
         except StoppedError as error:
-            raise self._refuse_stopped(error) from None
+            raise refuse_stopped(error) from None
         if rater is None:
-            raise self._refuse_stopped(StoppedError("full"))
+            raise refuse_stopped(StoppedError("full"))
         return RedirectResponse(self._home_url(self._identity.link(rater)) + "/instructions", 303)
 
     def _require_pace(self, request: Request, name: str | None) -> None:
@@ -188,45 +205,42 @@ class ParticipantRoutes:
             return
         address = request.client.host if request.client else "unknown"
         if wait := self._wait_to_start(address):
-            minutes = ceil(wait / 60)
-            text = (
-                "Many people have started from your network. Please try again in "
-                f"{minutes} {'minute' if minutes == 1 else 'minutes'}. If you were invited to a "
-                "room, tell whoever invited you."
-            )
             headers = {"retry-after": str(ceil(wait))}
-            raise RefusedError(429, "Please wait", text, headers=headers)
+            raise RefusedError(429, message="starts", headers=headers, minutes=ceil(wait / 60))
 
-    def instructions(self, link: Link) -> HTMLResponse:
+    def instructions(self, request: Request, link: Link) -> HTMLResponse:
         """Show the instructions, with an example."""
-        self._require_rater(link)
+        require_rater(request, self._identity, link)
         home = self._home_url(link)
         return self._pages.render(
-            "instructions.html", question_url=home, withdraw_url=f"{home}/withdraw"
+            "instructions.html", reader=request, question_url=home, withdraw_url=f"{home}/withdraw"
         )
 
-    def question(self, link: Link) -> Response:
+    def question(self, request: Request, link: Link) -> Response:
         """Show the current question; after the last one, the page with the completion code."""
-        now = self._current_question(link)
+        now = self._find_current(request, link)
         if isinstance(now, CurrentQuestion):
-            return self._ask(link, now, [""] * len(now.shown))
+            return self._ask(request, link, now, [""] * len(now.shown))
         home = self._home_url(link)
         if isinstance(now, ExtraLeft):
             return RedirectResponse(f"{home}/extra", 303)
         withdraw_url = f"{home}/withdraw"
         if now.n_counted == 0 and now.n_skipped == 0:
             # Others have answered all questions meanwhile. No answer, no completion code.
-            raise self._refuse_stopped(StoppedError("full"))
+            raise refuse_stopped(StoppedError("full"))
         if now.n_counted == 0:
             return self._pages.render(
                 "no_code.html",
-                fields={"form": self._form_token(link, "reopen")},
+                reader=request,
+                fields={"form": self._form_token(request, link, "reopen")},
                 action=f"{home}/reopen",
                 withdraw_url=withdraw_url,
+                pilot=now.pilot,
             )
         turk = now.turk and {"action": now.turk.action, "assignment_id": now.turk.assignment}
         return self._pages.render(
             "finished.html",
+            reader=request,
             code=self._completion_code or now.code,
             n_answers=now.n_answers,
             leave_url=f"{home}/leave" if self._study.completion_url else None,
@@ -235,73 +249,71 @@ class ParticipantRoutes:
             pilot=now.pilot,
         )
 
-    def reopen(self, link: Link, form: Annotated[ConfirmForm, Form()]) -> Response:
+    def reopen(
+        self, request: Request, link: Link, form: Annotated[ConfirmForm, Form()]
+    ) -> Response:
         """Ask again what somebody has skipped who has answered nothing."""
-        self._require_form(link, form, "reopen")
+        rater = self._require_form(request, link, form, "reopen")
         try:
-            self._participation.reopen(self._require_rater(link))
+            self._participation.reopen(rater)
         except StoppedError as error:
-            raise self._refuse_stopped(error) from None
+            raise refuse_stopped(error) from None
         except NotAssignedError:
             pass  # There is an answer meanwhile: the next page shows what is left.
         return RedirectResponse(self._home_url(link), 303)
 
-    def ask_to_withdraw(self, link: Link) -> HTMLResponse:
+    def ask_to_withdraw(self, request: Request, link: Link) -> HTMLResponse:
         """Ask whether all answers are to be deleted."""
-        self._require_rater(link)
         home = self._home_url(link)
         return self._pages.render(
             "withdraw.html",
-            fields={"form": self._form_token(link, "withdraw")},
+            fields={"form": self._form_token(request, link, "withdraw")},
+            reader=request,
             action=f"{home}/withdrawn",
             home_url=home,
         )
 
-    def withdraw(self, link: Link, form: Annotated[ConfirmForm, Form()]) -> Response:
+    def withdraw(
+        self, request: Request, link: Link, form: Annotated[ConfirmForm, Form()]
+    ) -> Response:
         """Delete all answers of a participant."""
-        self._require_form(link, form, "withdraw")
+        rater = self._require_form(request, link, form, "withdraw")
         try:
-            self._participation.withdraw(self._require_rater(link))
+            self._participation.withdraw(rater)
         except NotAssignedError:
-            raise self._refuse_unknown() from None
+            raise RefusedError(404, message="not_started") from None
         return RedirectResponse(self._home_url(link), 303)
 
-    def answer(self, link: Link, number: Number, form: Annotated[AnswerForm, Form()]) -> Response:
+    def answer(
+        self, request: Request, link: Link, number: Number, form: Annotated[AnswerForm, Form()]
+    ) -> Response:
         """Store an answer. It is on disk when the redirect is sent."""
-        rater, home = self._require_rater(link), self._home_url(link)
+        rater, home = require_rater(request, self._identity, link), self._home_url(link)
         skip = form.skip == "yes"
         try:
             self._participation.submit(rater, int(number), form.form, form.place, skip=skip)
         except NotAssignedError:
             # Who has withdrawn, for example in another tab, reads that.
-            self._current_question(link)
-            text = (
-                "This question is not one of yours, or somebody else got it while you were away. "
-                "Your earlier answers are saved."
-            )
-            raise RefusedError(403, "This question is closed", text, link=home) from None
+            self._find_current(request, link)
+            raise RefusedError(403, message="closed", link=home) from None
         except AlreadyAnsweredError as before:
             raise RefusedError(
-                409,
-                template="answered.html",
-                items=before.order,
-                order=[_display_name(item) for item in before.order],
-                continue_url=home,
+                409, template="answered.html", order=before.order, continue_url=home
             ) from None
-        except RankshotError as error:
-            return self._ask_again(link, form, str(error))
+        except ParticipantError as error:
+            return self._ask_again(request, link, form, error)
         return RedirectResponse(home, 303)
 
-    def leave(self, link: Link) -> Response:
+    def leave(self, request: Request, link: Link) -> Response:
         """Return to the platform when all questions are answered."""
-        now = self._current_question(link)
+        now = self._find_current(request, link)
         if not isinstance(now, Finished) or now.n_counted == 0:
-            text = "Some questions have no answer yet."
-            raise RefusedError(409, "Not finished yet", text, link=self._home_url(link))
+            raise RefusedError(409, message="unfinished", link=self._home_url(link))
         return RedirectResponse(str(self._study.completion_url), 303)
 
     def _ask(
         self,
+        request: Request,
         link: str,
         now: CurrentQuestion,
         places: list[str],
@@ -309,14 +321,17 @@ class ParticipantRoutes:
         status: int = 200,
     ) -> HTMLResponse:
         home = self._home_url(link)
+        own = self._pages.texts(request).own
+        target = own.name(now.question.target)
         return self._pages.render(
             "question.html",
             status,
-            prompt=self._study.prompt.replace("{target}", _display_name(now.question.target)),
+            reader=request,
+            prompt=own.ask(target.text),
             target=now.question.target,
-            target_name=_display_name(now.question.target),
+            target_name=target,
             items=now.shown,
-            shown=_display_names(now.shown),
+            shown=own.names(now.shown),
             number=now.position,
             total=now.total,
             fields={"form": now.form},
@@ -329,51 +344,30 @@ class ParticipantRoutes:
             pilot=now.pilot,
         )
 
-    def _ask_again(self, link: str, form: AnswerForm, error: str) -> HTMLResponse:
+    def _ask_again(
+        self, request: Request, link: str, form: AnswerForm, error: ParticipantError
+    ) -> HTMLResponse:
         """Show the question again, with the error and the chosen places."""
-        now = self._current_question(link)
+        now = self._find_current(request, link)
+        text = self._pages.texts(request).translate_error(error)
         if not isinstance(now, CurrentQuestion) or now.form != form.form:
             # The question has an answer, or was assigned to somebody else.
-            text = (
-                f"{_display_name(error)}. This answer was not saved. Your earlier answers are "
-                "saved."
-            )
-            raise RefusedError(422, "Not a ranking", text, link=self._home_url(link))
+            home = self._home_url(link)
+            raise RefusedError(422, message="no_ranking", link=home, error=text)
         chosen = form.place if len(form.place) == len(now.shown) else [""] * len(now.shown)
-        return self._ask(link, now, chosen, f"{_display_name(error)}.", status=422)
+        return self._ask(request, link, now, chosen, text, status=422)
 
-    def _current_question(self, link: str) -> CurrentQuestion | ExtraLeft | Finished:
-        try:
-            return self._participation.current_question(self._require_rater(link))
-        except NotAssignedError:
-            raise self._refuse_unknown() from None
-        except StoppedError as error:
-            raise self._refuse_stopped(error) from None
+    def _find_current(self, request: Request, link: str) -> CurrentQuestion | ExtraLeft | Finished:
+        return find_current(request, self._participation, self._identity, link)
 
-    def _refuse_unknown(self) -> RefusedError:
-        text = "Please open the link to the survey again."
-        return RefusedError(404, "Not started", text)
+    def _form_token(self, request: Request, link: str, purpose: str) -> str:
+        return self._identity.form_token(require_rater(request, self._identity, link), purpose)
 
-    def _refuse_stopped(self, error: StoppedError) -> RefusedError:
-        """Return the page that says why somebody cannot start or go on."""
-        if error.reason == "full":
-            return RefusedError(503, template="full.html")
-        status = 503 if error.reason == "paused" else 410
-        return RefusedError(status, template="stopped.html", reason=error.reason)
-
-    def _form_token(self, link: str, purpose: str) -> str:
-        return self._identity.form_token(self._require_rater(link), purpose)
-
-    def _require_form(self, link: str, form: ConfirmForm, purpose: str) -> None:
-        if not self._identity.is_form_token(form.form, self._require_rater(link), purpose):
-            text = "Please open the page again. Nothing was changed."
-            raise RefusedError(403, "Invalid form", text, link=self._home_url(link))
-
-    def _require_rater(self, link: str) -> str:
-        rater = self._identity.verify_link(link)
-        if rater is None:
-            text = "Please open the survey with the link that you were given."
-            raise RefusedError(404, "No such address", text)
+    def _require_form(self, request: Request, link: str, form: ConfirmForm, purpose: str) -> str:
+        """Return the rater, if the form is one of their pages'."""
+        rater = require_rater(request, self._identity, link)
+        if not self._identity.is_form_token(form.form, rater, purpose):
+            raise RefusedError(403, message="page_form", link=self._home_url(link))
         return rater
 
     def _participant_name(self, who: Visitor, arrival: Arrival) -> str | None:
@@ -391,28 +385,47 @@ class ParticipantRoutes:
         study = self._study
         is_invited = self._identity.verify_invitation(arrival.invitation) is not None
         if arrival.invitation and not is_invited:
-            text = "Please open the link exactly as you received it."
-            raise RefusedError(403, "This invitation is not valid", text)
+            raise RefusedError(403, message="invitation")
         if study.invitations and not is_invited:
-            text = "To take part in this study, please open the link that you were sent."
-            raise RefusedError(403, "By invitation only", text)
+            raise RefusedError(403, message="invited_only")
         try:
             who = read_visitor(study.platform, arrival)
-        except RankshotError as error:
-            raise RefusedError(400, "This link is not complete", f"Sorry: {error}.") from None
+        except ParticipantError as error:
+            message = error.key.removeprefix("refused.")
+            raise RefusedError(400, message=message, **error.fields) from None
         is_allowed = study.allowed is None or who.participant in study.allowed
         if not (is_allowed or is_invited or who.preview):
-            text = "This study is for a fixed group of people, and your id is not on its list."
-            raise RefusedError(403, "Not on the list", f"{text} Nothing was stored.")
+            raise RefusedError(403, message="not_on_list")
         return who
 
 
-def _display_names(names: Sequence[str]) -> Sequence[str]:
-    """Return names as they are shown; unchanged if two would become the same."""
-    spoken = [_display_name(name) for name in names]
-    return spoken if len(set(spoken)) == len(names) else names
+def require_rater(request: Request, identity: Identity, link: str) -> str:
+    """Return whose link it is; pages for this request are in the language of that person."""
+    rater = identity.verify_link(link)
+    if rater is None:
+        raise RefusedError(404, message="no_link")
+    request.state.rater = rater
+    return rater
 
 
-def _display_name(name: str) -> str:
-    """Return a name with spaces; this is safe, since a form sends places and no names."""
-    return name.replace("_", " ")
+def find_current(
+    request: Request, participation: Participation, identity: Identity, link: str
+) -> CurrentQuestion | ExtraLeft | Finished:
+    """Return what a participant has to do now."""
+    try:
+        now = participation.current_question(require_rater(request, identity, link))
+    except NotAssignedError:
+        raise RefusedError(404, message="not_started") from None
+    except StoppedError as error:
+        raise refuse_stopped(error) from None
+    if isinstance(now, CurrentQuestion):
+        request.state.language = now.language
+    return now
+
+
+def refuse_stopped(error: StoppedError) -> RefusedError:
+    """Return the page that says why somebody cannot start or go on."""
+    if error.reason == "full":
+        return RefusedError(503, template="full.html")
+    status = 503 if error.reason == "paused" else 410
+    return RefusedError(status, template="stopped.html", reason=error.reason)

@@ -78,7 +78,7 @@ class Pictures:
     def picture(self, file: FileName) -> Response:
         """Return a picture. Its address names its content, so it never changes."""
         if file not in self._files:
-            raise RefusedError(404, "No such file", "The survey has no such file.")
+            raise RefusedError(404, message="no_file")
         return Response(
             self._files[file],
             media_type=KINDS[file.rpartition(".")[2]],

@@ -4,21 +4,13 @@
 // and keeps them equal to the lists: the form sends them.
 'use strict';
 
-const TEXTS = {
-  placed: '{name} placed {place} of {total}',
-  moved: '{name} moved to place {place}',
-  stays: '{name} stays at place {place}',
-  removed: '{name} removed',
-  skipAgain: '{count} ranked: press Next to send your ranking, or Skip again to skip the question.',
-  nothingRanked: 'Nothing is ranked yet. Choose at least one item, or press “Skip: I do not know”.',
-};
-
 (() => {
   const element = (id) => document.getElementById(id);
   const form = element('answer');
   const byHand = element('by-hand');
   const ranking = element('ranking');
   const bar = element('bar');
+  const texts = JSON.parse(form.dataset.texts); // in the language of the page
   const selects = Array.from(form.querySelectorAll('select'));
   const names = selects.map((select) => select.dataset.name);
   const items = Array.from(names.keys()); // an item is the index of its name
@@ -27,21 +19,27 @@ const TEXTS = {
   let order = []; // the ranked items, best first
   let held = null; // the item that a pointer drags, and where
 
-  const text = (key, values = {}) => TEXTS[key].replace(/\{(\w+)\}/g, (_, name) => values[name]);
+  function text(key, values = {}) {
+    // Unicode's marks of isolation: a name may have another direction than the text around it.
+    const isolate = document.dir === 'rtl' ? (name) => `\u2068${name}\u2069` : (name) => name;
+    const fields = { ...values, name: isolate(values.name) };
+    return texts[key].replace(/\{(\w+)\}/g, (_, field) => fields[field]);
+  }
 
   function copy(id, item) {
     const node = element(id).content.firstElementChild.cloneNode(true);
     node.dataset.item = item;
     const name = node.querySelector('.name');
+    const { language, picture, alt, altLanguage } = selects[item].dataset;
     name.textContent = names[item];
-    const { picture, alt } = selects[item].dataset;
+    name.lang = language;
     if (picture) {
       const image = new Image();
-      Object.assign(image, { src: picture, alt, dir: 'auto', draggable: false });
+      Object.assign(image, { src: picture, alt, lang: altLanguage, dir: 'auto', draggable: false });
       name.before(image);
     }
-    for (const button of node.querySelectorAll('[data-label]')) {
-      button.title = button.dataset.label.split('*').join(names[item]);
+    for (const button of node.querySelectorAll('.tool')) {
+      button.title = text(button.dataset.action, { name: names[item] });
       button.setAttribute('aria-label', button.title);
     }
     return node;
@@ -69,17 +67,18 @@ const TEXTS = {
       }
       // The empty slot stays: the next tap may be on its way to another item of the pool.
       choices[item].classList.toggle('slot', at >= 0);
-      choices[item].ariaHidden = at >= 0 ? 'true' : null;
+      choices[item].setAttribute('aria-hidden', at >= 0);
       selects[item].value = at < 0 ? '' : String(at + 1);
     });
     element('none-ranked').hidden = order.length > 0;
     element('all-ranked').classList.toggle('slot', order.length < names.length);
-    if (place >= 0) reveal(rows[active]);
   }
 
   // Scrolls the ranking only, never the page.
-  function reveal(row) {
-    const [{ top, bottom, height }, view] = [row, ranking].map((node) => node.getBoundingClientRect());
+  function reveal(item) {
+    if (!order.includes(item)) return;
+    const { top, bottom, height } = rows[item].getBoundingClientRect();
+    const view = ranking.getBoundingClientRect();
     if (top < view.top || height > view.height) ranking.scrollTop += top - view.top;
     else if (bottom > view.bottom) ranking.scrollTop += bottom - view.bottom;
   }
@@ -124,6 +123,7 @@ const TEXTS = {
     order = newOrder;
     complain('');
     draw(item);
+    reveal(item);
     keepDraft();
     askedToSkip = false;
     const place = order.indexOf(item) + 1;
@@ -228,7 +228,6 @@ const TEXTS = {
       // A copy follows the pointer: the list would cut off the row itself at its edges.
       held.ghost = held.node.cloneNode(true);
       held.ghost.classList.add('ghost');
-      held.ghost.ariaHidden = 'true';
       held.ghost.inert = true;
       held.ghost.style.width = `${held.node.offsetWidth}px`;
       form.append(held.ghost);
@@ -270,9 +269,8 @@ const TEXTS = {
     const [scroller, edges] = isInList
       ? [ranking, ranking.getBoundingClientRect()]
       : [document.scrollingElement, { top: 0, bottom: window.innerHeight - 48 }];
-    const before = scroller.scrollTop;
     scroller.scrollTop += held.y < edges.top + 32 ? -8 : held.y > edges.bottom - 32 ? 8 : 0;
-    if (scroller.scrollTop !== before) follow();
+    follow();
     requestAnimationFrame(scrollAtEdge);
   }
 
@@ -347,9 +345,9 @@ const TEXTS = {
     if (sending) return;
     if (isSkip) {
       askedToSkip = true;
-      say(text('skipAgain', { count: order.length }), true);
+      say(text('skip_again', { n: order.length }), true);
     } else {
-      complain(text('nothingRanked'));
+      complain(text('nothing_ranked'));
       element('ranked').focus();
     }
   });
@@ -372,5 +370,6 @@ const TEXTS = {
   });
   measure();
   draw(order.at(-1));
+  reveal(order.at(-1));
   element('error')?.focus();
 })();

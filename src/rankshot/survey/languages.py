@@ -1,0 +1,385 @@
+"""What participants read in their language: catalogues of fixed texts, and the study's texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.resources import as_file, files
+from pathlib import Path
+from string import Formatter
+from typing import Any, Literal, NamedTuple, get_args
+
+from rankshot.core.errors import RankshotError, quote_names, short_repr
+from rankshot.core.validation import require_choice
+from rankshot.survey import validation
+from rankshot.survey.presentation import Translation
+from rankshot.survey.study import DEFAULT_PROMPT, LANGUAGE, Study
+from rankshot.survey.study_files import parse_toml
+
+Direction = Literal["ltr", "rtl"]
+ENGLISH = "en"
+"""The language of the catalogue that has all keys."""
+HEAD = ("language", "name", "direction")
+"""The keys at the top of a catalogue, before its tables of texts."""
+HEADER_LENGTH = 400
+"""How many characters of a browser's list of languages are read."""
+
+
+# ---- Fixed texts
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """The fixed texts of the survey in one language.
+
+    Attributes
+    ----------
+    tag : str
+        The language, such as ``de`` or ``pt-BR``.
+    name : str
+        Its own name, such as Deutsch.
+    direction : {"ltr", "rtl"}
+        Whether it is written from left to right or from right to left.
+    texts : mapping
+        For each key, such as ``consent.heading``, a text with fields such as ``{name}``.
+
+    Examples
+    --------
+    >>> load_catalogue("de").text("question.title", number=3, total=12)
+    'Frage 3 von 12'
+    """
+
+    tag: str
+    name: str
+    direction: Direction
+    texts: Mapping[str, str]
+
+    def text(self, key: str, **fields: object) -> str:
+        """Return a text with its fields replaced."""
+        return self.texts[key].format(**self.isolate(fields))
+
+    def isolate(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return fields that may have another direction than the text around them.
+
+        Without Unicode's marks of isolation, an English name in an Arabic sentence would move
+        the words and numbers next to it.
+        """
+        if self.direction == "ltr":
+            return dict(fields)
+        return {
+            key: f"\u2068{value}\u2069" if type(value) is str else value
+            for key, value in fields.items()
+        }
+
+
+class ParticipantError(RankshotError):
+    """What a participant should change; the message is in English, pages translate it.
+
+    Parameters
+    ----------
+    key : str
+        The key of the text.
+    **fields
+        The fields of the text; ``item`` and ``other`` are names of the study.
+    """
+
+    def __init__(self, key: str, **fields: Any) -> None:
+        super().__init__(load_catalogue(ENGLISH).text(key, **fields))
+        self.key = key
+        self.fields = fields
+
+
+@cache
+def load_catalogue(tag: str) -> Catalogue:
+    """Return one of the catalogues that come with the package."""
+    with as_file(_folder() / f"{tag}.toml") as path:
+        return read_catalogue(path)
+
+
+def english_text(tag: str = ENGLISH) -> str:
+    """Return the file of the English catalogue, as the start of a translation."""
+    text = (_folder() / f"{ENGLISH}.toml").read_text(encoding="utf-8")
+    return str(text).replace(f'language = "{ENGLISH}"', f'language = "{tag}"')
+
+
+def read_catalogue(path: Path) -> Catalogue:
+    """Read a catalogue, and hold it to the keys and fields of the English one.
+
+    Raises
+    ------
+    RankshotError
+        The message names the file, the keys and what is wrong.
+    """
+    document = parse_toml(path)
+    try:
+        head = {key: document.pop(key, None) for key in HEAD}
+        catalogue = Catalogue(**_check_head(**head), texts=_flatten(document))
+        if path.name != f"{ENGLISH}.toml" or not path.is_relative_to(Path(str(_folder()))):
+            _compare_texts(catalogue.texts, load_catalogue(ENGLISH).texts)
+    except RankshotError as error:
+        raise RankshotError(f"{path}: {error}") from None
+    return catalogue
+
+
+def _folder() -> Any:
+    return files("rankshot.survey") / "web" / "languages"
+
+
+def _check_head(language: Any, name: Any, direction: Any) -> dict[str, Any]:
+    if not isinstance(language, str) or not LANGUAGE.fullmatch(language):
+        raise RankshotError(f"language is {short_repr(language)}: write a language such as de")
+    validation.check_line("name", name, validation.NAME_LENGTH)
+    require_choice("direction", direction, get_args(Direction))
+    return {"tag": language, "name": name, "direction": direction}
+
+
+def _flatten(document: dict[str, Any]) -> dict[str, str]:
+    """Return the texts of all tables, with the name of the table in front of each key."""
+    texts = {}
+    for table, keys in document.items():
+        if not isinstance(keys, dict):
+            raise RankshotError(
+                f"unknown key {short_repr(table)} above the first table; the keys there are "
+                f"{', '.join(HEAD)}"
+            )
+        for key, text in keys.items():
+            if not isinstance(text, str) or not text.strip():
+                raise RankshotError(
+                    f"[{table}] {key} is {short_repr(text)}: it must be text in quotes"
+                )
+            texts[f"{table}.{key}"] = text
+    return texts
+
+
+def _compare_texts(texts: Mapping[str, str], english: Mapping[str, str]) -> None:
+    for problem, keys in (
+        ("these texts are missing", [key for key in english if key not in texts]),
+        (
+            "these texts are not in the English catalogue",
+            [key for key in texts if key not in english],
+        ),
+    ):
+        if keys:
+            raise RankshotError(f"{problem}: {', '.join(keys)}")
+    for key, text in texts.items():
+        wanted, found = find_fields(english[key]), find_fields(text)
+        if found is None:
+            raise RankshotError(
+                f"{key} is {short_repr(text)}: write a brace that is no field as {{{{ or }}}}"
+            )
+        if wanted != found:
+            listed = quote_names(sorted(f"{{{name}}}" for name in wanted or ())) or "no fields"
+            raise RankshotError(
+                f"{key} is {short_repr(text)}: it must have the fields of the English text, "
+                f"{listed}"
+            )
+
+
+def find_fields(text: str) -> set[str] | None:
+    """Return the fields of a text; None if its braces do not match, or have more than a name."""
+    try:
+        parts = list(Formatter().parse(text))
+    except ValueError:
+        return None
+    if any(form or change for _, _, form, change in parts):
+        return None
+    return {name for _, name, _, _ in parts if name is not None}
+
+
+# ---- The language of a participant
+
+
+class Languages:
+    """The languages of a study.
+
+    Parameters
+    ----------
+    study : Study
+
+    Attributes
+    ----------
+    offered : dict
+        For each language that participants may get, its catalogue.
+    default : Catalogue
+        For participants whose browsers ask for no language that is offered.
+
+    Raises
+    ------
+    RankshotError
+        If a catalogue is incomplete, or a language has no catalogue.
+    """
+
+    def __init__(self, study: Study) -> None:
+        given = sorted(file.name.removesuffix(".toml") for file in _folder().iterdir())
+        known = {tag: load_catalogue(tag) for tag in given}
+        known |= {own.tag: own for own in map(read_catalogue, study.catalogues)}
+        listed = ", ".join(known)
+        for tag in study.languages:
+            if tag not in known:
+                raise RankshotError(
+                    f"[language] offered has {short_repr(tag)}, but there are texts in {listed} "
+                    f"alone: write {tag}.toml with `rankshot survey catalogue {tag}.toml`, "
+                    "translate it, and name it under [language] catalogues"
+                )
+        self._known = known
+        self.offered = {tag: known[tag] for tag in study.languages or known}
+        for tag in study.translations:
+            if not any(match_language(other, [tag]) for other in self.offered):
+                raise RankshotError(
+                    f"[translations.{tag}] is in a language that participants cannot get; they "
+                    f"can get {', '.join(self.offered)}. Add it to [language] offered or catalogues"
+                )
+        tag = next(
+            filter(None, (match_language(t, self.offered) for t in (study.language, ENGLISH))),
+            next(iter(self.offered)),
+        )
+        self.default = self.offered[tag]
+        self._accepted = lru_cache(1000)(self._read_header)
+
+    def catalogue(self, tag: str) -> Catalogue:
+        """Return the catalogue of a language, offered or not; English if there is none."""
+        return self._known[match_language(tag, self._known) or ENGLISH]
+
+    def choose(self, asked: Iterable[str | None], accepted: str = "") -> Catalogue:
+        """Return the catalogue for a participant.
+
+        Parameters
+        ----------
+        asked : iterable of str or None
+            Languages, the most important first; one that is not offered is ignored.
+        accepted : str
+            The browser's list of languages: the header Accept-Language.
+        """
+        for tag in asked:
+            if tag is not None and tag in self.offered:
+                return self.offered[tag]
+        return self._accepted(accepted[:HEADER_LENGTH])
+
+    def _read_header(self, accepted: str) -> Catalogue:
+        for tag in sort_accepted(accepted):
+            found = match_language(tag, self.offered)
+            if found is not None:
+                return self.offered[found]
+        return self.default
+
+
+def sort_accepted(header: str) -> list[str]:
+    """Return the languages of the header Accept-Language, the preferred ones first.
+
+    Examples
+    --------
+    >>> sort_accepted("en;q=0.5, de-AT, de;q=0.9, fr;q=0")
+    ['de-AT', 'de', 'en']
+    """
+    weights = {}
+    for entry in header.split(","):
+        tag, *parameters = (part.strip() for part in entry.split(";"))
+        weights[tag] = _read_weight(parameters)
+    return sorted(
+        (tag for tag in weights if tag and weights[tag] > 0), key=weights.__getitem__, reverse=True
+    )
+
+
+def _read_weight(parameters: list[str]) -> float:
+    if not parameters:
+        return 1.0
+    key, _, value = parameters[0].partition("=")
+    # float() would also accept nan, inf and 1e9.
+    is_number = value.strip().replace(".", "", 1).isdecimal() and value.isascii()
+    return float(value) if key.strip().lower() == "q" and is_number else 0.0
+
+
+def match_language(tag: str, known: Iterable[str]) -> str | None:
+    """Return the known language that is nearest to a tag: itself, or a more general one.
+
+    Examples
+    --------
+    >>> match_language("de-AT", ["en", "de"]), match_language("de", ["de-AT"])
+    ('de', None)
+    """
+    by_name = {name.lower(): name for name in known}
+    tag = tag.lower()
+    while tag and tag not in by_name:
+        tag = tag.rpartition("-")[0]
+    return by_name.get(tag)
+
+
+# ---- The study's own texts
+
+
+class OwnText(NamedTuple):
+    """A text of the study, and the language that it is in."""
+
+    text: str
+    language: str
+
+
+class OwnTexts:
+    """The study's own texts for the readers of one language.
+
+    What is not translated is in the study's own language.
+
+    Parameters
+    ----------
+    study : Study
+    tag : str
+        The language of the reader.
+    """
+
+    def __init__(self, study: Study, tag: str) -> None:
+        self._study = study
+        self._tag = match_language(tag, study.translations) or study.language
+        self._translation = study.translations.get(self._tag, Translation())
+        self.title = self._choose(self._translation.title, study.title)
+        self.prompt = self._choose(self._translation.prompt, study.prompt)
+        self.consent = self._choose(self._translation.consent, study.consent)
+        self.instructions = None
+        if study.instructions is not None:
+            self.instructions = self._choose(self._translation.instructions, study.instructions)
+
+    def _choose(self, translated: str | None, own: str) -> OwnText:
+        if translated is None:
+            return OwnText(own, self._study.language)
+        return OwnText(translated, self._tag)
+
+    def name(self, name: str) -> OwnText:
+        """Return the name of an item or a target as it is shown."""
+        # Spaces for underscores are safe, since a form sends places and no names.
+        return self._choose(self._translation.names.get(name), name.replace("_", " "))
+
+    def names(self, names: Sequence[str]) -> list[OwnText]:
+        """Return names as they are shown; unchanged if two would become the same."""
+        shown = [self.name(name) for name in names]
+        if len({text for text, _ in shown}) == len(names):
+            return shown
+        return [OwnText(name, self._study.language) for name in names]
+
+    def ask(self, target: str) -> OwnText:
+        """Return the prompt with the name of a target in it."""
+        return OwnText(self.prompt.text.replace("{target}", target), self.prompt.language)
+
+
+class ShownExample(NamedTuple):
+    """The example on the page with the instructions, as it is shown."""
+
+    prompt: OwnText
+    order: list[OwnText]
+    rest: list[OwnText]
+
+
+def make_example(study: Study, own: OwnTexts, languages: Languages) -> ShownExample:
+    """Return the study's example, or one that fits its prompt, in the language of the prompt."""
+    if study.example is not None:
+        shown = dict(zip(study.example.items, own.names(study.example.items), strict=True))
+        order = [shown[item] for item in study.example.order]
+        rest = [shown[item] for item in study.example.items if item not in study.example.order]
+        return ShownExample(own.ask(own.name(study.example.target).text), order, rest)
+    asks_what_is_alike = study.prompt == DEFAULT_PROMPT
+    keys = ("violin", "cello", "guitar", "trumpet", "drum")
+    if not asks_what_is_alike:
+        keys = ("target", "a", "b", "c", "d")
+    tag = own.prompt.language
+    texts = languages.catalogue(tag).texts
+    target, *items = (OwnText(texts[f"example.{key}"], tag) for key in keys)
+    return ShownExample(own.ask(target.text), items[:2], items[2:])

@@ -1,0 +1,230 @@
+"""The server of a survey: its port, connections that end in time, and logs that stay small."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import signal
+import socket
+import sys
+import threading
+import time
+import traceback
+from contextlib import suppress
+from dataclasses import dataclass
+from ipaddress import ip_address
+from threading import Lock, Timer
+from typing import Any, Literal, TextIO
+
+import h11
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from rankshot.core.errors import RankshotError
+from rankshot.survey.web.guards import LOGGER
+
+LogFormat = Literal["text", "json"]
+MOST_CONNECTIONS = 10_000
+"""A browser opens up to six: this is enough for more than 1,000 participants at a time."""
+QUIET_SECONDS = 10.0
+"""An error that happens again is reported at most once in this time, with its number."""
+NEW_SECONDS = 600.0
+"""After so long without an error of its kind, an error is reported with its traceback again."""
+MOST_FRAMES = 6
+
+
+def open_port(host: str, port: int) -> socket.socket:
+    """Open a port; 0 takes any free port."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family, backlog=1024)
+    except OSError as error:
+        raise RankshotError(f"cannot listen at {host}:{port} ({error.strerror})") from None
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether an address can be reached only from this machine."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def serve(
+    app: FastAPI, port: socket.socket, *, log: LogFormat = "text", idle_seconds: int = 30
+) -> None:
+    """Serve requests until a signal comes; open requests are finished first.
+
+    Parameters
+    ----------
+    app : FastAPI
+    port : socket
+        As `open_port` returns it.
+    log : {"text", "json"}
+        How events are written to the standard error stream: one line each.
+    idle_seconds : int
+        A connection without a request is closed after this time, and so is one on which a request
+        does not come to its end.
+    """
+    _raise_open_files()
+    config = uvicorn.Config(
+        app,
+        http=_Protocol,
+        ws="none",
+        log_config=None,
+        # URLs contain participants' ids and links: they must not be logged.
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=idle_seconds,
+        timeout_graceful_shutdown=30,
+        limit_concurrency=MOST_CONNECTIONS,
+    )
+    if threading.current_thread() is threading.main_thread():
+        # uvicorn finishes open requests, and then lets the signal come again. Without a handler
+        # it would end the process before the database is closed.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    handler = QuietHandler(log)
+    loggers = [LOGGER, *map(logging.getLogger, ("uvicorn.error", "asyncio"))]
+    for logger in loggers:
+        logger.addHandler(handler)
+        logger.propagate = False
+        logger.setLevel(logging.INFO if logger is LOGGER else logging.WARNING)
+    try:
+        LOGGER.info("the server has started")
+        uvicorn.Server(config).run(sockets=[port])
+    finally:
+        LOGGER.info("the server has stopped")
+        for logger in loggers:
+            logger.removeHandler(handler)
+        handler.close()
+
+
+def _raise_open_files() -> None:
+    """Allow as many connections as the system permits; a shell often permits 1,024 files."""
+    # The module exists on Unix only.
+    with suppress(ImportError, ValueError, OSError):
+        import resource  # noqa: PLC0415
+
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+class _Protocol(H11Protocol):
+    """HTTP that sends without delay, and does not wait for ever for a request."""
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        # asyncio sets this only on sockets that name their protocol. Sockets from `create_server`
+        # do not, and without it each response waits 40 ms for an acknowledgement.
+        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._expect_request()
+
+    def data_received(self, data: bytes) -> None:
+        if self._deadline is None:
+            self._expect_request()
+        super().data_received(data)
+        if self.conn.their_state not in {h11.IDLE, h11.SEND_BODY}:
+            self._forget_deadline()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._forget_deadline()
+        super().connection_lost(exc)
+
+    def _expect_request(self) -> None:
+        self._deadline = self.loop.call_later(self.timeout_keep_alive, self.transport.close)
+
+    def _forget_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+# ---- Logs
+
+
+@dataclass
+class _Kind:
+    """Events of one kind: when one was reported, how many came since, and the first of them."""
+
+    reported_at: float
+    n_more: int = 0
+    first: logging.LogRecord | None = None
+    timer: Timer | None = None
+
+
+class QuietHandler(logging.Handler):
+    """Writes each event as one line, and events of one kind at most once in ten seconds.
+
+    Without a database, each request fails: then a line says how many did. Only the first error of
+    its kind has a traceback.
+
+    Parameters
+    ----------
+    form : {"text", "json"}
+    stream : text file
+        The standard error stream if not given.
+    """
+
+    def __init__(self, form: LogFormat, stream: TextIO | None = None) -> None:
+        super().__init__()
+        self._form = form
+        self._stream = stream or sys.stderr
+        self._kinds: dict[tuple[object, ...], _Kind] = {}
+        self._kinds_lock = Lock()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write an event now, or count it."""
+        error = type(record.exc_info[1]) if record.exc_info else None
+        key, now = (record.name, record.levelno, record.msg, error), time.monotonic()
+        with self._kinds_lock:
+            kind = self._kinds.get(key)
+            if kind is None or now - kind.reported_at > NEW_SECONDS:
+                self._kinds[key] = _Kind(now)
+                self._write(record, with_traceback=True)
+                return
+            kind.n_more += 1
+            if kind.n_more == 1:
+                wait = max(0.0, kind.reported_at + QUIET_SECONDS - now)
+                kind.first, kind.timer = record, Timer(wait, self._report, [kind])
+                kind.timer.daemon = True
+                kind.timer.start()
+
+    def _report(self, kind: _Kind) -> None:
+        with self._kinds_lock:
+            if kind.first is not None and kind.n_more:
+                self._write(kind.first, kind.n_more)
+            kind.reported_at, kind.n_more, kind.first = time.monotonic(), 0, None
+
+    def close(self) -> None:
+        """Report what was only counted so far."""
+        for kind in list(self._kinds.values()):
+            if kind.timer is not None:
+                kind.timer.cancel()
+            self._report(kind)
+        super().close()
+
+    def _write(
+        self, record: logging.LogRecord, count: int = 1, *, with_traceback: bool = False
+    ) -> None:
+        event, frames = record.getMessage().strip(), ""
+        error = record.exc_info[1] if record.exc_info else None
+        if error is not None:
+            event += f": {type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
+            if with_traceback:
+                frames = "".join(traceback.format_exception(error, limit=-MOST_FRAMES)).strip()
+        at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created))
+        if self._form == "json":
+            values: dict[str, Any] = {"time": at, "level": record.levelname.lower(), "event": event}
+            values |= {"count": count, "seconds": QUIET_SECONDS} if count > 1 else {}
+            values |= {"traceback": frames} if frames else {}
+            line = json.dumps(values, ensure_ascii=False)
+        else:
+            times = f" ({count:,} times in the last {QUIET_SECONDS:g} s)" if count > 1 else ""
+            line = f"{at} {record.levelname}: {event}{times}" + (f"\n{frames}" if frames else "")
+        with suppress(OSError, ValueError):
+            self._stream.write(f"{line}\n")
+            self._stream.flush()

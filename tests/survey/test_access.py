@@ -1,0 +1,270 @@
+"""Who may start and go on, and what the others read."""
+
+import pytest
+from asgi_client import Client, begin, dump, finish, form_of, open_survey
+from small_studies import small_study
+
+from rankshot.survey.store.people import exclude, read_people, set_state
+
+DONE = "https://app.prolific.com/submissions/complete?cc=C1A2B3"
+FULL = "https://app.prolific.com/submissions/complete?cc=FULL&amp;a=1"
+REFUSED = "https://app.prolific.com/submissions/complete?cc=N0&a=1"
+STUDY = small_study(
+    platform="prolific",
+    completion_url=DONE,
+    full_url=FULL.replace("&amp;", "&"),
+    refusal_url=REFUSED,
+)
+BACK = f'href="{REFUSED.replace("&", "&amp;")}"'
+ANN = "PROLIFIC_PID=ann&STUDY_ID=study&SESSION_ID=one"
+
+
+@pytest.fixture
+def opened(tmp_path):
+    with open_survey(STUDY, tmp_path) as (app, database):
+        yield Client(app), database
+
+
+def people(database, **more):
+    with database.begin_read() as connection:
+        return read_people(connection, database.identity, **more)
+
+
+def rater_of(database, home):
+    return database.identity.verify_link(home.removeprefix("/p/"))
+
+
+# ---- Prolific
+
+
+def test_the_last_page_shows_the_code_of_prolific_and_not_ours(opened):
+    client, database = opened
+    home = begin(client, ANN)
+    page = finish(client, home)
+    assert "C1A2B3" in page
+    assert database.identity.code(rater_of(database, home)) not in page
+    assert rater_of(database, home) not in page.replace(home, "")
+
+
+def test_without_a_completion_url_our_own_code_is_shown(tmp_path):
+    with open_survey(small_study(platform="prolific"), tmp_path) as (app, database):
+        client = Client(app)
+        home = begin(client, ANN)
+        assert database.identity.code(rater_of(database, home)) in finish(client, home)
+
+
+def test_the_ids_of_the_submission_are_kept_and_the_latest_counts(opened):
+    client, database = opened
+    home = begin(client, ANN)
+    assert begin(client, ANN.replace("one", "two")) == home
+    (ann,) = people(database)
+    ids = (ann.platform_id, ann.platform_study, ann.platform_session)
+    assert ids == ("ann", "study", "two")
+    finish(client, home)
+    assert begin(client, ANN.replace("one", "three")) == home
+    assert people(database)[0].platform_session == "two"
+
+
+@pytest.mark.parametrize("bad", ["a b", "x" * 101, "<b>", "a%0ab"])
+@pytest.mark.parametrize("name", ["STUDY_ID", "SESSION_ID"])
+def test_ids_that_prolific_does_not_give_are_refused(opened, name, bad):
+    client, database = opened
+    assert client.get(f"/?PROLIFIC_PID=ann&{name}={bad}").status == 400
+    fields = form_of(client.get("/?PROLIFIC_PID=ann").text).fields
+    field = {"STUDY_ID": "study", "SESSION_ID": "session"}[name]
+    assert client.post("/start", {**fields, field: "<b>"}).status == 400
+    assert people(database) == []
+
+
+def test_who_finds_no_question_returns_to_prolific(tmp_path):
+    study = small_study(
+        platform="prolific", full_url=STUDY.full_url, answers_per_question=1, spare_answers=0
+    )
+    with open_survey(study, tmp_path) as (app, database):
+        client = Client(app)
+        begin(client, ANN)
+        late = form_of(client.get("/?PROLIFIC_PID=ann").text)
+        for page in (
+            client.get("/?PROLIFIC_PID=bob"),
+            client.post("/start", {**late.fields, "participant": "bob"}),
+        ):
+            assert page.status == 503
+            assert f'href="{FULL}"' in page.text
+            assert "Return to Prolific" in page.text
+        assert len(people(database)) == 1
+
+
+# ---- Nothing answered
+
+
+def test_who_skips_everything_gets_no_code_and_may_think_again(opened):
+    client, database = opened
+    home = begin(client, ANN)
+    page = finish(client, home, skip="yes")
+    for code in ("C1A2B3", database.identity.code(rater_of(database, home))):
+        assert code not in page
+    assert BACK in page
+    assert client.get(f"{home}/leave").status == 409
+    form = form_of(page)
+    assert form.action == f"{home}/reopen"
+    assert client.post(form.action, {"form": "0" * 32}).status == 403
+    assert client.post(form.action, form.fields).status == 303
+    assert "C1A2B3" in finish(client, home)
+    assert people(database)[0].n_answers == 4
+    # Who has answered keeps the code, whatever is sent.
+    assert client.post(form.action, form.fields).status == 303
+    assert "C1A2B3" in client.get(home).text
+
+
+def test_one_answer_is_enough_for_a_code(opened):
+    client, _ = opened
+    home = begin(client, ANN)
+    form = form_of(client.get(home).text)
+    assert client.post(form.action, form.answer("1")).status == 303
+    assert "C1A2B3" in finish(client, home, skip="yes")
+
+
+# ---- Withdrawal
+
+
+def test_withdrawal_is_asked_for_and_deletes_at_once(opened):
+    client, database = opened
+    home = begin(client, ANN)
+    form = form_of(client.get(home).text)
+    assert client.post(form.action, form.answer("1")).status == 303
+    for page in (home, f"{home}/instructions"):
+        assert f'href="{home}/withdraw"' in client.get(page).text
+    open_page = form_of(client.get(home).text)
+    asked = form_of(client.get(f"{home}/withdraw").text)
+    assert client.post(asked.action, {"form": "0" * 32}).status == 403
+    other = begin(client, "PROLIFIC_PID=bob")
+    theirs = form_of(client.get(f"{other}/withdraw").text).fields
+    assert client.post(asked.action, theirs).status == 403, "not with the form of another"
+    assert len(dump(database)["assignment"]) == 8
+    reply = client.post(asked.action, asked.fields)
+    assert (reply.status, reply["location"]) == (303, home)
+    mine = [a for a in dump(database)["assignment"] if a["rater"] == rater_of(database, home)]
+    assert mine == []
+    pages = (
+        client.get(home),
+        client.get(f"/?{ANN}"),
+        client.post(open_page.action, open_page.answer("1")),
+    )
+    for page in pages:
+        assert page.status == 410
+        assert "You have withdrawn" in page.text
+        assert BACK in page.text
+    # Once more changes nothing.
+    assert client.post(asked.action, asked.fields).status == 303
+    assert client.get(f"/p/{'0' * 48}/withdraw").status == 404
+
+
+def test_who_finished_can_withdraw_as_well(opened):
+    client, _ = opened
+    home = begin(client, ANN)
+    assert f'href="{home}/withdraw"' in finish(client, home)
+    asked = form_of(client.get(f"{home}/withdraw").text)
+    assert client.post(asked.action, asked.fields).status == 303
+    assert client.get(home).status == 410
+    assert client.get(f"{home}/leave").status == 410
+
+
+# ---- States
+
+
+def test_a_paused_study_says_so_and_keeps_what_is_sent(opened):
+    client, database = opened
+    home = begin(client, ANN)
+    form = form_of(client.get(home).text)
+    fields = form_of(client.get("/?PROLIFIC_PID=bob").text).fields
+    set_state(database, "paused")
+    assert client.post(form.action, form.answer("1")).status == 303
+    for page in (client.get(home), client.get("/?PROLIFIC_PID=bob"), client.post("/start", fields)):
+        assert page.status == 503
+        assert "paused" in page.text
+    assert people(database)[0].n_answers == 1
+    set_state(database, "open")
+    assert "C1A2B3" in finish(client, home)
+
+
+def test_a_closed_study_takes_nobody_new(opened):
+    client, database = opened
+    home = begin(client, ANN)
+    set_state(database, "closed")
+    page = client.get("/?PROLIFIC_PID=bob")
+    assert page.status == 410
+    assert BACK in page.text
+    assert begin(client, ANN) == home
+    assert "C1A2B3" in finish(client, home)
+
+
+def test_a_pilot_says_that_it_is_a_test(opened):
+    client, database = opened
+    text = "This is a test"
+    assert text not in client.get(f"/?{ANN}").text
+    set_state(database, "pilot")
+    assert text in client.get(f"/?{ANN}").text
+    home = begin(client, ANN)
+    assert text in client.get(home).text
+    assert text in finish(client, home)
+    assert people(database) == []
+    assert len(people(database, pilot=True)) == 1
+
+
+def test_the_excluded_read_that_it_is_over(opened):
+    client, database = opened
+    home = begin(client, ANN)
+    client.get(home)
+    exclude(database, [rater_of(database, home)], "a secret reason")
+    page = client.get(home)
+    assert page.status == 410
+    assert "a secret reason" not in page.text
+
+
+# ---- Who may start
+
+
+def test_only_ids_of_the_list_start_and_nothing_is_stored_of_others(tmp_path):
+    study = small_study(platform="prolific", allowed=frozenset({"ann", "bob"}))
+    with open_survey(study, tmp_path) as (app, database):
+        client = Client(app)
+        fields = form_of(client.get(f"/?{ANN}").text).fields
+        for name in ("eve", "ANN", "ann."):
+            before = dump(database)
+            assert client.get(f"/?PROLIFIC_PID={name}").status == 403
+            assert client.post("/start", {**fields, "participant": name}).status == 403
+            assert dump(database) == before
+        assert begin(client, ANN)
+
+
+def test_an_invitation_is_used_even_where_it_is_not_needed(tmp_path):
+    with open_survey(small_study(), tmp_path) as (app, database):
+        client = Client(app)
+        token = database.identity.invitation(5)
+        home = begin(client, f"invitation={token}")
+        assert begin(client, f"invitation={token}&participant=ann") == home
+        assert begin(client, "participant=5") != home
+        assert client.get(f"/?invitation={token}0").status == 403
+
+
+@pytest.mark.parametrize("vouched", ["invitation", "allowed", None])
+def test_starts_of_one_address_are_limited_unless_somebody_vouches(tmp_path, vouched):
+    study = small_study(
+        starts_per_hour=2, allowed=frozenset("abcdef") if vouched == "allowed" else None
+    )
+    with open_survey(study, tmp_path, rates=None) as (app, database):
+        client = Client(app)
+
+        def start(number):
+            query = f"participant={'abcdef'[number]}"
+            if vouched == "invitation":
+                query = f"invitation={database.identity.invitation(number + 1)}"
+            form = form_of(client.get(f"/?{query}").text)
+            return client.post(form.action, form.fields)
+
+        statuses = [start(number).status for number in range(4)]
+        assert statuses == ([303] * 4 if vouched else [303, 303, 429, 429])
+        assert start(0).status == 303, "who has started goes on"
+        refused = start(5)
+        if not vouched:
+            assert int(refused["retry-after"]) > 60
