@@ -34,6 +34,11 @@ CONFIG = {
         },
     },
     "operations": [
+        *(
+            # Every page of them is made of all participants and answers.
+            {"include-path": f"/researcher{path}", "generation": {"max-examples": 8}}
+            for path in ("", "/progress", "/confirm", "/data/{name}")
+        ),
         {
             # A document cannot say that places are 1, 2, 3, each once.
             "include-path": "/p/{link}/{number}",
