@@ -6,6 +6,7 @@ import pytest
 from axe import check
 from pages import arrive, begin, choose, send, serve_study, skip, small_study, unranked_names
 
+from rankshot.survey.store.people import set_state
 from rankshot.survey.study import Question
 
 ONE_QUESTION = small_study(
@@ -95,6 +96,7 @@ def test_the_pages_of_a_platform(open_page, tmp_path, platform):
         arrive(page, 1)
         skip(page)
         page.get_by_role("heading", name="Nothing was answered").wait_for()
+        check(page)
         page.get_by_role("button", name="Answer the skipped questions now").click()
         arrive(page, 1)
         choose(page, "tiger")
@@ -110,6 +112,28 @@ def test_the_page_that_says_that_nothing_is_left(open_page, tmp_path):
         begin(page, running.url, "one")
         page.goto(f"{running.url}/?participant=two")
         page.get_by_role("heading", name="No question is left").wait_for()
+        check(page)
+
+
+def test_the_pages_of_a_pilot_of_a_pause_and_of_who_withdraws(open_page, tmp_path):
+    page = open_page()
+    with serve_study(ONE_QUESTION, tmp_path) as running:
+        set_state(running.database, "pilot")
+        begin(page, running.url, "one")
+        assert "This is a test" in page.inner_text("main")
+        check(page)
+        page.get_by_role("link", name="Withdraw and delete my answers").click()
+        page.get_by_role("heading", name="Withdraw and delete your answers?").wait_for()
+        check(page)
+        page.get_by_role("link", name="No, go back").click()
+        arrive(page, 1)
+        page.get_by_role("link", name="Withdraw and delete my answers").click()
+        page.get_by_role("button", name="Withdraw and delete my answers").click()
+        page.get_by_role("heading", name="You have withdrawn").wait_for()
+        check(page)
+        set_state(running.database, "paused")
+        page.goto(f"{running.url}/?participant=two")
+        page.get_by_role("heading", name="The study is paused").wait_for()
         check(page)
 
 
