@@ -71,7 +71,18 @@ OURS = {
     ),
     *("h1", "h2", "h3", "p", "br", "a", "bdi", "code", "em", "kbd", "span", "strong", "div"),
     *("dl", "dt", "dd", "ol", "ul", "li", "figure", "figcaption", "noscript", "template"),
-    *("form", "fieldset", "legend", "label", "input", "select", "option", "button", "progress"),
+    *(
+        "form",
+        "fieldset",
+        "legend",
+        "label",
+        "input",
+        "select",
+        "option",
+        "button",
+        "progress",
+        "textarea",
+    ),
     *("table", "thead", "tbody", "tr", "th", "td", "svg", "path"),
 }
 

@@ -210,6 +210,11 @@ class PaidStudy:
         with self.database.begin_read() as connection:
             return read_people(connection, self.database.identity)
 
+    def find_paid(self):
+        """Return somebody who answered four questions and was paid."""
+        paid = self.decisions()["approve"]
+        return next(p for p in self.persons() if p.platform_id in paid and p.n_answers == 4)
+
     def check_cells(self):
         """Hold that every question has its answers, and at most the spare ones more."""
         given = self.cells()
@@ -305,7 +310,7 @@ def check_deletion(paid, folder):
     command(f"payments STUDY --approve -o {folder}/approve.csv")
     command(f"payments STUDY --approve -o {folder}/approve.txt")
     command(f"backup STUDY -o {folder}/backup.sqlite")
-    person = next(p for p in paid.persons() if p.finished_at and not p.excluded_at)
+    person = paid.find_paid()
     traces = [
         text.encode()
         for text in (person.rater, person.code, person.platform_id, person.platform_session)
@@ -334,7 +339,7 @@ def test_a_smaller_one_on_postgresql(postgresql, monkeypatch):
         flagged = run_study(paid, n_first=3)
         assert len(flagged) == 1
         check_everybody_is_settled(paid)
-        person = next(p for p in paid.persons() if p.finished_at and not p.excluded_at)
+        person = paid.find_paid()
         delete_everywhere(paid.database, [person.rater])
         assert person.rater not in str(dump(paid.database))
         assert person.platform_id not in str(dump(paid.database))

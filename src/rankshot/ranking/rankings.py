@@ -158,7 +158,9 @@ class Rankings:
         """
         names = as_names(items)
         table = require_number_table(positions, len(names), "positions")
-        warn_of_counting_from_zero(table)
+        if kind == "top":
+            # A subset ranking of all items but one has such positions, too.
+            warn_of_counting_from_zero(table)
         refuse_cells(
             ~np.isfinite(table) | (table < 0),
             table,

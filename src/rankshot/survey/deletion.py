@@ -180,7 +180,10 @@ def _replace_database(path: Path) -> Iterator[Path]:
     log = Path(f"{place}-wal")
     try:
         try:
-            with closing(sqlite3.connect(place)) as old, closing(sqlite3.connect(copy)) as new:
+            with (
+                closing(sqlite3.connect(place, timeout=1)) as old,
+                closing(sqlite3.connect(copy)) as new,
+            ):
                 # With its log: what is only there belongs to the backup as well.
                 old.backup(new)
                 old.execute("PRAGMA wal_checkpoint(TRUNCATE)")
