@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, func, select
 
+from rankshot.ranking.encoding import encode_positions, validate_columns
 from rankshot.ranking.kendalls_w import concordance
 from rankshot.ranking.layouts import ABSENT, NamedOrder, name_groups
 from rankshot.ranking.rankings import Rankings
@@ -297,8 +298,10 @@ def _merge_levels(table: Levels, n_ranked: NDArray[np.int64], items: tuple[str, 
     (places,) = consensus_places(pairwise_margins(table)[None], *(count[None] for count in counts))
     groups = [np.flatnonzero(places == place) for place in np.unique(places)]
     stability = leave_one_out_stability(table, is_ranked, places, FIRST_PLACES)
-    # Levels begin at 0, positions at 1; items that were not shown have -1 and 0.
-    rankings = Rankings.from_positions(table + 1, items=items, kind="subset").top(n_ranked)
+    # Without the checks of `Rankings.from_positions`: the levels are right.
+    lists = encode_positions(table.astype(float), placed=table != ABSENT)
+    columns = validate_columns(len(table), kind="subset")
+    rankings = Rankings(items, *lists, lists.sizes, *columns).top(n_ranked)
     return (name_groups(groups, items), *(stability or (None, None)), concordance(rankings))
 
 
