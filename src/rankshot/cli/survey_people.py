@@ -280,6 +280,14 @@ def payments(
     approve: Annotated[
         bool, typer.Option("--approve", help="Write those who finished and are not flagged.")
     ] = False,
+    with_flagged: Annotated[
+        bool,
+        typer.Option(
+            "--with-flagged",
+            help="With --approve: also those with a flag, after you have excluded whom you do not "
+            "pay.",
+        ),
+    ] = False,
     reject: Annotated[
         bool, typer.Option("--reject", help="Write those who finished but are excluded.")
     ] = False,
@@ -298,8 +306,8 @@ def payments(
     """Show who is to be paid; write lists for the platform.
 
     The ids are Prolific's participant ids, Mechanical Turk's assignment ids, or without a platform
-    completion codes. Participants with a flag are in no list: look at their answers, and exclude
-    them or not.
+    completion codes. Look at the answers of participants with a flag first: exclude them, or
+    approve them with --with-flagged.
 
     Example: rankshot survey payments study.toml --approve -o approve.csv
     """
@@ -308,17 +316,20 @@ def payments(
 
     if (output is None) != (approve == reject) or (approve and reject):
         raise RankshotError("give --approve or --reject together with --output, or none of them")
+    if with_flagged and not approve:
+        raise RankshotError("--with-flagged is for --approve: give both")
     if output is not None:
         require_ending(output, (".csv", ".txt"))
         check_writable(output, study)
     with open_survey(study, database, read_only=True) as (definition, answers):
         found = read_payments(definition, answers)
     if output is not None:
-        which: Decision = "approve" if approve else "reject"
-        lines = format_payments(found, (which,), plain=output.suffix == ".txt")
+        which: list[Decision] = ["approve"] if approve else ["reject"]
+        which += ["look at"] if with_flagged else []
+        lines = format_payments(found, which, plain=output.suffix == ".txt")
         with replace_file(output) as stream:
             stream.write(lines)
-        n = sum(payment.decision == which for payment in found)
+        n = sum(payment.decision in which for payment in found)
         say(f"{format_count(n, ID_NAME[definition.platform])} written to {output}")
     for decision, meaning in (
         ("approve", "finished"),

@@ -59,7 +59,12 @@ CSV = "text/csv"
 PLAIN = "text/plain"
 Rater = Annotated[str, Path(pattern=f"^[0-9a-f]{{{RATER_DIGITS}}}$")]
 DataName = Literal["answers.csv", "answers.jsonl", "participants.csv", "participants.jsonl"]
-PaymentName = Literal["payments.csv", "approve.txt", "reject.txt"]
+PaymentName = Literal["payments.csv", "approve.txt", "flagged.txt", "reject.txt"]
+LISTED: dict[str, Decision] = {
+    "approve.txt": "approve",
+    "flagged.txt": "look at",
+    "reject.txt": "reject",
+}
 _COOKIE = APIKeyCookie(
     name=COOKIE, scheme_name="cookie", description="Set by the login form.", auto_error=False
 )
@@ -384,7 +389,7 @@ class ResearcherRoutes:
         )
 
     def payment(self, name: PaymentName) -> Response:
-        """Return who is to be paid, with reasons; or only the ids to approve or to reject."""
+        """Return who is to be paid, with reasons; or ids to approve, to look at or to reject."""
         view = self._reader.read()
         with self._database.begin_read() as connection:
             people = read_people(connection, self._identity)
@@ -393,8 +398,7 @@ class ResearcherRoutes:
             if name == "payments.csv":
                 text = MARK + format_payments(payments, get_args(Decision))
                 return Response(text, media_type=CSV, headers=_attach(name))
-            decision: Decision = "approve" if name == "approve.txt" else "reject"
-            return Response(format_payments(payments, [decision], plain=True), media_type=PLAIN)
+            return Response(format_payments(payments, [LISTED[name]], plain=True), media_type=PLAIN)
         except RankshotError as error:
             raise RefusedError(409, "Ids are missing", f"{error}.", link=self._home) from None
 
