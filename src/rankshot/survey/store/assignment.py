@@ -1,10 +1,14 @@
-"""The assignment of questions: each participant gets those with the fewest answers so far."""
+"""The assignment of questions: each participant gets those with the fewest answers so far.
+
+And when each question was first shown.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from random import Random
+from threading import Lock
 from typing import NamedTuple
 
 from sqlalchemy import Connection, Row, and_, case, func, select
@@ -15,6 +19,8 @@ from rankshot.survey.study import Question, Study
 NO_ANSWER = "[]"
 """How a skipped question is stored. A skip does not count as an answer."""
 MOST_COUNTED_AT_ONCE = 1_000
+MOST_SHOWN = 100_000
+"""For how many questions the time of their first page is kept in memory."""
 
 
 class Turn(NamedTuple):
@@ -132,7 +138,7 @@ def _replace_question(
         connection.execute(
             ASSIGNMENT.update()
             .where(mine, ASSIGNMENT.c.repeat == repeat)
-            .values(question=key, shown=shown, shown_at=None)
+            .values(question=key, shown=shown)
         )
 
 
@@ -262,3 +268,41 @@ def idle_cutoff(study: Study, now: float, share: float = 1.0) -> float:
 def question_from_row(row: Row[tuple[object, ...]]) -> Question:
     """Return the question of a row that has the columns of the table ``question``."""
     return Question(row.target, tuple(json.loads(row.items)), tuple(json.loads(row.first)))
+
+
+# ---- When questions were shown
+
+
+class FirstShown:
+    """When this process has shown each question first, in bounded memory.
+
+    Parameters
+    ----------
+    ticks : callable
+        Returns the seconds of a clock that is never set.
+    """
+
+    def __init__(self, ticks: Callable[[], float]) -> None:
+        self._ticks = ticks
+        self._lock = Lock()
+        # The time, and the reading of the clock; the oldest question is first.
+        self._shown: dict[tuple[object, ...], tuple[float, float]] = {}
+
+    def note(self, question: tuple[object, ...], now: float) -> tuple[float, float]:
+        """Return when a question was first shown: the time, and the reading of the clock."""
+        with self._lock:
+            if len(self._shown) >= MOST_SHOWN and question not in self._shown:
+                del self._shown[next(iter(self._shown))]
+            return self._shown.setdefault(question, (now, self._ticks()))
+
+    def measure_seconds(
+        self, question: tuple[object, ...], shown_at: float, now: float
+    ) -> float | None:
+        """Return the time since a question was shown; None if it is unknown."""
+        with self._lock:
+            found = self._shown.get(question)
+        if found is not None:
+            return self._ticks() - found[1]
+        # The server was started again, or another one showed the question. Only the computer's
+        # time is left, and somebody may have set it back.
+        return now - shown_at if now >= shown_at else None

@@ -96,10 +96,8 @@ ASSIGNMENT = Table(
     Column("question", Text, ForeignKey("question.key"), nullable=False),
     Column("repeat", Integer, nullable=False),
     Column("shown", Text, nullable=False),
+    # Stored with the answer: a page that is only looked at writes nothing.
     Column("shown_at", Double),
-    # A monotonic clock when the question was shown, and which process read it.
-    Column("shown_tick", Double),
-    Column("shown_run", Text),
     # A JSON list of items, best first; [] is a skip.
     Column("answer", Text),
     Column("answered_at", Double),
@@ -165,8 +163,6 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE participant ADD COLUMN excluded_at DOUBLE PRECISION",
         "ALTER TABLE participant ADD COLUMN excluded_why TEXT",
         "ALTER TABLE participant ADD COLUMN withdrawn_at DOUBLE PRECISION",
-        "ALTER TABLE assignment ADD COLUMN shown_tick DOUBLE PRECISION",
-        "ALTER TABLE assignment ADD COLUMN shown_run TEXT",
         "ALTER TABLE assignment ADD COLUMN seconds DOUBLE PRECISION",
         """UPDATE assignment SET seconds = answered_at - shown_at
             WHERE answered_at >= shown_at""",

@@ -10,6 +10,8 @@ RATER_DIGITS = 16
 LINK_DIGITS = 48
 TOKEN_DIGITS = 32
 INVITATION_DIGITS = 24
+STAMP_DIGITS = 12
+"""The time at the beginning of an answer's token, in milliseconds."""
 NONCE_DIGITS = 64
 """A nonce is a random number and its token, each of half this length."""
 
@@ -73,6 +75,16 @@ class Identity:
     def is_form_token(self, token: str, *parts: object) -> bool:
         """Return whether a token is valid for a form with these parts."""
         return _are_equal(self.form_token(*parts), token)
+
+    def answer_token(self, shown_at: float, *parts: object) -> str:
+        """Return the token of a question's form, which says when the question was shown."""
+        stamp = f"{int(1000 * shown_at):0{STAMP_DIGITS}x}"
+        return stamp + self.form_token(*parts, stamp)
+
+    def read_answer_token(self, token: str, *parts: object) -> float | None:
+        """Return when the question was shown; None if `answer_token` did not make this token."""
+        stamp, signature = token[:STAMP_DIGITS], token[STAMP_DIGITS:]
+        return int(stamp, 16) / 1000 if self.is_form_token(signature, *parts, stamp) else None
 
     def nonce(self, purpose: str) -> str:
         """Return a new token for one copy of a form, for this purpose only."""

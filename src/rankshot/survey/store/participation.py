@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from rankshot.survey.answers import order_from_places
 from rankshot.survey.extra_answers import read_extra_answers, save_extra_answers
 from rankshot.survey.platforms import ProlificSession, TurkTask
 from rankshot.survey.store.assignment import (
+    FirstShown,
     arrange_turns,
     assign_questions,
     count_answers,
@@ -34,7 +34,6 @@ from rankshot.survey.store.statements import (
     ASSIGNED,
     CURRENT,
     GO_ON,
-    SHOW,
     count_own_answers,
     record_activity,
     record_end,
@@ -58,6 +57,8 @@ class CurrentQuestion:
     total: int
     form: str
     """The token that an answer to it must have."""
+    draft: str
+    """The name of the draft of an answer, the same for every copy of the page."""
     pilot: bool
     language: str | None
     """The language that the participant chose at the start."""
@@ -145,9 +146,7 @@ class Participation:
         self._clock = clock
         self._rng = rng or SystemRandom()
         # Until then, there are places for new participants without counting them again.
-        self._ticks = ticks
-        # Ticks of another process, perhaps on another machine, cannot be compared with ours.
-        self._run = secrets.token_hex(8)
+        self._first_shown = FirstShown(ticks)
         self._register()
 
     def _register(self) -> None:
@@ -275,19 +274,27 @@ class Participation:
             If the survey is paused, or the participant has withdrawn or is excluded.
         """
         now = self._clock()
-        with self._database.begin_write() as connection:
+        with self._database.begin_read() as connection:
             row = _select_current(connection, rater)
             _check_going_on(row)
-            if row.finished_at is not None or row.seen_at >= idle_cutoff(self._study, now):
+            # A write per page would be slow: activity is recorded if the last is long ago.
+            is_recent = row.seen_at >= idle_cutoff(self._study, now, ACTIVITY_SHARE)
+            if row.finished_at is not None or (row.number is not None and is_recent):
                 return self._show(connection, row, now)
         with self._database.begin_assignment() as connection:
             self._resume(connection, rater, now)
-            return self._show(connection, _select_current(connection, rater), now)
+            row = _select_current(connection, rater)
+            _check_going_on(row)
+            shown = self._show(connection, row, now)
+            # Last: to avoid deadlocks, every writer locks assignments before participants.
+            if isinstance(shown, CurrentQuestion):
+                record_activity(connection, rater, now)
+            return shown
 
     def _show(
         self, connection: Connection, row: Row[tuple[object, ...]], now: float
     ) -> CurrentQuestion | ExtraLeft | Finished:
-        """Return a row of `CURRENT`, and record that it is shown."""
+        """Return what a row of `CURRENT` asks for; if nothing, record the end."""
         if row.finished_at is not None:
             return self._make_finished(connection, row)
         if row.number is None:
@@ -296,15 +303,9 @@ class Participation:
                 return ExtraLeft(form, bool(row.pilot))
             record_end(connection, row.rater, now)
             return self._make_finished(connection, row)
-        mine = {"of_rater": row.rater, "of_number": row.number}
-        if row.shown_at is None:
-            clocks = {"shown_at": now, "shown_tick": self._ticks(), "shown_run": self._run}
-            connection.execute(SHOW, {**mine, **clocks})
-        # Last: to avoid deadlocks, every writer locks assignments before participants. A write
-        # per page would be slow: an activity long ago, compared with the idle time, is recorded.
-        if row.seen_at < idle_cutoff(self._study, now, ACTIVITY_SHARE):
-            record_activity(connection, row.rater, now)
-        form = self._identity.form_token(row.rater, row.number, row.question)
+        key = (row.rater, row.number, row.question)
+        shown_at, _ = self._first_shown.note(key, now)
+        form = self._identity.answer_token(shown_at, *key)
         shown = tuple(json.loads(row.shown))
         return CurrentQuestion(
             row.number,
@@ -313,6 +314,7 @@ class Participation:
             row.n_answers + 1,
             row.total,
             form,
+            self._identity.form_token(*key),
             bool(row.pilot),
             row.language,
         )
@@ -355,9 +357,11 @@ class Participation:
         with self._database.begin_write() as connection:
             mine = {"of_rater": rater, "of_number": number}
             row = connection.execute(ASSIGNED, mine).first()
-            if row is None or row.shown_at is None:
+            if row is None:
                 raise NotAssignedError
-            if not self._identity.is_form_token(form, rater, number, row.question):
+            key = (rater, number, row.question)
+            shown_at = self._identity.read_answer_token(form, *key)
+            if shown_at is None:
                 raise NotAssignedError
             order = () if skip else order_from_places(json.loads(row.shown), places)
             if row.answered_at is not None:
@@ -365,9 +369,9 @@ class Participation:
                 if kept != order:
                     raise AlreadyAnsweredError(kept)
                 return
-            seconds = self._measure_seconds(row, now)
-            values = {"answer": json.dumps(order), "answered_at": now, "seconds": seconds}
-            connection.execute(ANSWER, {**mine, **values})
+            seconds = self._first_shown.measure_seconds(key, shown_at, now)
+            times = {"shown_at": shown_at, "answered_at": now, "seconds": seconds}
+            connection.execute(ANSWER, {**mine, **times, "answer": json.dumps(order)})
             if not order:
                 # A skipped question is not repeated.
                 connection.execute(
@@ -443,14 +447,6 @@ class Participation:
             withdraw(self._database, [rater])
         except RankshotError:
             raise NotAssignedError from None
-
-    def _measure_seconds(self, row: Row[tuple[object, ...]], now: float) -> float | None:
-        """Return the time since a question was shown; None if it is unknown."""
-        if row.shown_run == self._run:
-            return float(self._ticks() - row.shown_tick)
-        # The server was started again, or another one showed the question. Only the computer's
-        # time is left, and somebody may have set it back.
-        return float(now - row.shown_at) if now >= row.shown_at else None
 
     def _make_finished(self, connection: Connection, row: Row[tuple[object, ...]]) -> Finished:
         n_given, n_skipped = count_own_answers(connection, row.rater)

@@ -21,7 +21,7 @@ CURRENT: Select[Any] = (
         *(PARTICIPANT.c[name] for name in ("turk_assignment", "turk_host")),
         *(PARTICIPANT.c[name] for name in ("excluded_at", "withdrawn_at", "language")),
         STATE,
-        *(ASSIGNMENT.c[name] for name in ("number", "question", "shown", "shown_at")),
+        *(ASSIGNMENT.c[name] for name in ("number", "question", "shown")),
         *(QUESTION.c[name] for name in ("target", "items", "first")),
         *(
             select(count).where(OF_RATER).correlate(None).scalar_subquery().label(name)
@@ -40,22 +40,16 @@ CURRENT: Select[Any] = (
     .order_by(ASSIGNMENT.c.number)
     .limit(1)
 )
-SHOW = (
-    ASSIGNMENT.update()
-    .where(OF_RATER, OF_NUMBER)
-    .values({name: bindparam(name) for name in ("shown_at", "shown_tick", "shown_run")})
-)
 # Another tab cannot replace the question before the answer is stored.
 ASSIGNED = (
     select(*(ASSIGNMENT.c[name] for name in ("question", "shown", "answer", "answered_at")))
-    .add_columns(*(ASSIGNMENT.c[name] for name in ("shown_at", "shown_tick", "shown_run")))
     .where(OF_RATER, OF_NUMBER)
     .with_for_update()
 )
 ANSWER = (
     ASSIGNMENT.update()
     .where(OF_RATER, OF_NUMBER)
-    .values({name: bindparam(name) for name in ("answer", "answered_at", "seconds")})
+    .values({name: bindparam(name) for name in ("shown_at", "answer", "answered_at", "seconds")})
 )
 # Activity, unless the last activity is older than `since`; and the end, if nothing is left.
 GO_ON = (

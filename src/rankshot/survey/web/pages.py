@@ -26,7 +26,7 @@ from rankshot.survey.languages import (
     find_fields,
     make_example,
 )
-from rankshot.survey.store.identity import NONCE_DIGITS, TOKEN_DIGITS
+from rankshot.survey.store.identity import NONCE_DIGITS, STAMP_DIGITS, TOKEN_DIGITS
 from rankshot.survey.study import Study
 
 STATIC = {
@@ -348,6 +348,7 @@ def _hex_digits(n: int) -> StringConstraints:
 
 
 FormToken = Annotated[str, _hex_digits(TOKEN_DIGITS)]
+AnswerToken = Annotated[str, _hex_digits(STAMP_DIGITS + TOKEN_DIGITS)]
 FormNonce = Annotated[str, _hex_digits(NONCE_DIGITS)]
 
 

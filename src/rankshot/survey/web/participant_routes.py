@@ -35,6 +35,7 @@ from rankshot.survey.store.participation import (
 from rankshot.survey.study import Study
 from rankshot.survey.validation import MOST_ITEMS
 from rankshot.survey.web.pages import (
+    AnswerToken,
     FormNonce,
     FormToken,
     Pages,
@@ -81,7 +82,7 @@ class ConfirmForm(SentForm):
 class AnswerForm(SentForm):
     """What a question's page sends: one place per item, in the order of the screen."""
 
-    form: FormToken
+    form: AnswerToken
     place: Annotated[list[Place], Field(max_length=MOST_ITEMS)] = []  # noqa: RUF012 (a model copies its defaults)
     skip: Literal["yes", ""] = ""
 
@@ -340,7 +341,7 @@ class ParticipantRoutes:
             places=places,
             instructions_url=f"{home}/instructions",
             withdraw_url=f"{home}/withdraw",
-            draft_key=now.form,
+            draft_key=now.draft,
             pilot=now.pilot,
         )
 
@@ -350,12 +351,18 @@ class ParticipantRoutes:
         """Show the question again, with the error and the chosen places."""
         now = self._find_current(request, link)
         text = self._pages.texts(request).translate_error(error)
-        if not isinstance(now, CurrentQuestion) or now.form != form.form:
+        if not isinstance(now, CurrentQuestion) or not self._is_form_of(request, link, form, now):
             # The question has an answer, or was assigned to somebody else.
             home = self._home_url(link)
             raise RefusedError(422, message="no_ranking", link=home, error=text)
         chosen = form.place if len(form.place) == len(now.shown) else [""] * len(now.shown)
         return self._ask(request, link, now, chosen, text, status=422)
+
+    def _is_form_of(
+        self, request: Request, link: str, form: AnswerForm, now: CurrentQuestion
+    ) -> bool:
+        key = (require_rater(request, self._identity, link), now.number, now.question.key)
+        return self._identity.read_answer_token(form.form, *key) is not None
 
     def _find_current(self, request: Request, link: str) -> CurrentQuestion | ExtraLeft | Finished:
         return find_current(request, self._participation, self._identity, link)
