@@ -1,5 +1,7 @@
 """A page that was left open until its question went to somebody else."""
 
+import json
+
 from asgi_client import Client, begin, finish, form_of, open_survey
 from small_studies import small_study
 from sqlalchemy import select
@@ -66,3 +68,17 @@ def test_a_full_survey_says_so_before_it_asks_for_consent(tmp_path):
         for home in homes:
             assert "completion code" in finish(client, home)
         assert client.get("/?participant=ann").status == 200
+
+
+def test_a_page_with_another_order_of_the_same_items_is_refused(tmp_path):
+    with open_survey(STUDY, tmp_path) as (app, database):
+        client = Client(app)
+        home = begin(client, "participant=ann")
+        old = form_of(client.get(home).text)
+        with database.begin_write() as connection:
+            mine = ASSIGNMENT.c.rater == database.identity.rater("none:id:ann")
+            shown = connection.execute(select(ASSIGNMENT.c.shown).where(mine)).scalar_one()
+            items = json.dumps(json.loads(shown)[::-1])
+            # As after a reset and a new start.
+            connection.execute(ASSIGNMENT.update().where(mine).values(shown=items))
+        assert client.post(old.action, {**old.fields, "place": ["1", "2", ""]}).status == 403

@@ -104,7 +104,7 @@ def read_survey(reader, database, broken):
     for places in (["1", "1"], ["9"], ["2"], []):
         reader.post(form.action, form.answer(*places), 422)
     reader.post(form.action, {**form.fields, "place": ["1"]}, 422)
-    reader.post(form.action, form.answer("1", form="0" * 32), 403)
+    reader.post(form.action, form.answer("1", form="0" * 44), 403)
     reader.post(form.action, form.answer("1"), 303)
     reader.post(form.action, form.answer("2", "1"), 409)
     reader.post(form.action, form.answer("1", "1"), 422)

@@ -299,11 +299,11 @@ class Participation:
             return self._make_finished(connection, row)
         if row.number is None:
             if self._is_extra_left(connection, row.rater):
-                form = self._identity.form_token(row.rater, "extra")
-                return ExtraLeft(form, bool(row.pilot))
+                return ExtraLeft(self._extra_token(row.rater), bool(row.pilot))
             record_end(connection, row.rater, now)
             return self._make_finished(connection, row)
-        key = (row.rater, row.number, row.question)
+        # A page of another order would mean other items by the same places.
+        key = (row.rater, row.number, row.question, row.shown)
         shown_at, _ = self._first_shown.note(key, now)
         form = self._identity.answer_token(shown_at, *key)
         shown = tuple(json.loads(row.shown))
@@ -318,6 +318,11 @@ class Participation:
             bool(row.pilot),
             row.language,
         )
+
+    def _extra_token(self, rater: str) -> str:
+        """Return the token of the extra questions; their fields are numbered, so it names them."""
+        names = json.dumps([question.name for question in self._study.extra])
+        return self._identity.form_token(rater, "extra", names)
 
     def _is_extra_left(self, connection: Connection, rater: str) -> bool:
         """Return whether somebody who has ranked something has extra questions to answer."""
@@ -359,7 +364,7 @@ class Participation:
             row = connection.execute(ASSIGNED, mine).first()
             if row is None:
                 raise NotAssignedError
-            key = (rater, number, row.question)
+            key = (rater, number, row.question, row.shown)
             shown_at = self._identity.read_answer_token(form, *key)
             if shown_at is None:
                 raise NotAssignedError
@@ -404,7 +409,7 @@ class Participation:
         NotAssignedError
             If there is no such participant, or not any more, or the form token is wrong.
         """
-        if not self._identity.is_form_token(form, rater, "extra"):
+        if form != self._extra_token(rater):
             raise NotAssignedError
         with self._database.begin_write() as connection:
             # Another tab cannot store its answers at the same time.

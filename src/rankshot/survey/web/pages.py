@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from typing import Annotated, Any
 from urllib.parse import urlencode
@@ -83,6 +84,7 @@ class Pages:
             auto_reload=False,
         )
         self._environment.globals |= {"study": study, "root": root, "pictures": pictures}
+        self._environment.globals["number_options"] = number_options
         self._study = study
         self._find_language = find_language
         self._texts: dict[str, PageTexts] = {}
@@ -106,7 +108,10 @@ class Pages:
             header = reader.headers.get("accept-language", "")
             catalogue = self.languages.choose(asked, header)
         if catalogue.tag not in self._texts:
-            self._texts[catalogue.tag] = PageTexts(self._study, catalogue, self.languages)
+            texts = PageTexts(self._study, catalogue, self.languages)
+            controls = self._environment.get_template("question_controls.html")
+            texts.controls = Markup(controls.render(t=texts.translate))  # noqa: S704 (escaped)
+            self._texts[catalogue.tag] = texts
         return self._texts[catalogue.tag]
 
     def render(
@@ -187,7 +192,11 @@ class PageTexts:
         The attribute for texts of the study that are never translated.
     script : Markup
         The texts of the script of a question, as JSON.
+    controls : Markup
+        What is the same on every page of a question.
     """
+
+    controls: Markup
 
     def __init__(self, study: Study, catalogue: Catalogue, languages: Languages) -> None:
         self._catalogue = catalogue
@@ -239,6 +248,12 @@ class PageTexts:
     def _wrap(self, text: OwnText) -> Markup:
         """Return a text of the study, for a sentence that may have another direction."""
         return Markup("<bdi{}>{}</bdi>").format(self.mark_language(text), text.text)
+
+
+@cache
+def number_options(n: int) -> Markup:
+    """Return the options of a select from 1 to n."""
+    return Markup("\n").join(Markup("<option>{}</option>").format(i) for i in range(1, n + 1))
 
 
 def link_languages(

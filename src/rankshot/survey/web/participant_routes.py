@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import asdict
 from math import ceil
@@ -361,7 +362,8 @@ class ParticipantRoutes:
     def _is_form_of(
         self, request: Request, link: str, form: AnswerForm, now: CurrentQuestion
     ) -> bool:
-        key = (require_rater(request, self._identity, link), now.number, now.question.key)
+        shown = json.dumps(now.shown)
+        key = (require_rater(request, self._identity, link), now.number, now.question.key, shown)
         return self._identity.read_answer_token(form.form, *key) is not None
 
     def _find_current(self, request: Request, link: str) -> CurrentQuestion | ExtraLeft | Finished:
