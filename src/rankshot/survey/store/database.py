@@ -270,6 +270,18 @@ class Database:
         # In SQLite, the write-ahead log already gives every transaction one state.
         self._reads = engine.execution_options(**read_options)
         self._writes = engine.execution_options(writes=True)
+        is_postgresql = engine.dialect.name == "postgresql"
+        options = {"isolation_level": "AUTOCOMMIT"} if is_postgresql else {}
+        self._looks = engine.execution_options(**options)
+
+    @contextmanager
+    def look(self) -> Iterator[Connection]:
+        """Yield a connection for one statement that reads.
+
+        In PostgreSQL there is no transaction around it, which would take two more messages.
+        """
+        with self._watch, self._looks.connect() as connection:
+            yield connection
 
     @contextmanager
     def begin_read(self) -> Iterator[Connection]:
