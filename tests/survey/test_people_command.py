@@ -14,7 +14,7 @@ from small_studies import small_study
 from command_line import rankshot
 from rankshot.survey.deletion import delete_everywhere
 from rankshot.survey.platforms import ProlificSession
-from rankshot.survey.store.database import EXTRA_ANSWER, Database
+from rankshot.survey.store.database import EXTRA_ANSWER, PARTICIPANT, Database
 from rankshot.survey.store.participation import CurrentQuestion, Participation
 from rankshot.survey.store.people import read_events, read_people, read_state
 from rankshot.survey.study_files import read_study
@@ -209,6 +209,47 @@ def test_a_mention_of_the_deleted_in_the_words_about_others_is_hidden(folder, ra
     assert path.read_text() == f"\ufeffrater,flags\n{bob},the same answers as deleted\n'@x,fast\n"
 
 
+def test_only_columns_that_name_people_are_compared(folder, raters):
+    ann, bob = raters["ann-5f1e2d3c"], raters["bob-5f1e2d3c"]
+    with closing(Database(folder / "study.sqlite")) as database:
+        seven = database.identity.rater("invitation:id:7")
+        with database.begin_write() as connection:
+            row = {"rater": seven, "started_at": 0.0, "seen_at": 0.0}
+            connection.execute(PARTICIPANT.insert().values(row))
+        token, other = (database.identity.invitation(number) for number in (7, 77))
+        files = {
+            "answers.csv": [
+                "rater,number,target,extra_free",
+                f"{seven},1,cat,no",
+                f"{bob},7,7,7",
+                f"{ann},1,dog,7",
+            ],
+            "links.csv": ["number,link", f"7,https://x/?invitation={token}", f"8,x={other}"],
+            "codes.csv": ["id,decision,reason", f"{database.identity.code(seven)},wait,7", "8,7,7"],
+            "people.jsonl": [f'{{"rater": "{ann}", "extra_free": "7"}}', '{"invitation": "7"}'],
+            "ids.txt": ["7", "77"],
+        }
+        for name, lines in files.items():
+            (folder / name).write_text("".join(f"{line}\n" for line in lines))
+        paths = [folder / name for name in files]
+        found = delete_everywhere(database, [seven], paths, ["7"])
+    assert list(found.values()) == [1] * 5
+    kept = [path.read_text().splitlines() for path in paths]
+    assert kept[0] == [files["answers.csv"][0], *files["answers.csv"][2:]]
+    assert kept[1] == [files["links.csv"][0], files["links.csv"][2]]
+    assert kept[2] == [files["codes.csv"][0], files["codes.csv"][2]]
+    assert kept[3] == files["people.jsonl"][:1]
+    assert kept[4] == ["77"]
+
+
+def test_the_own_database_is_no_copy(folder, raters):
+    (folder / "link.sqlite").symlink_to(folder / "study.sqlite")
+    for name in ("study.sqlite", "link.sqlite"):
+        words = f"delete ann-5f1e2d3c --yes --also {folder}/{name}"
+        assert "this is the survey's own database" in run(folder, words, status=2)
+    assert len(read_all(folder)[0]) == 3
+
+
 @pytest.mark.parametrize(
     ("make", "says"),
     [
@@ -217,6 +258,10 @@ def test_a_mention_of_the_deleted_in_the_words_about_others_is_hidden(folder, ra
         (
             lambda path: Database(path.with_suffix(".sqlite"), create=True).close(),
             "x.sqlite: is not a backup of this survey",
+        ),
+        (
+            lambda path: path.with_suffix(".csv").write_text("a;rater\n"),
+            "x.csv: no column names participants",
         ),
         (lambda path: path.with_suffix(".xlsx").touch(), "unknown ending '.xlsx'"),
         (lambda _path: None, "x.jsonl: No such file"),

@@ -205,6 +205,8 @@ class Database:
     ----------
     identity : Identity
         Makes hashes, links and codes with the survey's own secret.
+    path : Path or None
+        The SQLite file; None for PostgreSQL.
     doubt : str or None
         Why answers may be missing, if an SQLite file has lost its log.
     """
@@ -212,6 +214,7 @@ class Database:
     def __init__(self, place: Path | str, *, create: bool = False, read_only: bool = False) -> None:
         self._file: SqliteFile | None = None
         self._engine: Engine | None = None
+        self.path = place if isinstance(place, Path) else None
         self.doubt: str | None = None
         self._watch: AbstractContextManager[None] = nullcontext()
         self._take_turn: Callable[[], AbstractContextManager[None]] = nullcontext
