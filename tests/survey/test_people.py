@@ -1,15 +1,20 @@
 """What researchers do with participants: exclude, restore, reopen, withdraw, delete, reset."""
 
+import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from random import Random
+from threading import Event
 
 import pytest
 from asgi_client import dump
 from small_studies import questions_about, small_study
+from sqlalchemy import text
 
 from rankshot.core.errors import RankshotError
 from rankshot.survey.platforms import ProlificSession, TurkTask
+from rankshot.survey.store import participation
 from rankshot.survey.store.assignment import count_answers
 from rankshot.survey.store.database import EXTRA_ANSWER, Database
 from rankshot.survey.store.participation import (
@@ -31,7 +36,7 @@ from rankshot.survey.store.people import (
     set_state,
     withdraw,
 )
-from rankshot.survey.study import Question
+from rankshot.survey.study import ExtraQuestion, Question
 
 GOLD = Question("lorry", ("rose", "truck", "fox"), first=("truck",))
 STUDY = small_study(answers_per_question=2, questions_per_participant=4, repeats=1, gold=(GOLD,))
@@ -131,6 +136,44 @@ def test_answers_of_the_excluded_are_kept_and_do_not_count(survey):
     }
 
 
+def test_only_who_changes_is_reported_and_recorded(survey):
+    ann, bob = survey.start("ann"), survey.start("bob")
+    survey.answer(ann)
+    before = survey.people()
+    assert restore(survey.database, [ann, bob]) == []
+    assert reopen_participants(survey.database, [ann, bob]) == []
+    assert survey.people() == before, "who has finished without a skip is still to be paid"
+    assert survey.events() == {}
+    assert exclude(survey.database, [ann], "too fast") == [ann]
+    assert exclude(survey.database, [ann], "too  fast") == []
+    assert set(exclude(survey.database, [ann, bob], "one person")) == {ann, bob}
+    assert restore(survey.database, [ann]) == [ann]
+    withdraw(survey.database, [bob])
+    assert reopen_participants(survey.database, [ann, bob]) == [bob]
+    assert reset(survey.database, pilot_only=True) == 0
+    assert survey.events() == {
+        ("exclude", ann, "too fast"): 1,
+        ("exclude", ann, "one person"): 1,
+        ("exclude", bob, "one person"): 1,
+        ("restore", ann, ""): 1,
+        ("withdraw", bob, ""): 1,
+        ("reopen", bob, ""): 1,
+    }
+
+
+def test_the_restored_do_not_take_places_that_others_have_meanwhile(survey):
+    first = [survey.start(name) for name in ("ann", "bob")]
+    survey.answer(first[0], 1)
+    exclude(survey.database, first, "one person")
+    others = [survey.start(name) for name in ("eve", "max")]
+    assert survey.loads() == {(0, 2)}
+    restore(survey.database, first)
+    assert survey.loads() <= {(0, 2), (1, 2)}, "2 answers per question"
+    for rater in (*others, *first):
+        survey.answer(rater)
+    assert max(given for given, _ in survey.loads()) <= 3
+
+
 def test_the_excluded_do_not_go_on_but_see_their_code_if_they_had_finished(survey):
     ann, bob = survey.start("ann"), survey.start("bob")
     survey.answer(ann)
@@ -219,6 +262,38 @@ def test_deleted_participants_are_in_no_table(survey):
         ("delete", None, "1 deleted"): 1,
     }
     assert survey.start("ann") == raters[0], "who was deleted is nobody we know"
+
+
+@pytest.mark.parametrize("action", [withdraw, delete_participants])
+def test_extra_answers_that_come_at_the_same_moment_are_deleted_as_well(
+    postgresql, monkeypatch, action
+):
+    extra = (ExtraQuestion("free", "Anything else?", "text"),)
+    survey = Survey(small_study(extra=extra), postgresql())
+    ann = survey.start("ann")
+    left = survey.answer(ann)
+    save, is_saving = participation.save_extra_answers, Event()
+
+    def save_late(*arguments):
+        is_saving.set()
+        waits = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            with survey.database.begin_read() as connection:
+                if connection.execute(waits).scalar():
+                    break
+            time.sleep(0.01)
+        save(*arguments)
+
+    monkeypatch.setattr(participation, "save_extra_answers", save_late)
+    with ThreadPoolExecutor(1) as pool:
+        sent = pool.submit(survey.taking.submit_extra, ann, left.form, {"free": "a secret"})
+        assert is_saving.wait(20)
+        action(survey.database, [ann])
+        sent.result()
+    stored = dump(survey.database)
+    assert (stored["extra_answer"], stored["assignment"]) == ([], [])
+    survey.database.close()
 
 
 @pytest.mark.parametrize(

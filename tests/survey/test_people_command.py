@@ -99,7 +99,18 @@ def test_exclude_and_restore(folder, raters):
     assert [person.excluded_why for person in people] == [None, "too fast", "too fast"]
     assert {event.rater for event in events} == set(list(raters.values())[1:])
     assert "excluded:" in run(folder, "participants")
-    run(folder, f"restore {raters['bob-5f1e2d3c']}")
+    both = f"{raters['ann-5f1e2d3c']} {raters['bob-5f1e2d3c']}"
+    out = run(folder, f"restore {both}")
+    assert "1 participant restored.\n1 participant not excluded: nothing" in out
+    out = run(folder, f"exclude {both} --why 'one person'")
+    assert "2 participants excluded: one person" in out
+    assert "before" not in out
+    out = run(folder, "exclude ann-5f1e2d3c eve-5f1e2d3c --why 'one person'")
+    assert "1 participant excluded: one person" in out
+    assert "1 participant excluded before, for the same reason: nothing changes" in out
+    assert "1 participant excluded before: the new reason replaces the old one" in out
+    run(folder, "exclude eve-5f1e2d3c --why 'too fast'")
+    run(folder, f"restore {both}")
     assert [p.excluded_why for p in read_all(folder)[0]] == [None, None, "too fast"]
     before = read_all(folder)
     assert "'nobody'" in run(folder, "exclude ann-5f1e2d3c nobody --why x", status=2)
@@ -113,6 +124,9 @@ def test_reopen_of_participants(folder):
     (ann,), events, state = read_all(folder)
     assert (ann.n_skipped, ann.finished_at, state) == (0, None, "open")
     assert [event.action for event in events] == ["reopen"]
+    take_part(folder, ["bob"])
+    assert "1 participant skipped nothing" in run(folder, "reopen bob")
+    assert read_all(folder)[0][1].finished_at is not None, "and is paid as before"
 
 
 def test_states_and_reset(folder, raters):

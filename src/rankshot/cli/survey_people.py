@@ -87,8 +87,9 @@ def reopen(
         say("The study is open. Answers of a pilot stay marked until `rankshot survey reset`.")
         return
     with _find(study, database, participants) as (answers, raters):
-        reopen_participants(answers, raters)
-    say(f"{format_count(len(raters), 'participant')} may go on.")
+        changed = reopen_participants(answers, raters)
+    _say_changed("{} may go on.", changed)
+    _say_changed("{} skipped nothing and did not withdraw: nothing changes.", raters, changed)
 
 
 def reset(
@@ -181,11 +182,22 @@ def exclude(
 
     Example: rankshot survey exclude study.toml 5f1e2d3c --why "failed the attention check"
     """
-    from rankshot.survey.store.people import exclude as exclude_raters
+    from rankshot.survey.store.people import (
+        IS_EXCLUDED,
+        exclude as exclude_raters,
+        select_known,
+    )
 
     with _find(study, database, ids) as (answers, raters):
-        exclude_raters(answers, raters, why)
-    say(f"{format_count(len(raters), 'participant')} excluded: {why}")
+        with answers.begin_read() as connection:
+            before = select_known(connection, raters, IS_EXCLUDED)
+        changed = exclude_raters(answers, raters, why)
+    _say_changed(f"{{}} excluded: {why}", changed)
+    _say_changed("{} excluded before, for the same reason: nothing changes.", raters, changed)
+    again = [rater for rater in before if rater in changed]
+    _say_changed(
+        "{} excluded before: the new reason replaces the old one, and the record keeps both.", again
+    )
 
 
 def restore(study: StudyFile, ids: Ids, database: DatabaseOption = None) -> None:
@@ -196,8 +208,9 @@ def restore(study: StudyFile, ids: Ids, database: DatabaseOption = None) -> None
     from rankshot.survey.store.people import restore as restore_raters
 
     with _find(study, database, ids) as (answers, raters):
-        restore_raters(answers, raters)
-    say(f"{format_count(len(raters), 'participant')} restored.")
+        changed = restore_raters(answers, raters)
+    _say_changed("{} restored.", changed)
+    _say_changed("{} not excluded: nothing to restore.", raters, changed)
 
 
 def delete(
@@ -380,6 +393,13 @@ def _find(
                 connection, answers.identity, definition.platform, names, deleted=deleted
             )
         yield answers, raters
+
+
+def _say_changed(text: str, raters: Sequence[str], but: Sequence[str] = ()) -> None:
+    """Say something about the number of raters, without some of them; nothing if it is 0."""
+    n = len(raters) - len(but)
+    if n:
+        say(text.format(format_count(n, "participant")))
 
 
 def _confirm(question: str, *, yes: bool) -> None:

@@ -1,7 +1,8 @@
 """What researchers do with a survey and its participants, each with a record of it.
 
 Every function is one transaction. For a list of raters it does everything or nothing: unknown
-raters are named in the error.
+raters are named in the error. Those whom an action does not change, such as the restoring of
+somebody who is not excluded, stay without a record.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from sqlalchemy import Connection, case, func, select
+from sqlalchemy import ColumnElement, Connection, case, func, or_, select
 
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.validation import require_choice
@@ -35,6 +36,7 @@ MOST_REASON = 500
 """The most characters of the reason of an exclusion."""
 IDS = ("platform_id", "platform_study", "platform_session", "turk_assignment", "turk_host")
 """The columns with ids of the platform."""
+IS_EXCLUDED = PARTICIPANT.c.excluded_at.is_not(None)
 _CHUNK = 500
 _RATER = re.compile(f"[0-9a-f]{{{RATER_DIGITS}}}")
 
@@ -267,6 +269,8 @@ def reset(database: Database, *, pilot_only: bool) -> int:
             which = which.where(PARTICIPANT.c.pilot == 1)
         raters = list(connection.execute(which).scalars())
         _delete(connection, raters)
+        if not raters:
+            return 0
         what = "pilot participants" if pilot_only else "all participants"
         _record(connection, "reset", detail=f"{what}: {len(raters)} deleted")
     database.erase_deleted()
@@ -289,8 +293,10 @@ def forget_ids(database: Database) -> int:
 # ---- Participants
 
 
-def exclude(database: Database, raters: Collection[str], why: str) -> None:
+def exclude(database: Database, raters: Collection[str], why: str) -> list[str]:
     """Exclude participants: their answers are kept but do not count, and their places are free.
+
+    Another reason for somebody who is excluded already replaces the first. The record keeps both.
 
     Parameters
     ----------
@@ -298,46 +304,77 @@ def exclude(database: Database, raters: Collection[str], why: str) -> None:
     raters : collection of str
     why : str
         The reason, at most 500 characters; it is kept, and shown to the researcher.
+
+    Returns
+    -------
+    list of str
+        Those of the raters who were not excluded before for this reason.
     """
     why = " ".join(why.split())
     if not 0 < len(why) <= MOST_REASON:
         raise RankshotError(
             f"the reason of an exclusion has {len(why)} characters: write from 1 to {MOST_REASON}"
         )
+    is_new = or_(~IS_EXCLUDED, PARTICIPANT.c.excluded_why != why)
     values = {"excluded_at": time.time(), "excluded_why": why}
-    _update(database, raters, "exclude", values, detail=why)
+    return _update(database, raters, "exclude", is_new, values, detail=why)
 
 
-def restore(database: Database, raters: Collection[str]) -> None:
-    """Undo the exclusion of participants: their answers count again."""
-    _update(database, raters, "restore", {"excluded_at": None, "excluded_why": None})
+def restore(database: Database, raters: Collection[str]) -> list[str]:
+    """Undo the exclusion of participants: their answers count again; return who was excluded."""
+    has_ended = PARTICIPANT.c.finished_at.is_not(None)
+    values = {
+        "excluded_at": None,
+        "excluded_why": None,
+        # As if they had been away for long: their questions may have been assigned to others.
+        "seen_at": case((has_ended, PARTICIPANT.c.seen_at), else_=0.0),
+    }
+    return _update(database, raters, "restore", IS_EXCLUDED, values)
 
 
-def reopen_participants(database: Database, raters: Collection[str]) -> None:
-    """Let participants go on: skipped questions are asked again, and the withdrawn may start."""
+def reopen_participants(database: Database, raters: Collection[str]) -> list[str]:
+    """Let participants go on: skipped questions are asked again, and the withdrawn may start.
+
+    Returns
+    -------
+    list of str
+        Those of the raters who had skipped something or withdrawn. The others stay as they are:
+        who has finished is paid as before.
+    """
+    changed: list[str] = []
     with database.begin_assignment() as connection:
         _require_known(connection, raters)
         for some in _chunks(raters):
-            reopen_skipped(connection, some)
+            changed += reopen_skipped(connection, some)
+            withdrawn = select_known(connection, some, PARTICIPANT.c.withdrawn_at.is_not(None))
             connection.execute(
-                PARTICIPANT.update().where(PARTICIPANT.c.rater.in_(some)).values(withdrawn_at=None)
+                PARTICIPANT.update()
+                .where(PARTICIPANT.c.rater.in_(withdrawn))
+                .values(withdrawn_at=None, finished_at=None, seen_at=0.0)
             )
-        _record(connection, "reopen", raters)
+            changed += withdrawn
+        _record(connection, "reopen", changed)
+    return changed
 
 
 def withdraw(database: Database, raters: Collection[str]) -> None:
-    """Delete all answers of participants who withdraw; they cannot start again."""
+    """Delete all answers of participants who withdraw; they cannot start again.
+
+    A server soon empties the log of an SQLite file, which still has the answers. PostgreSQL
+    overwrites them when it next cleans its tables by itself (autovacuum).
+    """
     with database.begin_assignment() as connection:
         _require_known(connection, raters)
         now = time.time()
         for some in _chunks(raters):
-            for table in (ASSIGNMENT, EXTRA_ANSWER):
-                connection.execute(table.delete().where(table.c.rater.in_(some)))
+            connection.execute(ASSIGNMENT.delete().where(ASSIGNMENT.c.rater.in_(some)))
             connection.execute(
                 PARTICIPANT.update()
                 .where(PARTICIPANT.c.rater.in_(some))
                 .values(withdrawn_at=now, finished_at=None)
             )
+            # Last: who sends them at this moment holds the lock of the participant.
+            connection.execute(EXTRA_ANSWER.delete().where(EXTRA_ANSWER.c.rater.in_(some)))
         _record(connection, "withdraw", raters)
 
 
@@ -354,29 +391,43 @@ def delete_participants(database: Database, raters: Collection[str]) -> None:
 
 
 def _update(
-    database: Database, raters: Collection[str], action: str, values: Any, detail: str = ""
-) -> None:
+    database: Database,
+    raters: Collection[str],
+    action: str,
+    which: ColumnElement[bool],
+    values: Any,
+    detail: str = "",
+) -> list[str]:
+    """Change those of the raters for whom ``which`` is true, and return them."""
     with database.begin_assignment() as connection:
         _require_known(connection, raters)
-        for some in _chunks(raters):
+        changed = select_known(connection, raters, which)
+        for some in _chunks(changed):
             connection.execute(
                 PARTICIPANT.update().where(PARTICIPANT.c.rater.in_(some)).values(values)
             )
-        _record(connection, action, raters, detail)
+        _record(connection, action, changed, detail)
+    return changed
 
 
 def _delete(connection: Connection, raters: Collection[str]) -> None:
     for some in _chunks(raters):
+        connection.execute(ASSIGNMENT.delete().where(ASSIGNMENT.c.rater.in_(some)))
+        # Now nobody can add extra answers.
+        theirs = select(PARTICIPANT.c.rater).where(PARTICIPANT.c.rater.in_(some))
+        connection.execute(theirs.with_for_update()).all()
         # A reason that was written down may say something about the participant.
-        for table in (ASSIGNMENT, EXTRA_ANSWER, EVENT, PARTICIPANT):
+        for table in (EXTRA_ANSWER, EVENT, PARTICIPANT):
             connection.execute(table.delete().where(table.c.rater.in_(some)))
 
 
-def select_known(connection: Connection, raters: Collection[str]) -> list[str]:
-    """Return those of the raters who are in the database."""
+def select_known(
+    connection: Connection, raters: Collection[str], *which: ColumnElement[bool]
+) -> list[str]:
+    """Return those of the raters who are in the database, and for whom ``which`` is true."""
     known: list[str] = []
     for some in _chunks(raters):
-        found = select(PARTICIPANT.c.rater).where(PARTICIPANT.c.rater.in_(some))
+        found = select(PARTICIPANT.c.rater).where(PARTICIPANT.c.rater.in_(some), *which)
         known.extend(connection.execute(found).scalars())
     return known
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -202,20 +201,20 @@ class Actions:
             return 0
         raters = form.who.split()
         if form.action == "exclude":
-            exclude(self._database, raters, form.why)
-        else:
-            does: dict[str, Callable[[Database, list[str]], None]] = {
-                "restore": restore,
-                "reopen": reopen_participants,
-                "delete": delete_participants,
-            }
-            does[form.action](self._database, raters)
-        return len(raters)
+            return len(exclude(self._database, raters, form.why))
+        if form.action == "delete":
+            delete_participants(self._database, raters)
+            return len(raters)
+        return len(
+            {"restore": restore, "reopen": reopen_participants}[form.action](self._database, raters)
+        )
 
 
 def describe_done(action: str, n: int) -> str:
     """Return what is said after an action."""
     if action in STUDY_ACTIONS:
         return STUDY_ACTIONS[action].done
+    if n == 0:
+        return f"Nobody was {PARTICIPANT_ACTIONS[action].done}."
     verb = "was" if n == 1 else "were"
     return f"{format_count(n, 'participant')} {verb} {PARTICIPANT_ACTIONS[action].done}."
