@@ -4,17 +4,19 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 from threading import Event
 
 import pytest
 from asgi_client import dump
+from server_process import wait_until
 from small_studies import questions_about, small_study
 from sqlalchemy import text
 
 from rankshot.core.errors import RankshotError
 from rankshot.survey.platforms import ProlificSession, TurkTask
-from rankshot.survey.store import participation
+from rankshot.survey.store import participation, postgresql as store_postgresql, sqlite_files
 from rankshot.survey.store.assignment import count_answers
 from rankshot.survey.store.database import EXTRA_ANSWER, Database
 from rankshot.survey.store.participation import (
@@ -264,12 +266,105 @@ def test_deleted_participants_are_in_no_table(survey):
     assert survey.start("ann") == raters[0], "who was deleted is nobody we know"
 
 
+# ---- What is deleted is gone from the bytes
+
+SECRET = "I was born in Oldenburg"
+EXTRA = (ExtraQuestion("free", "Anything else?", "text"),)
+
+
+def tell_a_secret(place):
+    """Return a survey with a free text of somebody, and this rater."""
+    survey = Survey(small_study(extra=EXTRA), place)
+    ann = survey.start("ann")
+    left = survey.answer(ann)
+    survey.taking.submit_extra(ann, left.form, {"free": SECRET})
+    return survey, ann
+
+
+def has_secret(folder):
+    return any(SECRET.encode() in path.read_bytes() for path in folder.iterdir())
+
+
+def test_what_was_withdrawn_is_soon_gone_from_the_file_and_its_log(tmp_path, monkeypatch):
+    monkeypatch.setattr(sqlite_files, "CHECKPOINT_SECONDS", 0.05)
+    survey, ann = tell_a_secret(tmp_path / "study.sqlite")
+    survey.database.start_serving()
+    assert has_secret(tmp_path)
+    survey.taking.withdraw(ann)
+    wait_until(lambda: not has_secret(tmp_path))
+    survey.database.close()
+
+
+def test_a_deletion_does_not_wait_for_readers_and_a_server_finishes_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(sqlite_files, "CHECKPOINT_SECONDS", 0.05)
+    monkeypatch.setattr(sqlite_files, "ERASE_SECONDS", 0.2)
+    survey, ann = tell_a_secret(tmp_path / "study.sqlite")
+    survey.database.start_serving()
+    command = Database(tmp_path / "study.sqlite")
+    with survey.database.begin_read() as connection:
+        connection.execute(text("SELECT count(*) FROM question")).scalar()
+        start = time.monotonic()
+        delete_participants(command, [ann])
+        assert time.monotonic() - start < 5
+        assert "the rows are deleted, but the log (study.sqlite-wal) still has" in command.remains
+        command.close()
+        assert survey.answer(survey.start("bob"), 1) is None, "others go on"
+        assert has_secret(tmp_path)
+    wait_until(lambda: not has_secret(tmp_path))
+    delete_participants(survey.database, [survey.start("bob")])
+    assert survey.database.remains is None
+    survey.database.close()
+
+
+def read_table_file(database):
+    """Return the bytes of the table with the extra answers, in PostgreSQL."""
+    file = "current_setting('data_directory') || '/' || pg_relation_filepath('extra_answer')"
+    with database.begin_write() as connection:
+        connection.execute(text("CHECKPOINT"))
+        return Path(connection.execute(text(f"SELECT {file}")).scalar()).read_bytes()
+
+
+@pytest.mark.parametrize("table", ["participant", "survey"])
+def test_a_deletion_from_postgresql_does_not_wait_for_readers_and_says_so(
+    postgresql, monkeypatch, table
+):
+    monkeypatch.setattr(store_postgresql, "ERASE_SECONDS", 0.2)
+    survey, ann = tell_a_secret(postgresql())
+    bob = survey.start("bob")
+    with survey.database.begin_read() as connection:
+        # A lock of the table, or only a snapshot that is older than the deletion.
+        connection.execute(text(f"SELECT count(*) FROM {table}")).scalar()
+        start = time.monotonic()
+        delete_participants(survey.database, [ann])
+        assert time.monotonic() - start < 5
+        assert "the files of the tables still have copies" in survey.database.remains
+        survey.answer(bob, 1)
+        assert SECRET.encode() in read_table_file(survey.database)
+    delete_participants(survey.database, [bob])
+    assert survey.database.remains is None
+    with survey.database.begin_write() as connection:
+        assert connection.execute(text("SHOW lock_timeout")).scalar() == "0"
+    assert SECRET.encode() not in read_table_file(survey.database)
+    survey.database.close()
+
+
+def test_a_lock_of_a_new_reader_does_not_stop_the_answers(postgresql, monkeypatch):
+    monkeypatch.setattr(store_postgresql, "ERASE_SECONDS", 0.2)
+    survey, ann = tell_a_secret(postgresql())
+    monkeypatch.setattr(store_postgresql, "_wait_for_readers", lambda _connection: True)
+    with survey.database.begin_read() as connection:
+        connection.execute(text("SELECT count(*) FROM participant")).scalar()
+        delete_participants(survey.database, [ann])
+        assert survey.database.remains is not None
+        survey.start("bob")
+    survey.database.close()
+
+
 @pytest.mark.parametrize("action", [withdraw, delete_participants])
 def test_extra_answers_that_come_at_the_same_moment_are_deleted_as_well(
     postgresql, monkeypatch, action
 ):
-    extra = (ExtraQuestion("free", "Anything else?", "text"),)
-    survey = Survey(small_study(extra=extra), postgresql())
+    survey = Survey(small_study(extra=EXTRA), postgresql())
     ann = survey.start("ann")
     left = survey.answer(ann)
     save, is_saving = participation.save_extra_answers, Event()

@@ -118,6 +118,7 @@ def reset(
         what = "pilot participants" if pilot_only else "participants"
         _confirm(f"Delete all {what} of {study} and their answers for ever?", yes=yes)
         n = reset_answers(answers, pilot_only=pilot_only)
+        _say_remains(answers)
     say(f"{format_count(n, 'participant')} deleted, with all answers.")
 
 
@@ -241,6 +242,7 @@ def delete(
         who = format_count(len(raters), "participant")
         _confirm(f"Delete {who} ({', '.join(raters)}) and all their answers for ever?", yes=yes)
         found = delete_everywhere(answers, raters, also or (), ids)
+        _say_remains(answers)
     for path, n in found.items():
         say(f"{path}: {format_count(n, 'entry').replace('entrys', 'entries')} deleted")
     say(f"{who} deleted.")
@@ -370,6 +372,7 @@ def forget_ids(study: StudyFile, yes: YesOption = False, database: DatabaseOptio
     with open_survey(study, database) as (_, answers):
         _confirm("Erase the ids of all participants? Nobody can be paid afterwards.", yes=yes)
         n = erase_ids(answers)
+        _say_remains(answers)
     say(f"The ids of {format_count(n, 'participant')} are erased.")
 
 
@@ -400,6 +403,14 @@ def _say_changed(text: str, raters: Sequence[str], but: Sequence[str] = ()) -> N
     n = len(raters) - len(but)
     if n:
         say(text.format(format_count(n, "participant")))
+
+
+def _say_remains(answers: Database) -> None:
+    """Say what a deletion could not erase from the bytes of the database."""
+    if answers.remains is not None:
+        from rich.console import Console
+
+        say(f"Warning: {answers.remains}", Console(stderr=True))
 
 
 def _confirm(question: str, *, yes: bool) -> None:

@@ -381,7 +381,8 @@ def withdraw(database: Database, raters: Collection[str]) -> None:
 def delete_participants(database: Database, raters: Collection[str]) -> None:
     """Delete everything about participants, from all tables and from the bytes of the file.
 
-    The record says how many were deleted, and not who.
+    The record says how many were deleted, and not who. If something reads the database all the
+    time, ``database.remains`` says what is left in the bytes.
     """
     with database.begin_assignment() as connection:
         _require_known(connection, raters)

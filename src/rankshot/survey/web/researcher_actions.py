@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -204,6 +205,8 @@ class Actions:
             return len(exclude(self._database, raters, form.why))
         if form.action == "delete":
             delete_participants(self._database, raters)
+            if self._database.remains is not None:
+                logging.getLogger(__name__).warning(self._database.remains)
             return len(raters)
         return len(
             {"restore": restore, "reopen": reopen_participants}[form.action](self._database, raters)
