@@ -527,9 +527,9 @@ def test_a_reset_deletes_people_and_answers_only_and_not_while_the_study_runs(su
     ann = survey.start("ann")
     survey.answer(ann)
     before = dump(survey.database)
-    for state in ("open", "pilot"):
+    for state, words in (("open", "open"), ("pilot", "a pilot")):
         set_state(survey.database, state)
-        with pytest.raises(RankshotError, match=f"the survey is {state}: pause or close it first"):
+        with pytest.raises(RankshotError, match=f"the survey is {words}: pause or close it first"):
             reset(survey.database, pilot_only=False)
     set_state(survey.database, "paused")
     assert reset(survey.database, pilot_only=False) == 1

@@ -4,6 +4,7 @@ import csv
 import os
 import shutil
 import sqlite3
+import stat
 from contextlib import closing
 from random import Random
 
@@ -108,7 +109,8 @@ def test_exclude_and_restore(folder, raters):
     out = run(folder, "exclude ann-5f1e2d3c eve-5f1e2d3c --why 'one person'")
     assert "1 participant excluded: one person" in out
     assert "1 participant excluded before, for the same reason: nothing changes" in out
-    assert "1 participant excluded before: the new reason replaces the old one" in out
+    assert "1 participant excluded before: the new reason replaces the old;" in out
+    assert "excluded: {0} {x}" in run(folder, "exclude eve-5f1e2d3c --why '{0} {x}'")
     run(folder, "exclude eve-5f1e2d3c --why 'too fast'")
     run(folder, f"restore {both}")
     assert [p.excluded_why for p in read_all(folder)[0]] == [None, None, "too fast"]
@@ -126,7 +128,18 @@ def test_reopen_of_participants(folder):
     assert [event.action for event in events] == ["reopen"]
     take_part(folder, ["bob"])
     assert "1 participant skipped nothing" in run(folder, "reopen bob")
-    assert read_all(folder)[0][1].finished_at is not None, "and is paid as before"
+    (bob,) = (person for person in read_all(folder)[0] if person.platform_id == "bob")
+    assert bob.finished_at is not None, "and is paid as before"
+
+
+@pytest.mark.parametrize("place", ["sqlite", "postgresql"], indirect=True)
+def test_only_a_pilot_makes_a_database(folder, place):
+    for command in ("pause", "close", "reopen"):
+        said = run(folder, f"{command} --database {place}", status=2)
+        assert "`rankshot survey serve` creates it" in said
+    said = run(folder, f"pilot --database {place}")
+    assert (f"New database: {place}" in said) == (not isinstance(place, str))
+    assert "New database" not in run(folder, f"pause --database {place}")
 
 
 def test_states_and_reset(folder, raters):
@@ -344,7 +357,13 @@ def test_a_copy_that_was_forgotten_is_cleaned_later(folder, raters):
 def test_delete_asks_first_and_says_what_is_left(folder, raters):
     assert rankshot(f"survey delete {folder}/study.toml ann-5f1e2d3c").status == 1
     assert len(read_all(folder)[0]) == 3
+    take_part(folder, ["fast"], seconds=0.1)
+    run(folder, "exclude bob-5f1e2d3c --why 'too fast'")
+    said = run(folder, "delete fast --yes")
+    assert "fast is to be paid (look at). Pay first" in said
     said = run(folder, "delete ann-5f1e2d3c bob-5f1e2d3c --yes")
+    assert "ann-5f1e2d3c is to be paid (approve). Pay first" in said
+    assert "bob-5f1e2d3c is to be paid" not in said
     assert "2 participants deleted" in said
     assert "Backups and exported files still have the answers" in said
 
@@ -380,11 +399,23 @@ def test_everybody_is_in_one_list_with_the_ids_of_the_platform(folder):
     assert "give both" in run(folder, "payments --with-flagged", status=2)
     for words in ("--approve", f"-o {folder}/x.csv", f"--approve --reject -o {folder}/x.csv"):
         assert "give --approve or --reject together" in run(folder, f"payments {words}", status=2)
-    assert "The ids of 6 participants are erased" in run(folder, "forget-ids --yes")
+    said = run(folder, "forget-ids --yes")
+    assert "1 participant not finished: they may still have to be paid" in said
+    assert "The ids of 6 participants are erased" in said
+    assert "Backups and exported files still have the ids" in said
     assert "ids of 1 participant were erased" in run(
         folder, f"payments --approve -o {folder}/x.csv", status=2
     )
     assert not (folder / "x.csv").exists()
+
+
+def test_files_with_ids_are_for_their_owner_only(folder, raters):
+    (folder / "approve.csv").touch(0o644)
+    run(folder, f"payments --approve -o {folder}/approve.csv")
+    run(folder, f"payments --approve -o {folder}/approve.txt")
+    run(folder, f"export --participants --with-ids -o {folder}/ids.csv")
+    for name in ("approve.csv", "approve.txt", "ids.csv"):
+        assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600, name
 
 
 def test_without_a_platform_completion_codes_are_paid(tmp_path):

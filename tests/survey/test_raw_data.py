@@ -290,7 +290,7 @@ def test_rankings_leave_out_who_is_excluded_and_the_pilot(folder, views):
     status = " ".join(rankshot(f"survey status {place}/study.toml").out.split())
     assert "10 participants: 8 finished, 0 active, 0 left before the end, 1 withdrawn, 1" in status
     assert "not counted: 2 pilot participants (--pilot)" in status
-    assert "The survey is pilot." in status
+    assert "The survey is a pilot." in status
     assert "2 participants: 2 finished" in rankshot(f"survey status {place}/study.toml --pilot").out
 
 

@@ -11,13 +11,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankshot.cli.console import check_writable, say
-from rankshot.cli.survey_options import DatabaseOption, StudyFile, YesOption, open_survey
+from rankshot.cli.survey_options import (
+    DatabaseOption,
+    StudyFile,
+    YesOption,
+    find_database,
+    open_survey,
+)
 from rankshot.core.errors import RankshotError, format_count
 
 if TYPE_CHECKING:
     from rankshot.survey.payment import Decision
     from rankshot.survey.store.database import Database
     from rankshot.survey.store.people import Person, State
+    from rankshot.survey.study import Study
 
 Ids = Annotated[
     list[str],
@@ -86,10 +93,11 @@ def reopen(
         _set_state(study, database, "open")
         say("The study is open. Answers of a pilot stay marked until `rankshot survey reset`.")
         return
-    with _find(study, database, participants) as (answers, raters):
+    with _find(study, database, participants) as (_, answers, raters):
         changed = reopen_participants(answers, raters)
-    _say_changed("{} may go on.", changed)
-    _say_changed("{} skipped nothing and did not withdraw: nothing changes.", raters, changed)
+    _say_count(len(changed), "may go on.")
+    n = len(raters) - len(changed)
+    _say_count(n, "skipped nothing and did not withdraw: nothing changes.")
 
 
 def reset(
@@ -139,7 +147,7 @@ def participants(
 
     Example: rankshot survey participants study.toml
     """
-    from rankshot.survey.store.people import find_raters, read_people, read_state
+    from rankshot.survey.store.people import describe_state, find_raters, read_people, read_state
 
     with (
         open_survey(study, database, read_only=True) as (definition, answers),
@@ -168,7 +176,7 @@ def participants(
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
         say("  ".join(cells).rstrip())
     who = "pilot participant" if pilots else "participant"
-    say(f"{format_count(len(people), who)}; the study is {state}")
+    say(f"{format_count(len(people), who)}; the study is {describe_state(state)}")
 
 
 def exclude(
@@ -189,16 +197,15 @@ def exclude(
         select_known,
     )
 
-    with _find(study, database, ids) as (answers, raters):
+    with _find(study, database, ids) as (_, answers, raters):
         with answers.begin_read() as connection:
             before = select_known(connection, raters, IS_EXCLUDED)
         changed = exclude_raters(answers, raters, why)
-    _say_changed(f"{{}} excluded: {why}", changed)
-    _say_changed("{} excluded before, for the same reason: nothing changes.", raters, changed)
-    again = [rater for rater in before if rater in changed]
-    _say_changed(
-        "{} excluded before: the new reason replaces the old one, and the record keeps both.", again
-    )
+    _say_count(len(changed), f"excluded: {why}")
+    n = len(raters) - len(changed)
+    _say_count(n, "excluded before, for the same reason: nothing changes.")
+    n = len({*before} & {*changed})
+    _say_count(n, "excluded before: the new reason replaces the old; the record keeps both.")
 
 
 def restore(study: StudyFile, ids: Ids, database: DatabaseOption = None) -> None:
@@ -208,10 +215,10 @@ def restore(study: StudyFile, ids: Ids, database: DatabaseOption = None) -> None
     """
     from rankshot.survey.store.people import restore as restore_raters
 
-    with _find(study, database, ids) as (answers, raters):
+    with _find(study, database, ids) as (_, answers, raters):
         changed = restore_raters(answers, raters)
-    _say_changed("{} restored.", changed)
-    _say_changed("{} not excluded: nothing to restore.", raters, changed)
+    _say_count(len(changed), "restored.")
+    _say_count(len(raters) - len(changed), "not excluded: nothing to restore.")
 
 
 def delete(
@@ -237,8 +244,13 @@ def delete(
     Example: rankshot survey delete study.toml 5f1e2d3c --also backup.sqlite --also rankings.jsonl
     """
     from rankshot.survey.deletion import delete_everywhere
+    from rankshot.survey.payment import read_payments
 
-    with _find(study, database, ids, deleted=bool(also)) as (answers, raters):
+    with _find(study, database, ids, deleted=bool(also)) as (definition, answers, raters):
+        for payment in read_payments(definition, answers):
+            if payment.rater in raters and payment.decision in ("approve", "look at"):
+                who = payment.id or payment.rater
+                say(f"{who} is to be paid ({payment.decision}). Pay first, if you have not.")
         who = format_count(len(raters), "participant")
         _confirm(f"Delete {who} ({', '.join(raters)}) and all their answers for ever?", yes=yes)
         found = delete_everywhere(answers, raters, also or (), ids)
@@ -279,7 +291,7 @@ def invite(
         raise RankshotError(f"--url is {url!r}: write the address of the survey, with https://")
     with (
         open_survey(study, database, create=True) as (definition, answers),
-        replace_file(output) as stream,
+        replace_file(output, private=True) as stream,
     ):
         stream.write("number,link\n")
         for number in range(first, first + n):
@@ -342,7 +354,7 @@ def payments(
         which: list[Decision] = ["approve"] if approve else ["reject"]
         which += ["look at"] if with_flagged else []
         lines = format_payments(found, which, plain=output.suffix == ".txt")
-        with replace_file(output) as stream:
+        with replace_file(output, private=True) as stream:
             stream.write(lines)
         n = sum(payment.decision in which for payment in found)
         say(f"{format_count(n, ID_NAME[definition.platform])} written to {output}")
@@ -367,27 +379,38 @@ def forget_ids(study: StudyFile, yes: YesOption = False, database: DatabaseOptio
 
     Example: rankshot survey forget-ids study.toml
     """
+    from rankshot.survey.payment import read_payments
     from rankshot.survey.store.people import forget_ids as erase_ids
 
-    with open_survey(study, database) as (_, answers):
+    with open_survey(study, database) as (definition, answers):
+        decisions = [payment.decision for payment in read_payments(definition, answers)]
+        if n := decisions.count("wait"):
+            say(f"{format_count(n, 'participant')} not finished: they may still have to be paid.")
         _confirm("Erase the ids of all participants? Nobody can be paid afterwards.", yes=yes)
         n = erase_ids(answers)
         _say_remains(answers)
     say(f"The ids of {format_count(n, 'participant')} are erased.")
+    say("Backups and exported files still have the ids: delete those files when all are paid.")
 
 
 def _set_state(study: Path, database: str | None, state: State) -> None:
-    with open_survey(study, database, create=True) as (_, answers):
+    # A pilot may be the first thing that happens to a study.
+    create = state == "pilot"
+    place = find_database(study, database)
+    is_new = isinstance(place, Path) and not place.exists()
+    with open_survey(study, database, create=create) as (_, answers):
         from rankshot.survey.store.people import set_state
 
         set_state(answers, state)
+    if is_new:
+        say(f"New database: {place}")
 
 
 @contextmanager
 def _find(
     study: Path, database: str | None, names: Sequence[str], *, deleted: bool = False
-) -> Iterator[tuple[Database, list[str]]]:
-    """Open the database, and find participants in it."""
+) -> Iterator[tuple[Study, Database, list[str]]]:
+    """Read the study, open its database, and find participants in it."""
     with open_survey(study, database) as (definition, answers):
         from rankshot.survey.store.people import find_raters
 
@@ -395,14 +418,13 @@ def _find(
             raters = find_raters(
                 connection, answers.identity, definition.platform, names, deleted=deleted
             )
-        yield answers, raters
+        yield definition, answers, raters
 
 
-def _say_changed(text: str, raters: Sequence[str], but: Sequence[str] = ()) -> None:
-    """Say something about the number of raters, without some of them; nothing if it is 0."""
-    n = len(raters) - len(but)
+def _say_count(n: int, text: str) -> None:
+    """Say something about a number of participants, unless it is 0."""
     if n:
-        say(text.format(format_count(n, "participant")))
+        say(f"{format_count(n, 'participant')} {text}")
 
 
 def _say_remains(answers: Database) -> None:

@@ -195,7 +195,8 @@ class Database:
     place : Path or str
         A file, or a URL such as ``postgresql://user@host/name``.
     create : bool
-        Whether a missing file is created; if not, it is an error.
+        Whether a missing file, or missing tables in PostgreSQL, are created; if not, it is an
+        error.
     read_only : bool
         Nothing is written, into the file or beside it. An SQLite file is read into memory; if it
         has an older schema, it is migrated there. An older PostgreSQL database is an error.
@@ -224,7 +225,7 @@ class Database:
             if isinstance(place, Path):
                 survey = self._open_sqlite(place, create=create, read_only=read_only)
             else:
-                survey = self._open_postgresql(place, read_only=read_only)
+                survey = self._open_postgresql(place, create=create, read_only=read_only)
         except (DBAPIError, sqlite3.Error) as error:
             self.close()
             # The URL is not in the message: it may contain a password.
@@ -258,7 +259,9 @@ class Database:
             self.doubt = describe_doubt(path)
         return survey
 
-    def _open_postgresql(self, url: str, *, read_only: bool) -> Row[tuple[object, ...]]:
+    def _open_postgresql(
+        self, url: str, *, create: bool, read_only: bool
+    ) -> Row[tuple[object, ...]]:
         self._use(create_postgresql_engine(url, **_POOL), isolation_level="REPEATABLE READ")
         if read_only:
             with self.begin_read() as connection:
@@ -267,6 +270,8 @@ class Database:
         with self.begin_write() as connection:
             # If two servers start at once, only one of them creates the tables.
             connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": _MIGRATION_LOCK})
+            if not create:
+                _require_tables(connection)
             migrate(connection)
             return connection.execute(select(SURVEY)).one()
 
@@ -378,10 +383,15 @@ def migrate(connection: Connection, steps: Sequence[Sequence[str]] = MIGRATIONS)
     return found
 
 
-def _require_newest(connection: Connection) -> None:
-    found, newest = _read_version(connection, len(MIGRATIONS)), len(MIGRATIONS)
+def _require_tables(connection: Connection) -> int:
+    found = _read_version(connection, len(MIGRATIONS))
     if found == 0:
         raise MissingDatabaseError("the database has no tables of a survey")
+    return found
+
+
+def _require_newest(connection: Connection) -> None:
+    found, newest = _require_tables(connection), len(MIGRATIONS)
     if found < newest:
         raise RankshotError(
             f"the database has schema version {found}, this rankshot needs {newest}, and reading "

@@ -121,6 +121,11 @@ def read_state(connection: Connection) -> State:
     return connection.execute(select(SURVEY.c.state)).scalar_one()  # type: ignore[no-any-return]
 
 
+def describe_state(state: State) -> str:
+    """Return how a state is called after "the survey is"."""
+    return "a pilot" if state == "pilot" else state
+
+
 def read_people(connection: Connection, identity: Identity, *, pilot: bool = False) -> list[Person]:
     """Return all participants in the order of their start, with one query.
 
@@ -262,7 +267,8 @@ def reset(database: Database, *, pilot_only: bool) -> int:
         state = read_state(connection)
         if not pilot_only and state not in ("paused", "closed"):
             raise RankshotError(
-                f"the survey is {state}: pause or close it first, since a reset deletes all answers"
+                f"the survey is {describe_state(state)}: pause or close it first, since a reset "
+                "deletes all answers"
             )
         which = select(PARTICIPANT.c.rater)
         if pilot_only:
