@@ -65,6 +65,15 @@ def test_the_ids_of_the_submission_are_kept_and_the_latest_counts(opened):
     assert people(database)[0].platform_session == "two"
 
 
+def test_an_address_without_the_submission_does_not_erase_it(opened):
+    client, database = opened
+    home = begin(client, ANN)
+    assert begin(client, "PROLIFIC_PID=ann") == home
+    assert begin(client, "PROLIFIC_PID=ann&SESSION_ID=two") == home
+    (ann,) = people(database)
+    assert (ann.platform_study, ann.platform_session) == ("study", "two")
+
+
 @pytest.mark.parametrize("bad", ["a b", "x" * 101, "<b>", "a%0ab"])
 @pytest.mark.parametrize("name", ["STUDY_ID", "SESSION_ID"])
 def test_ids_that_prolific_does_not_give_are_refused(opened, name, bad):

@@ -48,12 +48,17 @@ class ProlificSession(NamedTuple):
     session: str | None
 
     def columns(self) -> dict[str, str | None]:
-        """Return the columns of the participant in the database."""
-        return {
+        """Return the columns of the participant in the database.
+
+        What an address does not say is left out, so that it does not erase what an earlier one
+        said.
+        """
+        given = {
             "platform_id": self.participant,
             "platform_study": self.study,
             "platform_session": self.session,
         }
+        return {name: value for name, value in given.items() if value is not None}
 
 
 @dataclass(frozen=True)
