@@ -140,6 +140,11 @@ def participant_name(platform: str, participant: str) -> str:
     return f"{platform}:id:{participant}"
 
 
+def pilot_name(participant: str) -> str:
+    """Return the name of a participant in a pilot, who is a new one in the study itself."""
+    return f"pilot:{participant}"
+
+
 def read_completion_code(completion_url: str | None) -> str | None:
     """Return the code that Prolific has put into a completion URL (cc); None without one.
 

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, case, func, select
 
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.validation import require_choice
-from rankshot.survey.platforms import INVITATION, participant_name
+from rankshot.survey.platforms import INVITATION, participant_name, pilot_name
 from rankshot.survey.store.assignment import NO_ANSWER, reopen_skipped
 from rankshot.survey.store.database import (
     ASSIGNMENT,
@@ -175,7 +175,7 @@ def find_raters(
     *,
     deleted: bool = False,
 ) -> list[str]:
-    """Return the raters with these names, each once.
+    """Return the raters with these names, each once: also those of a pilot.
 
     A name is an id of the platform, our completion code, an invitation or its number, the id of a
     Mechanical Turk assignment, or a rater.
@@ -204,12 +204,15 @@ def find_raters(
     found: dict[str, None] = {}
     unknown = []
     for name in names:
-        by_name = {identity.rater(participant_name(platform, name))}
+        meant = [participant_name(platform, name)]
         number = name if name.isdigit() else identity.verify_invitation(name)
         if number is not None:
-            by_name.add(identity.rater(participant_name(INVITATION, number)))
+            meant.append(participant_name(INVITATION, number))
+        # One person has two raters after a pilot.
+        persons = [{identity.rater(one), identity.rater(pilot_name(one))} for one in meant]
+        by_name = set().union(*persons)
         fits = holders.get(name, set()) | by_name & known
-        if len(fits) > 1:
+        if len(fits) > 1 and not any(fits <= raters for raters in persons):
             raise RankshotError(
                 f"{name!r} fits {len(fits)} participants: give the rater ({quote_names(fits)})"
             )
@@ -320,7 +323,9 @@ def reopen_participants(database: Database, raters: Collection[str]) -> None:
         for some in _chunks(raters):
             reopen_skipped(connection, some)
             connection.execute(
-                PARTICIPANT.update().where(PARTICIPANT.c.rater.in_(some)).values(withdrawn_at=None)
+                PARTICIPANT.update()
+                .where(PARTICIPANT.c.rater.in_(some), PARTICIPANT.c.withdrawn_at.is_not(None))
+                .values(withdrawn_at=None, finished_at=None, seen_at=0.0)
             )
         _record(connection, "reopen", raters)
 
@@ -334,9 +339,7 @@ def withdraw(database: Database, raters: Collection[str]) -> None:
             for table in (ASSIGNMENT, EXTRA_ANSWER):
                 connection.execute(table.delete().where(table.c.rater.in_(some)))
             connection.execute(
-                PARTICIPANT.update()
-                .where(PARTICIPANT.c.rater.in_(some))
-                .values(withdrawn_at=now, finished_at=None)
+                PARTICIPANT.update().where(PARTICIPANT.c.rater.in_(some)).values(withdrawn_at=now)
             )
         _record(connection, "withdraw", raters)
 
