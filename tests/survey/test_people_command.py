@@ -319,13 +319,51 @@ def test_everybody_is_in_one_list_with_the_ids_of_the_platform(folder):
     run(folder, f"payments --approve --with-flagged -o {folder}/all.txt")
     assert sorted((folder / "all.txt").read_text().split()) == ["ann", "fast"]
     assert "give both" in run(folder, "payments --with-flagged", status=2)
-    for words in ("--approve", f"-o {folder}/x.csv", f"--approve --reject -o {folder}/x.csv"):
-        assert "give --approve or --reject together" in run(folder, f"payments {words}", status=2)
+    assert "with --output" in run(folder, "payments --approve", status=2)
+    both = f"payments --approve --reject -o {folder}/x.csv"
+    assert "give --approve or --reject, each" in run(folder, both, status=2)
+    assert "known are .csv" in run(folder, f"payments -o {folder}/x.txt", status=2)
+    run(folder, f"payments -o {folder}/all.csv")
+    with (folder / "all.csv").open(newline="") as stream:
+        decisions = {row["id"]: row["decision"] for row in csv.DictReader(stream)}
+    assert decisions == {
+        "ann": "approve",
+        "bob": "reject",
+        "none": "return",
+        "fast": "look at",
+        "slow": "wait",
+        "away": "return",
+    }
     assert "The ids of 6 participants are erased" in run(folder, "forget-ids --yes")
     assert "ids of 1 participant were erased" in run(
         folder, f"payments --approve -o {folder}/x.csv", status=2
     )
     assert not (folder / "x.csv").exists()
+
+
+def test_who_withdraws_after_the_end_is_looked_at_and_the_excluded_do_not_wait(folder):
+    raters = take_part(folder, ["ann", "bob"])
+    with closing(Database(folder / "study.sqlite")) as database:
+        survey = Participation(read_study(folder / "study.toml"), database)
+        survey.withdraw(raters["ann"])
+        survey.start("prolific:id:slow", session=ProlificSession("slow", "s", "t"))
+    run(folder, "exclude slow --why 'a bot'")
+    said = run(folder, "payments")
+    for line in ("approve: 1 (", "look at: 1 (", "reject: 0 (", "return: 1 (", "wait: 0 ("):
+        assert line in said
+    assert "    ann withdrew after the end\n" in said
+    assert "    slow excluded before the end: a bot\n" in said
+
+
+def test_pilot_participants_are_paid_by_a_list_of_their_own(folder):
+    run(folder, "pilot")
+    take_part(folder, ["ann", "bob"])
+    run(folder, "reopen")
+    take_part(folder, ["bob", "eve"])
+    for words, ids in (("--pilot", ["ann", "bob"]), ("", ["bob", "eve"])):
+        said = run(folder, f"payments --approve {words} -o {folder}/approve.txt")
+        assert "2 participant ids written" in said
+        assert sorted((folder / "approve.txt").read_text().split()) == ids
 
 
 def test_without_a_platform_completion_codes_are_paid(tmp_path):

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
@@ -15,7 +15,6 @@ from rankshot.cli.survey_options import DatabaseOption, StudyFile, YesOption, op
 from rankshot.core.errors import RankshotError, format_count
 
 if TYPE_CHECKING:
-    from rankshot.survey.payment import Decision
     from rankshot.survey.store.database import Database
     from rankshot.survey.store.people import Person, State
 
@@ -291,6 +290,9 @@ def payments(
     reject: Annotated[
         bool, typer.Option("--reject", help="Write those who finished but are excluded.")
     ] = False,
+    pilots: Annotated[
+        bool, typer.Option("--pilot", help="Show the participants of the pilot instead.")
+    ] = False,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -298,7 +300,8 @@ def payments(
             "-o",
             show_default=False,
             help="The file to write: a table (.csv), or plain ids, one per line (.txt), as "
-            "Prolific's bulk approval takes them.",
+            "Prolific's bulk approval takes them. Without --approve and --reject, the table has "
+            "everybody, with what is to be done.",
         ),
     ] = None,
     database: DatabaseOption = None,
@@ -312,20 +315,23 @@ def payments(
     Example: rankshot survey payments study.toml --approve -o approve.csv
     """
     from rankshot.core.text_files import replace_file, require_ending
-    from rankshot.survey.payment import ID_NAME, format_payments, read_payments
+    from rankshot.survey.payment import ID_NAME, Decision, format_payments, read_payments
 
-    if (output is None) != (approve == reject) or (approve and reject):
-        raise RankshotError("give --approve or --reject together with --output, or none of them")
+    if approve and reject:
+        raise RankshotError("give --approve or --reject, each with a file of its own")
+    if output is None and (approve or reject):
+        raise RankshotError("give the file to write with --output")
     if with_flagged and not approve:
         raise RankshotError("--with-flagged is for --approve: give both")
     if output is not None:
-        require_ending(output, (".csv", ".txt"))
+        # Plain ids do not say what is to be done with them.
+        require_ending(output, (".csv", ".txt") if approve or reject else (".csv",))
         check_writable(output, study)
     with open_survey(study, database, read_only=True) as (definition, answers):
-        found = read_payments(definition, answers)
+        found = read_payments(definition, answers, pilot=pilots)
     if output is not None:
-        which: list[Decision] = ["approve"] if approve else ["reject"]
-        which += ["look at"] if with_flagged else []
+        chosen = {"approve": approve, "reject": reject, "look at": with_flagged}
+        which = [name for name in get_args(Decision) if chosen.get(name)] or get_args(Decision)
         lines = format_payments(found, which, plain=output.suffix == ".txt")
         with replace_file(output) as stream:
             stream.write(lines)
@@ -333,14 +339,14 @@ def payments(
         say(f"{format_count(n, ID_NAME[definition.platform])} written to {output}")
     for decision, meaning in (
         ("approve", "finished"),
-        ("look at", "finished, but flagged"),
+        ("look at", "finished, but flagged, or withdrew afterwards"),
         ("reject", "finished, but excluded"),
-        ("return", "withdrew, or answered nothing"),
+        ("return", "withdrew or excluded before the end, or answered nothing"),
         ("wait", "have not finished"),
     ):
         theirs = [payment for payment in found if payment.decision == decision]
         say(f"{decision}: {len(theirs):,} ({meaning})")
-        if decision in ("look at", "reject"):
+        if decision in ("look at", "reject", "return"):
             for payment in theirs:
                 say(f"    {payment.id or payment.rater} {payment.reason}")
 
