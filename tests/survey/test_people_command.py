@@ -385,8 +385,16 @@ def test_invitations_are_links_for_one_participant_each(tmp_path):
         rows = list(csv.DictReader(stream))
     assert [row["number"] for row in rows] == ["1", "2", "3"]
     assert all(row["link"].startswith("https://example.org/survey/?invitation=") for row in rows)
-    run(folder, f"invite -n 2 --first 2 -o {folder}/more.csv --url https://example.org/survey/")
-    assert (folder / "more.csv").read_text().splitlines()[1] == f"2,{rows[1]['link']}"
+    url = "--url https://example.org/survey/"
+    run(folder, f"invite -n 2 --first 2 -o {folder}/again.csv {url}")
+    assert (folder / "again.csv").read_text().splitlines()[1] == f"2,{rows[1]['link']}"
+    assert "exists already" in run(folder, f"invite -n 2 -o {folder}/links.csv {url}", status=2)
+    said = run(folder, f"invite -n 2 --first 3 -o {folder}/x.csv {url}", status=2)
+    assert "end at link 4, but there are only 3" in said
+    assert not (folder / "x.csv").exists()
+    run(folder, f"invite -n 2 -o {folder}/more.csv {url}")
+    more = [line.split(",")[0] for line in (folder / "more.csv").read_text().splitlines()]
+    assert more == ["number", "4", "5"], "a second run invites other people"
     queries = [row["link"].partition("?")[2] for row in rows]
     with open_survey(read_study(folder / "study.toml"), folder) as (app, database):
         client = Client(app)
@@ -412,8 +420,21 @@ def test_invitations_are_links_for_one_participant_each(tmp_path):
             assert client.post("/start", {**form, "invitation": forged}).status == 403
         with database.begin_read() as connection:
             assert len(read_people(connection, database.identity)) == 3
+            numbers = [p.invitation for p in read_people(connection, database.identity)]
+            assert numbers == ["1", "2", "3"]
     assert "1 participant" in run(folder, "participants 2")
+    assert " 3 " in run(folder, "participants 3").splitlines()[1]
+    run(folder, f"export --participants --with-ids -o {folder}/people.csv")
+    with (folder / "people.csv").open(newline="", encoding="utf-8-sig") as stream:
+        assert [row["invitation"] for row in csv.DictReader(stream)] == ["1", "2", "3"]
+    assert "2 of 5 invitations are not used: 4-5" in run(folder, "participants")
     assert "--url is 'x'" in run(folder, f"invite -o {folder}/x.csv --url x", status=2)
+
+
+def test_nobody_is_invited_to_a_study_of_a_platform(folder):
+    said = run(folder, f"invite -o {folder}/x.csv --url https://example.org/", status=2)
+    assert "participants come from prolific" in said
+    assert [path.name for path in folder.iterdir()] == ["study.toml"]
 
 
 def test_commands_are_listed_in_groups():

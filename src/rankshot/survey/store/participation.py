@@ -193,6 +193,7 @@ class Participation:
         turk: TurkTask | None = None,
         session: ProlificSession | None = None,
         language: str | None = None,
+        invitation: str | None = None,
     ) -> str | None:
         """Start or resume; return the rater, or None if no question is left.
 
@@ -229,6 +230,8 @@ class Participation:
             # Who returned a task and accepted it again submits the new one. Who has finished
             # cannot submit a second task for the same work.
             ids = (turk.columns() if turk else {}) | (session.columns() if session else {})
+            if invitation is not None:
+                ids["invitation"] = invitation
             if ids:
                 connection.execute(
                     PARTICIPANT.update()

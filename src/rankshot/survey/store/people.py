@@ -33,8 +33,11 @@ from rankshot.survey.store.identity import RATER_DIGITS, Identity
 State = Literal["open", "pilot", "paused", "closed"]
 MOST_REASON = 500
 """The most characters of the reason of an exclusion."""
-IDS = ("platform_id", "platform_study", "platform_session", "turk_assignment", "turk_host")
-"""The columns with ids of the platform."""
+IDS = (
+    *("platform_id", "platform_study", "platform_session", "turk_assignment", "turk_host"),
+    "invitation",
+)
+"""The columns with ids of the platform, and the number of the invitation."""
 _CHUNK = 500
 _RATER = re.compile(f"[0-9a-f]{{{RATER_DIGITS}}}")
 
@@ -54,6 +57,8 @@ class Person:
     language : str or None
     platform_id, platform_study, platform_session, turk_assignment : str or None
         The ids by which a platform pays.
+    invitation : str or None
+        The number of the invitation.
     excluded_at, excluded_why : float or None, str or None
     withdrawn_at : float or None
     n_assigned : int
@@ -79,6 +84,7 @@ class Person:
     platform_study: str | None
     platform_session: str | None
     turk_assignment: str | None
+    invitation: str | None
     excluded_at: float | None
     excluded_why: str | None
     withdrawn_at: float | None
@@ -117,6 +123,11 @@ class Event:
 def read_state(connection: Connection) -> State:
     """Return the state of the survey: open, pilot, paused or closed."""
     return connection.execute(select(SURVEY.c.state)).scalar_one()  # type: ignore[no-any-return]
+
+
+def read_invited(connection: Connection) -> int:
+    """Return how many invitations were written: the number of the last one."""
+    return connection.execute(select(SURVEY.c.invited)).scalar_one()  # type: ignore[no-any-return]
 
 
 def read_people(connection: Connection, identity: Identity, *, pilot: bool = False) -> list[Person]:
@@ -247,6 +258,14 @@ def set_state(database: Database, state: State) -> None:
         if state != before:
             connection.execute(SURVEY.update().values(state=state))
             _record(connection, "state", detail=f"{before} to {state}")
+
+
+def count_invitations(database: Database, n: int) -> int:
+    """Count some more invitations; return how many there were before."""
+    with database.begin_assignment() as connection:
+        before = read_invited(connection)
+        connection.execute(SURVEY.update().values(invited=before + n))
+    return before
 
 
 def reset(database: Database, *, pilot_only: bool) -> int:

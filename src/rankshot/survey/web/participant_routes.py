@@ -193,8 +193,9 @@ class ParticipantRoutes:
         # Without an id, each copy of the consent page is one participant.
         name = name or f"{self._study.platform}:anonymous:{form.form}"
         language = form.language if form.language in self._pages.languages.offered else None
+        number = self._identity.verify_invitation(arrival.invitation)
         try:
-            rater = self._participation.start(name, who.turk, who.session, language)
+            rater = self._participation.start(name, who.turk, who.session, language, number)
         except StoppedError as error:
             raise refuse_stopped(error) from None
         if rater is None:
