@@ -104,9 +104,10 @@ class NotAssignedError(Exception):
 class StoppedError(Exception):
     """Somebody cannot start or go on; ``reason`` is full, paused, closed, withdrawn or excluded."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, *, has_started: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.has_started = has_started
 
 
 class AlreadyAnsweredError(Exception):
@@ -145,7 +146,6 @@ class Participation:
         self._identity = database.identity
         self._clock = clock
         self._rng = rng or SystemRandom()
-        # Until then, there are places for new participants without counting them again.
         self._first_shown = FirstShown(ticks)
         self._questions = {q.key: q for q in (*study.questions, *study.gold)}
         self._register()
@@ -482,11 +482,11 @@ def _select_current(connection: Connection, rater: str) -> Row[tuple[object, ...
 def _check_going_on(person: Row[tuple[object, ...]]) -> None:
     """Refuse somebody who cannot go on. Who has finished always sees the last page."""
     if person.withdrawn_at is not None:
-        raise StoppedError("withdrawn")
+        raise StoppedError("withdrawn", has_started=True)
     if person.finished_at is None and person.excluded_at is not None:
-        raise StoppedError("excluded")
+        raise StoppedError("excluded", has_started=True)
     if person.finished_at is None and person.state == "paused":
-        raise StoppedError("paused")
+        raise StoppedError("paused", has_started=True)
 
 
 def _require_open(state: str) -> bool:
