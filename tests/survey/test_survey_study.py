@@ -821,6 +821,8 @@ def test_the_consent_of_a_new_study_has_to_be_filled_in():
     assert CONSENT_PLACEHOLDER in consent
     assert CONSENT_PLACEHOLDER[0] + CONSENT_PLACEHOLDER[-1] == "[]"
     assert all(word in consent for word in ("voluntary", "stop", "store", "hash", "how long"))
+    assert "do not store the id" not in consent, "those of a platform are stored"
+    assert all(word in consent for word in ("withdraw", "store the ids", "until everybody is paid"))
 
 
 def test_planning_a_study_needs_no_extra():
