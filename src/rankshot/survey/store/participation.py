@@ -62,6 +62,7 @@ class CurrentQuestion:
     pilot: bool
     language: str | None
     """The language that the participant chose at the start."""
+    repeat: bool
 
 
 @dataclass(frozen=True)
@@ -317,6 +318,7 @@ class Participation:
             self._identity.form_token(*key),
             bool(row.pilot),
             row.language,
+            bool(row.repeat),
         )
 
     def _extra_token(self, rater: str) -> str:
