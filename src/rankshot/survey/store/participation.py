@@ -148,13 +148,13 @@ class Participation:
         self._rng = rng or SystemRandom()
         # Until then, there are places for new participants without counting them again.
         self._first_shown = FirstShown(ticks)
+        self._questions = {q.key: q for q in (*study.questions, *study.gold)}
         self._register()
 
     def _register(self) -> None:
         """Store the study's questions; those already stored stay, with their answers."""
         with self._database.begin_assignment() as connection:
             known = set(connection.execute(select(QUESTION.c.key)).scalars())
-            new = {q.key: q for q in (*self._study.questions, *self._study.gold)}
             rows = [
                 {
                     "key": key,
@@ -162,7 +162,7 @@ class Participation:
                     "items": json.dumps(q.items),
                     "first": json.dumps(q.first),
                 }
-                for key, q in new.items()
+                for key, q in self._questions.items()
                 if key not in known
             ]
             if rows:
@@ -275,7 +275,7 @@ class Participation:
             If the survey is paused, or the participant has withdrawn or is excluded.
         """
         now = self._clock()
-        with self._database.begin_read() as connection:
+        with self._database.look() as connection:
             row = _select_current(connection, rater)
             _check_going_on(row)
             # A write per page would be slow: activity is recorded if the last is long ago.
@@ -310,7 +310,7 @@ class Participation:
         shown = tuple(json.loads(row.shown))
         return CurrentQuestion(
             row.number,
-            question_from_row(row),
+            self._find_question(connection, row.question),
             shown,
             row.n_answers + 1,
             row.total,
@@ -320,6 +320,13 @@ class Participation:
             row.language,
             bool(row.repeat),
         )
+
+    def _find_question(self, connection: Connection, key: str) -> Question:
+        """Return a question; one that the study had before is in the database only."""
+        if key not in self._questions:
+            row = connection.execute(select(QUESTION).where(QUESTION.c.key == key)).one()
+            self._questions[key] = question_from_row(row)
+        return self._questions[key]
 
     def _extra_token(self, rater: str) -> str:
         """Return the token of the extra questions; their fields are numbered, so it names them."""
