@@ -62,6 +62,7 @@ class CurrentQuestion:
     pilot: bool
     language: str | None
     """The language that the participant chose at the start."""
+    repeat: bool
 
 
 @dataclass(frozen=True)
@@ -309,6 +310,7 @@ class Participation:
             self._identity.form_token(*key),
             bool(row.pilot),
             row.language,
+            bool(row.repeat),
         )
 
     def _find_question(self, connection: Connection, key: str) -> Question:

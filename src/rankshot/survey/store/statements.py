@@ -21,7 +21,7 @@ CURRENT: Select[Any] = (
         *(PARTICIPANT.c[name] for name in ("turk_assignment", "turk_host")),
         *(PARTICIPANT.c[name] for name in ("excluded_at", "withdrawn_at", "language")),
         STATE,
-        *(ASSIGNMENT.c[name] for name in ("number", "question", "shown")),
+        *(ASSIGNMENT.c[name] for name in ("number", "question", "shown", "repeat")),
         *(
             select(count).where(OF_RATER).correlate(None).scalar_subquery().label(name)
             for name, count in {

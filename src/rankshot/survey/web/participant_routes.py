@@ -48,6 +48,7 @@ from rankshot.survey.web.pages import (
     describe_form,
     describe_redirect,
     describe_refusals,
+    keep_query,
     link_languages,
 )
 
@@ -192,12 +193,14 @@ class ParticipantRoutes:
             fields={**fields, "language": language},
             preview=who.preview,
             pilot=pilot,
+            query=keep_query(request, language),
             languages=link_languages(self._pages.languages, request, language),
         )
 
     def declined(self, request: Request) -> HTMLResponse:
         """Say good-bye to somebody who does not agree. Nothing is stored."""
-        return self._pages.render("declined.html", reader=request)
+        query = keep_query(request, self._pages.texts(request).tag)
+        return self._pages.render("declined.html", reader=request, query=query)
 
     def start(self, request: Request, form: Annotated[StartForm, Form()]) -> Response:
         """Start, or resume at the current question."""
@@ -360,6 +363,7 @@ class ParticipantRoutes:
             fields={"form": now.form},
             action=f"{home}/{now.number}",
             error=error,
+            repeat=now.repeat,
             places=places,
             instructions_url=f"{home}/instructions",
             withdraw_url=f"{home}/withdraw",
