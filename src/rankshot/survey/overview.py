@@ -37,7 +37,14 @@ from rankshot.survey.store.database import (
     Database,
 )
 from rankshot.survey.store.identity import Identity
-from rankshot.survey.store.people import Event, State, read_events, read_state
+from rankshot.survey.store.people import (
+    Event,
+    Person,
+    State,
+    read_events,
+    read_people,
+    read_state,
+)
 from rankshot.survey.study import Study
 
 STATES = ("active", "finished", "left", "withdrawn", "excluded")
@@ -143,9 +150,19 @@ class Overview:
         return Counter(person.state for person in self.people.values())
 
     @cached_property
+    def ids(self) -> dict[str, str]:
+        """The id by which the platform knows each participant, or the completion code."""
+        return {rater: find_id(person, self.identity) for rater, person in self.people.items()}
+
+    @cached_property
     def codes(self) -> dict[str, str]:
         """The completion code of every participant."""
         return {rater: self.identity.code(rater) for rater in self.people}
+
+
+def find_id(person: Participant, identity: Identity) -> str:
+    """Return the id by which the platform knows a participant; without one, the code."""
+    return person.ids["platform_id"] or identity.code(person.rater)
 
 
 class OverviewReader:
@@ -175,16 +192,23 @@ class OverviewReader:
         """Return the overview of all participants, or of the pilot."""
         # Several researchers who look at the same time wait for the one who reads.
         with self._lock, self._database.begin_read() as connection:
-            now = self._clock()
-            version = self._read_version(connection, now)
-            last = self._last.get(pilot)
-            if last is None or last.version != version:
-                identity = self._database.identity
-                last = _summarize(
-                    connection, self._study, identity, now, pilot, version, self._memo
-                )
-                self._last[pilot] = last
-            return last
+            return self._read(connection, pilot=pilot)
+
+    def read_people(self, *, pilot: bool = False) -> tuple[Overview, list[Person]]:
+        """Return the overview, and what decides about payment, from one state of the database."""
+        with self._lock, self._database.begin_read() as connection:
+            view = self._read(connection, pilot=pilot)
+            return view, read_people(connection, self._database.identity, pilot=pilot)
+
+    def _read(self, connection: Connection, *, pilot: bool) -> Overview:
+        now = self._clock()
+        version = self._read_version(connection, now)
+        last = self._last.get(pilot)
+        if last is None or last.version != version:
+            identity = self._database.identity
+            last = _summarize(connection, self._study, identity, now, pilot, version, self._memo)
+            self._last[pilot] = last
+        return last
 
     def _read_version(self, connection: Connection, now: float) -> str:
         """Return a name of the database's state that is quick to find.
