@@ -14,7 +14,9 @@ from rankshot.survey.overview import Overview, Participant
 
 ROWS = 50
 """Rows per page: a form that selects all of them has fewer fields than the guard allows."""
-StateFilter = Literal["", "active", "finished", "left", "withdrawn", "excluded"]
+StateFilter = Literal[
+    "", "active", "finished", "answered nothing", "left", "withdrawn", "excluded"
+]  # fmt: skip
 FlagFilter = Literal["", "any", "none", "fast", "repeats", "gold", "distance", "identical", "skips"]
 Column = Literal["rater", "id", "state", "start", "answers", "skipped", "seconds", "time", "flags"]
 HEADINGS: dict[Column, str] = {
