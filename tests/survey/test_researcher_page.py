@@ -170,7 +170,9 @@ def test_a_page_of_a_participant(kept):
     assert kept.client.get(f"/researcher/participants/{'0' * 16}").status == 404
     for odd in ("evil", rater.upper() + "0", rater + "'", "..%2f" + rater):
         assert kept.client.get(f"/researcher/participants/{odd}").status in {404, 422}
-    assert kept.visitor.get(f"/researcher/participants/{rater}").status == 401
+    refused = kept.visitor.get(f"/researcher/participants/{rater}")
+    assert refused.status == 401
+    assert '<a class="primary" href="/researcher">Log in</a>' in refused.text
 
 
 def test_an_unchanged_part_is_not_sent_again(page):

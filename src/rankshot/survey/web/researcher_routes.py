@@ -139,10 +139,16 @@ def find_session(
     cookie: Annotated[str | None, Depends(_COOKIE)],
     bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)],
 ) -> str | None:
-    """Return the login of a request: its cookie, or "token" for ``Authorization: Bearer``."""
+    """Return the login of a request: its cookie, or "token" for ``Authorization: Bearer``.
+
+    A wrong token is refused.
+    """
     login: Login = request.app.state.login
     if bearer is not None:
-        return "token" if login.is_token(bearer.credentials) else None
+        if login.is_token(bearer.credentials):
+            return "token"
+        text = "This is not the token with which the survey was started."
+        raise _refuse(401, "Wrong token", text, label="Log in")
     return cookie if cookie is not None and login.accepts(cookie, time.time()) else None
 
 
@@ -221,7 +227,9 @@ class ResearcherRoutes:
         router = APIRouter(prefix="/researcher", default_response_class=HTMLResponse)
         locked: dict[str, Any] = {"dependencies": [Depends(require_session)]}
         # Without a login, this is the page that asks for the token.
-        router.get("", responses=describe_refusals(), openapi_extra={"security": [{}]})(self.page)
+        router.get("", responses=describe_refusals(401), openapi_extra={"security": [{}]})(
+            self.page
+        )
         router.post("/login", **describe_form(401))(self.log_in)
         router.post("/logout", **describe_form(401), **locked)(self.log_out)
         unchanged: dict[int | str, dict[str, Any]] = {304: {"description": "Nothing has changed"}}
