@@ -270,6 +270,20 @@ class Database:
         # In SQLite, the write-ahead log already gives every transaction one state.
         self._reads = engine.execution_options(**read_options)
         self._writes = engine.execution_options(writes=True)
+        is_postgresql = engine.dialect.name == "postgresql"
+        options = {"isolation_level": "AUTOCOMMIT"} if is_postgresql else {}
+        self._looks = engine.execution_options(**options)
+        # Threads of one process wait for a distant server together, but for a file in turn.
+        self.n_threads = 4 if is_postgresql else 1
+
+    @contextmanager
+    def look(self) -> Iterator[Connection]:
+        """Yield a connection for one statement that reads.
+
+        In PostgreSQL there is no transaction around it, which would take two more messages.
+        """
+        with self._watch, self._looks.connect() as connection:
+            yield connection
 
     @contextmanager
     def begin_read(self) -> Iterator[Connection]:

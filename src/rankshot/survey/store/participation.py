@@ -147,13 +147,13 @@ class Participation:
         self._rng = rng or SystemRandom()
         # Until then, there are places for new participants without counting them again.
         self._first_shown = FirstShown(ticks)
+        self._questions = {q.key: q for q in (*study.questions, *study.gold)}
         self._register()
 
     def _register(self) -> None:
         """Store the study's questions; those already stored stay, with their answers."""
         with self._database.begin_assignment() as connection:
             known = set(connection.execute(select(QUESTION.c.key)).scalars())
-            new = {q.key: q for q in (*self._study.questions, *self._study.gold)}
             rows = [
                 {
                     "key": key,
@@ -161,7 +161,7 @@ class Participation:
                     "items": json.dumps(q.items),
                     "first": json.dumps(q.first),
                 }
-                for key, q in new.items()
+                for key, q in self._questions.items()
                 if key not in known
             ]
             if rows:
@@ -274,7 +274,7 @@ class Participation:
             If the survey is paused, or the participant has withdrawn or is excluded.
         """
         now = self._clock()
-        with self._database.begin_read() as connection:
+        with self._database.look() as connection:
             row = _select_current(connection, rater)
             _check_going_on(row)
             # A write per page would be slow: activity is recorded if the last is long ago.
@@ -309,7 +309,7 @@ class Participation:
         shown = tuple(json.loads(row.shown))
         return CurrentQuestion(
             row.number,
-            question_from_row(row),
+            self._find_question(connection, row.question),
             shown,
             row.n_answers + 1,
             row.total,
@@ -318,6 +318,13 @@ class Participation:
             bool(row.pilot),
             row.language,
         )
+
+    def _find_question(self, connection: Connection, key: str) -> Question:
+        """Return a question; one that the study had before is in the database only."""
+        if key not in self._questions:
+            row = connection.execute(select(QUESTION).where(QUESTION.c.key == key)).one()
+            self._questions[key] = question_from_row(row)
+        return self._questions[key]
 
     def _extra_token(self, rater: str) -> str:
         """Return the token of the extra questions; their fields are numbered, so it names them."""

@@ -22,7 +22,6 @@ CURRENT: Select[Any] = (
         *(PARTICIPANT.c[name] for name in ("excluded_at", "withdrawn_at", "language")),
         STATE,
         *(ASSIGNMENT.c[name] for name in ("number", "question", "shown")),
-        *(QUESTION.c[name] for name in ("target", "items", "first")),
         *(
             select(count).where(OF_RATER).correlate(None).scalar_subquery().label(name)
             for name, count in {
@@ -31,11 +30,7 @@ CURRENT: Select[Any] = (
             }.items()
         ),
     )
-    .select_from(
-        PARTICIPANT.outerjoin(ASSIGNMENT, and_(OF_RATER, WAITS)).outerjoin(
-            QUESTION, QUESTION.c.key == ASSIGNMENT.c.question
-        )
-    )
+    .select_from(PARTICIPANT.outerjoin(ASSIGNMENT, and_(OF_RATER, WAITS)))
     .where(PARTICIPANT.c.rater == bindparam("of_rater"))
     .order_by(ASSIGNMENT.c.number)
     .limit(1)

@@ -111,7 +111,9 @@ def create_app(
     )
     starts = StartLimit(study.starts_per_hour if rates.starts is None else rates.starts)
     database.start_serving()
-    visitors = ParticipantRoutes(study, participation, database.identity, pages, starts.wait)
+    visitors = ParticipantRoutes(
+        study, participation, database.identity, pages, starts.wait, database.n_threads
+    )
     extra = ExtraRoutes(study, participation, database.identity, pages)
     # First: otherwise its address would be a question with the number "extra".
     app.routes.extend(extra.router().routes)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict
+from functools import partial, wraps
 from math import ceil
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
 from fastapi import APIRouter, Form, Path, Query, Request
 from pydantic import Field, StringConstraints
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -101,6 +104,8 @@ class ParticipantRoutes:
         For an address, returns the seconds until one more participant may start from it, and
         counts this one if it is 0. It is asked for new participants only, and not for those
         with an invitation or on the list of allowed ids.
+    n_threads : int
+        How many threads answer the frequent requests.
     """
 
     def __init__(
@@ -110,10 +115,12 @@ class ParticipantRoutes:
         identity: Identity,
         pages: Pages,
         wait_to_start: Callable[[str], float] | None = None,
+        n_threads: int = 1,
     ) -> None:
         self._wait_to_start = wait_to_start
         self._study = study
         self._participation = participation
+        self._threads = CapacityLimiter(n_threads)
         self._identity = identity
         self._pages = pages
         # Prolific expects the code of its own that is in the URL.
@@ -131,14 +138,27 @@ class ParticipantRoutes:
         pages = describe_refusals(404, 410, 503)
         if self._study.extra:
             pages |= describe_redirect()["responses"]
-        router.get("/p/{link}", responses=pages)(self.question)
+        router.get("/p/{link}", responses=pages)(self._in_turn(self.question))
         if self._study.completion_url is not None:
             router.get("/p/{link}/leave", **describe_redirect(404, 409, 410, 503))(self.leave)
         router.post("/p/{link}/reopen", **describe_form(404, 409, 410, 503))(self.reopen)
         router.get("/p/{link}/withdraw", responses=describe_refusals(404))(self.ask_to_withdraw)
         router.post("/p/{link}/withdrawn", **describe_form(404))(self.withdraw)
-        router.post("/p/{link}/{number}", **describe_form(404, 409, 410, 503))(self.answer)
+        answer = self._in_turn(self.answer)
+        router.post("/p/{link}/{number}", **describe_form(404, 409, 410, 503))(answer)
         return router
+
+    def _in_turn(self, handle: Callable[..., Response]) -> Callable[..., Awaitable[Response]]:
+        """Return a handler of a frequent request, for which few threads are enough.
+
+        More of them would mostly wait for each other, and take a third more of the processor.
+        """
+
+        @wraps(handle)
+        async def wait_and_handle(**values: Any) -> Response:
+            return await run_sync(partial(handle, **values), limiter=self._threads)
+
+        return wait_and_handle
 
     def consent(
         self,
