@@ -500,5 +500,5 @@ def _describe(person: Person, cutoff: float) -> str:
     if person.excluded_at is not None:
         return f"excluded: {person.excluded_why}"
     if person.finished_at is not None:
-        return "finished"
+        return "finished" if person.n_answers else "answered nothing"
     return "active" if person.seen_at >= cutoff else "left"

@@ -241,7 +241,8 @@ def find_raters(
             unknown.append(name)
     if unknown:
         raise RankshotError(
-            f"no participant has the id, code or rater {quote_names(unknown)}; nothing was changed"
+            "no participant has the id, code or rater "
+            f"{quote_names(unknown, len(unknown))}; nothing was changed"
         )
     return list(found)
 
