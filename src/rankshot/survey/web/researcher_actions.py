@@ -194,7 +194,13 @@ class Actions:
         return [everybody[rater] for rater in raters]
 
     def run(self, form: ActForm) -> int:
-        """Do what was confirmed; return how many participants it concerned."""
+        """Do what was confirmed; return how many participants it changed."""
+        n = self._run(form)
+        if form.action in ("delete", "reset") and self._database.remains is not None:
+            logging.getLogger(__name__).warning(self._database.remains)
+        return n
+
+    def _run(self, form: ActForm) -> int:
         if form.action == "reset":
             return reset(self._database, pilot_only=True)
         if form.action in STATE_AFTER:
@@ -205,8 +211,6 @@ class Actions:
             return len(exclude(self._database, raters, form.why))
         if form.action == "delete":
             delete_participants(self._database, raters)
-            if self._database.remains is not None:
-                logging.getLogger(__name__).warning(self._database.remains)
             return len(raters)
         return len(
             {"restore": restore, "reopen": reopen_participants}[form.action](self._database, raters)
