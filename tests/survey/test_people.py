@@ -234,6 +234,36 @@ def test_what_others_have_answered_meanwhile_is_not_asked_again(survey):
     assert survey.loads() == {(2, 0)}
 
 
+@pytest.mark.parametrize("answered", [False, True])
+def test_who_withdrew_and_may_go_on_gets_questions_by_the_own_link(survey, answered):
+    ann = survey.start("ann")
+    if answered:
+        survey.answer(ann)
+    withdraw(survey.database, [ann])
+    reopen_participants(survey.database, [ann])
+    assert survey.taking.current_question(ann).position == 1
+    assert survey.answer(ann).n_counted == 4
+    withdraw(survey.database, [ann])
+    reopen_participants(survey.database, [ann])
+    set_state(survey.database, "closed")
+    assert stopped(survey, survey.taking.current_question, ann) == "closed"
+
+
+def test_the_last_answer_of_the_excluded_is_no_end(survey):
+    ann = survey.start("ann")
+    asked = survey.taking.current_question(ann)
+    while asked.position < asked.total:
+        survey.taking.submit(ann, asked.number, asked.form, ["1", *[""] * (len(asked.shown) - 1)])
+        asked = survey.taking.current_question(ann)
+    exclude(survey.database, [ann], "too fast")
+    survey.taking.submit(ann, asked.number, asked.form, ["1", *[""] * (len(asked.shown) - 1)])
+    assert survey.people()[ann].n_answers == 4, "what was sent is stored"
+    assert survey.people()[ann].finished_at is None
+    assert stopped(survey, survey.taking.current_question, ann) == "excluded"
+    restore(survey.database, [ann])
+    assert survey.taking.current_question(ann).code
+
+
 def test_who_skips_everything_may_think_again_and_nobody_else(survey):
     ann, bob = survey.start("ann"), survey.start("bob")
     finished = survey.answer(ann, skip=("cat", "dog", "car", "van"))
@@ -538,6 +568,26 @@ def test_a_reset_deletes_people_and_answers_only_and_not_while_the_study_runs(su
     assert after["question"] == before["question"]
     assert after["survey"] == [{**before["survey"][0], "state": "paused"}]
     assert ("reset", None, "all participants: 1 deleted") in survey.events()
+
+
+def test_who_tried_the_pilot_is_a_new_participant_in_the_study(survey):
+    set_state(survey.database, "pilot")
+    tried = survey.start("ann")
+    survey.answer(tried)
+    assert survey.start("ann") == tried
+    assert survey.taking.is_known("none:id:ann")
+    set_state(survey.database, "open")
+    assert not survey.taking.is_known("none:id:ann")
+    assert survey.taking.require_place("none:id:ann") is False
+    ann = survey.start("ann")
+    assert ann != tried
+    assert survey.taking.current_question(ann).position == 1
+    survey.answer(ann)
+    assert survey.taking.current_question(tried).pilot, "by the own link, the pilot is kept"
+    with survey.database.begin_read() as connection:
+        found = find_raters(connection, survey.database.identity, "none", ["ann"])
+    assert set(found) == {ann, tried}, "who asks for a deletion means both"
+    assert survey.loads() == survey.loads(pilot=True) == {(1, 0)}
 
 
 # ---- Spare answers

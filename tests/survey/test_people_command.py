@@ -400,8 +400,21 @@ def test_everybody_is_in_one_list_with_the_ids_of_the_platform(folder):
     run(folder, f"payments --approve --with-flagged -o {folder}/all.txt")
     assert sorted((folder / "all.txt").read_text().split()) == ["ann", "fast"]
     assert "give both" in run(folder, "payments --with-flagged", status=2)
-    for words in ("--approve", f"-o {folder}/x.csv", f"--approve --reject -o {folder}/x.csv"):
-        assert "give --approve or --reject together" in run(folder, f"payments {words}", status=2)
+    assert "with --output" in run(folder, "payments --approve", status=2)
+    both = f"payments --approve --reject -o {folder}/x.csv"
+    assert "give --approve or --reject, each" in run(folder, both, status=2)
+    assert "known are .csv" in run(folder, f"payments -o {folder}/x.txt", status=2)
+    run(folder, f"payments -o {folder}/all.csv")
+    with (folder / "all.csv").open(newline="") as stream:
+        decisions = {row["id"]: row["decision"] for row in csv.DictReader(stream)}
+    assert decisions == {
+        "ann": "approve",
+        "bob": "reject",
+        "none": "return",
+        "fast": "look at",
+        "slow": "wait",
+        "away": "return",
+    }
     said = run(folder, "forget-ids --yes")
     assert "1 participant not finished: they may still have to be paid" in said
     assert "The ids of 6 participants are erased" in said
@@ -419,6 +432,31 @@ def test_files_with_ids_are_for_their_owner_only(folder, raters):
     run(folder, f"export --participants --with-ids -o {folder}/ids.csv")
     for name in ("approve.csv", "approve.txt", "ids.csv"):
         assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600, name
+
+
+def test_who_withdraws_after_the_end_is_looked_at_and_the_excluded_do_not_wait(folder):
+    raters = take_part(folder, ["ann", "bob"])
+    with closing(Database(folder / "study.sqlite")) as database:
+        survey = Participation(read_study(folder / "study.toml"), database)
+        survey.withdraw(raters["ann"])
+        survey.start("prolific:id:slow", session=ProlificSession("slow", "s", "t"))
+    run(folder, "exclude slow --why 'a bot'")
+    said = run(folder, "payments")
+    for line in ("approve: 1 (", "look at: 1 (", "reject: 0 (", "return: 1 (", "wait: 0 ("):
+        assert line in said
+    assert "    ann withdrew after the end\n" in said
+    assert "    slow excluded before the end: a bot\n" in said
+
+
+def test_pilot_participants_are_paid_by_a_list_of_their_own(folder):
+    run(folder, "pilot")
+    take_part(folder, ["ann", "bob"])
+    run(folder, "reopen")
+    take_part(folder, ["bob", "eve"])
+    for words, ids in (("--pilot", ["ann", "bob"]), ("", ["bob", "eve"])):
+        said = run(folder, f"payments --approve {words} -o {folder}/approve.txt")
+        assert "2 participant ids written" in said
+        assert sorted((folder / "approve.txt").read_text().split()) == ids
 
 
 def test_without_a_platform_completion_codes_are_paid(tmp_path):
@@ -440,8 +478,16 @@ def test_invitations_are_links_for_one_participant_each(tmp_path):
         rows = list(csv.DictReader(stream))
     assert [row["number"] for row in rows] == ["1", "2", "3"]
     assert all(row["link"].startswith("https://example.org/survey/?invitation=") for row in rows)
-    run(folder, f"invite -n 2 --first 2 -o {folder}/more.csv --url https://example.org/survey/")
-    assert (folder / "more.csv").read_text().splitlines()[1] == f"2,{rows[1]['link']}"
+    url = "--url https://example.org/survey/"
+    run(folder, f"invite -n 2 --first 2 -o {folder}/again.csv {url}")
+    assert (folder / "again.csv").read_text().splitlines()[1] == f"2,{rows[1]['link']}"
+    assert "exists already" in run(folder, f"invite -n 2 -o {folder}/links.csv {url}", status=2)
+    said = run(folder, f"invite -n 2 --first 3 -o {folder}/x.csv {url}", status=2)
+    assert "end at link 4, but there are only 3" in said
+    assert not (folder / "x.csv").exists()
+    run(folder, f"invite -n 2 -o {folder}/more.csv {url}")
+    more = [line.split(",")[0] for line in (folder / "more.csv").read_text().splitlines()]
+    assert more == ["number", "4", "5"], "a second run invites other people"
     queries = [row["link"].partition("?")[2] for row in rows]
     with open_survey(read_study(folder / "study.toml"), folder) as (app, database):
         client = Client(app)
@@ -467,8 +513,21 @@ def test_invitations_are_links_for_one_participant_each(tmp_path):
             assert client.post("/start", {**form, "invitation": forged}).status == 403
         with database.begin_read() as connection:
             assert len(read_people(connection, database.identity)) == 3
+            numbers = [p.invitation for p in read_people(connection, database.identity)]
+            assert numbers == ["1", "2", "3"]
     assert "1 participant" in run(folder, "participants 2")
+    assert " 3 " in run(folder, "participants 3").splitlines()[1]
+    run(folder, f"export --participants --with-ids -o {folder}/people.csv")
+    with (folder / "people.csv").open(newline="", encoding="utf-8-sig") as stream:
+        assert [row["invitation"] for row in csv.DictReader(stream)] == ["1", "2", "3"]
+    assert "2 of 5 invitations are not used: 4-5" in run(folder, "participants")
     assert "--url is 'x'" in run(folder, f"invite -o {folder}/x.csv --url x", status=2)
+
+
+def test_nobody_is_invited_to_a_study_of_a_platform(folder):
+    said = run(folder, f"invite -o {folder}/x.csv --url https://example.org/", status=2)
+    assert "participants come from prolific" in said
+    assert [path.name for path in folder.iterdir()] == ["study.toml"]
 
 
 def test_commands_are_listed_in_groups():

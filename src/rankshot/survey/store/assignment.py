@@ -78,6 +78,25 @@ def arrange_turns(
     return turns + [Turn(key, repeat=True) for key in early]
 
 
+def insert_questions(
+    connection: Connection, study: Study, rater: str, questions: Sequence[str], rng: Random
+) -> None:
+    """Assign questions to a participant who has none, with gold questions and repeats."""
+    gold = [question.key for question in study.gold]
+    items = {q.key: q.items for q in (*study.questions, *study.gold)}
+    rows = [
+        {
+            "rater": rater,
+            "number": number,
+            "question": turn.question,
+            "repeat": int(turn.repeat),
+            "shown": json.dumps(shuffle_items(items[turn.question], rng)),
+        }
+        for number, turn in enumerate(arrange_turns(questions, gold, study.repeats, rng), 1)
+    ]
+    connection.execute(ASSIGNMENT.insert(), rows)
+
+
 def replace_closed(
     connection: Connection,
     study: Study,

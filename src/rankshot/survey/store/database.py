@@ -57,6 +57,8 @@ SURVEY = Table(
     Column("state", Text, nullable=False),
     # Whether a server has the database open: if a copy says so, it may lack answers.
     Column("serving", Integer, nullable=False),
+    # The number of the last invitation that was written.
+    Column("invited", Integer, nullable=False),
 )
 QUESTION = Table(
     "question",
@@ -84,6 +86,8 @@ PARTICIPANT = Table(
     Column("platform_id", Text),
     Column("platform_study", Text),
     Column("platform_session", Text),
+    # The number of the invitation.
+    Column("invitation", Text),
     Column("excluded_at", Double),
     Column("excluded_why", Text),
     Column("withdrawn_at", Double),
@@ -155,11 +159,13 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
         "ALTER TABLE survey ADD COLUMN state TEXT NOT NULL DEFAULT 'open'",
         "ALTER TABLE survey ADD COLUMN serving INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE survey ADD COLUMN invited INTEGER NOT NULL DEFAULT 0",
         "ALTER TABLE participant ADD COLUMN pilot INTEGER NOT NULL DEFAULT 0",
         "ALTER TABLE participant ADD COLUMN language TEXT",
         "ALTER TABLE participant ADD COLUMN platform_id TEXT",
         "ALTER TABLE participant ADD COLUMN platform_study TEXT",
         "ALTER TABLE participant ADD COLUMN platform_session TEXT",
+        "ALTER TABLE participant ADD COLUMN invitation TEXT",
         "ALTER TABLE participant ADD COLUMN excluded_at DOUBLE PRECISION",
         "ALTER TABLE participant ADD COLUMN excluded_why TEXT",
         "ALTER TABLE participant ADD COLUMN withdrawn_at DOUBLE PRECISION",

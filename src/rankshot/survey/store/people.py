@@ -18,7 +18,7 @@ from sqlalchemy import ColumnElement, Connection, case, func, or_, select
 
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.validation import require_choice
-from rankshot.survey.platforms import INVITATION, participant_name
+from rankshot.survey.platforms import INVITATION, participant_name, pilot_name
 from rankshot.survey.store.assignment import NO_ANSWER, reopen_skipped
 from rankshot.survey.store.database import (
     ASSIGNMENT,
@@ -34,8 +34,11 @@ from rankshot.survey.store.identity import RATER_DIGITS, Identity
 State = Literal["open", "pilot", "paused", "closed"]
 MOST_REASON = 500
 """The most characters of the reason of an exclusion."""
-IDS = ("platform_id", "platform_study", "platform_session", "turk_assignment", "turk_host")
-"""The columns with ids of the platform."""
+IDS = (
+    *("platform_id", "platform_study", "platform_session", "turk_assignment", "turk_host"),
+    "invitation",
+)
+"""The columns with ids of the platform, and the number of the invitation."""
 IS_EXCLUDED = PARTICIPANT.c.excluded_at.is_not(None)
 _CHUNK = 500
 _RATER = re.compile(f"[0-9a-f]{{{RATER_DIGITS}}}")
@@ -56,6 +59,8 @@ class Person:
     language : str or None
     platform_id, platform_study, platform_session, turk_assignment : str or None
         The ids by which a platform pays.
+    invitation : str or None
+        The number of the invitation.
     excluded_at, excluded_why : float or None, str or None
     withdrawn_at : float or None
     n_assigned : int
@@ -81,6 +86,7 @@ class Person:
     platform_study: str | None
     platform_session: str | None
     turk_assignment: str | None
+    invitation: str | None
     excluded_at: float | None
     excluded_why: str | None
     withdrawn_at: float | None
@@ -124,6 +130,11 @@ def read_state(connection: Connection) -> State:
 def describe_state(state: State) -> str:
     """Return how a state is called after "the survey is"."""
     return "a pilot" if state == "pilot" else state
+
+
+def read_invited(connection: Connection) -> int:
+    """Return how many invitations were written: the number of the last one."""
+    return connection.execute(select(SURVEY.c.invited)).scalar_one()  # type: ignore[no-any-return]
 
 
 def read_people(connection: Connection, identity: Identity, *, pilot: bool = False) -> list[Person]:
@@ -182,7 +193,7 @@ def find_raters(
     *,
     deleted: bool = False,
 ) -> list[str]:
-    """Return the raters with these names, each once.
+    """Return the raters with these names, each once: also those of a pilot.
 
     A name is an id of the platform, our completion code, an invitation or its number, the id of a
     Mechanical Turk assignment, or a rater.
@@ -211,12 +222,15 @@ def find_raters(
     found: dict[str, None] = {}
     unknown = []
     for name in names:
-        by_name = {identity.rater(participant_name(platform, name))}
+        meant = [participant_name(platform, name)]
         number = name if name.isdigit() else identity.verify_invitation(name)
         if number is not None:
-            by_name.add(identity.rater(participant_name(INVITATION, number)))
+            meant.append(participant_name(INVITATION, number))
+        # One person has two raters after a pilot.
+        persons = [{identity.rater(one), identity.rater(pilot_name(one))} for one in meant]
+        by_name = set().union(*persons)
         fits = holders.get(name, set()) | by_name & known
-        if len(fits) > 1:
+        if len(fits) > 1 and not any(fits <= raters for raters in persons):
             raise RankshotError(
                 f"{name!r} fits {len(fits)} participants: give the rater ({quote_names(fits)})"
             )
@@ -251,6 +265,14 @@ def set_state(database: Database, state: State) -> None:
         if state != before:
             connection.execute(SURVEY.update().values(state=state))
             _record(connection, "state", detail=f"{before} to {state}")
+
+
+def count_invitations(database: Database, n: int) -> int:
+    """Count some more invitations; return how many there were before."""
+    with database.begin_assignment() as connection:
+        before = read_invited(connection)
+        connection.execute(SURVEY.update().values(invited=before + n))
+    return before
 
 
 def reset(database: Database, *, pilot_only: bool) -> int:
@@ -375,9 +397,7 @@ def withdraw(database: Database, raters: Collection[str]) -> None:
         for some in _chunks(raters):
             connection.execute(ASSIGNMENT.delete().where(ASSIGNMENT.c.rater.in_(some)))
             connection.execute(
-                PARTICIPANT.update()
-                .where(PARTICIPANT.c.rater.in_(some))
-                .values(withdrawn_at=now, finished_at=None)
+                PARTICIPANT.update().where(PARTICIPANT.c.rater.in_(some)).values(withdrawn_at=now)
             )
             # Last: who sends them at this moment holds the lock of the participant.
             connection.execute(EXTRA_ANSWER.delete().where(EXTRA_ANSWER.c.rater.in_(some)))
