@@ -277,7 +277,7 @@ class Actions:
             if form.action in {"delete", "reset"} and not self._are_there(raters):
                 raise PartlyDoneError(str(error)) from None
             raise
-        if self._database.remains is not None:
+        if form.action in {"delete", "reset"} and self._database.remains is not None:
             LOGGER.warning(self._database.remains)
         return len(done) if isinstance(done, list) else len(raters)
 
