@@ -188,9 +188,9 @@ def _read_readiness(database: Database) -> Readiness:
     try:
         with database.begin_read() as connection:
             state = connection.execute(select(SURVEY.c.state)).scalar_one()
-            place = connection.engine.url.database
-            is_file = connection.dialect.name == "sqlite" and place is not None
-        is_full = is_file and shutil.disk_usage(Path(place).parent).free < LEAST_FREE
+            is_file = connection.dialect.name == "sqlite"
+            folder = Path(connection.engine.url.database or "").parent
+        is_full = is_file and shutil.disk_usage(folder).free < LEAST_FREE
     except (RankshotError, SQLAlchemyError, OSError):
         return Readiness(ready=False)
     return Readiness(ready=not is_full, state=state)
