@@ -191,7 +191,7 @@ def test_the_choice_at_the_start_stays(translated):
         assert read_language(client.get(f"{page}?lang=de").text) == ("de", "ltr")
     form = form_of(client.get(home).text)
     refused = [
-        client.post(form.action, form.answer("1", form="0" * 32)),
+        client.post(form.action, form.answer("1", form="0" * 44)),
         client.post(form.action, form.answer("9")),
         client.post(form.action, form.answer("1")),
         client.post(form.action, form.answer("1", "2")),

@@ -127,6 +127,7 @@ class Watch:
         where = message.location["url"]
         # Pages of errors are expected where they are asked for; style and scripts always load.
         is_page = "Failed to load resource" in message.text and "/static/" not in where
+        is_page |= "ERR_INTERNET_DISCONNECTED" in message.text
         if message.type in {"error", "warning"} and not is_page:
             self.wrong.append(f"{message.text} ({where})")
 

@@ -40,13 +40,35 @@ def test_a_lost_connection_loses_nothing(open_page, survey):
     choose(page, b, a)
     page.context.set_offline(True)
     send(page)
-    page.wait_for_url("chrome-error://**")
-    page.context.set_offline(False)
-    page.go_back()
+    page.wait_for_timeout(200)
+    assert status(page).startswith("There is no connection to the internet. Your order is kept")
     assert ranked_names(page) == (b, a)
+    page.context.set_offline(False)
     send(page)
     arrive(page, 2)
     assert survey.orders("offline") == [(b, a)]
+
+
+def test_a_survey_on_the_same_computer_needs_no_network(open_page, survey):
+    page = open_page()
+    page.add_init_script("Object.defineProperty(navigator, 'onLine', { get: () => false })")
+    begin(page, survey.url, "same-computer")
+    skip(page)
+    arrive(page, 2)
+    assert survey.orders("same-computer") == [()]
+
+
+def test_a_connection_that_breaks_while_sending_loses_nothing(open_page, survey):
+    page = open_page()
+    begin(page, survey.url, "breaks")
+    a, b, *_ = unranked_names(page)
+    choose(page, b, a)
+    page.route("**/p/*/1", lambda route: route.abort())
+    send(page)
+    page.wait_for_url("chrome-error://**")
+    page.unroute("**/p/*/1")
+    page.go_back()
+    assert ranked_names(page) == (b, a)
 
 
 def test_a_double_click_means_one_item_and_sends_one_answer(open_page, survey):
@@ -83,6 +105,12 @@ def test_a_slow_connection_sends_one_answer(open_page, survey):
 
     page.route("**/p/*/1", hold)
     tab_to(page, "Next")
+    # While a page is on its way, the browser cannot be asked.
+    page.evaluate("""() => {
+      const said = document.getElementById('status');
+      const note = () => sessionStorage.setItem('said', said.textContent);
+      new MutationObserver(note).observe(said, { childList: true });
+    }""")
     for _ in range(3):
         page.keyboard.press("Enter")
     page.wait_for_timeout(200)
@@ -90,6 +118,7 @@ def test_a_slow_connection_sends_one_answer(open_page, survey):
     waiting[0].continue_()
     arrive(page, 2)
     assert survey.orders("slow") == [(first,)]
+    assert page.evaluate("sessionStorage.said") == "Sending…"
 
 
 def test_the_back_button_leads_on_and_the_first_of_two_tabs_counts(open_page, survey):

@@ -160,12 +160,36 @@ def test_right_to_left_mirrors_the_page_and_not_the_names(open_page, running):
     assert label == "إزالة \u2068killer whale\u2069"
 
 
+def test_an_unsent_order_outlives_another_language(open_page, running):
+    page = open_page()
+    begin(page, running.url, "participant=between&lang=en")
+    for name in ("fox", "tiger"):
+        page.locator("#choices").get_by_role("button", name=name, exact=True).click()
+    page.goto(f"{page.url}?lang=ar")
+    assert page.locator("#ranking .name").all_inner_texts() == ["ثعلب", "tiger"]
+
+
+def test_the_keyboard_is_explained_where_there_is_one_with_the_names_of_its_keys(
+    open_page, running
+):
+    for touch in (False, True):
+        page = open_page(locale="de", has_touch=touch, is_mobile=touch)
+        page.goto(f"{running.url}/?participant=keys-{touch}")
+        page.locator("button.primary").click()
+        page.locator(".points").wait_for()
+        assert page.locator("kbd").all_inner_texts()[-2:] == ["Pos1", "Entf"]
+        assert page.locator(".points .keys").is_visible() != touch
+
+
 def test_who_does_not_agree_reads_that_nothing_is_stored(open_page, running):
     page = open_page(locale="es")
     page.goto(f"{running.url}/?participant=no")
     page.get_by_role("link", name="No acepto").click()
-    page.get_by_role("heading", name="Usted no participa").wait_for()
+    page.get_by_role("heading", name="Ha decidido no participar").wait_for()
     assert "No se ha guardado nada" in page.inner_text("main")
     assert running.answers("no") == []
     load_axe(page)
     assert violations(page) == []
+    page.get_by_role("link", name="Volver a la información").click()
+    page.get_by_role("heading", name="Participación").wait_for()
+    assert page.url.endswith("/?participant=no&lang=es")

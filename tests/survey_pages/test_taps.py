@@ -93,7 +93,10 @@ def test_two_quick_taps_rank_the_two_items_that_they_were_aimed_at(open_page, lo
 @pytest.mark.parametrize("screen", SCREENS)
 def test_the_pool_never_moves_and_the_newest_item_is_seen(open_page, long_survey, screen):
     page = open_page(**SCREENS[screen])
+    # Rows without items go after a while, whatever the speed of this machine.
+    page.clock.install()
     begin(page, long_survey.url, f"still-{screen[:5].strip()}")
+    page.clock.pause_at(page.evaluate("Date.now() + 3000"))
     press = page.touchscreen.tap if "has_touch" in SCREENS[screen] else page.mouse.click
     page.get_by_role("button", name="Next").click()
     names = list(unranked_names(page))
@@ -114,6 +117,45 @@ def test_the_pool_never_moves_and_the_newest_item_is_seen(open_page, long_survey
     # What is removed is again where it was.
     row(page, name).get_by_role("button", name=f"Remove {name}", exact=True).click()
     assert page.evaluate(POOL) == before
+
+
+def test_rows_without_items_go_when_nobody_touches_the_page(open_page, long_survey):
+    page = open_page(**PHONE)
+    page.clock.install()
+    begin(page, long_survey.url, "rows")
+    page.clock.pause_at(page.evaluate("Date.now() + 3000"))
+    names = unranked_names(page)
+    choose(page, *names[:3], *names[6:20])
+    before = page.evaluate(POOL)
+    page.clock.run_for(1000)
+    assert page.evaluate(POOL) == before
+    assert page.locator("#pool-title").inner_text() == "Not ranked: 8"
+    page.clock.run_for(600)
+    # In two columns, the fourth item has an empty slot beside it.
+    assert page.locator("#choices li:visible").count() == 9
+    # A tap that was on its way is not meant for what is there now.
+    choose(page, names[20])
+    assert len(ranked_names(page)) == 17
+    page.clock.run_for(1000)
+    choose(page, names[20])
+    assert ranked_names(page)[-1] == names[20]
+    # What is removed is seen again, and moves nothing.
+    rest = unranked_names(page)
+    at = {name["name"]: name["y"] for name in page.evaluate(POOL)}
+    row(page, names[0]).get_by_role("button", name=f"Remove {names[0]}", exact=True).click()
+    after = {name["name"]: name["y"] for name in page.evaluate(POOL)}
+    assert unranked_names(page) == (*rest, names[0])
+    # The last row may become higher: the name beside it may have two lines.
+    assert [at[name] for name in rest] == pytest.approx([after[name] for name in rest], abs=12)
+
+
+def test_the_first_screen_of_a_small_telephone_has_items(open_page, long_survey):
+    page = open_page(**PHONE | {"viewport": {"width": 375, "height": 553}}, locale="de")
+    page.goto(f"{long_survey.url}/?participant=small")
+    page.locator("button.primary").click()
+    page.locator("main > .actions a.primary").click()
+    page.locator("#choices button").first.wait_for()
+    assert sum(at["isSeen"] for at in page.evaluate(POOL)) >= 4
 
 
 def test_by_keyboard_the_newest_item_and_the_focus_are_seen(open_page, long_survey):

@@ -33,6 +33,8 @@ def status(study: StudyFile, database: DatabaseOption = None, pilot: PilotOption
     """
     from rich.console import Console
 
+    from rankshot.survey.store.people import describe_state
+
     view = _read_overview(study, database, pilot=pilot)
     people, progress = view.counts, view.progress
     console = Console()
@@ -43,7 +45,7 @@ def status(study: StudyFile, database: DatabaseOption = None, pilot: PilotOption
             f"{format_count(more, 'more answer')} to questions that are no longer in the study",
             console,
         )
-    say(f"The survey is {'a pilot' if view.state == 'pilot' else view.state}.", console)
+    say(f"The survey is {describe_state(view.state)}.", console)
     others = ("answered nothing", "withdrawn", "excluded")
     rare = [f", {people[name]:,} {name}" for name in others if people[name]]
     say(

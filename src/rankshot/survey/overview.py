@@ -49,8 +49,8 @@ from rankshot.survey.study import Study
 
 STATES = ("active", "finished", "answered nothing", "left", "withdrawn", "excluded")
 """The states of a participant."""
-IDS = ("platform_id", "platform_study", "platform_session", "turk_assignment")
-"""The columns with ids by which a platform pays."""
+IDS = ("platform_id", "platform_study", "platform_session", "turk_assignment", "invitation")
+"""The columns with ids by which a platform pays, and the number of the invitation."""
 CHANGING_IDS = ("platform_session", "turk_assignment")
 """Those of them that are new when somebody returns a submission and takes part again."""
 

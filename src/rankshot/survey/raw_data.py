@@ -207,7 +207,7 @@ def _join_lines(lines: Iterable[str]) -> Iterator[str]:
 
 
 def write_records(path: Path, records: Iterable[Record]) -> None:
-    """Write records to a .csv or .jsonl file, whole or not at all."""
+    """Write records to a .csv or .jsonl file, whole or not at all; only its owner may read it."""
     format_records = format_csv if require_ending(path, ENDINGS) == ".csv" else format_jsonl
-    with replace_file(path) as stream:
+    with replace_file(path, private=True) as stream:
         stream.writelines(format_records(records))

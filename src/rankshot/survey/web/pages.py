@@ -41,6 +41,7 @@ STATIC = {
 SCRIPT_KEYS = (
     *("up", "down", "first", "remove"),
     *("placed", "moved", "stays", "removed", "skip_again", "nothing_ranked"),
+    *("sending", "offline"),
 )
 """The keys of the texts that the script of a question shows."""
 
@@ -260,12 +261,17 @@ def link_languages(
     languages: Languages, reader: HTTPConnection, current: str
 ) -> list[dict[str, str]]:
     """Return the links to a page in the other languages; the rest of the address stays."""
-    kept = [(key, value) for key, value in reader.query_params.multi_items() if key != "lang"]
     return [
-        {"tag": tag, "name": catalogue.name, "url": f"?{urlencode([*kept, ('lang', tag)])}"}
+        {"tag": tag, "name": catalogue.name, "url": keep_query(reader, tag)}
         for tag, catalogue in languages.offered.items()
         if tag != current
     ]
+
+
+def keep_query(reader: HTTPConnection, tag: str) -> str:
+    """Return the query of an address, with another language."""
+    kept = [(key, value) for key, value in reader.query_params.multi_items() if key != "lang"]
+    return f"?{urlencode([*kept, ('lang', tag)])}"
 
 
 # ---- Markdown

@@ -25,6 +25,7 @@ from rankshot.survey.store.people import (
     set_state,
 )
 from rankshot.survey.study import Study
+from rankshot.survey.web.guards import LOGGER
 from rankshot.survey.web.pages import FormNonce, SentForm
 from rankshot.survey.web.participant_table import ROWS, TableQuery
 
@@ -271,14 +272,16 @@ class Actions:
                     "Other participants are meant now than when you were asked: choose them again"
                 )
         try:
-            self._do(form, raters)
+            done = self._do(form, raters)
         except RankshotError as error:
             if form.action in {"delete", "reset"} and not self._are_there(raters):
                 raise PartlyDoneError(str(error)) from None
             raise
-        return len(raters)
+        if self._database.remains is not None:
+            LOGGER.warning(self._database.remains)
+        return len(done) if isinstance(done, list) else len(raters)
 
-    def _do(self, form: ActForm, raters: list[str]) -> None:
+    def _do(self, form: ActForm, raters: list[str]) -> object:
         does: dict[str, Callable[[], object]] = {
             "exclude": lambda: exclude(self._database, raters, form.why),
             "restore": lambda: restore(self._database, raters),
@@ -286,7 +289,7 @@ class Actions:
             "delete": lambda: delete_participants(self._database, raters),
             "reset": lambda: reset(self._database, pilot_only=True),
         }
-        does[form.action]()
+        return does[form.action]()
 
     def _are_there(self, raters: Collection[str]) -> bool:
         with self._database.begin_read() as connection:
@@ -320,5 +323,7 @@ def describe_done(action: str, n: int) -> str:
     """Return what is said after an action."""
     if action in STUDY_ACTIONS:
         return STUDY_ACTIONS[action].done
+    if n == 0:
+        return f"Nobody was {PARTICIPANT_ACTIONS[action].done}."
     verb = "was" if n == 1 else "were"
     return f"{format_count(n, 'participant')} {verb} {PARTICIPANT_ACTIONS[action].done}."

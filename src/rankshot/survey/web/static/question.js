@@ -67,12 +67,46 @@
       }
       // The empty slot stays: the next tap may be on its way to another item of the pool.
       choices[item].classList.toggle('slot', at >= 0);
+      if (at < 0 && choices[item].hidden) {
+        // Its row has gone: at the end of the pool it moves no other item.
+        choices[item].hidden = false;
+        element('choices').append(choices[item]);
+      }
       choices[item].setAttribute('aria-hidden', at >= 0);
       selects[item].value = at < 0 ? '' : String(at + 1);
     });
+    element('n-left').textContent = names.length - order.length;
     element('none-ranked').hidden = order.length > 0;
     element('all-ranked').classList.toggle('slot', order.length < names.length);
   }
+
+  // Rows of the pool without any item go when nobody has touched the page for a while.
+  const QUIET = 1500; // milliseconds
+  let quiet = 0;
+  let tidied = -QUIET; // when the pool moved last
+
+  function tidy() {
+    if (held) return;
+    const shown = choices.filter((node) => !node.hidden);
+    const full = new Set(
+      shown.filter((node) => !node.classList.contains('slot')).map((node) => node.offsetTop),
+    );
+    const empty = shown.filter((node) => !full.has(node.offsetTop));
+    if (empty.length === 0) return;
+    keepHeight();
+    empty.forEach((node) => {
+      node.hidden = true;
+    });
+    tidied = performance.now();
+  }
+
+  function waitForQuiet() {
+    clearTimeout(quiet);
+    quiet = setTimeout(tidy, QUIET);
+  }
+  ['pointerdown', 'pointermove', 'pointerup', 'keydown', 'click', 'scroll'].forEach((kind) =>
+    window.addEventListener(kind, waitForQuiet, { capture: true, passive: true }),
+  );
 
   // Scrolls the ranking only, never the page.
   function reveal(item) {
@@ -173,6 +207,8 @@
     // different points, which a browser also counts as double, mean two; so do two in the pool,
     // where nothing moves.
     const { clientX: x, clientY: y } = event;
+    // The pool has just moved: this tap was aimed at what was there before.
+    if (action === 'choose' && event.detail > 0 && performance.now() - tidied < 300) return;
     const isNear = Math.hypot(x - last.x, y - last.y) < 16;
     const isAgain = event.detail > 1 && last.action !== undefined && isNear && action !== 'choose';
     if (isAgain && last.action !== action) return;
@@ -299,7 +335,7 @@
 
   function keepDraft() {
     try {
-      sessionStorage.setItem(DRAFT, JSON.stringify(order.map((item) => names[item])));
+      sessionStorage.setItem(DRAFT, JSON.stringify(order));
     } catch {
       // Storage is full or not allowed: then the order is only on the page.
     }
@@ -311,8 +347,9 @@
       Object.keys(sessionStorage)
         .filter((key) => key.startsWith('rankshot:') && key !== DRAFT)
         .forEach((key) => sessionStorage.removeItem(key));
-      const kept = JSON.parse(sessionStorage.getItem(DRAFT)).map((name) => names.indexOf(name));
-      return kept.includes(-1) ? [] : kept;
+      // The name of the draft stands for one order of the items on the screen, in any language.
+      const kept = JSON.parse(sessionStorage.getItem(DRAFT));
+      return kept.every((item) => items.includes(item)) ? kept : [];
     } catch {
       return [];
     }
@@ -329,11 +366,30 @@
   let askedToSkip = false;
 
   function setSending(value) {
+    if (value !== sending) say(value ? text('sending') : '');
     sending = value;
     form.classList.toggle('sending', value);
   }
 
+  // A computer without a network may still reach a survey that it serves itself.
+  let isReached = false;
+  function reachServer(goOn) {
+    const probe = new Image();
+    probe.onload = () => {
+      isReached = true;
+      goOn();
+    };
+    probe.src = `${document.querySelector('link[rel="icon"]').href}?${Date.now()}`;
+  }
+
   form.addEventListener('submit', (event) => {
+    if (!navigator.onLine && !isReached) {
+      // The browser would show a page of its own instead of this one.
+      event.preventDefault();
+      say(text('offline'), true);
+      reachServer(() => form.requestSubmit(event.submitter));
+      return;
+    }
     const isSkip = event.submitter?.name === 'skip';
     if (!sending && (isSkip ? order.length === 0 || askedToSkip : order.length > 0)) {
       setSending(true);
@@ -370,6 +426,7 @@
   });
   measure();
   draw(order.at(-1));
+  tidy();
   reveal(order.at(-1));
   element('error')?.focus();
 })();
