@@ -259,7 +259,7 @@ def test_who_is_unknown_or_not_chosen_is_named_and_nothing_happens(page):
     assert page.client.post(form.action, form.fields).status == 303
     again = page.client.post(form.action, {**form.fields})
     assert again.status == 409
-    assert "nothing was changed" in again.text
+    assert "Nothing was changed. No participant has" in again.text
 
 
 def test_pasted_ids_are_never_mixed_with_the_table(page):

@@ -241,7 +241,7 @@ def test_without_a_database_participants_are_told_that_nothing_was_saved(tmp_pat
         form = form_of(client.get(home).text)
         with monkeypatch.context() as gone:
             gone.setattr(Database, "begin_write", fail)
-            gone.setattr(Database, "begin_read", fail)
+            gone.setattr(Database, "look", fail)
             for reply in (client.post(form.action, form.answer("1")), client.get(home)):
                 assert reply.status == 503
                 assert "was not saved" in reply.text

@@ -384,7 +384,7 @@ class ResearcherRoutes:
 
     def _show_problem(self, form: ConfirmForm, session: str, error: RankshotError) -> HTMLResponse:
         """Show the page again, with what was typed and why it was not done."""
-        text = str(error)
+        text = str(error).removesuffix("; nothing was changed")
         problem = f"Nothing was changed. {text[:1].upper()}{text[1:]}."
         return self._show_page(
             session, TableQuery.parse(form.query), 409, problem=problem, who=form.who
