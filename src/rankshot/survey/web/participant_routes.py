@@ -10,6 +10,7 @@ from math import ceil
 from typing import Annotated, Any, Literal
 
 from anyio import CapacityLimiter
+from anyio.lowlevel import RunVar
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Form, Path, Query, Request
 from pydantic import Field, StringConstraints
@@ -121,7 +122,8 @@ class ParticipantRoutes:
         self._wait_to_start = wait_to_start
         self._study = study
         self._participation = participation
-        self._threads = CapacityLimiter(n_threads)
+        self._n_threads = n_threads
+        self._limiter: RunVar[CapacityLimiter] = RunVar("limiter")
         self._identity = identity
         self._pages = pages
         # Prolific expects the code of its own that is in the URL.
@@ -157,7 +159,12 @@ class ParticipantRoutes:
 
         @wraps(handle)
         async def wait_and_handle(**values: Any) -> Response:
-            return await run_sync(partial(handle, **values), limiter=self._threads)
+            limiter = self._limiter.get(None)
+            if limiter is None:
+                # One per event loop: it cannot wake up what waits in another one.
+                limiter = CapacityLimiter(self._n_threads)
+                self._limiter.set(limiter)
+            return await run_sync(partial(handle, **values), limiter=limiter)
 
         return wait_and_handle
 
