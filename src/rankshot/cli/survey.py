@@ -15,6 +15,7 @@ import typer
 
 from rankshot.cli import survey_people as people
 from rankshot.cli.console import check_writable, say
+from rankshot.cli.survey_invitations import invite
 from rankshot.cli.survey_options import (
     PAY,
     PEOPLE,
@@ -276,7 +277,7 @@ for panel, commands in {
     RESULTS: (status, export, backup),
     STOP: (people.pilot, people.pause, people.close, people.reopen, people.reset),
     PEOPLE: (people.participants, people.exclude, people.restore, people.delete),
-    PAY: (people.invite, people.payments, people.forget_ids),
+    PAY: (invite, people.payments, people.forget_ids),
 }.items():
     for command in commands:
         survey.command(rich_help_panel=panel)(command)
