@@ -356,7 +356,7 @@ class OwnTexts:
         shown = translated.choices if translated else (None,) * len(question.choices)
         return ShownExtra(
             question,
-            self._choose(translated and translated.text, question.text),
+            self._choose(translated.text if translated else None, question.text),
             {
                 own: self._choose(text, own)
                 for own, text in zip(question.choices, shown, strict=True)
